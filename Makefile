@@ -1,0 +1,45 @@
+# make demo: set up, then the main job on real input.   make test: set up, then all tests.
+# make check: format, lint, types, import contracts.    make bench: ratios, no gate.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?=
+
+.PHONY: demo test check bench format clean
+
+demo: $(VENV)/.ready-demo
+	$(BIN)/python examples/demo.py $(if $(SERVE),--serve)
+
+test: $(VENV)/.ready-dev
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.ready-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ready-dev
+	$(BIN)/python benchmarks/harness_overhead.py
+	$(BIN)/python benchmarks/help_start.py
+	$(BIN)/python benchmarks/upload.py
+
+format: $(VENV)/.ready-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit("perfledger needs Python 3.11 or newer: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready-demo: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install -c constraints.txt -e '.[service,torch,jax]'
+	touch $@
+
+$(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install -c constraints.txt -e '.[service,postgres,gpu,torch,jax,dev]'
+	touch $@
