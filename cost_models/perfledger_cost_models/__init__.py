@@ -1,0 +1,1 @@
+"""Pricing: device time and a price sheet in, money with its source out. Pure; money is Decimal."""

@@ -1,0 +1,253 @@
+"""The text of a price list into prices with their sources, found by purchase option."""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+from perfledger_cost_models.table import Confidence, Row, read_rows
+
+PACKAGED_SHEET = "packaged-2026-11-20"
+COLUMNS = (
+    "provider",
+    "sku",
+    "region",
+    "accelerator",
+    "count",
+    "pricing_model",
+    "term",
+    "usd_per_hour",
+    "usd_per_accelerator_hour",
+    "as_of_date",
+    "retrieved_at",
+    "confidence",
+    "source",
+    "note",
+)
+# Where an option without "@region" is bought. Other providers: the first region on the sheet.
+REFERENCE_REGIONS = {"aws": "us-east-1"}
+MAX_ACCELERATORS = 10_000  # in one instance or slice; more is a slipped column
+MAX_OPTION_CHARS = 200
+MAX_HINTS = 5
+# The column of prices per accelerator is rounded to five decimals.
+ROUNDING_USD = Decimal("0.00001")
+
+_OPTION = re.compile(
+    r"(?:(?P<provider>[^:/@]+):)?(?P<sku>[^:/@]+)/(?P<model>[^:/@]+)"
+    r"(?:/(?P<term>[^:/@]+))?(?:@(?P<region>[^:/@]+))?"
+)
+_PER_CHIP = "per chip"  # in the term column; says what is counted, not for how long it is bought
+
+
+class PriceMissingError(LookupError):
+    """Something has no price on the sheet; a missing price is never zero."""
+
+    def __init__(self, option: str, sheet: str, hint: str) -> None:
+        super().__init__(f"no price for {option[:MAX_OPTION_CHARS]!r} on sheet {sheet!r}: {hint}")
+
+
+class PricingModel(StrEnum):
+    """How device time is bought."""
+
+    ON_DEMAND = "on_demand"
+    SPOT = "spot"
+    SAVINGS_PLAN = "savings_plan"
+    RESERVED = "reserved"
+    COMMITTED_USE = "committed_use"
+    CAPACITY_BLOCK = "capacity_block"
+    MARKET_INDEX = "market_index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """One published price of an instance, a chip or a card, with its source.
+
+    `as_of` is the day the source states, else the day it was read, and `is_read_date` then says so.
+    """
+
+    provider: str
+    sku: str
+    region: str  # "" where the provider does not say
+    accelerator: str
+    count: int  # accelerators that usd_per_hour pays for
+    pricing_model: PricingModel
+    term: str
+    usd_per_hour: Decimal
+    as_of: date
+    is_read_date: bool
+    retrieved_at: date | None
+    confidence: Confidence
+    source: str
+    note: str = ""
+
+    @property
+    def usd_per_device_hour(self) -> Decimal:
+        """Return the price of one accelerator for one hour."""
+        return self.usd_per_hour / self.count
+
+    @property
+    def option(self) -> str:
+        """Return the purchase option's id without its region: sku/pricing_model[/term]."""
+        term = f"/{self.option_term}" if self.option_term else ""
+        return f"{self.sku}/{self.pricing_model}{term}"
+
+    @property
+    def option_term(self) -> str:
+        """Return the term as the option's id writes it: "prepaid 24h" is "prepaid_24h"."""
+        return self.term.replace(_PER_CHIP, "").strip().replace(" ", "_")
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the source is better than a rumour."""
+        return self.confidence is not Confidence.LOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceSheet:
+    """Prices from a named source; several days of one price may stand side by side."""
+
+    name: str
+    prices: tuple[Price, ...]
+
+    def find(self, option: str) -> Price:
+        """Return the newest price of a purchase option, `[provider:]sku/model[/term][@region]`.
+
+        Without a region it is the reference region's. A low-confidence price is returned only where
+        there is no better one. A price that states its day goes before one with a day of reading.
+        Raises PriceMissingError, which names what is there instead; a term is never guessed.
+        """
+        asked = _OPTION.fullmatch(option) if len(option) <= MAX_OPTION_CHARS else None
+        if asked is None:
+            hint = "write sku/pricing_model[/term][@region], such as 'p5.48xlarge/on_demand'"
+            raise PriceMissingError(option, self.name, hint)
+        wanted = (asked["sku"], asked["model"], asked["term"] or "")
+        found = self._select(wanted, asked["provider"])
+        if len({price.provider for price in found}) > 1:
+            raise self._missing(option, found, reason="several providers sell it, name one of")
+        region = asked["region"] or _reference_region(found)
+        found = _best([price for price in found if price.region == region])
+        if not found:
+            raise self._missing(option, self._neighbours(asked["sku"], asked["model"]))
+        return max(found, key=_recency)
+
+    def _select(self, wanted: tuple[str, str, str], provider: str | None) -> list[Price]:
+        return [
+            price
+            for price in self.prices
+            if (price.sku, price.pricing_model, price.option_term) == wanted
+            and provider in {None, price.provider}
+        ]
+
+    def _neighbours(self, sku: str, model: str) -> list[Price]:
+        skus = sorted({price.sku for price in self.prices})
+        near = [sku] if sku in skus else get_close_matches(sku, skus, n=MAX_HINTS)
+        found = [price for name in near for price in self.prices if price.sku == name]
+        return sorted(found, key=lambda price: price.pricing_model != model)
+
+    def _missing(
+        self, option: str, near: list[Price], *, reason: str = "add it there, or use"
+    ) -> PriceMissingError:
+        is_shared = len({price.provider for price in near}) > 1
+        names = list(dict.fromkeys(_full_name(price, is_shared=is_shared) for price in near))
+        names = names[:MAX_HINTS]
+        hint = f"{reason} {', '.join(map(repr, names))}" if names else "add it there"
+        return PriceMissingError(option, self.name, hint)
+
+
+def read_sheet(text: str, name: str) -> PriceSheet:
+    """Read a price list in CSV with the columns of COLUMNS.
+
+    Raises PriceSheetError that names the row and the column: every price is positive, finite,
+    dated and sourced, agrees with its price per accelerator, and stands there once.
+    """
+    prices: dict[tuple[str, str, str, date], Price] = {}
+    for row in read_rows(text, name, columns=COLUMNS):
+        price = _read_price(row)
+        key = (price.provider, price.option, price.region, price.as_of)
+        if key in prices:
+            row.reject("sku", "has this price of this day twice")
+        prices[key] = price
+    return PriceSheet(name=name, prices=tuple(prices.values()))
+
+
+@cache
+def packaged_sheet() -> PriceSheet:
+    """Return the price sheet that ships with perfledger."""
+    text = files("perfledger_cost_models").joinpath("prices.csv").read_text(encoding="utf-8")
+    return read_sheet(text, PACKAGED_SHEET)
+
+
+def _read_price(row: Row) -> Price:
+    count = _read_count(row)
+    as_of, is_read_date, retrieved_at = _read_days(row)
+    return Price(
+        provider=_read_name(row, "provider"),
+        sku=_read_name(row, "sku"),
+        region=_read_name(row, "region", is_optional=True),
+        accelerator=row.text("accelerator"),
+        count=count,
+        pricing_model=PricingModel(row.one_of("pricing_model", tuple(PricingModel))),
+        term=_read_name(row, "term", is_optional=True),
+        usd_per_hour=_read_usd(row, count),
+        as_of=as_of,
+        is_read_date=is_read_date,
+        retrieved_at=retrieved_at,
+        confidence=Confidence(row.one_of("confidence", tuple(Confidence))),
+        source=row.text("source"),
+        note=row.text("note", is_optional=True),
+    )
+
+
+def _read_name(row: Row, column: str, *, is_optional: bool = False) -> str:
+    name = row.text(column, is_optional=is_optional)
+    if set(name) & set(":/@"):
+        row.reject(column, "has one of : / @, which separate the parts of an option")
+    return name
+
+
+def _read_count(row: Row) -> int:
+    count = row.decimal("count")
+    if count % 1 or not 1 <= count <= MAX_ACCELERATORS:
+        row.reject("count", f"is not a count of 1 to {MAX_ACCELERATORS} accelerators")
+    return int(count)
+
+
+def _read_usd(row: Row, count: int) -> Decimal:
+    usd = row.decimal("usd_per_hour")
+    if not usd:
+        row.reject("usd_per_hour", "is no price: leave the row out, a missing one is not zero")
+    if abs(row.decimal("usd_per_accelerator_hour") - usd / count) > ROUNDING_USD:
+        row.reject("usd_per_accelerator_hour", f"is not {usd} / {count} accelerators")
+    return usd
+
+
+def _read_days(row: Row) -> tuple[date, bool, date | None]:
+    retrieved_at = row.day("retrieved_at") if row.cells["retrieved_at"].strip() else None
+    if row.cells["as_of_date"].strip() not in {"", "unknown"}:
+        return row.day("as_of_date"), False, retrieved_at
+    if retrieved_at is None:
+        row.reject("retrieved_at", "is no day and as_of_date is none either")
+    return retrieved_at, True, retrieved_at
+
+
+def _best(prices: list[Price]) -> list[Price]:
+    return [price for price in prices if price.is_trusted] or prices
+
+
+def _reference_region(prices: list[Price]) -> str:
+    best = _best(prices)
+    return REFERENCE_REGIONS.get(best[0].provider, best[0].region) if best else ""
+
+
+def _recency(price: Price) -> tuple[bool, date, date]:
+    return (not price.is_read_date, price.as_of, price.retrieved_at or date.min)
+
+
+def _full_name(price: Price, *, is_shared: bool) -> str:
+    provider = f"{price.provider}:" if is_shared else ""
+    region = f"@{price.region}" if price.region else ""
+    return f"{provider}{price.option}{region}"

@@ -1,0 +1,113 @@
+"""A workload's throughput and rates into USD per million units of work, or why there are none."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from math import isfinite
+
+from perfledger.bundle import DeclaredThroughput
+from perfledger.pattern import is_match
+from perfledger.records import WorkloadSpec
+from perfledger_cost_models.accelerator import accelerator_of
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.quote import Provenance, Rate, UnitCost
+
+SECONDS_PER_HOUR = 3600
+UNITS = 1_000_000
+
+Throughput = tuple[float, float, float]  # low, middle and high units per second of one device
+
+
+def unit_costs(
+    *,
+    spec: WorkloadSpec,
+    units_per_second: Throughput | None,
+    device_model: str,
+    device_memory_bytes: int | None,
+    declared: Sequence[DeclaredThroughput],
+    rates: Sequence[Rate],
+) -> tuple[UnitCost, ...]:
+    """Price a million units of work on every rate: MEASURED, DECLARED or UNKNOWN, never guessed.
+
+    A measurement counts only for the accelerator it was made on; `units_per_second` is that of one
+    device, None when nothing was measured. The first declaration that matches counts. The interval
+    takes throughput and rate at their ends together, which is wider than they are jointly likely.
+    """
+    if units_per_second is not None and not _is_interval(units_per_second):
+        msg = f"throughput {units_per_second} of {spec.id!r} is not 0 < low <= middle <= high"
+        raise ValueError(msg)
+    here = accelerator_of(device_model, device_memory_bytes)
+
+    def cost(rate: Rate) -> UnitCost:
+        if units_per_second is not None and here == rate.accelerator:
+            return _priced(spec, rate, units_per_second, Provenance.MEASURED)
+        entry = _declaration(declared, spec.id, rate.accelerator)
+        if entry is None:
+            return _unknown(spec, rate, _why(units_per_second, device_model))
+        speed = entry.units_per_second
+        if not _is_interval((speed, speed, speed)):
+            problem = "is not a positive number: correct it in the configuration"
+            return _unknown(spec, rate, f"declared throughput {speed} {problem}")
+        why = f"declared: {entry.source}"
+        return _priced(spec, rate, (speed, speed, speed), Provenance.DECLARED, why=why)
+
+    return tuple(cost(rate) for rate in rates)
+
+
+def usd_per_million_units(usd_per_device_hour: Decimal, units_per_second: float) -> Decimal:
+    """Return rate / (units per second · 3600 / 10^6), in USD per million units."""
+    units_per_hour = to_decimal(units_per_second) * SECONDS_PER_HOUR
+    return usd_per_device_hour * UNITS / units_per_hour
+
+
+def _is_interval(units_per_second: Throughput) -> bool:
+    low, middle, high = units_per_second
+    return 0 < low <= middle <= high and isfinite(high)
+
+
+def _declaration(
+    declared: Sequence[DeclaredThroughput], workload: str, accelerator: str
+) -> DeclaredThroughput | None:
+    for entry in declared:
+        if entry.device == accelerator and is_match(entry.workload, workload):
+            return entry
+    return None
+
+
+def _why(units_per_second: Throughput | None, device_model: str) -> str:
+    if units_per_second is None:
+        return "not known on this device: not measured anywhere"
+    return f"not known on this device: measured on {device_model or 'an unnamed device'}"
+
+
+def _priced(
+    spec: WorkloadSpec,
+    rate: Rate,
+    units_per_second: Throughput,
+    provenance: Provenance,
+    *,
+    why: str = "",
+) -> UnitCost:
+    slow, middle, fast = units_per_second
+    return UnitCost(
+        workload=spec.id,
+        unit=spec.unit,
+        rate=rate,
+        provenance=provenance,
+        usd=usd_per_million_units(rate.usd_per_device_hour, middle),
+        low=usd_per_million_units(rate.low, fast),
+        high=usd_per_million_units(rate.high, slow),
+        why=why,
+    )
+
+
+def _unknown(spec: WorkloadSpec, rate: Rate, why: str) -> UnitCost:
+    return UnitCost(
+        workload=spec.id,
+        unit=spec.unit,
+        rate=rate,
+        provenance=Provenance.UNKNOWN,
+        usd=None,
+        low=None,
+        high=None,
+        why=why,
+    )
