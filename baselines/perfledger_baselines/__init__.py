@@ -1,0 +1,1 @@
+"""Judging: pairs of runs in, verdicts out. Pure; knows no database and no device."""

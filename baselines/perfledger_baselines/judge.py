@@ -1,0 +1,95 @@
+"""A bundle in, the verdict on every metric of every workload that it should have measured out."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME, Kind
+from perfledger.records import Failure, Side, Why
+from perfledger_baselines.pairing import (
+    Pair,
+    PairedTest,
+    judged_metrics,
+    locate_pairs,
+    match_runs,
+    tests_of,
+)
+from perfledger_baselines.rule import Rule
+from perfledger_baselines.ruling import judge_tests, not_measured
+from perfledger_baselines.verdict import Outcome, Verdict
+
+# A reason is one cell of a table; what a failed workload said at length is in its log.
+MAX_REASON_LENGTH = 200
+
+
+def judge_bundle(bundle: Bundle) -> tuple[Verdict, ...]:
+    """Judge all tests of a check together; by workload in the bundle's order, then by metric.
+
+    Fails closed: a workload that was to be measured has a verdict, if need be NOT_MEASURED. One
+    that failed on either side has that verdict alone, whatever pairs it has. Skipped workloads and
+    those new in head have none, unless they failed. Raises PlanError.
+    """
+    rule = Rule.from_plan(bundle.plan)
+    tests = _tests(bundle, rule)
+    failed = _failures(bundle)
+    silent = {*bundle.skipped, *bundle.new_workloads}
+    judged = [test for name in tests if name not in silent | failed.keys() for test in tests[name]]
+    others = sum(test.is_noisy for name in failed for test in tests[name])
+    verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
+    for verdict in judge_tests(judged, rule=rule, others=others):
+        verdicts[verdict.workload].append(verdict)
+    for name, failure in failed.items():
+        verdicts[name].append(not_measured(name, STEP_TIME, _reason(failure)))
+    return tuple(verdict for name in tests for verdict in verdicts[name])
+
+
+def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
+    """Whether a utilization fell while the same workload became faster.
+
+    Work that is done in less time often leaves the device idle for a larger share of it. Such a
+    fall stays a regression of the utilization, and is shown; it is no reason to fail a check.
+    """
+    if verdict.metric.kind is not Kind.UTILIZATION or not verdict.is_regression:
+        return False
+    return any(
+        other.workload == verdict.workload
+        and other.metric.kind is Kind.SPEED
+        and other.outcome is Outcome.IMPROVED
+        for other in verdicts
+    )
+
+
+def _tests(bundle: Bundle, rule: Rule) -> dict[str, tuple[PairedTest, ...]]:
+    """Return the tests of every workload that the bundle speaks of, the registered ones first.
+
+    Pairs beyond the last planned look are left alone: no alpha is left for them.
+    """
+    metrics = judged_metrics(bundle.metrics)
+    most = rule.looks[-1] if rule.looks else None
+    matched = match_runs(bundle.runs)
+    registered = [spec.id for spec in bundle.workloads]
+    failed = [failure.workload for failure in bundle.failures]
+    workloads = tuple(dict.fromkeys([*registered, *failed, *sorted(matched)]))
+    found = [(name, runs) for name in workloads for runs in matched.get(name, ())]
+    pairs: defaultdict[str, list[Pair]] = defaultdict(list)
+    for (name, _), pair in zip(
+        found, locate_pairs([runs for _, runs in found], metrics), strict=True
+    ):
+        pairs[name].append(pair)
+    return {name: tests_of(name, pairs[name][:most], metrics) for name in workloads}
+
+
+def _failures(bundle: Bundle) -> dict[str, Failure]:
+    """Return each failed workload's first failure; to be missing on base is only to be new."""
+    failed: dict[str, Failure] = {}
+    for failure in bundle.failures:
+        is_missing_on_base = failure.why is Why.MISSING and failure.side is Side.BASE
+        if not (is_missing_on_base and failure.workload in bundle.new_workloads):
+            failed.setdefault(failure.workload, failure)
+    return failed
+
+
+def _reason(failure: Failure) -> str:
+    first_line = next(iter(failure.detail.strip().splitlines()), "")
+    reason = f"{failure.why} on {failure.side}"
+    return f"{reason}: {first_line}"[:MAX_REASON_LENGTH] if first_line else reason

@@ -1,0 +1,132 @@
+"""A check's runs in, for each metric of each workload the two sides' values pair by pair out."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from perfledger.metrics import STEP_TIME, Kind, Metric, Scale
+from perfledger.records import Run, Side
+from perfledger_baselines.location import locations
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A base run and a head run made back to back: their locations by metric name."""
+
+    base: Mapping[str, float]
+    head: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTest:
+    """One test to be judged: a metric of a workload, one location a side and pair.
+
+    `base` and `head` are as long as the workload has complete pairs; None where the run did not
+    read this metric.
+    """
+
+    workload: str
+    metric: Metric
+    base: tuple[float | None, ...]
+    head: tuple[float | None, ...]
+
+    @property
+    def pairs(self) -> tuple[tuple[float, float], ...]:
+        """Return base and head of the pairs that have this metric on both sides."""
+        return tuple(
+            (base, head)
+            for base, head in zip(self.base, self.head, strict=True)
+            if base is not None and head is not None
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether this is a deterministic count: declared so, and the same in every process."""
+        if self.metric.scale is not Scale.EXACT:
+            return False
+        return all(len(set(side) - {None}) == 1 for side in (self.base, self.head))
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether this is decided by a p-value, and so is one of the family."""
+        return not self.flaw and not self.is_exact
+
+    @property
+    def flaw(self) -> str:
+        """Return why this can never be judged, or nothing.
+
+        A reading that is no number or is zero has no ratio to anything; "0 % change" would be a
+        lie, and so would the verdict of the pairs that are left.
+        """
+        name = self.metric.name
+        if not self.base:
+            return "no pair of runs with both sides"
+        for side, values in ((Side.BASE, self.base), (Side.HEAD, self.head)):
+            known = [value for value in values if value is not None]
+            if not known:
+                return f"{name} was not read on {side}"
+            if not all(math.isfinite(value) and value >= 0 for value in known):
+                return f"{name} on {side} has a reading that is negative or no number"
+            if 0 in known:
+                return f"{name} reads zero on {side}: there is no ratio to zero"
+        return "" if self.pairs else f"{name} was never read on both sides of a pair"
+
+
+def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    """Return the metrics that get verdicts: step time always, counts of work never.
+
+    More work in a step is evidence for why it got slower, and none that it did.
+    """
+    by_name = {metric.name: metric for metric in metrics if metric.kind is not Kind.WORK}
+    if STEP_TIME.name not in by_name:
+        by_name = {STEP_TIME.name: STEP_TIME, **by_name}
+    return tuple(by_name.values())
+
+
+def match_runs(runs: Iterable[Run]) -> dict[str, tuple[tuple[Run, Run], ...]]:
+    """Return each workload's complete pairs (base, head), in the order of their numbers.
+
+    A pair with a side missing does not count. Of a run that was repeated the latest process stands.
+    """
+    sides: defaultdict[str, dict[tuple[int, Side], Run]] = defaultdict(dict)
+    for run in sorted(runs, key=lambda run: (run.process, run.started_at)):
+        sides[run.workload][run.pair, run.side] = run
+    return {
+        workload: tuple(
+            (found[pair, Side.BASE], found[pair, Side.HEAD])
+            for pair in sorted({pair for pair, _ in found})
+            if (pair, Side.BASE) in found and (pair, Side.HEAD) in found
+        )
+        for workload, found in sides.items()
+    }
+
+
+def locate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) -> tuple[Pair, ...]:
+    """Reduce every run to one location a metric; quickest for many pairs at once."""
+    runs = [run for pair in pairs for run in pair]
+    located: list[dict[str, float]] = [{} for _ in runs]
+    for metric in metrics:
+        holders = [index for index, run in enumerate(runs) if metric.name in run.samples]
+        batch = [runs[index].samples[metric.name] for index in holders]
+        values = locations(batch, scale=metric.scale).tolist()
+        for index, value in zip(holders, values, strict=True):
+            located[index][metric.name] = value
+    return tuple(Pair(*sides) for sides in zip(located[::2], located[1::2], strict=True))
+
+
+def tests_of(
+    workload: str, pairs: Sequence[Pair], metrics: Sequence[Metric]
+) -> tuple[PairedTest, ...]:
+    """Return a test for each metric that any of the pairs has, and one for step time always."""
+    seen = {name for pair in pairs for name in (*pair.base, *pair.head)} | {STEP_TIME.name}
+    return tuple(
+        PairedTest(
+            workload=workload,
+            metric=metric,
+            base=tuple(pair.base.get(metric.name) for pair in pairs),
+            head=tuple(pair.head.get(metric.name) for pair in pairs),
+        )
+        for metric in metrics
+        if metric.name in seen
+    )

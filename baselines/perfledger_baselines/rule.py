@@ -1,0 +1,55 @@
+"""A check's plan in, the part of it that judging goes by out."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+from perfledger.bundle import Plan
+
+
+class PlanError(ValueError):
+    """The plan asks for something that no judge can do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """When to look, and what counts as a change.
+
+    `looks` are numbers of pairs; empty means one look at all there are. `alpha` is the family-wise
+    error rate of the check, `margin` what "unchanged" is proven to be within, `floor` the smallest
+    change that is called one; both relative, and a margin below the floor acts as the floor does.
+    Raises PlanError.
+    """
+
+    looks: tuple[int, ...]
+    alpha: float
+    margin: float
+    floor: float
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> Self:
+        """Take from a bundle's plan what judging needs."""
+        return cls(looks=plan.looks, alpha=plan.alpha, margin=plan.margin, floor=plan.floor)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 0.5:  # noqa: PLR2004 - from there on a coin would do
+            msg = f"alpha {self.alpha} is no error rate: give one between 0 and 0.5, such as 0.05"
+            raise PlanError(msg)
+        for name, value in (("margin", self.margin), ("floor", self.floor)):
+            if not (math.isfinite(value) and value >= 0):
+                msg = f"{name} {value} is no relative change: give one of 0 or more, such as 0.01"
+                raise PlanError(msg)
+        if any(later <= earlier for earlier, later in pairwise((0, *self.looks))):
+            msg = f"looks {self.looks} are no plan: give numbers of pairs that increase"
+            raise PlanError(msg)
+
+    @property
+    def log_floor(self) -> float:
+        """Return the floor on the log scale, where it is the same for either direction."""
+        return math.log1p(self.floor)
+
+    @property
+    def log_margin(self) -> float:
+        """Return on the log scale what a change must be proven to be within to be none."""
+        return math.log1p(max(self.margin, self.floor))

@@ -1,0 +1,61 @@
+"""The words of judging."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfledger.metrics import Metric
+
+
+class Outcome(StrEnum):
+    """What the judge found; exactly five words."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+    UNDECIDED = "undecided"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """How much a metric changed. All relative figures are head / base - 1, so +0.05 is 5 % more.
+
+    `low` and `high` bound the change at the plan's confidence, valid at whatever look it stopped,
+    not adjusted for the family; `narrow_low` and `narrow_high` are the interval that equivalence is
+    decided on. `base` and `head` are typical values in the metric's unit (geometric means of the
+    processes' locations).
+    """
+
+    base: float
+    head: float
+    change: float
+    low: float
+    high: float
+    narrow_low: float
+    narrow_high: float
+    pairs: int
+    p_value: float  # two-sided, valid over the looks taken, before family correction
+    smallest_detectable: float  # relative change that these pairs would have found, 80 % power
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The judge's word on one metric of one workload, and what it rests on.
+
+    `estimate` is None when the outcome is NOT_MEASURED, and when it is UNDECIDED for want of pairs:
+    fewer than four have no interval worth the name. `adjusted_p` is Holm's; 1 without an estimate.
+    `is_warning` says that only the milder Benjamini-Hochberg list has it: yellow, never red.
+    """
+
+    workload: str
+    metric: Metric
+    outcome: Outcome
+    estimate: Estimate | None
+    adjusted_p: float
+    is_warning: bool
+    reason: str
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the metric got worse, beyond doubt and by more than the floor."""
+        return self.outcome is Outcome.REGRESSED

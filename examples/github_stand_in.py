@@ -1,0 +1,400 @@
+"""A stand-in for GitHub's API over real HTTP, for the demo and the tests: Python alone, no account.
+
+    python examples/github_stand_in.py --port 0
+
+prints its URL. It knows pull requests, their comments and check runs, answers in GitHub's shapes
+and refuses what GitHub refuses. Under /_stand_in/ it is told things and asked what it holds:
+
+POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
+POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
+POST /_stand_in/faults    {"count": 2, "method": "POST", "path": "/comments", "status": 502,
+                           "retry_after": "1", "drop": false}   drop: handle, then hang up
+GET  /_stand_in/state     everything, and the requests so far
+"""
+
+import argparse
+import base64
+import json
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+LOGIN = "perfledger[bot]"
+SLUG = "perfledger"
+MAX_BODY_BYTES = 4_000_000
+MAX_COMMENT = 65_536
+MAX_TEXT = 65_535
+MAX_ANNOTATIONS = 50
+JWT_SECONDS = 600
+FIRST_ID = 3_000_000_000  # beyond 32 bits, as GitHub's are
+CONCLUSIONS = frozenset(
+    ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
+)
+
+
+class Answer(Exception):  # noqa: N818 - not an error: the way out of a handler
+    """An answer other than 200, raised from wherever it is known."""
+
+    def __init__(self, status, document):
+        super().__init__(status)
+        self.status = status
+        self.document = document
+
+
+def refuse(status, message):
+    """End the request with a GitHub-shaped error."""
+    raise Answer(status, {"message": message, "documentation_url": "https://docs.github.com/rest"})
+
+
+class State:
+    """What GitHub would know, kept in memory and, if a path is given, in a JSON file."""
+
+    def __init__(self, path: Path | None = None):
+        self.lock = threading.Condition()
+        self.path = path
+        self.repositories = {}
+        self.requests = []
+        self.faults = []
+        self.next_id = FIRST_ID
+        # Called with method and path after a request was handled and before it is answered.
+        self.after_handling: Callable[[str, str], None] = lambda _method, _path: None
+        if path is not None and path.exists():
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            self.repositories, self.next_id = saved["repositories"], saved["next_id"]
+
+    def document(self):
+        return {name: getattr(self, name) for name in ("repositories", "requests", "next_id")}
+
+    def save(self):
+        if self.path is not None:
+            self.path.write_text(json.dumps(self.document(), indent=1), encoding="utf-8")
+
+    def new_id(self):
+        self.next_id += 1
+        return self.next_id
+
+    def repository(self, name, *, create=False):
+        if create:
+            empty = {"pulls": {}, "comments": {}, "check_runs": {}}
+            return self.repositories.setdefault(name, empty)
+        return self.repositories.get(name) or refuse(404, "Not Found")
+
+    def wait_for(self, is_so, timeout_s=60.0):
+        """Wait until `is_so(state)`; return whether it came about."""
+        with self.lock:
+            return self.lock.wait_for(lambda: is_so(self), timeout=timeout_s)
+
+
+def get_app(_state, request):
+    check_jwt(request)
+    return 200, {"id": 1, "slug": SLUG, "name": SLUG}
+
+
+def get_installation(state, request, owner, name):
+    check_jwt(request)
+    state.repository(f"{owner}/{name}")
+    return 200, {"id": 41, "app_slug": SLUG}
+
+
+def create_token(_state, request, _installation):
+    check_jwt(request)
+    end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
+    return 201, {"token": "ghs_standInInstallationToken0000000000000", "expires_at": end}
+
+
+def get_pull(state, _request, owner, name, number):
+    return 200, state.repository(f"{owner}/{name}")["pulls"].get(number) or refuse(404, "Not Found")
+
+
+def list_comments(state, _request, owner, name, number):
+    repository = state.repository(f"{owner}/{name}")
+    if number not in repository["pulls"]:
+        refuse(404, "Not Found")
+    return 200, [one for one in repository["comments"].values() if one["number"] == int(number)]
+
+
+def create_comment(state, request, owner, name, number):
+    repository = state.repository(f"{owner}/{name}")
+    if number not in repository["pulls"]:
+        refuse(404, "Not Found")
+    return 201, add_comment(state, repository, int(number), LOGIN, checked_comment(request))
+
+
+def get_comment(state, _request, owner, name, comment):
+    found = state.repository(f"{owner}/{name}")["comments"].get(comment)
+    return 200, found or refuse(404, "Not Found")
+
+
+def update_comment(state, request, owner, name, comment):
+    found = get_comment(state, request, owner, name, comment)[1]
+    if found["user"] != {"login": LOGIN, "type": "Bot"}:
+        refuse(403, "Resource not accessible by integration")
+    found["body"] = checked_comment(request)
+    found["edits"] += 1
+    return 200, found
+
+
+def delete_comment(state, request, owner, name, comment):
+    get_comment(state, request, owner, name, comment)
+    del state.repository(f"{owner}/{name}")["comments"][comment]
+    return 204, None
+
+
+def create_check(state, request, owner, name):
+    repository = state.repository(f"{owner}/{name}")
+    document = checked_check(request)
+    if not document.get("name") or not document.get("head_sha"):
+        refuse(422, "Invalid request. name or head_sha wasn't supplied.")
+    made = {"id": state.new_id(), "app": {"slug": SLUG}, "edits": 0, **document}
+    repository["check_runs"][str(made["id"])] = made
+    return 201, made
+
+
+def update_check(state, request, owner, name, check):
+    found = state.repository(f"{owner}/{name}")["check_runs"].get(check) or refuse(404, "Not Found")
+    document = checked_check(request)
+    before = found.get("output", {}).get("annotations", [])
+    found.update(document)
+    found["output"]["annotations"] = before + document["output"].get("annotations", [])
+    found["edits"] += 1
+    return 200, found
+
+
+def list_checks(state, request, owner, name, sha):
+    wanted = request.query.get("check_name", [None])[0]
+    runs = [
+        run
+        for run in state.repository(f"{owner}/{name}")["check_runs"].values()
+        if run["head_sha"] == sha and wanted in (None, run["name"])
+    ]
+    return 200, {"total_count": len(runs), "check_runs": runs}
+
+
+def tell_pull(state, request):
+    told = request.document
+    repository = state.repository(told["repository"], create=True)
+    number = str(told["number"])
+    fork = told.get("head_repository", told["repository"])
+    repository["pulls"][number] = {
+        "number": told["number"],
+        "state": told.get("state", "open"),
+        "title": told.get("title", ""),
+        "head": {
+            "sha": told["head_sha"],
+            "ref": told.get("head_ref", "topic"),
+            "repo": None if fork is None else {"full_name": fork},
+        },
+    }
+    return 201, repository["pulls"][number]
+
+
+def tell_comment(state, request):
+    told = request.document
+    repository = state.repository(told["repository"], create=True)
+    made = add_comment(state, repository, told["number"], told["author"], told["body"])
+    return 201, made
+
+
+def tell_fault(state, request):
+    state.faults.append({"count": 1, **request.document})
+    return 201, state.faults[-1]
+
+
+# Each handler takes the state, the request and the groups of its pattern: (status, document) out.
+REPOSITORY = r"/repos/([\w.-]+)/([\w.-]+)"
+ROUTES = (
+    ("GET", r"/user", lambda _state, _request: (200, {"login": LOGIN, "type": "Bot"})),
+    ("GET", r"/app", get_app),
+    ("POST", r"/app/installations/(\d+)/access_tokens", create_token),
+    ("GET", REPOSITORY + r"/installation", get_installation),
+    ("GET", REPOSITORY + r"/pulls/(\d+)", get_pull),
+    ("GET", REPOSITORY + r"/issues/(\d+)/comments", list_comments),
+    ("POST", REPOSITORY + r"/issues/(\d+)/comments", create_comment),
+    ("GET", REPOSITORY + r"/issues/comments/(\d+)", get_comment),
+    ("PATCH", REPOSITORY + r"/issues/comments/(\d+)", update_comment),
+    ("DELETE", REPOSITORY + r"/issues/comments/(\d+)", delete_comment),
+    ("POST", REPOSITORY + r"/check-runs", create_check),
+    ("PATCH", REPOSITORY + r"/check-runs/(\d+)", update_check),
+    ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/check-runs", list_checks),
+    ("POST", r"/_stand_in/pulls", tell_pull),
+    ("POST", r"/_stand_in/comments", tell_comment),
+    ("POST", r"/_stand_in/faults", tell_fault),
+    ("GET", r"/_stand_in/state", lambda state, _request: (200, state.document())),
+)
+
+
+def add_comment(state, repository, number, author, body):
+    user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
+    made = {"id": state.new_id(), "number": number, "user": user, "body": body, "edits": 0}
+    repository["comments"][str(made["id"])] = made
+    return made
+
+
+def checked_comment(request):
+    body = request.document.get("body")
+    if not isinstance(body, str) or not body:
+        refuse(422, "Validation Failed: body is missing")
+    if len(body) > MAX_COMMENT:
+        refuse(422, f"Validation Failed: body is too long (maximum is {MAX_COMMENT} characters)")
+    return body
+
+
+def checked_check(request):
+    document = request.document
+    output = document.get("output", {})
+    if document.get("status") == "completed" and document.get("conclusion") not in CONCLUSIONS:
+        refuse(422, f"Invalid request. {document.get('conclusion')!r} is not a conclusion.")
+    if not output.get("title") or len(output.get("summary") or "") > MAX_TEXT:
+        refuse(422, f"Invalid request. output needs a title and a summary of <= {MAX_TEXT}.")
+    if len(output.get("annotations", [])) > MAX_ANNOTATIONS:
+        refuse(422, f"Invalid request. No more than {MAX_ANNOTATIONS} items are allowed.")
+    return document
+
+
+def check_jwt(request):
+    """Refuse what GitHub would refuse of a JWT, but for the signature: no key is known here."""
+    try:
+        _, payload, _ = request.credential.split(".")
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        is_fine = isinstance(claims["iss"], str) and claims["exp"] - claims["iat"] <= JWT_SECONDS
+    except (ValueError, KeyError):
+        is_fine = False
+    if not is_fine:
+        refuse(401, "A JSON web token could not be decoded")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection's requests, answered from the server's state."""
+
+    protocol_version = "HTTP/1.1"
+    server: "StandIn"
+
+    def handle_request(self):
+        size = int(self.headers.get("Content-Length") or 0)
+        if size > MAX_BODY_BYTES:
+            self.close_connection = True
+            self.answer(413, b"{}", {})
+            return
+        data = self.rfile.read(size)
+        url = urlsplit(self.path)
+        self.query = parse_qs(url.query)
+        self.credential = self.headers.get("Authorization", "").partition(" ")[2]
+        state = self.server.state
+        with state.lock:
+            fault = self.next_fault(state, url.path)
+            headers = {"Retry-After": str(fault["retry_after"])} if "retry_after" in fault else {}
+            try:
+                if fault and not fault.get("drop"):
+                    refuse(fault["status"], "made to fail")
+                status, document = self.route(state, url.path, data)
+                if isinstance(document, list):
+                    document, headers["Link"] = self.page(document, url.path)
+            except Answer as other:
+                status, document = other.status, other.document
+            body = b"" if document is None else json.dumps(document).encode()
+            state.save()
+            state.lock.notify_all()
+        state.after_handling(self.command, url.path)
+        if fault.get("drop"):
+            self.close_connection = True
+        else:
+            self.answer(status, body, headers)
+
+    def next_fault(self, state, path):
+        for fault in state.faults:
+            fits = fault.get("method", self.command) == self.command
+            if fits and fault.get("path", "") in path and not path.startswith("/_stand_in/"):
+                fault["count"] -= 1
+                state.faults = [one for one in state.faults if one["count"] > 0]
+                return fault
+        return {}
+
+    def route(self, state, path, data):
+        if not path.startswith("/_stand_in/"):
+            version = self.headers.get("X-GitHub-Api-Version", "")
+            state.requests.append({"method": self.command, "path": path, "api_version": version})
+            if not self.credential or self.credential == "wrong":
+                refuse(401, "Requires authentication")
+        try:
+            self.document = json.loads(data) if data else {}
+        except ValueError:
+            refuse(400, "Problems parsing JSON")
+        for method, pattern, handler in ROUTES:
+            match = re.fullmatch(pattern, path)
+            if match and method == self.command:
+                return handler(state, self, *match.groups())
+        return refuse(404, "Not Found")
+
+    def page(self, items, path):
+        """Return the page of a listing that was asked for, and GitHub's Link header for it."""
+        size = min(int(self.query.get("per_page", ["30"])[0]), 100)
+        number = int(self.query.get("page", ["1"])[0])
+        more = f"<http://{self.headers['Host']}{path}?per_page={size}&page={number + 1}>"
+        link = f'{more}; rel="next"' if number * size < len(items) else ""
+        return items[(number - 1) * size : number * size], link
+
+    def answer(self, status, body, headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            if value:
+                self.send_header(name, value)
+        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PATCH = do_DELETE = handle_request  # noqa: N815 - the library's names
+
+    def log_message(self, *_):
+        """Say nothing."""
+
+
+class StandIn(ThreadingHTTPServer):
+    """The server with its state; `url` is what PERFLEDGER_GITHUB_API_URL is set to."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int = 0, path: Path | None = None):
+        super().__init__(("127.0.0.1", port), Handler)
+        self.state = State(path)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request, client_address):
+        """Say nothing when the other side is gone: a client that was killed is a test of its."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+@contextmanager
+def running(path: Path | None = None) -> Iterator[StandIn]:
+    """Serve on a free port of the loopback interface until the block ends."""
+    server = StandIn(path=path)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Stand in for GitHub's API on 127.0.0.1.")
+    parser.add_argument("--port", type=int, default=0, help="0: a free one")
+    parser.add_argument("--state", type=Path, help="a JSON file to keep the state in")
+    arguments = parser.parse_args()
+    with StandIn(arguments.port, arguments.state) as server:
+        print(server.url, flush=True)
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

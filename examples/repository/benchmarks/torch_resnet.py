@@ -1,0 +1,23 @@
+"""Classifying a batch of images with a ResNet."""
+
+from collections.abc import Callable
+
+import perfledger
+import torch
+from models.resnet import ResNet
+from torch import Tensor
+
+
+@perfledger.workload(unit="images", units_per_step=lambda batch: batch)
+def inference(
+    device: str, batch: int = 4, size: int = 32, width: int = 32, layers: int = 2
+) -> Callable[[], Tensor]:
+    torch.manual_seed(0)
+    model = ResNet(width=width, layers=layers).eval().to(device)
+    images = torch.randn(batch, 3, size, size).to(device)
+
+    @torch.inference_mode()
+    def step() -> Tensor:
+        return model(images)
+
+    return step

@@ -1,0 +1,3 @@
+"""The part of perfledger that runs inside the user's process: standard library only."""
+
+from perfledger.workload import workload as workload

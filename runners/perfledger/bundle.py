@@ -1,0 +1,95 @@
+"""The result bundle: everything one check saw, as one versioned, self-describing JSON document."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from perfledger.metrics import Metric
+from perfledger.profile import Profile
+from perfledger.records import Failure, Machine, Param, Revision, Run, WorkloadSpec
+
+# 1: first version. A reader accepts every version up to its own.
+BUNDLE_VERSION = 1
+BUNDLE_FORMAT = "perfledger-bundle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How the pairs were drawn and when it was allowed to stop: what judging needs to repeat it.
+
+    `order[i]` is "base" or "head": which side ran first in pair i. `looks` are the numbers of
+    pairs at which the stopping rule may look; `alpha` is the family-wise error rate of the check.
+    """
+
+    seed: int
+    order: tuple[str, ...]
+    looks: tuple[int, ...]
+    alpha: float = 0.05
+    margin: float = 0.01  # relative: "unchanged" means proven to be within it
+    floor: float = 0.003  # relative: smaller effects are never called a regression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetUse:
+    """How many device-hours a year the workloads that match `workload` (a glob) stand for.
+
+    `where` names a purchase option of the price sheet, such as "p5.48xlarge/on_demand".
+    """
+
+    workload: str
+    where: str
+    device_hours_per_year: float
+    low: float | None = None
+    high: float | None = None
+    source: str = "declared in the configuration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredThroughput:
+    """A throughput on hardware that was not measured, for illustration; shown as "declared"."""
+
+    workload: str  # a glob
+    device: str  # an accelerator of the price sheet, such as "H100-80GB"
+    units_per_second: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pricing:
+    """What the repository's configuration says about money."""
+
+    fleet: tuple[FleetUse, ...] = ()
+    declared: tuple[DeclaredThroughput, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """One check: two revisions, one machine, every sample, what failed and the profiles."""
+
+    id: str  # random, 32 hex digits
+    created_at: str  # UTC, ISO 8601
+    base: Revision
+    head: Revision
+    machine: Machine
+    plan: Plan
+    workloads: tuple[WorkloadSpec, ...]
+    metrics: tuple[Metric, ...]
+    runs: tuple[Run, ...]
+    failures: tuple[Failure, ...] = ()
+    new_workloads: tuple[str, ...] = ()  # registered in head only: nothing to compare with
+    skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
+    profiles: tuple[Profile, ...] = ()
+    pricing: Pricing = field(default_factory=Pricing)
+    repository: str = ""  # owner/name, where it is known
+    pull_request: int | None = None
+    undecided: str = "action_required"  # the check's conclusion then: action_required or neutral
+    settings: Mapping[str, Param] = field(default_factory=dict[str, Param])  # what was in force
+    logs: Mapping[str, str] = field(default_factory=dict[str, str])  # process → its log's tail
+    notes: tuple[str, ...] = ()
+    perfledger: str = ""
+    format: str = BUNDLE_FORMAT
+    version: int = BUNDLE_VERSION
+
+    def to_json(self) -> str:
+        """Return the bundle as JSON, the form in which it is spooled and uploaded."""
+        return json.dumps(asdict(self), allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,50 @@
+"""Messages become lines of JSON on a descriptor that the workload does not know of."""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Mapping
+
+from perfledger.protocol import PROTOCOL_VERSION, Event
+
+# High enough that a workload which closes or writes "every" low descriptor rarely meets it.
+LOWEST_DESCRIPTOR = 100
+
+
+class Channel:
+    """One line of JSON after another; only the process that opened it may write.
+
+    A child that the workload forked, and that came back into the harness, ends there and then: it
+    would measure and answer a second time.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        *,
+        getpid: Callable[[], int] = os.getpid,
+        leave: Callable[[int], object] = os._exit,
+    ) -> None:
+        self._descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
+        os.close(descriptor)
+        self._getpid = getpid
+        self._leave = leave
+        self._pid = getpid()
+
+    def send(self, event: Event, fields: Mapping[str, object] | None = None) -> None:
+        """Write one message as a line."""
+        self.leave_if_forked()
+        message = {"version": PROTOCOL_VERSION, "event": event, **(fields or {})}
+        text = json.dumps(message, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        line = text.encode("utf-8", "replace") + b"\n"  # a file's name may hold lone surrogates
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+    def close(self) -> None:
+        """Tell the reader that nothing more comes, even if the workload's threads live on."""
+        os.close(self._descriptor)
+
+    def leave_if_forked(self) -> None:
+        """End this process at once if it is not the one that opened the channel."""
+        if self._getpid() != self._pid:
+            self._leave(0)

@@ -1,0 +1,168 @@
+"""Files below a checkout's paths become registered workloads; those that fail become reasons."""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfledger.failure import detail_of
+from perfledger.records import Why
+from perfledger.workload import REGISTERED, Workload
+
+OWN_NAME = "perfledger"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A path whose workloads could not be had, and why; `module` is "" when it stands for all."""
+
+    path: str  # below root
+    detail: str
+    why: Why = Why.RAISED
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What importing the user's files brought to light."""
+
+    workloads: tuple[Workload, ...]
+    broken: tuple[Broken, ...]
+
+
+def import_roots(root: Path, import_paths: Sequence[str]) -> tuple[Path, ...]:
+    """Return those of `import_paths` that exist below `root`, absolute and in their order."""
+    folders = ((root / path).resolve() for path in import_paths)
+    return tuple(dict.fromkeys(folder for folder in folders if folder.is_dir()))
+
+
+def name_clash(roots: Iterable[Path]) -> Path | None:
+    """Return the user's own package or module that is named like ours, if there is one."""
+    for folder in roots:
+        for path in (folder / OWN_NAME / "__init__.py", folder / f"{OWN_NAME}.py"):
+            if path.is_file():
+                return path
+    return None
+
+
+def discover(
+    root: Path,
+    *,
+    paths: Sequence[str],
+    roots: Sequence[Path],
+    modules: frozenset[str] = frozenset(),
+) -> Found:
+    """Import the files below `paths`; with `modules`, only the files of these.
+
+    A file that cannot be imported, for whatever reason, does not keep the others from being.
+    """
+    top = root.resolve()
+    clash = name_clash(roots)
+    if clash is not None:
+        return Found((), (_clash(str(clash.relative_to(top))),))
+    broken: list[Broken] = []
+    for path in paths:
+        start = (top / path).resolve()
+        if start.exists() and start.is_relative_to(top):
+            broken += _import_below(start, root=top, roots=roots, modules=modules)
+        else:
+            broken.append(_absent(path))
+    return Found(tuple(REGISTERED.values()), tuple(broken))
+
+
+def _clash(path: str) -> Broken:
+    detail = (
+        f"your repository has a package named {OWN_NAME} ({path}): workloads import perfledger's "
+        "own by that name and would never see yours; rename yours"
+    )
+    return Broken(path=path, detail=detail, why=Why.WRONG_CODE)
+
+
+def _absent(path: str) -> Broken:
+    detail = (
+        f"there is no {path!r} in the checkout: create it, or set `paths` in [tool.perfledger] to "
+        "the files or folders that hold the workloads"
+    )
+    return Broken(path=path, detail=detail, why=Why.MISSING)
+
+
+def _import_below(
+    start: Path, *, root: Path, roots: Sequence[Path], modules: frozenset[str]
+) -> Iterator[Broken]:
+    for file in source_files(start):
+        path = str(file.relative_to(root))
+        name = module_name(file, roots)
+        if name is None:
+            known = (
+                ", ".join(str(each.relative_to(root)) for each in roots) or "none of them exists"
+            )
+            detail = (
+                f"{path} has no module name below import_paths ({known}): add its folder there; "
+                "names of folders and files may not hold a dot"
+            )
+            yield Broken(path=path, detail=detail)
+        elif not modules or name in modules:
+            detail = import_file(name, file, root=root)
+            if detail:
+                yield Broken(path=path, detail=detail, module=name)
+
+
+def source_files(top: Path) -> Iterator[Path]:
+    """Yield the Python files at or below `top` in a fixed order, without what is hidden."""
+    if top.is_file():
+        yield top
+        return
+    for folder, names, files in os.walk(top):
+        here = Path(folder)
+        names[:] = sorted(
+            name
+            for name in names
+            if not name.startswith(".")
+            and name != "__pycache__"
+            and not (here / name / "pyvenv.cfg").exists()
+        )
+        for name in sorted(files):
+            if name.endswith(".py") and not name.startswith(".") and name != "__main__.py":
+                yield here / name
+
+
+def module_name(file: Path, roots: Sequence[Path]) -> str | None:
+    """Return the name that `file` is imported by: below the deepest root that holds it."""
+    holders = [folder for folder in roots if file.is_relative_to(folder)]
+    if not holders:
+        return None
+    nearest = max(holders, key=lambda folder: len(folder.parts))
+    parts = file.relative_to(nearest).with_suffix("").parts
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    if not parts or any("." in part for part in parts):
+        return None
+    return ".".join(parts)
+
+
+def import_file(name: str, file: Path, *, root: Path) -> str:
+    """Import the module and return why it could not be, or nothing when it could."""
+    try:
+        module = importlib.import_module(name)
+    except BaseException as error:  # a door: a module may raise anything, SystemExit too
+        for key, registered in tuple(REGISTERED.items()):
+            if registered.function.__module__ not in sys.modules:  # registered by what then failed
+                del REGISTERED[key]
+        return detail_of(error, root=root) + _shadow(name, root)
+    origin = getattr(module, "__file__", None)  # a module may put anything in its own place
+    if origin is None or Path(origin).resolve() != file.resolve():
+        return f"module {name!r} was imported from {origin}" + _shadow(name, root)
+    return ""
+
+
+def _shadow(name: str, root: Path) -> str:
+    package = sys.modules.get(name.partition(".")[0])
+    origin = getattr(package, "__file__", None)
+    if origin is None or Path(origin).resolve().is_relative_to(root):
+        return ""
+    return (
+        f"; package {name.partition('.')[0]!r} is installed at {origin} and comes before yours: "
+        "give yours an __init__.py or another name"
+    )

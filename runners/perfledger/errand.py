@@ -1,0 +1,223 @@
+"""A request becomes messages: what is registered, what was measured, what was profiled."""
+
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from inspect import iscoroutinefunction, isgeneratorfunction
+from pathlib import Path
+from typing import NoReturn, assert_never
+
+from perfledger import memory
+from perfledger.channel import Channel
+from perfledger.checkout import wrong_code
+from perfledger.device import choose_meter
+from perfledger.discovery import Broken, Found, discover, import_roots
+from perfledger.facts import facts
+from perfledger.failure import UnmeasurableError, detail_of, why_of
+from perfledger.framework import framework_of
+from perfledger.measure import Sampled, measure, warm_up
+from perfledger.meter import Meter
+from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, PEAK_MEMORY, STEP_TIME
+from perfledger.protocol import Command, Event, Request
+from perfledger.records import Device, Why, WorkloadSpec
+from perfledger.state import kept_state
+from perfledger.workload import DEVICE_PARAMETER, Step, Workload
+
+MAX_COUNTED_STEP_S = 2.0  # counting the FLOPs of a step costs up to ten times the step
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A workload at one point of its grid."""
+
+    workload: Workload
+    spec: WorkloadSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """A request, where its files are, and where the answers go."""
+
+    request: Request
+    channel: Channel
+    root: Path
+    roots: tuple[Path, ...]
+
+
+def run_errand(request: Request, channel: Channel) -> None:
+    """Do what the request asks for and say so on the channel; the last message is DONE."""
+    root = Path(request.root).resolve()
+    roots = import_roots(root, request.import_paths)
+    os.chdir(root)
+    sys.path[:0] = [str(folder) for folder in roots]
+    errand = Errand(request=request, channel=channel, root=root, roots=roots)
+    match request.command:
+        case Command.LIST:
+            _list(errand)
+        case Command.MEASURE | Command.PROFILE:
+            _run(errand)
+        case _ as unreachable:
+            assert_never(unreachable)
+    channel.send(Event.DONE)
+
+
+def _list(errand: Errand) -> None:
+    registered, broken = _look(errand, frozenset())
+    errand.channel.send(Event.FACTS, facts(each.spec.framework for each in registered))
+    for each in broken:
+        errand.channel.send(Event.BROKEN, {"path": each.path, "detail": each.detail})
+    for one in registered:
+        errand.channel.send(Event.WORKLOAD, asdict(one.spec))
+
+
+def _run(errand: Errand) -> None:
+    """Answer for every workload asked for, whatever happens to the others."""
+    wanted = errand.request.workloads
+    registered, broken = _look(errand, frozenset(name.partition(":")[0] for name in wanted))
+    if not set(wanted) <= {each.spec.id for each in registered}:
+        registered, broken = _look(errand, frozenset())  # some are registered by another's file
+    by_id = {each.spec.id: each for each in registered}
+    used = {each.spec.framework for each in registered if each.spec.id in wanted or not wanted}
+    errand.channel.send(Event.FACTS, facts(used))
+    for number, name in enumerate(wanted or by_id):
+        errand.channel.send(Event.STARTED, {"workload": name})
+        event, fields = _answer(errand, by_id, name=name, number=number, broken=broken)
+        _flush()
+        errand.channel.send(event, {"workload": name, **fields})
+        memory.give_back()
+
+
+def _look(errand: Errand, modules: frozenset[str]) -> tuple[list[Registered], list[Broken]]:
+    """Import the user's files; what they set of the process at import is meant to stay."""
+    found = discover(errand.root, paths=errand.request.paths, roots=errand.roots, modules=modules)
+    errand.channel.leave_if_forked()
+    registered, broken = _expand(found, errand)
+    os.chdir(errand.root)
+    return registered, broken
+
+
+def _expand(found: Found, errand: Errand) -> tuple[list[Registered], list[Broken]]:
+    registered: list[Registered] = []
+    broken = list(found.broken)
+    for workload in found.workloads:
+        try:
+            framework = framework_of(workload, root=errand.root)
+            values = errand.request.params.get(workload.key)
+            specs = workload.specs(framework=framework, values=values)
+        except BaseException as error:  # a door: units_per_step may be the user's code
+            path = os.path.relpath(workload.place.rpartition(":")[0], errand.root)
+            detail = detail_of(error, root=errand.root)
+            broken.append(Broken(path=path, detail=detail, module=workload.function.__module__))
+        else:
+            registered += [Registered(workload, spec) for spec in specs]
+    return registered, broken
+
+
+def _answer(
+    errand: Errand,
+    registered: Mapping[str, Registered],
+    *,
+    name: str,
+    number: int,
+    broken: Sequence[Broken],
+) -> tuple[Event, Fields]:
+    try:
+        with kept_state():
+            one = registered.get(name) or _absent(name, broken)
+            if errand.request.command is Command.PROFILE:
+                return Event.PROFILED, _profile(errand, one, number)
+            return Event.RUN, _measure(errand, one)
+    except BaseException as error:  # a door: no workload may end the others' run
+        errand.channel.leave_if_forked()
+        if not isinstance(error, UnmeasurableError):
+            with suppress(Exception):  # the workload may have closed standard error
+                traceback.print_exception(error)
+        return Event.FAILED, {"why": why_of(error), "detail": detail_of(error, root=errand.root)}
+
+
+def _absent(name: str, broken: Sequence[Broken]) -> NoReturn:
+    module = name.partition(":")[0]
+    for each in broken:
+        if each.module in {"", module}:
+            raise UnmeasurableError(each.why, f"{each.path}: {each.detail}")
+    raise UnmeasurableError(Why.MISSING, f"no workload {name!r} is registered in this revision")
+
+
+def _measure(errand: Errand, one: Registered) -> Fields:
+    channel, name = errand.channel, one.spec.id
+    device, meter = choose_meter(one.spec, requested=errand.request.device)
+    started_at = datetime.now(UTC).isoformat()
+    with meter.placed():
+        step = _set_up(errand, one, device, meter)
+        sampled = measure(
+            step,
+            meter.clock,
+            effort=errand.request.effort,
+            on_sampling=lambda: channel.send(Event.SAMPLING, {"workload": name}),
+            after_step=channel.leave_if_forked,
+        )
+        samples = _samples(step, sampled, meter, device)
+    return {
+        "started_at": started_at,
+        "samples": samples,
+        "warmups_s": sampled.warmups_s,
+        "left_out": {},
+    }
+
+
+def _samples(
+    step: Step, sampled: Sampled, meter: Meter, device: Device
+) -> Mapping[str, tuple[float, ...]]:
+    peak = meter.peak_bytes()  # before counting, which needs memory of its own
+    is_short = max(sampled.steps_s) <= MAX_COUNTED_STEP_S
+    readings = {
+        CPU_ACTIVE.name: sampled.cpu_active if device is Device.CPU else None,
+        PEAK_MEMORY.name: peak,
+        FLOPS_PER_STEP.name: meter.flops(step) if is_short else None,
+    }
+    known = {name: (value,) for name, value in readings.items() if value}
+    return {STEP_TIME.name: sampled.steps_s, **known}
+
+
+def _profile(errand: Errand, one: Registered, number: int) -> Fields:
+    device, meter = choose_meter(one.spec, requested=errand.request.device)
+    folder = Path(errand.request.trace_folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    after_step = errand.channel.leave_if_forked
+    with meter.placed():
+        step = _set_up(errand, one, device, meter)
+        warm_up(step, meter.clock, effort=errand.request.effort, after_step=after_step)
+        traced = meter.trace(step, folder, str(number))
+    if traced is None:  # nothing profiles plain Python steps yet: an answer all the same
+        return {"tool": "", "trace": "", "steps": 0, "step_seconds": 0.0}
+    return {**asdict(traced), "trace": str(traced.trace)}
+
+
+def _set_up(errand: Errand, one: Registered, device: Device, meter: Meter) -> Step:
+    """Call the workload's function and return its step, sure of whose code it is."""
+    meter.reset_peak()
+    given = {DEVICE_PARAMETER: str(device)} if one.workload.takes_device() else {}
+    step: object = one.workload.function(**one.spec.params, **given)
+    errand.channel.leave_if_forked()
+    if not callable(step) or iscoroutinefunction(step) or isgeneratorfunction(step):
+        msg = (
+            f"{one.workload.key} returned {step!r:.100}: return the step, a plain function without "
+            "arguments that does its work when it is called"
+        )
+        raise TypeError(msg)
+    wrong = wrong_code(sys.modules, root=errand.root, repository=Path(errand.request.repository))
+    if wrong:
+        raise UnmeasurableError(Why.WRONG_CODE, wrong)
+    return step
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # the workload may have closed or replaced it
+            stream.flush()

@@ -1,0 +1,151 @@
+"""A step becomes samples: warm up until it is steady, then time it until it is enough.
+
+The garbage collector stays as the workload has it: what a step leaves behind is part of what it
+costs, and with the collector off, cycles would pile up until memory, not the code, is measured.
+The loop itself keeps floats only, which the collector does not count.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from perfledger.clock import Clock
+from perfledger.protocol import Effort
+from perfledger.workload import Step
+
+WARMUP_WINDOW = 3  # the median of three shrugs off one odd step
+WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more than this
+QUIET = 0.005  # relative standard error of the mean at which more steps add nothing (nvbench's)
+FIRST_BLOCK = 10  # between two looks at the samples; a look costs time between steps
+MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampled:
+    """What the steps of one process took, and how busy it kept the host's cores meanwhile."""
+
+    warmups_s: tuple[float, ...]
+    steps_s: tuple[float, ...]
+    cpu_active: float  # share of the usable cores' time, at most 1
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What measuring reads of the host; tests script it."""
+
+    wall: Callable[[], float] = time.perf_counter
+    cpu: Callable[[], float] = time.process_time
+    cores: Callable[[], int] = usable_cores
+
+
+def measure(
+    step: Step,
+    clock: Clock,
+    *,
+    effort: Effort,
+    on_sampling: Callable[[], None] = lambda: None,
+    after_step: Callable[[], None] = lambda: None,
+    host: Host = Host(),
+) -> Sampled:
+    """Warm `step` up, call `on_sampling`, then time it until the samples are enough.
+
+    `after_step` is called after every step, outside of what is timed.
+    """
+    warmups = warm_up(step, clock, effort=effort, after_step=after_step)
+    on_sampling()
+    wall, cpu = host.wall(), host.cpu()
+    steps = sample(step, clock, effort=effort, after_step=after_step)
+    busy, passed = host.cpu() - cpu, host.wall() - wall
+    return Sampled(
+        warmups_s=warmups,
+        steps_s=steps,
+        cpu_active=min(1.0, busy / (passed * host.cores())) if passed > 0 else 0.0,
+    )
+
+
+def warm_up(
+    step: Step,
+    clock: Clock,
+    *,
+    effort: Effort,
+    after_step: Callable[[], None] = lambda: None,
+) -> tuple[float, ...]:
+    """Run `step` until it is steady or the effort is spent; return every time, in seconds."""
+    times: list[float] = []
+    while not _is_warm(times, effort):
+        times.append(clock.time(step))
+        after_step()
+    return tuple(times)
+
+
+def sample(
+    step: Step,
+    clock: Clock,
+    *,
+    effort: Effort,
+    after_step: Callable[[], None] = lambda: None,
+) -> tuple[float, ...]:
+    """Time `step` until the samples are enough; return every sample, in seconds."""
+    samples: list[float] = []
+    block = max(1, effort.min_steps)
+    while block:
+        _time_block(step, clock, block, samples, after_step)
+        block = _next_block(samples, effort)
+    return tuple(samples)
+
+
+def _is_warm(times: Sequence[float], effort: Effort) -> bool:
+    if len(times) < effort.min_warmups:
+        return False
+    if len(times) >= effort.max_warmups or sum(times) >= effort.max_warmup_seconds:
+        return True
+    if len(times) < 2 * WARMUP_WINDOW:
+        return False
+    last = sorted(times[-WARMUP_WINDOW:])[WARMUP_WINDOW // 2]
+    before = sorted(times[-2 * WARMUP_WINDOW : -WARMUP_WINDOW])[WARMUP_WINDOW // 2]
+    return abs(last - before) <= WARMUP_AGREEMENT * before
+
+
+def _time_block(
+    step: Step, clock: Clock, count: int, samples: list[float], after_step: Callable[[], None]
+) -> None:
+    """Add `count` times: nothing but the step, two readings of the clock and one check."""
+    timed, keep = clock.time, samples.append
+    for _ in range(count):
+        keep(timed(step))
+        after_step()
+
+
+def _next_block(samples: Sequence[float], effort: Effort) -> int:
+    """Return how many more steps to time before looking again; 0 when the samples are enough."""
+    count, total = len(samples), sum(samples)
+    if count >= MAX_SAMPLES:
+        return 0
+    if total >= effort.min_seconds and (
+        count >= effort.max_steps or total >= effort.max_seconds or _noise(samples) < QUIET
+    ):
+        return 0
+    mean = total / count
+    fit = math.ceil((effort.max_seconds - total) / mean) if mean > 0 else FIRST_BLOCK
+    most = (effort.max_steps if count < effort.max_steps else MAX_SAMPLES) - count
+    # A tenth of what there is, so that the looks of a long series do not outweigh its steps.
+    return max(1, min(max(FIRST_BLOCK, count // 10), fit, most))
+
+
+def _noise(samples: Sequence[float]) -> float:
+    """Return the relative standard error of the mean."""
+    count = len(samples)
+    mean = sum(samples) / count
+    if count < 2 or mean <= 0:  # noqa: PLR2004 - two make a spread
+        return math.inf
+    variance = sum((each - mean) ** 2 for each in samples) / (count - 1)
+    return math.sqrt(variance / count) / mean

@@ -1,0 +1,77 @@
+"""What measuring a step needs of the framework that it computes with, as a port, and the host's."""
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from perfledger import memory
+from perfledger.clock import Clock, HostClock
+from perfledger.workload import Step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """A profiled pass: the profiler's file, and what its kept steps took on average."""
+
+    tool: str  # "torch.profiler" or "jax.profiler"
+    trace: Path
+    steps: int  # kept: the first profiled one pays for the profiler's own start
+    step_seconds: float
+
+
+class Meter(Protocol):
+    """A framework on a device: its clock, its memory, its counters and its profiler."""
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that waits for this device."""
+        ...
+
+    def placed(self) -> AbstractContextManager[object]:
+        """Return a context in which the framework's default device is this one."""
+        ...
+
+    def reset_peak(self) -> None:
+        """Begin a new high-water mark of memory."""
+        ...
+
+    def peak_bytes(self) -> float | None:
+        """Return the most memory held since `reset_peak`; None when nothing tells."""
+        ...
+
+    def flops(self, step: Step) -> float | None:
+        """Return the floating-point operations of one step; None when nothing tells."""
+        ...
+
+    def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
+        """Profile a few steps into a file in `folder`; None when there is no profiler."""
+        ...
+
+
+class HostMeter:
+    """Plain Python steps: the host's clock and the process's memory; no profiler yet."""
+
+    clock: Clock = HostClock()
+
+    def placed(self) -> AbstractContextManager[object]:
+        """Return a context that does nothing."""
+        return nullcontext()
+
+    def reset_peak(self) -> None:
+        """Begin a new high-water mark of resident memory."""
+        memory.reset_peak()
+
+    def peak_bytes(self) -> float | None:
+        """Return the most resident memory since `reset_peak`."""
+        return float(memory.peak_bytes())
+
+    def flops(self, step: Step) -> float | None:
+        """Return None: nobody counts what Python computes."""
+        del step
+        return None
+
+    def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
+        """Return None."""
+        del step, folder, name
+        return None

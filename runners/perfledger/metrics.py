@@ -1,0 +1,56 @@
+"""The metrics perfledger knows: name, unit, which way is worse and how they are compared."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Worse(StrEnum):
+    """Which way a metric gets worse."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+
+
+class Scale(StrEnum):
+    """How two values of a metric are compared."""
+
+    LOG = "log"  # by ratio, with noise
+    EXACT = "exact"  # deterministic counts: any difference is one
+
+
+class Kind(StrEnum):
+    """What question a metric answers; a workload has at most one judged metric of each kind."""
+
+    SPEED = "speed"
+    UTILIZATION = "utilization"
+    MEMORY = "memory"
+    WORK = "work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A quantity worth watching."""
+
+    name: str
+    unit: str
+    worse: Worse
+    kind: Kind
+    scale: Scale = Scale.LOG
+
+
+# Throughput is units_per_step / step time: the same test, shown in the unit that people speak of.
+STEP_TIME = Metric(name="step_time_p50", unit="s", worse=Worse.HIGHER, kind=Kind.SPEED)
+PEAK_MEMORY = Metric(name="peak_memory", unit="B", worse=Worse.HIGHER, kind=Kind.MEMORY)
+# Share of all cores' time that the process was running on them while it was being measured.
+CPU_ACTIVE = Metric(name="cpu_active", unit="1", worse=Worse.LOWER, kind=Kind.UTILIZATION)
+# NVML GPM's SM_UTIL, DCGM_FI_PROF_SM_ACTIVE: share of time with a warp resident, mean over SMs.
+SM_ACTIVE = Metric(name="sm_active", unit="1", worse=Worse.LOWER, kind=Kind.UTILIZATION)
+# Floating-point operations of one step: torch's FlopCounterMode or XLA's cost analysis.
+FLOPS_PER_STEP = Metric(
+    name="flops_per_step", unit="FLOP", worse=Worse.HIGHER, kind=Kind.WORK, scale=Scale.EXACT
+)
+
+METRICS = {
+    metric.name: metric
+    for metric in (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE, SM_ACTIVE, FLOPS_PER_STEP)
+}

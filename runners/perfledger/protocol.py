@@ -1,0 +1,102 @@
+"""What the agent asks of its child process, and the lines of JSON that the child answers with.
+
+The agent writes a Request to a file and starts `python -P -m perfledger FILE`. The child answers on
+the descriptor named in PERFLEDGER_FD, one JSON object a line, each with `version` and `event`.
+Standard output and error stay the workload's own.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from perfledger.records import Param
+
+PROTOCOL_VERSION = 1
+FD_VARIABLE = "PERFLEDGER_FD"
+
+
+class Command(StrEnum):
+    """What the child is started for."""
+
+    LIST = "list"
+    MEASURE = "measure"
+    PROFILE = "profile"
+
+
+class Event(StrEnum):
+    """What a line from the child says."""
+
+    FACTS = "facts"  # python, frameworks, device: sent once, after the user's code is imported
+    WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
+    BROKEN = "broken"  # LIST: path, detail: a file that could not be imported
+    STARTED = "started"  # workload: its set-up begins
+    SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
+    RUN = "run"  # workload, started_at, samples, warmups_s, left_out
+    PROFILED = "profiled"  # workload, tool, trace (a path), steps (kept), step_seconds
+    FAILED = "failed"  # workload, why, detail
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How long one process measures one workload."""
+
+    min_steps: int = 10
+    max_steps: int = 200
+    min_seconds: float = 0.3  # of measured steps
+    max_seconds: float = 5.0  # of measured steps, once there are min_steps
+    min_warmups: int = 3
+    max_warmups: int = 30
+    max_warmup_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One errand for a child process."""
+
+    command: Command
+    root: str  # the checkout: the working folder of the child
+    repository: str  # the user's own checkout: code imported from there would be the wrong code
+    import_paths: tuple[str, ...] = (".", "src")  # below root, put first on sys.path if they exist
+    paths: tuple[str, ...] = ("benchmarks",)  # below root: files or folders with workloads
+    workloads: tuple[str, ...] = ()  # ids, in the order to run them; empty: all
+    params: Mapping[str, Mapping[str, tuple[Param, ...]]] = field(
+        default_factory=dict[str, Mapping[str, tuple[Param, ...]]]
+    )  # module:function → parameter → values, in place of the decorator's
+    device: str = "auto"
+    effort: Effort = field(default_factory=Effort)
+    trace_folder: str = ""
+    version: int = PROTOCOL_VERSION
+
+    def write(self, path: Path) -> None:
+        """Write the request where the child will read it."""
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+
+class RequestError(Exception):
+    """A request that this version of the child cannot read."""
+
+
+def read_request(path: Path) -> Request:
+    """Read what `Request.write` wrote.
+
+    Raises RequestError when another version of perfledger wrote it: agent and child are one.
+    """
+    fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if fields.get("version") != PROTOCOL_VERSION:
+        msg = (
+            f"request {path} has version {fields.get('version')!r} and this child speaks "
+            f"{PROTOCOL_VERSION}: start both from the same perfledger"
+        )
+        raise RequestError(msg)
+    fields |= {name: tuple(fields[name]) for name in ("import_paths", "paths", "workloads")}
+    fields["params"] = {
+        workload: {name: tuple(values) for name, values in chosen.items()}
+        for workload, chosen in fields["params"].items()
+    }
+    fields["command"] = Command(fields["command"])
+    fields["effort"] = Effort(**fields["effort"])
+    return Request(**fields)

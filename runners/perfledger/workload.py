@@ -1,0 +1,228 @@
+"""A decorated function becomes a registered workload, and its grid of parameters becomes specs."""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TypeVar
+
+from perfledger.records import Framework, Param, WorkloadSpec
+
+DEVICES = ("auto", "cpu", "cuda", "tpu")
+DEVICE_PARAMETER = "device"  # filled in by the harness, never part of an id
+MAX_UNIT_LENGTH = 40  # a unit is a column head, not a sentence
+MAX_TEXT_LENGTH = 100  # of a parameter's value: it is part of an id
+FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous, or break a code span
+
+Step = Callable[[], object]
+Units = float | Callable[..., float]
+SetUp = TypeVar("SetUp", bound=Callable[..., Step])
+
+
+class WorkloadError(Exception):
+    """A workload is registered in a way that cannot be measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """A registered function: calling it with its parameters sets up and returns the step."""
+
+    function: Callable[..., Step]
+    place: str  # file:line
+    unit: str = "steps"
+    units_per_step: Units = 1.0
+    device: str = "auto"
+    framework: Framework | None = None  # None: found out from what the function uses
+    params: Mapping[str, tuple[Param, ...]] = field(default_factory=dict[str, tuple[Param, ...]])
+
+    @property
+    def key(self) -> str:
+        """Return `module:function`, which its specs' ids begin with."""
+        return f"{self.function.__module__}:{self.function.__name__}"
+
+    def __post_init__(self) -> None:
+        _check_name(self)
+        _check_unit(self)
+        if self.device not in DEVICES:
+            raise _error(self, f"device {self.device!r} is none of {', '.join(DEVICES)}")
+        _check_grid(self, self.params)
+        for name, parameter in _parameters(self).items():
+            is_filled = name in self.params or name == DEVICE_PARAMETER
+            if parameter.default is inspect.Parameter.empty and not is_filled:
+                raise _error(self, f"parameter {name!r} has no value: give it a default or params")
+
+    def takes_device(self) -> bool:
+        """Whether the function wants to be told which device to use."""
+        return DEVICE_PARAMETER in _parameters(self)
+
+    def specs(
+        self, *, framework: Framework, values: Mapping[str, Sequence[Param]] | None = None
+    ) -> tuple[WorkloadSpec, ...]:
+        """Return one spec for each point of the grid; `values` replace the decorator's.
+
+        Raises WorkloadError when `values` name a parameter that the function does not have.
+        """
+        replaced = {name: tuple(chosen) for name, chosen in (values or {}).items()}
+        _check_grid(self, replaced)
+        grid = {**self.params, **replaced}
+        return tuple(
+            self._spec(dict(zip(grid, point, strict=True)), framework)
+            for point in product(*grid.values())
+        )
+
+    def _spec(self, params: Mapping[str, Param], framework: Framework) -> WorkloadSpec:
+        chosen = ",".join(f"{name}={value}" for name, value in params.items())
+        return WorkloadSpec(
+            id=f"{self.key}[{chosen}]" if chosen else self.key,
+            module=self.function.__module__,
+            function=self.function.__name__,
+            params=params,
+            unit=self.unit,
+            units_per_step=_units(self, params),
+            device=self.device,
+            framework=framework,
+        )
+
+
+# Filled by the decorator while the user's modules are imported, in that order.
+REGISTERED: dict[str, Workload] = {}
+
+
+def workload(
+    *,
+    unit: str = "steps",
+    units_per_step: Units = 1.0,
+    device: str = "auto",
+    framework: str | None = None,
+    params: Mapping[str, Sequence[Param]] | None = None,
+) -> Callable[[SetUp], SetUp]:
+    """Register the decorated function as a workload.
+
+    The function sets up and returns the step, a callable without arguments: only the step is
+    measured. `units_per_step` is how many `unit`s one step does, or a function that says so and is
+    called with those of the workload's parameters that it names. `params` maps a parameter to the
+    values to measure it with; several make a grid. A parameter named `device` is given the device
+    ("cpu", "cuda" or "tpu"). `framework` ("torch", "jax" or "host") is found out when left out.
+
+    Raises WorkloadError when an argument cannot be, or the name is taken.
+    """
+
+    def register(function: SetUp) -> SetUp:
+        found = Workload(
+            function=function,
+            place=_place(function),
+            unit=unit,
+            units_per_step=units_per_step,
+            device=device,
+            framework=_framework(framework, function),
+            params={name: tuple(values) for name, values in (params or {}).items()},
+        )
+        taken = REGISTERED.get(found.key)
+        if taken is not None and taken.place != found.place:  # the same place: imported again
+            raise _error(found, f"it is registered at {taken.place} already: rename one of them")
+        REGISTERED[found.key] = found
+        return function
+
+    return register
+
+
+def _error(found: Workload, what: str) -> WorkloadError:
+    return WorkloadError(f"workload {found.key!r} at {found.place}: {what}")
+
+
+def _place(function: Callable[..., object]) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        msg = f"{function!r} is not a function: decorate the function that returns the step"
+        raise WorkloadError(msg)
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _framework(name: str | None, function: Callable[..., object]) -> Framework | None:
+    if name is None:
+        return None
+    if name not in tuple(Framework):
+        known = ", ".join(Framework)
+        msg = f"workload at {_place(function)}: framework {name!r} is none of {known}"
+        raise WorkloadError(msg)
+    return Framework(name)
+
+
+def _check_name(found: Workload) -> None:
+    if not found.function.__name__.isidentifier():
+        raise _error(found, "it needs a name: write it with def")
+
+
+def _check_unit(found: Workload) -> None:
+    if not (0 < len(found.unit) <= MAX_UNIT_LENGTH and found.unit.isprintable()):
+        what = f"unit {found.unit!r} is not a word of at most {MAX_UNIT_LENGTH} letters"
+        raise _error(found, what)
+    if not callable(found.units_per_step) and not _is_amount(found.units_per_step):
+        what = (
+            f"units_per_step {found.units_per_step!r} is neither a positive number nor a function"
+        )
+        raise _error(found, what)
+
+
+def _is_amount(value: object) -> bool:
+    match value:
+        case bool():
+            return False
+        case int() | float():
+            return math.isfinite(value) and value > 0
+        case _:
+            return False
+
+
+def _parameters(found: Workload) -> dict[str, inspect.Parameter]:
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = inspect.signature(found.function).parameters
+    return {name: each for name, each in parameters.items() if each.kind in kinds}
+
+
+def _check_grid(found: Workload, grid: Mapping[str, tuple[Param, ...]]) -> None:
+    known = [name for name in _parameters(found) if name != DEVICE_PARAMETER]
+    for name, values in grid.items():
+        if name not in known:
+            has = ", ".join(known) or "none"
+            raise _error(found, f"it has no parameter {name!r} to choose; it has: {has}")
+        if not values or len(set(map(str, values))) < len(values):
+            raise _error(found, f"parameter {name!r} needs values, each one once")
+        for value in values:
+            _check_value(found, name, value)
+
+
+def _check_value(found: Workload, name: str, value: object) -> None:
+    match value:
+        case float() if not math.isfinite(value):
+            fault = "not a finite number"
+        case bool() | int() | float():
+            return
+        case str() if not value or len(value) > MAX_TEXT_LENGTH or not value.isprintable():
+            fault = f"not a printable text of at most {MAX_TEXT_LENGTH} letters"
+        case str() if any(letter in FORBIDDEN_IN_TEXT for letter in value):
+            fault = f"holds one of {FORBIDDEN_IN_TEXT}"
+        case str():
+            return
+        case _:
+            fault = "neither a number nor a text"
+    raise _error(found, f"parameter {name!r} has a value that is {fault}: {value!r}")
+
+
+def _units(found: Workload, params: Mapping[str, Param]) -> float:
+    if not callable(found.units_per_step):
+        return float(found.units_per_step)
+    values = {
+        name: params.get(name, parameter.default) for name, parameter in _parameters(found).items()
+    }
+    wanted = inspect.signature(found.units_per_step).parameters
+    missing = [name for name in wanted if name not in values]
+    if missing:
+        raise _error(found, f"units_per_step wants {missing[0]!r}, which is not its parameter")
+    units = found.units_per_step(**{name: values[name] for name in wanted})
+    if not _is_amount(units):
+        raise _error(
+            found, f"units_per_step is {units!r} for {dict(params)}, not a positive number"
+        )
+    return float(units)

@@ -1,0 +1,183 @@
+"""Turn labelled calls on timelines into a Profile: exclusive seconds and counts per operation."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from perfledger.profile import Bucket, Operation, Profile
+from perfledger.records import Side
+from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.spans import (
+    NOBODY,
+    IntArray,
+    Nesting,
+    Segments,
+    exclusive_ns,
+    nest,
+)
+
+# What is longer than these is most of any step that was looked at; the rest is folded per bucket.
+MAX_OPERATIONS = 200
+# Of two steps neither can be spared.
+MIN_STEPS_TO_CHOOSE = 3
+MAX_OVER_MEDIAN = 1.5
+OUTSIDE = "(outside operations)"
+FOLDED = "(other operations)"
+
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What calls have in common that are one operation."""
+
+    name: str
+    bucket: Bucket
+    shapes: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The calls of one device (or of the host, if there is none), and who wins each instant.
+
+    `layers` own calls by their number, the layer that wins first; `windows` are the kept steps.
+    `is_counted` says which calls add to an operation's count.
+    """
+
+    labels: Sequence[Label]
+    start_ns: IntArray
+    is_counted: npt.NDArray[np.bool_]
+    layers: Sequence[Segments]
+    windows: Segments
+
+
+class Spanned(Protocol):
+    """Anything with a beginning and an end, in nanoseconds."""
+
+    @property
+    def start_ns(self) -> int:
+        """Return when it began."""
+        ...
+
+    @property
+    def end_ns(self) -> int:
+        """Return when it was over."""
+        ...
+
+
+def nest_calls(calls: Sequence[Spanned], numbers: Sequence[int]) -> Nesting:
+    """Nest these of the calls, which share a line of time."""
+    return nest(
+        np.array([calls[number].start_ns for number in numbers], dtype=np.int64),
+        np.array([calls[number].end_ns for number in numbers], dtype=np.int64),
+        np.array(numbers, dtype=np.int64),
+    )
+
+
+def windows_of(spans: Sequence[tuple[int, int]]) -> Segments:
+    """Return steps as disjoint windows: in order, empty ones left out, overlaps cut off."""
+    kept: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        begin = max(start, kept[-1][1]) if kept else start
+        if end > begin:
+            kept.append((begin, end))
+    table = np.array(kept, dtype=np.int64).reshape(-1, 2)
+    return Segments(
+        start_ns=table[:, 0], end_ns=table[:, 1], owner=np.arange(len(kept), dtype=np.int64)
+    )
+
+
+def kept_steps(windows: Segments) -> Segments:
+    """Leave out the first of at least three steps, then those far longer than the median.
+
+    Starting the profiler costs the first one up to tens of milliseconds. The median is what is
+    judged (step_time_p50), and a step that something else held up would bend the mean.
+    """
+    if windows.owner.size < MIN_STEPS_TO_CHOOSE:
+        return windows
+    rest = windows.where(windows.owner > 0)
+    length_ns = rest.end_ns - rest.start_ns
+    is_kept = np.ones(windows.owner.size, dtype=np.bool_)
+    is_kept[rest.owner] = length_ns <= MAX_OVER_MEDIAN * np.median(length_ns)
+    return rest.where(is_kept)
+
+
+def breakdown(
+    timelines: Sequence[Timeline],
+    *,
+    workload: str,
+    side: Side,
+    tool: str,
+    dropped_events: int = 0,
+    notes: Sequence[str] = (),
+) -> Profile:
+    """Return the mean step over all windows of all timelines.
+
+    Raises ProfileError when there is no window with a length.
+    """
+    windows = sum(timeline.windows.owner.size for timeline in timelines)
+    if windows == 0:
+        msg = "the profile has no step with a length: profile at least one whole step"
+        raise ProfileError(msg)
+    spent_ns: dict[Label, int] = defaultdict(int)
+    calls: dict[Label, int] = defaultdict(int)
+    for timeline in timelines:
+        _add(timeline, spent_ns, calls)
+    operations = [
+        Operation(
+            name=label.name,
+            bucket=label.bucket,
+            seconds=spent_ns[label] / windows / _NS,
+            count=calls[label] / windows,
+            shapes=label.shapes,
+            path=label.path,
+        )
+        for label in spent_ns
+    ]
+    return Profile(
+        workload=workload,
+        side=side,
+        tool=tool,
+        steps=max(timeline.windows.owner.size for timeline in timelines),
+        step_seconds=sum(spent_ns.values()) / windows / _NS,
+        operations=_folded(operations),
+        dropped_events=dropped_events,
+        notes=tuple(notes),
+    )
+
+
+def _add(timeline: Timeline, spent_ns: dict[Label, int], calls: dict[Label, int]) -> None:
+    shares = exclusive_ns(timeline.layers, timeline.windows, calls=len(timeline.labels))
+    begun = timeline.is_counted & (timeline.windows.at(timeline.start_ns) != NOBODY)
+    for number in np.flatnonzero(begun | (shares[:-1] > 0)).tolist():
+        label = timeline.labels[number]
+        spent_ns[label] += int(shares[number])
+        calls[label] += int(begun[number])
+    if shares[NOBODY]:
+        spent_ns[Label(OUTSIDE, Bucket.OTHER)] += int(shares[NOBODY])
+
+
+def _folded(operations: Sequence[Operation]) -> tuple[Operation, ...]:
+    ranked = sorted(operations, key=_rank)
+    kept, rest = ranked[:MAX_OPERATIONS], ranked[MAX_OPERATIONS:]
+    for bucket in Bucket:
+        group = [operation for operation in rest if operation.bucket is bucket]
+        if group:
+            kept.append(
+                Operation(
+                    name=FOLDED,
+                    bucket=bucket,
+                    seconds=sum(operation.seconds for operation in group),
+                    count=sum(operation.count for operation in group),
+                )
+            )
+    return tuple(sorted(kept, key=_rank))
+
+
+def _rank(operation: Operation) -> tuple[float, str, str, str]:
+    return -operation.seconds, operation.name, operation.path, operation.shapes

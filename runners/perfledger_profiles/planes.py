@@ -1,0 +1,32 @@
+"""The planes of an XLA profile as values: what is read from the file, before it means anything."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Stat = str | int | float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XEvent:
+    """One event on a line; only the stats that are needed are kept."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+    stats: Mapping[str, Stat] = field(default_factory=dict[str, Stat])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XLine:
+    """A thread of the host, a stream of a device, or one of the profiler's own summaries."""
+
+    name: str
+    events: tuple[XEvent, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XPlane:
+    """The host or one device."""
+
+    name: str  # "/host:CPU", "/device:TPU:0"
+    lines: tuple[XLine, ...]

@@ -1,0 +1,1 @@
+"""The agent: checkouts, child processes, machine facts, telemetry and the measuring of pairs."""

@@ -1,0 +1,181 @@
+"""A decoded bundle in, nothing or the first thing that is wrong with it out."""
+
+import math
+import re
+from collections.abc import Collection, Iterable
+from typing import cast
+
+from perfledger.bundle import Bundle, Plan, Pricing
+from perfledger.metrics import Metric
+from perfledger.profile import Profile
+from perfledger.records import Machine, Run, Side
+from perfledger_runners.readings import is_possible, is_utc
+
+MAX_WORKLOADS = 2000
+MAX_METRICS = 100
+MAX_PAIRS = 10_000
+MAX_OPERATIONS = 20_000
+# Ids, names, units, refs, versions: what stands in a table's cell.
+MAX_WORD = 300
+MAX_DETAIL = 4000
+MAX_LOG = 20_000
+MAX_INTEGER = 2**63 - 1
+# Fields, and mappings' and lists' names, below which a text may be longer than a word.
+LONG_TEXTS = {
+    "detail": MAX_DETAIL,
+    "log_tail": MAX_LOG,
+    "logs": MAX_LOG,
+    "notes": MAX_DETAIL,
+    "operations": MAX_DETAIL,
+    "skipped": MAX_DETAIL,
+    "source": MAX_DETAIL,
+    "topology": MAX_DETAIL,
+}
+SHA = re.compile(r"[0-9a-f]{40}")
+BUNDLE_ID = re.compile(r"[0-9a-f]{32}")
+REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)?", re.ASCII)
+UNDECIDED = ("action_required", "neutral")
+
+
+class BundleError(Exception):
+    """The bytes are no bundle that perfledger reads; the message names the field."""
+
+
+def check_values(document: object) -> None:
+    """Refuse numbers and texts that some database, JSON writer or page could not take.
+
+    Numbers are finite and below 2**63; texts are Unicode without NUL and lone surrogates, within
+    the length of their field. Raises BundleError.
+    """
+    pending: list[tuple[str, int, object]] = [("", MAX_WORD, document)]
+    while pending:
+        where, longest, value = pending.pop()
+        match value:
+            case dict():
+                for key, item in cast("dict[str, object]", value).items():
+                    _check_text(where, MAX_WORD, key)
+                    pending.append((f"{where}.{key}", LONG_TEXTS.get(key, longest), item))
+            case list():
+                if not _is_all_finite(cast("list[object]", value)):
+                    items = enumerate(cast("list[object]", value))
+                    pending.extend((f"{where}[{index}]", longest, item) for index, item in items)
+            case str():
+                _check_text(where, longest, value)
+            case int() | float():
+                is_fine = math.isfinite(value) if isinstance(value, float) else _is_small(value)
+                _require(is_fine, f"{where[1:]}: not a number that can be kept")
+            case _:
+                pass  # null: whether it may stand there is the decoder's business
+
+
+def check_bundle(bundle: Bundle) -> None:
+    """Raise BundleError unless the parts of the bundle make sense and fit each other."""
+    _require(BUNDLE_ID.fullmatch(bundle.id), "id: not 32 hex digits")
+    for name, revision in (("base", bundle.base), ("head", bundle.head)):
+        _require(SHA.fullmatch(revision.sha), f"{name}.sha: not 40 hex digits")
+    _require(is_utc(bundle.created_at), "created_at: not a UTC time in ISO 8601")
+    _require(bundle.undecided in UNDECIDED, f"undecided: not one of {', '.join(UNDECIDED)}")
+    _require(REPOSITORY.fullmatch(bundle.repository), "repository: not owner/name")
+    number = bundle.pull_request
+    _require(number is None or number > 0, "pull_request: not a positive number")
+    _check_plan(bundle.plan)
+    _check_machine(bundle.machine)
+    ids = _check_workloads(bundle)
+    _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})
+    for index, profile in enumerate(bundle.profiles):
+        check_profile(f"profiles[{index}]", profile, ids)
+    _check_pricing(bundle.pricing)
+
+
+def check_profile(where: str, profile: Profile, ids: Collection[str]) -> None:
+    """Raise BundleError unless the profile, of one of the workloads `ids`, makes sense."""
+    _require(profile.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+    _require(profile.steps >= 1, f"{where}.steps: not positive")
+    _require(profile.step_seconds > 0, f"{where}.step_seconds: not positive")
+    _require(profile.dropped_events >= 0, f"{where}.dropped_events: negative")
+    count = len(profile.operations)
+    _require(count <= MAX_OPERATIONS, f"{where}.operations: more than {MAX_OPERATIONS}")
+    for operation in profile.operations:
+        is_positive = operation.seconds >= 0 and operation.count >= 0
+        _require(is_positive, f"{where}.operations: {operation.name[:80]!r} is negative")
+
+
+def _check_plan(plan: Plan) -> None:
+    _require(set(plan.order) <= set(Side), 'plan.order: something but "base" and "head"')
+    _require(len(plan.order) <= MAX_PAIRS, f"plan.order: more than {MAX_PAIRS} pairs")
+    looks = (0, *plan.looks)
+    is_rising = all(one < two for one, two in zip(looks, plan.looks, strict=False))
+    _require(is_rising, "plan.looks: not rising from 1")
+    _require(0 < plan.alpha < 1, "plan.alpha: not between 0 and 1")
+    _require(0 < plan.margin < 1, "plan.margin: not between 0 and 1")
+    _require(0 <= plan.floor < 1, "plan.floor: not between 0 and 1")
+
+
+def _check_machine(machine: Machine) -> None:
+    _require(machine.count >= 1, "machine.count: not positive")
+    _require(machine.cores >= 1, "machine.cores: not positive")
+    for name in ("memory_bytes", "clock_mhz", "power_cap_w"):
+        value = cast("float | None", getattr(machine, name))
+        _require(value is None or value > 0, f"machine.{name}: not positive")
+
+
+def _check_workloads(bundle: Bundle) -> frozenset[str]:
+    ids = [workload.id for workload in bundle.workloads]
+    _require(len(ids) <= MAX_WORKLOADS, f"workloads: more than {MAX_WORKLOADS}")
+    _require(len(set(ids)) == len(ids), "workloads: an id is there twice")
+    for index, workload in enumerate(bundle.workloads):
+        _require(workload.units_per_step > 0, f"workloads[{index}].units_per_step: not positive")
+    names = [metric.name for metric in bundle.metrics]
+    _require(len(names) <= MAX_METRICS, f"metrics: more than {MAX_METRICS}")
+    _require(len(set(names)) == len(names), "metrics: a name is there twice")
+    return frozenset(ids)
+
+
+def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Metric]) -> None:
+    for index, run in enumerate(runs):
+        where = f"runs[{index}]"
+        _require(run.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+        _require(0 <= run.pair < MAX_PAIRS, f"{where}.pair: not below {MAX_PAIRS}")
+        _require(run.position in (0, 1), f"{where}.position: neither 0 nor 1")
+        _require(run.process >= 0, f"{where}.process: negative")
+        _require(is_utc(run.started_at), f"{where}.started_at: not a UTC time in ISO 8601")
+        _require(min(run.warmups_s, default=0) >= 0, f"{where}.warmups_s: negative")
+        _require(min(run.left_out.values(), default=0) >= 0, f"{where}.left_out: negative")
+        for name, samples in run.samples.items():
+            _require(name in metrics, f"{where}.samples: {name!r} is none of the bundle's metrics")
+            is_fine = is_possible(metrics[name], samples)
+            _require(is_fine, f"{where}.samples.{name}: a reading that no measurement has")
+
+
+def _check_pricing(pricing: Pricing) -> None:
+    for index, use in enumerate(pricing.fleet):
+        low = use.device_hours_per_year if use.low is None else use.low
+        high = use.device_hours_per_year if use.high is None else use.high
+        is_ordered = 0 <= low <= use.device_hours_per_year <= high
+        _require(is_ordered, f"pricing.fleet[{index}]: not 0 <= low <= hours <= high")
+    for index, declared in enumerate(pricing.declared):
+        where = f"pricing.declared[{index}].units_per_second"
+        _require(declared.units_per_second > 0, f"{where}: not positive")
+
+
+def _check_text(where: str, longest: int, text: str) -> None:
+    _require(len(text) <= longest, f"{where[1:]}: a text of more than {longest} characters")
+    _require("\x00" not in text, f"{where[1:]}: a text with a NUL character")
+    is_unicode = text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+    _require(is_unicode, f"{where[1:]}: a text with half a surrogate pair")
+
+
+def _is_all_finite(values: list[object]) -> bool:
+    """Whether these are finite floats and nothing else: what nearly all of a bundle is."""
+    return set(map(type, values)) == {float} and all(
+        map(math.isfinite, cast("list[float]", values))
+    )
+
+
+def _is_small(value: int) -> bool:
+    return -MAX_INTEGER <= value <= MAX_INTEGER
+
+
+def _require(is_fine: object, complaint: str) -> None:
+    if not is_fine:
+        raise BundleError(complaint)

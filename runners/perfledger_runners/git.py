@@ -1,0 +1,69 @@
+"""Arguments in, git's answer out: the one place that starts git, always without a shell."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+# Long enough for a checkout with large files on a slow disk; a hung credential prompt cannot occur.
+GIT_TIMEOUT_S = 600.0
+# Hooks and file-system monitors are programs of whoever wrote the repository: none of them runs.
+NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+# Set by git when it calls us from a hook: they would point at another repository or index.
+FOREIGN_VARIABLES = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_WORK_TREE",
+    }
+)
+MAX_MESSAGE = 2000
+
+
+class RepositoryError(Exception):
+    """Something about the git repository that keeps it from being measured."""
+
+
+class GitFailedError(RepositoryError):
+    """Git ended with an error of its own; `status` is its exit status."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> bytes:
+    """Run git in `folder` and return what it prints.
+
+    Raises GitFailedError with git's own words, RepositoryError where there is no git or no end.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 - an argument list, and no argument is ever a shell's
+            ["git", *NO_PROGRAMS, "-C", str(folder), *arguments],  # noqa: S607 - the user's own git
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env=_environment() | dict(environment or {}),
+            timeout=GIT_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        msg = "git is not installed, or not on PATH: install it"
+        raise RepositoryError(msg) from error
+    except subprocess.TimeoutExpired as error:
+        msg = f"git {arguments[0]} did not end within {GIT_TIMEOUT_S:.0f} s in {folder}"
+        raise RepositoryError(msg) from error
+    if done.returncode != 0:
+        words = done.stderr.decode(errors="replace").strip()[:MAX_MESSAGE]
+        msg = f"git {arguments[0]} failed in {folder}: {words or 'without a word'}"
+        raise GitFailedError(msg, status=done.returncode)
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1"}

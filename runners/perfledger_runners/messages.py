@@ -1,0 +1,208 @@
+"""A line that a child wrote in, a typed message of the protocol or a GarbageError out."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from perfledger.metrics import METRICS
+from perfledger.protocol import Command
+from perfledger.records import Framework, Param, Why
+from perfledger_runners.readings import is_possible, is_utc
+from perfledger_runners.text import MAX_DETAIL, clean
+
+MAX_LINE_BYTES = 2**20
+MAX_ID = 300
+
+NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"
+
+Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID, pattern=NO_CONTROLS)]
+Word = Annotated[str, Meta(max_length=MAX_ID, pattern=NO_CONTROLS)]
+Text = Annotated[str, Meta(max_length=100_000)]
+Seconds = Annotated[float, Meta(ge=0)]
+
+
+class GarbageError(Exception):
+    """Something on the child's descriptor is not what the harness would have said."""
+
+
+class Message(Struct, frozen=True, kw_only=True, tag_field="event"):
+    """What all messages have."""
+
+    version: Literal[1]  # PROTOCOL_VERSION
+
+
+class DeviceFacts(Struct, frozen=True, kw_only=True):
+    """What torch or JAX says of the first device; unknown is "", 0 or None."""
+
+    kind: Word = ""  # torch: "cuda"
+    name: Word = ""
+    uuid: Word = ""
+    count: Annotated[int, Meta(ge=0)] = 0
+    memory_bytes: Annotated[int, Meta(ge=0)] | None = None
+    cuda: Word = ""
+    platform: Word = ""  # JAX: "cpu", "gpu" or "tpu"
+    device_kind: Word = ""
+    device_count: Annotated[int, Meta(ge=0)] = 0
+    error: Text = ""
+
+
+class Facts(Message, frozen=True, kw_only=True, tag="facts"):
+    """What the child is made of: its Python, its frameworks, its device."""
+
+    python: Word = ""
+    frameworks: dict[Word, Word] = {}
+    device: DeviceFacts = DeviceFacts()
+
+
+class Listed(Message, frozen=True, kw_only=True, tag="workload"):
+    """A registered workload, as a WorkloadSpec has it."""
+
+    id: Id
+    module: Id
+    function: Id
+    params: dict[Word, Param] = {}
+    unit: Word = "steps"
+    units_per_step: Annotated[float, Meta(gt=0)] = 1.0
+    device: Literal["auto", "cpu", "cuda", "tpu"] = "auto"
+    framework: Framework = Framework.HOST
+
+
+class Broken(Message, frozen=True, kw_only=True, tag="broken"):
+    """A file that could not be imported, and why."""
+
+    path: Annotated[str, Meta(max_length=4096)]
+    detail: Text = ""
+    why: Why = Why.RAISED
+
+
+class Started(Message, frozen=True, kw_only=True, tag="started"):
+    """A workload's set-up begins."""
+
+    workload: Id
+
+
+class Sampling(Message, frozen=True, kw_only=True, tag="sampling"):
+    """A workload is warm: its measured steps begin."""
+
+    workload: Id
+
+
+class Ran(Message, frozen=True, kw_only=True, tag="run"):
+    """A workload was measured."""
+
+    workload: Id
+    started_at: Word
+    samples: Annotated[dict[Word, tuple[float, ...]], Meta(min_length=1)]
+    warmups_s: tuple[Seconds, ...] = ()
+    left_out: dict[Word, Annotated[int, Meta(ge=0)]] = {}
+
+
+class Profiled(Message, frozen=True, kw_only=True, tag="profiled"):
+    """A workload was profiled into the file `trace`."""
+
+    workload: Id
+    tool: Word
+    trace: Annotated[str, Meta(max_length=4096)]
+    steps: Annotated[int, Meta(ge=0)] = 0
+    step_seconds: Seconds = 0.0
+
+
+class Failed(Message, frozen=True, kw_only=True, tag="failed"):
+    """A workload could not be measured; `workload` is "" when none had begun."""
+
+    workload: Annotated[str, Meta(max_length=MAX_ID)]
+    why: Why
+    detail: Text = ""
+
+
+class Done(Message, frozen=True, kw_only=True, tag="done"):
+    """All that was asked has been answered."""
+
+
+Answer = Facts | Listed | Broken | Started | Sampling | Ran | Profiled | Failed | Done
+DECODER: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+
+
+def failed(workload: str, why: Why, detail: str) -> Failed:
+    """Return the message that the agent says in the place of a child that cannot any more."""
+    return Failed(version=1, workload=workload, why=why, detail=detail)
+
+
+def decode(line: bytes) -> Answer:
+    """Return the message that a line holds; raises GarbageError."""
+    try:
+        message = DECODER.decode(line)
+    except (msgspec.MsgspecError, ValueError) as error:
+        shown = clean(line[:80].decode(errors="replace"))
+        msg = f"something else wrote on perfledger's descriptor: {shown!r} ({error})"
+        raise GarbageError(msg) from error
+    if isinstance(message, Ran):
+        _check_run(message)
+    if isinstance(message, Failed | Broken):
+        return msgspec.structs.replace(message, detail=clean(message.detail)[:MAX_DETAIL])
+    return message
+
+
+def _check_run(message: Ran) -> None:
+    if not is_utc(message.started_at):
+        msg = f"a run that started at {message.started_at!r}, which is no UTC time"
+        raise GarbageError(msg)
+    for name, samples in message.samples.items():
+        metric = METRICS.get(name)
+        if metric is None or not is_possible(metric, samples):
+            msg = f"a run with readings of {name!r} that no measurement has: {samples[:3]}"
+            raise GarbageError(msg)
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What a child may say next: it knows what was asked and what was answered."""
+
+    command: Command
+    asked: frozenset[str]  # empty: any workload
+    current: str = ""  # the last workload that was started
+    settled: set[str] = field(default_factory=set[str])
+    is_done: bool = False
+
+    @property
+    def is_in_workload(self) -> bool:
+        """Whether a workload was started and has no result yet."""
+        return self.current != "" and self.current not in self.settled
+
+    def accept(self, line: bytes) -> Answer:
+        """Return the line's message if it may come now; raises GarbageError."""
+        message = decode(line)
+        if self.is_done or not self._may_come(message):
+            msg = f"the child said {type(message).__name__.lower()!r} out of turn"
+            raise GarbageError(msg)
+        match message:
+            case Started():
+                self.current = message.workload
+            case Ran() | Profiled() | Failed():
+                self.settled.add(message.workload)
+            case Done():
+                self.is_done = True
+            case Facts() | Listed() | Broken() | Sampling():
+                pass
+        return message
+
+    def _may_come(self, message: Answer) -> bool:
+        match message:
+            case Facts():
+                return self.current == ""
+            case Listed() | Broken():
+                return self.command is Command.LIST
+            case Started():
+                is_new = self._is_open(message.workload) and not self.is_in_workload
+                return is_new and self.command is not Command.LIST
+            case Sampling() | Ran() | Profiled():
+                return self.is_in_workload and message.workload == self.current
+            case Failed():
+                return self._is_open(message.workload)
+            case Done():
+                return not self.is_in_workload
+
+    def _is_open(self, workload: str) -> bool:
+        return workload not in self.settled and (not self.asked or workload in self.asked)

@@ -1,0 +1,189 @@
+"""NVIDIA's management library in, what a GPU is and does out; what it withholds is None.
+
+The library is an optional extra and untyped: it is met here only, as `Any`.
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+CLOCK_SM = 1  # NVML_CLOCK_SM
+TEMPERATURE_GPU = 0  # NVML_TEMPERATURE_GPU
+# Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "clocks event reasons").
+CLOCKS_SET = 0x2  # held by a setting: application clocks or locked clocks
+# Hardware, heat by software and hardware, power brake. Not 0x4, the software's power cap: usual at
+# full load, and the same for both sides.
+HARD_THROTTLE = 0x8 | 0x20 | 0x40 | 0x80
+GPM_VERSION = 1  # NVML_GPM_METRICS_GET_VERSION
+GPM_SM_UTIL = 2  # NVML_GPM_METRIC_SM_UTIL: share of time with a warp resident, mean over SMs, in %
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFacts:
+    """What a GPU is and how it is set up; unknown is "" or None."""
+
+    model: str
+    uuid: str
+    driver: str
+    cuda: str
+    memory_bytes: int | None
+    max_clock_mhz: float | None
+    is_clock_locked: bool | None  # NVML tells it only where it holds the clock down: True or None
+    power_cap_w: float | None
+    has_ecc: bool | None
+    is_mig: bool | None
+    is_persistent: bool | None
+    processes: tuple[int, ...]  # computing on it now, whoever's they are
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuState:
+    """What a GPU is doing at one moment."""
+
+    reasons: int  # why its clock is what it is: bits, as above
+    clock_mhz: float | None
+    power_w: float | None
+    temperature_c: float | None
+
+
+def load_nvml() -> Any | None:  # noqa: ANN401 - untyped library, fenced in here
+    """Return the library, ready to be asked; None without it or without an NVIDIA driver."""
+    try:
+        nvml = importlib.import_module("pynvml")
+    except ImportError:
+        return None
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        return None
+    return nvml
+
+
+class Gpu:
+    """One GPU. Every question may go unanswered: devices and drivers differ in what they tell."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:  # noqa: ANN401 - see load_nvml
+        self._nvml = nvml
+        self._handle = handle
+
+    def facts(self) -> GpuFacts:
+        """Return what does not change while a check runs."""
+        memory = self._ask("nvmlDeviceGetMemoryInfo")
+        limit = self._ask("nvmlDeviceGetPowerManagementLimit")
+        ecc = self._ask("nvmlDeviceGetEccMode")  # [current, pending], as are MIG's
+        mig = self._ask("nvmlDeviceGetMigMode")
+        persistence = self._ask("nvmlDeviceGetPersistenceMode")
+        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        return GpuFacts(
+            model=self._ask("nvmlDeviceGetName") or "",
+            uuid=self._ask("nvmlDeviceGetUUID") or "",
+            driver=_call(self._nvml, "nvmlSystemGetDriverVersion") or "",
+            cuda=_cuda(_call(self._nvml, "nvmlSystemGetCudaDriverVersion")),
+            memory_bytes=None if memory is None else int(memory.total),
+            max_clock_mhz=self._ask("nvmlDeviceGetMaxClockInfo", CLOCK_SM),
+            is_clock_locked=True if self.state().reasons & CLOCKS_SET else None,
+            power_cap_w=None if limit is None else limit / 1000,
+            has_ecc=None if ecc is None else bool(ecc[0]),
+            is_mig=None if mig is None else bool(mig[0]),
+            is_persistent=None if persistence is None else bool(persistence),
+            processes=tuple(int(process.pid) for process in processes or ()),
+        )
+
+    def state(self) -> GpuState:
+        """Return what it is doing now; a reading takes tens of microseconds."""
+        power = self._ask("nvmlDeviceGetPowerUsage")
+        return GpuState(
+            reasons=self._ask("nvmlDeviceGetCurrentClocksEventReasons") or 0,
+            clock_mhz=self._ask("nvmlDeviceGetClockInfo", CLOCK_SM),
+            power_w=None if power is None else power / 1000,
+            temperature_c=self._ask("nvmlDeviceGetTemperature", TEMPERATURE_GPU),
+        )
+
+    def sm_meter(self) -> "SmMeter | None":
+        """Return a meter of SM activity, on the devices that have one (Hopper and newer)."""
+        support = self._ask("nvmlGpmQueryDeviceSupport")
+        if support is None or not support.isSupportedDevice:
+            return None
+        return SmMeter(self._nvml, self._handle)
+
+    def _ask(self, question: str, *arguments: int) -> Any:  # noqa: ANN401 - see load_nvml
+        return _call(self._nvml, question, self._handle, *arguments)
+
+
+class SmMeter:
+    """The share of time with a warp resident, averaged over all SMs, since the last reading.
+
+    A context: it holds two buffers of the driver's. NVML asks for more than 100 ms between two
+    readings (API reference, nvmlGpmMetricsGet).
+    """
+
+    def __init__(self, nvml: Any, handle: Any) -> None:  # noqa: ANN401 - see load_nvml
+        self._nvml = nvml
+        self._handle = handle
+        self._before: Any = None
+        self._after: Any = None
+
+    def __enter__(self) -> Self:
+        self._before = _call(self._nvml, "nvmlGpmSampleAlloc")
+        self._after = _call(self._nvml, "nvmlGpmSampleAlloc")
+        self._sample(self._before)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for buffer in (self._before, self._after):
+            if buffer is not None:
+                _call(self._nvml, "nvmlGpmSampleFree", buffer)
+
+    def read(self) -> float | None:
+        """Return the share since the reading before, 0 to 1; None when the device does not say."""
+        if not self._sample(self._after):
+            return None
+        asked = self._nvml.c_nvmlGpmMetricsGet_t()
+        asked.version, asked.numMetrics = GPM_VERSION, 1
+        asked.sample1, asked.sample2 = self._before, self._after
+        asked.metrics[0].metricId = GPM_SM_UTIL
+        told = _call(self._nvml, "nvmlGpmMetricsGet", asked)
+        self._before, self._after = self._after, self._before
+        if told is None or told.metrics[0].nvmlReturn != 0:
+            return None
+        share = float(told.metrics[0].value) / 100
+        return share if 0 <= share <= 1 else None
+
+    def _sample(self, buffer: Any) -> bool:  # noqa: ANN401 - see load_nvml
+        if buffer is None:
+            return False
+        return _call(self._nvml, "nvmlGpmSampleGet", self._handle, buffer) is not None
+
+
+def find_gpu(nvml: Any, *, uuid: str, environment: Mapping[str, str]) -> Gpu | None:  # noqa: ANN401 - see load_nvml
+    """Return the GPU with this UUID, or where it is unknown the first one the workloads may use."""
+    visible = environment.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    named = uuid or (visible if visible.startswith(("GPU-", "MIG-")) else "")
+    handle = _call(nvml, "nvmlDeviceGetHandleByUUID", named) if named else None
+    if handle is None:
+        index = int(visible) if visible.isdecimal() else 0
+        handle = _call(nvml, "nvmlDeviceGetHandleByIndex", index)
+    return None if handle is None else Gpu(nvml, handle)
+
+
+def _call(nvml: Any, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - see load_nvml
+    """Ask the library; None when this device, driver or version of the library has no answer."""
+    function = getattr(nvml, name, None)
+    if function is None:
+        return None
+    try:
+        return function(*arguments)
+    except nvml.NVMLError:
+        return None
+
+
+def _cuda(version: int | None) -> str:
+    """Return 12040 as "12.4", the way NVML means it."""
+    return f"{version // 1000}.{version % 1000 // 10}" if version else ""

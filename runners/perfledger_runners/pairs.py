@@ -1,0 +1,239 @@
+"""Two checkouts and a stopping rule in, pairs of runs of every workload and what failed out."""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from perfledger.protocol import Command, Request
+from perfledger.records import Failure, Framework, Run, Side, Why, WorkloadSpec
+from perfledger.stopping import StoppingRule
+from perfledger_runners.child import Ended, run_request
+from perfledger_runners.harness import Harness
+from perfledger_runners.messages import Failed, Ran, Sampling, Started
+from perfledger_runners.telemetry import NoTelemetry, Telemetry, throttled, with_readings
+
+SIDES = (Side.BASE, Side.HEAD)
+# Of a child that did well: enough to see what it warned of.
+MAX_LOG_KEPT = 2000
+
+
+class Progress(Protocol):
+    """Is told what the agent is doing."""
+
+    def measuring(self, workload: str, side: Side, pair: int) -> None:
+        """Hear that a workload begins."""
+        ...
+
+    def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
+        """Hear how many pairs are done, how many workloads need more, and for how long at most."""
+        ...
+
+
+class Silence:
+    """Nobody wants to know."""
+
+    def measuring(self, workload: str, side: Side, pair: int) -> None:
+        """Do nothing."""
+
+    def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What the pairs brought: `order[i]` is the side that ran first in pair i."""
+
+    runs: tuple[Run, ...]
+    failures: tuple[Failure, ...]
+    logs: Mapping[str, str]  # a process's number → its log's tail
+    order: tuple[Side, ...]
+
+
+def pair_order(seed: int, pairs: int) -> tuple[Side, ...]:
+    """Return which side runs first in each pair: of two pairs, each side is first in one.
+
+    Which of the two comes first is drawn. So a drift of the machine hits both sides alike, and
+    neither side's place can be guessed.
+    """
+    draw = random.Random(seed)  # noqa: S311 - a repeatable order, not a secret
+    order: list[Side] = []
+    while len(order) < pairs:
+        order += draw.sample(SIDES, 2)
+    return tuple(order[:pairs])
+
+
+def measure_pairs(
+    harness: Harness,
+    requests: Mapping[Side, Request],
+    workloads: Sequence[WorkloadSpec],
+    rule: StoppingRule,
+    *,
+    seed: int,
+    max_pairs: int,
+    budget_s: float,
+    telemetry: Telemetry | None = None,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Measured:
+    """Measure the workloads in pairs until the rule, the pairs or the budget say that it is enough.
+
+    `requests` name the two checkouts; their command and workloads are ignored. Each pair is two
+    fresh children for each framework. A workload that fails on one side is not measured again, and
+    costs the others nothing. A pair under way is finished even when that exceeds the budget.
+    """
+    check = _Check(
+        harness=harness,
+        requests=requests,
+        order=pair_order(seed, max_pairs),
+        telemetry=telemetry or NoTelemetry(),
+        progress=progress or Silence(),
+    )
+    rule.start([spec.id for spec in workloads])
+    waiting = frozenset(spec.id for spec in workloads)
+    began, pairs = clock(), 0
+    while waiting and pairs < max_pairs:
+        spent_s = clock() - began
+        if spent_s + spent_s / max(pairs, 1) > budget_s:  # the next one takes as long as they did
+            break
+        for group in _groups(workloads):
+            if pairs > 0 or clock() - began <= budget_s:
+                check.measure_group([each for each in group if each in waiting], pairs, rule)
+        pairs += 1
+        waiting = rule.decision() - check.failures.keys()
+        left_s = _seconds_left(clock() - began, pairs, max_pairs=max_pairs, budget_s=budget_s)
+        check.progress.pair_done(pairs=pairs, waiting=len(waiting), seconds_left=left_s)
+    return check.measured(workloads, pairs, budget_s=budget_s)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where in the check a child stands."""
+
+    side: Side
+    pair: int
+    position: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Check:
+    """What has been measured so far."""
+
+    harness: Harness
+    requests: Mapping[Side, Request]
+    order: tuple[Side, ...]
+    telemetry: Telemetry
+    progress: Progress
+    runs: list[Run] = field(default_factory=list[Run])
+    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    logs: dict[str, str] = field(default_factory=dict[str, str])
+    processes: int = 0
+    paired: set[str] = field(default_factory=set[str])
+
+    def measure_group(self, workloads: Sequence[str], pair: int, rule: StoppingRule) -> None:
+        """Run one pair of children for workloads of one framework, and tell the rule."""
+        found: dict[Side, dict[str, Run]] = {}
+        first = self.order[pair]
+        for position, side in enumerate(sorted(SIDES, key=lambda each: each is not first)):
+            alive = tuple(each for each in workloads if each not in self.failures)
+            found[side] = self._measure_side(alive, side, pair, position) if alive else {}
+        for each in workloads:
+            base, head = found[Side.BASE].get(each), found[Side.HEAD].get(each)
+            if each not in self.failures and base is not None and head is not None:
+                self.paired.add(each)
+                rule.add(base, head)
+
+    def measured(
+        self, workloads: Sequence[WorkloadSpec], pairs: int, *, budget_s: float
+    ) -> Measured:
+        """Return all of it, with a failure for each workload that time did not reach."""
+        for spec in workloads:
+            if spec.id not in self.paired and spec.id not in self.failures:
+                detail = f"the budget of {budget_s:g} s was spent before its first pair: raise it"
+                self.failures[spec.id] = Failure(
+                    workload=spec.id, side=Side.HEAD, why=Why.BUDGET, detail=detail
+                )
+        return Measured(
+            runs=tuple(self.runs),
+            failures=tuple(self.failures.values()),
+            logs=self.logs,
+            order=self.order[:pairs],
+        )
+
+    def _measure_side(
+        self, workloads: tuple[str, ...], side: Side, pair: int, position: int
+    ) -> dict[str, Run]:
+        """Measure the workloads on one side, in as many children as it takes."""
+        request = replace(self.requests[side], command=Command.MEASURE, workloads=workloads)
+        place = _Place(side=side, pair=pair, position=position)
+        found: dict[str, Run] = {}
+        failed: list[Failed] = []
+        try:
+            for message in run_request(self.harness, request):
+                match message:
+                    case Started():
+                        self.progress.measuring(message.workload, side, pair)
+                    case Sampling():
+                        self.telemetry.start()
+                    case Ran():
+                        found[message.workload] = self._keep(message, place)
+                    case Failed():
+                        failed.append(message)
+                    case Ended():
+                        self._end(failed, message.log_tail, place)
+                        failed.clear()
+                    case _:
+                        pass
+        finally:
+            self.telemetry.stop()
+        return found
+
+    def _keep(self, message: Ran, place: _Place) -> Run:
+        readings = self.telemetry.stop()
+        run = Run(
+            workload=message.workload,
+            side=place.side,
+            pair=place.pair,
+            position=place.position,
+            process=self.processes,
+            started_at=message.started_at,
+            samples=message.samples,
+            warmups_s=message.warmups_s,
+            left_out=message.left_out,
+        )
+        failure = throttled(run, readings)
+        if failure is not None:
+            self.failures.setdefault(run.workload, failure)
+        run = with_readings(run, readings)
+        self.runs.append(run)
+        return run
+
+    def _end(self, failed: Sequence[Failed], log_tail: str, place: _Place) -> None:
+        """Take leave of a child: its number is used up, and its failures get its last words."""
+        for message in failed:
+            failure = Failure(
+                workload=message.workload,
+                side=place.side,
+                why=message.why,
+                detail=message.detail,
+                pair=place.pair,
+                log_tail=log_tail,
+            )
+            self.failures.setdefault(message.workload, failure)
+        if log_tail:
+            self.logs[str(self.processes)] = log_tail if failed else log_tail[-MAX_LOG_KEPT:]
+        self.processes += 1
+
+
+def _groups(workloads: Sequence[WorkloadSpec]) -> tuple[tuple[str, ...], ...]:
+    """Return the ids by framework: a process imports one of them and measures all of its own."""
+    return tuple(
+        tuple(spec.id for spec in workloads if spec.framework is framework)
+        for framework in Framework
+    )
+
+
+def _seconds_left(spent_s: float, pairs: int, *, max_pairs: int, budget_s: float) -> float:
+    """Return how long it may still take at most, going by the pairs that are done."""
+    return max(0.0, min(budget_s - spent_s, spent_s / pairs * (max_pairs - pairs)))

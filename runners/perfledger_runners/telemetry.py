@@ -1,0 +1,132 @@
+"""A GPU in, what it did while a child was sampling on it out, and what that means for the run."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from perfledger.metrics import SM_ACTIVE, STEP_TIME
+from perfledger.records import Failure, Run, Why
+from perfledger_runners.nvml import HARD_THROTTLE, Gpu, GpuState
+
+# NVML wants more than 0.1 s between two readings of SM activity; the shortest run samples 0.3 s.
+READ_EVERY_S = 0.12
+# What a run's left_out calls the readings at which the GPU was slowed down from outside.
+THROTTLED = "throttled"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One look at the GPU; `sm_active` is the share since the look before, 0 to 1."""
+
+    at_s: float  # since the sampling began
+    state: GpuState
+    sm_active: float | None = None
+
+
+class Telemetry(Protocol):
+    """Watches the device between the first and the last measured step of a workload."""
+
+    def start(self) -> None:
+        """Begin to read."""
+        ...
+
+    def stop(self) -> tuple[Reading, ...]:
+        """Return what was read since `start`; nothing if it was not started."""
+        ...
+
+
+class NoTelemetry:
+    """For the CPU: nothing is read, so that nothing disturbs what is measured."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> tuple[Reading, ...]:
+        """Return nothing."""
+        return ()
+
+
+class GpuTelemetry:
+    """Reads one GPU on a thread of the agent's, a few times a second."""
+
+    def __init__(
+        self,
+        gpu: Gpu,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        every_s: float = READ_EVERY_S,
+    ) -> None:
+        self._gpu = gpu
+        self._clock = clock
+        self._every_s = every_s
+        self._end = threading.Event()
+        self._readings: list[Reading] = []
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to read."""
+        self.stop()
+        self._end.clear()
+        self._readings = []
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> tuple[Reading, ...]:
+        """Return what was read since `start`."""
+        if self._thread is not None:
+            self._end.set()
+            self._thread.join()
+            self._thread = None
+        return tuple(self._readings)
+
+    def _watch(self) -> None:
+        began = self._clock()
+        with ExitStack() as stack:
+            meter = self._gpu.sm_meter()
+            if meter is not None:
+                stack.enter_context(meter)
+            while not self._end.wait(self._every_s):
+                share = None if meter is None else meter.read()
+                reading = Reading(
+                    at_s=self._clock() - began, state=self._gpu.state(), sm_active=share
+                )
+                self._readings.append(reading)
+
+
+def with_readings(run: Run, readings: Sequence[Reading]) -> Run:
+    """Return the run with what was read while its steps were being measured.
+
+    Between its last step and the child's answer come other things (counting FLOPs): those readings
+    do not count.
+    """
+    during = _during(run, readings)
+    shares = tuple(each.sm_active for each in during if each.sm_active is not None)
+    slowed = sum(bool(each.state.reasons & HARD_THROTTLE) for each in during)
+    told = {SM_ACTIVE.name: shares} if shares else {}
+    left_out = {THROTTLED: slowed} if slowed else {}
+    return replace(run, samples={**run.samples, **told}, left_out={**run.left_out, **left_out})
+
+
+def throttled(run: Run, readings: Sequence[Reading]) -> Failure | None:
+    """Return a failure if something held the clock down that is not the workload's own doing."""
+    bad = [each for each in _during(run, readings) if each.state.reasons & HARD_THROTTLE]
+    if not bad:
+        return None
+    worst = bad[0].state
+    facts = f"reasons {worst.reasons:#x}, {worst.clock_mhz} MHz, {worst.temperature_c} °C"
+    return Failure(
+        workload=run.workload,
+        side=run.side,
+        why=Why.THROTTLED,
+        pair=run.pair,
+        detail=f"the GPU was slowed down in {len(bad)} of {len(readings)} readings ({facts}): "
+        "the clock, not the code, would be measured; check cooling and power",
+    )
+
+
+def _during(run: Run, readings: Sequence[Reading]) -> tuple[Reading, ...]:
+    seconds = sum(run.samples[STEP_TIME.name])
+    return tuple(each for each in readings if each.at_s <= seconds)

@@ -1,0 +1,1 @@
+"""The hub: the command line, the web, the store and GitHub."""

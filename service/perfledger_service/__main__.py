@@ -1,0 +1,28 @@
+"""`python -m perfledger_service` is `perfledger`: arguments in, an exit code out."""
+
+import sys
+
+from perfledger_service.cli.help import HELP
+
+
+def main() -> None:
+    """Run the command line; our own errors are shown plainly, all others are bugs."""
+    if sys.argv[1:] in ([], ["--help"], ["-h"]):
+        sys.stdout.write(HELP)  # before anything heavy is imported: help answers at once
+        return
+    # Imported here for the same reason.
+    from perfledger_service.cli.app import app  # noqa: PLC0415
+    from perfledger_service.errors import PerfledgerError  # noqa: PLC0415
+
+    try:
+        app(prog_name="perfledger")
+    except PerfledgerError as error:
+        sys.stderr.write(f"perfledger: {error}\n")
+        sys.exit(error.exit_code)
+    except Exception:  # noqa: BLE001 - the door: a bug ends with its traceback and exit code 4
+        sys.excepthook(*sys.exc_info())
+        sys.exit(4)
+
+
+if __name__ == "__main__":
+    main()

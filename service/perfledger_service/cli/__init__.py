@@ -1,0 +1,1 @@
+"""The command line: arguments in, use cases called, values shown, an exit code out."""

@@ -1,0 +1,32 @@
+"""The typer application: one function a command, each importing only what it needs."""
+
+import typer
+
+from perfledger_service.cli import checking, serving, setting_up
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+app.command("check")(checking.check)
+app.command("report")(checking.report)
+app.command("submit")(checking.submit)
+app.command("workloads")(setting_up.workloads)
+app.command("init")(setting_up.init)
+app.command("serve")(serving.serve)
+
+config = typer.Typer(help="Settings.", no_args_is_help=True)
+config.command("show")(setting_up.config_show)
+app.add_typer(config, name="config")
+
+prices = typer.Typer(help="The price sheet.", no_args_is_help=True)
+prices.command("list")(setting_up.prices_list)
+app.add_typer(prices, name="prices")
+
+database = typer.Typer(help="The service's database.", no_args_is_help=True)
+database.command("upgrade")(serving.database_upgrade)
+app.add_typer(database, name="db")
+
+project = typer.Typer(help="Projects and their upload tokens.", no_args_is_help=True)
+project.command("add")(serving.project_add)
+project.command("list")(serving.project_list)
+project.command("revoke")(serving.project_revoke)
+app.add_typer(project, name="project")

@@ -1,0 +1,26 @@
+"""The text of `perfledger --help`: every command in one line, grouped by what one wants."""
+
+HELP = """\
+perfledger: performance-regression CI for GPU and TPU code that prices every change.
+
+Usage: perfledger COMMAND [OPTIONS]      perfledger COMMAND --help says more
+
+Measure and judge
+  check         measure, judge, explain and price a change of the repository here
+  report        judge, explain and price a result bundle again, from its file
+  submit        upload a result bundle to the service
+  workloads     list the registered workloads
+
+Set up
+  init          write a configuration, an example workload and a GitHub workflow
+  config show   print every setting with its value and where it comes from
+  prices list   print the price sheet with dates and sources
+
+Serve
+  serve         run the service: uploads, comments, checks and pages
+  db upgrade    bring the database to the newest version
+  project       add a project and print its upload token; list; revoke
+
+Exit codes of check and report: 0 no regression, 1 regression, 2 usage or configuration,
+3 undecided or not measured, 4 internal.
+"""

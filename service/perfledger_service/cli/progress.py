@@ -1,0 +1,70 @@
+"""What the check is doing in, a line on the terminal that says how far it is out."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from perfledger.records import Side
+from perfledger_service.pages.escape import clean
+
+
+class TerminalWatcher:
+    """Shows on standard error what is measured, how many pairs are done and how long it may take.
+
+    A context: the line lives while it is entered. Where standard error is no terminal, each stage
+    and each tenth of the pairs is a line of its own.
+    """
+
+    def __init__(self, console: Console, *, max_pairs_hint: int | None = None) -> None:
+        self._console = console
+        self._max_pairs = max_pairs_hint
+        self._progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("starting", total=None, state="")
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Clear the line away."""
+        self._progress.stop()
+
+    def stage(self, name: str) -> None:
+        """Show that the next part of the check begins."""
+        self._progress.update(self._task, description=name, state="")
+        if not self._console.is_terminal:
+            self._console.print(f"{name} ...", markup=False)
+
+    def measuring(self, workload: str, side: Side, pair: int) -> None:
+        """Show which workload runs."""
+        name = escape(clean(workload, limit=48))
+        self._progress.update(self._task, description=f"pair {pair + 1}: {name} on {side}")
+
+    def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
+        """Show how many pairs are done and how long it may still take."""
+        state = f"{waiting} undecided, at most {_minutes(seconds_left)} more" if waiting else "done"
+        self._progress.update(self._task, completed=pairs, state=state)
+        if not self._console.is_terminal:
+            self._console.print(f"  {pairs} pairs: {state}", markup=False)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"  # noqa: PLR2004

@@ -1,0 +1,100 @@
+"""Commands that set a repository up and show what is in force."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from perfledger_cost_models.sheet import packaged_sheet
+from perfledger_service.pages.escape import clean
+from perfledger_service.settings import (
+    Origin,
+    check_settings,
+    origins_of,
+    service_settings,
+    upload_settings,
+)
+from perfledger_service.usecases.check import list_workloads
+from perfledger_service.usecases.setting_up import configured_table, init as write_files
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="the repository")] = Path(),
+) -> None:
+    """Write a configuration, an example workload and a GitHub workflow."""
+    for written in write_files(folder):
+        state = "wrote" if written.is_new else "left alone, it is there:"
+        typer.echo(f"{state} {written.path}")
+    typer.echo("Commit these, change something and run: perfledger check")
+
+
+def workloads(
+    folder: Annotated[Path, typer.Argument(help="the repository")] = Path(),
+) -> None:
+    """List the registered workloads of the working folder."""
+    found = list_workloads(folder)
+    table = Table("workload", "unit", "units per step", "device", "framework", box=None)
+    for spec in found.workloads:
+        table.add_row(spec.id, spec.unit, f"{spec.units_per_step:g}", spec.device, spec.framework)
+    console = Console()
+    console.print(table)
+    for file in found.broken:
+        words = f"not importable: {clean(file.path)}: {clean(file.detail, limit=500)}"
+        console.print(words, style="red", markup=False)
+
+
+def config_show(
+    folder: Annotated[Path, typer.Argument(help="the repository")] = Path(),
+) -> None:
+    """Print every setting with its value and where it comes from; secrets are hidden."""
+    name, values = configured_table(folder) or ("", None)
+    _, check = check_settings(flags={}, table=values, table_name=name)
+    table = Table("setting", "value", "from", box=None)
+    for group in (check, origins_of(service_settings()), origins_of(upload_settings())):
+        for setting in group:
+            table.add_row(*_cells(setting))
+        table.add_section()
+    Console().print(table)
+
+
+def prices_list(
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Print the price sheet with dates and sources."""
+    today = datetime.now(UTC).date()
+    prices = packaged_sheet().prices
+    if as_json:
+        rows = [
+            {
+                "option": price.option,
+                "region": price.region,
+                "accelerator": price.accelerator,
+                "usd_per_hour": str(price.usd_per_hour),
+                "as_of": price.as_of.isoformat(),
+                "is_read_date": price.is_read_date,
+                "source": price.source,
+            }
+            for price in prices
+        ]
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    table = Table("option", "region", "accelerator", "USD/h", "as of", "age", box=None)
+    for price in prices:
+        age = f"{(today - price.as_of).days} d"
+        table.add_row(
+            price.option,
+            price.region,
+            f"{price.count}x {price.accelerator}",
+            str(price.usd_per_hour),
+            f"{price.as_of} (read)" if price.is_read_date else str(price.as_of),
+            age,
+        )
+    Console().print(table)
+
+
+def _cells(setting: Origin) -> tuple[str, str, str]:
+    return setting.name, setting.value, setting.origin

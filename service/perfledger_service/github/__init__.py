@@ -1,0 +1,1 @@
+"""GitHub, behind one small port: pull requests, their comments and their checks."""

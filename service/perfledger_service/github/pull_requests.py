@@ -1,0 +1,97 @@
+"""What we want of GitHub: the port that use cases speak to, and the values that pass through it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PullRequest:
+    """A pull request as it is now; `head_repository` is "" when the fork was deleted."""
+
+    number: int
+    is_open: bool
+    head_sha: str
+    head_repository: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """A comment under a pull request; `author` is "" when the account was deleted."""
+
+    id: int
+    author: str
+    body: str
+
+
+class AnnotationLevel(StrEnum):
+    """How loud an annotation is."""
+
+    NOTICE = "notice"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Annotation:
+    """A remark of a check on lines of a file."""
+
+    path: str
+    start_line: int
+    end_line: int
+    level: AnnotationLevel
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A finished check run, as it is to appear; summary in Markdown."""
+
+    name: str
+    head_sha: str
+    conclusion: str  # GitHub's word
+    title: str
+    summary: str
+    details_url: str
+    external_id: str
+    annotations: tuple[Annotation, ...] = ()
+
+
+class PullRequests(Protocol):
+    """Where verdicts are said. `repository` is owner/name; every method may raise GitHubError."""
+
+    def me(self) -> str:
+        """Return the login that our comments are written by."""
+        ...
+
+    def pull_request(self, repository: str, number: int) -> PullRequest | None:
+        """Return a pull request, or None where there is none by that number."""
+        ...
+
+    def comments(self, repository: str, number: int) -> tuple[Comment, ...]:
+        """Return all comments under a pull request, oldest first."""
+        ...
+
+    def create_comment(self, repository: str, number: int, body: str) -> int:
+        """Write a comment and return its id."""
+        ...
+
+    def update_comment(self, repository: str, comment_id: int, body: str) -> bool:
+        """Replace a comment's text; return False if the comment is gone."""
+        ...
+
+    def delete_comment(self, repository: str, comment_id: int) -> None:
+        """Delete a comment, or leave it if it is gone."""
+        ...
+
+    def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:
+        """Return the ids of our check runs by that name on a commit, newest first."""
+        ...
+
+    def create_check(self, repository: str, check: Check) -> int:
+        """Add a check run to its commit and return its id."""
+        ...
+
+    def update_check(self, repository: str, check_run_id: int, check: Check) -> bool:
+        """Replace what a check run says; return False if the check run is gone."""
+        ...

@@ -1,0 +1,245 @@
+"""Turns a report into JSON for programs: stable keys, plain numbers, money as decimal strings.
+
+Keys are only ever added; a change that takes one away or gives it another meaning raises
+REPORT_VERSION. What each key holds is in the README beside the templates. What is not known is
+null: never zero, and never a number that is none.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from decimal import Decimal
+
+from perfledger.bundle import Plan
+from perfledger.metrics import Metric
+from perfledger.records import Failure, Machine, Revision, WorkloadSpec
+from perfledger_baselines.verdict import Estimate, Verdict
+from perfledger_cost_models.quote import ChangePrice, Rate, UnitCost
+from perfledger_profiles.cause import Cause, Explanation
+from perfledger_service.report import Report
+
+# 1: first version.
+REPORT_VERSION = 1
+REPORT_FORMAT = "perfledger-report"
+
+Json = Mapping[str, object]
+
+
+def report_json(report: Report, *, url: str = "") -> str:
+    """Return the report as one indented JSON document, with a newline at its end."""
+    document = {
+        "format": REPORT_FORMAT,
+        "version": REPORT_VERSION,
+        "id": report.bundle_id,
+        "created_at": report.created_at,
+        "repository": report.repository,
+        "pull_request": report.pull_request,
+        "url": url,
+        "is_local": report.is_local,
+        "conclusion": str(report.conclusion),
+        "exit_code": int(report.exit_code),
+        "title": report.title,
+        "headline": report.headline,
+        "base": _revision(report.base),
+        "head": _revision(report.head),
+        "machine": _machine(report.machine),
+        "plan": _plan(report.plan),
+        "workloads": [_workload(spec) for spec in report.workloads],
+        "verdicts": [_verdict(verdict) for verdict in report.verdicts],
+        "failures": [_failure(failure) for failure in report.failures],
+        "new_workloads": list(report.new_workloads),
+        "skipped": [{"workload": name, "reason": why} for name, why in report.skipped],
+        "explanations": [_explanation(explanation) for explanation in report.explanations],
+        "unit_costs": [_unit_cost(cost) for cost in report.unit_costs],
+        "change_prices": [_change_price(price) for price in report.change_prices],
+        "notes": list(report.notes),
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _revision(revision: Revision) -> Json:
+    return {
+        "sha": revision.sha,
+        "ref": revision.ref,
+        "subject": revision.subject,
+        "is_dirty": revision.is_dirty,
+    }
+
+
+def _machine(machine: Machine) -> Json:
+    return {
+        "device": str(machine.device),
+        "model": machine.model,
+        "count": machine.count,
+        "uuid": machine.uuid,
+        "memory_bytes": machine.memory_bytes,
+        "driver": machine.driver,
+        "runtime": machine.runtime,
+        "clock_mhz": _number(machine.clock_mhz),
+        "is_clock_locked": machine.is_clock_locked,
+        "power_cap_w": _number(machine.power_cap_w),
+        "has_ecc": machine.has_ecc,
+        "mig": machine.mig,
+        "topology": machine.topology,
+        "cpu_model": machine.cpu_model,
+        "cores": machine.cores,
+        "governor": machine.governor,
+        "kernel": machine.kernel,
+        "python": machine.python,
+        "frameworks": dict(machine.frameworks),
+    }
+
+
+def _plan(plan: Plan) -> Json:
+    return {
+        "seed": plan.seed,
+        "order": list(plan.order),
+        "looks": list(plan.looks),
+        "alpha": _number(plan.alpha),
+        "margin": _number(plan.margin),
+        "floor": _number(plan.floor),
+    }
+
+
+def _workload(spec: WorkloadSpec) -> Json:
+    return {
+        "id": spec.id,
+        "module": spec.module,
+        "function": spec.function,
+        "params": {
+            name: _number(value) if isinstance(value, float) else value
+            for name, value in spec.params.items()
+        },
+        "unit": spec.unit,
+        "units_per_step": _number(spec.units_per_step),
+        "device": spec.device,
+        "framework": str(spec.framework),
+    }
+
+
+def _verdict(verdict: Verdict) -> Json:
+    return {
+        "workload": verdict.workload,
+        "metric": _metric(verdict.metric),
+        "outcome": str(verdict.outcome),
+        "is_warning": verdict.is_warning,
+        "adjusted_p": _number(verdict.adjusted_p),
+        "estimate": None if verdict.estimate is None else _estimate(verdict.estimate),
+        "reason": verdict.reason,
+    }
+
+
+def _metric(metric: Metric) -> Json:
+    return {
+        "name": metric.name,
+        "unit": metric.unit,
+        "worse": str(metric.worse),
+        "kind": str(metric.kind),
+        "scale": str(metric.scale),
+    }
+
+
+def _estimate(estimate: Estimate) -> Json:
+    return {
+        "base": _number(estimate.base),
+        "head": _number(estimate.head),
+        "change": _number(estimate.change),
+        "low": _number(estimate.low),
+        "high": _number(estimate.high),
+        "narrow_low": _number(estimate.narrow_low),
+        "narrow_high": _number(estimate.narrow_high),
+        "pairs": estimate.pairs,
+        "p_value": _number(estimate.p_value),
+        "smallest_detectable": _number(estimate.smallest_detectable),
+    }
+
+
+def _failure(failure: Failure) -> Json:
+    return {
+        "workload": failure.workload,
+        "side": str(failure.side),
+        "why": str(failure.why),
+        "detail": failure.detail,
+        "pair": failure.pair,
+        "log_tail": failure.log_tail,
+    }
+
+
+def _explanation(explanation: Explanation) -> Json:
+    return {
+        "workload": explanation.workload,
+        "base_step_seconds": _number(explanation.base_step_seconds),
+        "head_step_seconds": _number(explanation.head_step_seconds),
+        "rest_seconds": _number(explanation.rest_seconds),
+        "is_attributable": explanation.is_attributable,
+        "note": explanation.note,
+        "causes": [_cause(cause) for cause in explanation.causes],
+    }
+
+
+def _cause(cause: Cause) -> Json:
+    return {
+        "name": cause.name,
+        "base_name": cause.base_name,
+        "how": str(cause.how),
+        "base_seconds": _number(cause.base_seconds),
+        "head_seconds": _number(cause.head_seconds),
+        "delta_seconds": _number(cause.delta_seconds),
+        "base_count": _number(cause.base_count),
+        "head_count": _number(cause.head_count),
+        "suggestion": cause.suggestion,
+    }
+
+
+def _unit_cost(cost: UnitCost) -> Json:
+    return {
+        "workload": cost.workload,
+        "unit": cost.unit,
+        "rate": _rate(cost.rate),
+        "provenance": str(cost.provenance),
+        "usd_per_million": _money(cost.usd),
+        "low": _money(cost.low),
+        "high": _money(cost.high),
+        "why": cost.why,
+    }
+
+
+def _change_price(price: ChangePrice) -> Json:
+    low, mode, high = price.device_hours_per_year
+    return {
+        "workload": price.workload,
+        "rate": None if price.rate is None else _rate(price.rate),
+        "device_hours_per_year": _number(mode),
+        "device_hours_low": _number(low),
+        "device_hours_high": _number(high),
+        "hours_source": price.hours_source,
+        "usd_per_year": _money(price.usd),
+        "low": _money(price.low),
+        "high": _money(price.high),
+        "is_detectable": price.is_detectable,
+        "note": price.note,
+    }
+
+
+def _rate(rate: Rate) -> Json:
+    return {
+        "option": rate.option,
+        "label": rate.label,
+        "accelerator": rate.accelerator,
+        "usd_per_device_hour": _money(rate.usd_per_device_hour),
+        "low": _money(rate.low),
+        "high": _money(rate.high),
+        "as_of": rate.as_of.isoformat(),
+        "is_read_date": rate.is_read_date,
+        "source": rate.source,
+        "assumed": list(rate.assumed),
+        "warnings": list(rate.warnings),
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _money(value: Decimal | None) -> str | None:
+    return f"{value:f}" if value is not None and value.is_finite() else None

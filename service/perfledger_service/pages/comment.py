@@ -1,0 +1,152 @@
+"""Turns a report into the Markdown of a pull request's comment and of its check run.
+
+Both fit GitHub's limits whatever comes in: when a text is too long it is laid out again with less
+detail, rung by rung of a ladder, and says what was left out and where to find it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from perfledger_service.pages import facts, prices, reasons, rows, words
+from perfledger_service.pages.environment import render
+from perfledger_service.pages.escape import link
+from perfledger_service.report import Report
+
+MARKER = "<!-- perfledger:comment:v1 -->"
+# GitHub's limits, in characters. They are held in bytes of UTF-8, which are never fewer.
+MAX_COMMENT = 65_536
+MAX_SUMMARY = 65_535
+
+_Row = TypeVar("_Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of each kind of detail a layout has room for."""
+
+    logs: int = 8
+    log_lines: int = 30
+    log_characters: int = 3000
+    results: int = 300
+    unit_costs: int = 120
+    sources: int = 40
+    blocks: int = 12
+    causes: int = 8
+    prices: int = 40
+    failures: int = 60
+    names: int = 40
+    notes: int = 20
+    top: int = 8  # rows of the small table that quiet results may fill
+    loud: int = 60  # rows of the small table in all
+
+
+# What goes first when there is too little room: logs, then the long tables, then causes beyond the
+# largest, last the small table's own rows. The verdict, its counts and the link always stay.
+LADDER = (
+    Limits(),
+    Limits(log_lines=10, log_characters=800),
+    Limits(logs=0, results=120, unit_costs=60),
+    Limits(logs=0, results=40, unit_costs=20, sources=12, blocks=6, causes=5, notes=10, loud=40),
+    Limits(
+        logs=0,
+        results=0,
+        unit_costs=0,
+        sources=0,
+        blocks=3,
+        causes=3,
+        prices=8,
+        failures=12,
+        names=10,
+        notes=3,
+        loud=20,
+    ),
+    Limits(
+        logs=0,
+        results=0,
+        unit_costs=0,
+        sources=0,
+        blocks=0,
+        causes=0,
+        prices=2,
+        failures=4,
+        names=3,
+        notes=0,
+        top=5,
+        loud=5,
+    ),
+)
+
+
+class Cut:
+    """Cuts lists to their limits and remembers what it left out, in words."""
+
+    def __init__(self) -> None:
+        self.left_out: list[str] = []
+
+    def first(self, items: Sequence[_Row], limit: int, what: str) -> tuple[_Row, ...]:
+        """Return the first `limit` items; `what` names them in the plural."""
+        if len(items) > limit:
+            self.left_out.append(f"{len(items) - limit} of {len(items)} {what}")
+        return tuple(items[:limit])
+
+
+def comment(report: Report, *, url: str = "") -> str:
+    """Return the comment under a pull request, at most 65,536 characters of Markdown.
+
+    Its first line is the marker by which it is found again. `url` is the page with all the detail,
+    on our own service; without it the comment links to nothing.
+    """
+    return _fitted(report, url=url, first=MARKER + "\n", limit=MAX_COMMENT)
+
+
+def check_summary(report: Report, *, url: str = "") -> str:
+    """Return the summary of the check run, at most 65,535 characters of Markdown."""
+    return _fitted(report, url=url, first="", limit=MAX_SUMMARY)
+
+
+def _fitted(report: Report, *, url: str, first: str, limit: int) -> str:
+    for limits in LADDER:
+        text = first + _render(report, limits=limits, url=url)
+        if len(text.encode("utf-8")) <= limit:
+            return text
+    msg = f"the shortest comment on check {report.bundle_id!r} is longer than {limit} bytes"
+    raise AssertionError(msg)
+
+
+def _render(report: Report, *, limits: Limits, url: str) -> str:
+    cut = Cut()
+    every = rows.verdict_rows(report)
+    top, folded = rows.split(every, room=limits.top)
+    failures = rows.failure_rows(report)
+    unit_costs = prices.unit_cost_rows(report)
+    loud, quiet = prices.split(report, every)
+    unknown = prices.unknown_workloads(unit_costs)
+    blocks = reasons.reason_blocks(report, max_causes=limits.causes)
+    values = {
+        "report": report,
+        "url": link(url),
+        "mark": words.conclusion_mark(report),
+        "top": cut.first(top, limits.loud, "rows of the table"),
+        "folded": folded,
+        "new": cut.first(report.new_workloads, limits.names, "new workloads"),
+        "skipped": cut.first(report.skipped, limits.names, "skipped workloads"),
+        "failures": cut.first(failures, limits.failures, "reasons why something was not measured"),
+        "logs": cut.first([f for f in failures if f.log_tail], limits.logs, "logs"),
+        "blocks": cut.first(blocks, limits.blocks, "explanations"),
+        "prices": cut.first(loud, limits.prices, "yearly prices"),
+        "quiet_prices": cut.first(quiet, limits.unit_costs, "yearly prices of what did not change"),
+        "unknown": cut.first(unknown, limits.names, "workloads without a price"),
+        "declared": prices.declared_workloads(unit_costs)[: limits.names],
+        "results": cut.first(every, limits.results, "results in full"),
+        "throughputs": rows.throughput_rows(report)[: limits.results],
+        "unit_costs": cut.first(unit_costs, limits.unit_costs, "prices of a million units"),
+        "sources": cut.first(prices.source_rows(report), limits.sources, "sources of prices"),
+        "notes": cut.first(report.notes, limits.notes, "notes"),
+        "machine": facts.machine_facts(report.machine),
+        "revisions": facts.revision_facts(report),
+        "decision": facts.decision_sentences(report),
+        "reproduction": facts.reproduction(report),
+        "limits": limits,
+    }
+    return render("comment.md.j2", **values, cut=tuple(cut.left_out))

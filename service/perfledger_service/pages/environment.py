@@ -1,0 +1,31 @@
+"""Turns a template's name and values into text: the one Jinja environment of the product.
+
+A value that a template names and is not given is an error. Templates of HTML escape by themselves;
+those of Markdown say for each foreign text how: `code` for a name, `prose` for a sentence of ours.
+"""
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from perfledger_service.pages import escape
+
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("perfledger_templates", ""),
+    undefined=StrictUndefined,
+    autoescape=select_autoescape(enabled_extensions=("html.j2",), default=False),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=False,
+)
+_ENVIRONMENT.filters.update(
+    code=escape.code,
+    prose=escape.prose,
+    sentence=escape.sentence,
+    clean=escape.clean,
+    clean_sentence=escape.clean_sentence,
+    fence=escape.fence,
+)
+
+
+def render(template: str, **values: object) -> str:
+    """Return the text of `template`, a path below the templates' folder."""
+    return _ENVIRONMENT.get_template(template).render(values)

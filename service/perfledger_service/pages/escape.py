@@ -1,0 +1,119 @@
+"""Turns text that others wrote into Markdown that can only ever be read, never obeyed.
+
+Whatever comes from a pull request (names, parameters, errors, logs, commit subjects) goes through
+`code` or `fence`; sentences of our own that may quote such text go through `prose`.
+"""
+
+import re
+import unicodedata
+from itertools import groupby
+
+MAX_NAME = 80  # characters; a longer name says nothing more and pushes the table off the screen
+MAX_PROSE = 400
+EMPTY = "(empty)"
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+
+# Controls, bidirectional overrides and other invisible formatting: never shown.
+_INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
+# Surrogates, private and unassigned code points: shown as one that is not known.
+_UNKNOWN = frozenset({"Cs", "Co", "Cn"})
+
+_LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
+
+# Words that Markdown, GitHub's mentions and its autolinks leave alone: letters, figures, and
+# products such as H100 or p5.48xlarge; but no run of hexadecimal digits that may name a commit.
+_WORD = r"[A-Za-z]+(?:['-][a-z]+)*"
+_FIGURE = r"[+±-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?%?"
+_PRODUCT = r"(?![0-9a-f]{7,40}(?![0-9A-Za-z]))[A-Za-z]*\d[A-Za-z0-9]*(?:\.\d[A-Za-z0-9]*)?"
+_PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|%|=|<)[)]?[,.;:?]?")
+
+
+def clean(text: str, *, limit: int = MAX_NAME) -> str:
+    """Return `text` on one line, without invisible characters, at most `limit` characters long."""
+    shown = " ".join("".join(map(_visible, text[: 16 * limit])).split())
+    if len(shown) > limit or len(text) > 16 * limit:
+        shown = shown[: limit - 1].rstrip() + ELLIPSIS
+    return shown or EMPTY
+
+
+def code(text: str, *, limit: int = MAX_NAME) -> str:
+    """Return `text` as one Markdown code span that is safe everywhere, in a table's cell too.
+
+    The fence is longer than any run of backticks inside, so nothing can close it; a pipe is escaped
+    because GitHub splits a row into cells before it looks for code.
+    """
+    shown = clean(text, limit=limit)
+    fence = "`" * (_longest_run(shown, "`") + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return fence + pad + shown.replace("|", "\\|") + pad + fence
+
+
+def prose(text: str, *, limit: int = MAX_PROSE) -> str:
+    """Return a sentence of ours with all that is not a plain word or figure in code spans.
+
+    Neighbours that need one share a span, so that a quoted name with spaces stays in one piece.
+    """
+    words = clean(text, limit=limit).split(" ")
+    parts: list[str] = []
+    for is_plain, run in groupby(words, key=_is_plain):
+        joined = " ".join(run)
+        parts.append(joined if is_plain else _spanned(joined))
+    return " ".join(parts)
+
+
+def sentence(text: str, *, limit: int = MAX_PROSE) -> str:
+    """Return prose with a capital at its start and a full stop at its end."""
+    return _as_sentence(prose(text, limit=limit))
+
+
+def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
+    """Return clean text with a capital at its start and a full stop at its end."""
+    return _as_sentence(clean(text, limit=limit))
+
+
+def fence(
+    text: str, *, language: str = "text", max_characters: int = 1000, max_lines: int = 20
+) -> str:
+    """Return the end of a text as a fenced block that the text cannot close.
+
+    Keeps the last `max_lines` lines and of those the last `max_characters` characters.
+    """
+    lines = text[-4 * max_characters :].splitlines()[-max_lines:]
+    kept = "\n".join("".join(map(_visible, line)).rstrip() for line in lines)[-max_characters:]
+    mark = "`" * max(3, _longest_run(kept, "`") + 1)
+    return f"{mark}{language}\n{kept.strip() or EMPTY}\n{mark}"
+
+
+def link(url: str) -> str:
+    """Return a link's target if nothing in it can end the link, else ""."""
+    return url if _LINK.fullmatch(url) else ""
+
+
+def _as_sentence(shown: str) -> str:
+    end = "" if shown.endswith((".", "!", "?", ELLIPSIS)) else "."
+    return shown[:1].upper() + shown[1:] + end
+
+
+def _visible(character: str) -> str:
+    if character in "\t\n\r\v\f":
+        return " "
+    category = unicodedata.category(character)
+    if category in _INVISIBLE:
+        return ""
+    return UNKNOWN_CHARACTER if category in _UNKNOWN else character
+
+
+def _longest_run(text: str, character: str) -> int:
+    runs = (len(list(run)) for found, run in groupby(text) if found == character)
+    return max(runs, default=0)
+
+
+def _is_plain(word: str) -> bool:
+    return _PLAIN.fullmatch(word) is not None
+
+
+def _spanned(words: str) -> str:
+    # The sentence's own punctuation stays outside the span.
+    body = words.rstrip(",.;:")
+    return code(body, limit=MAX_PROSE) + words[len(body) :] if body else code(words)

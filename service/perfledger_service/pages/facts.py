@@ -1,0 +1,116 @@
+"""Turns a report's machine, revisions and plan into facts that say how a verdict was reached."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perfledger.records import Machine
+from perfledger_baselines.verdict import Outcome
+from perfledger_service.pages import escape, figures
+from perfledger_service.report import Report
+
+# More than this many patterns in a command are harder to read than all workloads are to measure.
+_MAX_PATTERNS = 4
+_SHA_SHOWN = 12
+_MAX_COMMAND = 76  # columns; a longer command is continued on the next line
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A thing worth knowing: `value` is in our words, `foreign` is text that others wrote."""
+
+    name: str
+    value: str = ""
+    foreign: tuple[str, ...] = ()
+
+
+def machine_facts(machine: Machine) -> tuple[Fact, ...]:
+    """Return what is known of the machine; what is not known is left out."""
+    return tuple(fact for fact in _machine_facts(machine) if fact.value or any(fact.foreign))
+
+
+def revision_facts(report: Report) -> tuple[Fact, ...]:
+    """Return which two commits were compared."""
+    facts: list[Fact] = []
+    for name, revision in (("Base", report.base), ("Head", report.head)):
+        value = short_sha(revision.sha)
+        if revision.is_dirty:
+            value += " with uncommitted changes"
+        foreign = tuple(text for text in (revision.ref, revision.subject) if text)
+        facts.append(Fact(name, value, foreign))
+    return tuple(facts)
+
+
+def decision_sentences(report: Report) -> tuple[str, ...]:
+    """Return the rule behind the verdicts, in sentences of ours with this check's own numbers."""
+    plan = report.plan
+    tests = len(report.verdicts) - len(report.verdicts_of(Outcome.NOT_MEASURED))
+    pairs = sorted({v.estimate.pairs for v in report.verdicts if v.estimate is not None})
+    many = "no pairs" if not pairs else f"{pairs[0]} pairs"
+    if len(pairs) > 1:
+        many = f"{pairs[0]} to {pairs[-1]} pairs"
+    looks = ", ".join(str(look) for look in plan.looks[:20])
+    alpha, margin, floor = map(figures.margin, (plan.alpha, plan.margin, plan.floor))
+    how = (
+        f"Measured in {many} of fresh processes, base and head back to back on one device, their "
+        f"order drawn with seed {plan.seed}; what is compared is one figure for each process."
+    )
+    red = (
+        f"Regressed or improved: beyond doubt, and by more than {floor}. Holm's correction over "
+        f"all {tests} tests of this check keeps the chance of any false one below {alpha}."
+    )
+    green = f"Unchanged: shown to be within {margin} either way. Undecided: neither could be shown."
+    stop = f"Allowed to stop after {looks} pairs; the intervals hold at whichever it stopped."
+    return how, red, green, stop
+
+
+def reproduction(report: Report) -> str:
+    """Return the shell command that measures again what asks for it, on one line or several."""
+    loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
+    names = dict.fromkeys(spec.id.partition("[")[0] for spec in report.workloads if spec.id in loud)
+    # A parameter list is a character class to a pattern: the star stands for it.
+    patterns = [shlex.quote(f"{escape.clean(name)}*") for name in names]
+    head = "" if report.head.is_dirty else f" --head {short_sha(report.head.sha)}"
+    command = f"perfledger check --base {short_sha(report.base.sha)}{head}"
+    if not 0 < len(patterns) <= _MAX_PATTERNS:
+        return command
+    parts = (command, *(f"-w {pattern}" for pattern in patterns))
+    line = " ".join(parts)
+    return line if len(line) <= _MAX_COMMAND else " \\\n  ".join(parts)
+
+
+def short_sha(sha: str) -> str:
+    """Return the start of a commit's name, with nothing in it but letters and digits."""
+    return "".join(filter(str.isalnum, sha.encode("ascii", "ignore").decode()))[:_SHA_SHOWN]
+
+
+def _machine_facts(machine: Machine) -> Iterator[Fact]:
+    kind = f"{machine.count} x {machine.device}" if machine.count > 1 else str(machine.device)
+    yield Fact("Device", kind, (machine.model,))
+    if machine.memory_bytes is not None:
+        yield Fact("Device memory", figures.byte_count(machine.memory_bytes))
+    yield Fact("Device id", foreign=(machine.uuid,))
+    yield Fact("Driver", foreign=(machine.driver,))
+    yield Fact("Runtime", foreign=(machine.runtime,))
+    yield Fact("Clock", _clock(machine))
+    if machine.power_cap_w is not None:
+        yield Fact("Power cap", f"{figures.count(machine.power_cap_w)}{figures.NBSP}W")
+    if machine.has_ecc is not None:
+        yield Fact("ECC", "on" if machine.has_ecc else "off")
+    yield Fact("MIG", foreign=(machine.mig,))
+    yield Fact("Topology", foreign=(machine.topology,))
+    cores = f"{machine.cores} core{'s' * (machine.cores != 1)}"
+    yield Fact("CPU", cores, (machine.cpu_model,) if machine.cpu_model else ())
+    yield Fact("CPU governor", foreign=(machine.governor,))
+    yield Fact("Kernel", foreign=(machine.kernel,))
+    yield Fact("Python", foreign=(machine.python,))
+    yield Fact("Frameworks", foreign=tuple(f"{k} {v}" for k, v in machine.frameworks.items()))
+
+
+def _clock(machine: Machine) -> str:
+    parts: list[str] = []
+    if machine.clock_mhz is not None:
+        parts.append(f"{figures.count(machine.clock_mhz)}{figures.NBSP}MHz")
+    if machine.is_clock_locked is not None:
+        parts.append("locked" if machine.is_clock_locked else "not locked")
+    return ", ".join(parts)

@@ -1,0 +1,127 @@
+"""Turns stored views and reports into whole HTML documents.
+
+The pages work without scripts; the only script is the series page's chart. They are written for
+CONTENT_SECURITY_POLICY: nothing inline, nothing from elsewhere. Besides the routes of `store.views`
+a check's page links to its bundle, as a download, at `/runs/{id}/bundle.json`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import Kind
+from perfledger_service.pages import facts, figures, prices, reasons, rows, stored, words
+from perfledger_service.pages.environment import render
+from perfledger_service.pages.pair_plot import PairPlot, Pairs, pair_plot, pairs_of
+from perfledger_service.pages.series_plot import series_data, series_plot
+from perfledger_service.report import Report
+from perfledger_service.store.views import IndexView, PullRequestView, SeriesView, UploadView
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "object-src 'none'"
+)
+
+# What a page shows of each kind at most; the bundle holds everything.
+_MAX_CAUSES = 12
+_MAX_PLOTS = 24
+_MAX_ROWS = 1000
+_MAX_POINTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlot:
+    """A verdict's row and the plot of its pairs."""
+
+    row: rows.VerdictRow
+    plot: PairPlot
+
+
+def static_folder() -> Path:
+    """Return the folder that is served at `/static`."""
+    return Path(str(files("perfledger_templates"))) / "static"
+
+
+def index_page(view: IndexView) -> str:
+    """Return the front page: the newest checks, and every series by its name."""
+    return render(
+        "html/index.html.j2",
+        view=view,
+        uploads=[(upload, stored.upload_head(upload)) for upload in view.uploads],
+        label=words.metric_label,
+        value=words.value,
+        foreign_unit=words.foreign_unit,
+    )
+
+
+def pull_request_page(view: PullRequestView) -> str:
+    """Return the page of one pull request: all its checks, newest first."""
+    return render(
+        "html/pull_request.html.j2",
+        view=view,
+        uploads=[
+            (upload, stored.upload_head(upload), stored.stored_rows(upload))
+            for upload in view.uploads
+        ],
+    )
+
+
+def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
+    """Return the page of one check: verdicts, pairs, causes, prices, machine and logs.
+
+    `report` is what `bundle` was judged to be; the bundle itself gives the pairs and the logs.
+    """
+    every = rows.verdict_rows(report)
+    loud, quiet = prices.split(report, every)
+    return render(
+        "html/run.html.j2",
+        report=report,
+        upload=upload,
+        head=stored.upload_head(upload),
+        results=every[:_MAX_ROWS],
+        series={(one.workload, one.metric): one.series_id for one in upload.verdicts},
+        throughputs=rows.throughput_rows(report)[:_MAX_ROWS],
+        plots=_plots(report, pairs_of(bundle)),
+        margin=figures.margin(report.plan.margin),
+        blocks=reasons.reason_blocks(report, max_causes=_MAX_CAUSES),
+        prices=loud,
+        quiet_prices=quiet,
+        unit_costs=prices.unit_cost_rows(report)[:_MAX_ROWS],
+        sources=prices.source_rows(report),
+        failures=rows.failure_rows(report)[:_MAX_ROWS],
+        revisions=facts.revision_facts(report),
+        machine=facts.machine_facts(report.machine),
+        decision=facts.decision_sentences(report),
+        reproduction=facts.reproduction(report),
+        logs=tuple(bundle.logs.items()),
+    )
+
+
+def series_page(view: SeriesView) -> str:
+    """Return the page of one series: its chart, drawn with and without a script, and its points."""
+    newest = tuple(reversed(view.points))[:_MAX_POINTS]
+    return render(
+        "html/series.html.j2",
+        view=view,
+        label=words.metric_label(view.metric) or view.metric,
+        direction=stored.direction(view.worse),
+        plot=series_plot(view),
+        data=series_data(view),
+        points=stored.point_rows(view, newest),
+        hidden=len(view.points) - len(newest),
+    )
+
+
+def _plots(report: Report, pairs: Mapping[tuple[str, str], Pairs]) -> tuple[NamedPlot, ...]:
+    """Return the plots of what changed, or may have, and of every step time."""
+    found: list[NamedPlot] = []
+    for verdict, row in zip(rows.ordered(report), rows.verdict_rows(report), strict=True):
+        if row.is_quiet and row.kind is not Kind.SPEED:
+            continue
+        of_pairs = pairs.get((verdict.workload, verdict.metric.name), ())
+        plot = pair_plot(verdict, of_pairs, margin=report.plan.margin)
+        if plot is not None:
+            found.append(NamedPlot(row, plot))
+    return tuple(found[:_MAX_PLOTS])

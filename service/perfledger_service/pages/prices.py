@@ -1,0 +1,198 @@
+"""Turns what a change and a unit of work cost into rows of money with interval and provenance.
+
+Workloads, units, sources and notes are not yet escaped: each template does that in its own way.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+
+from perfledger.metrics import Kind
+from perfledger_cost_models.quote import ChangePrice, Provenance, Rate, UnitCost
+from perfledger_service.pages import figures, words
+from perfledger_service.pages.rows import VerdictRow
+from perfledger_service.report import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceRow:
+    """What one workload's change costs a year on one purchase option, as it is shown.
+
+    `verb` is "costs", "saves" or "could cost" with an amount, and "" without one: `note` then says
+    why there is none.
+    """
+
+    workload: str
+    verb: str
+    amount: str
+    interval: str
+    option: str
+    hours: str
+    hours_interval: str
+    hours_source: str
+    dated: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitCostRow:
+    """What a million units of work cost on one purchase option, as it is shown.
+
+    Options on which it is not known, for one reason, are one row: `option` then says how many.
+    """
+
+    workload: str
+    unit: str
+    option: str
+    amount: str
+    interval: str
+    provenance: str
+    is_known: bool
+    is_declared: bool
+    why: str
+    dated: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceRow:
+    """Where a rate was read, as it is shown."""
+
+    option: str
+    accelerator: str
+    per_hour: str
+    interval: str
+    dated: str
+    source: str
+    assumed: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def price_rows(report: Report) -> tuple[PriceRow, ...]:
+    """Return what the changes cost a year, the largest amounts first, then what has no price."""
+    ordered = sorted(report.change_prices, key=_amount, reverse=True)
+    return tuple(_price_row(price) for price in ordered)
+
+
+def split(
+    report: Report, verdicts: Iterable[VerdictRow]
+) -> tuple[tuple[PriceRow, ...], tuple[PriceRow, ...]]:
+    """Return the prices of what changed or may have, and those of what did not."""
+    changed = {row.workload for row in verdicts if row.kind is Kind.SPEED and not row.is_quiet}
+    every = price_rows(report)
+    loud = tuple(row for row in every if row.workload in changed)
+    return loud, tuple(row for row in every if row.workload not in changed)
+
+
+def unit_cost_rows(report: Report) -> tuple[UnitCostRow, ...]:
+    """Return what a million units of each workload's work cost, workload by workload."""
+    rows: list[UnitCostRow] = []
+    for _, costs in groupby(report.unit_costs, key=lambda cost: cost.workload):
+        rows.extend(_unit_cost_rows(tuple(costs)))
+    return tuple(rows)
+
+
+def source_rows(report: Report) -> tuple[SourceRow, ...]:
+    """Return each rate that a figure of this report rests on, once."""
+    change = (price.rate for price in report.change_prices if price.rate is not None)
+    unit = (cost.rate for cost in report.unit_costs if cost.usd is not None)
+    rates: dict[str, Rate] = {}
+    for rate in (*change, *unit):
+        rates.setdefault(rate.option, rate)
+    return tuple(_source_row(rate) for rate in rates.values())
+
+
+def unknown_workloads(rows: Iterable[UnitCostRow]) -> tuple[str, ...]:
+    """Return the workloads that have no price per unit on any option."""
+    known = {row.workload for row in rows if row.is_known}
+    return tuple(dict.fromkeys(row.workload for row in rows if row.workload not in known))
+
+
+def declared_workloads(rows: Iterable[UnitCostRow]) -> tuple[str, ...]:
+    """Return the workloads with a price that rests on a declared throughput."""
+    return tuple(dict.fromkeys(row.workload for row in rows if row.is_declared))
+
+
+def _amount(price: ChangePrice) -> Decimal:
+    is_known = price.usd is not None and price.usd.is_finite()
+    return abs(price.usd) if is_known and price.usd is not None else Decimal(-1)
+
+
+def _price_row(price: ChangePrice) -> PriceRow:
+    verb = amount = interval = ""
+    if price.usd is not None and price.low is not None and price.high is not None:
+        amount, interval = figures.yearly_usd(price.usd, price.low, price.high)
+        verb = "costs" if price.usd > 0 else "saves"
+        if not price.is_detectable:
+            verb = "could cost"
+    low, mode, high = price.device_hours_per_year
+    return PriceRow(
+        workload=price.workload,
+        verb=verb,
+        amount=amount,
+        interval=interval,
+        option=price.rate.label if price.rate else "",
+        hours=figures.count(mode),
+        hours_interval="" if low == high else figures.TO.join(map(figures.count, (low, high))),
+        hours_source=price.hours_source,
+        dated=_dated(price.rate) if price.rate else "",
+        note=price.note,
+    )
+
+
+def _unit_cost_rows(costs: Sequence[UnitCost]) -> Iterable[UnitCostRow]:
+    unknown: dict[str, list[UnitCost]] = {}
+    for cost in costs:
+        if cost.usd is None:
+            unknown.setdefault(cost.why, []).append(cost)
+            continue
+        yield UnitCostRow(
+            workload=cost.workload,
+            unit=cost.unit,
+            option=cost.rate.label,
+            amount=figures.usd(cost.usd),
+            interval=_ends(cost.low, cost.high),
+            provenance=words.provenance(cost.provenance),
+            is_known=True,
+            is_declared=cost.provenance is Provenance.DECLARED,
+            why=cost.why,
+            dated=_dated(cost.rate),
+        )
+    for why, alike in unknown.items():
+        first = alike[0]
+        yield UnitCostRow(
+            workload=first.workload,
+            unit=first.unit,
+            option=first.rate.label if len(alike) == 1 else f"{len(alike)} options",
+            amount="",
+            interval="",
+            provenance=words.provenance(Provenance.UNKNOWN),
+            is_known=False,
+            is_declared=False,
+            why=why,
+            dated="",
+        )
+
+
+def _source_row(rate: Rate) -> SourceRow:
+    return SourceRow(
+        option=rate.label,
+        accelerator=rate.accelerator,
+        per_hour=figures.usd(rate.usd_per_device_hour),
+        interval=_ends(rate.low, rate.high),
+        dated=_dated(rate),
+        source=rate.source,
+        assumed=rate.assumed,
+        warnings=rate.warnings,
+    )
+
+
+def _dated(rate: Rate) -> str:
+    return f"{'read on' if rate.is_read_date else 'as of'} {figures.day(rate.as_of)}"
+
+
+def _ends(low: Decimal | None, high: Decimal | None) -> str:
+    if low is None or high is None or low == high:
+        return ""
+    unit = f"{figures.NBSP}USD"
+    return figures.TO.join(figures.usd(end).removesuffix(unit) for end in (low, high))

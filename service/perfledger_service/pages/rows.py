@@ -1,0 +1,186 @@
+"""Turns a report's verdicts and failures into rows of figures and words, for any kind of page.
+
+A row's names, units, details and sources are text that others wrote and is not yet escaped: each
+template does that in its own way. Figures and words are ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger.metrics import Kind
+from perfledger.records import Failure, Side, Why
+from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_service.pages import figures, words
+from perfledger_service.report import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictRow:
+    """One verdict as it is shown; what was not measured has empty figures."""
+
+    workload: str
+    metric: str
+    metric_name: str
+    is_known_metric: bool  # if not, `metric` is a foreign name
+    unit: str  # foreign, "" when the figures carry their own
+    base: str
+    head: str
+    change: str
+    interval: str
+    detectable: str
+    pairs: str
+    p_value: str
+    outcome: Outcome
+    mark: str
+    tone: str
+    word: str
+    reason: str
+    is_warning: bool
+    kind: Kind
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing happened that a reader must look at."""
+        return self.outcome is Outcome.UNCHANGED and not self.is_warning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputRow:
+    """A workload's step time in the unit that people speak of."""
+
+    workload: str
+    unit: str
+    base: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRow:
+    """One workload that could not be measured, as it is shown: `why` continues its name."""
+
+    workload: str
+    why: str
+    detail: str
+    log_tail: str
+
+
+def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
+    """Return all verdicts: what needs a reader first, then by size of the change."""
+    return tuple(_verdict_row(verdict) for verdict in ordered(report))
+
+
+def ordered(report: Report) -> tuple[Verdict, ...]:
+    """Return all verdicts in the order of their rows."""
+    return tuple(sorted(report.verdicts, key=_urgency))
+
+
+def split(rows: Sequence[VerdictRow], *, room: int) -> tuple[tuple[VerdictRow, ...], int]:
+    """Return the rows for the small table on top, and how many quiet ones were left out of it.
+
+    Everything that is not quiet is in it. Quiet rows fill up to `room`: all of them or, if they are
+    too many, only those about speed.
+    """
+    loud = tuple(row for row in rows if not row.is_quiet)
+    quiet = tuple(row for row in rows if row.is_quiet)
+    if len(rows) <= room:
+        return tuple(rows), 0
+    speed = tuple(row for row in quiet if row.kind is Kind.SPEED)
+    kept = speed[: max(room - len(loud), 0)]
+    return loud + kept, len(quiet) - len(kept)
+
+
+def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
+    """Return every measured workload's throughput before and after."""
+    rows: list[ThroughputRow] = []
+    for spec in report.workloads:
+        verdict = report.speed_verdict(spec.id)
+        if verdict is None or verdict.estimate is None:
+            continue
+        estimate = verdict.estimate
+        rows.append(
+            ThroughputRow(
+                workload=spec.id,
+                unit=spec.unit,
+                base=_per_second(spec.units_per_step, estimate.base),
+                head=_per_second(spec.units_per_step, estimate.head),
+            )
+        )
+    return tuple(rows)
+
+
+def failure_rows(report: Report) -> tuple[FailureRow, ...]:
+    """Return what could not be measured or judged, each workload, side and reason once."""
+    found: dict[tuple[str, str, str], FailureRow] = {}
+    for failure in report.failures:
+        if not _is_only_new(failure, report):
+            why = f"{words.why(failure.why)} on {failure.side}"
+            row = _failure_row(failure.workload, why, failure.detail, failure.log_tail)
+            found.setdefault((row.workload, row.why, row.detail), row)
+    failed = {row.workload for row in found.values()}
+    unjudged = (
+        _failure_row(verdict.workload, "could not be judged", verdict.reason, "")
+        for verdict in report.verdicts_of(Outcome.NOT_MEASURED)
+        if verdict.workload not in failed
+    )
+    return (*found.values(), *unjudged)
+
+
+def _is_only_new(failure: Failure, report: Report) -> bool:
+    is_missing_on_base = failure.why is Why.MISSING and failure.side is Side.BASE
+    return is_missing_on_base and failure.workload in report.new_workloads
+
+
+def _failure_row(workload: str, why: str, detail: str, log_tail: str) -> FailureRow:
+    return FailureRow(workload=workload, why=why, detail=detail, log_tail=log_tail)
+
+
+def _urgency(verdict: Verdict) -> tuple[int, bool, float, str, str]:
+    change = abs(verdict.estimate.change) if verdict.estimate else 0.0
+    if verdict.outcome is Outcome.UNCHANGED:  # nobody looks for the largest of nothing
+        change = 0.0
+    place = words.ORDER.index(verdict.outcome)
+    is_late = verdict.metric.kind is not Kind.SPEED
+    if verdict.is_warning:
+        place = min(place, words.ORDER.index(Outcome.UNDECIDED))
+    size = -change if change == change else 0.0  # noqa: PLR0124 - not a number sorts as no change
+    return place, is_late, size, verdict.workload, verdict.metric.name
+
+
+def _verdict_row(verdict: Verdict) -> VerdictRow:
+    metric, estimate = verdict.metric, verdict.estimate
+    label = words.metric_label(metric.name)
+    shown = change = ("", "")
+    detectable = pairs = p_value = ""
+    if estimate is not None:
+        shown = (words.value(estimate.base, metric.unit), words.value(estimate.head, metric.unit))
+        change = figures.change(estimate.change, estimate.low, estimate.high)
+        if estimate.low == estimate.high:  # counted, not estimated
+            change = (change[0], "")
+        detectable = figures.share(estimate.smallest_detectable)
+        pairs = str(estimate.pairs)
+        p_value = figures.probability(verdict.adjusted_p)
+    return VerdictRow(
+        workload=verdict.workload,
+        metric=label or metric.name,
+        metric_name=metric.name,
+        is_known_metric=label is not None,
+        unit=words.foreign_unit(metric.unit) if estimate is not None else "",
+        base=shown[0],
+        head=shown[1],
+        change=change[0],
+        interval=change[1],
+        detectable=detectable,
+        pairs=pairs,
+        p_value=p_value,
+        outcome=verdict.outcome,
+        mark=words.mark(verdict.outcome, is_warning=verdict.is_warning),
+        tone=words.tone(verdict.outcome, is_warning=verdict.is_warning),
+        word=words.word(verdict),
+        reason=verdict.reason,
+        is_warning=verdict.is_warning,
+        kind=metric.kind,
+    )
+
+
+def _per_second(units_per_step: float, step_s: float) -> str:
+    return figures.count(units_per_step / step_s) if step_s > 0 else figures.NOT_KNOWN

@@ -1,0 +1,211 @@
+"""Turns a report into what `perfledger check` shows in a terminal, at 80 columns and more.
+
+Colour only repeats what the words say. Nothing that others wrote reaches the terminal but as clean
+text: no control characters, no rich markup.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from perfledger_service.pages import facts, prices, reasons, rows
+from perfledger_service.pages.escape import clean, clean_sentence
+from perfledger_service.report import Conclusion, Report
+
+_STYLES = {
+    "regressed": "bold red",
+    "not-measured": "bold magenta",
+    "undecided": "yellow",
+    "warning": "yellow",
+    "improved": "green",
+    "unchanged": "dim",
+}
+_MAX_NAME = 200
+_MAX_CAUSES = 6
+_MAX_LOG_LINES = 12
+_INDENT = (0, 0, 0, 2)
+
+
+def report_table(report: Report, *, url: str = "") -> Group:
+    """Return the report for a terminal: the verdict, every result, causes, prices and notes."""
+    parts: list[RenderableType] = [_headline(report), *_results(report), *_missing(report)]
+    parts.extend(_reasons(report))
+    parts.extend(_prices(report))
+    parts.extend(_closing(report, url=url))
+    return Group(*parts)
+
+
+def plain_text(report: Report, *, width: int = 80, url: str = "") -> str:
+    """Return the same without colour, for a file or a log."""
+    console = Console(width=width, no_color=True, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(report_table(report, url=url))
+    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+
+
+def _headline(report: Report) -> Text:
+    return Text(clean(report.headline, limit=_MAX_NAME), style=_headline_style(report.conclusion))
+
+
+def _headline_style(conclusion: Conclusion) -> str:
+    match conclusion:
+        case Conclusion.SUCCESS:
+            return "bold green"
+        case Conclusion.ACTION_REQUIRED | Conclusion.NEUTRAL:
+            return "bold yellow"
+        case Conclusion.FAILURE:
+            return "bold red"
+
+
+def _results(report: Report) -> Iterator[RenderableType]:
+    every = rows.verdict_rows(report)
+    order = tuple(dict.fromkeys(row.workload for row in every))
+    of_workload = sorted(every, key=lambda row: order.index(row.workload))
+    groups = groupby(of_workload, key=lambda row: row.workload)
+    for place, (workload, group) in enumerate(groups):
+        yield Text()
+        yield Text(clean(workload, limit=_MAX_NAME), style="bold")
+        yield Padding(_result_grid(tuple(group), has_titles=place == 0), _INDENT)
+
+
+def _result_grid(group: Sequence[rows.VerdictRow], *, has_titles: bool) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=13, overflow="fold")
+    grid.add_column(width=11, justify="right")
+    grid.add_column(width=11, justify="right")
+    grid.add_column(width=26, overflow="fold")
+    grid.add_column(width=12, overflow="fold")
+    if has_titles:
+        grid.add_row("", "base", "head", "change (interval)", "verdict", style="dim")
+    for row in group:
+        style = _STYLES[row.tone]
+        unit = f" {clean(row.unit, limit=12)}" if row.unit else ""
+        change = f"{row.change} ({row.interval})" if row.interval else row.change
+        grid.add_row(
+            Text(clean(row.metric)),
+            Text(f"{row.base}{unit}" if row.base else "-"),
+            Text(f"{row.head}{unit}" if row.head else "-"),
+            Text(change or "-", style=style),
+            Text(row.word, style=style),
+        )
+    return grid
+
+
+def _missing(report: Report) -> Iterator[RenderableType]:
+    failures = rows.failure_rows(report)
+    if failures:
+        yield _heading("Not measured")
+    for failure in failures:
+        line = Text(clean(failure.workload, limit=_MAX_NAME), style="bold")
+        line.append(f" {failure.why}", style="not bold")
+        if failure.detail:
+            line.append(f": {clean(failure.detail, limit=400)}", style="not bold")
+        yield Padding(line, _INDENT)
+        for logged in failure.log_tail.splitlines()[-_MAX_LOG_LINES:]:
+            yield Padding(Text(_indented(logged), style="dim"), (0, 0, 0, 4))
+    if report.new_workloads or report.skipped:
+        yield Text()
+    for name in report.new_workloads:
+        yield Text(f"New in head, nothing to compare with: {clean(name, limit=_MAX_NAME)}")
+    for name, why in report.skipped:
+        yield Text(f"Skipped {clean(name, limit=_MAX_NAME)}: {clean(why, limit=400)}")
+
+
+def _reasons(report: Report) -> Iterator[RenderableType]:
+    for block in reasons.reason_blocks(report, max_causes=_MAX_CAUSES):
+        how = "slower" if block.is_slower else "faster"
+        yield _heading(f"Why {clean(block.workload, limit=_MAX_NAME)} is {how}")
+        profiled = f"Profiled: {block.base} a step on base, {block.head} on head ({block.delta})."
+        note = f" {clean_sentence(block.note)}" if block.note else ""
+        yield Padding(Text(profiled + note), _INDENT)
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(min_width=9, justify="right")
+        grid.add_column(min_width=6, justify="right")
+        grid.add_column(overflow="fold")
+        for cause in block.causes:
+            name = f" {clean(cause.base_name)}" if cause.base_name else ""
+            what = Text(clean(cause.name), style="bold")
+            what.append(f": {cause.how}{name}", style="not bold")
+            style = "red" if cause.is_slower else "green"
+            grid.add_row(Text(cause.delta, style=style), Text(cause.share), what)
+        if block.causes:
+            grid.add_row(Text(block.rest, style="dim"), Text(), Text("all the rest", style="dim"))
+        yield Padding(grid, _INDENT)
+        for suggestion in block.suggestions:
+            yield Padding(Text(clean_sentence(suggestion)), _INDENT)
+
+
+def _prices(report: Report) -> Iterator[RenderableType]:
+    loud, _ = prices.split(report, rows.verdict_rows(report))
+    unit_costs = prices.unit_cost_rows(report)
+    if not loud and not unit_costs:
+        return
+    yield _heading("What it costs")
+    for price in loud:
+        yield Padding(_price_line(price), _INDENT)
+    for (workload, unit), costs in groupby(unit_costs, key=lambda cost: (cost.workload, cost.unit)):
+        name = clean(workload, limit=_MAX_NAME)
+        yield Padding(Text(f"A million {clean(unit, limit=20)} of {name}:"), _INDENT)
+        yield Padding(_unit_cost_grid(tuple(costs)), (0, 0, 0, 4))
+
+
+def _unit_cost_grid(costs: Sequence[prices.UnitCostRow]) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(min_width=11, justify="right")
+    grid.add_column(overflow="fold")
+    for cost in costs:
+        ends = f" ({cost.interval})" if cost.interval else ""
+        why = f": {clean(cost.why, limit=400)}" if cost.why else ""
+        text = f"{clean(cost.option, limit=_MAX_NAME)}, {cost.provenance}{ends}{why}"
+        grid.add_row(Text(cost.amount or "-"), Text(text, style="" if cost.is_known else "dim"))
+    return grid
+
+
+def _price_line(price: prices.PriceRow) -> Text:
+    line = Text(clean(price.workload, limit=_MAX_NAME) + " ")
+    if price.verb == "could cost":
+        line.append("no detectable change in cost", style="bold")
+        line.append(f", somewhere from {price.interval} USD a year")
+    elif price.verb:
+        sign = "+" if price.verb == "costs" else ""
+        style = "bold red" if price.verb == "costs" else "bold green"
+        line.append(f"{price.verb} {sign}{price.amount} a year", style=style)
+        line.append(f" ({price.interval})")
+    else:
+        line.append("has no yearly price")
+    if price.option:
+        hours = f"{price.hours} device-hours a year, {clean(price.hours_source)}"
+        line.append(f" on {clean(price.option)}; {hours}; price {price.dated}")
+    if price.note:
+        line.append(f". {clean_sentence(price.note)}")
+    return line
+
+
+def _closing(report: Report, *, url: str) -> Iterator[RenderableType]:
+    warnings = [row for row in rows.verdict_rows(report) if row.reason and not row.is_quiet]
+    if warnings or report.notes:
+        yield _heading("Notes")
+    for row in warnings:
+        where = f"{clean(row.workload, limit=_MAX_NAME)}, {clean(row.metric)}"
+        yield Padding(Text(f"{where}: {clean(row.reason, limit=400)}"), _INDENT)
+    for note in report.notes:
+        yield Padding(Text(clean_sentence(note)), _INDENT)
+    yield _heading("Again")
+    yield Padding(Text(facts.reproduction(report)), _INDENT)
+    if url:
+        yield Text(f"Page: {clean(url, limit=_MAX_NAME)}")
+
+
+def _heading(text: str) -> Padding:
+    return Padding(Text(text, style="bold underline"), (1, 0, 0, 0))
+
+
+def _indented(line: str) -> str:
+    """Return a log's line with its own indentation, which `clean` would take away."""
+    expanded = line.expandtabs(4)
+    depth = min(len(expanded) - len(expanded.lstrip(" ")), 40)
+    return " " * depth + clean(expanded, limit=400) if expanded.strip() else ""

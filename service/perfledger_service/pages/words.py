@@ -1,0 +1,148 @@
+"""Turns outcomes, metrics and causes into the words, marks and colours that pages use for them."""
+
+from perfledger.metrics import (
+    CPU_ACTIVE,
+    FLOPS_PER_STEP,
+    PEAK_MEMORY,
+    SM_ACTIVE,
+    STEP_TIME,
+)
+from perfledger.records import Why
+from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_cost_models.quote import Provenance
+from perfledger_profiles.cause import Cause, How
+from perfledger_service.pages import figures
+from perfledger_service.report import Conclusion, Report
+
+# The order in which verdicts are shown: what needs a reader first.
+ORDER = (
+    Outcome.REGRESSED,
+    Outcome.NOT_MEASURED,
+    Outcome.UNDECIDED,
+    Outcome.IMPROVED,
+    Outcome.UNCHANGED,
+)
+
+# A metric of one of these units carries its unit in the figure; any other is shown beside it.
+_FIGURES = {
+    "s": figures.seconds,
+    "B": figures.byte_count,
+    "1": figures.share,
+    "FLOP": figures.flops,
+}
+_LABELS = {
+    STEP_TIME.name: "step time",
+    PEAK_MEMORY.name: "peak memory",
+    CPU_ACTIVE.name: "CPU active",
+    SM_ACTIVE.name: "SM active",
+    FLOPS_PER_STEP.name: "work per step",
+}
+_WHY = {
+    Why.MISSING: "is not registered",
+    Why.CHANGED: "counts another unit of work than before",
+    Why.RAISED: "raised an error",
+    Why.HUNG: "did not finish in time",
+    Why.OUT_OF_MEMORY: "ran out of memory",
+    Why.KILLED: "was killed",
+    Why.GARBAGE: "wrote on the harness's own descriptor",
+    Why.NO_DEVICE: "found no device to run on",
+    Why.WRONG_CODE: "would have run the other side's files",
+    Why.PYTHON: "has no interpreter that can run it",
+    Why.THROTTLED: "ran on a throttled device",
+    Why.BUDGET: "did not get its turn before the time was spent",
+}
+_WARNING_MARK = "\N{LARGE ORANGE CIRCLE}"
+
+
+def mark(outcome: Outcome, *, is_warning: bool = False) -> str:
+    """Return the coloured circle of an outcome; the word always stands beside it."""
+    if is_warning:
+        return _WARNING_MARK
+    match outcome:
+        case Outcome.REGRESSED:
+            return "\N{LARGE RED CIRCLE}"
+        case Outcome.IMPROVED:
+            return "\N{LARGE GREEN CIRCLE}"
+        case Outcome.UNCHANGED:
+            return "\N{MEDIUM WHITE CIRCLE}"
+        case Outcome.UNDECIDED:
+            return "\N{LARGE YELLOW CIRCLE}"
+        case Outcome.NOT_MEASURED:
+            return "\N{MEDIUM BLACK CIRCLE}"
+
+
+def conclusion_mark(report: Report) -> str:
+    """Return the circle of the whole check, so that the headline's colour is the check's."""
+    match report.conclusion:
+        case Conclusion.FAILURE:
+            is_red = any(verdict.is_regression for verdict in report.verdicts)
+            return mark(Outcome.REGRESSED if is_red else Outcome.NOT_MEASURED)
+        case Conclusion.ACTION_REQUIRED | Conclusion.NEUTRAL:
+            return mark(Outcome.UNDECIDED)
+        case Conclusion.SUCCESS:
+            has_warning = any(verdict.is_warning for verdict in report.verdicts)
+            return mark(Outcome.IMPROVED, is_warning=has_warning)
+
+
+def word(verdict: Verdict) -> str:
+    """Return the verdict's word, with what softens it."""
+    return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
+
+
+def tone(outcome: str, *, is_warning: bool = False) -> str:
+    """Return the name of an outcome's colour, as the style sheet knows it."""
+    known = {str(known): str(known).replace(" ", "-") for known in Outcome}
+    return "warning" if is_warning else known.get(outcome, "unknown")
+
+
+def metric_label(name: str) -> str | None:
+    """Return what people call a metric, or None for one that perfledger does not know."""
+    return _LABELS.get(name)
+
+
+def value(number: float, unit: str) -> str:
+    """Return a metric's value as a figure; a unit that is not one of ours is not in it."""
+    return _FIGURES.get(unit, figures.count)(number)
+
+
+def foreign_unit(unit: str) -> str:
+    """Return the unit that `value` left out, else ""."""
+    return "" if unit in _FIGURES else unit
+
+
+def how(cause: Cause) -> str:
+    """Return in which way an operation's time changed, without its names."""
+    match cause.how:
+        case How.RATE:
+            slower = "slower" if cause.delta_seconds > 0 else "faster"
+            return f"each call is {slower}"
+        case How.COUNT:
+            before, after = figures.count(cause.base_count), figures.count(cause.head_count)
+            return f"{after} calls a step, {before} before"
+        case How.NEW:
+            return f"new, {_calls(cause.head_count)} a step"
+        case How.GONE:
+            return f"gone, {_calls(cause.base_count)} a step before"
+        case How.REPLACED:
+            return "takes the place of"
+
+
+def why(reason: Why) -> str:
+    """Return why something was not measured: what follows its name and precedes its side."""
+    return _WHY[reason]
+
+
+def provenance(known: Provenance) -> str:
+    """Return where a figure comes from, in the words of the report."""
+    match known:
+        case Provenance.MEASURED:
+            return "measured"
+        case Provenance.DECLARED:
+            return "declared"
+        case Provenance.UNKNOWN:
+            return "not known on this device"
+
+
+def _calls(count: float) -> str:
+    shown = figures.count(count)
+    return f"{shown} call" if shown == "1" else f"{shown} calls"

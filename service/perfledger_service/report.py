@@ -1,0 +1,73 @@
+"""The report: all that is said about one check, as one value that templates lay out."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from perfledger.bundle import Plan
+from perfledger.metrics import Kind
+from perfledger.records import Failure, Machine, Revision, WorkloadSpec
+from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_cost_models.quote import ChangePrice, UnitCost
+from perfledger_profiles.cause import Explanation
+
+
+class Conclusion(StrEnum):
+    """GitHub's word for how a check run ended."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ACTION_REQUIRED = "action_required"
+    NEUTRAL = "neutral"
+
+
+class ExitCode(IntEnum):
+    """What the process answers with; where several apply, 4 > 2 > 1 > 3 > 0."""
+
+    OK = 0
+    REGRESSION = 1
+    USAGE = 2
+    UNCERTAIN = 3  # undecided or not measured
+    INTERNAL = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One check, judged, explained and priced; `headline` is the verdict in one line."""
+
+    bundle_id: str
+    created_at: str
+    repository: str
+    pull_request: int | None
+    base: Revision
+    head: Revision
+    machine: Machine
+    plan: Plan
+    workloads: tuple[WorkloadSpec, ...]
+    verdicts: tuple[Verdict, ...]
+    failures: tuple[Failure, ...]
+    new_workloads: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...]
+    explanations: tuple[Explanation, ...]
+    unit_costs: tuple[UnitCost, ...]
+    change_prices: tuple[ChangePrice, ...]
+    conclusion: Conclusion
+    exit_code: ExitCode
+    title: str  # the check run's title
+    headline: str
+    notes: tuple[str, ...] = ()
+    is_local: bool = True
+
+    def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
+        """Return the verdicts with this outcome, in the report's order."""
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome is outcome)
+
+    def speed_verdict(self, workload: str) -> Verdict | None:
+        """Return the verdict on a workload's step time, if there is one."""
+        for verdict in self.verdicts:
+            if verdict.workload == workload and verdict.metric.kind is Kind.SPEED:
+                return verdict
+        return None
+
+    def spec(self, workload: str) -> WorkloadSpec | None:
+        """Return how a workload was registered."""
+        return next((spec for spec in self.workloads if spec.id == workload), None)

@@ -1,0 +1,1 @@
+"""The database: tables, and functions from sessions to values and back."""

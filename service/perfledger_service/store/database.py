@@ -1,0 +1,113 @@
+"""A database URL in, an engine out that keeps what it acknowledged: SQLite or PostgreSQL."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from sqlite3 import Connection as SqliteConnection
+
+from sqlalchemy import Connection, DateTime, Dialect, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.types import TypeDecorator
+from sqlmodel import Session
+
+from perfledger_service.errors import SettingsError
+
+# Longest that a writer waits for another one before "database is locked".
+BUSY_TIMEOUT_MS = 10_000
+# Execution option of connections whose transactions begin with the lock for writing.
+WRITES = "perfledger_writes"
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """Aware UTC in, aware UTC out; SQLite has no time zones and would hand back naive times."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(
+        self,
+        value: datetime | None,
+        dialect: Dialect,  # noqa: ARG002 - SQLAlchemy's signature
+    ) -> datetime | None:
+        """Return the time in UTC; raise ValueError for a naive one."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            msg = f"{value} has no time zone: the store takes aware times only"
+            raise ValueError(msg)
+        return value.astimezone(UTC)
+
+    def process_result_value(
+        self,
+        value: datetime | None,
+        dialect: Dialect,  # noqa: ARG002 - SQLAlchemy's signature
+    ) -> datetime | None:
+        """Return the stored time with its zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def open_engine(url: str) -> Engine:
+    """Return an engine for a SQLAlchemy URL of a SQLite file or a PostgreSQL database.
+
+    Raises SettingsError for anything else.
+    """
+    try:
+        backend = make_url(url).get_backend_name()
+    except ArgumentError:
+        backend = ""
+    match backend:
+        case "sqlite":
+            engine = create_engine(url)
+            event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "begin", _begin_sqlite)
+            return engine
+        case "postgresql":
+            return create_engine(url, pool_pre_ping=True)
+        case _:
+            msg = "the database URL must begin with sqlite:/// or postgresql+psycopg://"
+            raise SettingsError(msg)
+
+
+@contextmanager
+def reading(engine: Engine) -> Generator[Session]:
+    """Open a session that only reads."""
+    with Session(engine) as session:
+        yield session
+
+
+@contextmanager
+def writing(engine: Engine) -> Generator[Session]:
+    """Open a session that may write, with the writers' lock taken at once; the caller commits.
+
+    A SQLite transaction that starts by reading and then writes fails when another one wrote in
+    between, however long the timeout: so writers begin with BEGIN IMMEDIATE.
+    """
+    with Session(engine.execution_options(**{WRITES: True})) as session:
+        yield session
+
+
+def is_reachable(engine: Engine) -> bool:
+    """Return whether the database answers."""
+    try:
+        with engine.connect() as connection:
+            return bool(connection.execute(text("select 1")).scalar_one())
+    except SQLAlchemyError:
+        return False
+
+
+def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:  # noqa: ARG001
+    # SQLAlchemy, not the driver, begins transactions: the driver would begin them too late.
+    connection.isolation_level = None
+    connection.execute(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = full")  # an acknowledged upload survives power loss
+    connection.execute("pragma foreign_keys = on")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("begin immediate" if writes else "begin")

@@ -1,0 +1,230 @@
+"""Stored rows in, the values that pages lay out, out."""
+
+from dataclasses import replace
+from typing import cast
+
+from sqlalchemy import ColumnElement, func
+from sqlalchemy.orm import QueryableAttribute, defer
+from sqlmodel import Session, col, select
+
+from perfledger.metrics import Worse
+from perfledger.records import Side
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.observations import series_key
+from perfledger_service.store.projects import project_named, projects
+from perfledger_service.store.tables import (
+    EnvRow,
+    ObservationRow,
+    ProjectRow,
+    RevisionRow,
+    SeriesRow,
+    UploadRow,
+    VerdictRow,
+)
+from perfledger_service.store.views import (
+    IndexView,
+    PullRequestView,
+    SeriesPoint,
+    SeriesSummary,
+    SeriesView,
+    UploadStatus,
+    UploadView,
+    VerdictView,
+)
+
+# What one page shows at most; older uploads are reached through their pull request.
+MAX_UPLOADS = 50
+MAX_SERIES = 500
+MAX_POINTS = 5000
+# Uploads whose numbers count: refused ones were not what they said, failed ones have none.
+COUNTED = (UploadStatus.JUDGED, UploadStatus.SAID)
+_NEWEST_FIRST = (col(ObservationRow.pos).desc(), col(UploadRow.created_at).desc())
+
+
+def index_view(session: Session) -> IndexView:
+    """Return the front page's values."""
+    return IndexView(
+        repositories=tuple(project.repository for project in projects(session)),
+        uploads=_uploads(session),
+        series=_summaries(session),
+    )
+
+
+def pull_request_view(session: Session, repository: str, number: int) -> PullRequestView:
+    """Return a pull request's uploads with their verdicts; raise NotFoundError without any."""
+    project = project_named(session, repository)
+    uploads = _uploads(
+        session,
+        col(UploadRow.project_id) == project.id,
+        col(UploadRow.pull_request) == number,
+    )
+    if not uploads:
+        msg = f"nothing was uploaded for {project.repository}#{number} yet"
+        raise NotFoundError(msg)
+    return PullRequestView(
+        repository=project.repository,
+        number=number,
+        uploads=tuple(_with_verdicts(session, upload) for upload in uploads),
+    )
+
+
+def upload_view(session: Session, upload_id: str) -> UploadView:
+    """Return one upload with its verdicts; raise NotFoundError for an unknown id."""
+    uploads = _uploads(session, col(UploadRow.id) == upload_id)
+    if not uploads:
+        msg = f"no upload {upload_id[:80]!r}"
+        raise NotFoundError(msg)
+    return _with_verdicts(session, uploads[0])
+
+
+def series_view(session: Session, series_id: int) -> SeriesView:
+    """Return a series with its newest points; raise NotFoundError for an unknown id."""
+    found = session.exec(
+        select(SeriesRow, ProjectRow).join(ProjectRow).where(col(SeriesRow.id) == series_id)
+    ).first()
+    if found is None:
+        msg = f"no series {series_id}"
+        raise NotFoundError(msg)
+    series, project = found
+    return SeriesView(
+        id=series_id,
+        repository=project.repository,
+        workload=series.workload,
+        metric=series.metric,
+        unit=series.unit,
+        worse=Worse(series.worse),
+        device_class=series.device_class,
+        points=_points(session, series),
+    )
+
+
+def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[UploadView, ...]:
+    found = session.exec(
+        select(UploadRow, ProjectRow, EnvRow.device_class)
+        .join(ProjectRow)
+        .join(EnvRow)
+        .where(*conditions)
+        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
+        .limit(MAX_UPLOADS)
+    )
+    return tuple(_upload(*row) for row in found)
+
+
+def _upload(row: UploadRow, project: ProjectRow, device_class: str) -> UploadView:
+    return UploadView(
+        id=row.id,
+        repository=project.repository,
+        pull_request=row.pull_request,
+        base_sha=row.base_sha,
+        head_sha=row.head_sha,
+        head_subject=row.head_subject,
+        device_class=device_class,
+        status=UploadStatus(row.status),
+        reason=row.reason,
+        conclusion=row.conclusion,
+        headline=row.headline,
+        created_at=row.created_at,
+    )
+
+
+def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
+    rows = session.exec(
+        select(VerdictRow)
+        .where(col(VerdictRow.upload_id) == upload.id)
+        .order_by(col(VerdictRow.place))
+    ).all()
+    keys = [series_key(row.workload, row.metric, upload.device_class) for row in rows]
+    series = session.exec(
+        select(SeriesRow.key, SeriesRow.id)
+        .join(UploadRow, col(UploadRow.project_id) == col(SeriesRow.project_id))
+        .where(col(UploadRow.id) == upload.id, col(SeriesRow.key).in_(keys))
+    )
+    ids = dict(series.all())
+    verdicts = (_verdict(row, ids.get(key)) for row, key in zip(rows, keys, strict=True))
+    return replace(upload, verdicts=tuple(verdicts))
+
+
+def _verdict(row: VerdictRow, series_id: int | None) -> VerdictView:
+    return VerdictView(
+        workload=row.workload,
+        metric=row.metric,
+        unit=row.unit,
+        worse=Worse(row.worse),
+        outcome=row.outcome,
+        base=row.base,
+        head=row.head,
+        change=row.change,
+        low=row.low,
+        high=row.high,
+        is_warning=row.is_warning,
+        series_id=series_id,
+    )
+
+
+def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
+    """Return the series' newest points, oldest first, by one walk down its stretch of the key."""
+    found = session.exec(
+        select(ObservationRow, UploadRow, RevisionRow.sha)
+        .options(defer(cast("QueryableAttribute[bytes]", ObservationRow.samples)))
+        .join(UploadRow)
+        .join(
+            RevisionRow,
+            (col(RevisionRow.pos) == col(ObservationRow.pos))
+            & (col(RevisionRow.project_id) == series.project_id),
+        )
+        .where(col(ObservationRow.series_id) == series.id, col(UploadRow.status).in_(COUNTED))
+        .order_by(*_NEWEST_FIRST)
+        .limit(MAX_POINTS)
+    ).all()
+    return tuple(_point(*row) for row in reversed(found))
+
+
+def _point(row: ObservationRow, upload: UploadRow, sha: str) -> SeriesPoint:
+    return SeriesPoint(
+        pos=row.pos,
+        sha=sha,
+        side=Side(row.side),
+        pull_request=upload.pull_request,
+        upload_id=upload.id,
+        processes=row.processes,
+        center=row.center,
+        low=row.low,
+        high=row.high,
+        created_at=upload.created_at,
+    )
+
+
+def _summaries(session: Session) -> tuple[SeriesSummary, ...]:
+    found = session.exec(
+        select(SeriesRow, ProjectRow)
+        .join(ProjectRow)
+        .order_by(
+            col(ProjectRow.repository_key),
+            col(SeriesRow.workload),
+            col(SeriesRow.metric),
+            col(SeriesRow.device_class),
+        )
+        .limit(MAX_SERIES)
+    ).all()
+    summaries = (_summary(session, series, project) for series, project in found)
+    return tuple(summary for summary in summaries if summary is not None)
+
+
+def _summary(session: Session, series: SeriesRow, project: ProjectRow) -> SeriesSummary | None:
+    """Return a series with its newest value, or None where nothing in it counts."""
+    where = (col(ObservationRow.series_id) == series.id, col(UploadRow.status).in_(COUNTED))
+    count = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*where)
+    newest = select(ObservationRow.center).join(UploadRow).where(*where).order_by(*_NEWEST_FIRST)
+    last = session.exec(newest.limit(1)).first()
+    if series.id is None or last is None:
+        return None
+    return SeriesSummary(
+        id=series.id,
+        repository=project.repository,
+        workload=series.workload,
+        metric=series.metric,
+        unit=series.unit,
+        device_class=series.device_class,
+        points=session.exec(count).one(),
+        last=last,
+    )

@@ -1,0 +1,120 @@
+"""Projects and their tokens, stored and found."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import Session, col, select
+
+from perfledger_service.errors import ConflictError, NotFoundError
+from perfledger_service.store.tables import ProjectRow, TokenRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A repository that may upload."""
+
+    id: int
+    repository: str  # owner/name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredToken:
+    """What is known of a token once it was shown: never the token itself."""
+
+    project: Project
+    prefix: str
+    sha256: str
+    created_at: datetime
+    revoked_at: datetime | None
+
+
+def add_project(session: Session, repository: str, *, now: datetime) -> Project:
+    """Store a project; raise ConflictError if the repository has one."""
+    if _row(session, repository) is not None:
+        msg = f"{repository} is a project already: issue another token for it"
+        raise ConflictError(msg)
+    row = ProjectRow(repository=repository, repository_key=repository.lower(), created_at=now)
+    session.add(row)
+    session.flush()
+    return _project(row)
+
+
+def project_named(session: Session, repository: str) -> Project:
+    """Return the project of a repository, whatever its case; raise NotFoundError without one."""
+    row = _row(session, repository)
+    if row is None:
+        msg = f"{repository} is no project here: add it first"
+        raise NotFoundError(msg)
+    return _project(row)
+
+
+def projects(session: Session) -> tuple[Project, ...]:
+    """Return all projects by name."""
+    rows = session.exec(select(ProjectRow).order_by(col(ProjectRow.repository_key)))
+    return tuple(_project(row) for row in rows)
+
+
+def add_token(
+    session: Session, project: Project, *, prefix: str, sha256: str, now: datetime
+) -> None:
+    """Store a token's hash."""
+    session.add(TokenRow(project_id=project.id, prefix=prefix, sha256=sha256, created_at=now))
+    session.flush()
+
+
+def token_of_prefix(session: Session, prefix: str) -> StoredToken | None:
+    """Return the token with this prefix, revoked or not."""
+    found = session.exec(
+        select(TokenRow, ProjectRow).join(ProjectRow).where(col(TokenRow.prefix) == prefix)
+    ).first()
+    return None if found is None else _token(*found)
+
+
+def tokens(session: Session) -> tuple[StoredToken, ...]:
+    """Return all tokens, by project and age."""
+    found = session.exec(
+        select(TokenRow, ProjectRow)
+        .join(ProjectRow)
+        .order_by(col(ProjectRow.repository_key), col(TokenRow.id))
+    )
+    return tuple(_token(token, project) for token, project in found)
+
+
+def revoke_token(session: Session, prefix: str, *, now: datetime) -> None:
+    """Make a token useless from `now` on; raise NotFoundError for an unknown prefix."""
+    row = session.exec(select(TokenRow).where(col(TokenRow.prefix) == prefix)).first()
+    if row is None:
+        msg = f"no token begins with {prefix!r}: list the projects to see their tokens"
+        raise NotFoundError(msg)
+    row.revoked_at = row.revoked_at or now
+    session.add(row)
+
+
+def lock_project(session: Session, project_id: int) -> None:
+    """Hold the project until the transaction ends: commits get their places one upload at a time.
+
+    SQLite has one writer anyway and leaves the clause out.
+    """
+    session.exec(
+        select(ProjectRow.id).where(col(ProjectRow.id) == project_id).with_for_update()
+    ).one()
+
+
+def _row(session: Session, repository: str) -> ProjectRow | None:
+    key = repository.lower()
+    return session.exec(select(ProjectRow).where(col(ProjectRow.repository_key) == key)).first()
+
+
+def _project(row: ProjectRow) -> Project:
+    assert row.id is not None  # noqa: S101 - it was stored
+    return Project(id=row.id, repository=row.repository)
+
+
+def _token(row: TokenRow, project: ProjectRow) -> StoredToken:
+    return StoredToken(
+        project=_project(project),
+        prefix=row.prefix,
+        sha256=row.sha256,
+        created_at=row.created_at,
+        revoked_at=row.revoked_at,
+    )

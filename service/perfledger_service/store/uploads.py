@@ -1,0 +1,232 @@
+"""Uploads, their bundles and their verdicts, stored and found."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import insert, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session, col, select
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import Kind, Metric, Scale, Worse
+from perfledger_baselines.verdict import Estimate, Outcome, Verdict
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.tables import BundleRow, EnvRow, ProjectRow, Row, UploadRow, VerdictRow
+from perfledger_service.store.views import UploadStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredUpload:
+    """An upload as its workflow needs it; `bundle_sha256` finds its bundle."""
+
+    id: str
+    project_id: int
+    repository: str
+    bundle_sha256: str
+    pull_request: int | None
+    base_sha: str
+    head_sha: str
+    status: UploadStatus
+    reason: str
+    conclusion: str
+    title: str
+    headline: str
+    created_at: datetime
+    judged_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackedBundle:
+    """A bundle's gzipped JSON with the SHA-256 and the size of what is in it."""
+
+    sha256: str
+    unpacked_bytes: int
+    content: bytes
+
+
+def add_upload(
+    session: Session,
+    bundle: Bundle,
+    *,
+    upload_id: str,
+    project_id: int,
+    packed: PackedBundle,
+    env: tuple[str, str],
+    now: datetime,
+) -> None:
+    """Store a received bundle; `env` is the hash and the JSON of its machine's fingerprint."""
+    device_class = bundle.machine.device_class
+    machine = {"hash": env[0], "device_class": device_class, "machine": env[1]}
+    _add_if_new(session, EnvRow, machine)
+    _add_if_new(session, BundleRow, asdict(packed))
+    session.add(
+        UploadRow(
+            id=upload_id,
+            project_id=project_id,
+            bundle_sha256=packed.sha256,
+            env_hash=env[0],
+            pull_request=bundle.pull_request,
+            base_sha=bundle.base.sha,
+            head_sha=bundle.head.sha,
+            head_subject=bundle.head.subject,
+            status=UploadStatus.RECEIVED,
+            created_at=now,
+        )
+    )
+    session.flush()
+
+
+def upload_of_bundle(session: Session, project_id: int, sha256: str) -> StoredUpload | None:
+    """Return the project's upload of a bundle, if it was uploaded before."""
+    found = session.exec(
+        select(UploadRow, ProjectRow)
+        .join(ProjectRow)
+        .where(col(UploadRow.project_id) == project_id, col(UploadRow.bundle_sha256) == sha256)
+    ).first()
+    return None if found is None else _upload(*found)
+
+
+def upload_by_id(session: Session, upload_id: str) -> StoredUpload:
+    """Return an upload; raise NotFoundError for an unknown id."""
+    found = session.exec(
+        select(UploadRow, ProjectRow).join(ProjectRow).where(col(UploadRow.id) == upload_id)
+    ).first()
+    if found is None:
+        msg = f"no upload {upload_id[:80]!r}"
+        raise NotFoundError(msg)
+    return _upload(*found)
+
+
+def unfinished_uploads(session: Session) -> tuple[StoredUpload, ...]:
+    """Return what was received, or judged for a pull request and not said yet, oldest first."""
+    found = session.exec(
+        select(UploadRow, ProjectRow)
+        .join(ProjectRow)
+        .where(
+            (col(UploadRow.status) == UploadStatus.RECEIVED)
+            | (
+                (col(UploadRow.status) == UploadStatus.JUDGED)
+                & col(UploadRow.pull_request).is_not(None)
+            )
+        )
+        .order_by(col(UploadRow.created_at), col(UploadRow.id))
+    )
+    return tuple(_upload(row, project) for row, project in found)
+
+
+def bundle_content(session: Session, sha256: str) -> bytes:
+    """Return a bundle's gzipped JSON."""
+    return session.exec(select(BundleRow.content).where(col(BundleRow.sha256) == sha256)).one()
+
+
+def set_status(session: Session, upload_id: str, status: UploadStatus, *, reason: str = "") -> None:
+    """Record how far an upload has come."""
+    session.exec(
+        update(UploadRow).where(col(UploadRow.id) == upload_id).values(status=status, reason=reason)
+    )
+
+
+def add_judgement(
+    session: Session,
+    upload_id: str,
+    verdicts: tuple[Verdict, ...],
+    *,
+    conclusion: str,
+    title: str,
+    headline: str,
+    now: datetime,
+) -> None:
+    """Store what the judge said about an upload, once, and mark the upload judged."""
+    rows = [_values(upload_id, place, verdict) for place, verdict in enumerate(verdicts)]
+    if rows:
+        session.exec(insert(VerdictRow), params=rows)
+    session.exec(
+        update(UploadRow)
+        .where(col(UploadRow.id) == upload_id)
+        .values(
+            status=UploadStatus.JUDGED,
+            conclusion=conclusion,
+            title=title,
+            headline=headline,
+            judged_at=now,
+        )
+    )
+
+
+def verdicts_of(session: Session, upload_id: str) -> tuple[Verdict, ...]:
+    """Return what the judge said about an upload, in its order."""
+    rows = session.exec(
+        select(VerdictRow)
+        .where(col(VerdictRow.upload_id) == upload_id)
+        .order_by(col(VerdictRow.place))
+    )
+    return tuple(_verdict(row) for row in rows)
+
+
+def _add_if_new(session: Session, row: type[Row], values: Mapping[str, object]) -> None:
+    """Store what is found by the hash of its content, unless someone did, even this very moment."""
+    match session.get_bind().dialect.name:
+        case "sqlite":
+            session.exec(sqlite.insert(row).values(**values).on_conflict_do_nothing())
+        case _:
+            session.exec(postgresql.insert(row).values(**values).on_conflict_do_nothing())
+
+
+def _upload(row: UploadRow, project: ProjectRow) -> StoredUpload:
+    return StoredUpload(
+        id=row.id,
+        project_id=row.project_id,
+        repository=project.repository,
+        bundle_sha256=row.bundle_sha256,
+        pull_request=row.pull_request,
+        base_sha=row.base_sha,
+        head_sha=row.head_sha,
+        status=UploadStatus(row.status),
+        reason=row.reason,
+        conclusion=row.conclusion,
+        title=row.title,
+        headline=row.headline,
+        created_at=row.created_at,
+        judged_at=row.judged_at,
+    )
+
+
+def _values(upload_id: str, place: int, verdict: Verdict) -> dict[str, object]:
+    estimate, metric = verdict.estimate, verdict.metric
+    return {
+        "upload_id": upload_id,
+        "place": place,
+        "workload": verdict.workload,
+        "metric": metric.name,
+        "unit": metric.unit,
+        "worse": metric.worse,
+        "kind": metric.kind,
+        "scale": metric.scale,
+        "outcome": verdict.outcome,
+        "adjusted_p": verdict.adjusted_p,
+        "is_warning": verdict.is_warning,
+        "reason": verdict.reason,
+        **{name: getattr(estimate, name, None) for name in Estimate.__dataclass_fields__},
+    }
+
+
+def _verdict(row: VerdictRow) -> Verdict:
+    estimate = None
+    if row.pairs is not None:
+        estimate = Estimate(**{name: getattr(row, name) for name in Estimate.__dataclass_fields__})
+    return Verdict(
+        workload=row.workload,
+        metric=Metric(
+            name=row.metric,
+            unit=row.unit,
+            worse=Worse(row.worse),
+            kind=Kind(row.kind),
+            scale=Scale(row.scale),
+        ),
+        outcome=Outcome(row.outcome),
+        estimate=estimate,
+        adjusted_p=row.adjusted_p,
+        is_warning=row.is_warning,
+        reason=row.reason,
+    )

@@ -1,0 +1,241 @@
+"""The way of a pull request: a change in, measured, judged, explained, priced; a report out."""
+
+import os
+import secrets
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol
+
+from perfledger.bundle import Bundle, Plan
+from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, PEAK_MEMORY, SM_ACTIVE, STEP_TIME, Metric
+from perfledger.protocol import Command, Request
+from perfledger.records import Device, Machine, Side
+from perfledger_baselines.judge import judge_bundle
+from perfledger_baselines.looks import default_looks
+from perfledger_baselines.sequential import PairedLooks
+from perfledger_runners.discovery import Discovery, discover
+from perfledger_runners.explain import profile_both
+from perfledger_runners.harness import Harness, Limits, prepare_harness
+from perfledger_runners.interpreter import find_python
+from perfledger_runners.machine import fingerprint, host_notes, read_host
+from perfledger_runners.nvml import Gpu, find_gpu, load_nvml
+from perfledger_runners.pairs import Measured, Progress, measure_pairs
+from perfledger_runners.repository import Repository
+from perfledger_runners.telemetry import GpuTelemetry
+from perfledger_service.errors import UsageError
+from perfledger_service.report import Report
+from perfledger_service.settings import CheckSettings, check_settings
+from perfledger_service.usecases.planning import Planned, plan_workloads
+from perfledger_service.usecases.reporting import report_on
+from perfledger_service.usecases.revisions import Compared, compared, settings_of
+from perfledger_service.usecases.setting_up import configured_table
+from perfledger_service.usecases.translating import translated
+
+METRICS = {
+    Device.CPU: (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE, FLOPS_PER_STEP),
+    Device.CUDA: (STEP_TIME, PEAK_MEMORY, SM_ACTIVE, FLOPS_PER_STEP),
+    Device.TPU: (STEP_TIME, PEAK_MEMORY, FLOPS_PER_STEP),
+}
+
+
+class Watcher(Progress, Protocol):
+    """Is told what the check is doing, from its beginning to its end."""
+
+    def stage(self, name: str) -> None:
+        """Hear that the next part of the check begins."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a check is to find out; "" leaves the choice to perfledger."""
+
+    base: str = ""
+    head: str = ""
+    globs: tuple[str, ...] = ()
+    repository: str = ""  # owner/name
+    pull_request: int | None = None
+
+
+def check(
+    folder: Path, question: Question, *, flags: Mapping[str, object], watcher: Watcher
+) -> tuple[Bundle, Report]:
+    """Measure, judge, explain and price a change of the repository that `folder` is in.
+
+    Raises UsageError for what cannot be compared, SettingsError, and NotMeasuredError without a
+    Python that can run the workloads. Whatever a workload does is a verdict, never an error.
+    """
+    with translated():
+        repository = Repository.open(folder)
+        sides = compared(repository, base=question.base, head=question.head)
+        settings, notes = settings_of(repository, sides, flags=flags)
+        with _laid_out(repository, sides, settings) as site:
+            bundle = _measure(site, settings, question, watcher)
+        bundle = replace(
+            bundle,
+            repository=question.repository or repository.origin_name(),
+            notes=notes + bundle.notes,
+        )
+        watcher.stage("judging, explaining and pricing")
+        return bundle, report_on(bundle, today=datetime.now(UTC).date(), is_local=True)
+
+
+def list_workloads(folder: Path) -> Discovery:
+    """Return what the working folder registers, as it is now."""
+    with translated():
+        repository = Repository.open(folder)
+        name, table = configured_table(repository.root) or ("", None)
+        settings, _ = check_settings(flags={}, table=table, table_name=name)
+        with prepare_harness(
+            find_python(repository.root, settings.python), environment=os.environ
+        ) as harness:
+            return discover(harness, _request(repository.root, repository.root, settings))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Site:
+    """Where a check works: two checkouts and all that children are started with."""
+
+    sides: Compared
+    harness: Harness
+    requests: Mapping[Side, Request]
+
+
+@contextmanager
+def _laid_out(repository: Repository, sides: Compared, settings: CheckSettings) -> Generator[_Site]:
+    """Check both revisions out beside each other, and clear everything away at the end."""
+    interpreter = find_python(repository.root, settings.python)
+    limits = Limits(workload_s=settings.timeout, startup_s=settings.timeout)
+    with (
+        tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as name,
+        repository.worktree(sides.base.sha, Path(name) / "base") as base,
+        repository.worktree(sides.head.sha, Path(name) / "head") as head,
+        prepare_harness(interpreter, environment=os.environ, limits=limits) as harness,
+    ):
+        requests = {
+            Side.BASE: _request(base, repository.root, settings),
+            Side.HEAD: _request(head, repository.root, settings),
+        }
+        yield _Site(sides=sides, harness=harness, requests=requests)
+
+
+def _request(checkout: Path, repository: Path, settings: CheckSettings) -> Request:
+    return Request(
+        command=Command.LIST,
+        root=str(checkout),
+        repository=str(repository),
+        import_paths=settings.import_paths,
+        paths=settings.paths,
+        params=settings.params,
+        device=settings.device,
+    )
+
+
+def _measure(site: _Site, settings: CheckSettings, question: Question, watcher: Watcher) -> Bundle:
+    watcher.stage("finding workloads")
+    base, head = (discover(site.harness, site.requests[side]) for side in (Side.BASE, Side.HEAD))
+    planned = plan_workloads(base, head, globs=question.globs)
+    if not (planned.workloads or planned.failures):
+        raise UsageError(_nothing_found(settings, question))
+    machine, gpu, notes = _machine(head, settings)
+    seed = secrets.randbits(32)
+    looks = default_looks(settings.max_pairs)
+    metrics = METRICS[machine.device]
+    watcher.stage("measuring pairs of base and head")
+    measured = _pairs(site, settings, planned, metrics, seed=seed, gpu=gpu, watcher=watcher)
+    bundle = Bundle(
+        id=secrets.token_hex(16),
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        base=site.sides.base,
+        head=site.sides.head,
+        machine=machine,
+        plan=Plan(
+            seed=seed,
+            order=measured.order,
+            looks=looks,
+            alpha=settings.alpha,
+            margin=settings.margin,
+            floor=settings.floor,
+        ),
+        workloads=planned.workloads,
+        metrics=metrics,
+        runs=measured.runs,
+        failures=planned.failures + measured.failures,
+        new_workloads=tuple(spec.id for spec in planned.new),
+        pricing=settings.pricing,
+        pull_request=question.pull_request,
+        undecided=settings.undecided,
+        settings=settings.in_force(),
+        logs=measured.logs,
+        notes=notes,
+        perfledger=version("perfledger"),
+    )
+    return _explained(bundle, site, watcher)
+
+
+def _pairs(
+    site: _Site,
+    settings: CheckSettings,
+    planned: Planned,
+    metrics: tuple[Metric, ...],
+    *,
+    seed: int,
+    gpu: Gpu | None,
+    watcher: Watcher,
+) -> Measured:
+    rule = PairedLooks(
+        looks=default_looks(settings.max_pairs),
+        alpha=settings.alpha,
+        margin=settings.margin,
+        floor=settings.floor,
+        metrics=metrics,
+    )
+    return measure_pairs(
+        site.harness,
+        site.requests,
+        planned.measured,
+        rule,
+        seed=seed,
+        max_pairs=settings.max_pairs,
+        budget_s=settings.budget,
+        telemetry=GpuTelemetry(gpu) if gpu else None,
+        progress=watcher,
+    )
+
+
+def _explained(bundle: Bundle, site: _Site, watcher: Watcher) -> Bundle:
+    """Add one profile of each side of what regressed; nothing else is worth the time."""
+    slower = {verdict.workload for verdict in judge_bundle(bundle) if verdict.is_regression}
+    chosen = [spec for spec in bundle.workloads if spec.id in slower]
+    if not chosen:
+        return bundle
+    watcher.stage("profiling what regressed")
+    profiled = profile_both(site.harness, site.requests, chosen)
+    return replace(bundle, profiles=profiled.profiles, notes=bundle.notes + profiled.notes)
+
+
+def _machine(
+    head: Discovery, settings: CheckSettings
+) -> tuple[Machine, Gpu | None, tuple[str, ...]]:
+    host = read_host()
+    machine = fingerprint(head.facts, requested=settings.device, host=host)
+    gpu, facts = None, None
+    if machine.device is Device.CUDA:
+        nvml = load_nvml()
+        gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=os.environ)
+        facts = gpu.facts() if gpu else None
+        machine = fingerprint(head.facts, requested=settings.device, host=host, gpu=facts)
+    return machine, gpu, host_notes(host, facts)
+
+
+def _nothing_found(settings: CheckSettings, question: Question) -> str:
+    where = ", ".join(settings.paths)
+    if question.globs:
+        globs = ", ".join(question.globs)
+        return f"no workload in {where} matches {globs}: perfledger workloads lists them"
+    return f"no workload is registered in {where}: run perfledger init, or set `paths`"

@@ -1,0 +1,173 @@
+"""A bundle in, the report out: judged, explained and priced by the pure parts."""
+
+from collections import Counter
+from datetime import date
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME
+from perfledger.profile import Profile
+from perfledger.records import Device, Side
+from perfledger_baselines.judge import is_trade, judge_bundle
+from perfledger_baselines.typical import typical_range
+from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_cost_models.change import price_of_change
+from perfledger_cost_models.quote import ChangePrice, UnitCost
+from perfledger_cost_models.rates import standard_rates
+from perfledger_cost_models.sheet import packaged_sheet
+from perfledger_cost_models.unit_cost import unit_costs
+from perfledger_profiles.cause import Explanation
+from perfledger_profiles.diff import explain
+from perfledger_service.report import Conclusion, ExitCode, Report
+
+
+def report_on(bundle: Bundle, *, today: date, is_local: bool) -> Report:
+    """Judge, explain and price what a bundle holds.
+
+    The runner and the service call this with the same bundle and get the same verdicts: judging
+    reads nothing but the bundle. `today` only dates the warnings about old prices.
+    """
+    verdicts = judge_bundle(bundle)
+    conclusion, exit_code = _conclusion(bundle, verdicts)
+    title = _title(bundle, verdicts)
+    return Report(
+        bundle_id=bundle.id,
+        created_at=bundle.created_at,
+        repository=bundle.repository,
+        pull_request=bundle.pull_request,
+        base=bundle.base,
+        head=bundle.head,
+        machine=bundle.machine,
+        plan=bundle.plan,
+        workloads=bundle.workloads,
+        verdicts=verdicts,
+        failures=bundle.failures,
+        new_workloads=bundle.new_workloads,
+        skipped=tuple(bundle.skipped.items()),
+        explanations=_explanations(bundle),
+        unit_costs=_unit_costs(bundle, today=today),
+        change_prices=_change_prices(bundle, verdicts, today=today),
+        conclusion=conclusion,
+        exit_code=exit_code,
+        title=title,
+        headline=f"{title}: {_counts(bundle, verdicts)}",
+        notes=bundle.notes,
+        is_local=is_local,
+    )
+
+
+def _conclusion(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> tuple[Conclusion, ExitCode]:
+    """Return how the check ends: fail closed, a regression before what is uncertain."""
+    outcomes = {verdict.outcome for verdict in verdicts if not is_trade(verdict, verdicts)}
+    if Outcome.REGRESSED in outcomes:
+        return Conclusion.FAILURE, ExitCode.REGRESSION
+    if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):
+        return Conclusion.FAILURE, ExitCode.UNCERTAIN
+    if Outcome.UNDECIDED in outcomes:
+        return Conclusion(bundle.undecided), ExitCode.UNCERTAIN
+    return Conclusion.SUCCESS, ExitCode.OK
+
+
+def _measured_nothing(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
+    return not (verdicts or bundle.new_workloads or bundle.skipped)
+
+
+def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
+    judged = [verdict for verdict in verdicts if not is_trade(verdict, verdicts)]
+    outcomes = {verdict.outcome for verdict in judged}
+    if Outcome.REGRESSED in outcomes:
+        return "Performance regressed"
+    if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):
+        return "Not measured"
+    if Outcome.UNDECIDED in outcomes:
+        return "Undecided"
+    if any(verdict.is_warning for verdict in verdicts):
+        return "No regression, but look at the warning"
+    if Outcome.IMPROVED in outcomes:
+        return "Performance improved"
+    return "Performance unchanged" if verdicts else "Nothing to compare"
+
+
+def _counts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
+    """Say in how many workloads what was found; a workload counts by its worst verdict."""
+    order = (
+        Outcome.REGRESSED,
+        Outcome.NOT_MEASURED,
+        Outcome.UNDECIDED,
+        Outcome.IMPROVED,
+        Outcome.UNCHANGED,
+    )
+    worst: dict[str, Outcome] = {}
+    for verdict in verdicts:
+        if is_trade(verdict, verdicts):
+            continue
+        known = worst.get(verdict.workload, verdict.outcome)
+        worst[verdict.workload] = min(known, verdict.outcome, key=order.index)
+    counts = Counter(worst.values())
+    parts = [f"{counts[outcome]} {outcome}" for outcome in order if counts[outcome]]
+    if bundle.new_workloads:
+        parts.append(f"{len(bundle.new_workloads)} new")
+    if bundle.skipped:
+        parts.append(f"{len(bundle.skipped)} skipped")
+    total = len(worst) + len(bundle.new_workloads) + len(bundle.skipped)
+    return f"{', '.join(parts) or 'none'} of {total} workload{'s' * (total != 1)}"
+
+
+def _explanations(bundle: Bundle) -> tuple[Explanation, ...]:
+    found: dict[tuple[str, Side], Profile] = {
+        (profile.workload, profile.side): profile for profile in bundle.profiles
+    }
+    return tuple(
+        explain(found[spec.id, Side.BASE], found[spec.id, Side.HEAD])
+        for spec in bundle.workloads
+        if (spec.id, Side.BASE) in found and (spec.id, Side.HEAD) in found
+    )
+
+
+def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
+    rates = standard_rates(packaged_sheet(), today=today)
+    costs: list[UnitCost] = []
+    for spec in bundle.workloads:
+        runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
+        step = typical_range(runs, metric=STEP_TIME)
+        throughput = None
+        if step is not None:
+            low, typical, high = step
+            throughput = tuple(spec.units_per_step / value for value in (high, typical, low))
+        costs.extend(
+            unit_costs(
+                spec=spec,
+                units_per_second=throughput,
+                device_model=_accelerator_model(bundle),
+                device_memory_bytes=bundle.machine.memory_bytes,
+                declared=bundle.pricing.declared,
+                rates=rates,
+            )
+        )
+    return tuple(costs)
+
+
+def _change_prices(
+    bundle: Bundle, verdicts: tuple[Verdict, ...], *, today: date
+) -> tuple[ChangePrice, ...]:
+    prices: list[ChangePrice] = []
+    for verdict in verdicts:
+        if verdict.metric.name != STEP_TIME.name or verdict.estimate is None:
+            continue
+        estimate = verdict.estimate
+        prices.extend(
+            price_of_change(
+                workload=verdict.workload,
+                change=(estimate.low, estimate.change, estimate.high),
+                fleet=bundle.pricing.fleet,
+                sheet=packaged_sheet(),
+                today=today,
+                measured_on=_accelerator_model(bundle),
+            )
+        )
+    return tuple(prices)
+
+
+def _accelerator_model(bundle: Bundle) -> str:
+    """Return the device's own name, or the CPU's where no accelerator was measured."""
+    machine = bundle.machine
+    return machine.cpu_model if machine.device is Device.CPU else machine.model

@@ -1,0 +1,64 @@
+"""What the user named in, the two revisions that are compared out."""
+
+from dataclasses import dataclass, replace
+
+from perfledger.records import Revision
+from perfledger_runners.repository import Repository
+from perfledger_service.settings import (
+    CONFIG_FILES,
+    MAX_CONFIG_BYTES,
+    CheckSettings,
+    check_settings,
+    file_table,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """The two sides of a check."""
+
+    base: Revision
+    head: Revision
+
+
+def compared(repository: Repository, *, base: str, head: str) -> Compared:
+    """Return what is compared with what.
+
+    `head` is a revision, or "" for the working folder with its uncommitted changes. `base` is the
+    merge-base of head with the named revision, or with the default branch if it is ""; a head that
+    is on the default branch is then compared with its first parent. Raises RepositoryError.
+    """
+    revision = repository.resolve(head) if head else repository.snapshot()
+    branch = base or repository.default_branch()
+    ancestor, ref = repository.merge_base(branch, revision.sha), f"merge-base with {branch}"
+    if ancestor == revision.sha and not base:
+        ancestor, ref = repository.first_parent(revision.sha), "first parent"
+    return Compared(base=replace(repository.resolve(ancestor), ref=ref), head=revision)
+
+
+def settings_of(
+    repository: Repository, sides: Compared, *, flags: dict[str, object]
+) -> tuple[CheckSettings, tuple[str, ...]]:
+    """Return the settings of a check, and notes on where they had to come from.
+
+    The configuration is the base commit's, so that a change cannot relax its own gate; a base
+    without one uses the head's and says so. Raises SettingsError.
+    """
+    notes: tuple[str, ...] = ()
+    found = _table_at(repository, sides.base.sha)
+    if found is None:
+        found = _table_at(repository, sides.head.sha)
+        if found is not None:
+            notes = (f"base has no configuration: the head's {found[0]} was used",)
+    name, table = found or ("", None)
+    settings, _ = check_settings(flags=flags, table=table, table_name=name)
+    return settings, notes
+
+
+def _table_at(repository: Repository, sha: str) -> tuple[str, dict[str, object]] | None:
+    for name in CONFIG_FILES:
+        content = repository.read_file(sha, name, max_bytes=MAX_CONFIG_BYTES)
+        table = None if content is None else file_table(name, content)
+        if table is not None:
+            return name, table
+    return None

@@ -1,0 +1,26 @@
+"""Errors of the parts in, the service's errors out."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from perfledger_baselines.rule import PlanError
+from perfledger_cost_models.table import PriceSheetError
+from perfledger_runners.bundles import BundleError
+from perfledger_runners.git import RepositoryError
+from perfledger_runners.interpreter import InterpreterError
+from perfledger_runners.upload import UploadError
+from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
+
+
+@contextmanager
+def translated() -> Generator[None]:
+    """Turn what a part raises on purpose into the service's error of the same words."""
+    try:
+        yield
+    except InterpreterError as error:
+        msg = f"not measured: {error}"
+        raise NotMeasuredError(msg) from error
+    except (RepositoryError, BundleError, PlanError) as error:
+        raise UsageError(str(error)) from error
+    except (UploadError, PriceSheetError) as error:
+        raise PerfledgerError(str(error)) from error

@@ -1,0 +1,227 @@
+"""An uploaded bundle in, a stored and judged one out."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import date, datetime
+from hashlib import sha256
+from typing import Protocol
+
+import numpy as np
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import Metric
+from perfledger.records import Machine, Run, Side
+from perfledger_baselines.location import locations
+from perfledger_baselines.typical import typical_range
+from perfledger_runners.bundle_checks import BundleError
+from perfledger_runners.bundles import GZIP_MAGIC, read_bundle, unpack
+from perfledger_service.errors import NotFoundError, RefusedError, UsageError
+from perfledger_service.jobs import Work
+from perfledger_service.report import Conclusion, Report
+from perfledger_service.store.database import reading, writing
+from perfledger_service.store.observations import Observation, add_observations
+from perfledger_service.store.projects import Project, lock_project
+from perfledger_service.store.uploads import (
+    PackedBundle,
+    StoredUpload,
+    add_judgement,
+    add_upload,
+    bundle_content,
+    set_status,
+    unfinished_uploads,
+    upload_by_id,
+    upload_of_bundle,
+    verdicts_of,
+)
+from perfledger_service.store.views import UploadStatus
+
+# GitHub numbers pull requests in 32 bits, and so do our tables.
+MAX_PULL_REQUEST = 2**31 - 1
+
+
+class Reporter(Protocol):
+    """Judges, explains and prices a bundle; `reporting.report_on` is one."""
+
+    def __call__(self, bundle: Bundle, *, today: date, is_local: bool) -> Report:
+        """Return all that is to be said about a bundle."""
+        ...
+
+
+def receive_bundle(
+    engine: Engine, data: bytes, *, project: Project, upload_id: str, now: datetime
+) -> StoredUpload:
+    """Store an uploaded bundle, gzipped or plain, for its project, once.
+
+    The same bundle again is the same upload: its row is returned and nothing is stored. Raises
+    UsageError for what is no bundle, RefusedError for a bundle of another repository.
+    """
+    content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, mtime=0)
+    bundle, plain = _read(content)
+    _check(bundle, project)
+    packed = PackedBundle(
+        sha256=sha256(plain).hexdigest(), unpacked_bytes=len(plain), content=content
+    )
+    with writing(engine) as session:
+        lock_project(session, project.id)
+        known = upload_of_bundle(session, project.id, packed.sha256)
+        if known is None:
+            add_upload(
+                session,
+                bundle,
+                upload_id=upload_id,
+                project_id=project.id,
+                packed=packed,
+                env=_fingerprint(bundle.machine),
+                now=now,
+            )
+        session.commit()
+    with reading(engine) as session:
+        return upload_by_id(session, known.id if known else upload_id)
+
+
+def judge_upload(engine: Engine, upload_id: str, *, reporter: Reporter, now: datetime) -> bool:
+    """Judge a received upload, store verdicts and observations with it, in one transaction.
+
+    Returns whether there is a pull request to say it on. An upload that was judged stays as it is.
+    """
+    with reading(engine) as session:
+        upload = upload_by_id(session, upload_id)
+        if upload.status is not UploadStatus.RECEIVED:
+            return _is_to_be_said(upload)
+        bundle, _ = _read(bundle_content(session, upload.bundle_sha256))
+    report = reporter(bundle, today=now.date(), is_local=False)
+    observations = observations_in(bundle)
+    with writing(engine) as session:
+        lock_project(session, upload.project_id)
+        if upload_by_id(session, upload_id).status is UploadStatus.RECEIVED:
+            add_judgement(
+                session,
+                upload_id,
+                report.verdicts,
+                conclusion=report.conclusion,
+                title=report.title,
+                headline=report.headline,
+                now=now,
+            )
+            add_observations(
+                session,
+                observations,
+                project_id=upload.project_id,
+                upload_id=upload_id,
+                device_class=bundle.machine.device_class,
+            )
+        session.commit()
+    return upload.pull_request is not None
+
+
+def fail_upload(engine: Engine, upload_id: str, reason: str) -> None:
+    """Record that the service could not do its work on an upload, and why."""
+    with writing(engine) as session:
+        set_status(session, upload_id, UploadStatus.FAILED, reason=reason)
+        session.commit()
+
+
+def unfinished_work(engine: Engine) -> tuple[Work, ...]:
+    """Return what was received, or judged and not said, oldest first."""
+    with reading(engine) as session:
+        return tuple(work_on(upload) for upload in unfinished_uploads(session))
+
+
+def work_on(upload: StoredUpload) -> Work:
+    """Return the work that an upload makes: one after another for each pull request."""
+    where = f"#{upload.pull_request}" if upload.pull_request else f"@{upload.head_sha}"
+    return Work(upload_id=upload.id, partition=f"{upload.repository}{where}")
+
+
+def report_of(session: Session, upload: StoredUpload, *, reporter: Reporter) -> Report:
+    """Return the report on a judged upload, with the verdicts that were stored with it.
+
+    What surrounds them (causes, prices as of the day of the verdict) is worked out again.
+    """
+    if upload.judged_at is None:
+        what = f"{upload.status}: {upload.reason}" if upload.reason else upload.status
+        msg = f"upload {upload.id} is not judged ({what}): look again in a moment"
+        raise NotFoundError(msg)
+    bundle, _ = _read(bundle_content(session, upload.bundle_sha256))
+    report = reporter(bundle, today=upload.judged_at.date(), is_local=False)
+    return replace(
+        report,
+        repository=upload.repository,
+        verdicts=verdicts_of(session, upload.id),
+        conclusion=Conclusion(upload.conclusion),
+        title=upload.title,
+        headline=upload.headline,
+    )
+
+
+def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
+    """Return what a bundle says of each workload's metrics, side by side."""
+    runs: dict[tuple[str, Side], list[Run]] = {}
+    for run in bundle.runs:
+        runs.setdefault((run.workload, run.side), []).append(run)
+    sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
+    return tuple(
+        _observation(workload, metric, side, sha[side], measured)
+        for (workload, side), all_runs in runs.items()
+        for metric in bundle.metrics
+        if (measured := [run for run in all_runs if metric.name in run.samples])
+    )
+
+
+def _observation(
+    workload: str, metric: Metric, side: Side, sha: str, runs: Sequence[Run]
+) -> Observation:
+    batch = [run.samples[metric.name] for run in runs]
+    interval = typical_range(runs, metric=metric)
+    if interval is None:  # too few processes, or zeros: the center alone, without a spread
+        center = float(np.median(locations(batch, scale=metric.scale)))
+        interval = center, center, center
+    low, center, high = interval
+    return Observation(
+        workload=workload,
+        metric=metric,
+        side=side,
+        sha=sha,
+        processes=len(runs),
+        center=center,
+        low=low,
+        high=high,
+        samples=tuple(sample for samples in batch for sample in samples),
+    )
+
+
+def _is_to_be_said(upload: StoredUpload) -> bool:
+    return upload.status is UploadStatus.JUDGED and upload.pull_request is not None
+
+
+def _read(content: bytes) -> tuple[Bundle, bytes]:
+    """Return the bundle in gzipped JSON, and the JSON."""
+    try:
+        return read_bundle(content), unpack(content)
+    except BundleError as error:
+        raise UsageError(str(error)) from None
+
+
+def _check(bundle: Bundle, project: Project) -> None:
+    """Raise unless the bundle may stand in the project, as what it claims to be."""
+    if bundle.repository.lower() != project.repository.lower():
+        msg = (
+            f"the token is {project.repository}'s, the bundle is {bundle.repository or 'nobody'}'s"
+        )
+        raise RefusedError(msg)
+    if bundle.base.sha == bundle.head.sha:
+        msg = f"base and head are the same commit, {bundle.head.sha}: nothing was compared"
+        raise UsageError(msg)
+    if (bundle.pull_request or 1) > MAX_PULL_REQUEST:
+        msg = f"pull_request: there is no #{bundle.pull_request}"
+        raise UsageError(msg)
+
+
+def _fingerprint(machine: Machine) -> tuple[str, str]:
+    """Return the hash and the JSON of a machine."""
+    document = json.dumps(asdict(machine), sort_keys=True)
+    return sha256(document.encode()).hexdigest(), document

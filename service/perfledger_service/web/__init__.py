@@ -1,0 +1,1 @@
+"""HTTP: requests in, use cases called, JSON and pages out."""

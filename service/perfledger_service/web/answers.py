@@ -1,0 +1,56 @@
+"""Errors in, answers out: a status and one sentence, never a traceback."""
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+
+from perfledger_service.errors import PerfledgerError
+
+INTERNAL = "an internal error: the service's log tells which"
+_log = structlog.stdlib.get_logger(__name__)
+
+
+def add_error_answers(app: FastAPI) -> None:
+    """Answer our errors with their status, and all others with 500 and nothing of their content."""
+    app.add_exception_handler(PerfledgerError, _ours)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(Exception, _bug)
+
+
+def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PerfledgerError)  # noqa: S101 - what it is registered for
+    if error.status >= 500:  # noqa: PLR2004 - ours or GitHub's fault, so it is worth a line
+        _log.error("request failed", path=request.url.path, reason=str(error))
+    return _answer(request, error.status, str(error))
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+    return _answer(request, error.status_code, error.detail, headers=error.headers)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    """Answer a path that cannot exist like one that does not."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
+    return _answer(request, 404, "nothing by that name")
+
+
+def _bug(request: Request, error: Exception) -> Response:
+    _log.error("a bug", path=request.url.path, exc_info=error)
+    return _answer(request, 500, INTERNAL)
+
+
+def _answer(
+    request: Request, status: int, reason: str, *, headers: dict[str, str] | None = None
+) -> Response:
+    """Return JSON to programs and plain text, which cannot be markup, to browsers."""
+    if status == 401:  # noqa: PLR2004 - HTTP wants to know how to sign in
+        headers = {**(headers or {}), "WWW-Authenticate": "Bearer"}
+    if status == 413:  # noqa: PLR2004 - the rest of the body is not read
+        headers = {**(headers or {}), "Connection": "close"}
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": reason}, status, headers)
+    return PlainTextResponse(f"{status}: {reason}\n", status, headers)

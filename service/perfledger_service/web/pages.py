@@ -1,0 +1,55 @@
+"""The pages: paths in, HTML out. They need no login in this version: see service/README.md."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from fastapi.responses import HTMLResponse
+
+from perfledger_service.pages import html
+from perfledger_service.store.database import reading
+from perfledger_service.store.overview import (
+    index_view,
+    pull_request_view,
+    series_view,
+    upload_view,
+)
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.uploads import MAX_PULL_REQUEST, report_of
+from perfledger_service.web.hub import AnyHub
+from perfledger_service.web.uploads import UPLOAD_ID
+
+router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
+Number = Annotated[int, Path(ge=1, le=MAX_PULL_REQUEST)]
+
+
+@router.get("/")
+def index(hub: AnyHub) -> str:
+    """Show what was uploaded last, and the series."""
+    with reading(hub.engine) as session:
+        view = index_view(session)
+    return html.index_page(view)
+
+
+@router.get("/runs/{upload_id}")
+def run(hub: AnyHub, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> str:
+    """Show all that is known of one upload."""
+    with reading(hub.engine) as session:
+        view = upload_view(session, upload_id)
+        report = report_of(session, upload_by_id(session, upload_id), reporter=hub.reporter)
+    return html.run_page(report, view)
+
+
+@router.get("/series/{series_id}")
+def series(hub: AnyHub, series_id: Number) -> str:
+    """Show one series over commits."""
+    with reading(hub.engine) as session:
+        view = series_view(session, series_id)
+    return html.series_page(view)
+
+
+@router.get("/{owner}/{name}/pull/{number}")
+def pull_request(hub: AnyHub, owner: str, name: str, number: Number) -> str:
+    """Show what was uploaded for one pull request."""
+    with reading(hub.engine) as session:
+        view = pull_request_view(session, f"{owner}/{name}", number)
+    return html.pull_request_page(view)

@@ -1,0 +1,1 @@
+"""Templates and static files, as package data: rendered by `perfledger_service.pages` only."""

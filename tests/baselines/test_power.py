@@ -1,0 +1,79 @@
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+from scipy.stats import nct, t as student
+
+from perfledger_baselines.looks import FEWEST_PAIRS
+from perfledger_baselines.power import pairs_needed, relative, smallest_detectable_change
+
+spreads = st.floats(1e-4, 0.2)
+changes = st.floats(0.002, 0.5)
+
+
+def exact_power(change, sd, pairs, alpha):
+    """The power of a two-sided paired t test, by the noncentral t distribution."""
+    critical = student.isf(alpha / 2, pairs - 1)
+    noncentrality = math.log1p(change) / (sd / math.sqrt(pairs))
+    return nct.sf(critical, pairs - 1, noncentrality)
+
+
+@pytest.mark.parametrize("pairs", [4, 6, 11, 20, 40])
+@pytest.mark.parametrize("alpha", [0.05, 0.01, 0.001])
+def test_the_smallest_detectable_change_is_found_four_times_out_of_five(pairs, alpha):
+    change = smallest_detectable_change(0.01, pairs, alpha=alpha)
+
+    assert 0.72 < exact_power(change, 0.01, pairs, alpha) < 0.86
+
+
+def test_it_is_the_sum_of_two_quantiles_of_t():
+    error = 0.01 / math.sqrt(9)
+    expected = math.expm1((student.isf(0.025, 8) + student.ppf(0.8, 8)) * error)
+
+    assert smallest_detectable_change(0.01, 9, alpha=0.05) == pytest.approx(expected)
+
+
+def test_what_is_below_the_floor_is_never_detected():
+    quiet = smallest_detectable_change(0.0, 4, alpha=0.05, floor=0.003)
+    noisy = smallest_detectable_change(0.001, 40, alpha=0.05, floor=0.003)
+
+    assert quiet == pytest.approx(0.003)
+    assert noisy > 0.003
+
+
+def test_one_pair_has_no_spread():
+    with pytest.raises(ValueError, match="at least 2"):
+        smallest_detectable_change(0.01, 1, alpha=0.05)
+
+
+def test_a_quiet_series_needs_the_fewest_pairs_there_may_be():
+    assert pairs_needed(1e-4, 0.05, alpha=0.05) == FEWEST_PAIRS
+
+
+@pytest.mark.parametrize("change", [0.0, -0.1, math.nan])
+def test_no_number_of_pairs_finds_nothing(change):
+    with pytest.raises(ValueError, match="above 0"):
+        pairs_needed(0.01, change, alpha=0.05)
+
+
+@given(spreads, changes)
+def test_the_pairs_needed_are_enough_and_one_fewer_are_not(sd, change):
+    pairs = pairs_needed(sd, change, alpha=0.01)
+
+    assert smallest_detectable_change(sd, pairs, alpha=0.01) <= change
+    if pairs > FEWEST_PAIRS:
+        assert smallest_detectable_change(sd, pairs - 1, alpha=0.01) > change
+
+
+@given(spreads, st.integers(2, 50))
+def test_more_pairs_and_less_noise_detect_smaller_changes(sd, pairs):
+    change = smallest_detectable_change(sd, pairs, alpha=0.05)
+
+    assert smallest_detectable_change(sd, pairs + 1, alpha=0.05) < change
+    assert smallest_detectable_change(sd / 2, pairs, alpha=0.05) < change
+    assert smallest_detectable_change(sd, pairs, alpha=0.01) > change
+
+
+@given(st.floats(-1e6, 1e6))
+def test_a_relative_change_is_always_a_finite_number(log_change):
+    assert -1 <= relative(log_change) < math.inf

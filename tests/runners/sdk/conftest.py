@@ -1,0 +1,172 @@
+"""A repository of a user's, the harness run on it here or in a child, a scripted clock."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+import perfledger
+from perfledger.channel import Channel
+from perfledger.errand import run_errand
+from perfledger.protocol import FD_VARIABLE, Command, Effort, Request
+from perfledger.workload import REGISTERED
+
+SOURCE_ROOT = Path(perfledger.__file__).parents[1]
+QUICK = Effort(
+    min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, min_warmups=1, max_warmups=1
+)
+
+Message = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back: the messages, and in a child also what it printed and how it ended."""
+
+    messages: tuple[Message, ...]
+    stdout: str = ""
+    stderr: str = ""
+    status: int = 0
+
+    def of(self, event: str) -> tuple[Message, ...]:
+        return tuple(each for each in self.messages if each["event"] == event)
+
+    def about(self, workload: str) -> Message:
+        """The last word on a workload."""
+        return [each for each in self.messages if each.get("workload") == workload][-1]
+
+
+class ScriptedClock:
+    """A clock that reads its times off a list, so that no test waits or flickers."""
+
+    def __init__(self, times: Sequence[float]) -> None:
+        self._times = iter(times)
+
+    def time(self, step: Callable[[], object]) -> float:
+        step()
+        return next(self._times)
+
+
+@pytest.fixture
+def scripted_clock() -> type[ScriptedClock]:
+    return ScriptedClock
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
+    """Write files below a repository's root and return the root."""
+
+    def write_files(files: Mapping[str, str]) -> Path:
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return write_files
+
+
+@pytest.fixture
+def clean_process(tmp_path: Path) -> Iterator[None]:
+    """Forget the modules and workloads that a test imported, and where it went."""
+    before, path, folder = set(sys.modules), list(sys.path), Path.cwd()
+    state, registered = random.getstate(), dict(REGISTERED)
+    REGISTERED.clear()
+    yield
+    new = [name for name in sys.modules if name not in before]
+    for name in [name for name in new if _is_users(name, tmp_path)]:
+        del sys.modules[name]
+    sys.path[:] = path
+    os.chdir(folder)
+    random.setstate(state)
+    REGISTERED.clear()
+    REGISTERED.update(registered)
+
+
+def _is_users(name: str, folder: Path) -> bool:
+    if name.startswith("bench"):
+        return True
+    names = vars(sys.modules[name])
+    homes = [names.get("__file__"), *names.get("__path__", ())]
+    return any(Path(home).is_relative_to(folder) for home in homes if home)
+
+
+def ask(root: Path, command: Command, **changes: Any) -> Request:
+    request = Request(command=command, root=str(root), repository=str(root), effort=QUICK)
+    return replace(request, **changes)
+
+
+@pytest.fixture
+def errand(clean_process: None) -> Callable[..., Answer]:  # noqa: ARG001 - cleans up after it
+    """Run an errand in this process, answered through a real pipe."""
+
+    def run(root: Path, command: Command, **changes: Any) -> Answer:
+        reader, writer = os.pipe()
+        channel = Channel(writer)
+        with Drain(reader) as drain:
+            try:
+                run_errand(ask(root, command, **changes), channel)
+            finally:
+                channel.close()
+        return Answer(drain.messages())
+
+    return run
+
+
+def _run_child(root: Path, command: Command, **changes: Any) -> Answer:
+    """Run an errand the way the agent does: a fresh interpreter, a pipe of its own."""
+    file = root.parent / f"{root.name}-request.json"
+    ask(root, command, **changes).write(file)
+    reader, writer = os.pipe()
+    environment = {**os.environ, FD_VARIABLE: str(writer), "PYTHONPATH": str(SOURCE_ROOT)}
+    with Drain(reader) as drain:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-P", "-m", "perfledger", str(file)],
+                pass_fds=[writer],
+                env=environment,
+                capture_output=True,
+                check=False,
+                timeout=60,
+            )
+        finally:
+            os.close(writer)
+    stdout, stderr = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    return Answer(drain.messages(), stdout, stderr, done.returncode)
+
+
+@pytest.fixture(scope="session")
+def run_child() -> Callable[..., Answer]:
+    return _run_child
+
+
+class Drain:
+    """Reads a pipe to its end on a thread, so that a long answer cannot fill it."""
+
+    def __init__(self, reader: int) -> None:
+        self._reader = reader
+        self._data = b""
+        self._thread = threading.Thread(target=self._read)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._thread.join()
+        os.close(self._reader)
+
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(json.loads(line) for line in self._data.splitlines())
+
+    def _read(self) -> None:
+        while chunk := os.read(self._reader, 65_536):
+            self._data += chunk

@@ -1,0 +1,94 @@
+import json
+import math
+import os
+from pathlib import Path
+
+import pytest
+
+from perfledger.channel import LOWEST_DESCRIPTOR, Channel
+from perfledger.protocol import Event
+
+
+@pytest.fixture
+def pipe():
+    reader, writer = os.pipe()
+    yield reader, writer
+    os.close(reader)
+
+
+def descriptors():
+    return {fd for fd in range(LOWEST_DESCRIPTOR + 100) if Path(f"/proc/self/fd/{fd}").exists()}
+
+
+def read_line(reader):
+    return json.loads(os.read(reader, 65_536))
+
+
+def test_a_message_is_one_line_with_version_and_event(pipe):
+    reader, writer = pipe
+    channel = Channel(writer)
+    channel.send(Event.STARTED, {"workload": "m:f"})
+    channel.close()
+
+    assert os.read(reader, 1024) == b'{"version":1,"event":"started","workload":"m:f"}\n'
+    assert os.read(reader, 1) == b""
+
+
+def test_the_descriptor_is_moved_high_and_is_not_inherited(pipe):
+    _, writer = pipe
+    before = descriptors()
+    channel = Channel(writer)
+    (moved,) = descriptors() - before
+
+    assert moved >= LOWEST_DESCRIPTOR
+    assert not os.get_inheritable(moved)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(writer)
+    channel.close()
+
+
+def test_a_number_that_json_has_not_is_refused(pipe):
+    _, writer = pipe
+    channel = Channel(writer)
+
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        channel.send(Event.RUN, {"samples": math.nan})
+    channel.close()
+
+
+def test_a_name_that_is_no_unicode_is_sent_all_the_same(pipe):
+    reader, writer = pipe
+    channel = Channel(writer)
+    channel.send(Event.BROKEN, {"path": os.fsdecode(b"caf\xe9.py")})
+    channel.close()
+
+    assert read_line(reader)["path"] == "caf?.py"
+
+
+def test_a_forked_child_that_comes_back_leaves_without_a_word(pipe):
+    class LeftError(Exception):
+        pass
+
+    def leave(status):
+        raise LeftError(status)
+
+    reader, writer = pipe
+    pids = iter([100, 100, 101])
+    channel = Channel(writer, getpid=lambda: next(pids), leave=leave)
+    channel.send(Event.STARTED)
+
+    with pytest.raises(LeftError, match="0"):
+        channel.send(Event.DONE)
+    channel.close()
+    assert read_line(reader)["event"] == "started"
+
+
+def test_a_long_message_arrives_whole(pipe):
+    reader, writer = pipe
+    os.set_blocking(reader, False)
+    channel = Channel(writer)
+    text = "x" * 40_000
+    channel.send(Event.FAILED, {"detail": text})
+    channel.close()
+
+    assert read_line(reader)["detail"] == text

@@ -1,0 +1,177 @@
+import itertools
+import math
+import statistics
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.clock import HostClock
+from perfledger.measure import (
+    FIRST_BLOCK,
+    MAX_SAMPLES,
+    QUIET,
+    Host,
+    measure,
+    sample,
+    usable_cores,
+    warm_up,
+)
+from perfledger.protocol import Effort
+
+EFFORT = Effort(min_warmups=3, max_warmups=12, max_warmup_seconds=100.0)
+
+
+def step():
+    pass
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        pytest.param([1.0] * 20, 6, id="steady from the start"),
+        pytest.param([9.0, 5.0, 2.0] + [1.0] * 20, 8, id="compiling first"),
+        pytest.param([1.0, 1.0, 7.0] + [1.0] * 20, 6, id="one odd step"),
+        pytest.param([2.0**n for n in range(20)], 7, id="out of time"),
+        pytest.param([(1 + n % 2 * 9) * 0.9**n for n in range(20)], 12, id="never steady"),
+    ],
+)
+def test_warm_up_ends_when_two_windows_agree_or_the_effort_is_spent(
+    scripted_clock, times, expected
+):
+    assert warm_up(step, scripted_clock(times), effort=EFFORT) == tuple(times[:expected])
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(1.049, 6), (1.051, 8)])
+def test_windows_agree_within_five_percent(scripted_clock, ratio, expected):
+    times = [1.0] * 3 + [ratio] * 20
+
+    assert len(warm_up(step, scripted_clock(times), effort=EFFORT)) == expected
+
+
+def test_the_fewest_warm_ups_are_made_whatever_they_take(scripted_clock):
+    effort = Effort(min_warmups=4, max_warmup_seconds=1.0)
+
+    assert len(warm_up(step, scripted_clock([60.0] * 9), effort=effort)) == 4
+
+
+def test_quiet_samples_end_at_the_first_look(scripted_clock):
+    effort = Effort(min_steps=10, min_seconds=5.0)
+
+    assert sample(step, scripted_clock([1.0] * 99), effort=effort) == (1.0,) * 10
+
+
+def test_a_quiet_but_short_series_goes_on_until_the_seconds_are_full(scripted_clock):
+    effort = Effort(min_steps=10, min_seconds=30.0, max_seconds=60.0)
+
+    assert len(sample(step, scripted_clock([1.0] * 99), effort=effort)) == 30
+
+
+def test_noisy_samples_end_at_the_most_steps(scripted_clock):
+    effort = Effort(min_steps=10, max_steps=45, min_seconds=0.0, max_seconds=1e9)
+    noisy = itertools.cycle([1.0, 2.0])
+
+    assert len(sample(step, scripted_clock(noisy), effort=effort)) == 45
+
+
+def test_slow_steps_end_when_the_time_is_over_but_not_before_the_fewest(scripted_clock):
+    effort = Effort(min_steps=4, max_steps=99, max_seconds=30.0)
+    noisy = [10.0, 20.0] * 50
+
+    assert len(sample(step, scripted_clock(noisy), effort=effort)) == 4
+
+
+def test_a_look_does_not_overrun_the_time_by_a_whole_block(scripted_clock):
+    effort = Effort(min_steps=2, max_steps=99, min_seconds=0.0, max_seconds=10.0)
+    noisy = [1.0, 3.0] * 50
+
+    assert sum(sample(step, scripted_clock(noisy), effort=effort)) <= 10.0 + 3.0
+
+
+@pytest.mark.parametrize("seconds", [1e-7, 0.0])
+def test_steps_that_take_next_to_nothing_end_at_the_most_that_are_kept(scripted_clock, seconds):
+    clock = scripted_clock(itertools.repeat(seconds))
+
+    assert len(sample(step, clock, effort=Effort())) == MAX_SAMPLES
+
+
+def test_one_step_is_never_quiet(scripted_clock):
+    effort = Effort(min_steps=1, max_steps=3, min_seconds=0.0)
+
+    assert len(sample(step, scripted_clock([1.0] * 9), effort=effort)) == 3
+
+
+@given(st.lists(st.floats(0.5, 2.0), min_size=200, max_size=200), st.integers(2, 30))
+def test_sampling_ends_quiet_or_with_its_effort_spent(times, fewest):
+    effort = Effort(min_steps=fewest, max_steps=100, min_seconds=10.0, max_seconds=60.0)
+    left = iter(times)
+    clock = HostClock()
+    clock.time = lambda _: next(left)  # type: ignore[method-assign]  # a script of its own
+
+    samples = sample(step, clock, effort=effort)
+
+    noise = statistics.stdev(samples) / math.sqrt(len(samples)) / statistics.fmean(samples)
+    is_spent = len(samples) >= effort.max_steps or sum(samples) >= effort.max_seconds
+    assert samples == tuple(times[: len(samples)])
+    assert len(samples) >= fewest
+    assert sum(samples) >= effort.min_seconds
+    assert noise < QUIET or is_spent
+
+
+def test_measuring_says_when_sampling_begins(scripted_clock):
+    calls = []
+    effort = Effort(min_steps=FIRST_BLOCK, min_seconds=0.0)
+
+    sampled = measure(
+        lambda: calls.append("step"),
+        scripted_clock([1.0] * 99),
+        effort=effort,
+        on_sampling=lambda: calls.append("sampling"),
+    )
+
+    assert calls.index("sampling") == len(sampled.warmups_s) == 6
+    assert len(calls) == 6 + 1 + len(sampled.steps_s)
+
+
+def test_something_may_be_done_after_every_step_warm_ups_too(scripted_clock):
+    calls = []
+
+    sampled = measure(
+        step,
+        scripted_clock([1.0] * 99),
+        effort=Effort(min_seconds=0.0),
+        after_step=lambda: calls.append(1),
+    )
+
+    assert len(calls) == len(sampled.warmups_s) + len(sampled.steps_s)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "expected"),
+    [
+        pytest.param((0.0, 5.0), 0.25, id="a quarter of two cores"),
+        pytest.param((0.0, 40.0), 1.0, id="clocks disagree: never above one"),
+    ],
+)
+def test_cpu_activity_is_the_share_of_all_cores_time(scripted_clock, cpu, expected):
+    host = Host(wall=iter((0.0, 10.0)).__next__, cpu=iter(cpu).__next__, cores=lambda: 2)
+
+    sampled = measure(step, scripted_clock([1.0] * 99), effort=Effort(), host=host)
+
+    assert sampled.cpu_active == expected
+
+
+def test_no_time_passed_is_no_activity(scripted_clock):
+    host = Host(wall=lambda: 1.0, cpu=lambda: 1.0, cores=lambda: 2)
+
+    assert measure(step, scripted_clock([1.0] * 99), effort=Effort(), host=host).cpu_active == 0.0
+
+
+def test_the_hosts_clock_times_the_step_itself():
+    calls = []
+
+    assert HostClock().time(lambda: calls.append(1)) > 0
+    assert calls == [1]
+
+
+def test_there_is_a_core_to_run_on():
+    assert usable_cores() >= 1

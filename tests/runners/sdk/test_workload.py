@@ -1,0 +1,212 @@
+import pytest
+from hypothesis import given, strategies as st
+
+import perfledger
+from perfledger.records import Framework, WorkloadSpec
+from perfledger.workload import REGISTERED, WorkloadError
+
+
+@pytest.fixture(autouse=True)
+def _own_registry(clean_process):
+    """What a test registers is forgotten after it."""
+
+
+def step():
+    pass
+
+
+def plain():
+    return step
+
+
+def batched(batch=8, kind="gelu", device="cpu"):
+    return lambda: (batch, kind, device)
+
+
+def needy(batch):
+    return lambda: batch
+
+
+def registered(function, **arguments):
+    perfledger.workload(**arguments)(function)
+    return REGISTERED[f"{function.__module__}:{function.__name__}"]
+
+
+def specs(function, *, values=None, **arguments):
+    return registered(function, **arguments).specs(framework=Framework.HOST, values=values)
+
+
+def test_the_decorated_function_stays_what_it_was():
+    assert perfledger.workload()(plain) is plain
+
+
+def test_a_workload_without_a_grid_is_named_module_and_function():
+    assert specs(plain) == (
+        WorkloadSpec(id=f"{__name__}:plain", module=__name__, function="plain"),
+    )
+
+
+def test_a_grid_makes_one_workload_for_each_point_in_its_order():
+    found = specs(batched, params={"batch": [8, 16], "kind": ["gelu", "relu"]})
+
+    assert [spec.id.partition("[")[2] for spec in found] == [
+        "batch=8,kind=gelu]",
+        "batch=8,kind=relu]",
+        "batch=16,kind=gelu]",
+        "batch=16,kind=relu]",
+    ]
+    assert found[3].params == {"batch": 16, "kind": "relu"}
+
+
+def test_values_of_the_configuration_replace_those_of_the_decorator():
+    found = specs(batched, params={"batch": [8, 16]}, values={"batch": [64], "kind": ["relu"]})
+
+    assert [spec.params for spec in found] == [{"batch": 64, "kind": "relu"}]
+
+
+def test_the_device_is_no_parameter_to_choose():
+    with pytest.raises(WorkloadError, match="no parameter 'device' to choose; it has: batch, kind"):
+        registered(batched, params={"device": ["cpu"]})
+
+
+def test_an_unknown_parameter_in_the_configuration_is_named():
+    with pytest.raises(WorkloadError, match=r"batched.* no parameter 'bacth' to choose"):
+        specs(batched, values={"bacth": [1]})
+
+
+def test_a_function_without_parameters_says_that_it_has_none():
+    with pytest.raises(WorkloadError, match="it has: none"):
+        registered(plain, params={"batch": [1]})
+
+
+def test_a_parameter_without_a_value_is_named():
+    with pytest.raises(WorkloadError, match="parameter 'batch' has no value"):
+        registered(needy)
+
+
+def test_a_grid_gives_a_parameter_its_value():
+    assert [spec.params for spec in specs(needy, params={"batch": [4]})] == [{"batch": 4}]
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        pytest.param([], "needs values, each one once", id="none"),
+        pytest.param([1, 1], "needs values, each one once", id="twice"),
+        pytest.param([1, "1"], "needs values, each one once", id="twice the same id"),
+        pytest.param([float("nan")], "not a finite number", id="nan"),
+        pytest.param([float("inf")], "not a finite number", id="infinite"),
+        pytest.param([""], "not a printable text", id="empty"),
+        pytest.param(["a\nb"], "not a printable text", id="two lines"),
+        pytest.param(["x" * 101], "at most 100 letters", id="too long"),
+        pytest.param(["a,b=1"], "holds one of", id="comma"),
+        pytest.param(["a]"], "holds one of", id="bracket"),
+        pytest.param(["`rm`"], "holds one of", id="code span"),
+        pytest.param([None], "neither a number nor a text", id="None"),
+        pytest.param([[8]], "neither a number nor a text", id="list"),
+    ],
+)
+def test_a_value_that_cannot_be_part_of_an_id_is_refused(values, fault):
+    with pytest.raises(WorkloadError, match=fault):
+        registered(batched, params={"batch": values})
+
+
+@given(
+    values=st.lists(
+        st.one_of(st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)),
+        min_size=1,
+        max_size=5,
+        unique_by=str,
+    )
+)
+def test_different_points_of_a_grid_have_different_ids(values):
+    found = specs(batched, params={"batch": values})
+
+    assert len({spec.id for spec in found}) == len(values)
+
+
+def test_the_units_of_a_step_may_be_a_number():
+    (spec,) = specs(plain, unit="tokens", units_per_step=8 * 1024)
+
+    assert (spec.unit, spec.units_per_step) == ("tokens", 8192.0)
+
+
+def test_the_units_of_a_step_may_follow_from_the_parameters():
+    found = specs(batched, units_per_step=lambda batch: batch * 2, params={"batch": [8, 16]})
+
+    assert [spec.units_per_step for spec in found] == [16.0, 32.0]
+
+
+def test_the_units_of_a_step_may_follow_from_a_default():
+    assert specs(batched, units_per_step=lambda batch: batch * 2)[0].units_per_step == 16.0
+
+
+def test_units_that_want_a_parameter_the_workload_has_not_are_an_error():
+    with pytest.raises(WorkloadError, match="units_per_step wants 'tokens'"):
+        specs(batched, units_per_step=lambda tokens: tokens)
+
+
+@pytest.mark.parametrize("units", [0, -1, float("nan"), float("inf"), True, "8", None])
+def test_units_that_are_no_positive_number_are_refused(units):
+    with pytest.raises(WorkloadError, match="neither a positive number nor a function"):
+        registered(plain, units_per_step=units)
+
+
+@pytest.mark.parametrize("units", [0, -1.0, True, "8", None])
+def test_computed_units_that_are_no_positive_number_are_refused(units):
+    with pytest.raises(WorkloadError, match="not a positive number"):
+        specs(plain, units_per_step=lambda: units)
+
+
+@pytest.mark.parametrize("unit", ["", "x" * 41, "a\nb"])
+def test_a_unit_that_is_no_word_is_refused(unit):
+    with pytest.raises(WorkloadError, match="not a word of at most 40 letters"):
+        registered(plain, unit=unit)
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(WorkloadError, match="device 'gpu' is none of auto, cpu, cuda, tpu"):
+        registered(plain, device="gpu")
+
+
+def test_an_unknown_framework_is_refused():
+    with pytest.raises(WorkloadError, match="framework 'tf' is none of torch, jax, host"):
+        registered(plain, framework="tf")
+
+
+def test_a_declared_framework_is_kept():
+    assert registered(plain, framework="jax").framework is Framework.JAX
+
+
+def test_only_a_function_that_asks_for_the_device_is_told():
+    assert registered(batched).takes_device()
+    assert not registered(plain).takes_device()
+
+
+def test_two_workloads_of_one_name_are_an_error_that_names_both_places():
+    def make(line):
+        source = "\n" * line + "def twin():\n    return None\n"
+        names = {"__name__": "benchmarks.twin"}
+        exec(compile(source, f"file{line}.py", "exec"), names)
+        return names["twin"]
+
+    perfledger.workload()(make(1))
+
+    with pytest.raises(WorkloadError, match=r"at file5.py:6: .*registered at file1.py:2 already"):
+        perfledger.workload()(make(5))
+
+
+def test_the_same_function_imported_again_replaces_itself():
+    perfledger.workload(unit="old")(plain)
+
+    assert registered(plain, unit="new").unit == "new"
+
+
+def test_a_lambda_needs_a_name():
+    with pytest.raises(WorkloadError, match="it needs a name"):
+        perfledger.workload()(lambda: step)
+
+
+def test_a_class_is_not_a_function():
+    with pytest.raises(WorkloadError, match="is not a function: decorate the function"):
+        perfledger.workload()(type("Step", (), {}))

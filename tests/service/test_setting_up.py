@@ -1,0 +1,33 @@
+from perfledger_service.usecases.setting_up import configured_table, init
+
+
+def test_an_empty_repository_gets_a_configuration_a_workload_and_a_workflow(tmp_path):
+    written = init(tmp_path)
+
+    assert [(one.path, one.is_new) for one in written] == [
+        ("perfledger.toml", True),
+        ("benchmarks/example.py", True),
+        (".github/workflows/perfledger.yml", True),
+    ]
+    name, table = configured_table(tmp_path)
+    assert (name, table["paths"]) == ("perfledger.toml", ["benchmarks"])
+
+
+def test_what_is_there_is_left_alone(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("[tool.perfledger]\nmargin = 0.05\n")
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "mine.py").write_text("")
+
+    written = {one.path: one.is_new for one in init(tmp_path)}
+
+    assert written["perfledger.toml"] is False
+    assert written["benchmarks/example.py"] is False
+    assert not (tmp_path / "perfledger.toml").exists()
+
+
+def test_init_twice_changes_nothing(tmp_path):
+    init(tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+
+    assert not any(one.is_new for one in init(tmp_path))
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

@@ -1,0 +1,118 @@
+import pytest
+
+from perfledger_service.errors import SettingsError
+from perfledger_service.settings import (
+    MAX_CONFIG_BYTES,
+    check_settings,
+    file_table,
+    origins_of,
+    seconds,
+    service_settings,
+    upload_settings,
+)
+
+FILE = b"""
+[tool.perfledger]
+margin = 0.1
+budget = "2m"
+[tool.perfledger.params."gpt:train_step"]
+batch = [8, 64]
+[[tool.perfledger.fleet]]
+workload = "gpt:*"
+where = "p5.48xlarge/on_demand"
+device_hours_per_year = 20000
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_environment(monkeypatch):
+    for name in ("MARGIN", "BUDGET", "GITHUB_TOKEN", "UPLOAD_TOKEN", "DATABASE_URL"):
+        monkeypatch.delenv(f"PERFLEDGER_{name}", raising=False)
+
+
+def resolved(flags=None, content=FILE):
+    table = file_table("pyproject.toml", content)
+    return check_settings(flags=flags or {}, table=table, table_name="pyproject.toml")
+
+
+def origin(origins, name):
+    return next(one.origin for one in origins if one.name == name)
+
+
+def test_a_flag_beats_the_environment_beats_the_file_beats_the_default(monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_MARGIN", "0.2")
+    monkeypatch.setenv("PERFLEDGER_BUDGET", "3m")
+
+    settings, origins = resolved({"budget": "30s", "device": None})
+
+    assert (settings.margin, settings.budget, settings.device) == (0.2, 30.0, "auto")
+    assert origin(origins, "budget") == "command line"
+    assert origin(origins, "margin") == "environment (PERFLEDGER_MARGIN)"
+    assert origin(origins, "fleet") == "pyproject.toml"
+    assert origin(origins, "device") == "default"
+
+
+def test_tables_of_the_file_become_what_the_bundle_carries():
+    settings, _ = resolved()
+
+    assert settings.params == {"gpt:train_step": {"batch": (8, 64)}}
+    assert settings.pricing.fleet[0].where == "p5.48xlarge/on_demand"
+    assert settings.in_force()["paths"] == "benchmarks"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(b"[tool.perfledger]\nmargn = 1", "did you mean 'margin'", id="misspelt"),
+        pytest.param(b"[tool.perfledger]\nzzzz = 1", "unknown setting 'zzzz'$", id="unknown"),
+        pytest.param(b"[tool.perfledger", "not valid TOML", id="not TOML"),
+        pytest.param(b"\xff\xfe", "not valid TOML", id="not UTF-8"),
+        pytest.param(b"[tool]\nperfledger = 3", "not a table", id="not a table"),
+        pytest.param(b"#" * (MAX_CONFIG_BYTES + 1), "larger than", id="too large"),
+        pytest.param(b"x = " + b"[" * 100_000, "not valid TOML", id="too deep"),
+    ],
+)
+def test_a_bad_file_is_an_error_that_says_what(content, message):
+    with pytest.raises(SettingsError, match=message):
+        file_table("pyproject.toml", content)
+
+
+def test_a_pyproject_without_our_table_is_no_configuration():
+    assert file_table("pyproject.toml", b"tool = 3") is None
+    assert file_table("pyproject.toml", b"[project]\nname = 'x'") is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"margin": 0}, "'margin'"),
+        ({"budget": "soon"}, "not a duration"),
+        ({"budget": "0s"}, "not a duration"),
+        ({"max_pairs": 3}, "'max_pairs'"),
+        ({"device": "abacus"}, "'device'"),
+        ({"fleet": [{"workload": "x", "hours": 1}]}, "'fleet"),
+    ],
+)
+def test_a_wrong_value_names_the_setting(flags, message):
+    with pytest.raises(SettingsError, match=message):
+        resolved(flags)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("90", 90), ("250ms", 0.25), ("10m", 600), ("1.5h", 5400), (7, 7)]
+)
+def test_durations(text, expected):
+    assert seconds(text) == expected
+
+
+def test_secrets_are_never_shown(monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_GITHUB_TOKEN", "canary-token")
+    monkeypatch.setenv("PERFLEDGER_UPLOAD_TOKEN", "canary-token")
+    settings = service_settings()
+
+    shown = origins_of(settings) + origins_of(upload_settings())
+
+    assert "canary" not in repr(shown) + repr(settings)
+    assert origin(shown, "github_token") == "environment (PERFLEDGER_GITHUB_TOKEN)"
+    assert next(one.value for one in shown if one.name == "upload_token") == "(set, hidden)"
+    assert origin(shown, "database_url") == "default"
