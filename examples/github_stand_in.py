@@ -273,14 +273,11 @@ class Handler(BaseHTTPRequestHandler):
     """One connection's requests, answered from the server's state."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: "StandIn"
 
     def handle_request(self):
-        size = int(self.headers.get("Content-Length") or 0)
-        if size > MAX_BODY_BYTES:
-            self.close_connection = True
-            self.answer(413, b"{}", {})
-            return
+        size = min(int(self.headers.get("Content-Length") or 0), MAX_BODY_BYTES)
         data = self.rfile.read(size)
         url = urlsplit(self.path)
         self.query = parse_qs(url.query)

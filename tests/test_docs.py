@@ -21,7 +21,7 @@ def commands():
         yield from (f"{name} {each}" for each in inner) if inner else (name,)
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", list(commands()))
 def test_every_command_is_in_the_reference_and_in_the_help(command):
     name, _, inner = command.partition(" ")
 
@@ -30,7 +30,7 @@ def test_every_command_is_in_the_reference_and_in_the_help(command):
     assert inner in HELP
 
 
-@pytest.mark.parametrize("setting", CheckSettings.model_fields)
+@pytest.mark.parametrize("setting", list(CheckSettings.model_fields))
 def test_every_setting_of_a_check_is_in_the_reference_with_its_default(setting):
     assert f"| `{setting}` |" in REFERENCE
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,8 @@ def locations(batch: Sequence[Sequence[float]], *, scale: Scale) -> NDArray[np.f
             return _log_locations(batch)
         case Scale.EXACT:
             return np.array([_exact_location(samples) for samples in batch], dtype=np.float64)
+        case _ as unreachable:
+            assert_never(unreachable)
 
 
 def hodges_lehmann(rows: NDArray[np.float64]) -> NDArray[np.float64]:

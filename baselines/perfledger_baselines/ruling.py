@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 import numpy as np
 
@@ -190,6 +191,8 @@ def _direction(metric: Metric, difference: float) -> Outcome:
             return Outcome.REGRESSED if difference > 0 else Outcome.IMPROVED
         case Worse.LOWER:
             return Outcome.REGRESSED if difference < 0 else Outcome.IMPROVED
+        case _ as unreachable:
+            assert_never(unreachable)
 
 
 def _estimate(test: PairedTest, evidence: Evidence, smallest_detectable: float) -> Estimate:

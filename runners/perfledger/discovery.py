@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,9 +34,10 @@ class Found:
 
 
 def import_roots(root: Path, import_paths: Sequence[str]) -> tuple[Path, ...]:
-    """Return those of `import_paths` that exist below `root`, absolute and in their order."""
-    folders = ((root / path).resolve() for path in import_paths)
-    return tuple(dict.fromkeys(folder for folder in folders if folder.is_dir()))
+    """Return those of `import_paths` that exist at or below `root`, absolute, in their order."""
+    folders = [(root / path).resolve() for path in import_paths]
+    inside = (folder for folder in folders if folder.is_relative_to(root.resolve()))
+    return tuple(dict.fromkeys(folder for folder in inside if folder.is_dir()))
 
 
 def name_clash(roots: Iterable[Path]) -> Path | None:
@@ -145,7 +147,8 @@ def module_name(file: Path, roots: Sequence[Path]) -> str | None:
 def import_file(name: str, file: Path, *, root: Path) -> str:
     """Import the module and return why it could not be, or nothing when it could."""
     try:
-        module = importlib.import_module(name)
+        with chdir(root):  # wherever the file before went
+            module = importlib.import_module(name)
     except BaseException as error:  # a door: a module may raise anything, SystemExit too
         for key, registered in tuple(REGISTERED.items()):
             if registered.function.__module__ not in sys.modules:  # registered by what then failed

@@ -69,7 +69,7 @@ def run_errand(request: Request, channel: Channel) -> None:
 
 def _list(errand: Errand) -> None:
     registered, broken = _look(errand, frozenset())
-    errand.channel.send(Event.FACTS, facts(each.spec.framework for each in registered))
+    errand.channel.send(Event.FACTS, asdict(facts(each.spec.framework for each in registered)))
     for each in broken:
         errand.channel.send(Event.BROKEN, {"path": each.path, "detail": each.detail})
     for one in registered:
@@ -84,7 +84,7 @@ def _run(errand: Errand) -> None:
         registered, broken = _look(errand, frozenset())  # some are registered by another's file
     by_id = {each.spec.id: each for each in registered}
     used = {each.spec.framework for each in registered if each.spec.id in wanted or not wanted}
-    errand.channel.send(Event.FACTS, facts(used))
+    errand.channel.send(Event.FACTS, asdict(facts(used)))
     for number, name in enumerate(wanted or by_id):
         errand.channel.send(Event.STARTED, {"workload": name})
         event, fields = _answer(errand, by_id, name=name, number=number, broken=broken)
@@ -94,12 +94,10 @@ def _run(errand: Errand) -> None:
 
 
 def _look(errand: Errand, modules: frozenset[str]) -> tuple[list[Registered], list[Broken]]:
-    """Import the user's files; what they set of the process at import is meant to stay."""
+    """Import the user's files; what they set in the environment at import is meant to stay."""
     found = discover(errand.root, paths=errand.request.paths, roots=errand.roots, modules=modules)
     errand.channel.leave_if_forked()
-    registered, broken = _expand(found, errand)
-    os.chdir(errand.root)
-    return registered, broken
+    return _expand(found, errand)
 
 
 def _expand(found: Found, errand: Errand) -> tuple[list[Registered], list[Broken]]:

@@ -8,7 +8,7 @@ The loop itself keeps floats only, which the collector does not count.
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from perfledger.clock import Clock
@@ -21,6 +21,9 @@ QUIET = 0.005  # relative standard error of the mean at which more steps add not
 FIRST_BLOCK = 10  # between two looks at the samples; a look costs time between steps
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
+Affinity = Callable[[int], Collection[int]]
+AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampled:
@@ -31,11 +34,9 @@ class Sampled:
     cpu_active: float  # share of the usable cores' time, at most 1
 
 
-def usable_cores() -> int:
-    """Return how many cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def usable_cores(affinity: Affinity | None = AFFINITY) -> int:
+    """Return how many cores this process may run on; where the system cannot tell, how many are."""
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,23 +4,28 @@ import gc
 import os
 import random
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import ModuleType
 
-# Module, what reads a setting, what writes it back. No module is imported for it.
-SETTINGS = (
+# Module, what reads a state, what writes it back. No module is imported for it.
+RANDOM = (
     ("numpy.random", "get_state", "set_state"),
     ("torch", "get_rng_state", "set_rng_state"),
+)
+# The same for switches, which are written only when they moved: writing one may do more than that.
+SWITCHES = (
     ("torch", "is_grad_enabled", "set_grad_enabled"),
     ("torch", "get_default_dtype", "set_default_dtype"),
     ("torch", "get_num_threads", "set_num_threads"),
 )
 
+Read = Callable[[], object]
+Write = Callable[..., object]
+
 
 @contextmanager
 def kept_state(
-    modules: Mapping[str, ModuleType] = sys.modules,
+    modules: Mapping[str, object] = sys.modules,
 ) -> Generator[None, None, None]:
     """Put the current folder, the environment, random states and torch's switches back."""
     folder, environment, is_collecting = os.getcwd(), dict(os.environ), gc.isenabled()  # noqa: PTH109
@@ -42,20 +47,30 @@ def _restore_environment(before: Mapping[str, str]) -> None:
             os.environ[name] = value
 
 
-def _settings(modules: Mapping[str, ModuleType]) -> Callable[[], None]:
+def _settings(modules: Mapping[str, object]) -> Callable[[], None]:
     """Return what puts the settings of the loaded modules back as they are now."""
-    kept: list[tuple[Callable[..., object], object]] = [(random.setstate, random.getstate())]
-    for name, getter, setter in SETTINGS:
+    states: list[tuple[Write, object]] = [(random.setstate, random.getstate())]
+    states += [(write, read()) for read, write in _pairs(modules, RANDOM)]
+    switches = [(read, write, read()) for read, write in _pairs(modules, SWITCHES)]
+    cuda = getattr(modules.get("torch"), "cuda", None)
+    if cuda is not None and cuda.is_initialized():  # asking for its state would initialise it
+        states.append((cuda.set_rng_state_all, cuda.get_rng_state_all()))
+
+    def restore() -> None:
+        for write, value in states:
+            write(value)
+        for read, write, value in switches:
+            if read() != value:
+                write(value)
+
+    return restore
+
+
+def _pairs(
+    modules: Mapping[str, object], table: Iterable[tuple[str, str, str]]
+) -> Iterator[tuple[Read, Write]]:
+    for name, getter, setter in table:
         module = modules.get(name)
         read, write = getattr(module, getter, None), getattr(module, setter, None)
         if read is not None and write is not None:
-            kept.append((write, read()))
-    cuda = getattr(modules.get("torch"), "cuda", None)
-    if cuda is not None and cuda.is_initialized():  # asking for its state would initialise it
-        kept.append((cuda.set_rng_state_all, cuda.get_rng_state_all()))
-
-    def restore() -> None:
-        for write, value in kept:
-            write(value)
-
-    return restore
+            yield read, write

@@ -116,7 +116,7 @@ def workload(
             units_per_step=units_per_step,
             device=device,
             framework=_framework(framework, function),
-            params={name: tuple(values) for name, values in (params or {}).items()},
+            params=_grid(params or {}, function),
         )
         taken = REGISTERED.get(found.key)
         if taken is not None and taken.place != found.place:  # the same place: imported again
@@ -149,13 +149,30 @@ def _framework(name: str | None, function: Callable[..., object]) -> Framework |
     return Framework(name)
 
 
+def _grid(
+    params: Mapping[str, Sequence[Param]], function: Callable[..., object]
+) -> dict[str, tuple[Param, ...]]:
+    for name, values in params.items():
+        if not _is_list(values):
+            msg = (
+                f"workload at {_place(function)}: params has {values!r} for {name!r}: write a list "
+                "of values"
+            )
+            raise WorkloadError(msg)
+    return {name: tuple(values) for name, values in params.items()}
+
+
+def _is_list(values: object) -> bool:
+    return isinstance(values, Sequence) and not isinstance(values, str)  # a text is letters, else
+
+
 def _check_name(found: Workload) -> None:
     if not found.function.__name__.isidentifier():
         raise _error(found, "it needs a name: write it with def")
 
 
 def _check_unit(found: Workload) -> None:
-    if not (0 < len(found.unit) <= MAX_UNIT_LENGTH and found.unit.isprintable()):
+    if not _is_word(found.unit):
         what = f"unit {found.unit!r} is not a word of at most {MAX_UNIT_LENGTH} letters"
         raise _error(found, what)
     if not callable(found.units_per_step) and not _is_amount(found.units_per_step):
@@ -163,6 +180,10 @@ def _check_unit(found: Workload) -> None:
             f"units_per_step {found.units_per_step!r} is neither a positive number nor a function"
         )
         raise _error(found, what)
+
+
+def _is_word(unit: object) -> bool:
+    return isinstance(unit, str) and 0 < len(unit) <= MAX_UNIT_LENGTH and unit.isprintable()
 
 
 def _is_amount(value: object) -> bool:

@@ -107,6 +107,14 @@ def kept_steps(windows: Segments) -> Segments:
     return rest.where(is_kept)
 
 
+def note_on_steps(found: Segments, kept: Segments) -> tuple[str, ...]:
+    """Say how many steps were left out for being slow; nothing if none was."""
+    slow = found.owner.size - kept.owner.size - (found.owner.size >= MIN_STEPS_TO_CHOOSE)
+    if slow == 0:
+        return ()
+    return (f"{slow} of {found.owner.size} steps left out: far longer than the median",)
+
+
 def breakdown(
     timelines: Sequence[Timeline],
     *,

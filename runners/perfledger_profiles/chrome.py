@@ -19,8 +19,12 @@ MAX_RATIO = 256
 RATIO_APPLIES_BYTES = 32 * 2**20
 
 _GZIP = b"\x1f\x8b"
-_CHUNK_BYTES = 16 * 2**20
+_GZIP_WINDOW = 31  # zlib's number for "with a gzip header"
+# Unpacks to 17 MB at most; what is lost where the data is damaged.
+_PIECE_BYTES = 16 * 2**10
 _SPACE = b" \t\r\n"
+# An event is a few hundred characters; looking for a quote in more would take long.
+_MAX_REPAIRED_CHARACTERS = 20_000
 _BORDER = re.compile(r"\}\s*,\s*\{")
 _END = re.compile(r"\}\s*\]")
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
@@ -106,22 +110,20 @@ def _unpacked(data: bytes) -> tuple[bytes, bool]:
 
 def _gunzip(data: bytes) -> Iterator[bytes | None]:
     """Yield the members' bytes piece by piece, and None where the data is damaged or ends early."""
-    rest = data
-    while rest:
-        unpacker = zlib.decompressobj(wbits=31)
-        while not unpacker.eof:
+    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
+    for start in range(0, len(data), _PIECE_BYTES):
+        rest = data[start : start + _PIECE_BYTES]
+        while rest:
+            if unpacker.eof:
+                unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
             try:
-                part = unpacker.decompress(rest, _CHUNK_BYTES)
+                yield unpacker.decompress(rest)
             except zlib.error:
                 yield None
                 return
-            rest = unpacker.unconsumed_tail
-            if part:
-                yield part
-            elif not rest and not unpacker.eof:
-                yield None
-                return
-        rest = unpacker.unused_data.lstrip(b"\0")
+            rest = unpacker.unused_data.lstrip(b"\0")
+    if not unpacker.eof:
+        yield None
 
 
 def _check_size(size: int, *, packed: int) -> None:
@@ -136,34 +138,34 @@ def _check_size(size: int, *, packed: int) -> None:
 def _salvaged(text: str) -> Events:
     """Read what can be read of a malformed trace, event by event."""
     decoder = msgspec.json.Decoder(Event)
-    events: list[Event] = []
-    dropped = 0
-    for chunk in _chunks(text):
-        event = _event(decoder, chunk)
-        if event is None:
-            dropped += 1
-        else:
-            events.append(event)
-    return Events(events=events, dropped=dropped)
+    read = [_event(decoder, chunk) for chunk in _chunks(text)]
+    events = [event for event in read if event is not None]
+    return Events(events=events, dropped=len(read) - len(events))
 
 
-def _chunks(text: str) -> Iterator[str]:
-    """Yield the inside of each event's braces, as well as they can be told."""
-    start = text.find("{", max(text.find('"traceEvents"'), 0) + 1 if '"traceEvents"' in text else 0)
+def _chunks(text: str) -> Iterator[str | None]:
+    """Yield the inside of each event's braces, as well as they can be told; None for a cut one."""
+    start = text.find("{", text.find('"traceEvents"') + 1)
     if start < 0:
         return
-    chunks = _BORDER.split(text[start + 1 :])
-    yield from chunks[:-1]
-    yield _END.split(chunks[-1], maxsplit=1)[0]
+    *whole, last = _BORDER.split(text[start + 1 :])
+    yield from whole
+    end = _END.search(last)
+    yield last[: end.start()] if end else None
 
 
-def _event(decoder: "msgspec.json.Decoder[Event]", chunk: str) -> Event | None:
-    for text in (chunk, _repaired(chunk)):
-        try:
-            return decoder.decode("{" + text + "}")
-        except (msgspec.DecodeError, RecursionError):
-            continue
-    return None
+def _event(decoder: "msgspec.json.Decoder[Event]", chunk: str | None) -> Event | None:
+    if chunk is None:
+        return None
+    try:
+        return decoder.decode("{" + chunk + "}")
+    except (msgspec.DecodeError, RecursionError):
+        if len(chunk) > _MAX_REPAIRED_CHARACTERS:
+            return None
+    try:
+        return decoder.decode("{" + _repaired(chunk) + "}")
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _repaired(chunk: str) -> str:

@@ -1,6 +1,7 @@
 """Turn two profiles of a workload into an Explanation: which operations account for the change."""
 
 from collections.abc import Sequence
+from statistics import median
 
 from perfledger.profile import Operation, Profile
 from perfledger_profiles.breakdown import FOLDED
@@ -15,6 +16,11 @@ EXPLAINED_SHARE = 0.8
 MAX_REST_SHARE = 0.25
 # Two profiles of the same code differ by about a quarter of a percent of a step.
 NOISE_SHARE = 0.002
+# When the same work takes this much longer or shorter at the median of its operations, it is not a
+# few of them that changed but what they all run on.
+MAX_COMMON_RATIO = 1.25
+# Fewer operations than this may all be what the change is about.
+MIN_COMMON_OPERATIONS = 8
 
 
 def explain(base: Profile, head: Profile) -> Explanation:
@@ -28,7 +34,7 @@ def explain(base: Profile, head: Profile) -> Explanation:
     listed = _listed(changes, change_s, floor_s) if abs(change_s) >= floor_s else []
     causes = tuple(_cause(change, base, head) for change in listed)
     rest_s = change_s - sum(cause.delta_seconds for cause in causes)
-    note = _note(change_s, rest_s, floor_s)
+    note = _note(change_s, rest_s, floor_s) or _note_on_all(changes, floor_s)
     return Explanation(
         workload=head.workload,
         base_step_seconds=base.step_seconds,
@@ -102,3 +108,21 @@ def _note(change_s: float, rest_s: float, floor_s: float) -> str:
             "operations that are not listed"
         )
     return ""
+
+
+def _note_on_all(changes: Sequence[Change], floor_s: float) -> str:
+    """Say that nearly everything got slower or faster alike; "" when it did not."""
+    ratios = [
+        change.head_seconds / change.base_seconds
+        for change in changes
+        if change.is_same_work and min(change.base_seconds, change.head_seconds) > floor_s
+    ]
+    if len(ratios) < MIN_COMMON_OPERATIONS:
+        return ""
+    ratio = median(ratios)
+    if 1 / MAX_COMMON_RATIO <= ratio <= MAX_COMMON_RATIO:
+        return ""
+    return (
+        f"not attributable from this profile: the same work takes {ratio:.2f} times as long in "
+        "most operations, so the machine, its clock or the number of threads changed"
+    )

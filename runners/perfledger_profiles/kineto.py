@@ -22,6 +22,7 @@ from perfledger_profiles.breakdown import (
     breakdown,
     kept_steps,
     nest_calls,
+    note_on_steps,
     windows_of,
 )
 from perfledger_profiles.chrome import Args, Event, read_events
@@ -92,19 +93,17 @@ def read_kineto(data: bytes, *, workload: str, side: Side) -> Profile:
     steps = [call for call in calls if call.is_step]
     work = [call for call in calls if not call.is_step]
     main = _main_thread(steps or work)
-    notes = list(read.notes)
-    if steps:
-        windows = windows_of([(c.start_ns, c.end_ns) for c in steps if c.thread == main])
-    else:
-        windows = windows_of(_whole(work))
-        notes.append(NO_STEPS)
+    marks = [(c.start_ns, c.end_ns) for c in steps if c.thread == main]
+    found = windows_of(marks or _whole(work))
+    kept = kept_steps(found)
+    notes = read.notes if marks else (*read.notes, NO_STEPS)
     return breakdown(
-        [_timeline(work, main=main, windows=kept_steps(windows))],
+        [_timeline(work, main=main, windows=kept)],
         workload=workload,
         side=side,
         tool=TOOL,
         dropped_events=read.dropped + broken,
-        notes=notes,
+        notes=(*notes, *note_on_steps(found, kept)),
     )
 
 
@@ -190,10 +189,15 @@ def _timeline(calls: Sequence[_Call], *, main: _Thread | None, windows: Segments
     return Timeline(
         labels=labels,
         start_ns=np.array([call.start_ns for call in calls], dtype=np.int64),
-        is_counted=np.ones(len(calls), dtype=np.bool_),
+        is_counted=np.array([_is_ours(call, main) for call in calls], dtype=np.bool_),
         layers=(*device, *_host_layers(calls, labels, threads, main)),
         windows=windows,
     )
+
+
+def _is_ours(call: _Call, main: _Thread | None) -> bool:
+    """Tell whether a call is of the process that takes the steps."""
+    return call.role is _Role.DEVICE or (main is not None and call.thread[0] == main[0])
 
 
 def _is_on_device(call: _Call, bucket: Bucket) -> bool:

@@ -63,6 +63,13 @@ class Change:
         return self.head_seconds - self.base_seconds
 
     @property
+    def is_same_work(self) -> bool:
+        """Tell whether it is one operation at one place on the same shapes, called as often."""
+        if len(self.base) != 1 or len(self.head) != 1 or self.base_count != self.head_count:
+            return False
+        return _identity(self.base[0]) == _identity(self.head[0])
+
+    @property
     def how(self) -> How:
         """Return in which way the time changed.
 

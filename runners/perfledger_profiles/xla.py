@@ -19,6 +19,7 @@ from perfledger_profiles.breakdown import (
     breakdown,
     kept_steps,
     nest_calls,
+    note_on_steps,
     windows_of,
 )
 from perfledger_profiles.hlo import bucket_of, instruction_label
@@ -63,17 +64,19 @@ def profile_of_planes(
     work = [device_operations(plane) for plane in devices] or [host_operations(lines)]
     marks = _marks(main, devices)
     notes = () if any(marks) else (NO_STEPS,)
-    timelines = [
-        _timeline(calls, host, waiting, steps=marks[index] or _whole([*calls, *host]))
-        for index, calls in enumerate(work)
-    ]
+    timelines: list[Timeline] = []
+    for calls, steps in zip(work, marks, strict=True):
+        found = windows_of(steps or _whole([*calls, *host]))
+        kept = kept_steps(found)
+        timelines.append(_timeline(calls, host, waiting, windows=kept))
+        notes = (*notes, *note_on_steps(found, kept))
     return breakdown(
         timelines,
         workload=workload,
         side=side,
         tool=TOOL,
         dropped_events=dropped_events,
-        notes=notes,
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
@@ -146,7 +149,7 @@ def _timeline(
     host: Sequence[XlaCall],
     waiting: Sequence[XlaCall],
     *,
-    steps: Sequence[tuple[int, int]],
+    windows: Segments,
 ) -> Timeline:
     calls = [*work, *host, *waiting]
     on_host = range(len(work), len(work) + len(host))
@@ -162,7 +165,7 @@ def _timeline(
             nest_calls(calls, range(on_host.stop, len(calls))).segments,
             thread.where(is_sync),
         ),
-        windows=kept_steps(windows_of(steps)),
+        windows=windows,
     )
 
 

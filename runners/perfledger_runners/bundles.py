@@ -16,8 +16,10 @@ from perfledger_runners.bundle_checks import BundleError, check_bundle, check_va
 # Three million samples written out in full; 200 metrics x 20 samples are 0.1 % of it.
 MAX_PLAIN_BYTES = 64 * 2**20
 MAX_UNPACKED_BYTES = 256 * 2**20
-# Samples of a real bundle pack 3 to 10 times; a bomb packs 1000 times.
+# A bomb packs 1000 times. Samples pack 3 to 10 times, but a log of one repeated line packs like a
+# bomb: what is small once it is unpacked may have any ratio.
 MAX_RATIO = 200
+FREE_UNPACKED_BYTES = 16 * 2**20
 # Every value takes a comma or a bracket, and some 100 bytes of memory once it is read.
 MAX_VALUES = 4_000_000
 GZIP_MAGIC = b"\x1f\x8b"
@@ -71,7 +73,7 @@ def unpack(data: bytes) -> bytes:
         raise BundleError(msg)
     if not data.startswith(GZIP_MAGIC):
         return data
-    limit = min(MAX_UNPACKED_BYTES, MAX_RATIO * len(data))
+    limit = min(MAX_UNPACKED_BYTES, max(FREE_UNPACKED_BYTES, MAX_RATIO * len(data)))
     unpacker = zlib.decompressobj(GZIP_WINDOW)
     parts: list[bytes] = []
     size, rest = 0, data

@@ -117,7 +117,8 @@ class Child:
         folder = Path(tempfile.mkdtemp(prefix="child-", dir=harness.folder))
         request.write(folder / "request.json")
         self._log = folder / "log"
-        self._mark = secrets.token_hex(16)
+        mark = secrets.token_hex(16)
+        self.mark = f"{MARK_VARIABLE}={mark}"  # in the environment of all that it starts
         self._pipe, descriptor = os.pipe()
         os.set_blocking(self._pipe, False)
         # Appending: after it was cut, the next thing printed goes to its new end.
@@ -127,7 +128,7 @@ class Child:
                 [str(harness.python), "-P", "-m", "perfledger", str(folder / "request.json")],
                 cwd=request.root,
                 env=child_environment(
-                    harness, device=request.device, descriptor=descriptor, mark=self._mark
+                    harness, device=request.device, descriptor=descriptor, mark=mark
                 ),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -141,18 +142,19 @@ class Child:
         finally:
             os.close(log)
             os.close(descriptor)
+        self.process_id = self._process.pid  # and its session's
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._pipe, selectors.EVENT_READ)
         self._watched = {self._pipe}
         if hasattr(os, "pidfd_open"):  # Linux; elsewhere its end is seen at the next look
-            end = os.pidfd_open(self._process.pid)
+            end = os.pidfd_open(self.process_id)
             self._selector.register(end, selectors.EVENT_READ)
             self._watched.add(end)
 
     def has_exited(self) -> bool:
         """Whether the process is over; it stays a zombie, so that its number is not used again."""
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return os.waitid(os.P_PID, self._process.pid, flags) is not None
+        return os.waitid(os.P_PID, self.process_id, flags) is not None
 
     def read(self) -> bytes:
         """Wait a moment for the child to say something or to end; return what it said."""
@@ -167,7 +169,7 @@ class Child:
 
     def memory_bytes(self, limit: int) -> int:
         """Return the memory its processes hold, exactly only when it is about the limit."""
-        processes = members(self._process.pid)
+        processes = members(self.process_id)
         held = resident_bytes(processes)
         return held if held <= limit else proportional_bytes(processes)
 
@@ -189,7 +191,7 @@ class Child:
     def close(self) -> int:
         """End the process and all that it started; return its exit status, as Popen has it."""
         if self._watched:
-            kill(self._process.pid, f"{MARK_VARIABLE}={self._mark}")
+            kill(self.process_id, self.mark)
             self._selector.close()
             for descriptor in self._watched:
                 os.close(descriptor)

@@ -82,7 +82,7 @@ def read_trace(reader: str, trace: Path, *, workload: str, side: Side, harness: 
             env=without_secrets(harness.environment) | environment,
             start_new_session=True,
         )
-    _limit(process.pid)
+    limit_resources(process.pid)
     try:
         _, complaint = process.communicate(timeout=READER_WALL_S)
     except subprocess.TimeoutExpired as error:
@@ -99,6 +99,20 @@ def read_trace(reader: str, trace: Path, *, workload: str, side: Side, harness: 
     except (msgspec.MsgspecError, BundleError) as error:
         msg = f"the reader's answer is no profile: {error}"
         raise ReaderError(msg) from error
+
+
+def limit_resources(process: int) -> None:
+    """Keep a running process within the reader's memory, time and file size."""
+    if not hasattr(resource, "prlimit"):  # Linux only; elsewhere the time limit is all there is
+        return
+    for kind, limit in (
+        (resource.RLIMIT_AS, READER_MEMORY_BYTES),
+        (resource.RLIMIT_CPU, READER_CPU_S),
+        (resource.RLIMIT_FSIZE, MAX_PROFILE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(ProcessLookupError):  # it has ended already, and will say why
+            resource.prlimit(process, kind, (limit, limit))
 
 
 def _profile_side(
@@ -147,16 +161,3 @@ def _checked(profile: Profile, workload: str) -> Profile:
     checked = replace(profile, operations=operations, notes=notes)
     check_profile("profile", checked, {workload})
     return checked
-
-
-def _limit(process: int) -> None:
-    if not hasattr(resource, "prlimit"):  # Linux only; elsewhere the time limit is all there is
-        return
-    for kind, limit in (
-        (resource.RLIMIT_AS, READER_MEMORY_BYTES),
-        (resource.RLIMIT_CPU, READER_CPU_S),
-        (resource.RLIMIT_FSIZE, MAX_PROFILE_BYTES),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        with suppress(ProcessLookupError):  # it has ended already, and will say why
-            resource.prlimit(process, kind, (limit, limit))

@@ -66,7 +66,7 @@ class Gpu:
 
     def __init__(self, nvml: Any, handle: Any) -> None:  # noqa: ANN401 - see load_nvml
         self._nvml = nvml
-        self._handle = handle
+        self.handle = handle
 
     def facts(self) -> GpuFacts:
         """Return what does not change while a check runs."""
@@ -106,10 +106,10 @@ class Gpu:
         support = self._ask("nvmlGpmQueryDeviceSupport")
         if support is None or not support.isSupportedDevice:
             return None
-        return SmMeter(self._nvml, self._handle)
+        return SmMeter(self._nvml, self.handle)
 
     def _ask(self, question: str, *arguments: int) -> Any:  # noqa: ANN401 - see load_nvml
-        return _call(self._nvml, question, self._handle, *arguments)
+        return _call(self._nvml, question, self.handle, *arguments)
 
 
 class SmMeter:

@@ -137,7 +137,7 @@ class Repository:
             # A copy of the user's own keeps what `git add` must know: sparse paths, file times.
             real = self.root / _line(git(self.root, "rev-parse", "--git-path", "index"))
             if real.is_file():
-                shutil.copyfile(real, index)
+                shutil.copy2(real, index)  # with its time, by which git knows racy entries
             environment = {"GIT_INDEX_FILE": str(index)}
             git(self.root, "add", "--all", "--", ".", environment=environment)
             tree = _line(git(self.root, "write-tree", environment=environment))

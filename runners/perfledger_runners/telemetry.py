@@ -63,14 +63,14 @@ class GpuTelemetry:
         self._clock = clock
         self._every_s = every_s
         self._end = threading.Event()
-        self._readings: list[Reading] = []
+        self.readings: list[Reading] = []
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to read."""
         self.stop()
         self._end.clear()
-        self._readings = []
+        self.readings = []
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
@@ -80,7 +80,7 @@ class GpuTelemetry:
             self._end.set()
             self._thread.join()
             self._thread = None
-        return tuple(self._readings)
+        return tuple(self.readings)
 
     def _watch(self) -> None:
         began = self._clock()
@@ -93,7 +93,7 @@ class GpuTelemetry:
                 reading = Reading(
                     at_s=self._clock() - began, state=self._gpu.state(), sm_active=share
                 )
-                self._readings.append(reading)
+                self.readings.append(reading)
 
 
 def with_readings(run: Run, readings: Sequence[Reading]) -> Run:

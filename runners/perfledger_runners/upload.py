@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.message import Message
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
@@ -122,7 +123,7 @@ def check_url(url: str) -> None:
 class NoRedirects(HTTPRedirectHandler):
     """Follows no redirect: the token would go wherever it points."""
 
-    def redirect_request(
+    def redirect_request(  # noqa: PLR0917 - urllib's signature
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         """Return no request to follow; the redirect is then an HTTPError like any other."""
@@ -167,7 +168,7 @@ def _complaint(error: HTTPError, token: str) -> str:
     return f"{error.code} {error.reason}: {shown}"
 
 
-def _retry_after(headers: HTTPMessage) -> float | None:
+def _retry_after(headers: Message) -> float | None:
     """Return how many seconds the hub asks for (RFC 9110, section 10.2.3)."""
     value = headers.get("Retry-After", "").strip()
     if value.isdecimal():

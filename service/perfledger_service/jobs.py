@@ -92,7 +92,11 @@ class Jobs:
                 log_level="WARNING",
             )
         )
-        workflow = DBOS.workflow(name=WORKFLOW)(self._work)
+
+        @DBOS.workflow(name=WORKFLOW)
+        def workflow(upload_id: str) -> None:
+            self._work(upload_id)
+
         DBOS.launch()
         DBOS.register_queue(
             QUEUE, partition_concurrency=1, worker_concurrency=WORKERS, polling_interval_sec=POLL_S

@@ -37,6 +37,7 @@ def test_what_is_no_p_value_is_refused(adjust, wrong):
         adjust(np.array([0.5, wrong]))
 
 
+@pytest.mark.slow
 @adjustments
 @given(p_lists)
 def test_adjusting_makes_no_p_value_smaller_and_none_above_one(adjust, values):
@@ -46,6 +47,7 @@ def test_adjusting_makes_no_p_value_smaller_and_none_above_one(adjust, values):
     assert (adjusted <= 1).all()
 
 
+@pytest.mark.slow
 @adjustments
 @given(p_lists)
 def test_adjusting_keeps_the_order(adjust, values):
@@ -54,6 +56,7 @@ def test_adjusting_keeps_the_order(adjust, values):
     assert (np.diff(adjusted) >= 0).all()
 
 
+@pytest.mark.slow
 @adjustments
 @given(p_lists, st.randoms(use_true_random=False))
 def test_a_permutation_permutes_the_result(adjust, values, random):
@@ -78,6 +81,7 @@ def test_holm_rejects_something_exactly_when_bonferroni_does(values):
     assert holm(p_values).min() == pytest.approx(min(1, len(values) * p_values.min()))
 
 
+@pytest.mark.slow
 @adjustments
 @given(p_lists, st.integers(0, 29))
 def test_a_test_that_comes_to_nothing_makes_no_other_significant(adjust, values, place):

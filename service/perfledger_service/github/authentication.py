@@ -95,7 +95,7 @@ class AppAuthentication:
         except GitHubError as error:
             if error.github_status == 404:  # noqa: PLR2004 - not found
                 msg = f"the GitHub App is not installed on {repository}: install it there"
-                raise GitHubError(msg, github_status=404) from None
+                raise GitHubError(msg) from None
             raise
         made = self._as_app(
             "POST",

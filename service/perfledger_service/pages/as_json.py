@@ -26,7 +26,7 @@ Json = Mapping[str, object]
 
 
 def report_json(report: Report, *, url: str = "") -> str:
-    """Return the report as one indented JSON document, with a newline at its end."""
+    """Return the report as one indented JSON document."""
     document = {
         "format": REPORT_FORMAT,
         "version": REPORT_VERSION,
@@ -54,7 +54,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "change_prices": [_change_price(price) for price in report.change_prices],
         "notes": list(report.notes),
     }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    return json.dumps(document, indent=2, allow_nan=False)
 
 
 def _revision(revision: Revision) -> Json:

@@ -4,6 +4,8 @@ A value that a template names and is not given is an error. Templates of HTML es
 those of Markdown say for each foreign text how: `code` for a name, `prose` for a sentence of ours.
 """
 
+from typing import Any
+
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from perfledger_service.pages import escape
@@ -16,13 +18,17 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=False,
 )
-_ENVIRONMENT.filters.update(
-    code=escape.code,
-    prose=escape.prose,
-    sentence=escape.sentence,
+# Jinja infers this dictionary's type from its own filters; ours have other signatures.
+_FILTERS: dict[str, Any] = _ENVIRONMENT.filters
+_FILTERS.update(
     clean=escape.clean,
     clean_sentence=escape.clean_sentence,
+    code=escape.code,
     fence=escape.fence,
+    path=escape.path,
+    prose=escape.prose,
+    readable_lines=escape.readable_lines,
+    sentence=escape.sentence,
 )
 
 

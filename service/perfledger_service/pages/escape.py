@@ -7,6 +7,7 @@ Whatever comes from a pull request (names, parameters, errors, logs, commit subj
 import re
 import unicodedata
 from itertools import groupby
+from urllib.parse import quote
 
 MAX_NAME = 80  # characters; a longer name says nothing more and pushes the table off the screen
 MAX_PROSE = 400
@@ -79,15 +80,26 @@ def fence(
 
     Keeps the last `max_lines` lines and of those the last `max_characters` characters.
     """
-    lines = text[-4 * max_characters :].splitlines()[-max_lines:]
-    kept = "\n".join("".join(map(_visible, line)).rstrip() for line in lines)[-max_characters:]
+    kept = readable_lines(text, max_characters=max_characters, max_lines=max_lines)
     mark = "`" * max(3, _longest_run(kept, "`") + 1)
-    return f"{mark}{language}\n{kept.strip() or EMPTY}\n{mark}"
+    return f"{mark}{language}\n{kept}\n{mark}"
 
 
 def link(url: str) -> str:
     """Return a link's target if nothing in it can end the link, else ""."""
     return url if _LINK.fullmatch(url) else ""
+
+
+def path(text: str) -> str:
+    """Return `owner/name` as the middle of a path on this site, whatever is in it."""
+    return "/".join(quote(part, safe="") for part in text.split("/") if part.strip("."))
+
+
+def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
+    """Return the last lines of a log, with nothing in them that a terminal or page would obey."""
+    lines = text[-4 * max_characters :].splitlines()[-max_lines:]
+    kept = "\n".join("".join(map(_visible, line)).rstrip() for line in lines)[-max_characters:]
+    return kept.strip("\n") or EMPTY
 
 
 def _as_sentence(shown: str) -> str:

@@ -1,7 +1,7 @@
 """Turns seconds, bytes, shares and dollars into figures that people read.
 
 The only place where numbers are rounded. A figure and its unit are joined by a no-break space, so
-that no table tears them apart. What is not a finite number is never shown: it is "not known".
+that no table tears them apart. What is not a number is never shown: it is "not known".
 """
 
 import math
@@ -19,6 +19,8 @@ _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "
 
 # Beyond this a row of digits cannot be read any more; powers of ten can.
 _HUGE = 1e15
+# Beyond this it is no measurement, and rounding it may overflow.
+_LARGEST = 1e100
 _CENT = Decimal("0.01")
 _CENTS_BELOW = 100
 # Below this, cents would round a price per million away; three digits of it are shown instead.
@@ -44,7 +46,7 @@ def byte_count(value: float) -> str:
 
 def count(value: float) -> str:
     """Return a number with four digits and thousands separators: "83,210", "1.25", "12"."""
-    if not math.isfinite(value):
+    if not _is_number(value):
         return NOT_KNOWN
     rounded = float(f"{value:.3e}")
     if rounded.is_integer() and abs(rounded) < _HUGE:
@@ -55,7 +57,7 @@ def count(value: float) -> str:
 def flops(value: float) -> str:
     """Return floating-point operations with three digits: "4.31 GFLOP"."""
     scale, prefix = _scale(value, _COUNTS)
-    shown = _significant(value / scale, 3) if math.isfinite(value) else NOT_KNOWN
+    shown = _significant(value / scale, 3) if _is_number(value) else NOT_KNOWN
     return shown if shown == NOT_KNOWN else f"{shown}{NBSP}{prefix}FLOP"
 
 
@@ -66,7 +68,7 @@ def share(value: float) -> str:
 
 def whole_share(value: float) -> str:
     """Return a share to the whole percent: "83 %"."""
-    return f"{round(value * 100):,d}{NBSP}%" if math.isfinite(value * 100) else NOT_KNOWN
+    return f"{round(value * 100):,d}{NBSP}%" if _is_number(value) else NOT_KNOWN
 
 
 def percent(value: float) -> str:
@@ -86,12 +88,12 @@ def change(point: float, low: float, high: float) -> tuple[str, str]:
 
 def margin(value: float) -> str:
     """Return a relative limit as it was configured: 0.003 is "0.3 %"."""
-    return f"{value * 100:.4g}{NBSP}%" if math.isfinite(value) else NOT_KNOWN
+    return f"{value * 100:.4g}{NBSP}%" if _is_number(value) else NOT_KNOWN
 
 
 def probability(value: float) -> str:
     """Return a p-value: "0.012", and "< 0.0001" for anything smaller."""
-    if not math.isfinite(value):
+    if not _is_number(value):
         return NOT_KNOWN
     return f"<{NBSP}0.0001" if value < 0.0001 else f"{value:.2g}"  # noqa: PLR2004 - as it reads
 
@@ -163,8 +165,12 @@ def moment(value: str | datetime) -> str:
     return f"{found:%Y-%m-%d %H:%M} UTC"
 
 
+def _is_number(value: float) -> bool:
+    return abs(value) < _LARGEST  # and nan is not below anything
+
+
 def _scaled(value: float, scales: Sequence[tuple[float, str]]) -> str:
-    if not math.isfinite(value):
+    if not _is_number(value):
         return NOT_KNOWN
     scale, unit = _scale(value, scales)
     return f"{_significant(value / scale, 3)}{NBSP}{unit}"
@@ -190,7 +196,7 @@ def _significant(value: float, digits: int) -> str:
 
 def _percent_digits(values: Sequence[float]) -> int | None:
     """Return how many decimals suit some relative changes; None if one of them is no number."""
-    if not all(math.isfinite(value * 100) for value in values):
+    if not all(_is_number(value) for value in values):
         return None
     largest = max(abs(value * 100) for value in values)
     return 2 if largest < 1 else 1 if largest < 100 else 0  # noqa: PLR2004 - percent

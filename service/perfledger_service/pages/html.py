@@ -5,9 +5,10 @@ CONTENT_SECURITY_POLICY: nothing inline, nothing from elsewhere. Besides the rou
 a check's page links to its bundle, as a download, at `/runs/{id}/bundle.json`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 
 from perfledger.bundle import Bundle
@@ -52,6 +53,7 @@ def index_page(view: IndexView) -> str:
         uploads=[(upload, stored.upload_head(upload)) for upload in view.uploads],
         label=words.metric_label,
         value=words.value,
+        device=stored.device,
         foreign_unit=words.foreign_unit,
     )
 
@@ -62,7 +64,7 @@ def pull_request_page(view: PullRequestView) -> str:
         "html/pull_request.html.j2",
         view=view,
         uploads=[
-            (upload, stored.upload_head(upload), stored.stored_rows(upload))
+            (upload, stored.upload_head(upload), stored.stored_groups(upload))
             for upload in view.uploads
         ],
     )
@@ -73,22 +75,28 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
 
     `report` is what `bundle` was judged to be; the bundle itself gives the pairs and the logs.
     """
-    every = rows.verdict_rows(report)
+    series = {(one.workload, one.metric): one.series_id for one in upload.verdicts}
+    every = tuple(
+        replace(row, series_id=series.get((row.workload, row.metric_name)))
+        for row in rows.verdict_rows(report)
+    )
     loud, quiet = prices.split(report, every)
     return render(
         "html/run.html.j2",
         report=report,
         upload=upload,
         head=stored.upload_head(upload),
-        results=every[:_MAX_ROWS],
-        series={(one.workload, one.metric): one.series_id for one in upload.verdicts},
+        groups=rows.by_workload(every[:_MAX_ROWS]),
+        reasons=[
+            row for row in every[:_MAX_ROWS] if row.reason and row.change and not row.is_quiet
+        ],
         throughputs=rows.throughput_rows(report)[:_MAX_ROWS],
         plots=_plots(report, pairs_of(bundle)),
         margin=figures.margin(report.plan.margin),
         blocks=reasons.reason_blocks(report, max_causes=_MAX_CAUSES),
         prices=loud,
         quiet_prices=quiet,
-        unit_costs=prices.unit_cost_rows(report)[:_MAX_ROWS],
+        unit_costs=_by_workload(prices.unit_cost_rows(report)[:_MAX_ROWS]),
         sources=prices.source_rows(report),
         failures=rows.failure_rows(report)[:_MAX_ROWS],
         revisions=facts.revision_facts(report),
@@ -101,11 +109,14 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
 
 def series_page(view: SeriesView) -> str:
     """Return the page of one series: its chart, drawn with and without a script, and its points."""
+    label = words.metric_label(view.metric) or view.metric
     newest = tuple(reversed(view.points))[:_MAX_POINTS]
     return render(
         "html/series.html.j2",
         view=view,
-        label=words.metric_label(view.metric) or view.metric,
+        label=label,
+        title=label[:1].upper() + label[1:],
+        device=stored.device(view.device_class),
         direction=stored.direction(view.worse),
         plot=series_plot(view),
         data=series_data(view),
@@ -125,3 +136,10 @@ def _plots(report: Report, pairs: Mapping[tuple[str, str], Pairs]) -> tuple[Name
         if plot is not None:
             found.append(NamedPlot(row, plot))
     return tuple(found[:_MAX_PLOTS])
+
+
+def _by_workload(
+    costs: Iterable[prices.UnitCostRow],
+) -> tuple[tuple[str, tuple[prices.UnitCostRow, ...]], ...]:
+    groups = groupby(costs, key=lambda cost: cost.workload)
+    return tuple((workload, tuple(rows)) for workload, rows in groups)

@@ -13,11 +13,11 @@ from perfledger_baselines.verdict import Verdict
 from perfledger_service.pages import figures
 from perfledger_service.pages.scale import Dot, Scale, Tick, nice_ticks
 
-WIDTH = 440.0
+_WIDTH = 380.0  # as the template draws it
 _SIDE = 18.0
 _TOP = 12.0
-_ROW = 14.0
-_MAX_ROWS_HEIGHT = 112.0  # many pairs move closer together instead of making a tower
+_ROW = 12.0
+_MAX_ROWS_HEIGHT = 96.0  # many pairs move closer together instead of making a tower
 _ROOM = 0.06  # of the range, free on either side
 
 
@@ -64,7 +64,7 @@ def pair_plot(
     if not math.isfinite(high - low) or low == high:
         return None
     room = (high - low) * _ROOM
-    scale = Scale(low - room, high + room, _SIDE, WIDTH - _SIDE)
+    scale = Scale(low - room, high + room, _SIDE, _WIDTH - _SIDE)
     row = min(_ROW, _MAX_ROWS_HEIGHT / len(changes))
     bar_y = _TOP + row * len(changes) + 10.0
     return PairPlot(

@@ -37,6 +37,7 @@ class VerdictRow:
     reason: str
     is_warning: bool
     kind: Kind
+    series_id: int | None = None  # where its history is, if it is stored
 
     @property
     def is_quiet(self) -> bool:
@@ -72,6 +73,12 @@ def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
 def ordered(report: Report) -> tuple[Verdict, ...]:
     """Return all verdicts in the order of their rows."""
     return tuple(sorted(report.verdicts, key=_urgency))
+
+
+def by_workload(rows: Sequence[VerdictRow]) -> tuple[tuple[str, tuple[VerdictRow, ...]], ...]:
+    """Return rows in one group for each workload, both in the order in which they come."""
+    workloads = dict.fromkeys(row.workload for row in rows)
+    return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
 
 
 def split(rows: Sequence[VerdictRow], *, room: int) -> tuple[tuple[VerdictRow, ...], int]:

@@ -13,11 +13,21 @@ from perfledger_service.pages import facts, figures
 from perfledger_service.pages.scale import Dot, Scale, Tick, nice_ticks
 from perfledger_service.store.views import SeriesPoint, SeriesView
 
-WIDTH, HEIGHT = 760.0, 290.0
-LEFT, BOTTOM = 60.0, 248.0
-_TOP, _RIGHT = 16.0, 744.0
+# As the template draws it.
+_LEFT, _RIGHT = 60.0, 944.0
+_TOP, _BOTTOM = 20.0, 256.0
 _ROOM = 0.1  # of the range, free above and below
-_MAX_LABELS = 8
+_MAX_LABELS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """One point's interval, upright."""
+
+    x: float
+    low: float
+    high: float
+    side: Side
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +39,7 @@ class SeriesPlot:
     band: str  # SVG points of a closed shape
     base: tuple[Dot, ...]
     head: tuple[Dot, ...]
-    bars: tuple[tuple[float, float, float], ...]  # x, y of low and of high: the heads' intervals
+    bars: tuple[Bar, ...]  # the heads' intervals, and a lone base's
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
 
@@ -42,8 +52,8 @@ def series_plot(view: SeriesView) -> SeriesPlot | None:
     factor, unit = _axis(view, points)
     low, high = min(p.low for p in points) * factor, max(p.high for p in points) * factor
     room = (high - low) * _ROOM or abs(high) * _ROOM or 1.0
-    y = Scale(low - room, high + room, BOTTOM, _TOP)
-    x = Scale(-0.5, len(points) - 0.5, LEFT, _RIGHT)
+    y = Scale(low - room, high + room, _BOTTOM, _TOP)
+    x = Scale(-0.5, len(points) - 0.5, _LEFT, _RIGHT)
     placed = [(x.at(place), point) for place, point in enumerate(points)]
     base = [(at, point) for at, point in placed if point.side is Side.BASE]
     head = [(at, point) for at, point in placed if point.side is Side.HEAD]
@@ -60,7 +70,11 @@ def series_plot(view: SeriesView) -> SeriesPlot | None:
         band=_svg_points((*upper, *reversed(lower))),
         base=tuple(dots[at] for at, _ in base),
         head=tuple(dots[at] for at, _ in head),
-        bars=tuple((at, y.at(p.low * factor), y.at(p.high * factor)) for at, p in head),
+        bars=tuple(
+            Bar(x=at, low=y.at(p.low * factor), high=y.at(p.high * factor), side=p.side)
+            for at, p in placed
+            if p.side is Side.HEAD or len(base) == 1
+        ),
         x_ticks=tuple(Tick(at, facts.short_sha(p.sha)[:7]) for at, p in placed[::every]),
         y_ticks=tuple(Tick(y.at(at), f"{at:.5g}") for at in nice_ticks(y.low, y.high)),
     )

@@ -57,36 +57,21 @@ def upload_head(upload: UploadView) -> UploadHead:
     headline = upload.headline
     if upload.reason:
         tone, headline = "not-measured", f"{str(upload.status).capitalize()}: {upload.reason}"
-    kind, _, rest = upload.device_class.partition(":")
-    model, _, many = rest.rpartition(":")
-    device = f"{many} x {model}" if many not in {"", "1"} else model
     return UploadHead(
         headline=headline or f"{str(upload.status).capitalize()}, not judged yet",
         tone=tone,
         base=facts.short_sha(upload.base_sha)[:7],
         head=facts.short_sha(upload.head_sha)[:7],
-        device=f"{device} ({kind})" if device else upload.device_class,
+        device=device(upload.device_class),
         moment=figures.moment(upload.created_at),
     )
 
 
-def stored_rows(upload: UploadView) -> tuple[StoredRow, ...]:
-    """Return an upload's verdicts in their stored order."""
-    return tuple(
-        StoredRow(
-            workload=one.workload,
-            metric=words.metric_label(one.metric) or one.metric,
-            unit=words.foreign_unit(one.unit),
-            base="" if one.base is None else words.value(one.base, one.unit),
-            head="" if one.head is None else words.value(one.head, one.unit),
-            change=_change(one)[0],
-            interval=_change(one)[1],
-            tone=words.tone(one.outcome, is_warning=one.is_warning),
-            word=f"{one.outcome}, warning" if one.is_warning else one.outcome,
-            series_id=one.series_id,
-        )
-        for one in upload.verdicts
-    )
+def stored_groups(upload: UploadView) -> tuple[tuple[str, tuple[StoredRow, ...]], ...]:
+    """Return an upload's verdicts by workload, in their stored order."""
+    rows = [_stored_row(verdict) for verdict in upload.verdicts]
+    workloads = dict.fromkeys(row.workload for row in rows)
+    return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
 
 
 def point_rows(view: SeriesView, points: Sequence[SeriesPoint]) -> tuple[PointRow, ...]:
@@ -108,6 +93,15 @@ def point_rows(view: SeriesView, points: Sequence[SeriesPoint]) -> tuple[PointRo
     )
 
 
+def device(device_class: str) -> str:
+    """Return a class of machines as people say it: "2 x NVIDIA H100 80GB HBM3 (cuda)"."""
+    kind, _, rest = device_class.partition(":")
+    model, _, many = rest.rpartition(":")
+    if not model:
+        return device_class
+    return f"{model} ({kind})" if many == "1" else f"{many} x {model} ({kind})"
+
+
 def direction(worse: Worse) -> str:
     """Return which way is worse, in words."""
     match worse:
@@ -115,6 +109,21 @@ def direction(worse: Worse) -> str:
             return "higher is worse"
         case Worse.LOWER:
             return "lower is worse"
+
+
+def _stored_row(one: VerdictView) -> StoredRow:
+    return StoredRow(
+        workload=one.workload,
+        metric=words.metric_label(one.metric) or one.metric,
+        unit="" if one.base is None else words.foreign_unit(one.unit),
+        base="" if one.base is None else words.value(one.base, one.unit),
+        head="" if one.head is None else words.value(one.head, one.unit),
+        change=_change(one)[0],
+        interval=_change(one)[1],
+        tone=words.tone(one.outcome, is_warning=one.is_warning),
+        word=f"{one.outcome}, warning" if one.is_warning else one.outcome,
+        series_id=one.series_id,
+    )
 
 
 def _change(one: VerdictView) -> tuple[str, str]:

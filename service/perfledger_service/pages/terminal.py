@@ -62,14 +62,11 @@ def _headline_style(conclusion: Conclusion) -> str:
 
 
 def _results(report: Report) -> Iterator[RenderableType]:
-    every = rows.verdict_rows(report)
-    order = tuple(dict.fromkeys(row.workload for row in every))
-    of_workload = sorted(every, key=lambda row: order.index(row.workload))
-    groups = groupby(of_workload, key=lambda row: row.workload)
+    groups = rows.by_workload(rows.verdict_rows(report))
     for place, (workload, group) in enumerate(groups):
         yield Text()
         yield Text(clean(workload, limit=_MAX_NAME), style="bold")
-        yield Padding(_result_grid(tuple(group), has_titles=place == 0), _INDENT)
+        yield Padding(_result_grid(group, has_titles=place == 0), _INDENT)
 
 
 def _result_grid(group: Sequence[rows.VerdictRow], *, has_titles: bool) -> Table:

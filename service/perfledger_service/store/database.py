@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from sqlite3 import Connection as SqliteConnection
 
-from sqlalchemy import Connection, DateTime, Dialect, Engine, create_engine, event, text
+from sqlalchemy import Connection, DateTime, Dialect, Engine, create_engine, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.types import TypeDecorator
 from sqlmodel import Session
@@ -18,6 +18,8 @@ from perfledger_service.errors import SettingsError
 BUSY_TIMEOUT_MS = 10_000
 # Execution option of connections whose transactions begin with the lock for writing.
 WRITES = "perfledger_writes"
+_POSTGRES = "postgresql+psycopg"
+_WHICH_URLS = "the database URL must be sqlite:///FILE or postgresql+psycopg://USER@HOST/DATABASE"
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -53,23 +55,26 @@ class UtcTime(TypeDecorator[datetime]):
 def open_engine(url: str) -> Engine:
     """Return an engine for a SQLAlchemy URL of a SQLite file or a PostgreSQL database.
 
-    Raises SettingsError for anything else.
+    Raises SettingsError for anything else. Connects to nothing yet.
     """
     try:
-        backend = make_url(url).get_backend_name()
+        parsed = make_url(url)
     except ArgumentError:
-        backend = ""
-    match backend:
-        case "sqlite":
-            engine = create_engine(url)
+        raise SettingsError(_WHICH_URLS) from None
+    match parsed.drivername:
+        case "sqlite" if parsed.database:
+            engine = create_engine(parsed)
             event.listen(engine, "connect", _prepare_sqlite)
             event.listen(engine, "begin", _begin_sqlite)
             return engine
-        case "postgresql":
-            return create_engine(url, pool_pre_ping=True)
+        case "postgresql" | "postgresql+psycopg":
+            try:
+                return create_engine(parsed.set(drivername=_POSTGRES), pool_pre_ping=True)
+            except ModuleNotFoundError:
+                msg = "PostgreSQL needs its driver: pip install 'perfledger[postgres]'"
+                raise SettingsError(msg) from None
         case _:
-            msg = "the database URL must begin with sqlite:/// or postgresql+psycopg://"
-            raise SettingsError(msg)
+            raise SettingsError(_WHICH_URLS)
 
 
 @contextmanager
@@ -88,15 +93,6 @@ def writing(engine: Engine) -> Generator[Session]:
     """
     with Session(engine.execution_options(**{WRITES: True})) as session:
         yield session
-
-
-def is_reachable(engine: Engine) -> bool:
-    """Return whether the database answers."""
-    try:
-        with engine.connect() as connection:
-            return bool(connection.execute(text("select 1")).scalar_one())
-    except SQLAlchemyError:
-        return False
 
 
 def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:  # noqa: ARG001

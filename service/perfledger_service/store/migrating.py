@@ -41,16 +41,25 @@ def is_current(engine: Engine) -> bool:
         return set(MigrationContext.configure(connection).get_current_heads()) == set(heads)
 
 
-def check_current(engine: Engine) -> None:
-    """Raise SettingsError, saying what to do, unless the database answers and is up to date."""
+@contextmanager
+def open_current(url: str) -> Generator[Engine]:
+    """Open the database at a SQLAlchemy URL, if it answers and is up to date.
+
+    Raises SettingsError otherwise, saying what to do.
+    """
+    engine = open_engine(url)
     try:
-        is_up_to_date = is_current(engine)
-    except OperationalError as error:
-        msg = f"the database does not answer: {error.orig}"
-        raise SettingsError(msg) from None
-    if not is_up_to_date:
-        msg = "the database's tables are not those of this version: run `perfledger db upgrade`"
-        raise SettingsError(msg)
+        try:
+            is_up_to_date = is_current(engine)
+        except OperationalError as error:
+            msg = f"the database does not answer: {error.orig}"
+            raise SettingsError(msg) from None
+        if not is_up_to_date:
+            msg = "the database's tables are not this version's: run `perfledger db upgrade`"
+            raise SettingsError(msg)
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def differences(engine: Engine) -> tuple[object, ...]:

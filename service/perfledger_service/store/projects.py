@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlmodel import Session, col, select
 
-from perfledger_service.errors import ConflictError, NotFoundError
+from perfledger_service.errors import NotFoundError
 from perfledger_service.store.tables import ProjectRow, TokenRow
 
 
@@ -28,14 +28,14 @@ class StoredToken:
     revoked_at: datetime | None
 
 
-def add_project(session: Session, repository: str, *, now: datetime) -> Project:
-    """Store a project; raise ConflictError if the repository has one."""
-    if _row(session, repository) is not None:
-        msg = f"{repository} is a project already: issue another token for it"
-        raise ConflictError(msg)
-    row = ProjectRow(repository=repository, repository_key=repository.lower(), created_at=now)
-    session.add(row)
-    session.flush()
+def project_for(session: Session, repository: str, *, now: datetime) -> Project:
+    """Return the repository's project, storing it if there is none."""
+    row = _row(session, repository)
+    if row is None:
+        key = repository.lower()
+        row = ProjectRow(repository=repository, repository_key=key, created_at=now)
+        session.add(row)
+        session.flush()
     return _project(row)
 
 

@@ -12,7 +12,14 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import Kind, Metric, Scale, Worse
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.tables import BundleRow, EnvRow, ProjectRow, Row, UploadRow, VerdictRow
+from perfledger_service.store.tables import (
+    BundleRow,
+    EnvRow,
+    ProjectRow,
+    Row,
+    UploadRow,
+    VerdictRow,
+)
 from perfledger_service.store.views import UploadStatus
 
 

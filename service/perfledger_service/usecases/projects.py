@@ -11,16 +11,14 @@ from datetime import datetime
 from hashlib import sha256
 
 from sqlalchemy import Engine
-from sqlmodel import Session
 
 from perfledger_service.errors import RefusedError, UsageError
 from perfledger_service.store.database import reading, writing
 from perfledger_service.store.projects import (
     Project,
     StoredToken,
-    add_project as store_project,
     add_token,
-    project_named,
+    project_for,
     projects,
     revoke_token as store_revocation,
     token_of_prefix,
@@ -42,21 +40,19 @@ def new_token() -> str:
 def add_project(engine: Engine, repository: str, *, token: str, now: datetime) -> None:
     """Let a repository (owner/name) upload with a token, of which only the hash is stored.
 
-    Raises UsageError for a name that is none, ConflictError if there is such a project.
+    A repository that is there already has one more token from then on: add the new one, change the
+    configuration over, revoke the old one. Raises UsageError for a name that is none.
     """
+    match = TOKEN.fullmatch(token)
+    if match is None:
+        msg = "a project's token is one that `new_token` made"
+        raise UsageError(msg)
     if not REPOSITORY.fullmatch(repository):
         msg = f"{repository[:200]!r} is not owner/name, as GitHub writes it"
         raise UsageError(msg)
     with writing(engine) as session:
-        project = store_project(session, repository, now=now)
-        _add_token(session, project, token, now=now)
-        session.commit()
-
-
-def issue_token(engine: Engine, repository: str, *, token: str, now: datetime) -> None:
-    """Give a project one more token; raise NotFoundError without the project."""
-    with writing(engine) as session:
-        _add_token(session, project_named(session, repository), token, now=now)
+        project = project_for(session, repository, now=now)
+        add_token(session, project, prefix=match[1], sha256=_hash(token), now=now)
         session.commit()
 
 
@@ -88,14 +84,6 @@ def project_of(engine: Engine, token: str) -> Project:
         msg = "no valid project token: send `Authorization: Bearer pl_…`"
         raise RefusedError(msg, status=401)
     return stored.project
-
-
-def _add_token(session: Session, project: Project, token: str, *, now: datetime) -> None:
-    match = TOKEN.fullmatch(token)
-    if match is None:
-        msg = "a project's token is made by `new_token`"
-        raise UsageError(msg)
-    add_token(session, project, prefix=match[1], sha256=_hash(token), now=now)
 
 
 def _hash(token: str) -> str:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 
 from perfledger.records import Revision
-from perfledger_runners.repository import Repository
+from perfledger_runners.repository import Repository, UnknownRevisionError
+from perfledger_service.errors import UsageError
 from perfledger_service.settings import (
     CONFIG_FILES,
     MAX_CONFIG_BYTES,
@@ -32,7 +33,7 @@ def compared(repository: Repository, *, base: str, head: str) -> Compared:
     branch = base or repository.default_branch()
     ancestor, ref = repository.merge_base(branch, revision.sha), f"merge-base with {branch}"
     if ancestor == revision.sha and not base:
-        ancestor, ref = repository.first_parent(revision.sha), "first parent"
+        ancestor, ref = _parent(repository, revision), "first parent"
     return Compared(base=replace(repository.resolve(ancestor), ref=ref), head=revision)
 
 
@@ -53,6 +54,14 @@ def settings_of(
     name, table = found or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
     return settings, notes
+
+
+def _parent(repository: Repository, head: Revision) -> str:
+    try:
+        return repository.first_parent(head.sha)
+    except UnknownRevisionError as error:
+        msg = f"nothing to compare {head.ref} with: {error}; change something or pass --base"
+        raise UsageError(msg) from error
 
 
 def _table_at(repository: Repository, sha: str) -> tuple[str, dict[str, object]] | None:

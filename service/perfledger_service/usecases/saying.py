@@ -36,7 +36,7 @@ def say(
         if upload.status is not UploadStatus.JUDGED or pull_requests is None or number is None:
             return
         said = said_before(session, upload)
-        report = report_of(session, upload, reporter=reporter)
+        report, _ = report_of(session, upload, reporter=reporter)
     reason = _objection(upload, pull_requests.pull_request(upload.repository, number))
     if reason:
         _end(engine, upload_id, UploadStatus.REFUSED, reason)

@@ -17,7 +17,6 @@ from perfledger.metrics import Metric
 from perfledger.records import Machine, Run, Side
 from perfledger_baselines.location import locations
 from perfledger_baselines.typical import typical_range
-from perfledger_runners.bundle_checks import BundleError
 from perfledger_runners.bundles import GZIP_MAGIC, read_bundle, unpack
 from perfledger_service.errors import NotFoundError, RefusedError, UsageError
 from perfledger_service.jobs import Work
@@ -38,6 +37,7 @@ from perfledger_service.store.uploads import (
     verdicts_of,
 )
 from perfledger_service.store.views import UploadStatus
+from perfledger_service.usecases.translating import translated
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
 MAX_PULL_REQUEST = 2**31 - 1
@@ -93,7 +93,8 @@ def judge_upload(engine: Engine, upload_id: str, *, reporter: Reporter, now: dat
         if upload.status is not UploadStatus.RECEIVED:
             return _is_to_be_said(upload)
         bundle, _ = _read(bundle_content(session, upload.bundle_sha256))
-    report = reporter(bundle, today=now.date(), is_local=False)
+    with translated():
+        report = reporter(bundle, today=now.date(), is_local=False)
     observations = observations_in(bundle)
     with writing(engine) as session:
         lock_project(session, upload.project_id)
@@ -137,7 +138,9 @@ def work_on(upload: StoredUpload) -> Work:
     return Work(upload_id=upload.id, partition=f"{upload.repository}{where}")
 
 
-def report_of(session: Session, upload: StoredUpload, *, reporter: Reporter) -> Report:
+def report_of(
+    session: Session, upload: StoredUpload, *, reporter: Reporter
+) -> tuple[Report, Bundle]:
     """Return the report on a judged upload, with the verdicts that were stored with it.
 
     What surrounds them (causes, prices as of the day of the verdict) is worked out again.
@@ -148,7 +151,7 @@ def report_of(session: Session, upload: StoredUpload, *, reporter: Reporter) -> 
         raise NotFoundError(msg)
     bundle, _ = _read(bundle_content(session, upload.bundle_sha256))
     report = reporter(bundle, today=upload.judged_at.date(), is_local=False)
-    return replace(
+    as_said = replace(
         report,
         repository=upload.repository,
         verdicts=verdicts_of(session, upload.id),
@@ -156,6 +159,7 @@ def report_of(session: Session, upload: StoredUpload, *, reporter: Reporter) -> 
         title=upload.title,
         headline=upload.headline,
     )
+    return as_said, bundle
 
 
 def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
@@ -200,10 +204,8 @@ def _is_to_be_said(upload: StoredUpload) -> bool:
 
 def _read(content: bytes) -> tuple[Bundle, bytes]:
     """Return the bundle in gzipped JSON, and the JSON."""
-    try:
+    with translated():
         return read_bundle(content), unpack(content)
-    except BundleError as error:
-        raise UsageError(str(error)) from None
 
 
 def _check(bundle: Bundle, project: Project) -> None:

@@ -1,5 +1,7 @@
 """Errors in, answers out: a status and one sentence, never a traceback."""
 
+from collections.abc import Mapping
+
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -7,6 +9,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 
 from perfledger_service.errors import PerfledgerError
+from perfledger_service.web.headers import HEADERS
 
 INTERNAL = "an internal error: the service's log tells which"
 _log = structlog.stdlib.get_logger(__name__)
@@ -44,13 +47,14 @@ def _bug(request: Request, error: Exception) -> Response:
 
 
 def _answer(
-    request: Request, status: int, reason: str, *, headers: dict[str, str] | None = None
+    request: Request, status: int, reason: str, *, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return JSON to programs and plain text, which cannot be markup, to browsers."""
-    if status == 401:  # noqa: PLR2004 - HTTP wants to know how to sign in
-        headers = {**(headers or {}), "WWW-Authenticate": "Bearer"}
+    every = {**HEADERS, **(headers or {})}  # a bug's answer passes no middleware
+    if status == 401:  # noqa: PLR2004 - HTTP wants to be told how to sign in
+        every["WWW-Authenticate"] = "Bearer"
     if status == 413:  # noqa: PLR2004 - the rest of the body is not read
-        headers = {**(headers or {}), "Connection": "close"}
+        every["Connection"] = "close"
     if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": reason}, status, headers)
-    return PlainTextResponse(f"{status}: {reason}\n", status, headers)
+        return JSONResponse({"error": reason}, status, every)
+    return PlainTextResponse(f"{status}: {reason}\n", status, every)

@@ -3,11 +3,8 @@
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-# All scripts, styles and images are our own files; nothing is inline, nothing frames us.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'"
-)
+from perfledger_service.pages.html import CONTENT_SECURITY_POLICY
+
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
     "X-Content-Type-Options": "nosniff",

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Response
 from fastapi.responses import HTMLResponse
 
 from perfledger_service.pages import html
@@ -13,7 +13,7 @@ from perfledger_service.store.overview import (
     series_view,
     upload_view,
 )
-from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.store.uploads import bundle_content, upload_by_id
 from perfledger_service.usecases.uploads import MAX_PULL_REQUEST, report_of
 from perfledger_service.web.hub import AnyHub
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -35,8 +35,21 @@ def run(hub: AnyHub, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> str:
     """Show all that is known of one upload."""
     with reading(hub.engine) as session:
         view = upload_view(session, upload_id)
-        report = report_of(session, upload_by_id(session, upload_id), reporter=hub.reporter)
-    return html.run_page(report, view)
+        upload = upload_by_id(session, upload_id)
+        report, bundle = report_of(session, upload, reporter=hub.reporter)
+    return html.run_page(report, view, bundle)
+
+
+@router.get("/runs/{upload_id}/bundle.json", response_class=Response)
+def bundle(hub: AnyHub, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> Response:
+    """Hand out an upload's bundle as it came, as a file to keep: a browser never shows it."""
+    with reading(hub.engine) as session:
+        content = bundle_content(session, upload_by_id(session, upload_id).bundle_sha256)
+    headers = {
+        "Content-Encoding": "gzip",
+        "Content-Disposition": f'attachment; filename="{upload_id}.json"',
+    }
+    return Response(content, media_type="application/json", headers=headers)
 
 
 @router.get("/series/{series_id}")

@@ -77,9 +77,7 @@ def upload_bundle(
     The same bundle again is answered with the same upload. The answer comes once the bundle is
     stored for good; follow `GET /api/v1/uploads/{id}` until the status is no longer "received".
     """
-    upload = receive_bundle(
-        hub.engine, body, project=project, upload_id=uuid4().hex, now=hub.now()
-    )
+    upload = receive_bundle(hub.engine, body, project=project, upload_id=uuid4().hex, now=hub.now())
     if upload.status is UploadStatus.RECEIVED:
         hub.jobs.enqueue(work_on(upload))
     return _answer(hub, upload)

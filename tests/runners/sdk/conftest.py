@@ -55,7 +55,7 @@ class ScriptedClock:
         return next(self._times)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def scripted_clock() -> type[ScriptedClock]:
     return ScriptedClock
 
@@ -121,12 +121,15 @@ def errand(clean_process: None) -> Callable[..., Answer]:  # noqa: ARG001 - clea
     return run
 
 
-def _run_child(root: Path, command: Command, **changes: Any) -> Answer:
+def _run_child(
+    root: Path, command: Command, *, python_path: Sequence[Path] = (), **changes: Any
+) -> Answer:
     """Run an errand the way the agent does: a fresh interpreter, a pipe of its own."""
     file = root.parent / f"{root.name}-request.json"
     ask(root, command, **changes).write(file)
     reader, writer = os.pipe()
-    environment = {**os.environ, FD_VARIABLE: str(writer), "PYTHONPATH": str(SOURCE_ROOT)}
+    path = os.pathsep.join(map(str, (SOURCE_ROOT, *python_path)))
+    environment = {**os.environ, FD_VARIABLE: str(writer), "PYTHONPATH": path}
     with Drain(reader) as drain:
         try:
             done = subprocess.run(

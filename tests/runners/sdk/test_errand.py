@@ -136,7 +136,7 @@ def test_a_workload_that_another_file_registers_is_found(write, errand):
 
 
 def test_a_workload_that_is_not_registered_is_missing(write, errand):
-    root = write({"benchmarks/fine.py": FINE})
+    root = write({"benchmarks/fine.py": FINE, "benchmarks/bad.py": "raise ValueError"})
 
     answer = errand(root, Command.MEASURE, workloads=("benchmarks.fine:gone",))
 

@@ -1,9 +1,10 @@
 import itertools
 import math
+import os
 import statistics
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from perfledger.clock import HostClock
 from perfledger.measure import (
@@ -100,14 +101,13 @@ def test_one_step_is_never_quiet(scripted_clock):
     assert len(sample(step, scripted_clock([1.0] * 9), effort=effort)) == 3
 
 
-@given(st.lists(st.floats(0.5, 2.0), min_size=200, max_size=200), st.integers(2, 30))
-def test_sampling_ends_quiet_or_with_its_effort_spent(times, fewest):
+@pytest.mark.slow
+@settings(deadline=None)
+@given(times=st.lists(st.floats(0.5, 2.0), min_size=200, max_size=200), fewest=st.integers(2, 30))
+def test_sampling_ends_quiet_or_with_its_effort_spent(scripted_clock, times, fewest):
     effort = Effort(min_steps=fewest, max_steps=100, min_seconds=10.0, max_seconds=60.0)
-    left = iter(times)
-    clock = HostClock()
-    clock.time = lambda _: next(left)  # type: ignore[method-assign]  # a script of its own
 
-    samples = sample(step, clock, effort=effort)
+    samples = sample(step, scripted_clock(times), effort=effort)
 
     noise = statistics.stdev(samples) / math.sqrt(len(samples)) / statistics.fmean(samples)
     is_spent = len(samples) >= effort.max_steps or sum(samples) >= effort.max_seconds
@@ -173,5 +173,9 @@ def test_the_hosts_clock_times_the_step_itself():
     assert calls == [1]
 
 
-def test_there_is_a_core_to_run_on():
-    assert usable_cores() >= 1
+@pytest.mark.parametrize(
+    ("affinity", "expected"),
+    [(lambda _: {0, 3}, 2), (None, os.cpu_count())],
+)
+def test_the_usable_cores_are_those_that_the_process_may_run_on(affinity, expected):
+    assert usable_cores(affinity) == expected

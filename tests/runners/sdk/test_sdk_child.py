@@ -182,18 +182,59 @@ def test_a_workload_that_ends_the_process_leaves_the_answers_before_it(write, ru
     assert answer.of("done") == ()
 
 
+LIBRARY_USER = """
+import perfledger
+@perfledger.workload()
+def work():
+    import mylib
+    assert mylib.WHERE == "tree"
+    return lambda: None
+"""
+
+
+@pytest.fixture
+def two_checkouts(write, tmp_path):
+    """A user's own checkout, importable as an editable install makes it, and a worktree."""
+    write({"repository/src/mylib.py": "WHERE = 'repository'\n"})
+    write({"tree/src/mylib.py": "WHERE = 'tree'\n", "tree/benchmarks/a.py": LIBRARY_USER})
+    return tmp_path / "tree", tmp_path / "repository"
+
+
 @pytest.mark.slow
-def test_a_thread_that_lives_on_does_not_hold_the_answer_back(write, run_child):
-    text = (
-        "import threading, perfledger\n"
-        "STOP = threading.Event()\n"
-        "@perfledger.workload()\n"
-        "def work():\n"
-        "    thread = threading.Thread(target=STOP.wait, args=(0.05,))\n"
-        "    return thread.start() or (lambda: None)\n"
+def test_the_worktrees_own_src_comes_before_an_editable_install(two_checkouts, run_child):
+    tree, own = two_checkouts
+
+    answer = run_child(tree, Command.MEASURE, repository=str(own), python_path=[own / "src"])
+
+    assert answer.about("benchmarks.a:work")["event"] == "run", answer
+
+
+@pytest.mark.slow
+def test_an_editable_install_that_wins_is_not_measured(two_checkouts, run_child):
+    tree, own = two_checkouts
+    (tree / "benchmarks/a.py").write_text(LIBRARY_USER.replace('"tree"', '"repository"'))
+
+    answer = run_child(
+        tree,
+        Command.MEASURE,
+        repository=str(own),
+        python_path=[own / "src"],
+        import_paths=(".",),
     )
 
-    assert run_child(write({"benchmarks/a.py": text}), Command.MEASURE).of("done")
+    failed = answer.about("benchmarks.a:work")
+    assert (failed["event"], failed["why"]) == ("failed", "wrong code")
+
+
+@pytest.mark.slow
+def test_a_package_of_the_users_named_perfledger_is_said_for_every_workload(write, run_child):
+    root = write({"perfledger/__init__.py": "", "benchmarks/a.py": LIBRARY_USER})
+
+    answer = run_child(root, Command.MEASURE, workloads=("benchmarks.a:work",))
+
+    failed = answer.about("benchmarks.a:work")
+    assert failed["why"] == "wrong code"
+    assert "your repository has a package named perfledger" in failed["detail"]
 
 
 @pytest.mark.parametrize(

@@ -211,3 +211,19 @@ def test_a_module_that_takes_another_ones_place_is_not_taken_for_it(write):
     (broken,) = look(root).broken
 
     assert broken.detail == "module 'benchmarks.m' was imported from None"
+
+
+def test_import_paths_outside_of_the_checkout_do_not_count(write, tmp_path):
+    write({"tree/src/a.py": "", "other/b.py": ""})
+
+    roots = import_roots(tmp_path / "tree", ("../other", "src", "src/../src", "missing"))
+
+    assert roots == (tmp_path / "tree/src",)
+
+
+def test_a_file_that_goes_elsewhere_at_import_does_not_take_the_next_with_it(write, monkeypatch):
+    look_here = "from pathlib import Path\nassert Path('benchmarks').is_dir()\n" + WORKLOAD
+    root = write({"benchmarks/a.py": "import os\nos.chdir('/')", "benchmarks/b.py": look_here})
+    monkeypatch.chdir(root)
+
+    assert look(root).broken == ()

@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle, Plan
 from perfledger.metrics import METRICS, STEP_TIME, Kind
@@ -76,6 +76,8 @@ names = st.text(min_size=1, max_size=8)
 params = st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.text(max_size=8))
 
 
+@pytest.mark.slow
+@settings(deadline=None)
 @given(
     workloads=st.lists(names).map(tuple),
     grid=st.dictionaries(names, st.dictionaries(names, st.lists(params, min_size=1).map(tuple))),

@@ -101,6 +101,17 @@ def test_the_settings_of_loaded_libraries_come_back():
     assert [each.value for each in (numpy, torch, grad, cuda)] == ["before"] * 4
 
 
+def test_a_switch_that_did_not_move_is_left_alone():
+    switch = Setting(True)
+    written: list[object] = []
+    torch = SimpleNamespace(is_grad_enabled=switch.get, set_grad_enabled=written.append)
+
+    with kept_state({"torch": torch}):
+        pass
+
+    assert written == []
+
+
 def test_a_cuda_that_was_never_used_is_not_woken():
     with kept_state({"torch": SimpleNamespace(cuda=SimpleNamespace(is_initialized=lambda: False))}):
         pass

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 import perfledger
 from perfledger.records import Framework, WorkloadSpec
@@ -111,6 +111,7 @@ def test_a_value_that_cannot_be_part_of_an_id_is_refused(values, fault):
         registered(batched, params={"batch": values})
 
 
+@settings(deadline=None)
 @given(
     values=st.lists(
         st.one_of(st.integers(), st.booleans(), st.floats(allow_nan=False, allow_infinity=False)),
@@ -158,10 +159,16 @@ def test_computed_units_that_are_no_positive_number_are_refused(units):
         specs(plain, units_per_step=lambda: units)
 
 
-@pytest.mark.parametrize("unit", ["", "x" * 41, "a\nb"])
+@pytest.mark.parametrize("unit", ["", "x" * 41, "a\nb", None])
 def test_a_unit_that_is_no_word_is_refused(unit):
     with pytest.raises(WorkloadError, match="not a word of at most 40 letters"):
         registered(plain, unit=unit)
+
+
+@pytest.mark.parametrize("values", [8, "gelu", None])
+def test_a_single_value_is_told_to_be_a_list(values):
+    with pytest.raises(WorkloadError, match="for 'batch': write a list of values"):
+        registered(batched, params={"batch": values})
 
 
 def test_an_unknown_device_is_refused():

@@ -1,0 +1,248 @@
+"""Made-up pairs whose truth is known in, how often the judge is wrong as a Markdown table out.
+
+python benchmarks/judge_error_rates.py [--checks 1000] [--families 100] [--only NOISE] [--seed N]
+
+Each check goes the product's own way: PairedLooks asks for pairs until it is satisfied, then
+judge_bundle judges the bundle. Every process has five samples; the two of a pair follow each other
+in random order. With each change a fifth as many checks are made as without one.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger.bundle import Bundle, Plan
+from perfledger.metrics import CPU_ACTIVE, STEP_TIME, Metric
+from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger_baselines.judge import judge_bundle
+from perfledger_baselines.looks import default_looks
+from perfledger_baselines.sequential import PairedLooks
+from perfledger_baselines.verdict import Outcome, Verdict
+
+MAX_PAIRS = 20
+SAMPLES = 5
+FAMILY = 12
+CHANGES = (0.02, 0.05, 0.10)
+PLAN = Plan(seed=0, order=(), looks=default_looks(MAX_PAIRS))
+
+Draws = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What a made-up machine does: logs of shape (2 * pairs, samples), in the order of time."""
+
+    name: str
+    draw: Callable[[np.random.Generator], Draws]
+    metric: Metric = STEP_TIME
+    level: float = 0.01
+    resolution: float = 0.0
+
+
+@dataclass
+class Tally:
+    """What came of some checks of one test each."""
+
+    checks: int = 0
+    right: int = 0
+    wrong: int = 0
+    unchanged: int = 0
+    covered: int = 0
+    pairs: list[int] = field(default_factory=list)
+
+    def add(self, verdict: Verdict, change: float) -> None:
+        estimate = verdict.estimate
+        assert estimate is not None
+        worse = change if verdict.metric is STEP_TIME else -change
+        expected = Outcome.REGRESSED if worse > 0 else Outcome.IMPROVED
+        is_red = verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
+        self.checks += 1
+        self.right += change != 0 and verdict.outcome is expected
+        self.wrong += is_red and (change == 0 or verdict.outcome is not expected)
+        self.unchanged += verdict.outcome is Outcome.UNCHANGED
+        self.covered += estimate.low <= change <= estimate.high
+        self.pairs.append(estimate.pairs)
+
+
+def offsets(rng: np.random.Generator, per_process: Draws, within: float = 0.005) -> Draws:
+    """Give every process its own level; its samples scatter around it."""
+    return per_process[:, None] + within * rng.standard_normal((2 * MAX_PAIRS, SAMPLES))
+
+
+def gaussian(rng: np.random.Generator) -> Draws:
+    return offsets(rng, 0.01 * rng.standard_normal(2 * MAX_PAIRS))
+
+
+def heavy_tails(rng: np.random.Generator) -> Draws:
+    return offsets(rng, 0.01 * rng.standard_t(3, 2 * MAX_PAIRS))
+
+
+def two_states(rng: np.random.Generator) -> Draws:
+    return offsets(rng, np.where(rng.random(2 * MAX_PAIRS) < 0.4, 0.02, 0.0))
+
+
+def skewed(rng: np.random.Generator) -> Draws:
+    spikes = rng.exponential(0.04, (2 * MAX_PAIRS, SAMPLES))
+    is_spike = rng.random((2 * MAX_PAIRS, SAMPLES)) < 0.1
+    return offsets(rng, rng.exponential(0.01, 2 * MAX_PAIRS)) + spikes * is_spike
+
+
+def drift(rng: np.random.Generator) -> Draws:
+    ramp = np.linspace(0.0, 0.1, 2 * MAX_PAIRS) * rng.choice((-1.0, 1.0))
+    return offsets(rng, ramp + 0.003 * rng.standard_normal(2 * MAX_PAIRS))
+
+
+def correlated(rng: np.random.Generator) -> Draws:
+    steps = rng.standard_normal(2 * MAX_PAIRS)
+    level = np.empty(2 * MAX_PAIRS)
+    level[0] = steps[0]
+    for k in range(1, 2 * MAX_PAIRS):
+        level[k] = 0.9 * level[k - 1] + np.sqrt(1 - 0.9**2) * steps[k]
+    return offsets(rng, 0.02 * level)
+
+
+NOISES = (
+    Noise("Gaussian, 1 % between processes", gaussian),
+    Noise("t(3), scale 1 % between processes", heavy_tails),
+    Noise("two states 2 % apart, per process", two_states),
+    Noise("skewed, with 10 % spikes", skewed),
+    Noise("drift of 10 % over the check", drift),
+    Noise("AR(1) .9 in time, 2 %", correlated),
+    Noise(
+        "share of .55 read to .01, 1 %", gaussian, metric=CPU_ACTIVE, level=0.55, resolution=0.01
+    ),
+)
+
+
+def make_pairs(
+    noise: Noise, change: float, workload: str, rng: np.random.Generator
+) -> tuple[tuple[Run, Run], ...]:
+    """Draw all pairs that a check of one workload could ever ask for."""
+    values = noise.level * np.exp(noise.draw(rng).reshape(MAX_PAIRS, 2, SAMPLES))
+    head_position = rng.integers(0, 2, MAX_PAIRS)
+    numbers = np.arange(MAX_PAIRS)
+    values[numbers, head_position] *= 1 + change
+    if noise.resolution:
+        values = np.round(values / noise.resolution) * noise.resolution
+    sides = {Side.BASE: 1 - head_position, Side.HEAD: head_position}
+    base, head = (
+        [
+            Run(
+                workload=workload,
+                side=side,
+                pair=number,
+                position=int(positions[number]),
+                process=2 * number + int(positions[number]),
+                started_at="",
+                samples={noise.metric.name: tuple(values[number, positions[number]].tolist())},
+            )
+            for number in range(MAX_PAIRS)
+        ]
+        for side, positions in sides.items()
+    )
+    return tuple(zip(base, head, strict=True))
+
+
+def check(
+    noise: Noise, change: float, rng: np.random.Generator, *, tests: int = 1
+) -> tuple[Verdict, ...]:
+    """Measure until the rule is satisfied, and judge."""
+    names = [f"made_up:w{k}" for k in range(tests)]
+    drawn = {name: make_pairs(noise, change, name, rng) for name in names}
+    rule = PairedLooks(
+        looks=PLAN.looks,
+        alpha=PLAN.alpha,
+        margin=PLAN.margin,
+        floor=PLAN.floor,
+        metrics=(noise.metric,),
+    )
+    rule.start(names)
+    runs: list[Run] = []
+    for number in range(MAX_PAIRS):
+        for name in sorted(rule.decision()):
+            rule.add(*drawn[name][number])
+            runs += drawn[name][number]
+    verdicts = judge_bundle(bundle_of(names, runs, noise.metric))
+    return tuple(verdict for verdict in verdicts if verdict.metric is noise.metric)
+
+
+def bundle_of(names: Sequence[str], runs: Sequence[Run], metric: Metric) -> Bundle:
+    return Bundle(
+        id="0" * 32,
+        created_at="",
+        base=Revision(sha="a" * 40),
+        head=Revision(sha="b" * 40),
+        machine=Machine(device=Device.CPU, model="made up"),
+        plan=PLAN,
+        workloads=tuple(WorkloadSpec(id=name, module="made_up", function=name) for name in names),
+        metrics=(metric,),
+        runs=tuple(runs),
+    )
+
+
+def row(noise: Noise, *, checks: int, families: int, seed: Sequence[int]) -> str:
+    """Return one line of the table."""
+    tallies = {}
+    for change in (0.0, *CHANGES):
+        rng = np.random.default_rng([*seed, int(1000 * change)])
+        tally = tallies[change] = Tally()
+        for _ in range(checks if change == 0 else checks // 5):
+            (verdict,) = check(noise, change, rng)
+            tally.add(verdict, change)
+    rng = np.random.default_rng([*seed, FAMILY])
+    marked = sum(
+        any(v.outcome in {Outcome.REGRESSED, Outcome.IMPROVED} for v in verdicts)
+        for verdicts in (check(noise, 0.0, rng, tests=FAMILY) for _ in range(families))
+    )
+    total = sum(tally.checks for tally in tallies.values())
+    covered = sum(tally.covered for tally in tallies.values())
+    cells = [
+        noise.name,
+        share(tallies[0.0].wrong, checks),
+        share(marked, families),
+        " / ".join(share(tallies[change].right, tallies[change].checks) for change in CHANGES),
+        share(tallies[0.0].unchanged, checks),
+        share(tallies[CHANGES[0]].unchanged, tallies[CHANGES[0]].checks),
+        share(covered, total),
+        " / ".join(f"{np.mean(tally.pairs):.1f}" for tally in tallies.values()),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def share(count: int, total: int) -> str:
+    return f"{count / total:.3f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--checks", type=int, default=1000)
+    parser.add_argument("--families", type=int, default=100)
+    parser.add_argument("--only", default="", help="a part of the noise's name")
+    parser.add_argument("--seed", type=int, default=20261120)
+    arguments = parser.parse_args()
+    started = time.perf_counter()
+    print(
+        "| noise | changed: false | ... in a family of 12 | found at 2 / 5 / 10 % "
+        "| unchanged at 0 | unchanged at 2 % | interval covers | pairs at 0 / 2 / 5 / 10 % |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for number, noise in enumerate(NOISES):
+        if arguments.only in noise.name:
+            seed = [arguments.seed, number]
+            print(
+                row(noise, checks=arguments.checks, families=arguments.families, seed=seed),
+                flush=True,
+            )
+    print(
+        f"\n{arguments.checks} checks without a change, {arguments.checks // 5} with each change, "
+        f"{arguments.families} families of {FAMILY} a row; seed {arguments.seed}; "
+        f"{time.perf_counter() - started:.0f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()

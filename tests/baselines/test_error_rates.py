@@ -1,0 +1,83 @@
+"""The judge's error rates on made-up differences; benchmarks/judge_error_rates.py has more."""
+
+import math
+
+import numpy as np
+import pytest
+
+from perfledger_baselines.evidence import weigh
+from perfledger_baselines.judge import judge_bundle
+from perfledger_baselines.looks import default_looks, looks_taken
+from perfledger_baselines.verdict import Outcome
+
+pytestmark = pytest.mark.slow
+
+ALPHA = 0.05
+SERIES = 4000
+PAIRS = 20
+LOOKS = default_looks(PAIRS)
+# Three standard errors above what is allowed: a seed is no excuse, and 4000 series hide little.
+MOST = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / SERIES)
+
+
+def gaussian(rng, shape):
+    return rng.standard_normal(shape)
+
+
+def heavy_tailed(rng, shape):
+    return rng.standard_t(3, shape)
+
+
+def skewed_processes(rng, shape):
+    return rng.exponential(size=shape) - rng.exponential(size=shape)
+
+
+noises = pytest.mark.parametrize("noise", [gaussian, heavy_tailed, skewed_processes])
+
+
+def differences(noise, mean=0.0):
+    return mean + 0.01 * noise(np.random.default_rng(20261120), (SERIES, PAIRS))
+
+
+def evidence_at_each_look(values):
+    for pairs in LOOKS:
+        yield weigh(values[:, :pairs], looks=looks_taken(LOOKS, pairs), alpha=ALPHA)
+
+
+@noises
+def test_all_looks_together_find_what_is_not_there_no_more_often_than_alpha(noise):
+    at_the_end = weigh(differences(noise), looks=looks_taken(LOOKS, PAIRS), alpha=ALPHA)
+
+    assert np.mean([evidence.p_value < ALPHA for evidence in at_the_end]) <= MOST
+
+
+@noises
+def test_the_intervals_of_all_looks_together_miss_no_more_often_than_alpha(noise):
+    misses = np.zeros(SERIES, dtype=bool)
+    for at_look in evidence_at_each_look(differences(noise, mean=0.02)):
+        misses |= [abs(evidence.mean - 0.02) > evidence.half_width for evidence in at_look]
+
+    assert misses.mean() <= MOST
+
+
+@noises
+def test_a_change_of_the_margin_is_proven_absent_no_more_often_than_alpha(noise):
+    margin = 0.02
+    called = np.zeros(SERIES, dtype=bool)
+    for at_look in evidence_at_each_look(differences(noise, mean=margin)):
+        called |= [abs(item.mean) + item.narrow_half_width <= margin for item in at_look]
+
+    assert called.mean() <= MOST
+
+
+def test_a_check_of_twelve_unchanged_tests_is_seldom_red(build):
+    checks = 80
+    rng = np.random.default_rng(20261120)
+    red = 0
+    for _ in range(checks):
+        sides = np.exp(0.01 * rng.standard_normal((12, 6, 2)))
+        workloads = {f"m:w{k}": {"step_time_p50": sides[k].tolist()} for k in range(12)}
+        verdicts = judge_bundle(build.bundle(workloads))
+        red += any(v.outcome in {Outcome.REGRESSED, Outcome.IMPROVED} for v in verdicts)
+
+    assert red / checks <= ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / checks)

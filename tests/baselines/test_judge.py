@@ -1,0 +1,462 @@
+import json
+import math
+from dataclasses import asdict, replace
+
+import pytest
+
+from perfledger.metrics import (
+    CPU_ACTIVE,
+    METRICS,
+    PEAK_MEMORY,
+    SM_ACTIVE,
+    STEP_TIME,
+    Kind,
+    Metric,
+    Scale,
+    Worse,
+)
+from perfledger.records import Side, Why
+from perfledger_baselines.judge import MAX_REASON_LENGTH, is_trade, judge_bundle
+from perfledger_baselines.rule import PlanError
+from perfledger_baselines.ruling import not_measured
+from perfledger_baselines.verdict import Outcome
+
+RECOMPILES = Metric(
+    name="recompiles", unit="1", worse=Worse.HIGHER, kind=Kind.MEMORY, scale=Scale.EXACT
+)
+QUIET = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
+
+
+def changed(ratio, spread=1.0, pairs=6):
+    """Pairs of a metric whose head is `ratio` times its base, with a little noise."""
+    return [(1.0, ratio * (1 + spread * (QUIET[k % 6] - 1))) for k in range(pairs)]
+
+
+def judge(bundle):
+    return judge_bundle(bundle)
+
+
+def judge_one(build, *, plan=None, metrics=None, **samples):
+    values = {"metrics": metrics} if metrics else {}
+    bundle = build.bundle({"m:f": samples}, plan=plan, **values)
+    verdicts = judge_bundle(bundle)
+    return verdicts[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "ratio", "expected"),
+    [
+        ("step_time_p50", 1.05, Outcome.REGRESSED),
+        ("step_time_p50", 0.95, Outcome.IMPROVED),
+        ("step_time_p50", 1.0, Outcome.UNCHANGED),
+        ("peak_memory", 1.05, Outcome.REGRESSED),
+        ("cpu_active", 1.05, Outcome.IMPROVED),
+        ("cpu_active", 0.95, Outcome.REGRESSED),
+        ("sm_active", 0.95, Outcome.REGRESSED),
+    ],
+)
+def test_worse_is_what_the_metric_says_it_is(build, name, ratio, expected):
+    assert judge_one(build, **{name: changed(ratio)}).outcome is expected
+
+
+def test_noise_that_hides_the_margin_is_undecided_not_unchanged(build):
+    verdict = judge_one(build, step_time_p50=changed(1.0, spread=20.0))
+
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert verdict.reason == "6 pairs show no clear change and do not prove it within ±1 %"
+
+
+def test_an_estimate_says_what_it_was_made_of(build):
+    verdict = judge_one(build, step_time_p50=[(2.0, 2.1), (2.0, 2.2), (2.0, 2.1), (2.0, 2.2)])
+
+    estimate = verdict.estimate
+    ratio = math.sqrt(2.1 * 2.2) / 2
+    assert estimate.base == pytest.approx(2.0)
+    assert estimate.head == pytest.approx(2.0 * ratio)
+    assert estimate.change == pytest.approx(ratio - 1)
+    assert estimate.low < estimate.narrow_low < estimate.change
+    assert estimate.change < estimate.narrow_high < estimate.high
+    assert estimate.pairs == 4
+    assert estimate.smallest_detectable > 0.003
+
+
+def test_the_samples_inside_a_process_are_not_pairs(build):
+    verdict = judge_one(build, step_time_p50=[([1.0] * 50, [1.1] * 50)] * 3)
+
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert verdict.reason == "3 of the 4 pairs needed"
+    assert verdict.estimate is None
+    assert verdict.adjusted_p == 1.0
+
+
+def test_four_pairs_are_enough(build):
+    assert judge_one(build, step_time_p50=changed(1.05, pairs=4)).is_regression
+
+
+@pytest.mark.parametrize("scale", list(Scale))
+def test_too_few_pairs_are_too_few_for_every_scale(build, scale):
+    metric = replace(RECOMPILES, scale=scale)
+
+    verdict = judge_one(
+        build, metrics=(metric,), step_time_p50=[(1, 1)] * 3, recompiles=[(2, 3)] * 3
+    )
+
+    assert (verdict.metric, verdict.outcome) == (metric, Outcome.UNDECIDED)
+
+
+def test_identical_pairs_are_unchanged_even_without_a_margin(build):
+    plan = build.plan(margin=0.0, floor=0.0)
+
+    verdict = judge_one(build, plan=plan, step_time_p50=[(0.7, 0.7)] * 4)
+
+    assert verdict.outcome is Outcome.UNCHANGED
+    assert verdict.reason == "identical in 4 pairs"
+    assert (verdict.estimate.low, verdict.estimate.high) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "expected"),
+    [
+        (1.003, Outcome.REGRESSED),
+        (1.00299, Outcome.UNCHANGED),
+        (1 / 1.003, Outcome.IMPROVED),
+        (1 / 1.00299, Outcome.UNCHANGED),
+    ],
+)
+def test_a_deterministic_change_of_the_floor_is_a_change_and_less_is_not(build, ratio, expected):
+    verdict = judge_one(build, peak_memory=[(1e9, 1e9 * ratio)] * 4)
+
+    assert verdict.outcome is expected
+
+
+def test_a_sure_change_below_the_floor_is_unchanged_and_says_so(build):
+    verdict = judge_one(build, peak_memory=[(1e9, 1.002e9)] * 4)
+
+    assert verdict.outcome is Outcome.UNCHANGED
+    assert verdict.reason == "proven within ±1 %, a change below 0.3 %"
+
+
+def test_a_sure_change_above_the_floor_is_one_even_within_the_margin(build):
+    verdict = judge_one(build, peak_memory=[(1e9, 1.005e9)] * 4)
+
+    assert verdict.estimate.narrow_high < 0.01
+    assert verdict.is_regression
+
+
+def test_equivalence_ends_at_the_margin(build):
+    samples = changed(1.0, spread=2.0)
+    width = judge_one(build, step_time_p50=samples).estimate.narrow_high
+
+    just = judge_one(build, plan=build.plan(margin=width, floor=0.0), step_time_p50=samples)
+    short = judge_one(build, plan=build.plan(margin=width * 0.999, floor=0), step_time_p50=samples)
+
+    assert just.outcome is Outcome.UNCHANGED
+    assert short.outcome is Outcome.UNDECIDED
+
+
+def test_significance_ends_at_alpha(build):
+    samples = changed(1.01, spread=4.0)
+    plan = build.plan(looks=(), floor=0.0, margin=0.0)
+    p_value = judge_one(build, plan=plan, step_time_p50=samples).estimate.p_value
+
+    just = judge_one(build, plan=replace(plan, alpha=p_value * 1.001), step_time_p50=samples)
+    short = judge_one(build, plan=replace(plan, alpha=p_value * 0.999), step_time_p50=samples)
+
+    assert just.outcome is Outcome.REGRESSED
+    assert short.outcome is Outcome.UNDECIDED
+
+
+def test_the_interval_leaves_out_no_change_exactly_when_the_p_value_is_below_alpha(build):
+    verdict = judge_one(build, step_time_p50=changed(1.005, spread=3.0))
+
+    assert (verdict.estimate.low > 0) == (verdict.estimate.p_value < 0.05)
+
+
+def test_all_tests_of_a_check_are_one_family(build):
+    samples = changed(1.0135, spread=8.0)
+    alone = judge_one(build, step_time_p50=samples)
+    noise = {f"m:g{k}": {"step_time_p50": changed(1.0, spread=9.0)} for k in range(5)}
+
+    together, *_ = judge(build.bundle({"m:f": {"step_time_p50": samples}, **noise}))
+
+    assert alone.outcome is Outcome.REGRESSED
+    assert together.outcome is Outcome.UNDECIDED
+    assert together.estimate.p_value == alone.estimate.p_value
+    assert together.adjusted_p == pytest.approx(6 * alone.adjusted_p)
+    assert "among all tests (Holm)" in together.reason
+    assert together.estimate.smallest_detectable > alone.estimate.smallest_detectable
+
+
+def test_what_only_the_milder_list_has_is_a_warning_and_not_red(build):
+    clear = {f"m:c{k}": {"step_time_p50": changed(1.05)} for k in range(3)}
+    doubtful = {"m:f": {"step_time_p50": changed(1.0135, spread=8.0)}}
+    noise = {f"m:n{k}": {"step_time_p50": changed(1.0, spread=9.0)} for k in range(2)}
+
+    verdicts = judge_bundle(build.bundle({**clear, **doubtful, **noise}))
+
+    assert [verdict.is_warning for verdict in verdicts] == [False] * 3 + [True] + [False] * 2
+    assert verdicts[3].outcome is Outcome.UNDECIDED
+    assert "Benjamini-Hochberg" in verdicts[3].reason
+
+
+def test_the_milder_list_warns_of_nothing_good(build):
+    clear = {f"m:c{k}": {"step_time_p50": changed(0.95)} for k in range(3)}
+    doubtful = {"m:f": {"step_time_p50": changed(0.9865, spread=8.0)}}
+    noise = {f"m:n{k}": {"step_time_p50": changed(1.0, spread=9.0)} for k in range(2)}
+
+    verdicts = judge_bundle(build.bundle({**clear, **doubtful, **noise}))
+
+    assert not any(verdict.is_warning for verdict in verdicts)
+
+
+def test_a_change_that_the_last_look_does_not_bear_out_is_not_called(build):
+    steady = [(1.0, ratio) for ratio in (1.010, 1.0101, 1.0099, 1.010)]
+    wild = [(1.0, 1.2), (1.0, 0.85)]
+
+    early = judge_one(build, step_time_p50=steady)
+    late = judge_one(build, step_time_p50=steady + wild)
+
+    assert early.is_regression
+    assert late.estimate.p_value == pytest.approx(early.estimate.p_value)
+    assert late.outcome is Outcome.UNDECIDED
+
+
+def test_pairs_beyond_the_plan_change_nothing(build):
+    planned = judge_one(build, plan=build.plan(looks=(4, 6)), step_time_p50=changed(1.02))
+    more = judge_one(build, plan=build.plan(looks=(4, 6)), step_time_p50=changed(1.02, pairs=9))
+
+    assert more == planned
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        (1000, 1003, Outcome.REGRESSED),
+        (1000, 1002, Outcome.UNCHANGED),
+        (1003, 1000, Outcome.IMPROVED),
+        (1000, 1000, Outcome.UNCHANGED),
+    ],
+)
+def test_counts_are_compared_as_they_are(build, base, head, expected):
+    verdict = judge_one(
+        build,
+        metrics=(RECOMPILES,),
+        step_time_p50=[(1, 1)] * 4,
+        recompiles=[(base, head)] * 4,
+    )
+
+    assert verdict.outcome is expected
+    assert verdict.adjusted_p == (1.0 if base == head else 0.0)
+    assert verdict.estimate.low == verdict.estimate.change == verdict.estimate.high
+    assert verdict.reason == "a count, the same in 4 pairs"
+
+
+def test_equal_counts_take_no_alpha_from_the_others(build):
+    samples = changed(1.01, spread=2.0)
+    alone = judge_one(build, step_time_p50=samples)
+
+    beside, _ = judge_bundle(
+        build.bundle(
+            {"m:f": {"step_time_p50": samples, "recompiles": [(7, 7)] * 6}},
+            metrics=(STEP_TIME, RECOMPILES),
+        )
+    )
+
+    assert beside == alone
+
+
+def test_a_count_that_varies_is_tested_like_a_time(build):
+    verdict = judge_one(
+        build,
+        metrics=(RECOMPILES,),
+        step_time_p50=[(1, 1)] * 4,
+        recompiles=[(10, 10), (10, 20), (20, 10), (10, 10)],
+    )
+
+    assert verdict.outcome is Outcome.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("pairs", "reason"),
+    [
+        ([(0.0, 1.0)] * 6, "step_time_p50 reads zero on base: there is no ratio to zero"),
+        ([(1.0, 0.0)] * 6, "step_time_p50 reads zero on head: there is no ratio to zero"),
+        ([(0.0, 0.0)] * 6, "step_time_p50 reads zero on base: there is no ratio to zero"),
+        ([(None, 1.0)] * 6, "step_time_p50 was not read on base"),
+    ],
+)
+def test_no_baseline_is_not_measured_never_no_change(build, pairs, reason):
+    samples = [(1e9, 1e9)] * 6
+    verdicts = judge_bundle(build.bundle({"m:f": {"step_time_p50": pairs, "peak_memory": samples}}))
+
+    assert [verdict.outcome for verdict in verdicts] == [Outcome.NOT_MEASURED, Outcome.UNCHANGED]
+    assert verdicts[0].reason == reason
+    assert verdicts[0].estimate is None
+
+
+def test_a_registered_workload_without_runs_is_not_measured_never_absent(build):
+    (verdict,) = judge_bundle(build.bundle({"m:f": {}}))
+
+    assert (verdict.workload, verdict.metric) == ("m:f", STEP_TIME)
+    assert verdict.outcome is Outcome.NOT_MEASURED
+    assert verdict.reason == "no pair of runs with both sides"
+
+
+def test_runs_of_one_side_alone_are_not_measured(build):
+    bundle = build.bundle({"m:f": {"step_time_p50": changed(1.0)}})
+    bundle = replace(bundle, runs=tuple(run for run in bundle.runs if run.side is Side.BASE))
+
+    (verdict,) = judge_bundle(bundle)
+
+    assert verdict.outcome is Outcome.NOT_MEASURED
+
+
+def test_a_workload_whose_step_time_was_not_read_is_not_green(build):
+    verdicts = judge_bundle(build.bundle({"m:f": {"peak_memory": [(1.0, 1.0)] * 4}}))
+
+    assert verdicts[0].metric is STEP_TIME
+    assert verdicts[0].outcome is Outcome.NOT_MEASURED
+
+
+def test_a_failure_is_one_verdict_whatever_pairs_there_are(build):
+    bundle = build.bundle(
+        {"m:f": {"step_time_p50": changed(1.0), "peak_memory": changed(1.0)}},
+        failures=(
+            build.failure(detail="ValueError: no\n  at line 3"),
+            build.failure(side=Side.BASE, why=Why.HUNG),
+        ),
+    )
+
+    (verdict,) = judge_bundle(bundle)
+
+    assert verdict == not_measured("m:f", STEP_TIME, "raised on head: ValueError: no")
+
+
+@pytest.mark.parametrize("detail", ["", " \n "])
+def test_a_failure_without_words_still_says_why(build, detail):
+    bundle = build.bundle({"m:f": {}}, failures=(build.failure(why=Why.KILLED, detail=detail),))
+
+    assert judge_bundle(bundle)[0].reason == "killed on head"
+
+
+def test_a_long_failure_is_cut(build):
+    bundle = build.bundle({"m:f": {}}, failures=(build.failure(detail="x" * 10_000),))
+
+    assert len(judge_bundle(bundle)[0].reason) == MAX_REASON_LENGTH
+
+
+def test_a_failure_of_an_unregistered_workload_is_not_lost(build):
+    bundle = build.bundle({}, failures=(build.failure("m:gone", why=Why.MISSING),))
+
+    assert [verdict.workload for verdict in judge_bundle(bundle)] == ["m:gone"]
+
+
+def test_runs_of_an_unregistered_workload_are_judged(build):
+    bundle = replace(build.bundle({"m:f": {"step_time_p50": changed(1.05)}}), workloads=())
+
+    assert [verdict.outcome for verdict in judge_bundle(bundle)] == [Outcome.REGRESSED]
+
+
+def test_new_and_skipped_workloads_have_no_verdict(build):
+    bundle = build.bundle(
+        {"m:f": {"step_time_p50": changed(1.0)}, "m:new": {}, "m:same": {}},
+        new_workloads=("m:new",),
+        skipped={"m:same": "same kernels on both sides"},
+        failures=(build.failure("m:new", side=Side.BASE, why=Why.MISSING),),
+    )
+
+    assert [verdict.workload for verdict in judge_bundle(bundle)] == ["m:f"]
+
+
+@pytest.mark.parametrize(
+    ("side", "why"), [(Side.HEAD, Why.RAISED), (Side.BASE, Why.RAISED), (Side.HEAD, Why.MISSING)]
+)
+def test_a_new_or_skipped_workload_that_failed_is_not_measured(build, side, why):
+    bundle = build.bundle(
+        {"m:new": {}, "m:same": {}},
+        new_workloads=("m:new",),
+        skipped={"m:same": "same kernels on both sides"},
+        failures=tuple(build.failure(name, side=side, why=why) for name in ("m:new", "m:same")),
+    )
+
+    assert {verdict.outcome for verdict in judge_bundle(bundle)} == {Outcome.NOT_MEASURED}
+
+
+def test_verdicts_come_by_workload_as_registered_and_then_by_metric(build):
+    samples = {"cpu_active": changed(1.0), "step_time_p50": changed(1.0)}
+    bundle = build.bundle(
+        {"m:z": samples, "m:b": {}, "m:a": samples}, failures=(build.failure("m:b"),)
+    )
+
+    assert [(verdict.workload, verdict.metric) for verdict in judge_bundle(bundle)] == [
+        ("m:z", STEP_TIME),
+        ("m:z", CPU_ACTIVE),
+        ("m:b", STEP_TIME),
+        ("m:a", STEP_TIME),
+        ("m:a", CPU_ACTIVE),
+    ]
+
+
+def test_more_work_in_the_same_time_fails_nobody(build):
+    (verdict,) = judge_bundle(
+        build.bundle({"m:f": {"step_time_p50": changed(1.0), "flops_per_step": [(1e9, 2e9)] * 6}})
+    )
+
+    assert (verdict.metric, verdict.outcome) == (STEP_TIME, Outcome.UNCHANGED)
+
+
+def test_an_empty_bundle_has_no_verdicts(build):
+    assert judge_bundle(build.bundle({})) == ()
+
+
+def test_a_plan_that_cannot_be_judged_by_is_an_error(build):
+    with pytest.raises(PlanError):
+        judge_bundle(build.bundle({}, plan=build.plan(looks=(6, 4))))
+
+
+def test_every_figure_of_an_extreme_verdict_can_be_written_as_json(build):
+    pairs = [(1e-300, 1e300), (1e300, 1e-300), (1.0, 1.0), (1e-300, 1e300)]
+
+    verdict = judge_one(build, step_time_p50=pairs)
+
+    assert json.dumps(asdict(verdict), allow_nan=False)
+
+
+def test_a_utilization_that_fell_because_it_became_faster_is_a_trade(build):
+    verdicts = judge_bundle(
+        build.bundle({"m:f": {"step_time_p50": changed(0.8), "sm_active": changed(0.9)}})
+    )
+
+    speed, utilization = verdicts
+    assert utilization.metric is SM_ACTIVE
+    assert utilization.is_regression
+    assert is_trade(utilization, verdicts)
+    assert not is_trade(speed, verdicts)
+
+
+def test_a_utilization_that_fell_without_gain_is_no_trade(build):
+    samples = {"step_time_p50": changed(1.0), "sm_active": changed(0.9)}
+    faster = {"step_time_p50": changed(0.8)}
+
+    verdicts = judge_bundle(build.bundle({"m:f": samples, "m:g": faster}))
+
+    assert not any(is_trade(verdict, verdicts) for verdict in verdicts)
+
+
+def test_a_memory_that_grew_is_no_trade_however_fast_it_became(build):
+    verdicts = judge_bundle(
+        build.bundle({"m:f": {"step_time_p50": changed(0.8), "peak_memory": changed(1.1)}})
+    )
+
+    assert verdicts[1].metric == PEAK_MEMORY
+    assert verdicts[1].is_regression
+    assert not is_trade(verdicts[1], verdicts)
+
+
+def test_every_metric_that_perfledger_knows_can_be_judged(build):
+    samples = {name: [(0.5, 0.5)] * 4 for name in METRICS}
+
+    verdicts = judge_bundle(build.bundle({"m:f": samples}))
+
+    assert {verdict.outcome for verdict in verdicts} == {Outcome.UNCHANGED}
+    assert len(verdicts) == 4

@@ -1,0 +1,152 @@
+import pytest
+
+from perfledger.metrics import METRICS, STEP_TIME
+from perfledger.stopping import StoppingRule
+from perfledger_baselines.judge import judge_bundle
+from perfledger_baselines.rule import PlanError
+from perfledger_baselines.sequential import PairedLooks
+from perfledger_baselines.verdict import Outcome
+
+LOOKS = (4, 6, 8)
+CLEAR = [(1.0, ratio) for ratio in (1.2, 1.201, 1.199, 1.2, 1.2002, 1.1998, 1.2, 1.2001)]
+NOISY = [(1.0, ratio) for ratio in (1.2, 0.85, 1.1, 0.9, 1.15, 0.8, 1.1, 0.95)]
+EQUAL = [(1.0, 1.0)] * 8
+
+
+def looks_rule(metrics=(STEP_TIME,), looks=LOOKS, **values):
+    return PairedLooks(
+        **{"looks": looks, "alpha": 0.05, "margin": 0.01, "floor": 0.003, **values},
+        metrics=metrics,
+    )
+
+
+def started(*workloads, **values):
+    rule = looks_rule(**values)
+    rule.start(workloads)
+    return rule
+
+
+def feed(build, rule, workload, count, **metrics):
+    """Add the first `count` pairs and return what the rule said after each."""
+    said = []
+    for base, head in build.pairs(workload, **metrics)[:count]:
+        rule.add(base, head)
+        said.append(workload in rule.decision())
+    return said
+
+
+def test_it_fills_the_port_that_the_runner_asks_for():
+    rule: StoppingRule = started("m:f")
+
+    assert rule.decision() == {"m:f"}
+
+
+def test_a_clear_change_ends_at_the_first_look(build):
+    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=CLEAR)
+
+    assert said == [True, True, True, False]
+
+
+def test_equivalence_ends_at_the_first_look(build):
+    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=EQUAL)
+
+    assert said == [True, True, True, False]
+
+
+def test_doubt_ends_with_the_last_look(build):
+    said = feed(build, started("m:f"), "m:f", 8, step_time_p50=NOISY)
+
+    assert said == [True] * 7 + [False]
+
+
+def test_between_looks_nobody_looks(build):
+    doubtful_then_equal = [(1.0, ratio) for ratio in (1.012, 1.0, 0.994, 1.002)] + [(1.0, 1.0)] * 4
+    at_every_pair = feed(
+        build, started("m:f", looks=(4, 5, 6, 7, 8)), "m:f", 8, step_time_p50=doubtful_then_equal
+    )
+    at_two = feed(build, started("m:f", looks=(4, 8)), "m:f", 8, step_time_p50=doubtful_then_equal)
+
+    assert at_every_pair == [True] * 6 + [False] * 2
+    assert at_two == [True] * 7 + [False]
+
+
+def test_a_workload_needs_all_of_its_tests_decided(build):
+    rule = started("m:f", metrics=METRICS.values())
+
+    said = feed(build, rule, "m:f", 8, step_time_p50=CLEAR, cpu_active=NOISY)
+
+    assert said == [True] * 7 + [False]
+
+
+def test_workloads_end_each_at_their_own_look(build):
+    rule = started("m:f", "m:g")
+    clear = build.pairs("m:f", step_time_p50=CLEAR)
+    noisy = build.pairs("m:g", step_time_p50=NOISY)
+    for number in range(4):
+        rule.add(*clear[number])
+        rule.add(*noisy[number])
+
+    assert rule.decision() == {"m:g"}
+
+
+def test_a_workload_that_was_not_looked_at_yet_counts_in_the_family(build):
+    pairs = [(1.0, ratio) for ratio in (1.02, 1.023, 1.017, 1.0215)]
+    many = [f"m:g{k}" for k in range(200)]
+
+    alone = feed(build, started("m:f"), "m:f", 4, step_time_p50=pairs)
+    among = feed(build, started("m:f", *many), "m:f", 4, step_time_p50=pairs)
+
+    assert alone[-1] is False
+    assert among[-1] is True
+
+
+def test_a_decision_can_be_asked_for_twice(build):
+    rule = started("m:f", "m:g")
+    feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
+
+    assert rule.decision() == rule.decision() == {"m:g"}
+
+
+def test_starting_again_forgets_what_was(build):
+    rule = started("m:f")
+    feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
+
+    rule.start(["m:g"])
+
+    assert rule.decision() == {"m:g"}
+
+
+def test_what_cannot_be_measured_needs_no_more_pairs(build):
+    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=[(0.0, 1.0)] * 4)
+
+    assert said[-1] is False
+
+
+@pytest.mark.parametrize("pairs", [CLEAR, EQUAL])
+def test_the_judge_says_of_the_bundle_what_the_rule_stopped_for(build, pairs):
+    rule = started("m:f")
+    count = feed(build, rule, "m:f", 8, step_time_p50=pairs).index(False) + 1
+
+    plan = build.plan(looks=LOOKS)
+    (verdict,) = judge_bundle(build.bundle({"m:f": {"step_time_p50": pairs[:count]}}, plan=plan))
+
+    assert verdict.outcome is not Outcome.UNDECIDED
+    assert verdict.estimate is not None
+    assert verdict.estimate.pairs == count
+
+
+def test_runs_that_are_no_pair_are_refused(build):
+    rule = started("m:f", "m:g")
+    base, head = build.pairs("m:f", step_time_p50=[(1.0, 1.0)])[0]
+    other, _ = build.pairs("m:g", step_time_p50=[(1.0, 1.0)])[0]
+    stranger = build.pairs("m:h", step_time_p50=[(1.0, 1.0)])[0]
+
+    for wrong in ((head, base), (other, head), stranger):
+        with pytest.raises(ValueError, match="are no pair"):
+            rule.add(*wrong)
+
+
+@pytest.mark.parametrize("looks", [(), (2,), (1, 3)])
+def test_looks_that_never_see_four_pairs_are_no_plan(looks):
+    with pytest.raises(PlanError, match="never see 4 pairs"):
+        looks_rule(looks=looks)

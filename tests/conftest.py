@@ -1,0 +1,75 @@
+"""What every suite may need of the machine: system packages, and a PostgreSQL server."""
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+POSTGRES_FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+
+
+@pytest.fixture(scope="session")
+def require_system():
+    """Find a program of a system package, or skip the test loudly; never skip where CI asks."""
+
+    def require(program: str, *, package: str, folders=()) -> Path:
+        search = os.pathsep.join([*map(str, folders), os.environ.get("PATH", "")])
+        found = shutil.which(program, path=search)
+        if found is not None:
+            return Path(found)
+        reason = f"NOT TESTED: {program} is not installed (system package {package})"
+        if os.environ.get("PERFLEDGER_REQUIRE_SYSTEM") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+
+    return require
+
+
+@pytest.fixture(scope="session")
+def postgres_server(require_system):
+    """A throw-away PostgreSQL on a free loopback port; yields the URL of its first database."""
+    initdb = require_system("initdb", package="postgresql", folders=POSTGRES_FOLDERS)
+    control = initdb.with_name("pg_ctl")
+    folder = Path(tempfile.mkdtemp(prefix="perfledger-postgres-"))
+    # PostgreSQL refuses to run as root.
+    drop = {"user": "nobody", "group": "nogroup"} if os.geteuid() == 0 else {}
+    if drop:
+        shutil.chown(folder, **drop)
+    data, log = folder / "data", folder / "log"
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def run(*arguments):
+        subprocess.run(
+            [str(argument) for argument in arguments],
+            check=True,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            **drop,
+            extra_groups=[] if drop else None,
+        )
+
+    options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off"
+    run(initdb, "--no-sync", "-A", "trust", "-U", "perfledger", "-E", "UTF8", "-D", data)
+    run(control, "start", "-w", "-D", data, "-l", log, "-o", options)
+    yield f"postgresql+psycopg://perfledger@127.0.0.1:{port}/postgres"
+    run(control, "stop", "-m", "immediate", "-D", data)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgres_url(postgres_server, request):
+    """The URL of an empty PostgreSQL database."""
+    import psycopg  # noqa: PLC0415 - an extra that not every user has
+
+    name = f"test_{abs(hash(request.node.nodeid))}"
+    with psycopg.connect(postgres_server.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"create database {name}")
+        yield postgres_server.removesuffix("postgres") + name
+        connection.execute(f"drop database {name} with (force)")

@@ -1,0 +1,188 @@
+"""A user's repository with real git, a harness that starts real children, and a GPU on paper."""
+
+import inspect
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pynvml
+import pytest
+
+from perfledger.protocol import Command, Effort, Request
+from perfledger_runners.harness import Limits, prepare_harness
+from perfledger_runners.interpreter import Interpreter
+from perfledger_runners.repository import Repository
+
+QUICK = Effort(min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, max_warmups=1)
+
+
+class FakeError(Exception):
+    """What the fake raises where a device has no answer."""
+
+
+class FakeNvml:
+    """One Hopper, as pynvml tells it: each call must fit the signature of the real function.
+
+    What is named in `silent` is answered as by a device or driver that does not know it.
+    """
+
+    NVMLError = FakeError
+    c_nvmlGpmMetricsGet_t = staticmethod(  # noqa: N815 - pynvml's name
+        lambda: SimpleNamespace(metrics=[SimpleNamespace()])
+    )
+
+    def __init__(self, *silent, reasons=0, shares=(50.0,), persistence=1):
+        self.silent = silent
+        self.shares = iter(shares)
+        self.held = 0
+        self.answers = {
+            "nvmlSystemGetDriverVersion": "560.35",
+            "nvmlSystemGetCudaDriverVersion": 12060,
+            "nvmlDeviceGetName": "NVIDIA H100 80GB HBM3",
+            "nvmlDeviceGetUUID": "GPU-1",
+            "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=80 * 2**30),
+            "nvmlDeviceGetPowerManagementLimit": 700_000,
+            "nvmlDeviceGetEccMode": [1, 1],
+            "nvmlDeviceGetMigMode": [0, 0],
+            "nvmlDeviceGetPersistenceMode": persistence,
+            "nvmlDeviceGetComputeRunningProcesses": [
+                SimpleNamespace(pid=41),
+                SimpleNamespace(pid=42),
+            ],
+            "nvmlDeviceGetMaxClockInfo": 1980,
+            "nvmlDeviceGetClockInfo": 1755,
+            "nvmlDeviceGetCurrentClocksEventReasons": reasons,
+            "nvmlDeviceGetPowerUsage": 512_500,
+            "nvmlDeviceGetTemperature": 61,
+            "nvmlGpmQueryDeviceSupport": SimpleNamespace(isSupportedDevice=1),
+            "nvmlDeviceGetHandleByUUID": {"GPU-1": "by uuid"},
+            "nvmlDeviceGetHandleByIndex": {0: "by index 0", 1: "by index 1"},
+            "nvmlGpmSampleAlloc": self.allocate,
+            "nvmlGpmSampleFree": self.free,
+            "nvmlGpmSampleGet": lambda _, buffer: buffer,
+            "nvmlGpmMetricsGet": self.compute,
+        }
+
+    def __getattr__(self, name):
+        signature = inspect.signature(getattr(pynvml, name))
+
+        def ask(*arguments):
+            signature.bind(*arguments)
+            if name in self.silent:
+                raise FakeError
+            answer = self.answers[name]
+            if isinstance(answer, dict):
+                if arguments[0] not in answer:
+                    raise FakeError
+                return answer[arguments[0]]
+            return answer(*arguments) if callable(answer) else answer
+
+        return ask
+
+    def allocate(self):
+        self.held += 1
+        return object()
+
+    def free(self, _):
+        self.held -= 1
+
+    def compute(self, asked):
+        assert asked.sample1 is not asked.sample2
+        assert asked.metrics[0].metricId == pynvml.NVML_GPM_METRIC_SM_UTIL
+        asked.metrics[0].nvmlReturn = 0
+        asked.metrics[0].value = next(self.shares)
+        return asked
+
+
+class UsersRepository:
+    """A repository as a user has it: made with plain git, by hand."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.git("config", "user.name", "A User")
+        self.git("config", "user.email", "user@example.org")
+
+    def git(self, *arguments: str) -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.root, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def write(self, path: str, text: str) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def commit(self, subject: str, **files: str) -> str:
+        for path, text in files.items():
+            self.write(path.replace("__", "/") + ".txt", text)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "-m", subject)
+        return self.git("rev-parse", "HEAD")
+
+    def open(self) -> Repository:
+        return Repository.open(self.root)
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    return UsersRepository(tmp_path / "theirs")
+
+
+@pytest.fixture
+def make_repository(tmp_path):
+    return lambda name: UsersRepository(tmp_path / name)
+
+
+@pytest.fixture(scope="session")
+def fake_nvml():
+    return FakeNvml
+
+
+@pytest.fixture(scope="session")
+def interpreter():
+    return Interpreter(Path(sys.executable), sys.version_info[:3])
+
+
+@pytest.fixture
+def harness(interpreter):
+    limits = Limits(workload_s=20, startup_s=20, memory_bytes=2**30)
+    with prepare_harness(interpreter, environment=os.environ, limits=limits) as prepared:
+        yield prepared
+
+
+@pytest.fixture(scope="session")
+def request_for():
+    """Return a function that makes the request for a checkout, with as little effort as can be."""
+
+    def make(root: Path, workloads=(), **changes) -> Request:
+        request = Request(
+            command=Command.MEASURE,
+            root=str(root),
+            repository=str(root.parent / "theirs"),
+            workloads=tuple(workloads),
+            device="cpu",
+            effort=QUICK,
+        )
+        return replace(request, **changes)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def write_benchmarks():
+    """Return a function that writes benchmarks/NAME.py files into a folder, and returns it."""
+
+    def write(root: Path, **files: str) -> Path:
+        (root / "benchmarks").mkdir(parents=True, exist_ok=True)
+        for name, text in files.items():
+            (root / "benchmarks" / f"{name}.py").write_text("import perfledger\n" + text)
+        return root
+
+    return write

@@ -1,0 +1,133 @@
+"""Profiles are made by real children of torch and jax, and read by a real child of ours."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import Framework, Side, WorkloadSpec
+from perfledger_runners.explain import ReaderError, limit_resources, profile_both, read_trace
+
+pytestmark = pytest.mark.slow
+
+TORCH = """
+import torch
+@perfledger.workload(framework="torch")
+def matmul():
+    one = torch.ones(64, 64)
+    return lambda: one @ one
+"""
+HOST = """
+@perfledger.workload()
+def plain():
+    return lambda: sum(range(100))
+@perfledger.workload()
+def fails():
+    raise KeyError("weights")
+"""
+JAX = """
+import jax
+@perfledger.workload(framework="jax")
+def dot():
+    one = jax.numpy.ones((64, 64))
+    step = jax.jit(lambda: one @ one)
+    return step
+"""
+
+
+def spec(name, framework=Framework.HOST):
+    return WorkloadSpec(
+        id=f"benchmarks.w:{name}", module="benchmarks.w", function=name, framework=framework
+    )
+
+
+@pytest.fixture
+def sides(write_benchmarks, request_for, tmp_path):
+    def write(text):
+        return {side: request_for(write_benchmarks(tmp_path / side, w=text)) for side in Side}
+
+    return write
+
+
+@pytest.fixture
+def roomy(harness):
+    """A harness for torch and jax, which take more memory than plain Python."""
+    return replace(harness, limits=replace(harness.limits, memory_bytes=None, workload_s=120.0))
+
+
+@pytest.fixture
+def trace(tmp_path):
+    def write(content):
+        path = tmp_path / "trace.json"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def test_a_torch_workload_is_profiled_on_both_sides(roomy, sides):
+    explained = profile_both(roomy, sides(TORCH), [spec("matmul", Framework.TORCH)])
+
+    assert explained.notes == ()
+    assert [profile.side for profile in explained.profiles] == [Side.BASE, Side.HEAD]
+    for profile in explained.profiles:
+        assert (profile.workload, profile.tool) == ("benchmarks.w:matmul", "torch.profiler")
+        assert any("mm" in operation.name for operation in profile.operations)
+    assert not [
+        path
+        for path in (roomy.folder / "traces").rglob("*.json*")
+        if path.name.endswith("trace.json")
+    ]
+
+
+def test_a_jax_workload_is_profiled_on_both_sides(roomy, sides):
+    explained = profile_both(roomy, sides(JAX), [spec("dot", Framework.JAX)])
+
+    assert explained.notes == ()
+    assert [profile.tool for profile in explained.profiles] == ["jax.profiler"] * 2
+
+
+def test_what_cannot_be_profiled_is_a_note(harness, sides):
+    explained = profile_both(harness, sides(HOST), [spec("plain"), spec("fails"), spec("gone")])
+
+    assert explained.profiles == ()
+    text = "\n".join(explained.notes)
+    assert "benchmarks.w:plain was not profiled: there is no profiler" in text
+    assert "benchmarks.w:fails could not be profiled on base: raised: KeyError" in text
+    assert "benchmarks.w:gone could not be profiled on head: missing" in text
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"{}", b"\x1f\x8b\x00", b"[" * 10_000])
+def test_a_trace_that_is_none_is_an_error_with_the_readers_words(harness, trace, content):
+    with pytest.raises(ReaderError) as caught:
+        read_trace("kineto", trace(content), workload="w", side=Side.BASE, harness=harness)
+
+    assert 5 < len(str(caught.value)) <= 500
+
+
+@pytest.mark.parametrize(
+    ("greed", "end"),
+    [
+        ("bytearray(8 * 2**30)", 1),
+        ("open('big', 'wb').truncate(2**30)", -25),  # SIGXFSZ
+    ],
+)
+def test_a_reader_has_limits(tmp_path, greed, end):
+    waiting = f"import signal; signal.signal(25, signal.SIG_DFL); input(); {greed}"
+    with subprocess.Popen(
+        [sys.executable, "-c", waiting],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        limit_resources(process.pid)
+        process.communicate(b"\n")
+
+    assert process.returncode == end
+
+
+def test_limiting_what_has_ended_is_no_error():
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+        limit_resources(process.pid)

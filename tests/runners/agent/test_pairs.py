@@ -1,0 +1,315 @@
+import os
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.records import Framework, Side, Why, WorkloadSpec
+from perfledger_runners.harness import Limits, prepare_harness
+from perfledger_runners.nvml import GpuState
+from perfledger_runners.pairs import measure_pairs, pair_order
+from perfledger_runners.telemetry import Reading
+
+FINE = """
+@perfledger.workload()
+def {name}():
+    return lambda: sum(range(100))
+"""
+
+
+class Rule:
+    """Wants `pairs` pairs of every workload, and remembers what it was told."""
+
+    def __init__(self, pairs):
+        self.pairs = pairs
+        self.added = []
+        self.started = []
+
+    def start(self, workloads):
+        self.started = list(workloads)
+
+    def add(self, base, head):
+        self.added.append((base, head))
+
+    def decision(self):
+        counts = Counter(base.workload for base, _ in self.added)
+        return frozenset(name for name in self.started if counts[name] < self.pairs)
+
+
+class Heard:
+    """Remembers what the agent said it was doing."""
+
+    def __init__(self):
+        self.workloads = []
+        self.pairs = []
+
+    def measuring(self, workload, side, pair):
+        self.workloads.append((pair, side, workload))
+
+    def pair_done(self, *, pairs, waiting, seconds_left):
+        self.pairs.append((pairs, waiting, seconds_left >= 0))
+
+
+class Ticks:
+    """A clock that advances by a step each time it is read."""
+
+    def __init__(self, step):
+        self.now = 0.0
+        self.step = step
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+class Hot:
+    """A device that was too hot whenever one looked."""
+
+    def __init__(self):
+        self.calls = []
+
+    def start(self):
+        self.calls.append("start")
+
+    def stop(self):
+        self.calls.append("stop")
+        state = GpuState(reasons=0x40, clock_mhz=900.0, power_w=300.0, temperature_c=95.0)
+        return (Reading(at_s=0.0, state=state, sm_active=0.5),)
+
+
+def spec(name, framework=Framework.HOST):
+    return WorkloadSpec(
+        id=f"benchmarks.w:{name}", module="benchmarks.w", function=name, framework=framework
+    )
+
+
+@pytest.fixture
+def sides(write_benchmarks, request_for, tmp_path):
+    """Write one benchmarks/w.py for each side and return the requests."""
+
+    def write(base, head=None):
+        texts = {Side.BASE: base, Side.HEAD: base if head is None else head}
+        return {
+            side: request_for(write_benchmarks(tmp_path / side, w=text))
+            for side, text in texts.items()
+        }
+
+    return write
+
+
+@given(st.integers(), st.integers(min_value=0, max_value=99))
+def test_of_any_two_pairs_that_belong_together_each_side_is_first_in_one(seed, pairs):
+    order = pair_order(seed, pairs)
+
+    assert len(order) == pairs
+    for first, second in zip(order[::2], order[1::2], strict=False):
+        assert {first, second} == {Side.BASE, Side.HEAD}
+
+
+def test_the_order_is_drawn_and_can_be_drawn_again():
+    starts = {pair_order(seed, 20) for seed in range(50)}
+
+    assert len(starts) > 40
+    assert pair_order(7, 20) == pair_order(7, 20)
+    assert pair_order(7, 20)[:10] == pair_order(7, 10)
+
+
+@pytest.mark.slow
+def test_a_pair_is_a_run_of_each_side_in_the_order_that_was_drawn(harness, sides):
+    rule, heard = Rule(2), Heard()
+
+    measured = measure_pairs(
+        harness,
+        sides(FINE.format(name="a") + FINE.format(name="b")),
+        [spec("a"), spec("b")],
+        rule,
+        seed=3,
+        max_pairs=5,
+        budget_s=600,
+        progress=heard,
+    )
+
+    assert measured.failures == ()
+    assert measured.order == pair_order(3, 5)[:2]
+    assert Counter((run.workload, run.side) for run in measured.runs) == {
+        (f"benchmarks.w:{name}", side): 2 for name in "ab" for side in Side
+    }
+    for run in measured.runs:
+        assert run.position == (0 if measured.order[run.pair] is run.side else 1)
+    assert {run.process for run in measured.runs} == {0, 1, 2, 3}
+    assert [(base.side, head.side) for base, head in rule.added] == [(Side.BASE, Side.HEAD)] * 4
+    assert len(heard.workloads) == 8
+    assert heard.pairs == [(1, 2, True), (2, 0, True)]
+
+
+@pytest.mark.slow
+def test_what_fails_on_one_side_is_not_measured_again_and_costs_the_others_nothing(harness, sides):
+    base = FINE.format(name="good") + FINE.format(name="bad")
+    head = (
+        FINE.format(name="good")
+        + "import os\n"
+        + ("@perfledger.workload()\ndef bad():\n    return lambda: os._exit(4)\n")
+    )
+    rule = Rule(2)
+
+    measured = measure_pairs(
+        harness,
+        sides(base, head),
+        [spec("bad"), spec("good")],
+        rule,
+        seed=0,
+        max_pairs=4,
+        budget_s=600,
+    )
+
+    (failure,) = measured.failures
+    assert (failure.workload, failure.side) == ("benchmarks.w:bad", Side.HEAD)
+    assert (failure.why, failure.pair) == (Why.RAISED, 0)
+    assert {base.workload for base, _ in rule.added} == {"benchmarks.w:good"}
+    assert Counter(run.workload for run in measured.runs)["benchmarks.w:good"] == 4
+    assert len(measured.order) == 2
+
+
+@pytest.mark.slow
+def test_a_workload_that_one_side_lacks_is_missing_there(harness, sides):
+    measured = measure_pairs(
+        harness,
+        sides(FINE.format(name="a"), FINE.format(name="renamed")),
+        [spec("a")],
+        Rule(4),
+        seed=0,
+        max_pairs=4,
+        budget_s=600,
+    )
+
+    assert [(each.side, each.why) for each in measured.failures] == [(Side.HEAD, Why.MISSING)]
+
+
+@pytest.mark.slow
+def test_the_log_of_a_failing_child_is_with_its_failure(harness, sides):
+    text = (
+        "@perfledger.workload()\ndef a():\n    print('look here', flush=True)\n    raise KeyError\n"
+    )
+
+    measured = measure_pairs(
+        harness, sides(text), [spec("a")], Rule(1), seed=0, max_pairs=1, budget_s=600
+    )
+
+    assert "look here" in measured.failures[0].log_tail
+    assert "look here" in measured.logs["0"]
+
+
+@pytest.mark.slow
+def test_frameworks_do_not_share_a_process(harness, sides):
+    text = FINE.format(name="a") + FINE.format(name="b")
+
+    measured = measure_pairs(
+        harness,
+        sides(text),
+        [spec("a"), spec("b", Framework.TORCH)],
+        Rule(1),
+        seed=0,
+        max_pairs=1,
+        budget_s=600,
+    )
+
+    processes = {(run.workload, run.process) for run in measured.runs}
+    assert len(processes) == len({process for _, process in processes}) == 4
+
+
+@pytest.mark.slow
+def test_the_budget_ends_it_between_pairs(harness, sides):
+    measured = measure_pairs(
+        harness,
+        sides(FINE.format(name="a")),
+        [spec("a")],
+        Rule(20),
+        seed=0,
+        max_pairs=20,
+        budget_s=25.0,
+        clock=Ticks(2.0),  # some four readings a pair
+    )
+
+    assert 1 <= len(measured.order) < 5
+    assert len(measured.runs) == 2 * len(measured.order)
+    assert measured.failures == ()
+
+
+@pytest.mark.slow
+def test_what_the_budget_did_not_reach_says_so(harness, sides):
+    text = FINE.format(name="a") + FINE.format(name="b")
+
+    measured = measure_pairs(
+        harness,
+        sides(text),
+        [spec("a", Framework.TORCH), spec("b")],
+        Rule(1),
+        seed=0,
+        max_pairs=1,
+        budget_s=5.0,
+        clock=Ticks(2.0),
+    )
+
+    assert [(each.workload, each.why) for each in measured.failures] == [
+        ("benchmarks.w:b", Why.BUDGET)
+    ]
+    assert "the budget of 5 s" in measured.failures[0].detail
+    assert {run.workload for run in measured.runs} == {"benchmarks.w:a"}
+
+
+def test_no_budget_at_all_measures_nothing_and_says_so(harness, request_for, tmp_path):
+    requests = dict.fromkeys(Side, request_for(tmp_path))
+
+    measured = measure_pairs(
+        harness, requests, [spec("a")], Rule(1), seed=0, max_pairs=1, budget_s=0.0, clock=Ticks(1.0)
+    )
+
+    assert [each.why for each in measured.failures] == [Why.BUDGET]
+    assert (measured.runs, measured.order) == ((), ())
+
+
+@pytest.mark.slow
+def test_a_device_that_slowed_down_makes_a_failure_and_keeps_the_samples(harness, sides):
+    hot = Hot()
+
+    measured = measure_pairs(
+        harness,
+        sides(FINE.format(name="a")),
+        [spec("a")],
+        Rule(4),
+        seed=0,
+        max_pairs=4,
+        budget_s=600,
+        telemetry=hot,
+    )
+
+    assert [each.why for each in measured.failures] == [Why.THROTTLED]
+    (run,) = measured.runs
+    assert run.left_out == {"throttled": 1}
+    assert run.samples["sm_active"] == (0.5,)
+    assert hot.calls[0] == "start"
+
+
+@pytest.mark.slow
+def test_a_hang_ends_with_its_time_and_the_rest_is_measured(interpreter, sides):
+    text = FINE.format(name="b") + (
+        "import time\n@perfledger.workload()\ndef a():\n    return lambda: time.sleep(600)\n"
+    )
+    limits = Limits(workload_s=1.0)
+    with prepare_harness(interpreter, environment=os.environ, limits=limits) as harness:
+        measured = measure_pairs(
+            harness,
+            sides(text),
+            [spec("a"), spec("b")],
+            Rule(1),
+            seed=0,
+            max_pairs=1,
+            budget_s=600,
+        )
+
+    assert [(each.workload, each.why) for each in measured.failures] == [
+        ("benchmarks.w:a", Why.HUNG)
+    ]
+    assert [run.workload for run in measured.runs] == ["benchmarks.w:b"] * 2
+    assert replace(measured.failures[0], log_tail="").detail.startswith("no end within 1 s")

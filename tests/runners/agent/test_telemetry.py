@@ -1,0 +1,120 @@
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.records import Run, Side, Why
+from perfledger_runners.nvml import Gpu, GpuState
+from perfledger_runners.telemetry import (
+    GpuTelemetry,
+    NoTelemetry,
+    Reading,
+    throttled,
+    with_readings,
+)
+
+RUN = Run(
+    workload="w",
+    side=Side.HEAD,
+    pair=2,
+    position=1,
+    process=5,
+    started_at="2026-11-20T12:00:00+00:00",
+    samples={"step_time_p50": (0.25, 0.25, 0.5)},
+)
+
+
+def reading(at_s, *, reasons=0, sm_active=None):
+    state = GpuState(reasons=reasons, clock_mhz=1410.0, power_w=300.0, temperature_c=88.0)
+    return Reading(at_s=at_s, state=state, sm_active=sm_active)
+
+
+def test_a_run_without_readings_is_as_it_was():
+    assert with_readings(RUN, ()) == RUN
+    assert throttled(RUN, ()) is None
+
+
+def test_sm_activity_counts_while_steps_were_measured_and_not_after():
+    readings = [
+        reading(0.12, sm_active=0.5),
+        reading(1.0, sm_active=0.75),
+        reading(1.01, sm_active=0.1),
+    ]
+
+    assert with_readings(RUN, readings).samples["sm_active"] == (0.5, 0.75)
+
+
+def test_an_older_gpu_tells_no_sm_activity():
+    assert with_readings(RUN, [reading(0.1)]) == RUN
+
+
+@pytest.mark.parametrize("reasons", [0x8, 0x20, 0x40, 0x80, 0x48 | 0x4])
+def test_a_clock_held_down_from_outside_is_a_failure(reasons):
+    readings = [reading(0.1), reading(0.2, reasons=reasons)]
+
+    failure = throttled(RUN, readings)
+
+    assert failure is not None
+    assert (failure.workload, failure.side, failure.why) == ("w", Side.HEAD, Why.THROTTLED)
+    assert failure.pair == 2
+    assert "in 1 of 2 readings" in failure.detail
+    assert "88.0 °C" in failure.detail
+    assert with_readings(RUN, readings).left_out == {"throttled": 1}
+
+
+@pytest.mark.parametrize("reasons", [0x0, 0x1, 0x2, 0x4, 0x10, 0x100])
+def test_an_idle_a_locked_or_a_power_capped_clock_is_not(reasons):
+    readings = [reading(0.1, reasons=reasons)]
+
+    assert throttled(RUN, readings) is None
+    assert with_readings(RUN, readings) == RUN
+
+
+def test_a_slowdown_after_the_last_step_is_nobodys_fault():
+    assert throttled(RUN, [reading(1.5, reasons=0x40)]) is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 2), st.integers(0, 511), st.none() | st.floats(0, 1)), max_size=5
+    )
+)
+def test_readings_never_touch_the_steps(given_readings):
+    readings = [
+        reading(at_s, reasons=reasons, sm_active=share) for at_s, reasons, share in given_readings
+    ]
+
+    run = with_readings(RUN, readings)
+
+    assert run.samples["step_time_p50"] == RUN.samples["step_time_p50"]
+    assert (throttled(RUN, readings) is None) == ("throttled" not in run.left_out)
+
+
+def test_on_the_cpu_nothing_is_read():
+    telemetry = NoTelemetry()
+
+    telemetry.start()
+
+    assert telemetry.stop() == ()
+
+
+def test_a_thread_reads_until_it_is_stopped(fake_nvml):
+    library = fake_nvml(reasons=0x4, shares=[40.0] * 1_000_000)
+    telemetry = GpuTelemetry(Gpu(library, "handle"), every_s=0.0)
+
+    telemetry.start()
+    while not telemetry.readings:
+        pass
+    readings = telemetry.stop()
+
+    assert readings[0].sm_active == 0.4
+    assert readings[0].state.reasons == 0x4
+    assert library.held == 0
+    assert telemetry.stop() == readings
+
+
+def test_starting_again_forgets_what_was_read(fake_nvml):
+    telemetry = GpuTelemetry(Gpu(fake_nvml("nvmlGpmQueryDeviceSupport"), "handle"), every_s=60.0)
+    telemetry.readings.append(reading(0.1))
+
+    telemetry.start()
+
+    assert telemetry.stop() == ()

@@ -1,0 +1,157 @@
+import gzip
+import random
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger.records import Side
+from perfledger_profiles import chrome
+from perfledger_profiles.chrome import read_events
+from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.kineto import read_kineto
+
+EVENT = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": %d, "dur": 5}'
+
+
+def text_of(*names, tail="]}"):
+    events = ",\n".join(EVENT % (name, 10 * n) for n, name in enumerate(names))
+    return '{"schemaVersion": 1, "traceEvents": [\n' + events + "\n" + tail
+
+
+def names(read):
+    return [event.name for event in read.events]
+
+
+def test_a_bare_list_of_events_is_a_trace_too():
+    assert names(read_events(f"[{EVENT % ('a', 1)}]".encode())) == ["a"]
+
+
+def test_keys_that_are_not_needed_may_hold_anything():
+    text = text_of("a").replace('"dur": 5', '"dur": 5, "args": {"Call stack": {"deep": [1]}}')
+
+    assert names(read_events(text.encode())) == ["a"]
+
+
+def test_of_a_key_that_comes_twice_the_last_counts():
+    (event,) = read_events(text_of("a").replace('"dur": 5', '"dur": 5, "dur": 7').encode()).events
+
+    assert event.dur == 7
+
+
+CUT_OFF = "the file is cut off: events are missing at its end"
+
+
+@pytest.fixture
+def many():
+    noise = random.Random(1)
+    return [f"op {noise.getrandbits(64):x}" for _ in range(4000)]
+
+
+def test_a_packed_file_that_is_cut_off_is_read_up_to_there_and_says_so(many):
+    packed = gzip.compress(text_of(*many).encode(), mtime=0)
+
+    read = read_events(packed[: len(packed) // 2])
+
+    assert 1000 < len(read.events) < 3999
+    assert names(read) == many[: len(read.events)]
+    assert (read.dropped, read.notes) == (1, (CUT_OFF,))
+
+
+def test_a_packed_file_that_is_damaged_is_read_up_to_there(many):
+    packed = bytearray(gzip.compress(text_of(*many).encode(), mtime=0))
+    packed[-6] ^= 0xFF  # the checksum
+
+    read = read_events(bytes(packed))
+
+    assert 1000 < len(read.events) < 4000
+    assert names(read) == many[: len(read.events)]
+    assert (read.dropped, read.notes) == (1, (CUT_OFF,))
+
+
+def test_a_file_of_several_packed_members_is_read_whole():
+    text = text_of("a", "b", "c").encode()
+    packed = b"".join(gzip.compress(part, mtime=0) for part in (text[:50], text[50:])) + b"\0\0"
+
+    assert names(read_events(packed)) == ["a", "b", "c"]
+
+
+def test_bad_utf8_costs_one_character():
+    data = text_of("a", "b?c").encode().replace(b"?", b"\xff")
+
+    read = read_events(data)
+
+    assert names(read) == ["a", "b\ufffdc"]
+    assert read.dropped == 0
+
+
+def test_quotes_and_backslashes_that_were_not_escaped_are_repaired():
+    read = read_events(text_of('say "hi"', r"C:\Users\x.py", "plain").encode())
+
+    assert names(read) == ['say "hi"', r"C:\Users\x.py", "plain"]
+    assert read.dropped == 0
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ['"dur": 1e400', '"dur": NaN', '"dur": Infinity', '"dur": "long"', '"dur": {', '"name": null'],
+)
+def test_an_event_that_cannot_be_read_costs_only_itself(broken):
+    text = text_of("a", "b", "c").replace('"ts": 10, "dur": 5', f'"ts": 10, {broken}')
+
+    read = read_events(text.encode())
+
+    assert names(read) == ["a", "c"]
+    assert read.dropped == 1
+
+
+def test_nesting_too_deep_for_the_parser_costs_one_event():
+    deep = '"dur": 5, "args": {"a": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    text = text_of("a", "b").replace('"ts": 10, "dur": 5', f'"ts": 10, {deep}')
+
+    read = read_events(text.encode())
+
+    assert names(read) == ["a"]
+    assert read.dropped == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"hello", b"{}", b'{"traceEvents": {}}', b"\x1f\x8b", b"\x1f\x8bgarbage", b"[1]"]
+)
+def test_what_is_no_trace_is_an_error(data):
+    with pytest.raises(ProfileError, match="Chrome trace"):
+        read_events(data)
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
+    monkeypatch.setattr(chrome, "RATIO_APPLIES_BYTES", 2**18)
+    bomb = gzip.compress(b"\0" * 2**20, mtime=0)
+
+    with pytest.raises(ProfileError, match="unpacks to more than 256 times its size"):
+        read_events(bomb)
+
+
+def test_a_trace_above_the_limit_is_refused(monkeypatch):
+    monkeypatch.setattr(chrome, "MAX_UNPACKED_BYTES", 200)
+    data = text_of("a", "b", "c").encode()
+
+    for form in (data, gzip.compress(data)):
+        with pytest.raises(ProfileError, match="larger than 200 bytes: profile fewer steps"):
+            read_events(form)
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_whatever_happens_to_a_file_it_is_read_or_refused(data):
+    plain = text_of("ProfilerStep#1", "a", "b").encode()
+    raw = bytearray(data.draw(st.sampled_from([plain, gzip.compress(plain, mtime=0)])))
+    for _ in range(data.draw(st.integers(0, 4))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(raw)))
+
+    try:
+        profile = read_kineto(bytes(raw[:cut]), workload="m:f", side=Side.BASE)
+    except ProfileError:
+        return
+
+    assert sum(o.seconds for o in profile.operations) == pytest.approx(profile.step_seconds)

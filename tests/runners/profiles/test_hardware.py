@@ -1,0 +1,93 @@
+import pytest
+
+from perfledger_profiles.hardware import find_hardware, known_hardware, peak_flops
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("model", "memory_bytes", "key"),
+    [
+        ("NVIDIA H100 80GB HBM3", 85_520_809_984, "h100-sxm5-80gb"),
+        ("nvidia h100  80gb hbm3", 85_520_809_984, "h100-sxm5-80gb"),
+        ("NVIDIA A100-SXM4-40GB", 42_505_273_344, "a100-sxm4-40gb"),
+        ("NVIDIA A100-SXM4-80GB", 85_094_825_984, "a100-sxm4-80gb"),
+        ("NVIDIA H200", 143_771 * 2**20, "h200-sxm"),
+        ("Tesla V100-PCIE-16GB", 16 * GIB, "v100-pcie-16gb"),
+        ("Tesla T4", 15_360 * 2**20, "t4"),
+        ("TPU v4", 32 * GIB, "tpu-v4"),
+        ("TPU v5 lite", None, "tpu-v5e"),
+    ],
+)
+def test_a_device_is_known_by_its_name_and_memory(model, memory_bytes, key):
+    hardware = find_hardware(model, memory_bytes)
+
+    assert hardware is not None
+    assert hardware.key == key
+
+
+@pytest.mark.parametrize(
+    ("model", "memory_bytes"),
+    [
+        ("NVIDIA H100", 85_520_809_984),
+        ("NVIDIA H100 80GB HBM3 MIG 3g.40gb", 42_000_000_000),
+        ("NVIDIA H100 80GB HBM3", 42_000_000_000),
+        ("NVIDIA A100-SXM4-40GB", 85_094_825_984),
+        ("NVIDIA A100-SXM4-80GB MIG 1g.10gb", None),
+        ("NVIDIA GeForce RTX 4090", 24 * GIB),
+        ("Intel(R) Xeon(R) Platinum 8480C", None),
+        ("TPU7x", 192_000_000_000),
+        ("", None),
+    ],
+)
+def test_what_is_only_similar_or_a_part_is_not_known(model, memory_bytes):
+    assert find_hardware(model, memory_bytes) is None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "peak"),
+    [
+        ("bfloat16", 989.4e12),
+        ("torch.bfloat16", 989.4e12),
+        ("half", 989.4e12),
+        ("float32", 67e12),
+        ("tf32", 494.7e12),
+        ("float64", 67e12),
+        ("float8_e4m3fn", 1979e12),
+        ("complex64", None),
+    ],
+)
+def test_peaks_are_dense_and_by_type(dtype, peak):
+    hardware = find_hardware("NVIDIA H100 80GB HBM3", None)
+
+    assert hardware is not None
+    assert peak_flops(hardware, dtype) == peak
+    assert hardware.memory_bytes_per_second == 3350e9
+    assert hardware.tdp_w == 700
+
+
+def test_a_type_that_the_maker_gives_no_peak_for_has_none():
+    tpu = find_hardware("TPU v5e", None)
+
+    assert tpu is not None
+    assert peak_flops(tpu, "float32") is None
+    assert peak_flops(tpu, "bfloat16") == 197e12
+    assert tpu.tdp_w is None
+
+
+def test_every_row_has_a_source_and_no_name_is_in_two():
+    rows = known_hardware()
+    names = [name.lower() for row in rows for name in row.names]
+
+    assert len(set(names)) >= len(names) - 1  # "TPU v6 lite" is spelled in two ways
+    assert all(row.sources.startswith("https://") for row in rows)
+    assert {row.confidence for row in rows} == {"high", "medium"}
+    assert all(peak > 0 for row in rows for peak in row.peak_flops.values())
+
+
+@pytest.mark.parametrize("row", known_hardware(), ids=lambda row: row.key)
+def test_narrower_types_are_never_slower(row):
+    order = ["float64", "tf32", "bfloat16", "float8", "float4"]
+    peaks = [row.peak_flops[name] for name in order if name in row.peak_flops]
+
+    assert peaks == sorted(peaks)

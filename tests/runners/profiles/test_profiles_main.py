@@ -1,0 +1,92 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from perfledger_profiles import __main__ as command
+
+
+def test_a_trace_becomes_one_json_object(trace, tmp_path, capsys):
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(trace.step(1, 0, 100).add("aten::mm", 0, 60).packed())
+
+    status = command.main(["kineto", str(path), "m:f[batch=8]", "head"])
+
+    shown = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert (shown["workload"], shown["side"], shown["steps"]) == ("m:f[batch=8]", "head", 1)
+    assert shown["operations"][0]["name"] == "aten::mm"
+    assert shown["operations"][0]["bucket"] == "compute"
+
+
+@pytest.mark.parametrize("data", [b"", b"not\na trace"])
+def test_what_cannot_be_read_is_one_line_and_status_1(tmp_path, capsys, data):
+    path = tmp_path / "trace.json"
+    path.write_bytes(data)
+
+    status = command.main(["kineto", str(path), "m:f", "base"])
+
+    shown = capsys.readouterr()
+    assert (status, shown.out) == (1, "")
+    assert shown.err == (
+        "no event of this trace can be read: is it a Chrome trace of torch.profiler?\n"
+    )
+
+
+@pytest.mark.parametrize("reader", ["kineto", "xplane"])
+def test_a_missing_file_is_one_line_and_status_1(tmp_path, capsys, reader, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax.profiler", object())
+
+    status = command.main([reader, str(tmp_path / "gone"), "m:f", "base"])
+
+    error = capsys.readouterr().err
+    assert status == 1
+    assert error.count("\n") == 1
+    assert "No such file" in error
+
+
+def test_a_file_above_the_limit_is_refused_unread(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(command, "MAX_UNPACKED_BYTES", 3)
+    path = tmp_path / "trace.json"
+    path.write_bytes(b"[{}]")
+
+    assert command.main(["kineto", str(path), "m:f", "base"]) == 1
+    assert capsys.readouterr().err == "trace.json is larger than 3 bytes: profile fewer steps\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["nsys", "f", "w", "base"], ["kineto", "f", "w", "x"]])
+def test_a_wrong_call_is_a_usage_error(arguments, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        command.main(arguments)
+
+    assert exit_.value.code == 2
+    assert "usage: python -m perfledger_profiles" in capsys.readouterr().err
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+from perfledger_profiles.__main__ import main
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 150 * 2**20, used + 150 * 2**20))
+sys.exit(main(["kineto", sys.argv[1], "m:f", "base"]))
+"""
+
+
+@pytest.mark.slow
+def test_a_file_that_needs_too_much_memory_is_one_line_and_status_1(tmp_path):
+    path = tmp_path / "trace.json"
+    event = b'{"ph":"X","cat":"cpu_op","name":"a","ts":1,"dur":1,"pid":1,"tid":1},'
+    path.write_bytes(b'{"traceEvents":[' + event * 800_000 + event[:-1] + b"]}")
+
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"OPENBLAS_NUM_THREADS": "1"},
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "trace.json needs more memory than is allowed: profile fewer steps\n"

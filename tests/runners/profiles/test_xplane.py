@@ -1,0 +1,136 @@
+import importlib
+import sys
+
+import pytest
+
+from perfledger.profile import Bucket
+from perfledger.records import Side
+from perfledger_profiles import xplane
+from perfledger_profiles.breakdown import OUTSIDE
+from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.xplane import read_xplane
+
+# Two operations of 40 and 20 us on the device's clock, which is 7 us behind the host's. The
+# translation to the host's clock has bent the second one.
+TEXT = """
+planes {
+  name: "/device:TPU:0"
+  event_metadata { key: 1 value { id: 1 name: "%dot = f32[8]{0} dot(f32[8]{0} %a)" } }
+  event_metadata { key: 2 value { id: 2 name: "%tanh = f32[8]{0} tanh(f32[8]{0} %dot)" } }
+  stat_metadata { key: 1 value { id: 1 name: "device_offset_ps" } }
+  stat_metadata { key: 2 value { id: 2 name: "device_duration_ps" } }
+  lines {
+    name: "XLA Ops"
+    timestamp_ns: 1000
+    events {
+      metadata_id: 1 offset_ps: 6000000 duration_ps: 40000000
+      stats { metadata_id: 1 uint64_value: 0 }
+      stats { metadata_id: 2 uint64_value: 40000000 }
+    }
+    events {
+      metadata_id: 2 offset_ps: 90000000 duration_ps: 0
+      stats { metadata_id: 1 uint64_value: 40000000 }
+      stats { metadata_id: 2 uint64_value: 20000000 }
+    }
+    events {
+      metadata_id: 1 offset_ps: 66000000 duration_ps: 10000000
+      stats { metadata_id: 1 uint64_value: 60000000 }
+      stats { metadata_id: 2 uint64_value: 10000000 }
+    }
+  }
+}
+planes {
+  name: "/host:CPU"
+  event_metadata { key: 1 value { id: 1 name: "step" } }
+  event_metadata { key: 2 value { id: 2 name: "broken" } }
+  stat_metadata { key: 1 value { id: 1 name: "step_num" } }
+  stat_metadata { key: 2 value { id: 2 name: "secret" } }
+  lines {
+    name: "python"
+    timestamp_ns: 0
+    events {
+      metadata_id: 1 offset_ps: 0 duration_ps: 100000000
+      stats { metadata_id: 1 int64_value: 4 }
+      stats { metadata_id: 2 str_value: "host.lab" }
+    }
+    events { metadata_id: 2 offset_ps: -5000000 duration_ps: 1000000 }
+  }
+}
+"""
+
+
+@pytest.fixture
+def serialize():
+    profiler = importlib.import_module("jax.profiler")
+    return profiler.ProfileData.text_proto_to_serialized_xspace
+
+
+def read(path):
+    return read_xplane(path, workload="m:f", side=Side.BASE)
+
+
+@pytest.mark.slow
+def test_the_devices_own_clock_is_moved_onto_the_hosts(serialize, tmp_path, micros):
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(serialize(TEXT))
+
+    profile = read(path)
+
+    assert micros(profile) == {"dot": 50.0, "tanh": 20.0, OUTSIDE: 30.0}
+    assert (profile.steps, profile.dropped_events) == (1, 1)
+    assert {operation.bucket for operation in profile.operations} == {
+        Bucket.COMPUTE,
+        Bucket.OTHER,
+    }
+    assert "host.lab" not in repr(profile)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", [b"hello world", b"\x0a\xff\xff\xff\xff\x0f"])
+def test_what_is_not_an_xplane_is_an_error_that_names_the_file(tmp_path, data):
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(data)
+
+    with pytest.raises(ProfileError, match=r"vm\.xplane\.pb is not an XLA profile"):
+        read(path)
+
+
+@pytest.mark.slow
+def test_an_xplane_that_is_cut_off_is_an_error(serialize, tmp_path):
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(serialize(TEXT)[:200])
+
+    with pytest.raises(ProfileError, match="or it is cut off"):
+        read(path)
+
+
+@pytest.mark.slow
+def test_an_empty_file_has_no_step(tmp_path):
+    path = tmp_path / "vm.xplane.pb"
+    path.touch()
+
+    with pytest.raises(ProfileError, match="no step with a length"):
+        read(path)
+
+
+@pytest.mark.slow
+def test_a_missing_file_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(ProfileError, match=r"gone\.pb cannot be read: No such file"):
+        read(tmp_path / "gone.pb")
+
+
+@pytest.mark.slow
+def test_a_file_above_the_limit_is_refused_unread(tmp_path, monkeypatch):
+    monkeypatch.setattr(xplane, "MAX_FILE_BYTES", 10)
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(b"x" * 11)
+
+    with pytest.raises(ProfileError, match="larger than 10 bytes: profile fewer steps"):
+        read(path)
+
+
+def test_without_jax_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax.profiler", None)
+
+    with pytest.raises(ProfileError, match=r"needs jax: pip install 'perfledger\[jax\]'"):
+        read(tmp_path / "vm.xplane.pb")

@@ -1,0 +1,349 @@
+"""JAX's clock and meter, on a fake device that keeps a script and on the real JAX's CPU."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from perfledger import jax_profile
+from perfledger.failure import UnmeasurableError
+from perfledger.jax_clock import RETURN_ARRAYS, JaxClock, JaxMeter, jax_device, jax_facts
+from perfledger.protocol import Command
+from perfledger.records import Device, Why
+
+
+class FakeArray:
+    """An array that is not ready before somebody waits for it."""
+
+    is_ready = False
+
+    def __array__(self):
+        raise NotImplementedError
+
+
+class FakeJax:
+    """A JAX with one platform besides the CPU."""
+
+    __version__ = "0.10.2"
+
+    def __init__(self, *, platform="tpu", peaks=()):
+        peaks = iter(peaks)
+        self.platform = platform
+        self.entered = []
+        self.device = SimpleNamespace(
+            platform=platform, device_kind="TPU v4", memory_stats=lambda: next(peaks)
+        )
+        self.tree_util = SimpleNamespace(tree_leaves=self._leaves)
+
+    @staticmethod
+    def _leaves(tree):
+        if isinstance(tree, tuple):
+            return [leaf for each in tree for leaf in FakeJax._leaves(each)]
+        return [] if tree is None else [tree]
+
+    def block_until_ready(self, tree):
+        for leaf in self._leaves(tree):
+            leaf.is_ready = True
+        return tree
+
+    def default_backend(self):
+        return self.platform
+
+    def devices(self, platform=None):
+        if platform in {None, self.platform, "cpu"}:
+            kind = self.platform if platform is None else platform
+            return [self.device if kind == self.platform else SimpleNamespace(platform="cpu")]
+        msg = f"Unknown backend {platform}"
+        raise RuntimeError(msg)
+
+    def default_device(self, device):
+        self.entered.append(device)
+        return nullcontext()
+
+
+class Box:
+    """Something of the user's that holds an array where JAX does not see it."""
+
+
+def test_the_step_ends_when_its_arrays_are_ready():
+    array = FakeArray()
+
+    assert JaxClock(FakeJax()).time(lambda: (array,)) > 0
+    assert array.is_ready
+
+
+@pytest.mark.parametrize("result", [None, (), Box()])
+def test_a_step_that_returns_nothing_to_wait_for_is_an_error(result):
+    with pytest.raises(TypeError, match=RETURN_ARRAYS):
+        JaxClock(FakeJax()).time(lambda: result)
+
+
+def test_a_number_has_been_waited_for():
+    class Number(float):
+        pass
+
+    assert JaxClock(FakeJax()).time(lambda: Number(3.0)) > 0
+
+
+def test_only_the_first_step_is_looked_at():
+    results = iter([FakeArray(), None])
+    clock = JaxClock(FakeJax())
+    clock.time(lambda: next(results))
+
+    assert clock.time(lambda: next(results)) > 0
+
+
+def peak(number):
+    return {"peak_bytes_in_use": number}
+
+
+@pytest.mark.parametrize(
+    ("peaks", "expected"),
+    [
+        pytest.param([peak(0), peak(500)], 500.0, id="the first workload"),
+        pytest.param([peak(400), peak(500)], 500.0, id="above what was before"),
+        pytest.param([peak(500), peak(500)], None, id="below what was before: unknown"),
+    ],
+)
+def test_a_devices_peak_is_known_when_it_is_a_new_one(peaks, expected):
+    meter = JaxMeter(FakeJax(peaks=peaks), Device.TPU)
+    meter.reset_peak()
+
+    assert meter.peak_bytes() == expected
+
+
+@pytest.mark.parametrize("stats", [None, {}])
+def test_without_the_devices_account_the_process_tells(stats):
+    meter = JaxMeter(FakeJax(peaks=[stats, stats]), Device.TPU)
+    meter.reset_peak()
+    bytes_held = meter.peak_bytes()
+
+    assert bytes_held is not None
+    assert bytes_held > 1_000_000
+
+
+def test_only_a_device_that_is_not_the_default_is_made_so():
+    jax = FakeJax()
+    with JaxMeter(jax, Device.TPU).placed():
+        assert jax.entered == []
+    with JaxMeter(jax, Device.CPU).placed():
+        assert [device.platform for device in jax.entered] == ["cpu"]
+
+
+class Jitted:
+    """A step that can be lowered and compiled, as jax.jit makes it."""
+
+    def __init__(self, costs):
+        self._costs = costs
+
+    def __call__(self):
+        return FakeArray()
+
+    def lower(self):
+        return SimpleNamespace(compile=lambda: SimpleNamespace(cost_analysis=self._analyse))
+
+    def _analyse(self):
+        if self._costs is None:
+            raise NotImplementedError
+        return self._costs
+
+
+@pytest.mark.parametrize(
+    ("costs", "expected"), [({"flops": 1024.0}, 1024.0), ({"flops": 0.0}, None), ({}, None)]
+)
+def test_a_jitted_steps_flops_are_what_xla_counts(costs, expected):
+    assert JaxMeter(FakeJax(), Device.TPU).flops(Jitted(costs)) == expected
+
+
+def test_a_step_of_plain_python_has_no_count():
+    assert JaxMeter(FakeJax(), Device.TPU).flops(FakeArray) is None
+
+
+def test_a_step_that_xla_cannot_count_has_no_count():
+    assert JaxMeter(FakeJax(), Device.TPU).flops(Jitted(None)) is None
+
+
+@pytest.mark.parametrize(
+    ("wanted", "platform", "expected"),
+    [
+        ("auto", "gpu", Device.CUDA),
+        ("auto", "cpu", Device.CPU),
+        ("auto", "tpu", Device.TPU),
+        ("tpu", "tpu", Device.TPU),
+        ("cpu", "tpu", Device.CPU),
+        ("cuda", "gpu", Device.CUDA),
+    ],
+)
+def test_the_device_is_the_default_backend_or_the_one_asked_for(wanted, platform, expected):
+    assert jax_device(wanted, FakeJax(platform=platform)) is expected
+
+
+@pytest.mark.parametrize(
+    ("wanted", "platform", "detail"),
+    [
+        ("tpu", "cpu", r"JAX 0.10.2 finds no 'tpu' device here \(Unknown backend tpu\)"),
+        ("auto", "METAL", "no clock for JAX on 'METAL'"),
+    ],
+)
+def test_a_jax_device_that_is_not_here_is_an_error(wanted, platform, detail):
+    with pytest.raises(UnmeasurableError, match=detail) as caught:
+        jax_device(wanted, FakeJax(platform=platform))
+    assert caught.value.why is Why.NO_DEVICE
+
+
+def test_the_facts_are_those_of_the_default_backend():
+    assert jax_facts(FakeJax()) == {
+        "platform": "tpu",
+        "device_kind": "TPU v4",
+        "device_count": 1,
+    }
+
+
+class FakeProfiler:
+    """A profiler that writes down its calls, of a version without ProfileOptions."""
+
+    def __init__(self, *, is_writing):
+        self.calls = []
+        self._is_writing = is_writing
+
+    def start_trace(self, folder):
+        self.calls.append("start")
+        if self._is_writing:
+            path = Path(folder) / "plugins/profile/now/host.xplane.pb"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(b"")
+
+    def stop_trace(self):
+        self.calls.append("stop")
+
+    def StepTraceAnnotation(self, name, *, step_num):  # noqa: N802 - JAX's name
+        self.calls.append(f"{name} {step_num}")
+        return nullcontext()
+
+
+def test_each_profiled_step_is_annotated_and_the_first_is_not_kept(tmp_path, scripted_clock):
+    profiler = FakeProfiler(is_writing=True)
+    clock = scripted_clock([9.0, 1.0, 2.0, 3.0, 4.0])
+
+    traced = jax_profile.trace(
+        SimpleNamespace(profiler=profiler), FakeArray, clock, folder=tmp_path
+    )
+
+    assert profiler.calls == ["start", *(f"step {n}" for n in range(5)), "stop"]
+    assert traced.trace == tmp_path / "plugins/profile/now/host.xplane.pb"
+    assert (traced.steps, traced.step_seconds) == (4, 2.5)
+
+
+def test_the_profiler_is_stopped_when_a_step_raises(tmp_path, scripted_clock):
+    profiler = FakeProfiler(is_writing=True)
+    with pytest.raises(ZeroDivisionError):
+        jax_profile.trace(
+            SimpleNamespace(profiler=profiler),
+            lambda: 1 // 0,
+            scripted_clock([]),
+            folder=tmp_path,
+        )
+
+    assert profiler.calls == ["start", "step 0", "stop"]
+
+
+def test_a_profiler_that_writes_nothing_is_an_error(tmp_path, scripted_clock):
+    jax = SimpleNamespace(profiler=FakeProfiler(is_writing=False))
+
+    with pytest.raises(FileNotFoundError, match=r"wrote no \.xplane\.pb below"):
+        jax_profile.trace(jax, FakeArray, scripted_clock([1.0] * 5), folder=tmp_path)
+
+
+WORKLOADS = """
+import jax
+import jax.numpy as jnp
+import perfledger
+
+@jax.jit
+def multiply(x):
+    return x @ x
+
+@perfledger.workload()
+def python_step():
+    x = jnp.ones((8, 8))
+    return lambda: multiply(x)
+
+@perfledger.workload()
+def jitted_step():
+    x = jnp.ones((8, 8))
+    return jax.jit(lambda: x @ x)
+
+@perfledger.workload()
+def forgetful():
+    x = jnp.ones((8, 8))
+    def step():
+        multiply(x)
+    return step
+"""
+
+
+@pytest.fixture(scope="module")
+def measured_jax(tmp_path_factory, run_child):
+    root = tmp_path_factory.mktemp("jax-repository")
+    (root / "benchmarks").mkdir()
+    (root / "benchmarks/mul.py").write_text(WORKLOADS)
+    return (
+        run_child(root, Command.MEASURE),
+        run_child(root, Command.PROFILE, trace_folder=str(root / "traces")),
+    )
+
+
+@pytest.mark.slow
+def test_a_real_jitted_step_is_measured_with_its_flops(measured_jax):
+    samples = measured_jax[0].about("benchmarks.mul:jitted_step")["samples"]
+
+    assert samples["flops_per_step"] == [2.0 * 8**3]
+    assert min(samples["step_time_p50"]) > 0
+
+
+@pytest.mark.slow
+def test_a_real_step_of_python_around_jitted_code_is_measured_without_flops(measured_jax):
+    samples = measured_jax[0].about("benchmarks.mul:python_step")["samples"]
+
+    assert set(samples) == {"step_time_p50", "cpu_active", "peak_memory"}
+
+
+@pytest.mark.slow
+def test_a_real_step_that_forgets_to_return_fails(measured_jax):
+    failed = measured_jax[0].about("benchmarks.mul:forgetful")
+
+    assert (failed["event"], failed["why"]) == ("failed", "raised")
+    assert RETURN_ARRAYS in failed["detail"]
+
+
+@pytest.mark.slow
+def test_a_real_profiled_pass_is_an_xplane_file(measured_jax):
+    profiled = measured_jax[1].about("benchmarks.mul:python_step")
+
+    assert profiled["trace"].endswith(".xplane.pb")
+    assert Path(profiled["trace"]).stat().st_size > 1_000
+    assert (profiled["tool"], profiled["steps"]) == ("jax.profiler", 4)
+
+
+@pytest.mark.slow
+def test_the_facts_name_the_platform(measured_jax):
+    (facts,) = measured_jax[0].of("facts")
+
+    assert set(facts["device"]) == {"platform", "device_kind", "device_count"}
+    assert "jax" in facts["frameworks"]
+
+
+@pytest.mark.tpu
+@pytest.mark.slow
+def test_a_real_tpu_step_is_measured_on_the_device(write, errand):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() != "tpu":
+        pytest.skip("needs a TPU")
+
+    answer = errand(write({"benchmarks/mul.py": WORKLOADS}), Command.MEASURE, device="tpu")
+
+    samples = answer.about("benchmarks.mul:jitted_step")["samples"]
+    assert min(samples["step_time_p50"]) > 0
+    assert samples["peak_memory"][0] > 0
+    assert "cpu_active" not in samples

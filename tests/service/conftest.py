@@ -1,0 +1,296 @@
+"""A database, a stand-in for GitHub and bundles, so that a test says only what it is about."""
+
+import importlib.util
+import shutil
+import socket
+import sys
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+import httpx
+import pytest
+import uvicorn
+from pydantic import SecretStr
+
+from perfledger.bundle import Bundle, Plan
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger_service.github.client import open_github
+from perfledger_service.store.database import open_engine, reading
+from perfledger_service.store.migrating import upgrade
+from perfledger_service.store.projects import token_of_prefix
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.projects import add_project, project_of
+from perfledger_service.usecases.reporting import report_on
+from perfledger_service.usecases.uploads import judge_upload, receive_bundle
+from perfledger_service.web.app import create_app
+from perfledger_service.web.hub import Hub
+
+ROOT = Path(__file__).parents[2]
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+REPOSITORY = "octo/models"
+BASE_SHA = "a" * 40
+HEAD_SHA = "b" * 40
+TOKEN = "pl_0123abcd_" + "s" * 43
+OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
+GITHUB_TOKEN = "ghp_canaryCanaryCanaryCanaryCanary012345"
+METRICS = (STEP_TIME, PEAK_MEMORY)
+
+
+def a_bundle(*, ratio=1.2, workloads=("gpt:step",), pairs=6, samples=5, seed=0, **values):
+    """Return a bundle whose head takes `ratio` times as long as its base, with 0.1 % of noise."""
+    noise = Random(seed)
+    runs = tuple(
+        Run(
+            workload=workload,
+            side=side,
+            pair=pair,
+            position=position,
+            process=2 * pair + position,
+            started_at="2026-11-20T11:00:00+00:00",
+            samples={
+                STEP_TIME.name: tuple(
+                    0.01 * (ratio if side is Side.HEAD else 1) * (1 + 0.001 * noise.gauss())
+                    for _ in range(samples)
+                ),
+                PEAK_MEMORY.name: (1e6,),
+            },
+        )
+        for workload in workloads
+        for pair in range(pairs)
+        for position, side in enumerate(Side)
+    )
+    defaults = {
+        "id": f"{seed:032x}",
+        "created_at": "2026-11-20T11:00:00+00:00",
+        "base": Revision(sha=BASE_SHA, subject="before"),
+        "head": Revision(sha=HEAD_SHA, subject="after"),
+        "machine": Machine(device=Device.CPU, model="Test CPU"),
+        "plan": Plan(seed=1, order=("base",) * pairs, looks=(4, 6)),
+        "workloads": tuple(
+            WorkloadSpec(id=one, module="gpt", function="step") for one in workloads
+        ),
+        "metrics": METRICS,
+        "runs": runs,
+        "repository": REPOSITORY,
+        "pull_request": 7,
+    }
+    return Bundle(**(defaults | values))
+
+
+@pytest.fixture(scope="session")
+def stand_in_module():
+    """examples/github_stand_in.py, which is no part of a package."""
+    path = ROOT / "examples" / "github_stand_in.py"
+    spec = importlib.util.spec_from_file_location("github_stand_in", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["github_stand_in"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def stand_in(stand_in_module):
+    with stand_in_module.running() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("migrated") / "perfledger.db"
+    upgrade(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def database_url(migrated_file, tmp_path):
+    """A fresh SQLite database with today's tables."""
+    shutil.copy(migrated_file, tmp_path / "perfledger.db")
+    return f"sqlite:///{tmp_path / 'perfledger.db'}"
+
+
+@pytest.fixture
+def engine(database_url):
+    engine = open_engine(database_url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def any_engine(request):
+    """An up-to-date database of each kind."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("engine")
+        return
+    url = request.getfixturevalue("postgres_url")
+    upgrade(url)
+    engine = open_engine(url)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def make_bundle():
+    return a_bundle
+
+
+@pytest.fixture
+def received():
+    """Store a bundle as it would be after its upload, and return the upload."""
+
+    def receive(engine, bundle, *, upload_id="1" * 32, token=TOKEN, now=NOW):
+        with reading(engine) as session:
+            is_known = token_of_prefix(session, token[:11]) is not None
+        if not is_known:
+            add_project(engine, bundle.repository, token=token, now=NOW)
+        project = project_of(engine, token)
+        data = bundle.to_json().encode()
+        return receive_bundle(engine, data, project=project, upload_id=upload_id, now=now)
+
+    return receive
+
+
+@pytest.fixture
+def judged(received):
+    """Store and judge a bundle, and return the upload."""
+
+    def judge(engine, bundle, *, upload_id="1" * 32, token=TOKEN, now=NOW):
+        upload = received(engine, bundle, upload_id=upload_id, token=token, now=now)
+        judge_upload(engine, upload.id, reporter=report_on, now=now)
+        with reading(engine) as session:
+            return upload_by_id(session, upload.id)
+
+    return judge
+
+
+class Repository:
+    """octo/models at the stand-in: what a test tells it, and what was said there."""
+
+    def __init__(self, server, name=REPOSITORY):
+        self.server, self.name = server, name
+        self.state = server.state.repository(name, create=True)
+
+    def open_pull(self, number=7, head_sha=HEAD_SHA, **values):
+        told = {"repository": self.name, "number": number, "head_sha": head_sha} | values
+        return self.tell("pulls", told)
+
+    def add_comment(self, author, body, number=7):
+        told = {"repository": self.name, "number": number, "author": author, "body": body}
+        return self.tell("comments", told)
+
+    def fail_next(self, **fault):
+        self.tell("faults", fault)
+
+    def tell(self, what, told):
+        answer = httpx.post(f"{self.server.url}/_stand_in/{what}", json=told)
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    @property
+    def comments(self):
+        return list(self.state["comments"].values())
+
+    @property
+    def checks(self):
+        return list(self.state["check_runs"].values())
+
+    @property
+    def requests(self):
+        """What was asked so far, as "METHOD path" below the repository."""
+        return [
+            f"{one['method']} {one['path'].removeprefix(f'/repos/{self.name}/')}"
+            for one in self.server.state.requests
+        ]
+
+
+@pytest.fixture
+def at_github(stand_in):
+    return Repository(stand_in)
+
+
+@pytest.fixture
+def github(stand_in):
+    """Our client, speaking to the stand-in without waiting between writes."""
+    client = open_github(
+        api_url=stand_in.url,
+        token=SecretStr(GITHUB_TOKEN),
+        app_id="",
+        private_key=None,
+        write_interval_s=0.0,
+    )
+    yield client
+    client.close()
+
+
+class RecordingJobs:
+    """Remembers what was enqueued and does none of it."""
+
+    def __init__(self):
+        self.works = []
+        self.is_launched = False
+
+    def launch(self):
+        self.is_launched = True
+
+    def sweep(self, unfinished):
+        self.works.extend(unfinished)
+
+    def enqueue(self, work):
+        self.works.append(work)
+
+    def close(self):
+        self.is_launched = False
+
+
+@contextmanager
+def serving(app):
+    """Serve an application on a free loopback port; yields its URL."""
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        # Listens before the server does: whoever connects too early waits instead of failing.
+        listener.listen()
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class Site:
+    """The web application over real HTTP, with a project and its token."""
+
+    def __init__(self, url, engine, jobs):
+        self.url, self.engine, self.jobs = url, engine, jobs
+        self.client = httpx.Client(base_url=url, timeout=30)
+
+    def upload(self, bundle, *, token=TOKEN, **values):
+        content = bundle.to_json() if isinstance(bundle, Bundle) else bundle
+        headers = {"Authorization": f"Bearer {token}"} | values.pop("headers", {})
+        return self.client.post("/api/v1/uploads", content=content, headers=headers, **values)
+
+    def get(self, path, *, token=None):
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        return self.client.get(path, headers=headers)
+
+    def judge(self, upload_id):
+        judge_upload(self.engine, upload_id, reporter=report_on, now=NOW)
+
+
+@pytest.fixture
+def site(engine):
+    """The application with two projects, octo/models and octo/other, and no work being done."""
+    add_project(engine, REPOSITORY, token=TOKEN, now=NOW)
+    add_project(engine, "octo/other", token=OTHER_TOKEN, now=NOW)
+    jobs = RecordingJobs()
+    public_url = "https://ledger.example"
+    hub = Hub(engine=engine, jobs=jobs, reporter=report_on, public_url=public_url, now=lambda: NOW)
+    with serving(create_app(hub)) as url:
+        site = Site(url, engine, jobs)
+        with site.client:
+            yield site

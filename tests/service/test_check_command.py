@@ -1,0 +1,157 @@
+"""`perfledger check` as a user runs it: a real repository, real child processes, no server."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+CONFIG = """
+paths = ["bench"]
+margin = 0.3
+floor = 0.2
+max_pairs = 6
+[[fleet]]
+workload = "*"
+where = "p5.48xlarge/on_demand"
+device_hours_per_year = 1000
+"""
+WORKLOADS = """
+import perfledger
+
+@perfledger.workload(unit="additions", units_per_step={additions})
+def add():
+    numbers = list(range({additions}))
+    return lambda: [sum(numbers) for _ in range({times})]
+
+@perfledger.workload()
+def steady():
+    numbers = list(range(50_000))
+    return lambda: sum(numbers)
+"""
+
+
+def workloads(*, times=1, more=""):
+    return WORKLOADS.format(additions=20_000, times=times) + more
+
+
+@pytest.fixture
+def repository(tmp_path):
+    root = tmp_path / "repository"
+    (root / "bench").mkdir(parents=True)
+    (root / "perfledger.toml").write_text(CONFIG)
+    (root / "bench" / "sums.py").write_text(workloads())
+    git(root, "init", "-q", "-b", "main")
+    commit(root, "base")
+    return root
+
+
+def git(root, *arguments):
+    identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
+    subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
+
+
+def commit(root, message):
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", message)
+
+
+def perfledger(root, *arguments):
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("PERFLEDGER_", "GITHUB_"))
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "perfledger_service", *arguments],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment | {"XDG_STATE_HOME": str(root.parent / "state"), "COLUMNS": "100"},
+    )
+
+
+def test_an_uncommitted_slowdown_is_a_regression_in_the_right_workload(repository):
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+
+    done = perfledger(repository, "check", "--format", "json")
+
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    slower = [one for one in report["verdicts"] if one["outcome"] == "regressed"]
+    assert {one["workload"] for one in slower} == {"bench.sums:add"}
+    assert report["head"]["is_dirty"] is True
+
+
+def test_the_bundle_can_be_judged_again_from_its_file(repository, tmp_path):
+    bundle = tmp_path / "bundle.json"
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+    perfledger(repository, "check", "--bundle", str(bundle), "-w", "*:add")
+
+    done = perfledger(tmp_path, "report", str(bundle), "--format", "markdown")
+
+    assert done.returncode == 1, done.stderr
+    assert "bench.sums:add" in done.stdout
+    assert "USD" in done.stdout
+
+
+def test_what_head_broke_is_not_measured_and_the_others_are(repository):
+    git(repository, "switch", "-q", "-c", "change")
+    (repository / "bench" / "sums.py").write_text(
+        workloads(more="\n@perfledger.workload()\ndef fresh():\n    return lambda: None\n").replace(
+            "    numbers = list(range(50_000))", "    raise ValueError('planted')"
+        )
+    )
+    commit(repository, "break one, add one")
+
+    done = perfledger(repository, "check", "--base", "main", "--head", "change", "--format", "json")
+
+    assert done.returncode == 3, done.stderr
+    report = json.loads(done.stdout)
+    outcomes = {one["workload"]: one["outcome"] for one in report["verdicts"]}
+    assert outcomes["bench.sums:steady"] == "not measured"
+    assert outcomes["bench.sums:add"] != "not measured"
+    assert report["new_workloads"] == ["bench.sums:fresh"]
+    assert "planted" in done.stdout
+
+
+def test_nothing_is_left_behind(repository):
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+
+    perfledger(repository, "check", "--budget", "1s")
+
+    listed = subprocess.run(
+        ["git", "worktree", "list"], cwd=repository, capture_output=True, text=True, check=True
+    )
+    assert len(listed.stdout.splitlines()) == 1
+    assert git_status(repository) == " M bench/sums.py\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "-w", "nothing:*"], "matches nothing:*"),
+        (["check", "--base", "no-such-branch"], "no-such-branch"),
+        (["check", "--device", "abacus"], "device"),
+        (["report", "no-such-file.json"], "no-such-file.json"),
+        (["submit", "no-such-file.json"], "PERFLEDGER_UPLOAD_URL"),
+    ],
+)
+def test_what_cannot_be_done_is_said_plainly_with_exit_code_2(repository, arguments, message):
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+
+    done = perfledger(repository, *arguments)
+
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def git_status(root):
+    return subprocess.run(
+        ["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=True
+    ).stdout

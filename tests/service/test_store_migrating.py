@@ -1,0 +1,118 @@
+import threading
+from importlib.resources import files
+
+import pytest
+from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
+
+from perfledger_service.errors import SettingsError
+from perfledger_service.store.database import open_engine
+from perfledger_service.store.migrating import (
+    differences,
+    downgrade,
+    is_current,
+    open_current,
+    upgrade,
+)
+from perfledger_service.store.tables import Row
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def empty_url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'empty.db'}"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def empty_engine(empty_url):
+    engine = open_engine(empty_url)
+    yield engine
+    engine.dispose()
+
+
+def test_migrations_make_exactly_the_tables(empty_url, empty_engine):
+    upgrade(empty_url)
+
+    assert differences(empty_engine) == ()
+    assert set(Row.metadata.tables) < set(inspect(empty_engine).get_table_names())
+
+
+def test_a_database_is_current_after_the_upgrade_and_not_before(empty_url, empty_engine):
+    assert not is_current(empty_engine)
+
+    upgrade(empty_url)
+
+    assert is_current(empty_engine)
+
+
+def test_an_upgrade_may_be_repeated(empty_url, empty_engine):
+    upgrade(empty_url)
+    upgrade(empty_url)
+
+    assert is_current(empty_engine)
+
+
+def test_a_downgrade_leaves_no_table_behind(empty_url, empty_engine):
+    upgrade(empty_url)
+    downgrade(empty_url, to="base")
+
+    assert inspect(empty_engine).get_table_names() == ["alembic_version"]
+
+
+def test_two_upgrades_at_once_come_one_after_the_other(empty_url, empty_engine):
+    problems = []
+
+    def attempt():
+        try:
+            upgrade(empty_url)
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=attempt) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert problems == []
+    assert is_current(empty_engine)
+
+
+def test_differences_sees_a_missing_column(tmp_path):
+    url = f"sqlite:///{tmp_path / 'odd.db'}"
+    upgrade(url)
+    engine = open_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("alter table upload drop column title")
+
+    assert [step[0] for step in differences(engine)] == ["add_column"]
+    engine.dispose()
+
+
+def test_a_database_without_tables_is_not_opened(tmp_path):
+    with (
+        pytest.raises(SettingsError, match="run `perfledger db upgrade`"),
+        open_current(f"sqlite:///{tmp_path / 'empty.db'}"),
+    ):
+        pass
+
+
+def test_a_database_that_is_not_there_is_said_so(tmp_path):
+    url = f"sqlite:///{tmp_path / 'no' / 'such' / 'folder.db'}"
+
+    with pytest.raises(SettingsError, match="does not answer"), open_current(url):
+        pass
+    with pytest.raises(SettingsError, match="cannot be migrated"):
+        upgrade(url)
+
+
+def test_the_current_database_is_opened(database_url):
+    with open_current(database_url) as engine:
+        assert is_current(engine)
+
+
+def test_the_history_has_one_end():
+    folder = files("perfledger_service.store") / "migrations"
+
+    assert len(ScriptDirectory(str(folder)).get_heads()) == 1

@@ -1,0 +1,139 @@
+import struct
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+from sqlalchemy import event
+from sqlmodel import select
+
+from perfledger.metrics import METRICS, STEP_TIME, Kind
+from perfledger.records import Machine, Revision, Side
+from perfledger_service.store.database import reading
+from perfledger_service.store.observations import pack, sample_type_of, samples_of, unpack
+from perfledger_service.store.overview import series_view
+from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
+
+FLOATS = st.lists(st.floats(min_value=1e-30, max_value=1e30), max_size=50)
+
+
+@given(FLOATS)
+def test_counts_come_back_exactly(samples):
+    assert unpack(pack(samples, "f8"), "f8") == tuple(samples)
+
+
+@given(FLOATS)
+def test_readings_come_back_within_the_precision_of_32_bits(samples):
+    back = unpack(pack(samples, "f4"), "f4")
+
+    assert back == pytest.approx(tuple(samples), rel=2**-24)
+
+
+def test_samples_are_little_endian():
+    assert pack([1.0], "f4") == b"\x00\x00\x80\x3f"
+    assert pack([1.0, 2.0], "f8") == struct.pack("<dd", 1.0, 2.0)
+
+
+def test_only_readings_are_shortened():
+    kinds = {metric.kind: sample_type_of(metric) for metric in METRICS.values()}
+
+    assert kinds == {Kind.SPEED: "f4", Kind.UTILIZATION: "f4", Kind.MEMORY: "f8", Kind.WORK: "f8"}
+
+
+def test_each_side_of_an_upload_is_an_observation_of_its_commit(any_engine, judged, make_bundle):
+    bundle = make_bundle(ratio=1.2, pairs=6, samples=5)
+    upload = judged(any_engine, bundle)
+
+    with reading(any_engine) as session:
+        series = session.exec(select(SeriesRow).where(SeriesRow.metric == STEP_TIME.name)).one()
+        points = series_view(session, series.id).points
+        samples = samples_of(session, series.id, upload.id)
+
+    assert [(point.pos, point.sha, point.side) for point in points] == [
+        (0, bundle.base.sha, Side.BASE),
+        (1, bundle.head.sha, Side.HEAD),
+    ]
+    assert [point.center for point in points] == pytest.approx([0.01, 0.012], rel=1e-3)
+    assert all(point.low < point.center < point.high for point in points)
+    assert [point.processes for point in points] == [6, 6]
+    expected = [
+        sample
+        for run in bundle.runs
+        if run.side is Side.HEAD
+        for sample in run.samples[STEP_TIME.name]
+    ]
+    assert samples[Side.HEAD] == pytest.approx(tuple(expected), rel=1e-7)
+
+
+def test_commits_get_places_in_the_order_in_which_they_are_seen(any_engine, judged, make_bundle):
+    judged(any_engine, make_bundle(), upload_id="1" * 32)
+    newer = make_bundle(seed=1, head=Revision(sha="c" * 40))
+    judged(any_engine, newer, upload_id="2" * 32)
+
+    with reading(any_engine) as session:
+        places = {row.sha: row.pos for row in session.exec(select(RevisionRow))}
+        series = len(session.exec(select(SeriesRow)).all())
+
+    assert places == {"a" * 40: 0, "b" * 40: 1, "c" * 40: 2}
+    assert series == 2  # step time and memory: the second upload made none
+
+
+def test_another_class_of_machine_is_another_series(engine, judged, make_bundle):
+    first = make_bundle()
+    judged(engine, first, upload_id="1" * 32)
+    other = Machine(device=first.machine.device, model="Another CPU")
+    judged(engine, make_bundle(seed=1, machine=other), upload_id="2" * 32)
+
+    with reading(engine) as session:
+        classes = {row.device_class for row in session.exec(select(SeriesRow))}
+
+    assert classes == {"cpu:Test CPU:1", "cpu:Another CPU:1"}
+
+
+def test_names_of_the_greatest_length_fit_the_index_of_every_database(
+    any_engine, judged, make_bundle
+):
+    longest = "\N{SNOWMAN}\N{PILE OF POO}" * 150
+    metric = replace(STEP_TIME, name=longest)
+    bundle = make_bundle(workloads=(longest,))
+    runs = tuple(
+        replace(run, samples={longest: run.samples[STEP_TIME.name]}) for run in bundle.runs
+    )
+    judged(any_engine, replace(bundle, metrics=(metric,), runs=runs))
+
+    with reading(any_engine) as session:
+        assert session.exec(select(SeriesRow)).one().workload == longest
+
+
+def test_a_single_process_has_a_center_and_no_spread(engine, judged, make_bundle):
+    judged(engine, make_bundle(pairs=1))
+
+    with reading(engine) as session:
+        for row in session.exec(select(ObservationRow)):
+            assert row.low == row.center == row.high
+
+
+def test_all_of_an_upload_is_stored_with_one_statement(engine, judged, make_bundle):
+    bundle = make_bundle(workloads=tuple(f"gpt:step{number}" for number in range(20)))
+    statements = []
+
+    def remember(_connection, _cursor, statement, _parameters, _context, executemany):
+        if statement.startswith("INSERT INTO observation"):
+            statements.append(executemany)
+
+    event.listen(engine, "before_cursor_execute", remember)
+    judged(engine, bundle)
+
+    assert statements == [True]
+
+
+def test_pages_never_read_samples(engine, judged, make_bundle):
+    judged(engine, make_bundle())
+    statements = []
+    event.listen(
+        engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2])
+    )
+    with reading(engine) as session:
+        series_view(session, 1)
+
+    assert statements
+    assert not any("samples" in statement for statement in statements)

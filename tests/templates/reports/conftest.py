@@ -1,0 +1,324 @@
+"""Reports made by hand from the value types, one for each thing that a comment has to say."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from decimal import Decimal
+from enum import Enum
+
+import pytest
+
+from perfledger.bundle import Plan
+from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
+from perfledger.records import Failure, Revision, Side, Why
+from perfledger_baselines.verdict import Outcome
+from perfledger_cost_models.quote import ChangePrice, Provenance
+from perfledger_profiles.cause import Explanation, How
+from perfledger_service.report import Conclusion, ExitCode, Report
+
+
+def explanation(make):
+    return Explanation(
+        workload=make.GPT,
+        base_step_seconds=0.01236,
+        head_step_seconds=0.01464,
+        causes=(
+            make.cause(
+                "aten::_softmax",
+                How.REPLACED,
+                (0.00102, 0.00274),
+                (12.0, 12.0),
+                base_name="aten::_scaled_dot_product_flash_attention",
+                suggestion="the attention lost its fused path: call "
+                "torch.nn.functional.scaled_dot_product_attention",
+            ),
+            make.cause("aten::copy_", How.COUNT, (0.00021, 0.00059), (24.0, 60.0)),
+            make.cause("aten::bmm", How.NEW, (0.0, 0.00031), (0.0, 24.0)),
+            make.cause("aten::addmm", How.RATE, (0.00402, 0.00391), (48.0, 48.0)),
+        ),
+        rest_seconds=-0.00002,
+        is_attributable=True,
+    )
+
+
+def gpt_price(make):
+    return ChangePrice(
+        workload=make.GPT,
+        rate=make.P5,
+        device_hours_per_year=(18_000.0, 20_000.0, 22_000.0),
+        hours_source="declared in the configuration",
+        usd=Decimal("25043.2"),
+        low=Decimal("22401.9"),
+        high=Decimal("27911.4"),
+        is_detectable=True,
+    )
+
+
+def basis(make):
+    return Report(
+        bundle_id="0f9d2c4b6a8e4f7d9c1b3a5e7f902468",
+        created_at="2026-11-20T14:03:27+00:00",
+        repository="acme/models",
+        pull_request=41,
+        base=Revision(
+            sha="8c1f0a2b3c4d5e6f708192a3b4c5d6e7f8091a2b", ref="main", subject="Bump the tokenizer"
+        ),
+        head=Revision(
+            sha="d41e7b9a0c2f4e6d8b1a3c5e7f9012345678abcd",
+            ref="tidy-attention",
+            subject="Tidy the attention block",
+        ),
+        machine=make.H100,
+        plan=Plan(
+            seed=20261120,
+            order=("base", "head", "head", "base", "base", "head"),
+            looks=(4, 6, 8, 11, 15, 20),
+        ),
+        workloads=make.SPECS,
+        verdicts=(),
+        failures=(),
+        new_workloads=(),
+        skipped=(),
+        explanations=(),
+        unit_costs=(),
+        change_prices=(),
+        conclusion=Conclusion.SUCCESS,
+        exit_code=ExitCode.OK,
+        title="Performance unchanged",
+        headline="Performance unchanged: 4 unchanged of 4 workloads",
+        is_local=False,
+    )
+
+
+def regressed(make) -> Report:
+    slow = (
+        make.verdict(
+            make.GPT,
+            STEP_TIME,
+            Outcome.REGRESSED,
+            (0.01229, 0.01453),
+            spread=0.013,
+            reason="p = 8e-05 (Holm) after 6 pairs",
+        ),
+        make.verdict(make.GPT, PEAK_MEMORY, Outcome.REGRESSED, (1.52e9, 1.93e9), spread=0.002),
+        make.verdict(make.GPT, SM_ACTIVE, Outcome.UNCHANGED, (0.91, 0.908), spread=0.006),
+    )
+    faster = make.verdict(
+        make.RESNET, STEP_TIME, Outcome.IMPROVED, (0.00841, 0.00802), spread=0.006
+    )
+    return replace(
+        basis(make),
+        verdicts=(
+            *slow,
+            faster,
+            *make.unchanged(make.TRANSFORMER, 0.00512),
+            *make.unchanged(make.ATTENTION, 0.000871),
+        ),
+        explanations=(explanation(make),),
+        change_prices=(
+            gpt_price(make),
+            replace(
+                gpt_price(make),
+                workload=make.RESNET,
+                device_hours_per_year=(4000.0, 4000.0, 4000.0),
+                usd=Decimal("-1276.1"),
+                low=Decimal("-1480.6"),
+                high=Decimal("-1092.3"),
+            ),
+            replace(
+                gpt_price(make),
+                workload=make.ATTENTION,
+                usd=Decimal("151.4"),
+                low=Decimal("-398.7"),
+                high=Decimal("703.2"),
+                is_detectable=False,
+            ),
+        ),
+        unit_costs=(
+            make.unit_cost(make.GPT, "tokens", make.P5, "0.003389"),
+            make.unit_cost(make.GPT, "tokens", make.ONPREM, "0.002118"),
+            make.unit_cost(
+                make.GPT, "tokens", make.P4D, None, why="measured on another accelerator"
+            ),
+            make.unit_cost(
+                make.GPT, "tokens", make.TPU_V4, None, why="measured on another accelerator"
+            ),
+            make.unit_cost(make.RESNET, "images", make.P5, "0.479"),
+            make.unit_cost(make.TRANSFORMER, "tokens", make.P5, "0.002391"),
+            make.unit_cost(make.ATTENTION, "sequences", make.P5, "1.6646"),
+        ),
+        conclusion=Conclusion.FAILURE,
+        exit_code=ExitCode.REGRESSION,
+        title="Performance regressed",
+        headline="Performance regressed: 1 regressed, 1 improved, 2 unchanged of 4 workloads",
+        notes=("the margin of 1% was taken from the base's configuration",),
+    )
+
+
+def quiet(make) -> Report:
+    steps = {
+        make.GPT: 0.01229,
+        make.RESNET: 0.00841,
+        make.TRANSFORMER: 0.00512,
+        make.ATTENTION: 0.000871,
+    }
+    return replace(
+        basis(make),
+        verdicts=tuple(one for name, step in steps.items() for one in make.unchanged(name, step)),
+        unit_costs=(make.unit_cost(make.GPT, "tokens", make.P5, "0.002867"),),
+    )
+
+
+def not_measured(make) -> Report:
+    failed = make.verdict(
+        make.GPT,
+        STEP_TIME,
+        Outcome.NOT_MEASURED,
+        None,
+        reason="raised on head: RuntimeError: mat1 and mat2 shapes cannot be multiplied",
+    )
+    return replace(
+        basis(make),
+        verdicts=(failed, *make.unchanged(make.TRANSFORMER, 0.00512)),
+        workloads=(make.SPECS[0], make.SPECS[2]),
+        failures=(
+            Failure(
+                workload=make.GPT,
+                side=Side.HEAD,
+                why=Why.RAISED,
+                detail="RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x64 and 32x64)",
+                pair=0,
+                log_tail="Traceback (most recent call last):\n"
+                '  File "benchmarks/gpt.py", line 41, in step\n'
+                "    loss = model(tokens)\n"
+                "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x64 and 32x64)\n",
+            ),
+        ),
+        conclusion=Conclusion.FAILURE,
+        exit_code=ExitCode.UNCERTAIN,
+        title="Not measured",
+        headline="Not measured: 1 not measured, 1 unchanged of 2 workloads",
+    )
+
+
+def undecided(make) -> Report:
+    unsure = make.verdict(
+        make.RESNET,
+        STEP_TIME,
+        Outcome.UNDECIDED,
+        (0.00841, 0.00859),
+        spread=0.031,
+        pairs=20,
+        reason="20 pairs show no clear change and do not prove it within ±1 %",
+    )
+    suspect = make.verdict(
+        make.TRANSFORMER,
+        PEAK_MEMORY,
+        Outcome.UNDECIDED,
+        (1.5e9, 1.53e9),
+        spread=0.004,
+        is_warning=True,
+        reason="p = 0.031 on the milder list only (Benjamini-Hochberg; Holm 0.093)",
+    )
+    return replace(
+        basis(make),
+        verdicts=(unsure, suspect, *make.unchanged(make.TRANSFORMER, 0.00512)[:1]),
+        workloads=(make.SPECS[1], make.SPECS[2]),
+        new_workloads=(make.ATTENTION,),
+        skipped=((make.GPT, "the compiled code is the same on both sides"),),
+        conclusion=Conclusion.ACTION_REQUIRED,
+        exit_code=ExitCode.UNCERTAIN,
+        title="Undecided",
+        headline="Undecided: 2 undecided, 1 new, 1 skipped of 4 workloads",
+    )
+
+
+def on_cpu(make) -> Report:
+    why = "measured on a CPU, which is not on the price sheet"
+    slower = make.verdict(
+        make.GPT, STEP_TIME, Outcome.REGRESSED, (0.0391, 0.0487), spread=0.021, pairs=8
+    )
+    active = make.verdict(
+        make.GPT, CPU_ACTIVE, Outcome.UNCHANGED, (0.93, 0.93), spread=0.008, pairs=8
+    )
+    declared = ChangePrice(
+        workload=make.GPT,
+        rate=make.P5,
+        device_hours_per_year=(20_000.0, 20_000.0, 20_000.0),
+        hours_source="demo: three training runs a month",
+        usd=Decimal(33780),
+        low=Decimal(30890),
+        high=Decimal(36960),
+        is_detectable=True,
+        note="the change was measured on another device: on this one it may be larger or smaller",
+    )
+    return replace(
+        basis(make),
+        machine=make.CPU,
+        verdicts=(slower, active, *make.unchanged(make.TRANSFORMER, 0.0212)[:1]),
+        workloads=(make.SPECS[0], make.SPECS[2]),
+        explanations=(
+            replace(
+                explanation(make),
+                causes=(),
+                is_attributable=False,
+                note="the profiles differ too much",
+            ),
+        ),
+        change_prices=(declared,),
+        unit_costs=(
+            make.unit_cost(make.GPT, "tokens", make.P5, "0.00466", provenance=Provenance.DECLARED),
+            make.unit_cost(make.GPT, "tokens", make.P4D, None, why=why),
+            make.unit_cost(make.GPT, "tokens", make.TPU_V4, None, why=why),
+            make.unit_cost(make.TRANSFORMER, "tokens", make.P5, None, why=why),
+            make.unit_cost(make.TRANSFORMER, "tokens", make.P4D, None, why=why),
+            make.unit_cost(make.TRANSFORMER, "tokens", make.TPU_V4, None, why=why),
+        ),
+        conclusion=Conclusion.FAILURE,
+        exit_code=ExitCode.REGRESSION,
+        title="Performance regressed",
+        headline="Performance regressed: 1 regressed, 1 unchanged of 2 workloads",
+        is_local=True,
+    )
+
+
+@pytest.fixture(scope="session")
+def reports(make) -> Mapping[str, Report]:
+    """Return the sample reports by the name of what they show."""
+    return {
+        "regressed": regressed(make),
+        "unchanged": quiet(make),
+        "not_measured": not_measured(make),
+        "undecided": undecided(make),
+        "cpu_only": on_cpu(make),
+    }
+
+
+@pytest.fixture(
+    scope="session", params=["regressed", "unchanged", "not_measured", "undecided", "cpu_only"]
+)
+def named_report(request, reports) -> tuple[str, Report]:
+    """Return each of the sample reports with its name."""
+    return request.param, reports[request.param]
+
+
+def rewritten(value, rewrite):
+    match value:
+        case Enum():
+            return value
+        case str():
+            return rewrite(value)
+        case tuple():
+            return tuple(rewritten(item, rewrite) for item in value)
+        case Mapping():
+            return {rewritten(k, rewrite): rewritten(v, rewrite) for k, v in value.items()}
+        case _ if is_dataclass(value):
+            changed = {f.name: rewritten(getattr(value, f.name), rewrite) for f in fields(value)}
+            return replace(value, **changed)
+        case _:
+            return value
+
+
+@pytest.fixture(scope="session")
+def rewrite() -> Callable[[object, Callable[[str], str]], object]:
+    """Return a function that puts every text of a value through another function."""
+    return rewritten
