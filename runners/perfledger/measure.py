@@ -127,19 +127,38 @@ def _time_block(
 
 
 def _next_block(samples: Sequence[float], effort: Effort) -> int:
-    """Return how many more steps to time before looking again; 0 when the samples are enough."""
+    """Return how many more steps to time before looking again; 0 when the samples are enough.
+
+    At most as many again as there are: few looks, and what the first steps promise may be wrong.
+    """
     count, total = len(samples), sum(samples)
     if count >= MAX_SAMPLES:
         return 0
-    if total >= effort.min_seconds and (
-        count >= effort.max_steps or total >= effort.max_seconds or _noise(samples) < QUIET
-    ):
+    if total < effort.min_seconds:
+        missing, most = _steps_in(effort.min_seconds - total, samples), MAX_SAMPLES
+    elif count >= effort.max_steps or total >= effort.max_seconds:
         return 0
-    mean = total / count
-    fit = math.ceil((effort.max_seconds - total) / mean) if mean > 0 else FIRST_BLOCK
-    most = (effort.max_steps if count < effort.max_steps else MAX_SAMPLES) - count
-    # A tenth of what there is, so that the looks of a long series do not outweigh its steps.
-    return max(1, min(max(FIRST_BLOCK, count // 10), fit, most))
+    else:
+        fit = _steps_in(effort.max_seconds - total, samples)
+        missing, most = min(_steps_to_quiet(samples), fit), effort.max_steps
+    return min(missing, max(FIRST_BLOCK, count), most - count)
+
+
+def _steps_in(seconds: float, samples: Sequence[float]) -> int:
+    """Return how many steps fill the time, at least one, if they go on as they did."""
+    total = sum(samples)
+    return math.ceil(min(seconds * len(samples) / total, MAX_SAMPLES)) if total > 0 else MAX_SAMPLES
+
+
+def _steps_to_quiet(samples: Sequence[float]) -> int:
+    """Return how many more steps the mean needs to be quiet; 0 when it is.
+
+    The standard error falls with the square root of the number of samples.
+    """
+    times = (_noise(samples) / QUIET) ** 2
+    if times < 1:
+        return 0
+    return max(1, math.ceil(min(len(samples) * (times - 1), MAX_SAMPLES)))
 
 
 def _noise(samples: Sequence[float]) -> float:

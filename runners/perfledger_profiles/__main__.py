@@ -5,6 +5,7 @@ line on standard error and exit status 1.
 """
 
 import argparse
+import gc
 import json
 import sys
 from collections.abc import Sequence
@@ -52,4 +53,6 @@ def _fail(message: str) -> int:
 
 
 if __name__ == "__main__":
+    # One file is all this process reads: looking for cycles would take as long as reading it.
+    gc.disable()
     sys.exit(main())

@@ -162,10 +162,17 @@ def breakdown(
 def _add(timeline: Timeline, spent_ns: dict[Label, int], calls: dict[Label, int]) -> None:
     shares = exclusive_ns(timeline.layers, timeline.windows, calls=len(timeline.labels))
     begun = timeline.is_counted & (timeline.windows.at(timeline.start_ns) != NOBODY)
-    for number in np.flatnonzero(begun | (shares[:-1] > 0)).tolist():
-        label = timeline.labels[number]
-        spent_ns[label] += int(shares[number])
-        calls[label] += int(begun[number])
+    numbers: dict[Label, int] = {}
+    kind = np.array(
+        [numbers.setdefault(label, len(numbers)) for label in timeline.labels], dtype=np.int64
+    )
+    spent = np.zeros(len(numbers), dtype=np.int64)
+    np.add.at(spent, kind, shares[:-1])
+    count = np.bincount(kind[begun], minlength=len(numbers))
+    for label, number in numbers.items():
+        if spent[number] or count[number]:
+            spent_ns[label] += int(spent[number])
+            calls[label] += int(count[number])
     if shares[NOBODY]:
         spent_ns[Label(OUTSIDE, Bucket.OTHER)] += int(shares[NOBODY])
 

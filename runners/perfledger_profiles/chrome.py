@@ -17,6 +17,9 @@ MAX_UNPACKED_BYTES = 512 * 2**20
 MAX_RATIO = 256
 # Below this no ratio is suspicious: a short trace of one repeated event packs very well.
 RATIO_APPLIES_BYTES = 32 * 2**20
+# Events and their arguments; the largest trace within the size limit has four million. The parser
+# dies without an exception when memory runs out, and "{}," repeated takes fifty times its size.
+MAX_OBJECTS = 5_000_000
 
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31  # zlib's number for "with a gzip header"
@@ -75,6 +78,9 @@ def read_events(data: bytes) -> Events:
     ProfileError when there is nothing to read or the file is larger than the limits.
     """
     raw, is_cut_off = _unpacked(data)
+    if raw.count(b"{") > MAX_OBJECTS:
+        msg = f"the trace has more than {MAX_OBJECTS} objects: profile fewer steps"
+        raise ProfileError(msg)
     notes = ("the file is cut off: events are missing at its end",) if is_cut_off else ()
     try:
         return Events(events=_decoded(raw), notes=notes)

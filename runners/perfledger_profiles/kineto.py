@@ -71,15 +71,21 @@ class _Role(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
-    name: str
-    bucket: Bucket
+class _Kind:
+    """What all events of one category and name have in common."""
+
+    label: Label  # without shapes and path
     role: _Role
+    is_step: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    kind: _Kind
     start_ns: int
     end_ns: int
     thread: _Thread
     args: Args | None
-    is_step: bool
 
 
 def read_kineto(data: bytes, *, workload: str, side: Side) -> Profile:
@@ -90,8 +96,8 @@ def read_kineto(data: bytes, *, workload: str, side: Side) -> Profile:
     """
     read = read_events(data)
     calls, broken = _calls(read.events)
-    steps = [call for call in calls if call.is_step]
-    work = [call for call in calls if not call.is_step]
+    steps = [call for call in calls if call.kind.is_step]
+    work = [call for call in calls if not call.kind.is_step]
     main = _main_thread(steps or work)
     marks = [(c.start_ns, c.end_ns) for c in steps if c.thread == main]
     found = windows_of(marks or _whole(work))
@@ -109,67 +115,67 @@ def read_kineto(data: bytes, *, workload: str, side: Side) -> Profile:
 
 def _calls(events: Sequence[Event]) -> tuple[list[_Call], int]:
     """Return the events that took time, and how many of those were unusable."""
-    used = [event for event in events if event.ph == "X" and _role(event) is not None]
+    used = [event for event in events if event.ph == "X" and _role(event.cat, "") is not None]
     sound = [event for event in used if _is_sound(event)]
     begin_us = min((event.ts for event in sound), default=0.0)
     has_device = any(event.cat in _DEVICE for event in sound)
-    names: dict[str, str] = {}
-    return [_call(e, begin_us, names, has_device=has_device) for e in sound], len(used) - len(sound)
-
-
-def _role(event: Event) -> _Role | None:
-    if event.cat in _DEVICE:
-        return _Role.DEVICE
-    if event.cat == _ANNOTATION:
-        return _Role.ANNOTATION
-    if event.cat in _OPERATORS:
-        return _Role.ANNOTATION if _OPTIMIZER.match(event.name) else _Role.HOST
-    return _Role.HOST if event.cat in _RUNTIME else None
+    kinds: dict[tuple[str, str], _Kind] = {}
+    calls: list[_Call] = []
+    for event in sound:
+        key = event.cat, event.name
+        if key not in kinds:
+            kinds[key] = _kind(*key, has_device=has_device)
+        start_ns = round((event.ts - begin_us) * _NS_PER_US)
+        end_ns = start_ns + round(event.dur * _NS_PER_US)
+        calls.append(_Call(kinds[key], start_ns, end_ns, (event.pid, event.tid), event.args))
+    return calls, len(used) - len(sound)
 
 
 def _is_sound(event: Event) -> bool:
     return 0 <= event.ts <= _MAX_TS_US and 0 <= event.dur <= _MAX_DURATION_US
 
 
-def _call(event: Event, begin_us: float, names: dict[str, str], *, has_device: bool) -> _Call:
-    role = _role(event) or _Role.HOST
-    start_ns = round((event.ts - begin_us) * _NS_PER_US)
-    name = names.get(event.name)
-    if name is None:
-        name = names[event.name] = clean_name(event.name)
-    return _Call(
-        name=name,
-        bucket=_bucket(event, role, has_device=has_device),
+def _kind(category: str, name: str, *, has_device: bool) -> _Kind:
+    role = _role(category, name) or _Role.HOST
+    return _Kind(
+        label=Label(clean_name(name), _bucket(category, name, role, has_device=has_device)),
         role=role,
-        start_ns=start_ns,
-        end_ns=start_ns + round(event.dur * _NS_PER_US),
-        thread=(event.pid, event.tid),
-        args=event.args,
-        is_step=role is not _Role.DEVICE and _STEP.fullmatch(event.name) is not None,
+        is_step=role is not _Role.DEVICE and _STEP.fullmatch(name) is not None,
     )
 
 
-def _bucket(event: Event, role: _Role, *, has_device: bool) -> Bucket:
+def _role(category: str, name: str) -> _Role | None:
+    """Return the role of an event, None for what takes no time of its own."""
+    if category in _DEVICE:
+        return _Role.DEVICE
+    if category == _ANNOTATION:
+        return _Role.ANNOTATION
+    if category in _OPERATORS:
+        return _Role.ANNOTATION if _OPTIMIZER.match(name) else _Role.HOST
+    return _Role.HOST if category in _RUNTIME else None
+
+
+def _bucket(category: str, name: str, role: _Role, *, has_device: bool) -> Bucket:
     """Return what a call is spent on; without a device it is the operators that compute."""
-    if event.cat in _RUNTIME:
-        return Bucket.SYNC if _SYNC.search(event.name) else Bucket.RUNTIME
-    if _INPUT.match(event.name):
-        return Bucket.INPUT
     if role is _Role.DEVICE:
-        kind = _DEVICE[event.cat]
-        is_collective = kind is Bucket.COMPUTE and _COMMUNICATION.search(event.name)
+        kind = _DEVICE[category]
+        is_collective = kind is Bucket.COMPUTE and _COMMUNICATION.search(name)
         return Bucket.COMMUNICATION if is_collective else kind
+    if category in _RUNTIME:
+        return Bucket.SYNC if _SYNC.search(name) else Bucket.RUNTIME
+    if _INPUT.match(name):
+        return Bucket.INPUT
     if has_device or role is _Role.ANNOTATION:
         return Bucket.CPU
-    return Bucket.COMMUNICATION if _COMMUNICATION.match(event.name) else Bucket.COMPUTE
+    return Bucket.COMMUNICATION if _COMMUNICATION.match(name) else Bucket.COMPUTE
 
 
 def _main_thread(calls: Sequence[_Call]) -> _Thread | None:
     """Return the host thread with the most steps or, without steps, the most time in calls."""
     weight: dict[_Thread, int] = defaultdict(int)
     for call in calls:
-        if call.role is not _Role.DEVICE:
-            weight[call.thread] += 1 if call.is_step else call.end_ns - call.start_ns
+        if call.kind.role is not _Role.DEVICE:
+            weight[call.thread] += 1 if call.kind.is_step else call.end_ns - call.start_ns
     return max(weight, key=lambda thread: weight[thread], default=None)
 
 
@@ -182,10 +188,11 @@ def _whole(calls: Sequence[_Call]) -> list[tuple[int, int]]:
 def _timeline(calls: Sequence[_Call], *, main: _Thread | None, windows: Segments) -> Timeline:
     threads = _nested_threads(calls)
     labels = _labels(calls, threads)
-    device = [
-        nest_calls(calls, [n for n, c in enumerate(calls) if _is_on_device(c, bucket)]).segments
-        for bucket in _DEVICE_ORDER
-    ]
+    on_device: dict[Bucket, list[int]] = {bucket: [] for bucket in _DEVICE_ORDER}
+    for number, call in enumerate(calls):
+        if call.kind.role is _Role.DEVICE:
+            on_device[call.kind.label.bucket].append(number)
+    device = [nest_calls(calls, numbers).segments for numbers in on_device.values()]
     return Timeline(
         labels=labels,
         start_ns=np.array([call.start_ns for call in calls], dtype=np.int64),
@@ -197,17 +204,13 @@ def _timeline(calls: Sequence[_Call], *, main: _Thread | None, windows: Segments
 
 def _is_ours(call: _Call, main: _Thread | None) -> bool:
     """Tell whether a call is of the process that takes the steps."""
-    return call.role is _Role.DEVICE or (main is not None and call.thread[0] == main[0])
-
-
-def _is_on_device(call: _Call, bucket: Bucket) -> bool:
-    return call.role is _Role.DEVICE and call.bucket is bucket
+    return call.kind.role is _Role.DEVICE or (main is not None and call.thread[0] == main[0])
 
 
 def _nested_threads(calls: Sequence[_Call]) -> dict[_Thread, Nesting]:
     numbers: dict[_Thread, list[int]] = defaultdict(list)
     for number, call in enumerate(calls):
-        if call.role is not _Role.DEVICE:
+        if call.kind.role is not _Role.DEVICE:
             numbers[call.thread].append(number)
     return {thread: nest_calls(calls, mine) for thread, mine in numbers.items()}
 
@@ -222,7 +225,7 @@ def _host_layers(
     is_sync = np.array([label.bucket is Bucket.SYNC for label in labels], dtype=np.bool_)
     is_annotation = np.array(
         [
-            call.role is _Role.ANNOTATION and label.bucket is not Bucket.INPUT
+            call.kind.role is _Role.ANNOTATION and label.bucket is not Bucket.INPUT
             for call, label in zip(calls, labels, strict=True)
         ],
         dtype=np.bool_,
@@ -253,28 +256,28 @@ def _merged(many: Sequence[Segments]) -> Segments:
 
 def _labels(calls: Sequence[_Call], threads: Mapping[_Thread, Nesting]) -> list[Label]:
     """Label host calls by what encloses them, then kernels by what launched them."""
-    labels = [Label(call.name, call.bucket) for call in calls]
+    labels = [call.kind.label for call in calls]
     depths = [0] * len(calls)
     shapes = ShapeReader()
     launches: dict[int, tuple[int, int]] = {}
     for nesting in threads.values():
         for number, parent in zip(nesting.order, nesting.parent, strict=True):
             call = calls[number]
-            path, bucket = "", call.bucket
+            path, bucket = "", call.kind.label.bucket
             if parent != NOBODY:
                 depths[number] = depths[parent] + 1
                 path = _path_inside(labels[parent], depth=depths[number])
                 # What loading input calls is input too.
                 bucket = Bucket.INPUT if labels[parent].bucket is Bucket.INPUT else bucket
-            labels[number] = Label(call.name, bucket, shapes.of(call.args), path)
+            labels[number] = Label(call.kind.label.name, bucket, shapes.of(call.args), path)
             if call.args is not None and call.args.correlation:
                 launches[call.args.correlation] = number, parent
     for number, call in enumerate(calls):
-        if call.role is _Role.DEVICE and call.args is not None:
+        if call.kind.role is _Role.DEVICE and call.args is not None:
             launch, operator = launches.get(call.args.correlation or 0, (NOBODY, NOBODY))
             if operator != NOBODY:
                 around = labels[operator].shapes, labels[launch].path
-                labels[number] = Label(call.name, call.bucket, *around)
+                labels[number] = Label(call.kind.label.name, call.kind.label.bucket, *around)
     return labels
 
 

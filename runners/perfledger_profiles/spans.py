@@ -89,8 +89,9 @@ def exclusive_ns(layers: Sequence[Segments], windows: Segments, *, calls: int) -
     that it always sums to the length of the windows.
     """
     parts = (*layers, windows)
-    edges = np.unique(np.concatenate([e for s in parts for e in (s.start_ns, s.end_ns)]))
-    left, length = edges[:-1], np.diff(edges)
+    edges = np.sort(np.concatenate([e for s in parts for e in (s.start_ns, s.end_ns)]))
+    length = np.diff(edges)
+    left, length = edges[:-1][length > 0], length[length > 0]
     owner = np.full(left.shape, NOBODY, dtype=np.int64)
     for layer in layers:
         owner = np.where(owner == NOBODY, layer.at(left), owner)

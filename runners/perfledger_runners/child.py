@@ -10,7 +10,7 @@ import selectors
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class Ended:
     log_tail: str
 
 
-def run_request(harness: Harness, request: Request) -> Iterator[Answer | Ended]:
+def run_request(harness: Harness, request: Request) -> Generator[Answer | Ended]:
     """Yield a result for each of the request's workloads, from as many children as it takes.
 
     A child that dies takes with it only the workload that it was at: those that it had not reached
@@ -92,7 +92,7 @@ def run_request(harness: Harness, request: Request) -> Iterator[Answer | Ended]:
         waiting = tuple(workload for workload in waiting if workload not in settled)
 
 
-def run_child(harness: Harness, request: Request) -> Iterator[Answer | Ended]:
+def run_child(harness: Harness, request: Request) -> Generator[Answer | Ended]:
     """Run one child and yield what it says, then what became of it if it did not end well.
 
     A Failed without a workload is about the child: no workload was under way.

@@ -112,7 +112,9 @@ def limit_resources(process: int) -> None:
         (resource.RLIMIT_CORE, 0),
     ):
         with suppress(ProcessLookupError):  # it has ended already, and will say why
-            resource.prlimit(process, kind, (limit, limit))
+            _, hard = resource.prlimit(process, kind)
+            most = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.prlimit(process, kind, (most, most))
 
 
 def _profile_side(

@@ -1,5 +1,6 @@
 """`python -m perfledger_service` is `perfledger`: arguments in, an exit code out."""
 
+import signal
 import sys
 
 from perfledger_service.cli.help import HELP
@@ -14,6 +15,8 @@ def main() -> None:
     from perfledger_service.cli.app import app  # noqa: PLC0415
     from perfledger_service.errors import PerfledgerError  # noqa: PLC0415
 
+    # A cancelled CI job is told so: end through every `finally`, so that nothing is left behind.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app(prog_name="perfledger")
     except PerfledgerError as error:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from dbos import (
     DBOS,
@@ -142,8 +143,8 @@ def jobs_url(database_url: str) -> str:
     url = make_url(database_url)
     if url.get_backend_name() != "sqlite":
         return database_url
-    stem, dot, suffix = (url.database or "").rpartition(".")
-    return f"sqlite:///{stem}-jobs{dot}{suffix}" if dot else f"sqlite:///{suffix}-jobs"
+    file = PurePath(url.database or "")
+    return f"sqlite:///{file.with_name(f'{file.stem}-jobs{file.suffix}')}"
 
 
 def _prepare_sqlite(url: str) -> None:

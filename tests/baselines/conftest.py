@@ -1,15 +1,10 @@
 """Runs and bundles from bare numbers, so that a test says only what it is about."""
 
 import pytest
-from hypothesis import settings
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import METRICS
 from perfledger.records import Device, Failure, Machine, Revision, Run, Side, Why, WorkloadSpec
-
-# The same examples on every machine, however busy: no test here may flicker.
-settings.register_profile("repeatable", deadline=None, derandomize=True)
-settings.load_profile("repeatable")
 
 
 class Build:

@@ -19,8 +19,10 @@ def run(*samples):
 
 
 def test_the_typical_value_is_the_geometric_mean_of_the_processes():
-    low, typical, high = typical_range([run(1.0), run(4.0)], metric=STEP_TIME)
+    found = typical_range([run(1.0), run(4.0)], metric=STEP_TIME)
 
+    assert found is not None
+    low, typical, high = found
     assert typical == pytest.approx(2.0)
     assert low * high == pytest.approx(4.0)
 
@@ -46,7 +48,9 @@ def test_without_two_positive_processes_there_is_no_range(runs, metric):
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=2, max_size=12))
 def test_the_typical_value_lies_in_its_interval(values):
-    low, typical, high = typical_range([run(value) for value in values], metric=STEP_TIME)
+    found = typical_range([run(value) for value in values], metric=STEP_TIME)
 
+    assert found is not None
+    low, typical, high = found
     assert low <= typical * (1 + 1e-9)
     assert typical <= high * (1 + 1e-9)

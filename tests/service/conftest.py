@@ -1,6 +1,8 @@
 """A database, a stand-in for GitHub and bundles, so that a test says only what it is about."""
 
 import importlib.util
+import io
+import logging
 import shutil
 import socket
 import sys
@@ -12,6 +14,7 @@ from random import Random
 
 import httpx
 import pytest
+import structlog
 import uvicorn
 from pydantic import SecretStr
 
@@ -28,6 +31,7 @@ from perfledger_service.usecases.reporting import report_on
 from perfledger_service.usecases.uploads import judge_upload, receive_bundle
 from perfledger_service.web.app import create_app
 from perfledger_service.web.hub import Hub
+from perfledger_service.web.logs import configure_logging
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -79,6 +83,15 @@ def a_bundle(*, ratio=1.2, workloads=("gpt:step",), pairs=6, samples=5, seed=0, 
         "pull_request": 7,
     }
     return Bundle(**(defaults | values))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_logging():
+    """Hand structlog's events to the standard library: its default draws tracebacks for seconds."""
+    structlog.configure(
+        processors=[structlog.stdlib.render_to_log_kwargs],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
 
 
 @pytest.fixture(scope="session")
@@ -135,6 +148,32 @@ def any_engine(request):
 @pytest.fixture
 def make_bundle():
     return a_bundle
+
+
+@pytest.fixture
+def now():
+    return NOW
+
+
+@pytest.fixture
+def log():
+    """Configure logging into a text, and put everything back afterwards."""
+    names = ("", "dbos", "uvicorn", "uvicorn.access", "uvicorn.error", "alembic")
+    loggers = [logging.getLogger(name) for name in names]
+    before = [(one, one.handlers, one.propagate, one.level) for one in loggers]
+    configuration = structlog.get_config()
+    stream = io.StringIO()
+    configure_logging(stream)
+    yield stream
+    for logger, handlers, propagate, level in before:
+        logger.handlers, logger.propagate = handlers, propagate
+        logger.setLevel(level)
+    structlog.configure(**configuration)
+
+
+@pytest.fixture
+def serve_app():
+    return serving
 
 
 @pytest.fixture
@@ -265,8 +304,8 @@ def serving(app):
 class Site:
     """The web application over real HTTP, with a project and its token."""
 
-    def __init__(self, url, engine, jobs):
-        self.url, self.engine, self.jobs = url, engine, jobs
+    def __init__(self, app, url, engine, jobs):
+        self.app, self.url, self.engine, self.jobs = app, url, engine, jobs
         self.client = httpx.Client(base_url=url, timeout=30)
 
     def upload(self, bundle, *, token=TOKEN, **values):
@@ -283,14 +322,32 @@ class Site:
 
 
 @pytest.fixture
-def site(engine):
-    """The application with two projects, octo/models and octo/other, and no work being done."""
+def start_site():
+    """Serve the application on a database, with no work being done."""
+
+    @contextmanager
+    def start(engine):
+        jobs = RecordingJobs()
+        hub = Hub(
+            engine=engine,
+            jobs=jobs,
+            reporter=report_on,
+            public_url="https://ledger.example",
+            now=lambda: NOW,
+        )
+        app = create_app(hub)
+        with serving(app) as url:
+            site = Site(app, url, engine, jobs)
+            with site.client:
+                yield site
+
+    return start
+
+
+@pytest.fixture
+def site(engine, start_site):
+    """The application with two projects, octo/models and octo/other."""
     add_project(engine, REPOSITORY, token=TOKEN, now=NOW)
     add_project(engine, "octo/other", token=OTHER_TOKEN, now=NOW)
-    jobs = RecordingJobs()
-    public_url = "https://ledger.example"
-    hub = Hub(engine=engine, jobs=jobs, reporter=report_on, public_url=public_url, now=lambda: NOW)
-    with serving(create_app(hub)) as url:
-        site = Site(url, engine, jobs)
-        with site.client:
-            yield site
+    with start_site(engine) as site:
+        yield site

@@ -96,7 +96,7 @@ def test_an_upload_can_be_followed(site, make_bundle):
         {"Authorization": f"Bearer {TOKEN[:-1]}t"},
         {"Authorization": f"token {TOKEN}"},
         {"Authorization": f"Basic {TOKEN}"},
-        {"Authorization": "Bearer "},
+        {"Authorization": "Bearer"},
         {"Authorization": "Bearer pl_ffffffff_" + "s" * 43},
     ],
 )

@@ -155,6 +155,8 @@ def test_prose(text, expected):
 def test_a_sentence_begins_with_a_capital_and_ends_with_a_stop():
     assert sentence("the margin is 1%") == "The margin is 1%."
     assert sentence("why?") == "Why?"
+    assert sentence("a_b is gone") == "`a_b` is gone."
+    assert sentence("1") == "`1.`"
     assert clean_sentence("a_b is\ngone") == "A_b is gone."
 
 

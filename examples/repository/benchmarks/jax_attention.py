@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import perfledger
 from jax import Array
+
 from models.attention_jax import encode, initialise
 
 

@@ -6,6 +6,7 @@ from functools import partial
 import jax
 import perfledger
 from jax import Array
+
 from models.transformer_jax import Training, TransformerConfig, initialise, train_step as train
 
 

@@ -4,14 +4,17 @@ from collections.abc import Callable
 
 import perfledger
 import torch
-from models.resnet import ResNet
 from torch import Tensor
+
+from models.resnet import ResNet
 
 
 @perfledger.workload(unit="images", units_per_step=lambda batch: batch)
 def inference(
     device: str, batch: int = 4, size: int = 32, width: int = 32, layers: int = 2
 ) -> Callable[[], Tensor]:
+    if device == "cpu":
+        torch.set_num_threads(1)  # the other cores take what else the machine does
     torch.manual_seed(0)
     model = ResNet(width=width, layers=layers).eval().to(device)
     images = torch.randn(batch, 3, size, size).to(device)

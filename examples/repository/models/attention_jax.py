@@ -32,9 +32,7 @@ def attend(layer: Weights, x: Array, *, heads: int) -> Array:
     """Return multi-head self-attention of all tokens to all, in the shape of x."""
     batch, length, width = x.shape
     shape = (batch, length, heads, width // heads)
-    query, key, value = (
-        (x @ layer[name]).reshape(shape) for name in ("query", "key", "value")
-    )
+    query, key, value = ((x @ layer[name]).reshape(shape) for name in ("query", "key", "value"))
     scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / (width // heads) ** 0.5
     attended = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores), value)
     return attended.reshape(batch, length, width) @ layer["output"]

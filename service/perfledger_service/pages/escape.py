@@ -24,9 +24,10 @@ _LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 
 # Words that Markdown, GitHub's mentions and its autolinks leave alone: letters, figures, and
 # products such as H100 or p5.48xlarge; but no run of hexadecimal digits that may name a commit.
-_WORD = r"[A-Za-z]+(?:['-][a-z]+)*"
+_WORD = r"[A-Za-z]+(?:['-][A-Za-z]+)*"
 _FIGURE = r"[+±-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?%?"
 _PRODUCT = r"(?![0-9a-f]{7,40}(?![0-9A-Za-z]))[A-Za-z]*\d[A-Za-z0-9]*(?:\.\d[A-Za-z0-9]*)?"
+_LIST_MARKER = re.compile(r"\d+[.)]")  # at the start of a line it would begin a list
 _PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|%|=|<)[)]?[,.;:?]?")
 
 
@@ -57,6 +58,8 @@ def prose(text: str, *, limit: int = MAX_PROSE) -> str:
     """
     words = clean(text, limit=limit).split(" ")
     parts: list[str] = []
+    if _LIST_MARKER.fullmatch(words[0]):
+        parts.append(code(words.pop(0)))
     for is_plain, run in groupby(words, key=_is_plain):
         joined = " ".join(run)
         parts.append(joined if is_plain else _spanned(joined))
@@ -65,12 +68,14 @@ def prose(text: str, *, limit: int = MAX_PROSE) -> str:
 
 def sentence(text: str, *, limit: int = MAX_PROSE) -> str:
     """Return prose with a capital at its start and a full stop at its end."""
-    return _as_sentence(prose(text, limit=limit))
+    shown = prose(_stopped(clean(text, limit=limit)), limit=limit + 1)
+    return shown[:1].upper() + shown[1:]
 
 
 def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
     """Return clean text with a capital at its start and a full stop at its end."""
-    return _as_sentence(clean(text, limit=limit))
+    shown = _stopped(clean(text, limit=limit))
+    return shown[:1].upper() + shown[1:]
 
 
 def fence(
@@ -92,7 +97,7 @@ def link(url: str) -> str:
 
 def path(text: str) -> str:
     """Return `owner/name` as the middle of a path on this site, whatever is in it."""
-    return "/".join(quote(part, safe="") for part in text.split("/") if part.strip("."))
+    return "/".join(quote(part, safe="", errors="replace") for part in text.split("/") if part.strip("."))
 
 
 def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
@@ -102,9 +107,8 @@ def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
     return kept.strip("\n") or EMPTY
 
 
-def _as_sentence(shown: str) -> str:
-    end = "" if shown.endswith((".", "!", "?", ELLIPSIS)) else "."
-    return shown[:1].upper() + shown[1:] + end
+def _stopped(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ELLIPSIS)) else f"{text}."
 
 
 def _visible(character: str) -> str:

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from string import hexdigits
 
 from perfledger.records import Machine
 from perfledger_baselines.verdict import Outcome
@@ -80,8 +81,8 @@ def reproduction(report: Report) -> str:
 
 
 def short_sha(sha: str) -> str:
-    """Return the start of a commit's name, with nothing in it but letters and digits."""
-    return "".join(filter(str.isalnum, sha.encode("ascii", "ignore").decode()))[:_SHA_SHOWN]
+    """Return the start of a commit's name, with nothing in it but hexadecimal digits."""
+    return "".join(character for character in sha if character in hexdigits)[:_SHA_SHOWN]
 
 
 def _machine_facts(machine: Machine) -> Iterator[Fact]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from perfledger.bundle import Bundle, Plan
-from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, PEAK_MEMORY, SM_ACTIVE, STEP_TIME, Metric
+from perfledger.metrics import CPU_ACTIVE, METRICS, PEAK_MEMORY, SM_ACTIVE, STEP_TIME, Metric
 from perfledger.protocol import Command, Request
 from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judge import judge_bundle
@@ -36,10 +36,11 @@ from perfledger_service.usecases.revisions import Compared, compared, settings_o
 from perfledger_service.usecases.setting_up import configured_table
 from perfledger_service.usecases.translating import translated
 
-METRICS = {
-    Device.CPU: (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE, FLOPS_PER_STEP),
-    Device.CUDA: (STEP_TIME, PEAK_MEMORY, SM_ACTIVE, FLOPS_PER_STEP),
-    Device.TPU: (STEP_TIME, PEAK_MEMORY, FLOPS_PER_STEP),
+# What workloads on a device are expected to tell: the family of tests that stopping pays for.
+EXPECTED = {
+    Device.CPU: (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE),
+    Device.CUDA: (STEP_TIME, PEAK_MEMORY, SM_ACTIVE),
+    Device.TPU: (STEP_TIME, PEAK_MEMORY),
 }
 
 
@@ -145,9 +146,10 @@ def _measure(site: _Site, settings: CheckSettings, question: Question, watcher: 
     machine, gpu, notes = _machine(head, settings)
     seed = secrets.randbits(32)
     looks = default_looks(settings.max_pairs)
-    metrics = METRICS[machine.device]
     watcher.stage("measuring pairs of base and head")
-    measured = _pairs(site, settings, planned, metrics, seed=seed, gpu=gpu, watcher=watcher)
+    measured = _pairs(
+        site, settings, planned, EXPECTED[machine.device], seed=seed, gpu=gpu, watcher=watcher
+    )
     bundle = Bundle(
         id=secrets.token_hex(16),
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -163,7 +165,7 @@ def _measure(site: _Site, settings: CheckSettings, question: Question, watcher: 
             floor=settings.floor,
         ),
         workloads=planned.workloads,
-        metrics=metrics,
+        metrics=tuple(METRICS.values()),
         runs=measured.runs,
         failures=planned.failures + measured.failures,
         new_workloads=tuple(spec.id for spec in planned.new),

@@ -57,7 +57,7 @@ def report_on(bundle: Bundle, *, today: date, is_local: bool) -> Report:
 
 def _conclusion(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> tuple[Conclusion, ExitCode]:
     """Return how the check ends: fail closed, a regression before what is uncertain."""
-    outcomes = {verdict.outcome for verdict in verdicts if not is_trade(verdict, verdicts)}
+    outcomes = _counting(verdicts)
     if Outcome.REGRESSED in outcomes:
         return Conclusion.FAILURE, ExitCode.REGRESSION
     if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):
@@ -67,13 +67,21 @@ def _conclusion(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> tuple[Conclusi
     return Conclusion.SUCCESS, ExitCode.OK
 
 
+def _counting(verdicts: tuple[Verdict, ...]) -> frozenset[Outcome]:
+    """Return the outcomes that decide the check: a trade fails none, a warning holds none up."""
+    return frozenset(
+        verdict.outcome
+        for verdict in verdicts
+        if not (verdict.is_warning or is_trade(verdict, verdicts))
+    )
+
+
 def _measured_nothing(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
     return not (verdicts or bundle.new_workloads or bundle.skipped)
 
 
 def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
-    judged = [verdict for verdict in verdicts if not is_trade(verdict, verdicts)]
-    outcomes = {verdict.outcome for verdict in judged}
+    outcomes = _counting(verdicts)
     if Outcome.REGRESSED in outcomes:
         return "Performance regressed"
     if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):

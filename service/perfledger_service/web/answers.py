@@ -7,6 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from perfledger_service.errors import PerfledgerError
 from perfledger_service.web.headers import HEADERS
@@ -20,6 +21,7 @@ def add_error_answers(app: FastAPI) -> None:
     app.add_exception_handler(PerfledgerError, _ours)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _bug)
 
 
@@ -39,6 +41,11 @@ def _invalid(request: Request, error: Exception) -> Response:
     """Answer a path that cannot exist like one that does not."""
     assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
     return _answer(request, 404, "nothing by that name")
+
+
+def _gone(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the handlers' signature
+    """Answer somebody who left in the middle of the request: nobody hears it, nobody is alarmed."""
+    return _answer(request, 400, "the request ended before its body did")
 
 
 def _bug(request: Request, error: Exception) -> Response:

@@ -87,6 +87,7 @@ def _listening(host: str, port: int) -> Generator[socket.socket]:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((host, port))
+            listener.listen()  # from now on a request waits, and is answered once all is up
         except OSError as error:
             msg = f"cannot listen on {host}:{port}: {error.strerror}"
             raise SettingsError(msg) from None

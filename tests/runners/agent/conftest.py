@@ -1,6 +1,7 @@
 """A user's repository with real git, a harness that starts real children, and a GPU on paper."""
 
 import inspect
+import json
 import os
 import subprocess
 import sys
@@ -126,6 +127,17 @@ class UsersRepository:
         self.git("commit", "--quiet", "--allow-empty", "-m", subject)
         return self.git("rev-parse", "HEAD")
 
+    def state(self):
+        """All that a user would notice if it moved."""
+        return (
+            self.git("rev-parse", "HEAD"),
+            self.git("for-each-ref"),
+            self.git("status", "--porcelain=v2", "--branch"),
+            self.git("ls-files", "--stage"),
+            self.git("stash", "list"),
+            self.git("worktree", "list"),
+        )
+
     def open(self) -> Repository:
         return Repository.open(self.root)
 
@@ -133,11 +145,6 @@ class UsersRepository:
 @pytest.fixture
 def theirs(tmp_path):
     return UsersRepository(tmp_path / "theirs")
-
-
-@pytest.fixture
-def make_repository(tmp_path):
-    return lambda name: UsersRepository(tmp_path / name)
 
 
 @pytest.fixture(scope="session")
@@ -186,3 +193,20 @@ def write_benchmarks():
         return root
 
     return write
+
+
+@pytest.fixture
+def scripted(harness, tmp_path):
+    """Return a function that makes a harness whose children say these messages and nothing else."""
+
+    def make(*messages):
+        lines = [json.dumps({"version": 1, **message}) for message in messages]
+        script = tmp_path / "scripted-python"
+        script.write_text(
+            f"#!{sys.executable}\nimport os\n"
+            f"os.write(int(os.environ['PERFLEDGER_FD']), {chr(10).join([*lines, '']).encode()!r})\n"
+        )
+        script.chmod(0o755)
+        return replace(harness, python=script)
+
+    return make

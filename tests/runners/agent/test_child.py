@@ -5,6 +5,7 @@ All children here are real.
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +52,10 @@ MISBEHAVIOUR: Mapping[str, tuple[str, Why]] = {
     "leaves_as_if_well": ("os._exit(0)", Why.RAISED),
     "closes_everything": ("os.closerange(3, 1024)", Why.RAISED),
     "hangs": ("signal.pthread_sigmask(signal.SIG_BLOCK, {15}); signal.pause()", Why.HUNG),
-    "eats_memory": ("eaten.append(b'x' * 2**24); step()", Why.OUT_OF_MEMORY),
+    "eats_memory": (
+        "eaten.extend(b'x' * 2**24 for _ in range(40)); signal.pause()",
+        Why.OUT_OF_MEMORY,
+    ),
     "runs_out_of_memory": ("raise MemoryError", Why.OUT_OF_MEMORY),
     "is_killed": ("os.kill(os.getpid(), signal.SIGKILL)", Why.KILLED),
     "crashes": ("ctypes.string_at(0)", Why.KILLED),
@@ -82,12 +86,12 @@ def workload_of(name):
 @pytest.fixture(scope="module")
 def outcome(interpreter, write_benchmarks, request_for, tmp_path_factory):
     """Run them all in one request, a good one after each; return the messages."""
-    bodies = {name: body for name, (body, _) in MISBEHAVIOUR.items()} | ODDITY
+    bodies = {name: body for name, (body, _) in MISBEHAVIOUR.items()} | dict(ODDITY)
     text = PREAMBLE + f"MAX_LOG_BYTES = {MAX_LOG_BYTES}\n"
     text += "".join(PAIR.format(name=name, body=body) for name, body in bodies.items())
     root = write_benchmarks(tmp_path_factory.mktemp("checkout"), odd=text)
     asked = ["fine_first", *(each for name in bodies for each in (name, f"fine_after_{name}"))]
-    limits = Limits(workload_s=2.0, startup_s=30.0, memory_bytes=300 * 2**20)
+    limits = Limits(workload_s=4.0, startup_s=60.0, memory_bytes=300 * 2**20)
     request = request_for(root, [workload_of(name) for name in asked])
     with prepare_harness(interpreter, environment=os.environ, limits=limits) as harness:
         return tuple(run_request(harness, request))
@@ -121,7 +125,7 @@ def test_an_oddity_is_measured_all_the_same(outcome, name):
         ("raises", "KeyError: 'no such weight' (benchmarks/odd.py:"),
         ("leaves_at_once", "exit status 3 before it was done: my last words"),
         ("leaves_as_if_well", "exit status 0 before it was done"),
-        ("hangs", "no end within 2 s while setting up or warming up"),
+        ("hangs", "no end within 4 s while setting up or warming up"),
         ("eats_memory", f"{300 * 2**20} are allowed"),
         ("is_killed", "SIGKILL: probably the out-of-memory killer"),
         ("crashes", "SIGSEGV"),
@@ -163,10 +167,8 @@ def test_a_reader_that_loses_interest_ends_the_child(
 ):
     text = PREAMBLE + PAIR.format(name="hangs", body=MISBEHAVIOUR["hangs"][0])
     root = write_benchmarks(tmp_path / "checkout", odd=text)
-    messages = run_child(harness, request_for(root, [workload_of("hangs")]))
-    next(messages)
-
-    messages.close()
+    with closing(run_child(harness, request_for(root, [workload_of("hangs")]))) as messages:
+        next(messages)
 
     folders = {str(path) for path in harness.folder.glob("child-*")}
     commands = [
@@ -221,6 +223,17 @@ def test_one_that_dies_between_two_workloads_is_started_again_for_the_second(
     settled = {each.workload for each in messages if isinstance(each, Ran | Failed)}
     assert settled == set(asked)
     assert workload_of("fine_first") not in failures(messages)
+
+
+def test_one_that_ends_well_without_a_word_about_a_workload_has_not_measured_it(
+    scripted, request_for, tmp_path
+):
+    silent = scripted({"event": "done"})
+
+    messages = tuple(run_request(silent, request_for(tmp_path, ["m:w"])))
+
+    assert failures(messages)["m:w"].detail == "its process ended well, but without a word about it"
+    assert isinstance(messages[-1], Ended)
 
 
 def test_an_interpreter_that_cannot_be_started_is_a_reason(harness, request_for, tmp_path):

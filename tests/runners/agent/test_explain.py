@@ -98,6 +98,56 @@ def test_what_cannot_be_profiled_is_a_note(harness, sides):
     assert "benchmarks.w:gone could not be profiled on head: missing" in text
 
 
+def test_a_file_that_is_not_the_childs_own_is_neither_read_nor_removed(
+    scripted, request_for, tmp_path
+):
+    precious = tmp_path / "precious.json"
+    precious.write_text("{}")
+    liar = scripted(
+        {"event": "started", "workload": "benchmarks.w:a"},
+        {
+            "event": "profiled",
+            "workload": "benchmarks.w:a",
+            "tool": "torch.profiler",
+            "trace": str(precious),
+        },
+        {"event": "done"},
+    )
+
+    explained = profile_both(liar, dict.fromkeys(Side, request_for(tmp_path)), [spec("a")])
+
+    assert explained.profiles == ()
+    assert "on base could not be read: the child named a file that is not" in explained.notes[0]
+    assert precious.exists()
+
+
+def test_a_trace_that_cannot_be_read_is_a_note(scripted, harness, request_for, tmp_path):
+    trace = harness.folder / "traces" / "base" / "trace.json"
+    trace.parent.mkdir(parents=True)
+    trace.write_text("hello")
+    careless = scripted(
+        {"event": "started", "workload": "benchmarks.w:a"},
+        {
+            "event": "profiled",
+            "workload": "benchmarks.w:a",
+            "tool": "torch.profiler",
+            "trace": str(trace),
+        },
+        {"event": "done"},
+    )
+
+    explained = profile_both(careless, dict.fromkeys(Side, request_for(tmp_path)), [spec("a")])
+
+    assert explained.profiles == ()
+    assert "the profile of benchmarks.w:a on base could not be read" in explained.notes[0]
+    assert not trace.exists()
+
+
+def test_a_reader_that_nobody_wrote_is_an_error(harness, trace):
+    with pytest.raises(ReaderError, match="invalid choice: 'nsys'"):
+        read_trace("nsys", trace(b""), workload="w", side=Side.BASE, harness=harness)
+
+
 @pytest.mark.parametrize("content", [b"", b"hello", b"{}", b"\x1f\x8b\x00", b"[" * 10_000])
 def test_a_trace_that_is_none_is_an_error_with_the_readers_words(harness, trace, content):
     with pytest.raises(ReaderError) as caught:

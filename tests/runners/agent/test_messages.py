@@ -101,6 +101,7 @@ def test_what_garbage_looked_like_can_be_shown():
 def test_an_idle_share_may_be_zero():
     message = decode(run_line(samples={"step_time_p50": [1.0], "cpu_active": [0.0]}))
 
+    assert isinstance(message, Ran)
     assert message.samples["cpu_active"] == (0.0,)
 
 

@@ -74,11 +74,16 @@ def test_a_gpu_tells_what_it_is_doing(fake_nvml):
     assert state == GpuState(reasons=0x40, clock_mhz=1755, power_w=512.5, temperature_c=61)
 
 
+def meter_of(library):
+    meter = Gpu(library, "handle").sm_meter()
+    assert meter is not None
+    return meter
+
+
 def test_sm_activity_is_a_share_since_the_reading_before(fake_nvml):
     library = fake_nvml(shares=[25.0, 100.0])
-    meter = Gpu(library, "handle").sm_meter()
 
-    with meter:
+    with meter_of(library) as meter:
         shares = [meter.read(), meter.read()]
 
     assert shares == [0.25, 1.0]
@@ -87,7 +92,7 @@ def test_sm_activity_is_a_share_since_the_reading_before(fake_nvml):
 
 @pytest.mark.parametrize("told", [140737488355328.0, -1.0, float("nan")])
 def test_a_sentinel_is_no_share(fake_nvml, told):
-    with Gpu(fake_nvml(shares=[told]), "handle").sm_meter() as meter:
+    with meter_of(fake_nvml(shares=[told])) as meter:
         assert meter.read() is None
 
 
@@ -95,7 +100,7 @@ def test_a_sentinel_is_no_share(fake_nvml, told):
 def test_a_meter_that_fails_reads_nothing(fake_nvml, silent):
     library = fake_nvml(silent)
 
-    with Gpu(library, "handle").sm_meter() as meter:
+    with meter_of(library) as meter:
         assert meter.read() is None
     assert library.held == 0
 

@@ -18,21 +18,10 @@ RECEIPT = {"id": "42", "status": "received", "url": "http://hub/pulls/7"}
 BUNDLE = b'{"format": "perfledger-bundle"}'
 
 
-class Hub(HTTPServer):
-    """Gives the scripted answers in turn, the last one for ever, and remembers what it was sent."""
-
-    def __init__(self, *answers):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.answers = list(answers)
-        self.requests = []
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
-
-
 class Handler(BaseHTTPRequestHandler):
     """Reads one request, gives one answer: (status, headers, body), or None to hang up."""
+
+    server: "Hub"
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -53,6 +42,19 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
+
+
+class Hub(HTTPServer):
+    """Gives the scripted answers in turn, the last one for ever, and remembers what it was sent."""
+
+    def __init__(self, *answers):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers = list(answers)
+        self.requests = []
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}"
 
 
 class Nobody:

@@ -1,6 +1,7 @@
 import json
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,20 +66,26 @@ def test_a_name_that_is_no_unicode_is_sent_all_the_same(pipe):
     assert read_line(reader)["path"] == "caf?.py"
 
 
+class LeftError(Exception):
+    """What leaving is in a test: the real one would end pytest."""
+
+
+def leave(status):
+    raise LeftError(status)
+
+
 def test_a_forked_child_that_comes_back_leaves_without_a_word(pipe):
-    class LeftError(Exception):
-        pass
-
-    def leave(status):
-        raise LeftError(status)
-
     reader, writer = pipe
-    pids = iter([100, 100, 101])
-    channel = Channel(writer, getpid=lambda: next(pids), leave=leave)
+    in_child: list[Callable[[], None]] = []
+    channel = Channel(writer, at_fork=in_child.append, leave=leave)
     channel.send(Event.STARTED)
+    channel.leave_if_forked()
+    in_child[0]()
 
     with pytest.raises(LeftError, match="0"):
         channel.send(Event.DONE)
+    with pytest.raises(LeftError, match="0"):
+        channel.leave_if_forked()
     channel.close()
     assert read_line(reader)["event"] == "started"
 

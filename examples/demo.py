@@ -1,0 +1,240 @@
+"""A repository with two pull requests goes the whole way: measured, judged, explained and said.
+
+make demo runs this. Nothing is canned: the workloads run here, on this machine's CPU, the service
+is the real one on SQLite, and only GitHub is stood in for, over real HTTP.
+"""
+
+import argparse
+import json
+import re
+import shutil
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from demo_checks import Outcome, check_branch
+from demo_pictures import take_pictures
+from demo_repository import (
+    BRANCHES,
+    EXAMPLES,
+    Branch,
+    DemoError,
+    build_repository,
+    commit_of,
+    git,
+)
+from demo_service import Said, Site, await_said, open_pull_request, running_site, submit
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.panel import Panel
+
+# Says that a folder is the demo's own, and may be deleted by the next one.
+MARKER = ".perfledger-demo"
+OUTCOME_VERSION = 1
+INTERRUPTED = 130
+INTRODUCTION = """\
+Two pull requests of an example repository go the whole way, for real, in three to six minutes:
+  1. a git repository with four workloads, two in PyTorch and two in JAX, and two branches:
+     one slows a training step, the other only moves code
+  2. perfledger check on both: base and head in pairs of fresh processes, judged, explained, priced
+  3. the service on SQLite, a stand-in for GitHub, both bundles uploaded: a comment and a check each
+Everything is written to {folder} and nothing leaves this machine."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the demo; return 0 when every part did its work, whatever the verdicts were."""
+    options = _options(arguments)
+    console = Console(highlight=False)
+    try:
+        return _run(options, console)
+    except DemoError as error:
+        console.print(f"\n[bold red]The demo failed:[/] {_plain(str(error))}")
+        console.print(f"What was written so far is in {options.folder}.", markup=False)
+        return 1
+    except KeyboardInterrupt:
+        console.print("\nInterrupted; everything that was started has been stopped.")
+        return INTERRUPTED
+
+
+def chosen_branches(name: str | None) -> tuple[Branch, ...]:
+    """Return the branches to take the whole way; raise DemoError for a name that is none."""
+    chosen = tuple(branch for branch in BRANCHES if name in (None, branch.name))
+    if not chosen:
+        known = ", ".join(branch.name for branch in BRANCHES)
+        msg = f"no branch is named {name!r}: choose from {known}"
+        raise DemoError(msg)
+    return chosen
+
+
+def fresh_folder(folder: Path) -> None:
+    """Make the folder empty; raise DemoError rather than delete one that is not the demo's."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / MARKER).exists():
+            msg = f"{folder} is not empty and not a demo's: name another folder, or empty it"
+            raise DemoError(msg)
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARKER).write_text("deleted by the next demo\n", encoding="utf-8")
+
+
+def surprises(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """Return in words where the verdicts are not what was planted."""
+    found: list[str] = []
+    for outcome in outcomes:
+        red = ", ".join(outcome.regressed())
+        if outcome.is_slower and not red:
+            found.append(f"{outcome.branch} is slower, and was not called a regression")
+        if red and not outcome.is_slower:
+            found.append(f"{outcome.branch} does the same work, and was called a regression: {red}")
+        if not outcome.is_slower and outcome.exit_code != 0 and not red:
+            found.append(f"{outcome.branch} could not be shown to be unchanged: {outcome.headline}")
+    return tuple(found)
+
+
+def terminal_text(comment: str) -> str:
+    """Return a comment's Markdown without the HTML that a terminal cannot fold."""
+    text = re.sub(r"<summary>(.*?)</summary>", r"**▸ \1**", comment, flags=re.DOTALL)
+    return re.sub(r"<!--.*?-->|</?(?:details|sub|sup)[^>]*>", "", text, flags=re.DOTALL)
+
+
+def first_part(comment: str) -> str:
+    """Return a comment up to its first folded part: what is seen before anything is clicked."""
+    return comment.partition("<details>")[0].rstrip() + "\n"
+
+
+def outcome_json(
+    outcomes: Sequence[Outcome], said: Mapping[str, Said], seconds: Mapping[str, float]
+) -> str:
+    """Return what happened as JSON, for programs."""
+    document = {
+        "version": OUTCOME_VERSION,
+        "seconds": dict(seconds),
+        "branches": [
+            {**asdict(outcome), "said": asdict(said[outcome.branch])}
+            if outcome.branch in said
+            else asdict(outcome)
+            for outcome in outcomes
+        ],
+    }
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _run(options: argparse.Namespace, console: Console) -> int:
+    began = time.monotonic()
+    branches = chosen_branches(options.only)
+    console.print(Panel(INTRODUCTION.format(folder=options.folder), title="perfledger: the demo"))
+    fresh_folder(options.folder)
+    repository = options.folder / "repository"
+    _stage(console, "Building a git repository with two pull requests")
+    build_repository(repository)
+    console.print(git(repository, "log", "--oneline", "--graph", "--all").rstrip(), markup=False)
+    outcomes = [_check(branch, repository, options.folder, console) for branch in branches]
+    seconds = {"measured": time.monotonic() - began}
+    said: dict[str, Said] = {}
+    if not options.measure_only:
+        _stage(console, "Starting the service and GitHub's stand-in, uploading both bundles")
+        with running_site(options.folder) as site:
+            said = {
+                outcome.branch: _say(branch, outcome, repository, site)
+                for branch, outcome in zip(branches, outcomes, strict=True)
+            }
+            _show(said, console)
+            seconds["all"] = time.monotonic() - began
+            _pictures(options, site, said, console)
+            _linger(options, site, console)
+    if options.json is not None:
+        options.json.write_text(outcome_json(outcomes, said, seconds), encoding="utf-8")
+    _close(outcomes, time.monotonic() - began, console)
+    return 0
+
+
+def _check(branch: Branch, repository: Path, folder: Path, console: Console) -> Outcome:
+    _stage(console, f"Pull request {branch.pull_request}: perfledger check --head {branch.name}")
+    console.print(f"{branch.subject}\n", style="italic", markup=False)
+    console.print(git(repository, "diff", "--stat", f"main...{branch.name}"), markup=False)
+    outcome = check_branch(repository, branch, folder)
+    console.print(f"exit code {outcome.exit_code} after {outcome.seconds:.0f} s", style="dim")
+    return outcome
+
+
+def _say(branch: Branch, outcome: Outcome, repository: Path, site: Site) -> Said:
+    commit = commit_of(repository, branch.name)
+    open_pull_request(site, branch, commit)
+    page = submit(site, outcome.bundle)
+    return await_said(site, branch, page, commit)
+
+
+def _show(said: Mapping[str, Said], console: Console) -> None:
+    for name, each in said.items():
+        _stage(console, f"The comment on {name}")
+        console.print(Markdown(terminal_text(first_part(each.comment))))
+        folded = each.comment.count("<summary>")
+        console.print(f"[dim]and {folded} folded parts; all of it is on the page:[/] {each.page}")
+        console.print(f"check run: [bold]{each.conclusion}[/], {_plain(each.title)}")
+
+
+def _pictures(
+    options: argparse.Namespace, site: Site, said: Mapping[str, Said], console: Console
+) -> None:
+    if options.screenshots is None:
+        return
+    _stage(console, f"Taking pictures for {options.screenshots}")
+    for path in take_pictures(site.url, said, options.screenshots):
+        console.print(str(path), markup=False)
+
+
+def _linger(options: argparse.Namespace, site: Site, console: Console) -> None:
+    if not options.serve:
+        return
+    console.print(f"\nThe service stays at {site.url} until Ctrl-C.")
+    with suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(3600)
+
+
+def _close(outcomes: Sequence[Outcome], seconds: float, console: Console) -> None:
+    _stage(console, "What happened")
+    for outcome in outcomes:
+        planted = "slower" if outcome.is_slower else "the same work"
+        console.print(f"{outcome.branch} ({planted}): {outcome.headline}", markup=False)
+    unexpected = surprises(outcomes)
+    for surprise in unexpected:
+        console.print(f"[yellow]Not as planted:[/] {_plain(surprise)}")
+    if unexpected:
+        console.print("A busy machine does that; the demo itself worked. make demo runs it again.")
+    console.print(f"{seconds:.0f} s in all. make demo SERVE=1 keeps the pages up.")
+
+
+def _stage(console: Console, title: str) -> None:
+    console.print()
+    console.rule(f"[bold]{_plain(title)}", align="left")
+
+
+def _plain(text: str) -> str:
+    """Return text in which square brackets are no markup."""
+    return text.replace("[", "\\[")
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--serve", action="store_true", help="keep the service up until Ctrl-C")
+    parser.add_argument("--only", metavar="BRANCH", help="take only this branch the whole way")
+    parser.add_argument("--measure-only", action="store_true", help="check, and start no service")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what happened here")
+    parser.add_argument(
+        "--folder", type=Path, default=EXAMPLES.parent / ".demo", help="where to work"
+    )
+    parser.add_argument(
+        "--screenshots",
+        type=Path,
+        metavar="FOLDER",
+        help="take the README's pictures (needs the dev extra and chromium)",
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+"""A comment and a page of the service become PNG pictures for the documentation."""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from demo_repository import DemoError
+from demo_service import Said
+
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+WIDTH = 880
+SCALE = 2  # device pixels per CSS pixel: sharp on today's screens
+# What a comment on GitHub looks like, near enough; the fonts are the machine's.
+FRAME = """\
+<!doctype html><meta charset="utf-8"><style>
+:root { color-scheme: light dark; --ink: #1f2328; --dim: #59636e; --paper: #fff; --head: #f6f8fa;
+  --line: #d1d9e0; --code: #818b981f; --link: #0969da; }
+@media (prefers-color-scheme: dark) { :root { --ink: #f0f6fc; --dim: #9198a1; --paper: #0d1117;
+  --head: #151b23; --line: #3d444d; --code: #656c7633; --link: #4493f8; } }
+body { margin: 0; padding: 24px; background: var(--paper); color: var(--ink);
+  font: 14px/1.5 -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", Helvetica, sans-serif; }
+article { border: 1px solid var(--line); border-radius: 6px; }
+header { padding: 8px 16px; background: var(--head); color: var(--dim); border-radius: 6px 6px 0 0;
+  border-bottom: 1px solid var(--line); }
+header b { color: var(--ink); }
+header span { border: 1px solid var(--line); border-radius: 2em; padding: 0 7px; font-size: 12px; }
+section { padding: 16px; } section > :first-child { margin-top: 0; }
+h3 { font-size: 1.25em; } h4 { font-size: 1em; } h3, h4 { margin: 24px 0 16px; font-weight: 600; }
+p, table, ul, details, pre { margin: 0 0 16px; }
+table { border-collapse: collapse; display: block; width: max-content; max-width: 100%;
+  overflow: auto; font-variant-numeric: tabular-nums; }
+th, td { border: 1px solid var(--line); padding: 6px 13px; } th { font-weight: 600; }
+tr:nth-child(2n) { background: var(--head); }
+code, pre { font: 12px/1.45 ui-monospace, "Liberation Mono", "DejaVu Sans Mono", monospace; }
+code { padding: .2em .4em; background: var(--code); border-radius: 6px; }
+pre { padding: 16px; background: var(--head); border-radius: 6px; overflow: auto; }
+pre code { padding: 0; background: none; }
+a { color: var(--link); } sub { color: var(--dim); }
+</style><article><header><b>perfledger</b> <span>bot</span> commented</header>
+<section>COMMENT</section></article>
+"""
+
+
+def take_pictures(site_url: str, said: Mapping[str, Said], folder: Path) -> tuple[Path, ...]:
+    """Write PNGs of each pull request's comment and page in both themes; return their paths.
+
+    Raises DemoError where playwright, cmarkgfm or chromium is missing.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - of the dev extra
+    except ModuleNotFoundError:
+        msg = "no playwright here: pictures need the dev extra (pip install -e '.[dev]')"
+        raise DemoError(msg) from None
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        msg = "no chromium here: pictures need the system package chromium"
+        raise DemoError(msg)
+    paths: list[Path] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for theme in THEMES:
+            context = browser.new_context(
+                color_scheme=theme,
+                device_scale_factor=SCALE,
+                viewport={"width": WIDTH, "height": 600},
+            )
+            page = context.new_page()
+            for name, each in said.items():
+                page.set_content(comment_page(each.comment))
+                paths.append(_shot(page, folder / f"comment-{name}-{theme}.png"))
+                page.goto(each.page, wait_until="networkidle")
+                paths.append(_shot(page, folder / f"run-{name}-{theme}.png"))
+            page.goto(site_url, wait_until="networkidle")
+            paths.append(_shot(page, folder / f"index-{theme}.png"))
+            context.close()
+        browser.close()
+    return tuple(paths)
+
+
+def comment_page(comment: str) -> str:
+    """Return an HTML page that shows a comment's Markdown as GitHub would."""
+    try:
+        import cmarkgfm  # noqa: PLC0415 - of the dev extra
+        from cmarkgfm.cmark import Options  # noqa: PLC0415
+    except ModuleNotFoundError:
+        msg = "no cmarkgfm here: pictures need the dev extra (pip install -e '.[dev]')"
+        raise DemoError(msg) from None
+    body = cmarkgfm.github_flavored_markdown_to_html(comment, Options.CMARK_OPT_UNSAFE)
+    return FRAME.replace("COMMENT", body)
+
+
+def _shot(page: Any, path: Path) -> Path:
+    page.screenshot(path=path, full_page=True)
+    return path

@@ -1,0 +1,232 @@
+"""Result bundles become comments and check runs, through a service and a stand-in for GitHub."""
+
+import json
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from demo_checks import PERFLEDGER, environment
+from demo_repository import EXAMPLES, REPOSITORY, Branch, DemoError
+
+STARTING_S = 60.0
+SAYING_S = 60.0
+STOPPING_S = 10.0
+POLL_S = 0.2
+LOG_LINES = 15
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A running service, the GitHub that it talks to, and the token of the demo's project."""
+
+    url: str
+    github_url: str
+    token: str
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a pull request shows: its comment, its check run and the page behind them."""
+
+    comment: str
+    conclusion: str
+    title: str
+    page: str
+
+
+@contextmanager
+def running_site(folder: Path) -> Generator[Site]:
+    """Start GitHub's stand-in and the service on free loopback ports; stop both at the end.
+
+    Files go into `folder`. Raises DemoError when one of them does not start.
+    """
+    with ExitStack() as stack:
+        stand_in = (sys.executable, str(EXAMPLES / "github_stand_in.py"), "--port", "0")
+        github_url = stack.enter_context(_running(stand_in, folder, "github", {}))
+        port = _free_port()
+        settings = {
+            "PERFLEDGER_DATABASE_URL": f"sqlite:///{folder.resolve() / 'service.db'}",
+            "PERFLEDGER_PUBLIC_URL": f"http://127.0.0.1:{port}",
+            "PERFLEDGER_GITHUB_API_URL": github_url,
+            "PERFLEDGER_GITHUB_APP_ID": "1",
+            "PERFLEDGER_GITHUB_PRIVATE_KEY": _private_key(),
+        }
+        _perfledger("db", "upgrade", folder=folder, settings=settings)
+        token = _perfledger("project", "add", REPOSITORY, folder=folder, settings=settings)
+        serve = (*PERFLEDGER, "serve", "--host", "127.0.0.1", "--port", str(port))
+        stack.enter_context(_running(serve, folder, "service", settings))
+        site = Site(
+            url=f"http://127.0.0.1:{port}", github_url=github_url, token=token, folder=folder
+        )
+        _wait_for(f"{site.url}/readyz", "the service")
+        yield site
+
+
+def open_pull_request(site: Site, branch: Branch, commit: str) -> None:
+    """Tell GitHub's stand-in of a branch's pull request."""
+    pull = {
+        "repository": REPOSITORY,
+        "number": branch.pull_request,
+        "head_sha": commit,
+        "head_ref": branch.name,
+        "title": branch.subject,
+    }
+    _ask(f"{site.github_url}/_stand_in/pulls", document=pull)
+
+
+def submit(site: Site, bundle: str) -> str:
+    """Upload a bundle as a CI job does; return the address of its page."""
+    settings = {"PERFLEDGER_UPLOAD_URL": site.url, "PERFLEDGER_UPLOAD_TOKEN": site.token}
+    return _perfledger("submit", bundle, folder=site.folder, settings=settings)
+
+
+def await_said(site: Site, branch: Branch, page: str, commit: str) -> Said:
+    """Wait until the service has spoken on the pull request; return what is found there.
+
+    Raises DemoError when it does not, or when there is not exactly one comment and one check run.
+    """
+    upload = f"{site.url}/api/v1/uploads/{page.rpartition('/')[2]}"
+    deadline = time.monotonic() + SAYING_S
+    while (document := _ask(upload, token=site.token))["status"] != "said":
+        if document["status"] in ("failed", "refused") or time.monotonic() > deadline:
+            reason = document["reason"] or f"nothing in {SAYING_S:.0f} s"
+            msg = f"the service said nothing on {branch.name}: {document['status']}, {reason}"
+            raise DemoError(msg)
+        time.sleep(POLL_S)
+    state = _ask(f"{site.github_url}/_stand_in/state")
+    return said_in(state, branch, commit, page)
+
+
+def said_in(state: Mapping[str, Any], branch: Branch, commit: str, page: str) -> Said:
+    """Return what a pull request shows in the stand-in's state.
+
+    Raises DemoError unless there is exactly one comment and one check run.
+    """
+    known = state["repositories"][REPOSITORY]
+    number = branch.pull_request
+    comments = [each for each in known["comments"].values() if each["number"] == number]
+    checks = [each for each in known["check_runs"].values() if each["head_sha"] == commit]
+    if len(comments) != 1 or len(checks) != 1:
+        msg = (
+            f"pull request {number} has {len(comments)} comments and {len(checks)} check runs, "
+            "and should have one of each"
+        )
+        raise DemoError(msg)
+    return Said(
+        comment=comments[0]["body"],
+        conclusion=checks[0]["conclusion"],
+        title=checks[0]["output"]["title"],
+        page=page,
+    )
+
+
+def _perfledger(*arguments: str, folder: Path, settings: Mapping[str, str]) -> str:
+    """Run one of perfledger's commands; return its last line."""
+    done = subprocess.run(
+        (*PERFLEDGER, *arguments),
+        check=False,
+        cwd=folder,
+        env=environment(folder, **settings),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    lines = done.stdout.split("\n")[:-1]
+    if done.returncode != 0 or not lines:
+        msg = f"perfledger {arguments[0]} ended with exit code {done.returncode}: {done.stderr}"
+        raise DemoError(msg)
+    return lines[-1]
+
+
+@contextmanager
+def _running(
+    command: tuple[str, ...], folder: Path, name: str, settings: Mapping[str, str]
+) -> Generator[str]:
+    """Run a server whose first line ends with its address; hand that out, stop it at the end."""
+    with (folder / f"{name}.log").open("w", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment(folder, **settings),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+    try:
+        yield _address(process, folder, name)
+    finally:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=STOPPING_S)
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _address(process: subprocess.Popen[str], folder: Path, name: str) -> str:
+    """Return the last word of a server's first line; raise DemoError if there is none."""
+    assert process.stdout is not None
+    is_heard = bool(select.select([process.stdout], [], [], STARTING_S)[0])
+    words = process.stdout.readline().split() if is_heard else []
+    if not words:
+        log = (folder / f"{name}.log").read_text(encoding="utf-8").splitlines()
+        tail = "\n".join(log[-LOG_LINES:])
+        msg = f"{name} did not start; the end of {folder / name}.log:\n{tail}"
+        raise DemoError(msg)
+    return words[-1]
+
+
+def _wait_for(url: str, name: str) -> None:
+    deadline = time.monotonic() + STARTING_S
+    while True:
+        try:
+            _ask(url)
+        except DemoError as error:
+            if time.monotonic() > deadline:
+                msg = f"{name} is not ready after {STARTING_S:.0f} s: {error}"
+                raise DemoError(msg) from error
+            time.sleep(POLL_S)
+        else:
+            return
+
+
+def _ask(url: str, *, token: str = "", document: Mapping[str, Any] | None = None) -> Any:
+    """Send a request to a loopback address; return the JSON that answers it."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    data = None if document is None else json.dumps(document).encode()
+    try:
+        with urlopen(Request(url, data=data, headers=headers), timeout=STARTING_S) as answer:
+            return json.load(answer)
+    except (HTTPError, URLError, OSError) as error:
+        msg = f"{url} did not answer: {error}"
+        raise DemoError(msg) from error
+
+
+def _private_key() -> str:
+    """Return a fresh key for the stand-in's GitHub App, as PEM."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    ).decode()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
