@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
@@ -68,7 +69,7 @@ def perfledger(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "perfledger_service", *arguments]
 
 
-def seconds(act) -> float:
+def seconds(act: Callable[[], object]) -> float:
     start = time.perf_counter()
     act()
     return time.perf_counter() - start
@@ -118,8 +119,8 @@ def main() -> None:
             stderr=log,
         )
         try:
-            url = service.stdout.readline().split()[-1]
-            measure(url, token)
+            assert service.stdout is not None
+            measure(service.stdout.readline().split()[-1], token)
         finally:
             service.terminate()
             service.wait()

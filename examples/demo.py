@@ -84,13 +84,15 @@ def surprises(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     """Return in words where the verdicts are not what was planted."""
     found: list[str] = []
     for outcome in outcomes:
-        red = ", ".join(outcome.regressed())
-        if outcome.is_slower and not red:
-            found.append(f"{outcome.branch} is slower, and was not called a regression")
-        if red and not outcome.is_slower:
-            found.append(f"{outcome.branch} does the same work, and was called a regression: {red}")
-        if not outcome.is_slower and outcome.exit_code != 0 and not red:
-            found.append(f"{outcome.branch} could not be shown to be unchanged: {outcome.headline}")
+        red = set(outcome.regressed())
+        if outcome.slower and outcome.slower not in red:
+            found.append(f"{outcome.branch} slows {outcome.slower}, which was not found")
+        found.extend(
+            f"{outcome.branch} does not slow {workload}, which is called slower"
+            for workload in sorted(red - {outcome.slower})
+        )
+        if not outcome.slower and not red and outcome.exit_code != 0:
+            found.append(f"{outcome.branch} changes nothing, which was not shown")
     return tuple(found)
 
 
@@ -198,8 +200,8 @@ def _linger(options: argparse.Namespace, site: Site, console: Console) -> None:
 def _close(outcomes: Sequence[Outcome], seconds: float, console: Console) -> None:
     _stage(console, "What happened")
     for outcome in outcomes:
-        planted = "slower" if outcome.is_slower else "the same work"
-        console.print(f"{outcome.branch} ({planted}): {outcome.headline}", markup=False)
+        planted = f"slows {outcome.slower}" if outcome.slower else "does the same work"
+        console.print(f"{outcome.branch}, which {planted}: {outcome.headline}", markup=False)
     unexpected = surprises(outcomes)
     for surprise in unexpected:
         console.print(f"[yellow]Not as planted:[/] {_plain(surprise)}")

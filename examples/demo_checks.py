@@ -38,7 +38,7 @@ class Outcome:
     """What `perfledger check` found on a branch, and how long it took."""
 
     branch: str
-    is_slower: bool  # what was planted
+    slower: str  # what was planted: the workload that got slower, or ""
     exit_code: int
     conclusion: str
     headline: str
@@ -84,7 +84,7 @@ def outcome_of(
     """Return the outcome that a report in JSON tells of."""
     return Outcome(
         branch=branch.name,
-        is_slower=branch.is_slower,
+        slower=branch.slower,
         exit_code=exit_code,
         conclusion=document["conclusion"],
         headline=document["headline"],

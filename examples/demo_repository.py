@@ -21,7 +21,7 @@ class Branch:
     overlay: Path
     subject: str
     body: str
-    is_slower: bool  # what was planted
+    slower: str = ""  # what was planted: the workload that got slower
 
 
 BRANCHES = (
@@ -31,7 +31,7 @@ BRANCHES = (
         overlay=EXAMPLES / "branches" / "slow",
         subject="Return the attention weights, so that attention maps can be logged",
         body="The block drops them for now. Same losses as before on the same seed.",
-        is_slower=True,
+        slower="benchmarks.torch_gpt:train_step",
     ),
     Branch(
         name="resnet-names",
@@ -39,7 +39,6 @@ BRANCHES = (
         overlay=EXAMPLES / "branches" / "innocent",
         subject="Name the parts of the ResNet after what they do",
         body="A convolution and its norm become one module; no change in what is computed.",
-        is_slower=False,
     ),
 )
 

@@ -41,9 +41,9 @@ def postgres_server(require_system):
     control = initdb.with_name("pg_ctl")
     folder = Path(tempfile.mkdtemp(prefix="perfledger-postgres-"))
     # PostgreSQL refuses to run as root.
-    drop = {"user": "nobody", "group": "nogroup"} if os.geteuid() == 0 else {}
-    if drop:
-        shutil.chown(folder, **drop)
+    user, group = ("nobody", "nogroup") if os.geteuid() == 0 else (None, None)
+    if user and group:
+        shutil.chown(folder, user, group)
     data, log = folder / "data", folder / "log"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -56,8 +56,9 @@ def postgres_server(require_system):
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            **drop,
-            extra_groups=[] if drop else None,
+            user=user,
+            group=group,
+            extra_groups=[] if user else None,
         )
 
     options = f"-c listen_addresses=127.0.0.1 -p {port} -k {folder} -c fsync=off"

@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import traceback
 
 from perfledger_service.cli.help import HELP
 
@@ -22,8 +23,8 @@ def main() -> None:
     except PerfledgerError as error:
         sys.stderr.write(f"perfledger: {error}\n")
         sys.exit(error.exit_code)
-    except Exception:  # noqa: BLE001 - the door: a bug ends with its traceback and exit code 4
-        sys.excepthook(*sys.exc_info())
+    except Exception:  # the door: a bug ends with its traceback and exit code 4
+        traceback.print_exc()
         sys.exit(4)
 
 

@@ -35,6 +35,8 @@ WORKERS = 4
 # Waits of 2, 4, ... 256 seconds between attempts: GitHub may be away for eight minutes.
 ATTEMPTS = 9
 RETRY_INTERVAL_S = 2.0
+# Longer than a step takes; one that waits for GitHub to come back is not waited for.
+CLOSE_S = 10
 INTERNAL = "an internal error: the service's log tells which"
 
 _log = logging.getLogger(__name__)
@@ -121,9 +123,12 @@ class Jobs:
             self.enqueue(work)
 
     def close(self) -> None:
-        """Stop working; what is not finished goes on at the next launch."""
+        """Stop working once the steps under way are done; what is not goes on at the next launch.
+
+        Closed under a running step, the engine would try for ever to record what it did.
+        """
         self._workflow = None
-        DBOS.destroy(destroy_registry=True)
+        DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=CLOSE_S)
 
     def _work(self, upload_id: str) -> None:
         try:

@@ -11,17 +11,20 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import httpx
 import pytest
 import structlog
 import uvicorn
-from pydantic import SecretStr
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_service.github.client import open_github
+from perfledger_service.github.api import Api
+from perfledger_service.github.authentication import TokenAuthentication
+from perfledger_service.github.client import GitHub
+from perfledger_service.jobs import Jobs, Work
 from perfledger_service.store.database import open_engine, reading
 from perfledger_service.store.migrating import upgrade
 from perfledger_service.store.projects import token_of_prefix
@@ -67,7 +70,7 @@ def a_bundle(*, ratio=1.2, workloads=("gpt:step",), pairs=6, samples=5, seed=0, 
         for pair in range(pairs)
         for position, side in enumerate(Side)
     )
-    defaults = {
+    defaults: dict[str, Any] = {
         "id": f"{seed:032x}",
         "created_at": "2026-11-20T11:00:00+00:00",
         "base": Revision(sha=BASE_SHA, subject="before"),
@@ -99,6 +102,8 @@ def stand_in_module():
     """examples/github_stand_in.py, which is no part of a package."""
     path = ROOT / "examples" / "github_stand_in.py"
     spec = importlib.util.spec_from_file_location("github_stand_in", path)
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["github_stand_in"] = module
     spec.loader.exec_module(module)
@@ -253,35 +258,30 @@ def at_github(stand_in):
 @pytest.fixture
 def github(stand_in):
     """Our client, speaking to the stand-in without waiting between writes."""
-    client = open_github(
-        api_url=stand_in.url,
-        token=SecretStr(GITHUB_TOKEN),
-        app_id="",
-        private_key=None,
-        write_interval_s=0.0,
-    )
-    yield client
-    client.close()
+    api = Api(stand_in.url, write_interval_s=0.0)
+    yield GitHub(api, TokenAuthentication(api, GITHUB_TOKEN))
+    api.close()
 
 
-class RecordingJobs:
+class RecordingJobs(Jobs):
     """Remembers what was enqueued and does none of it."""
 
     def __init__(self):
-        self.works = []
-        self.is_launched = False
+        self.works: list[Work] = []
+        self._is_launched = False
+
+    @property
+    def is_launched(self):
+        return self._is_launched
 
     def launch(self):
-        self.is_launched = True
-
-    def sweep(self, unfinished):
-        self.works.extend(unfinished)
+        self._is_launched = True
 
     def enqueue(self, work):
         self.works.append(work)
 
     def close(self):
-        self.is_launched = False
+        self._is_launched = False
 
 
 @contextmanager

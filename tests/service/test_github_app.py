@@ -2,6 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import jwt
 import pytest
+import requests
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -48,8 +49,11 @@ def app(stand_in, key, clock):
 
 def test_the_apps_own_token_is_short_and_its_issuer_a_text(key):
     public, pem = key
-    claims = jwt.decode(app_auth("123", pem).token, public, algorithms=["RS256"])
+    request = app_auth("123", pem)(requests.Request("GET", "http://h").prepare())
+    scheme, _, token = request.headers["Authorization"].partition(" ")
+    claims = jwt.decode(token, public, algorithms=["RS256"])
 
+    assert scheme == "Bearer"
     assert claims["iss"] == "123"
     assert claims["exp"] - claims["iat"] == 300
 
@@ -109,6 +113,7 @@ def test_an_app_goes_before_a_token(stand_in, key, at_github):
         private_key=SecretStr(key[1]),
         write_interval_s=0.0,
     )
+    assert client is not None
     client.me()
     client.close()
 

@@ -160,6 +160,7 @@ def test_the_root_is_used_exactly_as_given(stand_in):
     client = open_github(
         api_url=f"{stand_in.url}/api/v3", token=SecretStr("t"), app_id="", private_key=None
     )
+    assert client is not None
     with pytest.raises(GitHubError):
         client.me()
     client.close()
@@ -183,7 +184,8 @@ def test_each_thread_has_a_session_of_its_own(github, at_github):
 
 
 def test_writes_come_one_after_another_a_second_apart(stand_in, at_github):
-    slept, clock = [], iter([100.0, 100.2, 100.5, 101.7])
+    slept: list[float] = []
+    clock = iter([100.0, 100.2, 100.5, 101.7])
     api = Api(stand_in.url, sleep=slept.append, monotonic=lambda: next(clock))
     client = GitHub(api, TokenAuthentication(api, "t"))
     at_github.open_pull()

@@ -43,6 +43,7 @@ def service(engine, database_url, stand_in, now, service_log):
                 text=True,
                 env=environment,
             )
+        assert process.stdout is not None
         try:
             line = process.stdout.readline()
             found = re.search(r"http://\S+", line)

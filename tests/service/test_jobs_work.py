@@ -13,11 +13,12 @@ from perfledger_service.jobs import ATTEMPTS, INTERNAL, Jobs, Steps, Work, jobs_
 PATIENCE_S = 60
 
 
-class Steps3:
-    """Three steps whose behaviour a test sets; `done` gets what was called at the end of it."""
+class ScriptedSteps:
+    """Steps whose behaviour a test sets; `done` gets what was called at the end of it."""
 
     def __init__(self):
-        self.calls, self.done = [], Queue()
+        self.calls: list[tuple[str, str]] = []
+        self.done: Queue[tuple[str, str]] = Queue()
         self.on_judge = lambda _: True
         self.on_say = lambda _: None
 
@@ -42,7 +43,7 @@ class Steps3:
 
 @pytest.fixture
 def steps():
-    return Steps3()
+    return ScriptedSteps()
 
 
 @pytest.fixture

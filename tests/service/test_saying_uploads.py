@@ -97,8 +97,8 @@ def test_judging_twice_stores_once(engine, judged, make_bundle):
 def test_a_crash_while_judging_leaves_nothing_behind(engine, received, make_bundle):
     upload = received(engine, make_bundle())
 
-    def dying(_bundle, **_):
-        raise KeyboardInterrupt
+    def dying(bundle, *, today, is_local):
+        raise KeyboardInterrupt(bundle, today, is_local)
 
     with pytest.raises(KeyboardInterrupt):
         judge_upload(engine, upload.id, reporter=dying, now=upload.created_at)
@@ -117,7 +117,7 @@ def test_a_check_without_a_pull_request_is_judged_and_not_said(engine, received,
 def test_a_plan_that_nothing_can_be_judged_by_is_said_so(engine, received, make_bundle):
     upload = received(engine, make_bundle(plan=Plan(seed=1, order=(), looks=(), alpha=0.7)))
 
-    with pytest.raises(UsageError, match="alpha 0.7 is no error rate"):
+    with pytest.raises(UsageError, match=r"alpha 0\.7 is no error rate"):
         judge_upload(engine, upload.id, reporter=report_on, now=upload.created_at)
 
 

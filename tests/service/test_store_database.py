@@ -66,7 +66,9 @@ def test_what_is_not_committed_is_not_kept(engine):
 
 def test_writers_come_one_after_the_other(engine):
     """Both read before they write: without the lock at the beginning one of them would fail."""
-    has_read, seen, problems = threading.Event(), [], []
+    has_read = threading.Event()
+    seen: list[str] = []
+    problems: list[Exception] = []
 
     def second():
         try:

@@ -86,7 +86,8 @@ def test_differences_sees_a_missing_column(tmp_path):
     with engine.begin() as connection:
         connection.exec_driver_sql("alter table upload drop column title")
 
-    assert [step[0] for step in differences(engine)] == ["add_column"]
+    [difference] = differences(engine)
+    assert "add_column" in str(difference)
     engine.dispose()
 
 

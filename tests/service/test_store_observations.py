@@ -45,6 +45,7 @@ def test_each_side_of_an_upload_is_an_observation_of_its_commit(any_engine, judg
 
     with reading(any_engine) as session:
         series = session.exec(select(SeriesRow).where(SeriesRow.metric == STEP_TIME.name)).one()
+        assert series.id is not None
         points = series_view(session, series.id).points
         samples = samples_of(session, series.id, upload.id)
 

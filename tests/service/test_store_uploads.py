@@ -108,6 +108,7 @@ def test_a_verdict_leads_to_its_series(any_engine, judged, make_bundle):
 
     with reading(any_engine) as session:
         for verdict in upload_view(session, upload.id).verdicts:
+            assert verdict.series_id is not None
             series = series_view(session, verdict.series_id)
             assert (series.workload, series.metric) == (verdict.workload, verdict.metric)
 

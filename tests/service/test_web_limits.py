@@ -64,9 +64,12 @@ def test_a_stream_that_never_says_how_large_it_is_is_cut_at_the_limit():
         while True:
             await receive()
 
+    async def send(_message):
+        raise AssertionError
+
     limited = RequestLimit(reader, max_bytes=105)
     with pytest.raises(TooLargeError, match="more than 105 bytes"):
-        asyncio.run(limited({"type": "http"}, receive, None))
+        asyncio.run(limited({"type": "http"}, receive, send))
     assert next(pieces) == 11
 
 

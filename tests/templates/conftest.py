@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,9 +62,15 @@ CPU = Machine(
 )
 
 
-def rate(option: str, label: str, accelerator: str, usd: tuple[str, str, str], **other) -> Rate:
+def rate(
+    option: str, label: str, accelerator: str, usd: tuple[str, str, str], **other: Any
+) -> Rate:
     low, mode, high = map(Decimal, usd)
-    known = {"as_of": date(2026, 7, 20), "is_read_date": False, "source": "catalog @6fc13b52"}
+    known: dict[str, Any] = {
+        "as_of": date(2026, 7, 20),
+        "is_read_date": False,
+        "source": "catalog @6fc13b52",
+    }
     return Rate(
         option=option,
         label=label,
@@ -165,7 +172,7 @@ def unchanged(workload: str, step_s: float, *, memory: float = 1.5e9, active: fl
     )
 
 
-def unit_cost(workload: str, unit: str, where: Rate, usd: str | None, **other) -> UnitCost:
+def unit_cost(workload: str, unit: str, where: Rate, usd: str | None, **other: Any) -> UnitCost:
     """Return a measured cost, or with usd=None one that is not known."""
     point = None if usd is None else Decimal(usd)
     known = Provenance.UNKNOWN if point is None else Provenance.MEASURED
@@ -181,7 +188,7 @@ def unit_cost(workload: str, unit: str, where: Rate, usd: str | None, **other) -
 
 
 def cause(
-    name: str, how: How, seconds: tuple[float, float], counts: tuple[float, float], **other
+    name: str, how: How, seconds: tuple[float, float], counts: tuple[float, float], **other: Any
 ) -> Cause:
     return Cause(
         how=how,

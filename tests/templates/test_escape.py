@@ -84,9 +84,9 @@ def test_a_hostile_name_is_one_cell_of_code_and_is_shown_as_it_is(names):
 
 @pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
-@given(hostile)
-def test_prose_shows_outside_code_only_plain_words_and_figures(text):
-    reader = read(f"Note: {prose(text)}")
+@given(hostile, st.lists(hostile, max_size=3))
+def test_prose_shows_outside_code_only_plain_words_and_figures(text, names):
+    reader = read(f"Note: {prose(' '.join([text, *names, *names]), names=names)}")
 
     assert set(reader.tags) <= {"p", "code"}
     assert not set("@#<>[]`|~_*&$\\/") & set(reader.outside)
@@ -150,6 +150,14 @@ def test_code(text, expected):
 )  # fmt: skip
 def test_prose(text, expected):
     assert prose(text) == expected
+
+
+def test_a_name_that_prose_quotes_stays_in_one_piece():
+    cpu = "Intel(R) Xeon(R) Processor @ 2.80GHz"
+
+    assert prose(f"measured on {cpu}; 4 cores", names=(cpu, "")) == f"measured on `{cpu}`; 4 cores"
+    assert prose("a.b and a.b.c", names=("a.b", "a.b.c")) == "`a.b` and `a.b.c`"
+    assert prose("1. x", names=("y",)) == "`1.` x"
 
 
 def test_a_sentence_begins_with_a_capital_and_ends_with_a_stop():

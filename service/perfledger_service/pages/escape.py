@@ -6,6 +6,7 @@ Whatever comes from a pull request (names, parameters, errors, logs, commit subj
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from itertools import groupby
 from urllib.parse import quote
 
@@ -28,7 +29,7 @@ _WORD = r"[A-Za-z]+(?:['-][A-Za-z]+)*"
 _FIGURE = r"[+±-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?%?"
 _PRODUCT = r"(?![0-9a-f]{7,40}(?![0-9A-Za-z]))[A-Za-z]*\d[A-Za-z0-9]*(?:\.\d[A-Za-z0-9]*)?"
 _LIST_MARKER = re.compile(r"\d+[.)]")  # at the start of a line it would begin a list
-_PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|%|=|<)[)]?[,.;:?]?")
+_PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|%|=)[)]?[,.;:?]?")
 
 
 def clean(text: str, *, limit: int = MAX_NAME) -> str:
@@ -51,24 +52,28 @@ def code(text: str, *, limit: int = MAX_NAME) -> str:
     return fence + pad + shown.replace("|", "\\|") + pad + fence
 
 
-def prose(text: str, *, limit: int = MAX_PROSE) -> str:
+def prose(text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE) -> str:
     """Return a sentence of ours with all that is not a plain word or figure in code spans.
 
-    Neighbours that need one share a span, so that a quoted name with spaces stays in one piece.
+    Words that need one share it with their neighbours. `names` are foreign texts that the sentence
+    may quote: each is kept in one span of its own.
     """
-    words = clean(text, limit=limit).split(" ")
-    parts: list[str] = []
-    if _LIST_MARKER.fullmatch(words[0]):
-        parts.append(code(words.pop(0)))
-    for is_plain, run in groupby(words, key=_is_plain):
-        joined = " ".join(run)
-        parts.append(joined if is_plain else _spanned(joined))
-    return " ".join(parts)
+    shown = clean(text, limit=limit)
+    known = sorted({clean(name, limit=limit) for name in names if name}, key=len, reverse=True)
+    if not known:
+        return _worded(shown, is_start=True)
+    # Whole words only: two spans that touch would become one.
+    whole = rf"(?<!\S)({'|'.join(map(re.escape, known))})(?=[,.;:]*(?:\s|$))"
+    parts = re.split(whole, shown)
+    return "".join(
+        code(part, limit=limit) if place % 2 else _spaced(part, is_start=place == 0)
+        for place, part in enumerate(parts)
+    )
 
 
-def sentence(text: str, *, limit: int = MAX_PROSE) -> str:
+def sentence(text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE) -> str:
     """Return prose with a capital at its start and a full stop at its end."""
-    shown = prose(_stopped(clean(text, limit=limit)), limit=limit + 1)
+    shown = prose(_stopped(clean(text, limit=limit)), names=names, limit=limit + 1)
     return shown[:1].upper() + shown[1:]
 
 
@@ -97,7 +102,9 @@ def link(url: str) -> str:
 
 def path(text: str) -> str:
     """Return `owner/name` as the middle of a path on this site, whatever is in it."""
-    return "/".join(quote(part, safe="", errors="replace") for part in text.split("/") if part.strip("."))
+    return "/".join(
+        quote(part, safe="", errors="replace") for part in text.split("/") if part.strip(".")
+    )
 
 
 def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
@@ -127,6 +134,25 @@ def _longest_run(text: str, character: str) -> int:
 
 def _is_plain(word: str) -> bool:
     return _PLAIN.fullmatch(word) is not None
+
+
+def _spaced(text: str, *, is_start: bool) -> str:
+    """Return what stands before, between or after names, with its outer spaces and stops."""
+    rest = text if is_start else text.lstrip(",.;: ")
+    inner = rest.strip(" ")
+    before, after = text[: len(text) - len(rest.lstrip(" "))], rest[len(rest.rstrip(" ")) :]
+    return before + _worded(inner, is_start=is_start) + after if inner else text
+
+
+def _worded(text: str, *, is_start: bool) -> str:
+    words = text.split(" ")
+    parts: list[str] = []
+    if is_start and _LIST_MARKER.fullmatch(words[0]):
+        parts.append(code(words.pop(0)))
+    for is_plain, run in groupby(words, key=_is_plain):
+        joined = " ".join(run)
+        parts.append(joined if is_plain else _spanned(joined))
+    return " ".join(parts)
 
 
 def _spanned(words: str) -> str:

@@ -13,6 +13,7 @@ from perfledger_service.report import Report
 # More than this many patterns in a command are harder to read than all workloads are to measure.
 _MAX_PATTERNS = 4
 _SHA_SHOWN = 12
+_SHORTEST_NAME = 3  # anything shorter is found inside other words
 _MAX_COMMAND = 76  # columns; a longer command is continued on the next line
 
 
@@ -40,6 +41,13 @@ def revision_facts(report: Report) -> tuple[Fact, ...]:
         foreign = tuple(text for text in (revision.ref, revision.subject) if text)
         facts.append(Fact(name, value, foreign))
     return tuple(facts)
+
+
+def foreign_names(report: Report) -> tuple[str, ...]:
+    """Return the texts of others that our own sentences may quote."""
+    machine = report.machine
+    names = (machine.model, machine.cpu_model, *(spec.id for spec in report.workloads[:100]))
+    return tuple(name for name in names if len(name) > _SHORTEST_NAME)
 
 
 def decision_sentences(report: Report) -> tuple[str, ...]:

@@ -87,9 +87,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         upload=upload,
         head=stored.upload_head(upload),
         groups=rows.by_workload(every[:_MAX_ROWS]),
-        reasons=[
-            row for row in every[:_MAX_ROWS] if row.reason and row.change and not row.is_quiet
-        ],
+        unsure=rows.unsure(every[:_MAX_ROWS]),
         throughputs=rows.throughput_rows(report)[:_MAX_ROWS],
         plots=_plots(report, pairs_of(bundle)),
         margin=figures.margin(report.plan.margin),

@@ -77,11 +77,14 @@ def price_rows(report: Report) -> tuple[PriceRow, ...]:
 def split(
     report: Report, verdicts: Iterable[VerdictRow]
 ) -> tuple[tuple[PriceRow, ...], tuple[PriceRow, ...]]:
-    """Return the prices of what changed or may have, and those of what did not."""
+    """Return the prices of what changed or may have, and those of what did not.
+
+    That there is no price for what did not change is not worth a line.
+    """
     changed = {row.workload for row in verdicts if row.kind is Kind.SPEED and not row.is_quiet}
     every = price_rows(report)
     loud = tuple(row for row in every if row.workload in changed)
-    return loud, tuple(row for row in every if row.workload not in changed)
+    return loud, tuple(row for row in every if row.workload not in changed and row.verb)
 
 
 def unit_cost_rows(report: Report) -> tuple[UnitCostRow, ...]:
@@ -144,7 +147,7 @@ def _unit_cost_rows(costs: Sequence[UnitCost]) -> Iterable[UnitCostRow]:
     unknown: dict[str, list[UnitCost]] = {}
     for cost in costs:
         if cost.usd is None:
-            unknown.setdefault(cost.why, []).append(cost)
+            unknown.setdefault(_reason(cost), []).append(cost)
             continue
         yield UnitCostRow(
             workload=cost.workload,
@@ -155,7 +158,7 @@ def _unit_cost_rows(costs: Sequence[UnitCost]) -> Iterable[UnitCostRow]:
             provenance=words.provenance(cost.provenance),
             is_known=True,
             is_declared=cost.provenance is Provenance.DECLARED,
-            why=cost.why,
+            why=_reason(cost),
             dated=_dated(cost.rate),
         )
     for why, alike in unknown.items():
@@ -172,6 +175,11 @@ def _unit_cost_rows(costs: Sequence[UnitCost]) -> Iterable[UnitCostRow]:
             why=why,
             dated="",
         )
+
+
+def _reason(cost: UnitCost) -> str:
+    """Return why, without the word for the provenance that stands before it."""
+    return cost.why.removeprefix(f"{words.provenance(cost.provenance)}: ")
 
 
 def _source_row(rate: Rate) -> SourceRow:

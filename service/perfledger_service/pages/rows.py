@@ -65,6 +65,11 @@ class FailureRow:
     log_tail: str
 
 
+def unsure(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
+    """Return the rows whose reason a reader needs; what is certain speaks for itself."""
+    return tuple(row for row in rows if row.outcome is Outcome.UNDECIDED or row.is_warning)
+
+
 def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
     """Return all verdicts: what needs a reader first, then by size of the change."""
     return tuple(_verdict_row(verdict) for verdict in ordered(report))

@@ -183,10 +183,10 @@ def _price_line(price: prices.PriceRow) -> Text:
 
 
 def _closing(report: Report, *, url: str) -> Iterator[RenderableType]:
-    warnings = [row for row in rows.verdict_rows(report) if row.reason and not row.is_quiet]
-    if warnings or report.notes:
+    unsure = rows.unsure(rows.verdict_rows(report))
+    if unsure or report.notes:
         yield _heading("Notes")
-    for row in warnings:
+    for row in unsure:
         where = f"{clean(row.workload, limit=_MAX_NAME)}, {clean(row.metric)}"
         yield Padding(Text(f"{where}: {clean(row.reason, limit=400)}"), _INDENT)
     for note in report.notes:

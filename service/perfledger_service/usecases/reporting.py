@@ -6,7 +6,7 @@ from datetime import date
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.profile import Profile
-from perfledger.records import Device, Side
+from perfledger.records import Device, Side, WorkloadSpec
 from perfledger_baselines.judge import is_trade, judge_bundle
 from perfledger_baselines.typical import typical_range
 from perfledger_baselines.verdict import Outcome, Verdict
@@ -135,16 +135,10 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
     rates = standard_rates(packaged_sheet(), today=today)
     costs: list[UnitCost] = []
     for spec in bundle.workloads:
-        runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
-        step = typical_range(runs, metric=STEP_TIME)
-        throughput = None
-        if step is not None:
-            low, typical, high = step
-            throughput = tuple(spec.units_per_step / value for value in (high, typical, low))
         costs.extend(
             unit_costs(
                 spec=spec,
-                units_per_second=throughput,
+                units_per_second=_throughput(bundle, spec),
                 device_model=_accelerator_model(bundle),
                 device_memory_bytes=bundle.machine.memory_bytes,
                 declared=bundle.pricing.declared,
@@ -152,6 +146,16 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
             )
         )
     return tuple(costs)
+
+
+def _throughput(bundle: Bundle, spec: WorkloadSpec) -> tuple[float, float, float] | None:
+    """Return head's units of work per second: low, typical, high."""
+    runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
+    step = typical_range(runs, metric=STEP_TIME)
+    if step is None:
+        return None
+    low, typical, high = step
+    return spec.units_per_step / high, spec.units_per_step / typical, spec.units_per_step / low
 
 
 def _change_prices(

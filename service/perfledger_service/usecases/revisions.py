@@ -1,5 +1,6 @@
 """What the user named in, the two revisions that are compared out."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from perfledger.records import Revision
@@ -38,7 +39,7 @@ def compared(repository: Repository, *, base: str, head: str) -> Compared:
 
 
 def settings_of(
-    repository: Repository, sides: Compared, *, flags: dict[str, object]
+    repository: Repository, sides: Compared, *, flags: Mapping[str, object]
 ) -> tuple[CheckSettings, tuple[str, ...]]:
     """Return the settings of a check, and notes on where they had to come from.
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from perfledger_baselines.rule import PlanError
 from perfledger_cost_models.table import PriceSheetError
-from perfledger_runners.bundles import BundleError
+from perfledger_runners.bundle_checks import BundleError
 from perfledger_runners.git import RepositoryError
 from perfledger_runners.interpreter import InterpreterError
 from perfledger_runners.upload import UploadError

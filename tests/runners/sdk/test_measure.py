@@ -96,7 +96,7 @@ def test_steps_that_take_next_to_nothing_end_at_the_most_that_are_kept(scripted_
 
 
 def test_one_step_is_never_quiet(scripted_clock):
-    effort = Effort(min_steps=1, max_steps=3, min_seconds=0.0)
+    effort = Effort(min_steps=1, max_steps=3, min_seconds=0.0, max_seconds=9.0)
 
     assert len(sample(step, scripted_clock([1.0] * 9), effort=effort)) == 3
 

@@ -89,7 +89,7 @@ def basis(make):
     )
 
 
-def regressed(make) -> Report:
+def regressed(make):
     slow = (
         make.verdict(
             make.GPT,
@@ -154,7 +154,7 @@ def regressed(make) -> Report:
     )
 
 
-def quiet(make) -> Report:
+def quiet(make):
     steps = {
         make.GPT: 0.01229,
         make.RESNET: 0.00841,
@@ -168,7 +168,7 @@ def quiet(make) -> Report:
     )
 
 
-def not_measured(make) -> Report:
+def not_measured(make):
     failed = make.verdict(
         make.GPT,
         STEP_TIME,
@@ -200,7 +200,7 @@ def not_measured(make) -> Report:
     )
 
 
-def undecided(make) -> Report:
+def undecided(make):
     unsure = make.verdict(
         make.RESNET,
         STEP_TIME,
@@ -232,7 +232,7 @@ def undecided(make) -> Report:
     )
 
 
-def on_cpu(make) -> Report:
+def on_cpu(make):
     why = "measured on a CPU, which is not on the price sheet"
     slower = make.verdict(
         make.GPT, STEP_TIME, Outcome.REGRESSED, (0.0391, 0.0487), spread=0.021, pairs=8
@@ -311,7 +311,7 @@ def rewritten(value, rewrite):
             return tuple(rewritten(item, rewrite) for item in value)
         case Mapping():
             return {rewritten(k, rewrite): rewritten(v, rewrite) for k, v in value.items()}
-        case _ if is_dataclass(value):
+        case _ if is_dataclass(value) and not isinstance(value, type):
             changed = {f.name: rewritten(getattr(value, f.name), rewrite) for f in fields(value)}
             return replace(value, **changed)
         case _:

@@ -18,7 +18,10 @@ URL = "https://perf.example.com/acme/models/pull/41"
 def test_the_comment_is_as_agreed(named_report, matches_golden):
     name, report = named_report
 
-    matches_golden(f"comment_{name}.md", comment(report, url=URL))
+    text = comment(report, url=URL)
+
+    assert "\n\n\n" not in text
+    matches_golden(f"comment_{name}.md", text)
 
 
 def test_the_marker_is_the_first_line_and_the_verdict_the_second(named_report):
@@ -54,9 +57,11 @@ def test_regressions_come_first_and_many_quiet_results_are_folded(reports):
 
 
 def test_a_warning_is_loud_and_never_red(reports):
-    row = next(line for line in comment(reports["undecided"]).splitlines() if "warning" in line)
+    row = next(
+        line for line in comment(reports["undecided"]).splitlines() if line.endswith("warning |")
+    )
 
-    assert row.startswith("| \N{LARGE ORANGE CIRCLE} ")
+    assert row.startswith("| \N{LARGE ORANGE CIRCLE}\u00a0`")
 
 
 def test_what_has_no_verdict_for_want_of_a_reading_says_why(reports, make):

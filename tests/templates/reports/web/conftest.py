@@ -2,7 +2,7 @@
 
 import mimetypes
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -142,10 +142,10 @@ def series(make) -> SeriesView:
 
 
 @pytest.fixture(scope="session")
-def make_pages(reports, series, rewrite):
+def make_pages(reports, series, rewrite) -> Callable[..., Mapping[str, str]]:
     """Return a function that renders every page, its texts put through another function."""
 
-    def make(change=lambda text: text) -> Mapping[str, str]:
+    def make(change=lambda text: text):
         named = rewrite(tuple(reports.values()), change)
         uploads = tuple(
             replace(upload_of(report, number), repository=change("acme/models"))
@@ -201,7 +201,7 @@ def make_pages(reports, series, rewrite):
 
 
 @pytest.fixture(scope="session")
-def pages(make_pages) -> Mapping[str, str]:
+def pages(make_pages):
     """Return every page by its path."""
     return make_pages()
 

@@ -1,0 +1,183 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import METRICS
+from perfledger.records import Why
+from perfledger_baselines.verdict import Outcome
+from perfledger_cost_models.quote import Provenance
+from perfledger_profiles.cause import How
+from perfledger_service.pages import facts, figures, prices, reasons, rows, words
+from perfledger_service.pages.terminal import plain_text
+
+
+@pytest.mark.parametrize("metric", list(METRICS.values()), ids=list(METRICS))
+def test_every_metric_has_a_label_and_a_unit_that_is_shown(metric):
+    assert words.metric_label(metric.name)
+    assert words.foreign_unit(metric.unit) == ""
+
+
+@pytest.mark.parametrize("why", list(Why))
+def test_every_reason_has_its_words(why):
+    assert words.why(why)
+
+
+def test_every_outcome_has_a_mark_and_a_colour_of_its_own():
+    assert len({words.mark(outcome) for outcome in Outcome}) == len(Outcome)
+    assert len({words.tone(outcome) for outcome in Outcome}) == len(Outcome)
+    assert words.mark(Outcome.UNDECIDED, is_warning=True) not in map(words.mark, Outcome)
+    assert words.tone("<b>") == "unknown"
+
+
+def test_every_provenance_has_its_words():
+    assert len({words.provenance(known) for known in Provenance}) == len(Provenance)
+
+
+@pytest.mark.parametrize(
+    ("how", "seconds", "counts", "expected"),
+    [
+        (How.RATE, (1.0, 2.0), (3.0, 3.0), "each call is slower"),
+        (How.RATE, (2.0, 1.0), (3.0, 3.0), "each call is faster"),
+        (How.COUNT, (1.0, 2.0), (24.0, 60.5), "60.50 calls a step, 24 before"),
+        (How.NEW, (0.0, 1.0), (0.0, 1.0), "new, 1 call a step"),
+        (How.GONE, (1.0, 0.0), (2.0, 0.0), "gone, 2 calls a step before"),
+        (How.REPLACED, (1.0, 2.0), (1.0, 1.0), "takes the place of"),
+    ],
+)
+def test_how_an_operation_changed(make, how, seconds, counts, expected):
+    assert words.how(make.cause("op", how, seconds, counts)) == expected
+
+
+def test_what_needs_a_reader_comes_first_and_speed_before_the_rest(reports):
+    order = [(row.word, row.metric) for row in rows.verdict_rows(reports["regressed"])]
+
+    assert order[:3] == [
+        ("regressed", "step time"),
+        ("regressed", "peak memory"),
+        ("improved", "step time"),
+    ]
+    assert {word for word, _ in order[3:]} == {"unchanged"}
+
+
+def test_a_warning_comes_before_what_improved(reports, make):
+    warned = make.verdict(
+        make.GPT, make.PEAK_MEMORY, Outcome.UNCHANGED, (1.0, 1.01), is_warning=True
+    )
+    report = replace(reports["regressed"], verdicts=(reports["regressed"].verdicts[3], warned))
+
+    assert [row.word for row in rows.verdict_rows(report)] == ["unchanged, warning", "improved"]
+
+
+def test_a_change_that_is_no_number_sorts_and_is_not_shown(reports):
+    report = reports["regressed"]
+    broken = replace(report.verdicts[0].estimate, change=float("nan"))
+
+    (row,) = rows.verdict_rows(
+        replace(report, verdicts=(replace(report.verdicts[0], estimate=broken),))
+    )
+
+    assert row.change == figures.NOT_KNOWN
+
+
+def test_throughput_of_no_time_is_not_known(reports):
+    report = reports["regressed"]
+    frozen = replace(report.verdicts[0].estimate, base=0.0)
+    verdicts = (replace(report.verdicts[0], estimate=frozen),)
+
+    (row,) = rows.throughput_rows(replace(report, verdicts=verdicts))
+
+    assert (row.base, row.head) == (figures.NOT_KNOWN, "563,800")
+
+
+def test_causes_that_are_not_listed_count_as_rest(reports):
+    (block,) = reasons.reason_blocks(reports["regressed"], max_causes=2)
+
+    assert (block.hidden, len(block.causes)) == (2, 2)
+    assert block.rest == figures.signed_seconds(-0.00002 + 0.00031 - 0.00011)
+    assert [cause.part for cause in block.causes] == [1.0, pytest.approx(0.38 / 1.72)]
+
+
+def test_a_share_of_no_change_is_not_shown(reports):
+    explanation = reports["regressed"].explanations[0]
+    still = replace(explanation, head_step_seconds=explanation.base_step_seconds)
+
+    (block,) = reasons.reason_blocks(
+        replace(reports["regressed"], explanations=(still,)), max_causes=9
+    )
+
+    assert {cause.share for cause in block.causes} == {""}
+
+
+def test_the_dearest_change_comes_first_and_what_has_no_price_last(reports):
+    report = reports["regressed"]
+    unpriced = replace(report.change_prices[0], usd=None, low=None, high=None, note="no fleet")
+
+    shown = prices.price_rows(
+        replace(report, change_prices=(unpriced, *reversed(report.change_prices)))
+    )
+
+    assert [row.verb for row in shown] == ["costs", "saves", "could cost", ""]
+
+
+def test_a_price_that_rests_on_two_figures_names_its_source_once(reports):
+    sources = prices.source_rows(reports["regressed"])
+
+    assert [row.option for row in sources] == [
+        "AWS p5.48xlarge, on demand",
+        "8 x H100 server on premises",
+    ]
+
+
+def test_uncommitted_changes_are_said_and_repeated_from_the_working_folder(reports):
+    report = reports["regressed"]
+    dirty = replace(report, head=replace(report.head, is_dirty=True, ref=""))
+
+    assert facts.revision_facts(dirty)[1].value == "d41e7b9a0c2f with uncommitted changes"
+    assert "--head" not in facts.reproduction(dirty)
+
+
+def test_a_command_that_would_name_many_workloads_names_none(reports, make):
+    report = reports["regressed"]
+    specs = tuple(replace(make.SPECS[0], id=f"b.m{number}:f") for number in range(5))
+    verdicts = tuple(
+        make.verdict(spec.id, make.STEP_TIME, Outcome.NOT_MEASURED, None) for spec in specs
+    )
+
+    few = facts.reproduction(replace(report, workloads=specs[:1], verdicts=verdicts))
+    many = facts.reproduction(replace(report, workloads=specs, verdicts=verdicts))
+
+    assert few == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f -w 'b.m0:f*'"
+    assert many == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f"
+
+
+def test_a_check_without_pairs_says_so(reports, make):
+    failed = make.verdict(make.GPT, make.STEP_TIME, Outcome.NOT_MEASURED, None)
+
+    how = facts.decision_sentences(replace(reports["regressed"], verdicts=(failed,)))[0]
+
+    assert how.startswith("Measured in no pairs")
+
+
+def test_what_is_not_known_of_a_machine_is_left_out(make):
+    names = {fact.name for fact in facts.machine_facts(make.CPU)}
+
+    assert names == {"Device", "CPU", "Kernel", "Python", "Frameworks"}
+
+
+def test_several_devices_and_an_unlocked_clock_are_said(make):
+    machine = replace(make.H100, count=8, is_clock_locked=False)
+    known = {fact.name: fact.value.replace("\u00a0", " ") for fact in facts.machine_facts(machine)}
+
+    assert known["Device"] == "8 x cuda"
+    assert known["Clock"] == "1,980 MHz, not locked"
+
+
+def test_the_terminal_says_what_a_change_that_cannot_be_seen_could_cost(reports):
+    report = reports["regressed"]
+    price = replace(report.change_prices[2], workload=report.verdicts[0].workload)
+    unpriced = replace(price, usd=None, low=None, high=None, rate=None, note="no fleet")
+
+    text = " ".join(plain_text(replace(report, change_prices=(price, unpriced))).split())
+
+    assert "no detectable change in cost, somewhere from -399 to +703 USD a year on AWS" in text
+    assert "has no yearly price. No fleet." in text
