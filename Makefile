@@ -24,6 +24,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/harness_overhead.py
 	$(BIN)/python benchmarks/help_start.py
 	$(BIN)/python benchmarks/upload.py
+	$(BIN)/python benchmarks/judge_error_rates.py
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .

@@ -35,9 +35,7 @@ def test_every_setting_of_a_check_is_in_the_reference_with_its_default(setting):
     assert f"| `{setting}` |" in REFERENCE
 
 
-@pytest.mark.parametrize(
-    "setting", [*ServiceSettings.model_fields, *UploadSettings.model_fields]
-)
+@pytest.mark.parametrize("setting", [*ServiceSettings.model_fields, *UploadSettings.model_fields])
 def test_every_setting_of_the_service_is_in_the_reference(setting):
     assert f"`PERFLEDGER_{setting.upper()}`" in REFERENCE
 

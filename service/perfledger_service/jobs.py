@@ -6,6 +6,7 @@ crash the work goes on with the step that was not recorded, so each step looks b
 
 import logging
 import sqlite3
+import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
@@ -36,7 +37,8 @@ WORKERS = 4
 ATTEMPTS = 9
 RETRY_INTERVAL_S = 2.0
 # Longer than a step takes; one that waits for GitHub to come back is not waited for.
-CLOSE_S = 10
+CLOSING_S = 10.0
+CLOSING_POLL_S = 0.02
 INTERNAL = "an internal error: the service's log tells which"
 
 _log = logging.getLogger(__name__)
@@ -66,10 +68,16 @@ class Jobs:
     """The workflow received → judged → said of every upload; one instance in a process."""
 
     def __init__(
-        self, url: str, steps: Steps, *, retry_interval_s: float = RETRY_INTERVAL_S
+        self,
+        url: str,
+        steps: Steps,
+        *,
+        retry_interval_s: float = RETRY_INTERVAL_S,
+        closing_s: float = CLOSING_S,
     ) -> None:
         self._url = url
         self._steps = steps
+        self._closing_s = closing_s
         self._retries = StepOptions(
             retries_allowed=True,
             max_attempts=ATTEMPTS,
@@ -122,13 +130,18 @@ class Jobs:
         for work in unfinished:
             self.enqueue(work)
 
-    def close(self) -> None:
+    def close(self) -> bool:
         """Stop working once the steps under way are done; what is not goes on at the next launch.
 
-        Closed under a running step, the engine would try for ever to record what it did.
+        Returns whether all that was under way came to its end. If not, its threads live on: closed
+        under a running step, the engine tries for ever to record what it did.
         """
         self._workflow = None
-        DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=CLOSE_S)
+        deadline = time.monotonic() + self._closing_s
+        while (is_busy := _is_busy()) and time.monotonic() < deadline:
+            time.sleep(CLOSING_POLL_S)
+        DBOS.destroy(destroy_registry=True)
+        return not is_busy
 
     def _work(self, upload_id: str) -> None:
         try:
@@ -150,6 +163,11 @@ def jobs_url(database_url: str) -> str:
         return database_url
     file = PurePath(url.database or "")
     return f"sqlite:///{file.with_name(f'{file.stem}-jobs{file.suffix}')}"
+
+
+def _is_busy() -> bool:
+    under_way = DBOS.list_workflows(status="PENDING", limit=1, load_input=False, load_output=False)
+    return bool(under_way)
 
 
 def _prepare_sqlite(url: str) -> None:

@@ -282,6 +282,7 @@ class RecordingJobs(Jobs):
 
     def close(self):
         self._is_launched = False
+        return True
 
 
 @contextmanager

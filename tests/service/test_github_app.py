@@ -50,7 +50,7 @@ def app(stand_in, key, clock):
 def test_the_apps_own_token_is_short_and_its_issuer_a_text(key):
     public, pem = key
     request = app_auth("123", pem)(requests.Request("GET", "http://h").prepare())
-    scheme, _, token = request.headers["Authorization"].partition(" ")
+    scheme, _, token = str(request.headers["Authorization"]).partition(" ")
     claims = jwt.decode(token, public, algorithms=["RS256"])
 
     assert scheme == "Bearer"

@@ -49,15 +49,15 @@ def steps():
 @pytest.fixture
 def launched(tmp_path):
     @contextmanager
-    def launch(steps, *, url=f"sqlite:///{tmp_path / 'jobs.db'}"):
-        jobs = Jobs(
-            url, Steps(judge=steps.judge, say=steps.say, fail=steps.fail), retry_interval_s=0.001
-        )
+    def launch(steps, *, url=f"sqlite:///{tmp_path / 'jobs.db'}", closing_s=30.0):
+        functions = Steps(judge=steps.judge, say=steps.say, fail=steps.fail)
+        jobs = Jobs(url, functions, retry_interval_s=0.001, closing_s=closing_s)
         jobs.launch()
         try:
             yield jobs
         finally:
-            jobs.close()
+            if jobs.is_launched:
+                jobs.close()
 
     return launch
 
@@ -187,6 +187,48 @@ def test_what_was_left_over_is_worked_on_after_a_restart(steps, launched):
         assert steps.next() == ("said", "2")
 
     assert [upload_id for name, upload_id in steps.calls if name == "say"] == ["1", "2"]
+
+
+@pytest.fixture
+def held(steps):
+    """A step that tells when it has begun and ends when it may."""
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def say(_):
+        has_begun.set()
+        may_end.wait(timeout=PATIENCE_S)
+
+    steps.on_say = say
+    yield has_begun, may_end
+    may_end.set()
+
+
+@pytest.mark.slow
+def test_closing_waits_for_what_is_under_way(steps, launched, held):
+    has_begun, may_end = held
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert has_begun.wait(timeout=PATIENCE_S)
+        threading.Timer(0.1, may_end.set).start()
+
+        assert jobs.close()
+        assert steps.next() == ("said", "1")
+
+
+@pytest.mark.slow
+def test_closing_does_not_wait_for_ever_and_the_work_goes_on_after_the_next_launch(
+    steps, launched, held
+):
+    has_begun, may_end = held
+    with launched(steps, closing_s=0.0) as jobs:
+        jobs.enqueue(work())
+        assert has_begun.wait(timeout=PATIENCE_S)
+        assert not jobs.close()
+    has_begun.clear()
+    with launched(steps):
+        assert has_begun.wait(timeout=PATIENCE_S)
+        may_end.set()
+        assert steps.next() == ("said", "1")
 
 
 @pytest.mark.slow

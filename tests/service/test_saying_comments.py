@@ -7,9 +7,9 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.pages.comment import MARKER
 from perfledger_service.store.database import reading
 from perfledger_service.store.uploads import upload_by_id
-from perfledger_service.store.views import UploadStatus
 from perfledger_service.usecases.reporting import report_on
 from perfledger_service.usecases.saying import say
+from perfledger_service.views import UploadStatus
 
 PUBLIC_URL = "https://ledger.example"
 NEWER_SHA = "c" * 40

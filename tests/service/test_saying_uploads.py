@@ -12,7 +12,6 @@ from perfledger_service.errors import NotFoundError, RefusedError, UsageError
 from perfledger_service.store.database import reading
 from perfledger_service.store.tables import ObservationRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import upload_by_id
-from perfledger_service.store.views import UploadStatus
 from perfledger_service.usecases.projects import project_of
 from perfledger_service.usecases.reporting import report_on
 from perfledger_service.usecases.uploads import (
@@ -24,6 +23,7 @@ from perfledger_service.usecases.uploads import (
     unfinished_work,
     work_on,
 )
+from perfledger_service.views import UploadStatus
 
 
 def rows(engine, table):

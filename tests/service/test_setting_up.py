@@ -9,8 +9,9 @@ def test_an_empty_repository_gets_a_configuration_a_workload_and_a_workflow(tmp_
         ("benchmarks/example.py", True),
         (".github/workflows/perfledger.yml", True),
     ]
-    name, table = configured_table(tmp_path)
-    assert (name, table["paths"]) == ("perfledger.toml", ["benchmarks"])
+    found = configured_table(tmp_path)
+    assert found is not None
+    assert (found[0], found[1]["paths"]) == ("perfledger.toml", ["benchmarks"])
 
 
 def test_what_is_there_is_left_alone(tmp_path):

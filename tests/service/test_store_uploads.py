@@ -23,8 +23,8 @@ from perfledger_service.store.uploads import (
     upload_by_id,
     verdicts_of,
 )
-from perfledger_service.store.views import UploadStatus
 from perfledger_service.usecases.reporting import report_on
+from perfledger_service.views import UploadStatus
 
 
 def test_verdicts_come_back_as_they_were_said(any_engine, judged, make_bundle):

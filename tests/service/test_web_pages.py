@@ -6,7 +6,7 @@ import pytest
 from perfledger.records import Revision
 from perfledger_service.store.database import writing
 from perfledger_service.store.uploads import set_status
-from perfledger_service.store.views import UploadStatus
+from perfledger_service.views import UploadStatus
 
 HOSTILE = (
     "<script>alert(1)</script>",

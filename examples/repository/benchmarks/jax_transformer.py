@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import jax
+import numpy as np
 import perfledger
 from jax import Array
 
@@ -12,17 +13,19 @@ from models.transformer_jax import Training, TransformerConfig, initialise, trai
 
 @perfledger.workload(unit="tokens", units_per_step=lambda batch, context: batch * context)
 def train_step(
-    device: str, batch: int = 4, context: int = 64, width: int = 128, layers: int = 2
+    device: str,
+    batch: int = 2,
+    context: int = 64,
+    width: int = 128,
+    heads: int = 4,
+    layers: int = 2,
 ) -> Callable[[], tuple[Training, Array]]:
-    config = TransformerConfig(
-        context=context, width=width, heads=max(1, width // 32), layers=layers
-    )
-    weights, data = jax.random.split(jax.random.key(0))
-    tokens = jax.random.randint(data, (batch, context + 1), 0, config.vocabulary)
-    where = jax.devices(device)[0]
-    state = jax.device_put(initialise(config, weights), where)
-    tokens = jax.device_put(tokens, where)
-    compiled = jax.jit(partial(train, heads=config.heads))
+    config = TransformerConfig(context=context, width=width, heads=heads, layers=layers)
+    random = np.random.default_rng(0)
+    tokens = random.integers(config.vocabulary, size=(batch, context + 1))
+    state = initialise(config, random)
+    state, tokens = jax.device_put((state, tokens), jax.devices(device)[0])
+    compiled = jax.jit(partial(train, heads=heads))
 
     def step() -> tuple[Training, Array]:
         nonlocal state

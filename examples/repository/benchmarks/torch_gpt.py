@@ -12,12 +12,17 @@ from models.gpt import GPT, GPTConfig, language_loss
 
 @perfledger.workload(unit="tokens", units_per_step=lambda batch, context: batch * context)
 def train_step(
-    device: str, batch: int = 1, context: int = 256, width: int = 128, layers: int = 2
+    device: str,
+    batch: int = 1,
+    context: int = 256,
+    width: int = 64,
+    heads: int = 4,
+    layers: int = 2,
 ) -> Callable[[], Tensor]:
     if device == "cpu":
         torch.set_num_threads(1)  # the other cores take what else the machine does
     torch.manual_seed(0)
-    config = GPTConfig(context=context, width=width, heads=max(1, width // 32), layers=layers)
+    config = GPTConfig(context=context, width=width, heads=heads, layers=layers)
     model = GPT(config).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
     tokens = torch.randint(config.vocabulary, (8, batch, context + 1)).to(device)

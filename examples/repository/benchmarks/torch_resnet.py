@@ -11,7 +11,7 @@ from models.resnet import ResNet
 
 @perfledger.workload(unit="images", units_per_step=lambda batch: batch)
 def inference(
-    device: str, batch: int = 4, size: int = 32, width: int = 32, layers: int = 2
+    device: str, batch: int = 8, size: int = 32, width: int = 16, layers: int = 2
 ) -> Callable[[], Tensor]:
     if device == "cpu":
         torch.set_num_threads(1)  # the other cores take what else the machine does

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 Weights = dict[str, Array]
@@ -38,13 +39,15 @@ class Training(NamedTuple):
     step: Array
 
 
-def initialise(config: TransformerConfig, key: Array) -> Training:
-    """Return fresh weights, drawn as GPT-2 does, and Adam's moments at zero."""
-    keys = iter(jax.random.split(key, 2 + 4 * config.layers))
+def initialise(config: TransformerConfig, random: np.random.Generator) -> Training:
+    """Return fresh weights, drawn as GPT-2 does, and Adam's moments at zero.
+
+    NumPy draws them: that takes no compiling, and is the same on every device.
+    """
     width = config.width
 
     def draw(*shape: int) -> Array:
-        return 0.02 * jax.random.normal(next(keys), shape)
+        return jnp.asarray(random.normal(0, 0.02, shape), jnp.float32)
 
     parameters = Parameters(
         embedding=draw(config.vocabulary, width),

@@ -1,7 +1,7 @@
 """Turns stored views and reports into whole HTML documents.
 
 The pages work without scripts; the only script is the series page's chart. They are written for
-CONTENT_SECURITY_POLICY: nothing inline, nothing from elsewhere. Besides the routes of `store.views`
+CONTENT_SECURITY_POLICY: nothing inline, nothing from elsewhere. Besides the routes of `views`
 a check's page links to its bundle, as a download, at `/runs/{id}/bundle.json`.
 """
 
@@ -18,7 +18,7 @@ from perfledger_service.pages.environment import render
 from perfledger_service.pages.pair_plot import PairPlot, Pairs, pair_plot, pairs_of
 from perfledger_service.pages.series_plot import series_data, series_plot
 from perfledger_service.report import Report
-from perfledger_service.store.views import IndexView, PullRequestView, SeriesView, UploadView
+from perfledger_service.views import IndexView, PullRequestView, SeriesView, UploadView
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from perfledger.records import Side
 from perfledger_service.pages import facts, figures
 from perfledger_service.pages.scale import Dot, Scale, Tick, nice_ticks
-from perfledger_service.store.views import SeriesPoint, SeriesView
+from perfledger_service.views import SeriesPoint, SeriesView
 
 # As the template draws it.
 _LEFT, _RIGHT = 60.0, 944.0

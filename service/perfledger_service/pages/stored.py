@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from perfledger.metrics import Worse
 from perfledger_service.pages import facts, figures, words
-from perfledger_service.store.views import SeriesPoint, SeriesView, UploadView, VerdictView
+from perfledger_service.views import SeriesPoint, SeriesView, UploadView, VerdictView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
-from perfledger_service.store.views import (
+from perfledger_service.views import (
     IndexView,
     PullRequestView,
     SeriesPoint,

@@ -20,7 +20,7 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
-from perfledger_service.store.views import UploadStatus
+from perfledger_service.views import UploadStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from perfledger_service.report import Report
 from perfledger_service.store.database import reading, writing
 from perfledger_service.store.said import Said, remember_said, said_before
 from perfledger_service.store.uploads import StoredUpload, set_status, upload_by_id
-from perfledger_service.store.views import UploadStatus
 from perfledger_service.usecases.uploads import Reporter, report_of
+from perfledger_service.views import UploadStatus
 
 CHECK_NAME = "perfledger"
 

@@ -36,8 +36,8 @@ from perfledger_service.store.uploads import (
     upload_of_bundle,
     verdicts_of,
 )
-from perfledger_service.store.views import UploadStatus
 from perfledger_service.usecases.translating import translated
+from perfledger_service.views import UploadStatus
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
 MAX_PULL_REQUEST = 2**31 - 1

@@ -33,7 +33,10 @@ class CachedFiles(StaticFiles):
 
 
 def create_app(hub: Hub) -> FastAPI:
-    """Return the application; while it runs, so do the hub's jobs."""
+    """Return the application; while it runs, so do the hub's jobs.
+
+    `app.state.is_finished` tells afterwards whether all work that was under way came to its end.
+    """
 
     @asynccontextmanager
     async def running(_: FastAPI) -> AsyncGenerator[None]:
@@ -41,7 +44,7 @@ def create_app(hub: Hub) -> FastAPI:
         try:
             yield
         finally:
-            await run_in_threadpool(hub.jobs.close)
+            app.state.is_finished = await run_in_threadpool(hub.jobs.close)
 
     app = FastAPI(
         title="perfledger",
@@ -52,6 +55,7 @@ def create_app(hub: Hub) -> FastAPI:
         openapi_url="/api/openapi.json",
     )
     app.state.hub = hub
+    app.state.is_finished = True
     app.include_router(uploads.router)
     app.include_router(health.router)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")

@@ -64,6 +64,7 @@ def configure_logging(stream: TextIO, *, level: int = logging.INFO) -> None:
     for name in _LIBRARIES:
         logging.getLogger(name).handlers = []
         logging.getLogger(name).propagate = True
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # /readyz asks it, and it chatters
     # The engine adds a handler of its own to a logger without one.
     logging.getLogger("dbos").handlers = [handler]
     logging.getLogger("dbos").propagate = False

@@ -1,10 +1,11 @@
 """The operator's settings in, the service with all its parts running out."""
 
+import logging
 import os
 import socket
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi import FastAPI
@@ -34,10 +35,14 @@ def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
         bound_host, bound_port = listener.getsockname()[:2]
         print(f"perfledger listens on http://{bound_host}:{bound_port}", flush=True)  # noqa: T201 - said to whoever started it
-        server.run(sockets=[listener])
-    # A job that waits minutes for GitHub would hold the interpreter open: it goes on next time.
-    sys.stdout.flush()
-    os._exit(0)
+        # uvicorn raises an interruption again once all is closed: that is how a service ends.
+        with suppress(KeyboardInterrupt, SystemExit):
+            server.run(sockets=[listener])
+    if not app.state.is_finished:
+        # A job that waits for GitHub would hold the process for minutes: it goes on next time.
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
 
 
 @contextmanager

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import reading
 from perfledger_service.store.uploads import StoredUpload, upload_by_id
-from perfledger_service.store.views import UploadStatus
 from perfledger_service.usecases.uploads import receive_bundle, work_on
+from perfledger_service.views import UploadStatus
 from perfledger_service.web.hub import AnyHub, AnyProject, Hub
 from perfledger_service.web.limits import check_declared_size
 

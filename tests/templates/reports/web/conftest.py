@@ -13,7 +13,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import Worse
 from perfledger.records import Run, Side
 from perfledger_service.pages import html
-from perfledger_service.store.views import (
+from perfledger_service.views import (
     IndexView,
     PullRequestView,
     SeriesPoint,
