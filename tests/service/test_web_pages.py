@@ -102,6 +102,7 @@ def test_a_refused_upload_shows_why(site, upload):
     assert "moved on &amp; away" in site.get(f"/runs/{upload['id']}").text
 
 
+@pytest.mark.slow
 def test_every_answer_keeps_browsers_safe(site, upload):
     answers = [
         *pages_of(site, upload["id"]).values(),
