@@ -9,7 +9,7 @@ from demo_repository import DemoError
 from demo_service import Said
 
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-WIDTH = 880
+WIDTH, HEIGHT = 960, 1200  # CSS pixels; a comment is as tall as it is, a page is cut off
 SCALE = 2  # device pixels per CSS pixel: sharp on today's screens
 # What a comment on GitHub looks like, near enough; the fonts are the machine's.
 FRAME = """\
@@ -64,12 +64,12 @@ def take_pictures(site_url: str, said: Mapping[str, Said], folder: Path) -> tupl
             context = browser.new_context(
                 color_scheme=theme,
                 device_scale_factor=SCALE,
-                viewport={"width": WIDTH, "height": 600},
+                viewport={"width": WIDTH, "height": HEIGHT},
             )
             page = context.new_page()
             for name, each in said.items():
                 page.set_content(comment_page(each.comment))
-                paths.append(_shot(page, folder / f"comment-{name}-{theme}.png"))
+                paths.append(_shot(page, folder / f"comment-{name}-{theme}.png", is_whole=True))
                 page.goto(each.page, wait_until="networkidle")
                 paths.append(_shot(page, folder / f"run-{name}-{theme}.png"))
             page.goto(site_url, wait_until="networkidle")
@@ -91,6 +91,6 @@ def comment_page(comment: str) -> str:
     return FRAME.replace("COMMENT", body)
 
 
-def _shot(page: Any, path: Path) -> Path:
-    page.screenshot(path=path, full_page=True)
+def _shot(page: Any, path: Path, *, is_whole: bool = False) -> Path:
+    page.screenshot(path=path, full_page=is_whole)
     return path

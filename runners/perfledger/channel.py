@@ -42,6 +42,10 @@ class Channel:
         while line:
             line = line[os.write(self._descriptor, line) :]
 
+    def wait(self) -> None:
+        """Wait until the agent writes a byte: it is this child's turn."""
+        os.read(self._descriptor, 1)
+
     def close(self) -> None:
         """Tell the reader that nothing more comes, even if the workload's threads live on."""
         os.close(self._descriptor)

@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -71,7 +71,9 @@ def _list(errand: Errand) -> None:
     registered, broken = _look(errand, frozenset())
     errand.channel.send(Event.FACTS, asdict(facts(each.spec.framework for each in registered)))
     for each in broken:
-        errand.channel.send(Event.BROKEN, {"path": each.path, "detail": each.detail})
+        errand.channel.send(
+            Event.BROKEN, {"path": each.path, "detail": each.detail, "why": each.why}
+        )
     for one in registered:
         errand.channel.send(Event.WORKLOAD, asdict(one.spec))
 
@@ -159,6 +161,7 @@ def _measure(errand: Errand, one: Registered) -> Fields:
             effort=errand.request.effort,
             on_sampling=lambda: channel.send(Event.SAMPLING, {"workload": name}),
             after_step=channel.leave_if_forked,
+            turn=_turn(channel, name) if errand.request.takes_turns else None,
         )
         samples = _samples(step, sampled, meter, device)
     return {
@@ -167,6 +170,14 @@ def _measure(errand: Errand, one: Registered) -> Fields:
         "warmups_s": sampled.warmups_s,
         "left_out": {},
     }
+
+
+def _turn(channel: Channel, name: str) -> Callable[[], None]:
+    def turn() -> None:
+        channel.send(Event.TURN, {"workload": name})
+        channel.wait()
+
+    return turn
 
 
 def _samples(

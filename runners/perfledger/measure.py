@@ -9,6 +9,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from perfledger.clock import Clock
@@ -19,8 +20,10 @@ WARMUP_WINDOW = 3  # the median of three shrugs off one odd step
 WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more than this
 QUIET = 0.005  # relative standard error of the mean at which more steps add nothing (nvbench's)
 FIRST_BLOCK = 10  # between two looks at the samples; a look costs time between steps
+TURN_SECONDS = 0.1  # of steps at a time where base and head take turns: noise lasts longer
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
+NOTHING = nullcontext()
 Affinity = Callable[[int], Collection[int]]
 AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
 
@@ -55,22 +58,27 @@ def measure(
     effort: Effort,
     on_sampling: Callable[[], None] = lambda: None,
     after_step: Callable[[], None] = lambda: None,
+    turn: Callable[[], None] | None = None,
     host: Host = Host(),
 ) -> Sampled:
     """Warm `step` up, call `on_sampling`, then time it until the samples are enough.
 
-    `after_step` is called after every step, outside of what is timed.
+    `after_step` is called after every step, outside of what is timed. `turn` returns when it is
+    this process's turn for the next TURN_SECONDS of steps; without it all of them follow.
     """
     warmups = warm_up(step, clock, effort=effort, after_step=after_step)
     on_sampling()
-    wall, cpu = host.wall(), host.cpu()
-    steps = sample(step, clock, effort=effort, after_step=after_step)
-    busy, passed = host.cpu() - cpu, host.wall() - wall
-    return Sampled(
-        warmups_s=warmups,
-        steps_s=steps,
-        cpu_active=min(1.0, busy / (passed * host.cores())) if passed > 0 else 0.0,
+    watch = _Watch(host)
+    steps = sample(
+        step,
+        clock,
+        effort=effort,
+        after_step=after_step,
+        most=MAX_SAMPLES if turn is None else _steps_in_turn(warmups),
+        turn=turn or (lambda: None),
+        around=watch,
     )
+    return Sampled(warmups_s=warmups, steps_s=steps, cpu_active=watch.active())
 
 
 def warm_up(
@@ -94,14 +102,52 @@ def sample(
     *,
     effort: Effort,
     after_step: Callable[[], None] = lambda: None,
+    most: int = MAX_SAMPLES,
+    turn: Callable[[], None] = lambda: None,
+    around: AbstractContextManager[None] = NOTHING,
 ) -> tuple[float, ...]:
-    """Time `step` until the samples are enough; return every sample, in seconds."""
+    """Time `step` until the samples are enough; return every sample, in seconds.
+
+    At most `most` steps follow on each other; before each such block `turn` is called, and `around`
+    is entered for its steps.
+    """
     samples: list[float] = []
-    block = max(1, effort.min_steps)
+    block = min(most, max(1, effort.min_steps))
     while block:
-        _time_block(step, clock, block, samples, after_step)
-        block = _next_block(samples, effort)
+        turn()
+        with around:
+            _time_block(step, clock, block, samples, after_step)
+        block = min(most, _next_block(samples, effort))
     return tuple(samples)
+
+
+def _steps_in_turn(warmups_s: Sequence[float]) -> int:
+    """Return how many steps fill a turn, going by the last ones of the warm-up."""
+    last = warmups_s[-WARMUP_WINDOW:]
+    total = sum(last)
+    return max(1, min(MAX_SAMPLES, int(TURN_SECONDS * len(last) / total))) if total > 0 else 1
+
+
+class _Watch:
+    """How busy the process kept the host's cores, over the stretches in which it is entered."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._wall = self._cpu = 0.0
+
+    def __enter__(self) -> None:
+        self._wall -= self._host.wall()
+        self._cpu -= self._host.cpu()
+
+    def __exit__(self, *_: object) -> None:
+        self._cpu += self._host.cpu()
+        self._wall += self._host.wall()
+
+    def active(self) -> float:
+        """Return the share of the usable cores' time, at most 1."""
+        if self._wall <= 0:
+            return 0.0
+        return min(1.0, self._cpu / (self._wall * self._host.cores()))
 
 
 def _is_warm(times: Sequence[float], effort: Effort) -> bool:
@@ -134,6 +180,8 @@ def _next_block(samples: Sequence[float], effort: Effort) -> int:
     count, total = len(samples), sum(samples)
     if count >= MAX_SAMPLES:
         return 0
+    if count < effort.min_steps:
+        return effort.min_steps - count
     if total < effort.min_seconds:
         missing, most = _steps_in(effort.min_seconds - total, samples), MAX_SAMPLES
     elif count >= effort.max_steps or total >= effort.max_seconds:

@@ -2,7 +2,9 @@
 
 The agent writes a Request to a file and starts `python -P -m perfledger FILE`. The child answers on
 the descriptor named in PERFLEDGER_FD, one JSON object a line, each with `version` and `event`.
-Standard output and error stay the workload's own.
+Standard output and error stay the workload's own. Where the request asks for turns, the child says
+TURN before each few steps and goes on when the agent writes a byte back: so base and head share
+whatever the machine is doing, tenth of a second by tenth of a second.
 """
 
 import json
@@ -34,6 +36,7 @@ class Event(StrEnum):
     BROKEN = "broken"  # LIST: path, detail: a file that could not be imported
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
+    TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     RUN = "run"  # workload, started_at, samples, warmups_s, left_out
     PROFILED = "profiled"  # workload, tool, trace (a path), steps (kept), step_seconds
     FAILED = "failed"  # workload, why, detail
@@ -50,7 +53,7 @@ class Effort:
 
     min_steps: int = 10
     max_steps: int = 30
-    min_seconds: float = 0.3  # of measured steps; goes before max_steps
+    min_seconds: float = 0.5  # of measured steps; goes before max_steps
     max_seconds: float = 2.0  # of measured steps, once there are min_steps
     min_warmups: int = 3
     max_warmups: int = 30
@@ -73,6 +76,7 @@ class Request:
     device: str = "auto"
     effort: Effort = field(default_factory=Effort)
     trace_folder: str = ""
+    takes_turns: bool = False  # MEASURE: see TURN; the descriptor is then one that can be read
     version: int = PROTOCOL_VERSION
 
     def write(self, path: Path) -> None:

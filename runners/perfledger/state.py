@@ -5,7 +5,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 # Module, what reads a state, what writes it back. No module is imported for it.
 RANDOM = (
@@ -27,16 +27,18 @@ Write = Callable[..., object]
 def kept_state(
     modules: Mapping[str, object] = sys.modules,
 ) -> Generator[None, None, None]:
-    """Put the current folder, the environment, random states and torch's switches back."""
+    """Put the current folder, the environment, random states and torch's switches back.
+
+    One that cannot be put back, such as a folder that is gone, keeps none of the others from it;
+    its error is raised at the end.
+    """
     folder, environment, is_collecting = os.getcwd(), dict(os.environ), gc.isenabled()  # noqa: PTH109
-    restore_settings = _settings(modules)
-    try:
+    with ExitStack() as stack:
+        stack.callback(_settings(modules))
+        stack.callback(gc.enable if is_collecting else gc.disable)
+        stack.callback(_restore_environment, environment)
+        stack.callback(os.chdir, folder)
         yield
-    finally:
-        os.chdir(folder)
-        _restore_environment(environment)
-        (gc.enable if is_collecting else gc.disable)()
-        restore_settings()
 
 
 def _restore_environment(before: Mapping[str, str]) -> None:

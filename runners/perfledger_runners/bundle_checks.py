@@ -14,6 +14,7 @@ from perfledger_runners.readings import is_possible, is_utc
 MAX_WORKLOADS = 2000
 MAX_METRICS = 100
 MAX_PAIRS = 10_000
+MAX_LOOKS = 100
 MAX_OPERATIONS = 20_000
 # Ids, names, units, refs, versions: what stands in a table's cell.
 MAX_WORD = 300
@@ -103,6 +104,7 @@ def check_profile(where: str, profile: Profile, ids: Collection[str]) -> None:
 def _check_plan(plan: Plan) -> None:
     _require(set(plan.order) <= set(Side), 'plan.order: something but "base" and "head"')
     _require(len(plan.order) <= MAX_PAIRS, f"plan.order: more than {MAX_PAIRS} pairs")
+    _require(len(plan.looks) <= MAX_LOOKS, f"plan.looks: more than {MAX_LOOKS}")
     looks = (0, *plan.looks)
     is_rising = all(one < two for one, two in zip(looks, plan.looks, strict=False))
     _require(is_rising, "plan.looks: not rising from 1")

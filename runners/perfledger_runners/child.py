@@ -8,9 +8,11 @@ import os
 import secrets
 import selectors
 import signal
+import socket
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +30,7 @@ from perfledger_runners.messages import (
     Ran,
     Sampling,
     Started,
+    Turn,
     failed,
 )
 from perfledger_runners.processes import (
@@ -119,8 +122,10 @@ class Child:
         self._log = folder / "log"
         mark = secrets.token_hex(16)
         self.mark = f"{MARK_VARIABLE}={mark}"  # in the environment of all that it starts
-        self._pipe, descriptor = os.pipe()
-        os.set_blocking(self._pipe, False)
+        # A socket: what comes back on it says whose turn it is.
+        self._socket, theirs = socket.socketpair()
+        self._socket.setblocking(False)
+        self._pipe, descriptor = self._socket.fileno(), theirs.fileno()
         # Appending: after it was cut, the next thing printed goes to its new end.
         log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -137,11 +142,11 @@ class Child:
                 start_new_session=True,
             )
         except OSError:
-            os.close(self._pipe)
+            self._socket.close()
             raise
         finally:
             os.close(log)
-            os.close(descriptor)
+            theirs.close()
         self.process_id = self._process.pid  # and its session's
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._pipe, selectors.EVENT_READ)
@@ -163,9 +168,16 @@ class Child:
             said = os.read(self._pipe, READ_BYTES)
         except BlockingIOError:
             return b""
+        except ConnectionError:  # it ended with a turn not taken
+            said = b""
         if not said and self._pipe in self._selector.get_map():
             self._selector.unregister(self._pipe)  # closed: it would wake us for ever
         return said
+
+    def give_turn(self) -> None:
+        """Let the child take its next steps."""
+        with suppress(OSError):  # it is gone, which is found out elsewhere
+            self._socket.send(b"\n")
 
     def memory_bytes(self, limit: int) -> int:
         """Return the memory its processes hold, exactly only when it is about the limit."""
@@ -193,8 +205,9 @@ class Child:
         if self._watched:
             kill(self.process_id, self.mark)
             self._selector.close()
-            for descriptor in self._watched:
+            for descriptor in self._watched - {self._pipe}:
                 os.close(descriptor)
+            self._socket.close()
             self._watched.clear()
         return self._process.wait()
 
@@ -218,7 +231,7 @@ class _Watch:
     def hear(self, message: Answer) -> None:
         """Give the child the time that what it is at now may take."""
         match message:
-            case Sampling():
+            case Sampling() | Turn():
                 self._phase = "being measured"  # within its time, which runs from its start
                 return
             case Started():
@@ -228,6 +241,10 @@ class _Watch:
             case _:
                 self._phase, self._allowed_s = "between workloads", self._limits.startup_s
         self._since = self._clock()
+
+    def wait(self, seconds: float) -> None:
+        """Leave out the time in which it was the other side's turn."""
+        self._since += seconds
 
     def trouble(self) -> tuple[Why, str] | None:
         """Return which limit is crossed, if one is."""
@@ -257,9 +274,7 @@ def _converse(child: Child, harness: Harness, request: Request) -> Iterator[Answ
         *lines, rest = (rest + said).split(b"\n")
         try:
             for line in lines:
-                message = talk.accept(line)
-                watch.hear(message)
-                yield message
+                yield from _heard(talk.accept(line), child, watch, harness)
             _check_size(rest, total)
         except GarbageError as error:
             yield failed(talk.current, Why.GARBAGE, str(error))
@@ -273,6 +288,16 @@ def _converse(child: Child, harness: Harness, request: Request) -> Iterator[Answ
             return
     if not talk.is_done:
         yield _death(child, talk.current if talk.is_in_workload else "")
+
+
+def _heard(message: Answer, child: Child, watch: _Watch, harness: Harness) -> Iterator[Answer]:
+    """Pass a message on; a child that asks for its turn has it when the reader comes back."""
+    watch.hear(message)
+    asked_at = harness.clock()
+    yield message
+    if isinstance(message, Turn):
+        watch.wait(harness.clock() - asked_at)
+        child.give_turn()
 
 
 def _check_size(rest: bytes, total: int) -> None:

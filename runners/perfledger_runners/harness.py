@@ -14,8 +14,11 @@ from perfledger_runners.interpreter import Interpreter
 
 # Finds what a workload started and detached; see processes.members.
 MARK_VARIABLE = "PERFLEDGER_CHILD"
-# Ours, and the credentials of a CI job: a workload is the pull request's code.
-SECRET = re.compile(r"PERFLEDGER_.*|ACTIONS_.*|GITHUB_TOKEN|GH_TOKEN")
+# Ours, the credentials of a CI job, and the files by which a step speaks to the job's later ones: a
+# workload is the pull request's code.
+SECRET = re.compile(
+    r"PERFLEDGER_.*|ACTIONS_.*|GH_TOKEN|GITHUB_(TOKEN|ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

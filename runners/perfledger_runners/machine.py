@@ -2,7 +2,6 @@
 
 import os
 import platform
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,19 +79,19 @@ def fingerprint(
             return _on_tpu(shared, told)
 
 
-def host_notes(host: Host, gpu: GpuFacts | None, *, own: Collection[int] = ()) -> tuple[str, ...]:
+def host_notes(host: Host, gpu: GpuFacts | None) -> tuple[str, ...]:
     """Say what on this machine may disturb a measurement, in sentences for the report.
 
-    `own` are the processes that are ours; others that compute on the GPU are not.
+    Read before any workload runs: what computes on the GPU then is not ours.
     """
     notes: list[str] = []
     if host.governor and host.governor != "performance":
         notes.append(f"the CPU's frequency governor is {host.governor!r}, not 'performance'")
     if gpu is not None:
-        foreign = sorted(set(gpu.processes) - set(own))
-        if foreign:
-            shown = ", ".join(map(str, foreign[:5]))
-            notes.append(f"{len(foreign)} other processes compute on this GPU (first: {shown})")
+        if gpu.processes:
+            shown = ", ".join(map(str, sorted(gpu.processes)[:5]))
+            count = len(gpu.processes)
+            notes.append(f"{count} other processes compute on this GPU (first: {shown})")
         if gpu.is_persistent is False:
             notes.append("the GPU's persistence mode is off: nvidia-smi -pm 1")
     return tuple(notes)

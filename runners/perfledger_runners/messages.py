@@ -89,6 +89,12 @@ class Sampling(Message, frozen=True, kw_only=True, tag="sampling"):
     workload: Id
 
 
+class Turn(Message, frozen=True, kw_only=True, tag="turn"):
+    """A workload waits for its turn to take the next few steps."""
+
+    workload: Id
+
+
 class Ran(Message, frozen=True, kw_only=True, tag="run"):
     """A workload was measured."""
 
@@ -121,7 +127,7 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     """All that was asked has been answered."""
 
 
-Answer = Facts | Listed | Broken | Started | Sampling | Ran | Profiled | Failed | Done
+Answer = Facts | Listed | Broken | Started | Sampling | Turn | Ran | Profiled | Failed | Done
 DECODER: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
@@ -184,7 +190,7 @@ class Conversation:
                 self.settled.add(message.workload)
             case Done():
                 self.is_done = True
-            case Facts() | Listed() | Broken() | Sampling():
+            case Facts() | Listed() | Broken() | Sampling() | Turn():
                 pass
         return message
 
@@ -197,7 +203,7 @@ class Conversation:
             case Started():
                 is_new = self._is_open(message.workload) and not self.is_in_workload
                 return is_new and self.command is not Command.LIST
-            case Sampling() | Ran() | Profiled():
+            case Sampling() | Turn() | Ran() | Profiled():
                 return self.is_in_workload and message.workload == self.current
             case Failed():
                 return self._is_open(message.workload)

@@ -94,8 +94,11 @@ class Gpu:
     def state(self) -> GpuState:
         """Return what it is doing now; a reading takes tens of microseconds."""
         power = self._ask("nvmlDeviceGetPowerUsage")
+        reasons = self._ask("nvmlDeviceGetCurrentClocksEventReasons")
+        if reasons is None:  # drivers before 535 know the question by its former name only
+            reasons = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons")
         return GpuState(
-            reasons=self._ask("nvmlDeviceGetCurrentClocksEventReasons") or 0,
+            reasons=reasons or 0,
             clock_mhz=self._ask("nvmlDeviceGetClockInfo", CLOCK_SM),
             power_w=None if power is None else power / 1000,
             temperature_c=self._ask("nvmlDeviceGetTemperature", TEMPERATURE_GPU),

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from perfledger.records import Failure, Framework, Run, Side, Why, WorkloadSpec
 from perfledger.stopping import StoppingRule
 from perfledger_runners.child import Ended, run_request
 from perfledger_runners.harness import Harness
-from perfledger_runners.messages import Failed, Ran, Sampling, Started
+from perfledger_runners.messages import Failed, Ran, Sampling, Started, Turn
 from perfledger_runners.telemetry import NoTelemetry, Telemetry, throttled, with_readings
 
 SIDES = (Side.BASE, Side.HEAD)
@@ -107,6 +107,26 @@ def measure_pairs(
     return check.measured(workloads, pairs, budget_s=budget_s)
 
 
+def alternate(first: Iterator[str], second: Iterator[str], workloads: Sequence[str]) -> None:
+    """Run two sides to their ends, in turns wherever they wait for one.
+
+    Each yields the workload that waits. The side that is behind in the list of workloads goes on
+    until both wait at the same one; there they go first, second, second, first. Sides that never
+    wait run one after the other.
+    """
+    places = {name: index for index, name in enumerate(workloads)}
+    sides = (first, second)
+    at = [places.get(next(side, ""), len(places)) for side in sides]
+    turns = 0
+    while min(at) < len(places):
+        if at[0] == at[1]:
+            mine = (0, 1, 1, 0)[turns % 4]
+            turns += 1
+        else:
+            mine = at.index(min(at))
+        at[mine] = places.get(next(sides[mine], ""), len(places))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
     """Where in the check a child stands."""
@@ -133,11 +153,20 @@ class _Check:
 
     def measure_group(self, workloads: Sequence[str], pair: int, rule: StoppingRule) -> None:
         """Run one pair of children for workloads of one framework, and tell the rule."""
-        found: dict[Side, dict[str, Run]] = {}
-        first = self.order[pair]
-        for position, side in enumerate(sorted(SIDES, key=lambda each: each is not first)):
-            alive = tuple(each for each in workloads if each not in self.failures)
-            found[side] = self._measure_side(alive, side, pair, position) if alive else {}
+        alive = tuple(each for each in workloads if each not in self.failures)
+        if not alive:
+            return
+        order = sorted(SIDES, key=lambda each: each is not self.order[pair])
+        sides = tuple(
+            _Place(side=side, pair=pair, position=position) for position, side in enumerate(order)
+        )
+        found: dict[Side, dict[str, Run]] = {side: {} for side in SIDES}
+        first, second = (self._measure_side(alive, place, found[place.side]) for place in sides)
+        try:
+            alternate(first, second, alive)
+        finally:
+            first.close()
+            second.close()
         for each in workloads:
             base, head = found[Side.BASE].get(each), found[Side.HEAD].get(each)
             if each not in self.failures and base is not None and head is not None:
@@ -161,42 +190,51 @@ class _Check:
             order=self.order[:pairs],
         )
 
-    def _measure_side(
-        self, workloads: tuple[str, ...], side: Side, pair: int, position: int
-    ) -> dict[str, Run]:
-        """Measure the workloads on one side, in as many children as it takes."""
-        request = replace(self.requests[side], command=Command.MEASURE, workloads=workloads)
-        place = _Place(side=side, pair=pair, position=position)
-        found: dict[str, Run] = {}
+    def _measure_side(  # noqa: C901 - one case for each kind of message
+        self, workloads: tuple[str, ...], place: _Place, found: dict[str, Run]
+    ) -> Generator[str]:
+        """Measure the workloads on one side, in as many children as it takes, into `found`.
+
+        Yields the name of a workload each time that it waits for its turn.
+        """
+        alive = tuple(each for each in workloads if each not in self.failures)
+        if not alive:  # the side before it failed them all
+            return
+        request = replace(self.requests[place.side], command=Command.MEASURE, workloads=alive)
         failed: list[Failed] = []
+        process: int | None = None
         try:
             for message in run_request(self.harness, request):
+                if process is None:
+                    process = self.processes
+                    self.processes += 1
                 match message:
                     case Started():
-                        self.progress.measuring(message.workload, side, pair)
+                        self.progress.measuring(message.workload, place.side, place.pair)
                     case Sampling():
                         self.telemetry.start()
+                    case Turn():
+                        yield message.workload
                     case Ran():
-                        found[message.workload] = self._keep(message, place)
+                        found[message.workload] = self._keep(message, place, process)
                     case Failed():
                         failed.append(message)
                     case Ended():
-                        self._end(failed, message.log_tail, place)
-                        failed.clear()
+                        self._end(failed, message.log_tail, place, process)
+                        failed, process = [], None
                     case _:
                         pass
         finally:
             self.telemetry.stop()
-        return found
 
-    def _keep(self, message: Ran, place: _Place) -> Run:
+    def _keep(self, message: Ran, place: _Place, process: int) -> Run:
         readings = self.telemetry.stop()
         run = Run(
             workload=message.workload,
             side=place.side,
             pair=place.pair,
             position=place.position,
-            process=self.processes,
+            process=process,
             started_at=message.started_at,
             samples=message.samples,
             warmups_s=message.warmups_s,
@@ -209,8 +247,8 @@ class _Check:
         self.runs.append(run)
         return run
 
-    def _end(self, failed: Sequence[Failed], log_tail: str, place: _Place) -> None:
-        """Take leave of a child: its number is used up, and its failures get its last words."""
+    def _end(self, failed: Sequence[Failed], log_tail: str, place: _Place, process: int) -> None:
+        """Take leave of a child: its failures get its last words."""
         for message in failed:
             failure = Failure(
                 workload=message.workload,
@@ -222,8 +260,7 @@ class _Check:
             )
             self.failures.setdefault(message.workload, failure)
         if log_tail:
-            self.logs[str(self.processes)] = log_tail if failed else log_tail[-MAX_LOG_KEPT:]
-        self.processes += 1
+            self.logs[str(process)] = log_tail if failed else log_tail[-MAX_LOG_KEPT:]
 
 
 def _groups(workloads: Sequence[WorkloadSpec]) -> tuple[tuple[str, ...], ...]:

@@ -1,9 +1,10 @@
 """A user's git repository in, revisions, snapshots and checkouts out; the user's state unmoved."""
 
+import os
 import re
 import shutil
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Self
 from perfledger.records import Revision
 from perfledger_runners.git import GitFailedError, RepositoryError, git
 from perfledger_runners.text import clean
+from perfledger_runners.untracked import untracked_files
 
 MAX_REVISION_LENGTH = 500
 MAX_SUBJECT = 200
@@ -128,8 +130,9 @@ class Repository:
     def snapshot(self) -> Revision:
         """Return the work tree as a commit: HEAD if nothing changed, else one made for it.
 
-        Untracked files that .gitignore does not name belong to it. The commit is a loose object
-        that no ref names; the user's index, HEAD and branches are not written to.
+        Untracked files that .gitignore does not name belong to it, but for virtual environments.
+        The commit is a loose object that no ref names; the user's index, HEAD and branches are not
+        written to. Raises RepositoryError when the untracked files are too large.
         """
         head = self.resolve("HEAD")
         with tempfile.TemporaryDirectory(prefix="perfledger-index-") as folder:
@@ -139,7 +142,8 @@ class Repository:
             if real.is_file():
                 shutil.copy2(real, index)  # with its time, by which git knows racy entries
             environment = {"GIT_INDEX_FILE": str(index)}
-            git(self.root, "add", "--all", "--", ".", environment=environment)
+            git(self.root, "add", "--update", "--", ".", environment=environment)
+            self._add_untracked(Path(folder) / "paths", environment)
             tree = _line(git(self.root, "write-tree", environment=environment))
         if tree == self._find_tree(head.sha):
             return head
@@ -188,6 +192,14 @@ class Repository:
             return ""
         match = FORGE_URL.fullmatch(url)
         return match["name"] if match else ""
+
+    def _add_untracked(self, listing: Path, environment: Mapping[str, str]) -> None:
+        """Add the new files to an index; `listing` is a file to name them to git in."""
+        paths = untracked_files(self.root, environment=environment)
+        if paths:
+            listing.write_bytes(b"\0".join(map(os.fsencode, paths)))
+            source = f"--pathspec-from-file={listing}"
+            git(self.root, "add", source, "--pathspec-file-nul", environment=environment)
 
     def _find(self, revision: str) -> str:
         """Return the hash of the commit by that name, or ""."""

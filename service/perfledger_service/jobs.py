@@ -58,10 +58,14 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """An upload to be worked on; works of one partition are done one after another, in order."""
+    """An upload to be worked on; works of one partition are done one after another, in order.
+
+    `attempt` counts from 1: what failed is worked on again only as the next attempt.
+    """
 
     upload_id: str
     partition: str
+    attempt: int = 1
 
 
 class Jobs:
@@ -115,12 +119,12 @@ class Jobs:
         self._workflow = workflow
 
     def enqueue(self, work: Work) -> None:
-        """Have an upload worked on, once, however often it is enqueued."""
+        """Have an upload's attempt worked on, once, however often it is enqueued."""
         if self._workflow is None:
             msg = "jobs are not launched"
             raise PerfledgerError(msg)
         with (
-            SetWorkflowID(f"upload-{work.upload_id}"),
+            SetWorkflowID(f"upload-{work.upload_id}-{work.attempt}"),
             SetEnqueueOptions(queue_partition_key=work.partition),
         ):
             DBOS.enqueue_workflow(QUEUE, self._workflow, work.upload_id)
@@ -149,7 +153,7 @@ class Jobs:
                 DBOS.run_step({**self._retries, "name": "say"}, self._steps.say, upload_id)
         except Exception as error:  # a door: this job fails, the service lives on
             reason = _reason(error)
-            DBOS.run_step(StepOptions(name="fail"), self._steps.fail, upload_id, reason)
+            DBOS.run_step({**self._retries, "name": "fail"}, self._steps.fail, upload_id, reason)
 
 
 def jobs_url(database_url: str) -> str:

@@ -31,6 +31,36 @@ class ExitCode(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkRate:
+    """The counted work of a workload's step and how fast it was done; FLOP and FLOP/s.
+
+    A rate is FLOP per step / typical step time; its share is that of `peak_flops_per_second`, the
+    dense bfloat16 peak of one device, None where that is not known.
+    """
+
+    workload: str
+    base_flops: float
+    head_flops: float
+    base_flops_per_second: float
+    head_flops_per_second: float
+    peak_flops_per_second: float | None
+
+    @property
+    def base_share(self) -> float | None:
+        """Return the share of the peak on base."""
+        return self._share(self.base_flops_per_second)
+
+    @property
+    def head_share(self) -> float | None:
+        """Return the share of the peak on head."""
+        return self._share(self.head_flops_per_second)
+
+    def _share(self, flops_per_second: float) -> float | None:
+        peak = self.peak_flops_per_second
+        return flops_per_second / peak if peak else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One check, judged, explained and priced; `headline` is the verdict in one line."""
 
@@ -54,6 +84,7 @@ class Report:
     exit_code: ExitCode
     title: str  # the check run's title
     headline: str
+    work: tuple[WorkRate, ...] = ()
     notes: tuple[str, ...] = ()
     is_local: bool = True
 

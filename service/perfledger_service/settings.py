@@ -10,9 +10,17 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     EnvSettingsSource,
@@ -29,6 +37,8 @@ MAX_CONFIG_BYTES = 1_000_000
 ENV_PREFIX = "PERFLEDGER_"
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
+_USERINFO = re.compile(r"://.*@")  # to the last "@": a password may hold anything
+_SECRET_PARAMETER = re.compile(r"([?&][^=&]*(?:pass|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -43,6 +53,8 @@ def seconds(value: object) -> float:
 
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+# From one half on a test that is right as often as a coin would do.
+ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]
 
 
 class _Table(BaseModel):
@@ -60,6 +72,15 @@ class FleetTable(_Table):
     low: Annotated[float, Field(ge=0)] | None = None
     high: Annotated[float, Field(ge=0)] | None = None
     source: str = "declared in the configuration"
+
+    @model_validator(mode="after")
+    def _is_interval(self) -> Self:
+        low = self.device_hours_per_year if self.low is None else self.low
+        high = self.device_hours_per_year if self.high is None else self.high
+        if not low <= self.device_hours_per_year <= high:
+            msg = "low, device_hours_per_year and high are not in this order"
+            raise ValueError(msg)
+        return self
 
 
 class DeclaredTable(_Table):
@@ -86,7 +107,7 @@ class CheckSettings(BaseSettings):
     device: Literal["auto", "cpu", "cuda", "tpu"] = Field("auto", description="where to measure")
     margin: Share = Field(0.01, description="relative change that counts as unchanged")
     floor: Share = Field(0.003, description="relative change below which nothing is a regression")
-    alpha: Share = Field(0.05, description="chance of any false regression in one check")
+    alpha: ErrorRate = Field(0.05, description="chance of any false regression in one check")
     max_pairs: Annotated[int, Field(ge=4, le=1000)] = Field(20, description="most pairs of runs")
     budget: Seconds = Field(600.0, description="most time for measuring, such as 10m")
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
@@ -143,7 +164,6 @@ class ServiceSettings(BaseSettings):
     github_app_id: str = Field("", description="the GitHub App's id")
     github_private_key: SecretStr | None = Field(None, description="the GitHub App's key, PEM")
     github_token: SecretStr | None = Field(None, description="a token, in place of an App")
-    webhook_secret: SecretStr | None = Field(None, description="shared secret of the webhook")
 
 
 class UploadSettings(BaseSettings):
@@ -267,4 +287,9 @@ def _shown(value: object) -> str:
         case _Table():
             return value.model_dump_json(exclude_none=True)
         case _:
-            return str(value)
+            return _without_passwords(str(value))
+
+
+def _without_passwords(text: str) -> str:
+    """Return a setting with the name and password, and secret parameters, of a URL hidden."""
+    return _SECRET_PARAMETER.sub(r"\1(hidden)", _USERINFO.sub("://(hidden)@", text))

@@ -65,13 +65,51 @@ def test_every_run_is_reduced_to_one_location_a_metric(build):
     assert second.head == pytest.approx({"step_time_p50": 4.0, "peak_memory": 40.0})
 
 
-def test_there_is_a_test_for_each_metric_that_was_read_on_any_side():
-    pairs = [Pair({"step_time_p50": 1.0}, {"step_time_p50": 1.0, "peak_memory": 5.0})]
+def read(step_time=1.0, peak_memory=None):
+    values = {"step_time_p50": step_time, "peak_memory": peak_memory}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def test_there_is_a_test_for_each_metric_that_some_pair_read_on_both_sides():
+    pairs = [Pair(read(), read(peak_memory=5.0)), Pair(read(peak_memory=4.0), read(peak_memory=5))]
 
     time, memory = find_tests("m:f", pairs, judged_metrics(METRICS.values()))
 
-    assert time == paired([1.0], [1.0])
-    assert memory == paired([None], [5.0], PEAK_MEMORY)
+    assert time == paired([1.0, 1.0], [1.0, 1.0])
+    assert memory == paired([None, 4.0], [5.0, 5], PEAK_MEMORY)
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [Pair(read(), read(peak_memory=5.0))],
+        [Pair(read(peak_memory=5.0), read())],
+        [Pair(read(peak_memory=5.0), read()), Pair(read(), read(peak_memory=5.0))],
+    ],
+)
+def test_a_metric_that_no_pair_read_on_both_sides_has_no_test(pairs):
+    tests = find_tests("m:f", pairs, judged_metrics(METRICS.values()))
+
+    assert [test.metric for test in tests] == [STEP_TIME]
+
+
+def test_a_reading_of_zero_is_no_missing_one():
+    (_, memory) = find_tests(
+        "m:f",
+        [Pair(read(peak_memory=0.0), read(peak_memory=5.0))],
+        [
+            STEP_TIME,
+            PEAK_MEMORY,
+        ],
+    )
+
+    assert memory.flaw == "peak_memory reads zero on base: there is no ratio to zero"
+
+
+def test_step_time_that_only_one_side_read_is_a_flawed_test():
+    (test,) = find_tests("m:f", [Pair(read(), read(None))], [STEP_TIME, PEAK_MEMORY])
+
+    assert test.flaw == "step_time_p50 was not read on head"
 
 
 def test_step_time_has_a_test_even_if_nobody_read_it():

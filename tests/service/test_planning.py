@@ -10,10 +10,9 @@ def spec(name, **changes):
     return WorkloadSpec(id=name, module=module, function=function, **changes)
 
 
-def side(*specs, broken=None):
+def side(*specs, broken=None, why=Why.RAISED):
     files = (
-        BrokenFile(path=path, why=Why.RAISED, detail=detail)
-        for path, detail in (broken or {}).items()
+        BrokenFile(path=path, why=why, detail=detail) for path, detail in (broken or {}).items()
     )
     return Discovery(workloads=specs, broken=tuple(files))
 
@@ -97,3 +96,90 @@ def test_globs_choose_by_id_and_brackets_are_parameters(glob, chosen):
     planned = plan_workloads(side(A, B), side(A, B), globs=[glob])
 
     assert [spec.id for spec in planned.measured] == chosen
+
+
+@pytest.mark.parametrize(
+    ("glob", "is_said"),
+    [
+        ("bench.a:*", False),
+        ("*a:step", False),
+        ("bench.c:*", True),
+        ("c:*", True),
+        ("*", True),
+        ("*:step", True),
+    ],
+)
+def test_a_broken_file_is_a_failure_when_the_glob_may_mean_its_workloads(glob, is_said):
+    planned = plan_workloads(side(A), side(A, broken={"bench/c.py": "boom"}), globs=[glob])
+
+    assert [failure.workload for failure in planned.failures] == ["bench/c.py"] * is_said
+
+
+def test_a_workload_that_a_glob_chose_is_not_measured_when_its_file_broke():
+    planned = plan_workloads(side(A, B), side(A, broken={"bench/b.py": "boom"}), globs=["*b:*"])
+
+    (failure,) = planned.failures
+    assert (failure.workload, failure.why, planned.measured) == (B.id, Why.RAISED, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("bench", Why.MISSING),
+        ("bench/x.py, bench/y.py", Why.KILLED),
+        ("src/perfledger/__init__.py", Why.WRONG_CODE),
+    ],
+)
+def test_what_stands_for_all_files_is_a_failure_whatever_the_glob(path, why):
+    planned = plan_workloads(side(), side(broken={path: "boom"}, why=why), globs=["bench.a:*"])
+
+    assert [(failure.workload, failure.why) for failure in planned.failures] == [(path, why)]
+
+
+def test_a_missing_folder_is_said_even_if_another_holds_all_workloads():
+    planned = plan_workloads(side(A), side(A, broken={"perf": "no such folder"}), globs=())
+
+    assert planned.measured == (A,)
+    assert [failure.workload for failure in planned.failures] == ["perf"]
+
+
+def test_a_broken_package_breaks_its_modules_and_no_others():
+    broken = {"src/bench/__init__.py": "boom", "src/bench/a.py": "boom", "src/bench/b.py": "boom"}
+    other = spec("benches:step")
+
+    planned = plan_workloads(side(A, B, other), side(other, broken=broken), globs=())
+
+    assert planned.measured == (other,)
+    assert [failure.workload for failure in planned.failures] == [A.id, B.id]
+    assert all("__init__.py cannot be imported" in failure.detail for failure in planned.failures)
+
+
+def test_a_file_breaks_the_module_of_its_name_and_none_that_only_ends_so():
+    known = spec("c:step")
+
+    planned = plan_workloads(side(known), side(broken={"bench/abc.py": "boom"}), globs=())
+
+    assert {failure.workload: failure.why for failure in planned.failures} == {
+        known.id: Why.MISSING,
+        "bench/abc.py": Why.RAISED,
+    }
+
+
+def test_a_failure_fits_the_bundle_however_long_its_path_is():
+    path = "deep/" * 800 + "end.py"
+
+    (failure,) = plan_workloads(side(), side(broken={path: "boom " * 800}), globs=()).failures
+
+    assert (len(failure.workload), len(failure.detail)) == (300, 4000)
+    assert failure.workload.startswith("…")
+    assert failure.workload.endswith("/deep/end.py")
+    assert "boom" in failure.detail
+
+
+def test_parameters_of_what_nobody_registers_are_noted():
+    broken = {"bench/c.py": "boom"}
+    params = ["bench.a:step", "bench.b:step", "bench.c:step", "bench.a:stpe"]
+
+    planned = plan_workloads(side(A), side(A, B, broken=broken), globs=["*a:*"], params=params)
+
+    assert planned.notes == ("params for bench.a:stpe: nobody registers it",)

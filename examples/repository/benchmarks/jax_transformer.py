@@ -1,5 +1,6 @@
 """A jitted transformer training step: loss, gradients and Adam."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 
@@ -9,6 +10,9 @@ import perfledger
 from jax import Array
 
 from models.transformer_jax import Training, TransformerConfig, initialise, train_step as train
+
+# XLA's CPU backend reads it when it starts: one thread; the other cores take what else there is.
+os.environ.setdefault("NPROC", "1")
 
 
 @perfledger.workload(unit="tokens", units_per_step=lambda batch, context: batch * context)

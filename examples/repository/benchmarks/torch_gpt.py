@@ -15,12 +15,12 @@ def train_step(
     device: str,
     batch: int = 1,
     context: int = 256,
-    width: int = 64,
+    width: int = 96,
     heads: int = 4,
     layers: int = 2,
 ) -> Callable[[], Tensor]:
     if device == "cpu":
-        torch.set_num_threads(1)  # the other cores take what else the machine does
+        torch.set_num_threads(1)  # the other cores take what else there is
     torch.manual_seed(0)
     config = GPTConfig(context=context, width=width, heads=heads, layers=layers)
     model = GPT(config).to(device)

@@ -1,6 +1,7 @@
 """Commands that take a change the whole way, or a part of it."""
 
 import os
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,11 +10,11 @@ import typer
 from rich.console import Console
 
 from perfledger_service.cli.progress import TerminalWatcher
-from perfledger_service.errors import UsageError
+from perfledger_service.errors import PerfledgerError, UsageError
 from perfledger_service.pages.as_json import report_json
 from perfledger_service.pages.comment import comment
 from perfledger_service.pages.terminal import plain_text, report_table
-from perfledger_service.report import Report
+from perfledger_service.report import ExitCode, Report
 from perfledger_service.settings import upload_settings
 from perfledger_service.usecases import bundles
 from perfledger_service.usecases.check import Question, check as run_check
@@ -58,6 +59,7 @@ def check(
 
     Exit codes: 0 no regression, 1 regression, 2 usage, 3 undecided or not measured, 4 internal.
     """
+    target = bundles.target_of(upload, upload_settings())
     question = Question(
         base=base,
         head=head,
@@ -70,9 +72,10 @@ def check(
             Path(), question, flags={"device": device, "budget": budget}, watcher=watcher
         )
     spooled = bundles.spool(found, os.environ, also=bundle)
-    url = _uploaded(spooled, upload)
-    _show(report, form=form, output=output, url=url)
+    _show(report, form=form, output=output)
     typer.echo(f"bundle: {spooled}", err=True)
+    if target is not None:
+        _upload(spooled, target)
     raise typer.Exit(report.exit_code)
 
 
@@ -84,7 +87,7 @@ def report(
 ) -> None:
     """Judge, explain and price a result bundle again, from its file."""
     found = bundles.report_of(bundle)
-    _show(found, form=form, output=output, url="")
+    _show(found, form=form, output=output)
     raise typer.Exit(found.exit_code)
 
 
@@ -94,41 +97,40 @@ def submit(
     url: Annotated[str | None, typer.Option(help="the service's root")] = None,
 ) -> None:
     """Upload a result bundle to the service; safe to repeat."""
-    page = _uploaded(bundle, url, is_wanted=True)
-    typer.echo(page)
-
-
-def _uploaded(bundle: Path, url: str | None, *, is_wanted: bool = False) -> str:
-    """Upload where a service is named, and return the page's address, else ""."""
-    settings = upload_settings()
-    target = url or settings.upload_url
-    if not target:
-        if is_wanted:
-            msg = "no service to upload to: pass --url or set PERFLEDGER_UPLOAD_URL"
-            raise UsageError(msg)
-        return ""
-    if settings.upload_token is None:
-        msg = "PERFLEDGER_UPLOAD_TOKEN is not set: perfledger project add prints a token"
+    target = bundles.target_of(url, upload_settings())
+    if target is None:
+        msg = "no service to upload to: pass --url or set PERFLEDGER_UPLOAD_URL"
         raise UsageError(msg)
-    return bundles.submit(bundle, target, settings.upload_token.get_secret_value())
+    typer.echo(bundles.submit(bundle, target))
 
 
-def _show(report: Report, *, form: Format, output: Path | None, url: str) -> None:
+def _upload(bundle: Path, target: bundles.Target) -> None:
+    """Upload what is already shown and kept; exit with 4 if the service does not take it."""
+    try:
+        page = bundles.submit(bundle, target)
+    except PerfledgerError as error:
+        again = f"the report above stands; again: perfledger submit {shlex.quote(str(bundle))}"
+        typer.echo(f"perfledger: not uploaded: {error}; {again}", err=True)
+        raise typer.Exit(ExitCode.INTERNAL) from None
+    typer.echo(f"page: {page}", err=True)
+
+
+def _show(report: Report, *, form: Format, output: Path | None) -> None:
     """Write the report where it was asked for; a file leaves the terminal its table."""
-    text = _text(report, form=form, url=url)
+    text = _text(report, form=form)
     if output is not None:
         output.write_text(text, encoding="utf-8")
     if output is None and form is not Format.TABLE:
         typer.echo(text)
     else:
-        Console().print(report_table(report, url=url))
+        Console().print(report_table(report))
 
 
-def _text(report: Report, *, form: Format, url: str) -> str:
+def _text(report: Report, *, form: Format) -> str:
     match form:
         case Format.TABLE:
-            return plain_text(report, url=url)
+            return plain_text(report)
         case Format.MARKDOWN:
-            return comment(report, url=url)
+            return comment(report)
         case Format.JSON:
-            return report_json(report, url=url) + "\n"
+            return report_json(report) + "\n"

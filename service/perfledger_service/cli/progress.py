@@ -18,9 +18,8 @@ class TerminalWatcher:
     and each tenth of the pairs is a line of its own.
     """
 
-    def __init__(self, console: Console, *, max_pairs_hint: int | None = None) -> None:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._max_pairs = max_pairs_hint
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),

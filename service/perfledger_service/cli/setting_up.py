@@ -8,18 +8,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from perfledger_cost_models.sheet import packaged_sheet
 from perfledger_service.pages.escape import clean
 from perfledger_service.settings import (
-    Origin,
     check_settings,
     origins_of,
     service_settings,
     upload_settings,
 )
 from perfledger_service.usecases.check import list_workloads
-from perfledger_service.usecases.setting_up import configured_table, init as write_files
+from perfledger_service.usecases.setting_up import configured_table, init as write_files, root_of
+
+MAX_CELL = 400
 
 
 def init(
@@ -39,7 +41,8 @@ def workloads(
     found = list_workloads(folder)
     table = Table("workload", "unit", "units per step", "device", "framework", box=None)
     for spec in found.workloads:
-        table.add_row(spec.id, spec.unit, f"{spec.units_per_step:g}", spec.device, spec.framework)
+        cells = (spec.id, spec.unit, f"{spec.units_per_step:g}", spec.device, spec.framework)
+        table.add_row(*map(_text, cells))
     console = Console()
     console.print(table)
     for file in found.broken:
@@ -50,15 +53,19 @@ def workloads(
 def config_show(
     folder: Annotated[Path, typer.Argument(help="the repository")] = Path(),
 ) -> None:
-    """Print every setting with its value and where it comes from; secrets are hidden."""
-    name, values = configured_table(folder) or ("", None)
+    """Print every setting with its value and where it comes from; secrets are hidden.
+
+    The file is the working folder's: a check of a change uses the one of its base commit.
+    """
+    name, values = configured_table(root_of(folder)) or ("", None)
     _, check = check_settings(flags={}, table=values, table_name=name)
     table = Table("setting", "value", "from", box=None)
     for group in (check, origins_of(service_settings()), origins_of(upload_settings())):
         for setting in group:
-            table.add_row(*_cells(setting))
+            table.add_row(*map(_text, (setting.name, setting.value, setting.origin)))
         table.add_section()
     Console().print(table)
+    typer.echo("perfledger check reads the configuration file of the base commit")
 
 
 def prices_list(
@@ -85,7 +92,7 @@ def prices_list(
     table = Table("option", "region", "accelerator", "USD/h", "as of", "age", box=None)
     for price in prices:
         age = f"{(today - price.as_of).days} d"
-        table.add_row(
+        cells = (
             price.option,
             price.region,
             f"{price.count}x {price.accelerator}",
@@ -93,8 +100,10 @@ def prices_list(
             f"{price.as_of} (read)" if price.is_read_date else str(price.as_of),
             age,
         )
+        table.add_row(*map(_text, cells))
     Console().print(table)
 
 
-def _cells(setting: Origin) -> tuple[str, str, str]:
-    return setting.name, setting.value, setting.origin
+def _text(foreign: str) -> Text:
+    """Return text that others wrote as text: brackets in it are no markup."""
+    return Text(clean(foreign, limit=MAX_CELL) if foreign else "")

@@ -20,7 +20,7 @@ from perfledger_service.github.documents import (
     Pull,
     read,
 )
-from perfledger_service.github.pull_requests import Annotation, Check, Comment, PullRequest
+from perfledger_service.github.pull_requests import Check, Comment, PullRequest
 
 PAGE = 100
 # A pull request with more comments than this is not searched further: 50 requests.
@@ -55,7 +55,6 @@ class GitHub:
             number=number,
             is_open=found.state == "open",
             head_sha=found.head.sha,
-            head_repository=found.head.repo.full_name if found.head.repo else "",
         )
 
     def comments(self, repository: str, number: int) -> tuple[Comment, ...]:
@@ -100,31 +99,16 @@ class GitHub:
 
     def create_check(self, repository: str, check: Check) -> int:
         """Add a check run to its commit and return its id."""
-        first, *rest = _batches(check.annotations)
-        body = {"head_sha": check.head_sha} | _check_body(check, first)
-        made = read(self._call("POST", repository, "check-runs", body), Numbered).id
-        self._annotate(repository, made, check, rest)
-        return made
+        body = {"head_sha": check.head_sha} | _check_body(check)
+        return read(self._call("POST", repository, "check-runs", body), Numbered).id
 
     def update_check(self, repository: str, check_run_id: int, check: Check) -> bool:
         """Replace what a check run says; return False if the check run is gone."""
-        first, *rest = _batches(check.annotations)
-        path = f"check-runs/{check_run_id}"
-        if not self._is_there("PATCH", repository, path, _check_body(check, first)):
-            return False
-        self._annotate(repository, check_run_id, check, rest)
-        return True
+        return self._is_there("PATCH", repository, f"check-runs/{check_run_id}", _check_body(check))
 
     def close(self) -> None:
         """Close the connections."""
         self._api.close()
-
-    def _annotate(
-        self, repository: str, made: int, check: Check, batches: list[tuple[Annotation, ...]]
-    ) -> None:
-        """Add the annotations that did not fit into the first request: GitHub appends them."""
-        for batch in batches:
-            self._call("PATCH", repository, f"check-runs/{made}", _check_body(check, batch))
 
     def _is_there(
         self, method: str, repository: str, path: str, json: Mapping[str, object] | None = None
@@ -184,7 +168,7 @@ def open_github(
     return None
 
 
-def _check_body(check: Check, annotations: tuple[Annotation, ...]) -> dict[str, object]:
+def _check_body(check: Check) -> dict[str, object]:
     return {
         "name": check.name,
         "status": "completed",
@@ -194,21 +178,5 @@ def _check_body(check: Check, annotations: tuple[Annotation, ...]) -> dict[str, 
         "output": {
             "title": check.title[:MAX_TEXT],
             "summary": check.summary[:MAX_TEXT],
-            "annotations": [
-                {
-                    "path": annotation.path,
-                    "start_line": annotation.start_line,
-                    "end_line": annotation.end_line,
-                    "annotation_level": annotation.level,
-                    "message": annotation.message[:MAX_TEXT],
-                }
-                for annotation in annotations
-            ],
         },
     }
-
-
-def _batches(annotations: tuple[Annotation, ...]) -> list[tuple[Annotation, ...]]:
-    """Return the annotations in requests' worth, at least one, which may be empty."""
-    starts = range(0, max(1, len(annotations)), MAX_ANNOTATIONS)
-    return [annotations[start : start + MAX_ANNOTATIONS] for start in starts]

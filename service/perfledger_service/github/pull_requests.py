@@ -1,18 +1,16 @@
 """What we want of GitHub: the port that use cases speak to, and the values that pass through it."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullRequest:
-    """A pull request as it is now; `head_repository` is "" when the fork was deleted."""
+    """A pull request as it is now."""
 
     number: int
     is_open: bool
     head_sha: str
-    head_repository: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,25 +20,6 @@ class Comment:
     id: int
     author: str
     body: str
-
-
-class AnnotationLevel(StrEnum):
-    """How loud an annotation is."""
-
-    NOTICE = "notice"
-    WARNING = "warning"
-    FAILURE = "failure"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Annotation:
-    """A remark of a check on lines of a file."""
-
-    path: str
-    start_line: int
-    end_line: int
-    level: AnnotationLevel
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +33,6 @@ class Check:
     summary: str
     details_url: str
     external_id: str
-    annotations: tuple[Annotation, ...] = ()
 
 
 class PullRequests(Protocol):

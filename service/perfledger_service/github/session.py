@@ -43,7 +43,7 @@ def new_session() -> Session:
 
 
 def token_auth(token: str) -> AuthBase:
-    """Return the authentication by a personal or a workflow's token."""
+    """Return the authentication by a token, where one may write check runs: GitHub wants an App."""
     auth: AuthBase = _session.TokenAuth(token)
     return auth
 

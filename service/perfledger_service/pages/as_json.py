@@ -16,7 +16,7 @@ from perfledger.records import Failure, Machine, Revision, WorkloadSpec
 from perfledger_baselines.verdict import Estimate, Verdict
 from perfledger_cost_models.quote import ChangePrice, Rate, UnitCost
 from perfledger_profiles.cause import Cause, Explanation
-from perfledger_service.report import Report
+from perfledger_service.report import Report, WorkRate
 
 # 1: first version.
 REPORT_VERSION = 1
@@ -52,6 +52,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "explanations": [_explanation(explanation) for explanation in report.explanations],
         "unit_costs": [_unit_cost(cost) for cost in report.unit_costs],
         "change_prices": [_change_price(price) for price in report.change_prices],
+        "work": [_work(rate) for rate in report.work],
         "notes": list(report.notes),
     }
     return json.dumps(document, indent=2, allow_nan=False)
@@ -218,6 +219,19 @@ def _change_price(price: ChangePrice) -> Json:
         "high": _money(price.high),
         "is_detectable": price.is_detectable,
         "note": price.note,
+    }
+
+
+def _work(rate: WorkRate) -> Json:
+    return {
+        "workload": rate.workload,
+        "base_flops": _number(rate.base_flops),
+        "head_flops": _number(rate.head_flops),
+        "base_flops_per_second": _number(rate.base_flops_per_second),
+        "head_flops_per_second": _number(rate.head_flops_per_second),
+        "peak_flops_per_second": _number(rate.peak_flops_per_second),
+        "base_share": _number(rate.base_share),
+        "head_share": _number(rate.head_share),
     }
 
 

@@ -141,6 +141,7 @@ def _render(report: Report, *, limits: Limits, url: str) -> str:
         "declared": prices.declared_workloads(unit_costs)[: limits.names],
         "results": cut.first(every, limits.results, "results in full"),
         "throughputs": rows.throughput_rows(report)[: limits.results],
+        "work": rows.work_rows(report)[: limits.results],
         "unit_costs": cut.first(unit_costs, limits.unit_costs, "prices of a million units"),
         "sources": cut.first(prices.source_rows(report), limits.sources, "sources of prices"),
         "notes": cut.first(report.notes, limits.notes, "notes"),

@@ -12,6 +12,7 @@ from perfledger_service.report import Report
 
 # More than this many patterns in a command are harder to read than all workloads are to measure.
 _MAX_PATTERNS = 4
+_MAX_PATTERN = 200  # characters
 _SHA_SHOWN = 12
 _SHORTEST_NAME = 3  # anything shorter is found inside other words
 _MAX_COMMAND = 76  # columns; a longer command is continued on the next line
@@ -65,20 +66,24 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
         f"order drawn with seed {plan.seed}; what is compared is one figure for each process."
     )
     red = (
-        f"Regressed or improved: beyond doubt, and by more than {floor}. Holm's correction over "
-        f"all {tests} tests of this check keeps the chance of any false one below {alpha}."
+        f"Regressed or improved: by more than {floor}, with at most a {alpha} chance of any false "
+        f"one over the whole check (Holm's correction over all its {tests} tests)."
     )
     green = f"Unchanged: shown to be within {margin} either way. Undecided: neither could be shown."
-    stop = f"Allowed to stop after {looks} pairs; the intervals hold at whichever it stopped."
+    level = f"Each interval has level {figures.margin(1 - plan.alpha)}"
+    stop = f"{level}."
+    if looks:
+        stop = f"{level} at whichever look it stopped; allowed to stop after {looks} pairs."
     return how, red, green, stop
 
 
 def reproduction(report: Report) -> str:
     """Return the shell command that measures again what asks for it, on one line or several."""
     loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
-    names = dict.fromkeys(spec.id.partition("[")[0] for spec in report.workloads if spec.id in loud)
-    # A parameter list is a character class to a pattern: the star stands for it.
-    patterns = [shlex.quote(f"{escape.clean(name)}*") for name in names]
+    names = [spec.id for spec in report.workloads if spec.id in loud]
+    # A name that cannot be shown whole would choose nothing: the command then measures everything.
+    is_whole = all(escape.clean(name, limit=_MAX_PATTERN) == name for name in names)
+    patterns = [shlex.quote(name) for name in names] if is_whole else []
     head = "" if report.head.is_dirty else f" --head {short_sha(report.head.sha)}"
     command = f"perfledger check --base {short_sha(report.base.sha)}{head}"
     if not 0 < len(patterns) <= _MAX_PATTERNS:

@@ -89,6 +89,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         groups=rows.by_workload(every[:_MAX_ROWS]),
         unsure=rows.unsure(every[:_MAX_ROWS]),
         throughputs=rows.throughput_rows(report)[:_MAX_ROWS],
+        work=rows.work_rows(report)[:_MAX_ROWS],
         plots=_plots(report, pairs_of(bundle)),
         margin=figures.margin(report.plan.margin),
         blocks=reasons.reason_blocks(report, max_causes=_MAX_CAUSES),

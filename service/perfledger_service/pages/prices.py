@@ -9,6 +9,7 @@ from decimal import Decimal
 from itertools import groupby
 
 from perfledger.metrics import Kind
+from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import ChangePrice, Provenance, Rate, UnitCost
 from perfledger_service.pages import figures, words
 from perfledger_service.pages.rows import VerdictRow
@@ -19,8 +20,9 @@ from perfledger_service.report import Report
 class PriceRow:
     """What one workload's change costs a year on one purchase option, as it is shown.
 
-    `verb` is "costs", "saves" or "could cost" with an amount, and "" without one: `note` then says
-    why there is none.
+    `verb` is "costs" or "saves" with an amount where the judge found a change, "could cost" or
+    "could save" where it did not but the interval has one sign, "no detectable change" where it has
+    both, and "" without an amount: `note` then says why there is none.
     """
 
     workload: str
@@ -71,7 +73,13 @@ class SourceRow:
 def price_rows(report: Report) -> tuple[PriceRow, ...]:
     """Return what the changes cost a year, the largest amounts first, then what has no price."""
     ordered = sorted(report.change_prices, key=_amount, reverse=True)
-    return tuple(_price_row(price) for price in ordered)
+    proven = {
+        verdict.workload
+        for outcome in (Outcome.REGRESSED, Outcome.IMPROVED)
+        for verdict in report.verdicts_of(outcome)
+        if verdict.metric.kind is Kind.SPEED
+    }
+    return tuple(_price_row(price, is_proven=price.workload in proven) for price in ordered)
 
 
 def split(
@@ -121,13 +129,11 @@ def _amount(price: ChangePrice) -> Decimal:
     return abs(price.usd) if is_known and price.usd is not None else Decimal(-1)
 
 
-def _price_row(price: ChangePrice) -> PriceRow:
+def _price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
     verb = amount = interval = ""
     if price.usd is not None and price.low is not None and price.high is not None:
         amount, interval = figures.yearly_usd(price.usd, price.low, price.high)
-        verb = "costs" if price.usd > 0 else "saves"
-        if not price.is_detectable:
-            verb = "could cost"
+        verb = _verb(price.usd, is_proven=is_proven, is_detectable=price.is_detectable)
     low, mode, high = price.device_hours_per_year
     return PriceRow(
         workload=price.workload,
@@ -141,6 +147,14 @@ def _price_row(price: ChangePrice) -> PriceRow:
         dated=_dated(price.rate) if price.rate else "",
         note=price.note,
     )
+
+
+def _verb(usd: Decimal, *, is_proven: bool, is_detectable: bool) -> str:
+    if not is_detectable:
+        return "no detectable change"
+    if is_proven:
+        return "costs" if usd > 0 else "saves"
+    return "could cost" if usd > 0 else "could save"
 
 
 def _unit_cost_rows(costs: Sequence[UnitCost]) -> Iterable[UnitCostRow]:

@@ -11,7 +11,7 @@ from perfledger.metrics import Kind
 from perfledger.records import Failure, Side, Why
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_service.pages import figures, words
-from perfledger_service.report import Report
+from perfledger_service.report import Report, WorkRate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,17 @@ class ThroughputRow:
     unit: str
     base: str
     head: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkRow:
+    """A workload's counted work, and how fast it was done; `share` is "" without a known peak."""
+
+    workload: str
+    work: str
+    base: str
+    head: str
+    share: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +129,30 @@ def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
             )
         )
     return tuple(rows)
+
+
+def work_rows(report: Report) -> tuple[WorkRow, ...]:
+    """Return how fast every workload whose work was counted did it, before and after."""
+    return tuple(
+        WorkRow(
+            workload=rate.workload,
+            work=_from_to(figures.flops(rate.base_flops), figures.flops(rate.head_flops)),
+            base=f"{figures.flops(rate.base_flops_per_second)}/s",
+            head=f"{figures.flops(rate.head_flops_per_second)}/s",
+            share=_shares(rate),
+        )
+        for rate in report.work
+    )
+
+
+def _shares(rate: WorkRate) -> str:
+    if rate.base_share is None or rate.head_share is None:
+        return ""
+    return _from_to(figures.share(rate.base_share), figures.share(rate.head_share))
+
+
+def _from_to(base: str, head: str) -> str:
+    return base if base == head else f"{base} \N{RIGHTWARDS ARROW} {head}"
 
 
 def failure_rows(report: Report) -> tuple[FailureRow, ...]:

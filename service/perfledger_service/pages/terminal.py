@@ -164,16 +164,20 @@ def _unit_cost_grid(costs: Sequence[prices.UnitCostRow]) -> Table:
 
 def _price_line(price: prices.PriceRow) -> Text:
     line = Text(clean(price.workload, limit=_MAX_NAME) + " ")
-    if price.verb == "could cost":
-        line.append("no detectable change in cost", style="bold")
-        line.append(f", somewhere from {price.interval} USD a year")
-    elif price.verb:
-        sign = "+" if price.verb == "costs" else ""
-        style = "bold red" if price.verb == "costs" else "bold green"
-        line.append(f"{price.verb} {sign}{price.amount} a year", style=style)
-        line.append(f" ({price.interval})")
-    else:
-        line.append("has no yearly price")
+    match price.verb:
+        case "costs":
+            line.append(f"costs +{price.amount} a year", style="bold red")
+            line.append(f" ({price.interval})")
+        case "saves":
+            line.append(f"saves {price.amount} a year", style="bold green")
+            line.append(f" ({price.interval})")
+        case "":
+            line.append("has no yearly price")
+        case "no detectable change":
+            line.append("no detectable change in cost", style="bold")
+            line.append(f", somewhere from {price.interval} USD a year")
+        case unproven:
+            line.append(f"{unproven} {price.amount} a year ({price.interval}); not proven")
     if price.option:
         hours = f"{price.hours} device-hours a year, {clean(price.hours_source)}"
         line.append(f" on {clean(price.option)}; {hours}; price {price.dated}")

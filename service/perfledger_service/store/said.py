@@ -11,10 +11,14 @@ from perfledger_service.store.uploads import StoredUpload
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """GitHub's ids of the pull request's comment and of the head commit's check run."""
+    """GitHub's ids of the pull request's comment and of the head commit's check run.
+
+    `upload_id` is the upload that was last said about the head commit, "" for none.
+    """
 
     comment_id: int | None
     check_run_id: int | None
+    upload_id: str = ""
 
 
 def said_before(session: Session, upload: StoredUpload) -> Said:
@@ -28,8 +32,12 @@ def said_before(session: Session, upload: StoredUpload) -> Said:
         .order_by(col(SaidRow.updated_at).desc(), col(SaidRow.id).desc())
     ).all()
     comments = (row.comment_id for row in rows if row.comment_id is not None)
-    checks = (row.check_run_id for row in rows if row.head_sha == upload.head_sha)
-    return Said(comment_id=next(comments, None), check_run_id=next(checks, None))
+    here = next((row for row in rows if row.head_sha == upload.head_sha), None)
+    return Said(
+        comment_id=next(comments, None),
+        check_run_id=here.check_run_id if here else None,
+        upload_id=here.upload_id if here else "",
+    )
 
 
 def remember_said(session: Session, upload: StoredUpload, said: Said, *, now: datetime) -> None:

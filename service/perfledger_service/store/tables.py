@@ -85,6 +85,7 @@ class UploadRow(Row, table=True):
     head_subject: str
     status: str = Field(index=True)
     reason: str = ""
+    attempt: int = 1
     conclusion: str = ""
     title: str = ""
     headline: str = ""

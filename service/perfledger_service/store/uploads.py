@@ -36,6 +36,7 @@ class StoredUpload:
     head_sha: str
     status: UploadStatus
     reason: str
+    attempt: int  # from 1; one more each time that it is submitted again after it failed
     conclusion: str
     title: str
     headline: str
@@ -134,6 +135,16 @@ def set_status(session: Session, upload_id: str, status: UploadStatus, *, reason
     )
 
 
+def begin_again(session: Session, failed: StoredUpload) -> None:
+    """Set a failed upload back to the last step that was done, as the next attempt."""
+    status = UploadStatus.RECEIVED if failed.judged_at is None else UploadStatus.JUDGED
+    session.exec(
+        update(UploadRow)
+        .where(col(UploadRow.id) == failed.id)
+        .values(status=status, reason="", attempt=failed.attempt + 1)
+    )
+
+
 def add_judgement(
     session: Session,
     upload_id: str,
@@ -191,6 +202,7 @@ def _upload(row: UploadRow, project: ProjectRow) -> StoredUpload:
         head_sha=row.head_sha,
         status=UploadStatus(row.status),
         reason=row.reason,
+        attempt=row.attempt,
         conclusion=row.conclusion,
         title=row.title,
         headline=row.headline,

@@ -1,19 +1,50 @@
 """Bundles on disk: spooled, read again, uploaded."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger_runners.bundles import MAX_PLAIN_BYTES, read_bundle, write_bundle
-from perfledger_runners.upload import upload
-from perfledger_service.errors import NotFoundError
+from perfledger_runners.upload import TOKEN, UploadError, check_url, upload
+from perfledger_service.errors import NotFoundError, SettingsError, UsageError
 from perfledger_service.report import Report
+from perfledger_service.settings import UploadSettings
 from perfledger_service.usecases.reporting import report_on
 from perfledger_service.usecases.translating import translated
 
 # A check is a few minutes of an accelerator and some 100 kB: weeks of them fit, and none is lost.
 SPOOLED_BUNDLES = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A service that bundles are uploaded to, and the project's token for it."""
+
+    url: str
+    token: str = field(repr=False)
+
+
+def target_of(url: str | None, settings: UploadSettings) -> Target | None:
+    """Return where to upload: `url`, else what is set; None where no service is named.
+
+    Raises UsageError for an address that a token must not be sent to, and SettingsError without a
+    token that can be one: both are known before anything is measured.
+    """
+    address = url or settings.upload_url
+    if not address:
+        return None
+    try:
+        check_url(address)
+    except UploadError as error:
+        raise UsageError(str(error)) from error
+    token = settings.upload_token.get_secret_value() if settings.upload_token else ""
+    if not TOKEN.fullmatch(token):
+        state = "has characters that no token has" if token else "is not set"
+        msg = f"PERFLEDGER_UPLOAD_TOKEN {state}: perfledger project add prints a token"
+        raise SettingsError(msg)
+    return Target(url=address, token=token)
 
 
 def spool(bundle: Bundle, environment: Mapping[str, str], *, also: Path | None = None) -> Path:
@@ -50,11 +81,11 @@ def report_of(path: Path) -> Report:
         return report_on(bundle, today=datetime.now(UTC).date(), is_local=True)
 
 
-def submit(path: Path, url: str, token: str) -> str:
+def submit(path: Path, target: Target) -> str:
     """Upload a bundle's file and return the address of its page."""
     read(path)  # what the service would refuse is said here, without a round trip
     with translated():
-        return upload(path, url, token).url
+        return upload(path, target.url, target.token).url
 
 
 def _spool_folder(environment: Mapping[str, str]) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from perfledger.bundle import Bundle, Plan
-from perfledger.metrics import CPU_ACTIVE, METRICS, PEAK_MEMORY, SM_ACTIVE, STEP_TIME, Metric
+from perfledger.metrics import CPU_ACTIVE, METRICS, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.protocol import Command, Request
 from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judge import judge_bundle
@@ -147,9 +147,7 @@ def _measure(site: _Site, settings: CheckSettings, question: Question, watcher: 
     seed = secrets.randbits(32)
     looks = default_looks(settings.max_pairs)
     watcher.stage("measuring pairs of base and head")
-    measured = _pairs(
-        site, settings, planned, EXPECTED[machine.device], seed=seed, gpu=gpu, watcher=watcher
-    )
+    measured = _pairs(site, settings, planned, machine.device, seed=seed, gpu=gpu, watcher=watcher)
     bundle = Bundle(
         id=secrets.token_hex(16),
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -184,7 +182,7 @@ def _pairs(
     site: _Site,
     settings: CheckSettings,
     planned: Planned,
-    metrics: tuple[Metric, ...],
+    device: Device,
     *,
     seed: int,
     gpu: Gpu | None,
@@ -195,11 +193,14 @@ def _pairs(
         alpha=settings.alpha,
         margin=settings.margin,
         floor=settings.floor,
-        metrics=metrics,
+        metrics=EXPECTED[device],
     )
+    # Base and head take turns on a CPU. An accelerator is quieter, and holds one at a time.
+    takes_turns = device is Device.CPU
+    requests = {side: replace(site.requests[side], takes_turns=takes_turns) for side in Side}
     return measure_pairs(
         site.harness,
-        site.requests,
+        requests,
         planned.measured,
         rule,
         seed=seed,

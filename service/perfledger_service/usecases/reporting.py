@@ -10,6 +10,7 @@ from perfledger.records import Device, Side, WorkloadSpec
 from perfledger_baselines.judge import is_trade, judge_bundle
 from perfledger_baselines.typical import typical_range
 from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_cost_models.accelerator import accelerator_of
 from perfledger_cost_models.change import price_of_change
 from perfledger_cost_models.quote import ChangePrice, UnitCost
 from perfledger_cost_models.rates import standard_rates
@@ -18,6 +19,9 @@ from perfledger_cost_models.unit_cost import unit_costs
 from perfledger_profiles.cause import Explanation
 from perfledger_profiles.diff import explain
 from perfledger_service.report import Conclusion, ExitCode, Report
+from perfledger_service.usecases.work_rates import work_rates
+
+WARNING = "warning"
 
 
 def report_on(bundle: Bundle, *, today: date, is_local: bool) -> Report:
@@ -50,6 +54,7 @@ def report_on(bundle: Bundle, *, today: date, is_local: bool) -> Report:
         exit_code=exit_code,
         title=title,
         headline=f"{title}: {_counts(bundle, verdicts)}",
+        work=work_rates(bundle, verdicts),
         notes=bundle.notes,
         is_local=is_local,
     )
@@ -98,26 +103,31 @@ def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
 def _counts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
     """Say in how many workloads what was found; a workload counts by its worst verdict."""
     order = (
-        Outcome.REGRESSED,
-        Outcome.NOT_MEASURED,
-        Outcome.UNDECIDED,
-        Outcome.IMPROVED,
-        Outcome.UNCHANGED,
+        str(Outcome.REGRESSED),
+        str(Outcome.NOT_MEASURED),
+        str(Outcome.UNDECIDED),
+        WARNING,
+        str(Outcome.IMPROVED),
+        str(Outcome.UNCHANGED),
     )
-    worst: dict[str, Outcome] = {}
+    worst: dict[str, str] = {}
     for verdict in verdicts:
         if is_trade(verdict, verdicts):
             continue
-        known = worst.get(verdict.workload, verdict.outcome)
-        worst[verdict.workload] = min(known, verdict.outcome, key=order.index)
+        word = WARNING if verdict.is_warning else str(verdict.outcome)
+        worst[verdict.workload] = min(worst.get(verdict.workload, word), word, key=order.index)
     counts = Counter(worst.values())
-    parts = [f"{counts[outcome]} {outcome}" for outcome in order if counts[outcome]]
+    parts = [_counted(counts[word], word) for word in order if counts[word]]
     if bundle.new_workloads:
         parts.append(f"{len(bundle.new_workloads)} new")
     if bundle.skipped:
         parts.append(f"{len(bundle.skipped)} skipped")
     total = len(worst) + len(bundle.new_workloads) + len(bundle.skipped)
     return f"{', '.join(parts) or 'none'} of {total} workload{'s' * (total != 1)}"
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (word == WARNING and number != 1)}"
 
 
 def _explanations(bundle: Bundle) -> tuple[Explanation, ...]:
@@ -162,6 +172,7 @@ def _change_prices(
     bundle: Bundle, verdicts: tuple[Verdict, ...], *, today: date
 ) -> tuple[ChangePrice, ...]:
     prices: list[ChangePrice] = []
+    model = _accelerator_model(bundle)
     for verdict in verdicts:
         if verdict.metric.name != STEP_TIME.name or verdict.estimate is None:
             continue
@@ -173,7 +184,7 @@ def _change_prices(
                 fleet=bundle.pricing.fleet,
                 sheet=packaged_sheet(),
                 today=today,
-                measured_on=_accelerator_model(bundle),
+                measured_on=accelerator_of(model, bundle.machine.memory_bytes) or model,
             )
         )
     return tuple(prices)

@@ -10,10 +10,11 @@ from perfledger_service.report import Report
 from perfledger_service.store.database import reading, writing
 from perfledger_service.store.said import Said, remember_said, said_before
 from perfledger_service.store.uploads import StoredUpload, set_status, upload_by_id
-from perfledger_service.usecases.uploads import Reporter, report_of
+from perfledger_service.usecases.uploads import Reporter, measured_at, moment, report_of
 from perfledger_service.views import UploadStatus
 
 CHECK_NAME = "perfledger"
+NEWER = "a newer result of the same commit is already said"
 
 
 def say(
@@ -25,7 +26,9 @@ def say(
     public_url: str,
     now: datetime,
 ) -> None:
-    """Say an upload's verdict on its pull request, or refuse it if the pull request moved on.
+    """Say an upload's verdict on its pull request, or refuse it if something newer is there.
+
+    Newer is another head of the pull request, and a later measurement of the same head.
 
     May be called again at any point: what is already there is found and updated. Without GitHub
     (None) the upload stays judged. Raises GitHubError.
@@ -36,8 +39,10 @@ def say(
         if upload.status is not UploadStatus.JUDGED or pull_requests is None or number is None:
             return
         said = said_before(session, upload)
-        report, _ = report_of(session, upload, reporter=reporter)
-    reason = _objection(upload, pull_requests.pull_request(upload.repository, number))
+        report, bundle = report_of(session, upload, reporter=reporter)
+        is_late = bool(said.upload_id) and measured_at(session, said.upload_id) > moment(bundle)
+    reason = NEWER if is_late else ""
+    reason = reason or _objection(upload, pull_requests.pull_request(upload.repository, number))
     if reason:
         _end(engine, upload_id, UploadStatus.REFUSED, reason)
         return

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+from perfledger_runners.git import RepositoryError
+from perfledger_runners.repository import Repository
 from perfledger_service.settings import CONFIG_FILES, MAX_CONFIG_BYTES, file_table
 
 _FILES = {
@@ -52,6 +54,14 @@ def configured_table(root: Path) -> tuple[str, dict[str, object]] | None:
             if table is not None:
                 return name, table
     return None
+
+
+def root_of(folder: Path) -> Path:
+    """Return the top of the repository that `folder` is in, or `folder` where it is in none."""
+    try:
+        return Repository.open(folder).root
+    except RepositoryError:
+        return folder
 
 
 def _is_there(root: Path, path: str) -> bool:

@@ -29,6 +29,7 @@ from perfledger_service.store.uploads import (
     StoredUpload,
     add_judgement,
     add_upload,
+    begin_again,
     bundle_content,
     set_status,
     unfinished_uploads,
@@ -56,8 +57,9 @@ def receive_bundle(
 ) -> StoredUpload:
     """Store an uploaded bundle, gzipped or plain, for its project, once.
 
-    The same bundle again is the same upload: its row is returned and nothing is stored. Raises
-    UsageError for what is no bundle, RefusedError for a bundle of another repository.
+    The same bundle again is the same upload: its row is returned and nothing is stored, but one
+    that failed begins its next attempt. Raises UsageError for what is no bundle, RefusedError for a
+    bundle of another repository.
     """
     content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, mtime=0)
     bundle, plain = _read(content)
@@ -78,6 +80,8 @@ def receive_bundle(
                 env=_fingerprint(bundle.machine),
                 now=now,
             )
+        elif known.status is UploadStatus.FAILED:
+            begin_again(session, known)
         session.commit()
     with reading(engine) as session:
         return upload_by_id(session, known.id if known else upload_id)
@@ -135,7 +139,14 @@ def unfinished_work(engine: Engine) -> tuple[Work, ...]:
 def work_on(upload: StoredUpload) -> Work:
     """Return the work that an upload makes: one after another for each pull request."""
     where = f"#{upload.pull_request}" if upload.pull_request else f"@{upload.head_sha}"
-    return Work(upload_id=upload.id, partition=f"{upload.repository}{where}")
+    partition = f"{upload.repository}{where}"
+    return Work(upload_id=upload.id, partition=partition, attempt=upload.attempt)
+
+
+def is_waiting(upload: StoredUpload) -> bool:
+    """Whether work on the upload is to be enqueued now that it was submitted."""
+    is_again = upload.attempt > 1 and _is_to_be_said(upload)
+    return upload.status is UploadStatus.RECEIVED or is_again
 
 
 def report_of(
@@ -160,6 +171,17 @@ def report_of(
         headline=upload.headline,
     )
     return as_said, bundle
+
+
+def measured_at(session: Session, upload_id: str) -> datetime:
+    """Return when an upload's bundle was made; it may have been uploaded much later."""
+    upload = upload_by_id(session, upload_id)
+    return moment(_read(bundle_content(session, upload.bundle_sha256))[0])
+
+
+def moment(bundle: Bundle) -> datetime:
+    """Return when a bundle was made, in UTC; reading it has checked that it says so."""
+    return datetime.fromisoformat(bundle.created_at)
 
 
 def observations_in(bundle: Bundle) -> tuple[Observation, ...]:

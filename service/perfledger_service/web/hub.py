@@ -1,7 +1,7 @@
 """Everything a request is answered with, as one value, and the ways to get at it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, cast
 
@@ -14,6 +14,7 @@ from perfledger_service.jobs import Jobs
 from perfledger_service.store.projects import Project
 from perfledger_service.usecases.projects import project_of
 from perfledger_service.usecases.uploads import Reporter
+from perfledger_service.web.page_cache import PageCache
 
 
 def utc_now() -> datetime:
@@ -30,6 +31,7 @@ class Hub:
     reporter: Reporter
     public_url: str
     now: Callable[[], datetime] = utc_now
+    pages: PageCache = field(default_factory=PageCache)
 
 
 def hub_of(request: Request) -> Hub:

@@ -36,8 +36,12 @@ def run(hub: AnyHub, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> str:
     with reading(hub.engine) as session:
         view = upload_view(session, upload_id)
         upload = upload_by_id(session, upload_id)
-        report, bundle = report_of(session, upload, reporter=hub.reporter)
-    return html.run_page(report, view, bundle)
+
+        def lay_out() -> str:
+            report, bundle = report_of(session, upload, reporter=hub.reporter)
+            return html.run_page(report, view, bundle)
+
+        return hub.pages.page(view, lay_out)
 
 
 @router.get("/runs/{upload_id}/bundle.json", response_class=Response)

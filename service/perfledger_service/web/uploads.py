@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import reading
 from perfledger_service.store.uploads import StoredUpload, upload_by_id
-from perfledger_service.usecases.uploads import receive_bundle, work_on
+from perfledger_service.usecases.uploads import is_waiting, receive_bundle, work_on
 from perfledger_service.views import UploadStatus
 from perfledger_service.web.hub import AnyHub, AnyProject, Hub
 from perfledger_service.web.limits import check_declared_size
@@ -74,11 +74,12 @@ def upload_bundle(
 ) -> UploadAnswer:
     """Take in a result bundle of the token's repository, to be judged and said.
 
-    The same bundle again is answered with the same upload. The answer comes once the bundle is
+    The same bundle again is answered with the same upload; one that failed is worked on again. The
+    answer comes once the bundle is
     stored for good; follow `GET /api/v1/uploads/{id}` until the status is no longer "received".
     """
     upload = receive_bundle(hub.engine, body, project=project, upload_id=uuid4().hex, now=hub.now())
-    if upload.status is UploadStatus.RECEIVED:
+    if is_waiting(upload):
         hub.jobs.enqueue(work_on(upload))
     return _answer(hub, upload)
 

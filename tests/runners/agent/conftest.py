@@ -13,6 +13,7 @@ import pynvml
 import pytest
 
 from perfledger.protocol import Command, Effort, Request
+from perfledger.records import Side
 from perfledger_runners.harness import Limits, prepare_harness
 from perfledger_runners.interpreter import Interpreter
 from perfledger_runners.repository import Repository
@@ -56,6 +57,7 @@ class FakeNvml:
             "nvmlDeviceGetMaxClockInfo": 1980,
             "nvmlDeviceGetClockInfo": 1755,
             "nvmlDeviceGetCurrentClocksEventReasons": reasons,
+            "nvmlDeviceGetCurrentClocksThrottleReasons": reasons,
             "nvmlDeviceGetPowerUsage": 512_500,
             "nvmlDeviceGetTemperature": 61,
             "nvmlGpmQueryDeviceSupport": SimpleNamespace(isSupportedDevice=1),
@@ -210,3 +212,17 @@ def scripted(harness, tmp_path):
         return replace(harness, python=script)
 
     return make
+
+
+@pytest.fixture
+def sides(write_benchmarks, request_for, tmp_path):
+    """Write one benchmarks/w.py for each side and return the requests."""
+
+    def write(base, head=None):
+        texts = {Side.BASE: base, Side.HEAD: base if head is None else head}
+        return {
+            side: request_for(write_benchmarks(tmp_path / side, w=text))
+            for side, text in texts.items()
+        }
+
+    return write

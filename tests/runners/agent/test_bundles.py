@@ -119,6 +119,7 @@ def changed(path, value, *, start=BUNDLE):
 
 WORDS = st.text(st.characters(exclude_categories=["C"]), max_size=30)
 POSITIVE = st.floats(min_value=1e-300, max_value=1e300)
+READINGS = st.floats(min_value=1e-300, max_value=3.4e38)
 REVISIONS = st.builds(
     Revision,
     sha=st.from_regex(r"[0-9a-f]{40}", fullmatch=True),
@@ -139,7 +140,7 @@ RUNS = st.builds(
     started_at=st.just("2026-11-20T12:00:00+00:00"),
     samples=st.dictionaries(
         st.sampled_from(list(METRICS)),
-        st.lists(POSITIVE, min_size=1, max_size=4).map(tuple),
+        st.lists(READINGS, min_size=1, max_size=4).map(tuple),
         min_size=1,
     ),
     warmups_s=st.lists(POSITIVE, max_size=3).map(tuple),
@@ -313,6 +314,7 @@ def test_logs_that_pack_like_a_bomb_are_no_bomb():
         ("plan.order", ["base"] * 10_001, r"^plan\.order: more than"),
         ("plan.looks", [4, 4], r"^plan\.looks"),
         ("plan.looks", [0, 4], r"^plan\.looks"),
+        ("plan.looks", list(range(1, 102)), r"^plan\.looks: more than 100"),
         ("plan.alpha", 0, r"^plan\.alpha"),
         ("plan.alpha", 1, r"^plan\.alpha"),
         ("plan.margin", 0, r"^plan\.margin"),
@@ -327,6 +329,7 @@ def test_logs_that_pack_like_a_bomb_are_no_bomb():
         ("runs.0.samples", {"mystery": [1.0]}, r"^runs\[0\]\.samples: 'mystery'"),
         ("runs.0.samples", {"step_time_p50": [0.0]}, r"^runs\[0\]\.samples\.step_time_p50"),
         ("runs.0.samples", {"step_time_p50": [-1.0]}, r"^runs\[0\]\.samples\.step_time_p50"),
+        ("runs.0.samples", {"step_time_p50": [3.5e38]}, r"^runs\[0\]\.samples\.step_time_p50"),
         ("runs.0.samples", {"step_time_p50": ["1"]}, r"\$\.runs"),
         ("runs.0.pair", -1, r"^runs\[0\]\.pair"),
         ("runs.0.pair", 10_000, r"^runs\[0\]\.pair"),

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from perfledger_runners.harness import child_environment, prepare_harness
 
 
@@ -46,6 +48,14 @@ def test_credentials_do_not_reach_a_pull_requests_code(interpreter):
 
     assert "s" not in made.values()
     assert made["HF_HOME"] == "/models"
+
+
+@pytest.mark.parametrize("name", ["ENV", "PATH", "OUTPUT", "STATE", "STEP_SUMMARY"])
+def test_a_pull_requests_code_cannot_speak_to_the_jobs_later_steps(interpreter, name):
+    _, made = prepared_environment(interpreter, {f"GITHUB_{name}": "a file", "GITHUB_SHA": "abc"})
+
+    assert f"GITHUB_{name}" not in made
+    assert made["GITHUB_SHA"] == "abc"
 
 
 def test_both_sides_hash_strings_alike_whatever_the_user_set(interpreter):

@@ -141,20 +141,20 @@ def test_a_tpus_machine_is_what_jax_tells():
 
 
 def test_a_quiet_host_needs_no_note(fake_nvml):
-    gpu = Gpu(fake_nvml(), "handle").facts()
+    gpu = Gpu(fake_nvml("nvmlDeviceGetComputeRunningProcesses"), "handle").facts()
 
-    assert host_notes(HOST, gpu, own=[41, 42]) == ()
+    assert host_notes(HOST, gpu) == ()
     assert host_notes(HOST, None) == ()
 
 
 def test_what_may_disturb_is_said(fake_nvml):
     host = read_host_with_governor("powersave")
 
-    notes = host_notes(host, Gpu(fake_nvml(persistence=0), "handle").facts(), own=[41])
+    notes = host_notes(host, Gpu(fake_nvml(persistence=0), "handle").facts())
 
     assert notes == (
         "the CPU's frequency governor is 'powersave', not 'performance'",
-        "1 other processes compute on this GPU (first: 42)",
+        "2 other processes compute on this GPU (first: 41, 42)",
         "the GPU's persistence mode is off: nvidia-smi -pm 1",
     )
 

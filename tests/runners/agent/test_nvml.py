@@ -74,6 +74,12 @@ def test_a_gpu_tells_what_it_is_doing(fake_nvml):
     assert state == GpuState(reasons=0x40, clock_mhz=1755, power_w=512.5, temperature_c=61)
 
 
+def test_an_older_driver_tells_its_reasons_by_their_former_name(fake_nvml):
+    library = fake_nvml("nvmlDeviceGetCurrentClocksEventReasons", reasons=0x40)
+
+    assert Gpu(library, "handle").state().reasons == 0x40
+
+
 def meter_of(library):
     meter = Gpu(library, "handle").sm_meter()
     assert meter is not None

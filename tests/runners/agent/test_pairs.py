@@ -84,20 +84,6 @@ def spec(name, framework=Framework.HOST):
     )
 
 
-@pytest.fixture
-def sides(write_benchmarks, request_for, tmp_path):
-    """Write one benchmarks/w.py for each side and return the requests."""
-
-    def write(base, head=None):
-        texts = {Side.BASE: base, Side.HEAD: base if head is None else head}
-        return {
-            side: request_for(write_benchmarks(tmp_path / side, w=text))
-            for side, text in texts.items()
-        }
-
-    return write
-
-
 @given(st.integers(), st.integers(min_value=0, max_value=99))
 def test_of_any_two_pairs_that_belong_together_each_side_is_first_in_one(seed, pairs):
     order = pair_order(seed, pairs)

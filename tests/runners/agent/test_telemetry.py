@@ -4,6 +4,7 @@ from hypothesis import given, strategies as st
 from perfledger.records import Run, Side, Why
 from perfledger_runners.nvml import Gpu, GpuState
 from perfledger_runners.telemetry import (
+    MAX_THROTTLED_SHARE,
     GpuTelemetry,
     NoTelemetry,
     Reading,
@@ -68,6 +69,18 @@ def test_an_idle_a_locked_or_a_power_capped_clock_is_not(reasons):
     assert with_readings(RUN, readings) == RUN
 
 
+@pytest.mark.parametrize(("slowed", "is_failure"), [(1, False), (2, False), (3, True)])
+def test_a_few_slowed_readings_are_counted_and_more_than_a_fifth_are_a_failure(slowed, is_failure):
+    readings = [reading(at / 10, reasons=0x40 if at < slowed else 0) for at in range(10)]
+
+    failure = throttled(RUN, [*readings, reading(1.5)])
+
+    assert with_readings(RUN, readings).left_out == {"throttled": slowed}
+    assert (failure is not None) is is_failure
+    if failure is not None:
+        assert "in 3 of 10 readings" in failure.detail
+
+
 def test_a_slowdown_after_the_last_step_is_nobodys_fault():
     assert throttled(RUN, [reading(1.5, reasons=0x40)]) is None
 
@@ -85,7 +98,9 @@ def test_readings_never_touch_the_steps(given_readings):
     run = with_readings(RUN, readings)
 
     assert run.samples["step_time_p50"] == RUN.samples["step_time_p50"]
-    assert (throttled(RUN, readings) is None) == ("throttled" not in run.left_out)
+    during = sum(each.at_s <= 1 for each in readings)
+    is_slow = run.left_out.get("throttled", 0) > MAX_THROTTLED_SHARE * during
+    assert (throttled(RUN, readings) is not None) is is_slow
 
 
 def test_on_the_cpu_nothing_is_read():

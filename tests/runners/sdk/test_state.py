@@ -53,6 +53,24 @@ def test_it_comes_back_after_an_error_too(tmp_path):
     assert Path.cwd() == before
 
 
+def remove_the_folder_and_set(folder, name):
+    with kept_state():
+        folder.rmdir()
+        os.environ[name] = "1"
+
+
+def test_the_rest_comes_back_when_the_folder_is_gone(tmp_path, monkeypatch):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("LEFT_OVER", raising=False)
+
+    with pytest.raises(FileNotFoundError):
+        remove_the_folder_and_set(folder, "LEFT_OVER")
+
+    assert "LEFT_OVER" not in os.environ
+
+
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_the_collectors_switch_comes_back(is_enabled):
     (gc.enable if is_enabled else gc.disable)()

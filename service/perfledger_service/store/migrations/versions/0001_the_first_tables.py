@@ -94,6 +94,7 @@ def upgrade() -> None:
         sa.Column("head_subject", sa.String(), nullable=False),
         sa.Column("status", sa.String(), nullable=False),
         sa.Column("reason", sa.String(), nullable=False),
+        sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("conclusion", sa.String(), nullable=False),
         sa.Column("title", sa.String(), nullable=False),
         sa.Column("headline", sa.String(), nullable=False),

@@ -1,0 +1,50 @@
+"""A bundle and its verdicts in, how fast each workload did its counted work out."""
+
+from collections.abc import Sequence
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine
+from perfledger_baselines.verdict import Verdict
+from perfledger_baselines.work import work_change
+from perfledger_profiles.hardware import find_hardware, peak_flops
+from perfledger_service.report import WorkRate
+
+# What model FLOP utilization is stated against on accelerators, whatever types a step uses.
+PEAK_DTYPE = "bfloat16"
+
+
+def work_rates(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[WorkRate, ...]:
+    """Return the achieved FLOP/s of every workload whose work was counted and whose step was timed.
+
+    FLOP/s = FLOP per step / typical step time; its share of the peak is the model FLOP utilization
+    of Chowdhery et al. 2022, appendix B, against one device's dense bfloat16 peak.
+    """
+    peak = _peak(bundle.machine)
+    rates: list[WorkRate] = []
+    for verdict in verdicts:
+        estimate = verdict.estimate
+        if verdict.metric.name != STEP_TIME.name or estimate is None:
+            continue
+        work = work_change(bundle, verdict.workload)
+        if work is None or min(estimate.base, estimate.head) <= 0:
+            continue
+        rates.append(
+            WorkRate(
+                workload=verdict.workload,
+                base_flops=work.base,
+                head_flops=work.head,
+                base_flops_per_second=work.base / estimate.base,
+                head_flops_per_second=work.head / estimate.head,
+                peak_flops_per_second=peak,
+            )
+        )
+    return tuple(rates)
+
+
+def _peak(machine: Machine) -> float | None:
+    """Return the peak of one whole device: a part of one (MIG) has a peak that nobody publishes."""
+    if machine.device is Device.CPU or machine.mig:
+        return None
+    hardware = find_hardware(machine.model, machine.memory_bytes)
+    return peak_flops(hardware, PEAK_DTYPE) if hardware else None
