@@ -57,5 +57,5 @@ class Verdict:
 
     @property
     def is_regression(self) -> bool:
-        """Whether the metric got worse, beyond doubt and by more than the floor."""
+        """Whether the metric got worse, with the chance of error that alpha allows and by more than the floor."""
         return self.outcome is Outcome.REGRESSED

@@ -1,11 +1,12 @@
 """A user's git repository in, revisions, snapshots and checkouts out; the user's state unmoved."""
 
+import fcntl
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -178,11 +179,14 @@ class Repository:
         if folder.exists():
             msg = f"{folder} exists already: a checkout needs a folder of its own"
             raise RepositoryError(msg)
+        records = self.root / _line(git(self.root, "rev-parse", "--git-common-dir"))
         try:
-            git(self.root, "worktree", "add", "--detach", "--quiet", str(folder), commit)
+            with _alone(records):
+                git(self.root, "worktree", "add", "--detach", "--quiet", str(folder), commit)
             yield folder
         finally:
-            self._remove_worktree(folder)
+            with _alone(records):
+                self._remove_worktree(folder)
 
     def origin_name(self) -> str:
         """Return "owner/name" as the remote called origin has it, or "" if it has no such form."""
@@ -232,6 +236,20 @@ class Repository:
 
 
 _PLACES = ("heads", "remotes/origin")
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """Keep other checks of this repository waiting: git dies of a record that is half written.
+
+    The folder itself is locked, and nothing is written to it; where it cannot be, nobody waits.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def _check_name(revision: str) -> None:

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -59,7 +61,7 @@ def commit(root, message):
     git(root, "commit", "-q", "-m", message)
 
 
-def perfledger(root, *arguments):
+def perfledger(root, *arguments, **variables):
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -71,7 +73,9 @@ def perfledger(root, *arguments):
         capture_output=True,
         text=True,
         check=False,
-        env=environment | {"XDG_STATE_HOME": str(root.parent / "state"), "COLUMNS": "100"},
+        env=environment
+        | {"XDG_STATE_HOME": str(root.parent / "state"), "COLUMNS": "100"}
+        | variables,
     )
 
 
@@ -119,6 +123,57 @@ def test_what_head_broke_is_not_measured_and_the_others_are(repository):
     assert "planted" in done.stdout
 
 
+class Refusing(BaseHTTPRequestHandler):
+    """A service that takes nothing."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(401)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def refusing_service():
+    server = HTTPServer(("127.0.0.1", 0), Refusing)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_service_that_takes_no_bundle_costs_no_verdict(repository, tmp_path, refusing_service):
+    bundle = tmp_path / "bundle.json"
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+
+    done = perfledger(
+        repository,
+        *("check", "-w", "*:add", "--bundle", str(bundle), "--upload", refusing_service),
+        PERFLEDGER_UPLOAD_TOKEN="pl_0123abcd_secret",
+    )
+
+    assert done.returncode == 4, done.stderr
+    assert "Performance regressed" in done.stdout
+    assert f"perfledger submit {bundle}" in done.stderr
+    assert bundle.exists()
+
+
+def test_ids_with_brackets_are_listed_whole(repository):
+    (repository / "bench" / "sums.py").write_text(
+        "import perfledger\n\n@perfledger.workload(params={'n': [3, 5]})\n"
+        "def add(n):\n    return lambda: sum(range(n))\n"
+    )
+
+    listed = perfledger(repository, "workloads").stdout
+
+    assert "bench.sums:add[n=3]" in listed
+    assert "bench.sums:add[n=5]" in listed
+
+
 def test_nothing_is_left_behind(repository):
     (repository / "bench" / "sums.py").write_text(workloads(times=2))
 
@@ -139,6 +194,8 @@ def test_nothing_is_left_behind(repository):
         (["check", "--device", "abacus"], "device"),
         (["report", "no-such-file.json"], "no-such-file.json"),
         (["submit", "no-such-file.json"], "PERFLEDGER_UPLOAD_URL"),
+        (["check", "--upload", "http://ledger.example"], "not https"),
+        (["check", "--upload", "https://ledger.example"], "PERFLEDGER_UPLOAD_TOKEN is not set"),
     ],
 )
 def test_what_cannot_be_done_is_said_plainly_with_exit_code_2(repository, arguments, message):

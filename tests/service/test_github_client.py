@@ -8,8 +8,6 @@ from perfledger_service.github.api import Api
 from perfledger_service.github.authentication import TokenAuthentication
 from perfledger_service.github.client import GitHub, open_github
 from perfledger_service.github.pull_requests import (
-    Annotation,
-    AnnotationLevel,
     Check,
     Comment,
     PullRequest,
@@ -32,33 +30,18 @@ def a_check(**values):
     return Check(**(defaults | values))
 
 
-def annotations(count):
-    return tuple(
-        Annotation(
-            path="a.py",
-            start_line=number,
-            end_line=number,
-            level=AnnotationLevel.WARNING,
-            message=f"line {number}",
-        )
-        for number in range(1, count + 1)
-    )
-
-
 def test_a_pull_request_is_read(github, at_github):
     at_github.open_pull(head_repository="fork/models")
 
-    assert github.pull_request(REPOSITORY, 7) == PullRequest(
-        number=7, is_open=True, head_sha=SHA, head_repository="fork/models"
-    )
+    assert github.pull_request(REPOSITORY, 7) == PullRequest(number=7, is_open=True, head_sha=SHA)
 
 
-def test_a_pull_request_of_a_deleted_fork_has_no_head_repository(github, at_github):
+def test_a_pull_request_of_a_deleted_fork_is_read(github, at_github):
     at_github.open_pull(head_repository=None, state="closed")
 
     found = github.pull_request(REPOSITORY, 7)
 
-    assert (found.head_repository, found.is_open) == ("", False)
+    assert (found.head_sha, found.is_open) == (SHA, False)
 
 
 def test_no_pull_request_is_none(github, at_github):
@@ -130,16 +113,6 @@ def test_other_peoples_check_runs_are_not_ours(github, at_github):
 def test_a_check_run_that_is_gone_is_not_updated(github, at_github):
     assert at_github.checks == []
     assert not github.update_check(REPOSITORY, 12345, a_check())
-
-
-@pytest.mark.parametrize(("count", "requests"), [(0, 1), (50, 1), (51, 2), (120, 3)])
-def test_annotations_go_in_batches_of_fifty(github, at_github, count, requests):
-    github.create_check(REPOSITORY, a_check(annotations=annotations(count)))
-
-    [check] = at_github.checks
-    lines = [annotation["start_line"] for annotation in check["output"]["annotations"]]
-    assert lines == list(range(1, count + 1))
-    assert len(at_github.requests) == requests
 
 
 def test_texts_are_cut_to_what_github_takes(github, at_github):

@@ -80,6 +80,18 @@ def test_an_upload_is_judged_and_then_said_once_however_often_it_is_enqueued(ste
 
 
 @pytest.mark.slow
+def test_the_next_attempt_is_another_work(steps, launched):
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("said", "1")
+        for _ in range(2):
+            jobs.enqueue(Work(upload_id="1", partition="o/r#7", attempt=2))
+        assert steps.next() == ("said", "1")
+
+    assert steps.calls == [("judge", "1"), ("say", "1")] * 2
+
+
+@pytest.mark.slow
 def test_where_there_is_nothing_to_say_nothing_is_said(steps, launched):
     steps.on_judge = lambda _: False
     with launched(steps) as jobs:

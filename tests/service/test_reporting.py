@@ -1,17 +1,20 @@
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
 from perfledger.bundle import DeclaredThroughput, FleetUse, Pricing
-from perfledger.metrics import CPU_ACTIVE, STEP_TIME
+from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, STEP_TIME
 from perfledger.profile import Bucket, Operation, Profile
-from perfledger.records import Failure, Side, Why
+from perfledger.records import Device, Failure, Machine, Run, Side, Why
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_service.report import Conclusion, ExitCode
 from perfledger_service.usecases.reporting import report_on
 
 TODAY = date(2026, 11, 20)
+QUIET_PAIRS = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
 
 
 @pytest.fixture
@@ -93,6 +96,25 @@ def test_less_activity_in_less_time_fails_no_check(make_bundle):
     assert report.headline == "Performance improved: 1 improved of 1 workload"
 
 
+def test_a_warning_is_counted_as_one(make_bundle):
+    ratios = {f"m:clear{number}": (1.05, 1.0) for number in range(3)}
+    ratios |= {"m:doubtful": (1.0105, 8.0), "m:still0": (1.0, 9.0), "m:still1": (1.0, 9.0)}
+    bundle = make_bundle(workloads=tuple(ratios), samples=1)
+    runs: list[Run] = []
+    for run in bundle.runs:
+        ratio, spread = ratios[run.workload]
+        noisy = ratio * (1 + spread * (QUIET_PAIRS[run.pair] - 1))
+        step = 1.0 if run.side is Side.BASE else noisy
+        runs.append(replace(run, samples={STEP_TIME.name: (step,)}))
+
+    report = report_on(
+        replace(bundle, runs=tuple(runs), metrics=(STEP_TIME,)), today=TODAY, is_local=True
+    )
+
+    assert "3 regressed" in report.headline
+    assert "1 warning" in report.headline
+
+
 def test_a_change_is_priced_on_the_fleet_that_is_declared(reported):
     fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
 
@@ -101,6 +123,48 @@ def test_a_change_is_priced_on_the_fleet_that_is_declared(reported):
     assert float(price.usd) == pytest.approx(6.88 * 1000 * 0.2, rel=0.01)
     assert price.low < price.usd < price.high
     assert "measured on" in price.note
+
+
+def test_a_change_measured_on_the_accelerator_that_is_priced_assumes_nothing(reported):
+    fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
+
+    (price,) = reported(pricing=Pricing(fleet=(fleet,)), machine=H100).change_prices
+
+    assert price.note == ""
+
+
+def counted(bundle, flops):
+    runs = tuple(
+        replace(run, samples=dict(run.samples) | {FLOPS_PER_STEP.name: (flops[run.side],)})
+        for run in bundle.runs
+    )
+    return replace(bundle, runs=runs, metrics=(*bundle.metrics, FLOPS_PER_STEP))
+
+
+@pytest.mark.parametrize(
+    ("machine", "share"),
+    [
+        pytest.param(H100, 4e12 / 0.01 / 989.4e12, id="a device whose peak is known"),
+        pytest.param(replace(H100, mig="1g.10gb"), None, id="a part of it"),
+        pytest.param(replace(H100, model="NVIDIA H999"), None, id="an unknown device"),
+        pytest.param(Machine(device=Device.CPU, model="Test CPU"), None, id="a CPU"),
+    ],
+)
+def test_counted_work_gives_achieved_flops_and_their_share_of_the_peak(make_bundle, machine, share):
+    bundle = make_bundle(ratio=1.25, machine=machine)
+    bundle = counted(bundle, {Side.BASE: 4e12, Side.HEAD: 6e12})
+
+    (work,) = report_on(bundle, today=TODAY, is_local=True).work
+
+    assert (work.base_flops, work.head_flops) == (4e12, 6e12)
+    assert work.base_flops_per_second == pytest.approx(4e12 / 0.01, rel=1e-3)
+    assert work.head_flops_per_second == pytest.approx(6e12 / 0.0125, rel=1e-3)
+    assert work.base_share == (share and pytest.approx(share, rel=1e-3))
+    assert work.head_share == (share and pytest.approx(share * 1.2, rel=1e-3))
+
+
+def test_work_that_nobody_counted_has_no_rate(reported):
+    assert reported().work == ()
 
 
 def test_what_is_not_known_on_this_device_is_unknown_and_what_is_declared_says_so(reported):

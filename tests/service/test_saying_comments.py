@@ -8,7 +8,7 @@ from perfledger_service.pages.comment import MARKER
 from perfledger_service.store.database import reading
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.reporting import report_on
-from perfledger_service.usecases.saying import say
+from perfledger_service.usecases.saying import NEWER, say
 from perfledger_service.views import UploadStatus
 
 PUBLIC_URL = "https://ledger.example"
@@ -90,6 +90,21 @@ def test_a_second_bundle_of_the_same_commit_updates_both(
     [comment], [check] = at_github.comments, at_github.checks
     assert (comment["edits"], check["edits"]) == (1, 1)
     assert check["conclusion"] == "success"
+
+
+def test_an_older_measurement_of_the_same_commit_does_not_replace_a_newer_one(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    newer = make_bundle(ratio=1.2, created_at="2026-11-20T11:00:00+00:00")
+    older = make_bundle(ratio=1.0, seed=1, created_at="2026-11-20T10:59:59+00:00")
+    say_it(judged(engine, newer, upload_id="1" * 32))
+    late = say_it(judged(engine, older, upload_id="2" * 32))
+
+    [comment], [check] = at_github.comments, at_github.checks
+    assert (late.status, late.reason) == (UploadStatus.REFUSED, NEWER)
+    assert (check["conclusion"], check["edits"]) == ("failure", 0)
+    assert "regressed" in comment["body"]
 
 
 def test_a_bundle_about_an_older_commit_is_refused_and_nothing_is_said(

@@ -1,4 +1,4 @@
-from perfledger_service.usecases.setting_up import configured_table, init
+from perfledger_service.usecases.setting_up import configured_table, init, root_of
 
 
 def test_an_empty_repository_gets_a_configuration_a_workload_and_a_workflow(tmp_path):
@@ -24,6 +24,22 @@ def test_what_is_there_is_left_alone(tmp_path):
     assert written["perfledger.toml"] is False
     assert written["benchmarks/example.py"] is False
     assert not (tmp_path / "perfledger.toml").exists()
+
+
+def test_the_workflow_gives_the_token_only_to_the_step_that_runs_no_code_of_the_change(tmp_path):
+    init(tmp_path)
+    text = (tmp_path / ".github" / "workflows" / "perfledger.yml").read_text()
+
+    steps = text.split("\n      - ")
+    holders = [step for step in steps if "secrets.PERFLEDGER_UPLOAD_TOKEN" in step]
+
+    assert len(holders) == 1
+    assert "perfledger submit" in holders[0]
+    assert "perfledger check" not in holders[0]
+
+
+def test_a_folder_that_is_in_no_repository_is_its_own_root(tmp_path):
+    assert root_of(tmp_path) == tmp_path
 
 
 def test_init_twice_changes_nothing(tmp_path):

@@ -23,6 +23,8 @@ where = "p5.48xlarge/on_demand"
 device_hours_per_year = 20000
 """
 
+FLEET = {"workload": "x", "where": "y", "device_hours_per_year": 1}
+
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch):
@@ -91,6 +93,9 @@ def test_a_pyproject_without_our_table_is_no_configuration():
         ({"max_pairs": 3}, "'max_pairs'"),
         ({"device": "abacus"}, "'device'"),
         ({"fleet": [{"workload": "x", "hours": 1}]}, "'fleet"),
+        ({"fleet": [FLEET | {"low": 2}]}, "not in this order"),
+        ({"fleet": [FLEET | {"high": 0.5}]}, "not in this order"),
+        ({"alpha": 0.5}, "'alpha'"),
     ],
 )
 def test_a_wrong_value_names_the_setting(flags, message):
@@ -116,3 +121,21 @@ def test_secrets_are_never_shown(monkeypatch):
     assert origin(shown, "github_token") == "environment (PERFLEDGER_GITHUB_TOKEN)"
     assert next(one.value for one in shown if one.name == "upload_token") == "(set, hidden)"
     assert origin(shown, "database_url") == "default"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://ledger:canary@db.example/ledger",
+        "postgresql+psycopg://ledger:can@ry/canary@db.example/ledger",
+        "postgresql+psycopg://db.example/ledger?user=ledger&password=canary&sslmode=require",
+    ],
+)
+def test_a_databases_password_is_never_shown(monkeypatch, url):
+    monkeypatch.setenv("PERFLEDGER_DATABASE_URL", url)
+
+    shown = next(one.value for one in origins_of(service_settings()) if one.name == "database_url")
+
+    assert "db.example/ledger" in shown
+    assert "canary" not in shown
+    assert "ry/" not in shown

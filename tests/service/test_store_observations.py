@@ -9,11 +9,26 @@ from sqlmodel import select
 from perfledger.metrics import METRICS, STEP_TIME, Kind
 from perfledger.records import Machine, Revision, Side
 from perfledger_service.store.database import reading
-from perfledger_service.store.observations import pack, sample_type_of, samples_of, unpack
+from perfledger_service.store.observations import pack, sample_type_of
 from perfledger_service.store.overview import series_view
 from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
 
+LETTERS = {"f4": "f", "f8": "d"}
 FLOATS = st.lists(st.floats(min_value=1e-30, max_value=1e30), max_size=50)
+
+
+def unpack(blob, sample_type):
+    return tuple(number for (number,) in struct.iter_unpack(f"<{LETTERS[sample_type]}", blob))
+
+
+def samples_of(session, series, upload):
+    """Return the stored samples of an upload by side."""
+    rows = session.exec(
+        select(ObservationRow).where(
+            ObservationRow.series_id == series.id, ObservationRow.upload_id == upload.id
+        )
+    )
+    return {Side(row.side): unpack(row.samples, series.sample_type) for row in rows}
 
 
 @given(FLOATS)
@@ -47,7 +62,7 @@ def test_each_side_of_an_upload_is_an_observation_of_its_commit(any_engine, judg
         series = session.exec(select(SeriesRow).where(SeriesRow.metric == STEP_TIME.name)).one()
         assert series.id is not None
         points = series_view(session, series.id).points
-        samples = samples_of(session, series.id, upload.id)
+        samples = samples_of(session, series, upload)
 
     assert [(point.pos, point.sha, point.side) for point in points] == [
         (0, bundle.base.sha, Side.BASE),

@@ -51,9 +51,9 @@ def everything_logged():
     root.setLevel(level)
 
 
-def finished(upload_id):
+def finished(upload_id, *, attempt=1):
     """Wait until the work on an upload is done."""
-    DBOS.retrieve_workflow(f"upload-{upload_id}").get_result(polling_interval_sec=POLL_S)
+    DBOS.retrieve_workflow(f"upload-{upload_id}-{attempt}").get_result(polling_interval_sec=POLL_S)
 
 
 @pytest.fixture
@@ -120,16 +120,20 @@ def test_without_credentials_for_github_the_verdict_is_on_the_page(
 
 
 @pytest.mark.slow
-def test_github_refusing_is_told_on_the_page(whole_service, spooled, at_github):
+def test_github_refusing_is_told_on_the_page_and_submitting_again_says_it(
+    whole_service, spooled, at_github
+):
     at_github.open_pull()
     at_github.fail_next(method="POST", status=403)
     with whole_service() as root:
         receipt = upload(spooled, root, TOKEN)
         finished(receipt.id)
-        again = upload(spooled, root, TOKEN)
         page = httpx.get(f"{root}/octo/models/pull/7").text
+        again = upload(spooled, root, TOKEN)
+        finished(receipt.id, attempt=2)
 
-    assert again.status == "failed"
+    assert (again.id, again.status) == (receipt.id, "judged")
+    assert len(at_github.comments) == 1
     assert "GitHub answered 403 to POST" in page
 
 

@@ -9,6 +9,7 @@ from sqlmodel import select
 from perfledger_service.store.database import reading
 from perfledger_service.store.tables import UploadRow
 from perfledger_service.usecases.projects import revoke_token
+from perfledger_service.usecases.uploads import fail_upload
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
@@ -76,6 +77,28 @@ def test_what_was_judged_is_not_enqueued_again(site, make_bundle):
 
     assert (again["id"], again["status"]) == (upload["id"], "judged")
     assert site.jobs.works == []
+
+
+def test_what_failed_and_comes_again_is_worked_on_as_the_next_attempt(site, make_bundle):
+    upload = site.upload(make_bundle()).json()
+    fail_upload(site.engine, upload["id"], "the disk is full")
+    again = [site.upload(make_bundle()).json() for _ in range(2)]
+
+    assert [(one["id"], one["status"], one["reason"]) for one in again] == [
+        (upload["id"], "received", "")
+    ] * 2
+    assert [work.attempt for work in site.jobs.works] == [1, 2, 2]
+
+
+def test_what_was_judged_before_it_failed_is_only_said_again(site, make_bundle):
+    upload = site.upload(make_bundle()).json()
+    site.judge(upload["id"])
+    fail_upload(site.engine, upload["id"], "GitHub is away")
+    site.jobs.works.clear()
+    again = site.upload(make_bundle()).json()
+
+    assert (again["id"], again["status"]) == (upload["id"], "judged")
+    assert [work.attempt for work in site.jobs.works] == [2]
 
 
 def test_an_upload_can_be_followed(site, make_bundle):

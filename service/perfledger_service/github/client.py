@@ -26,7 +26,6 @@ PAGE = 100
 # A pull request with more comments than this is not searched further: 50 requests.
 MAX_PAGES = 50
 # GitHub's limits.
-MAX_ANNOTATIONS = 50
 MAX_TEXT = 65_535
 NOT_FOUND = 404
 GONE = 410

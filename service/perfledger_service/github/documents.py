@@ -16,17 +16,10 @@ class User(msgspec.Struct):
     login: str
 
 
-class Repository(msgspec.Struct):
-    """A repository, as owner/name."""
-
-    full_name: str
-
-
 class Head(msgspec.Struct):
-    """A pull request's head; `repo` is null once the fork is deleted."""
+    """A pull request's head."""
 
     sha: str
-    repo: Repository | None = None
 
 
 class Pull(msgspec.Struct):

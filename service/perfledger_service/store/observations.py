@@ -61,27 +61,9 @@ def add_observations(
         session.exec(insert(ObservationRow), params=rows)
 
 
-def samples_of(session: Session, series_id: int, upload_id: str) -> dict[Side, tuple[float, ...]]:
-    """Return the samples that an upload added to a series, by side."""
-    found = session.exec(
-        select(ObservationRow.side, ObservationRow.samples, SeriesRow.sample_type)
-        .join(SeriesRow)
-        .where(
-            col(ObservationRow.series_id) == series_id, col(ObservationRow.upload_id) == upload_id
-        )
-    )
-    return {Side(side): unpack(samples, kind) for side, samples, kind in found}
-
-
 def pack(samples: Sequence[float], sample_type: str) -> bytes:
     """Return numbers as little-endian floats of 4 (f4) or 8 (f8) bytes."""
     return struct.pack(f"<{len(samples)}{_letter(sample_type)}", *samples)
-
-
-def unpack(blob: bytes, sample_type: str) -> tuple[float, ...]:
-    """Return the numbers that were packed."""
-    letter = _letter(sample_type)
-    return struct.unpack(f"<{len(blob) // struct.calcsize(letter)}{letter}", blob)
 
 
 def sample_type_of(metric: Metric) -> str:

@@ -140,7 +140,7 @@ def _request(checkout: Path, repository: Path, settings: CheckSettings) -> Reque
 def _measure(site: _Site, settings: CheckSettings, question: Question, watcher: Watcher) -> Bundle:
     watcher.stage("finding workloads")
     base, head = (discover(site.harness, site.requests[side]) for side in (Side.BASE, Side.HEAD))
-    planned = plan_workloads(base, head, globs=question.globs)
+    planned = plan_workloads(base, head, globs=question.globs, params=settings.params)
     if not (planned.workloads or planned.failures):
         raise UsageError(_nothing_found(settings, question))
     machine, gpu, notes = _machine(head, settings)
@@ -172,7 +172,7 @@ def _measure(site: _Site, settings: CheckSettings, question: Question, watcher: 
         undecided=settings.undecided,
         settings=settings.in_force(),
         logs=measured.logs,
-        notes=notes,
+        notes=planned.notes + notes,
         perfledger=version("perfledger"),
     )
     return _explained(bundle, site, watcher)

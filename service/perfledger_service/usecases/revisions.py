@@ -52,6 +52,8 @@ def settings_of(
         found = _table_at(repository, sides.head.sha)
         if found is not None:
             notes = (f"base has no configuration: the head's {found[0]} was used",)
+    if sides.base.sha == sides.head.sha:
+        notes += ("base and head are the same commit: whatever differs is noise",)
     name, table = found or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
     return settings, notes

@@ -64,9 +64,7 @@ def test_too_much_data_is_refused_with_the_name_of_the_largest(theirs):
     write_of_size(theirs, "data/small.bin", 1_000_000)
     write_of_size(theirs, "data/large.bin", MAX_UNTRACKED_BYTES)
 
-    with pytest.raises(
-        RepositoryError, match=r"201 MB of .* is 'data/large\.bin' with 200 MB"):
-    ):
+    with pytest.raises(RepositoryError, match=r"201 MB of .* is 'data/large\.bin' with 200 MB"):
         theirs.open().snapshot()
 
 

@@ -13,7 +13,7 @@ from perfledger.records import Failure, Revision, Side, Why
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import ChangePrice, Provenance
 from perfledger_profiles.cause import Explanation, How
-from perfledger_service.report import Conclusion, ExitCode, Report
+from perfledger_service.report import Conclusion, ExitCode, Report, WorkRate
 
 
 def explanation(make):
@@ -50,6 +50,17 @@ def gpt_price(make):
         low=Decimal("22401.9"),
         high=Decimal("27911.4"),
         is_detectable=True,
+    )
+
+
+def work_rate(make, *, peak):
+    return WorkRate(
+        workload=make.GPT,
+        base_flops=4.31e12,
+        head_flops=4.31e12,
+        base_flops_per_second=3.507e14,
+        head_flops_per_second=2.966e14,
+        peak_flops_per_second=peak,
     )
 
 
@@ -146,6 +157,7 @@ def regressed(make):
             make.unit_cost(make.TRANSFORMER, "tokens", make.P5, "0.002391"),
             make.unit_cost(make.ATTENTION, "sequences", make.P5, "1.6646"),
         ),
+        work=(work_rate(make, peak=989.4e12),),
         conclusion=Conclusion.FAILURE,
         exit_code=ExitCode.REGRESSION,
         title="Performance regressed",
@@ -228,7 +240,7 @@ def undecided(make):
         conclusion=Conclusion.ACTION_REQUIRED,
         exit_code=ExitCode.UNCERTAIN,
         title="Undecided",
-        headline="Undecided: 2 undecided, 1 new, 1 skipped of 4 workloads",
+        headline="Undecided: 1 undecided, 1 warning, 1 new, 1 skipped of 4 workloads",
     )
 
 
@@ -273,6 +285,7 @@ def on_cpu(make):
             make.unit_cost(make.TRANSFORMER, "tokens", make.P4D, None, why=why),
             make.unit_cost(make.TRANSFORMER, "tokens", make.TPU_V4, None, why=why),
         ),
+        work=(work_rate(make, peak=None),),
         conclusion=Conclusion.FAILURE,
         exit_code=ExitCode.REGRESSION,
         title="Performance regressed",

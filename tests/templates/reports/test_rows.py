@@ -8,6 +8,7 @@ from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.cause import How
 from perfledger_service.pages import facts, figures, prices, reasons, rows, words
+from perfledger_service.pages.comment import comment
 from perfledger_service.pages.terminal import plain_text
 
 
@@ -116,7 +117,7 @@ def test_the_dearest_change_comes_first_and_what_has_no_price_last(reports):
         replace(report, change_prices=(unpriced, *reversed(report.change_prices)))
     )
 
-    assert [row.verb for row in shown] == ["costs", "saves", "could cost", ""]
+    assert [row.verb for row in shown] == ["costs", "saves", "no detectable change", ""]
 
 
 def test_a_price_that_rests_on_two_figures_names_its_source_once(reports):
@@ -146,8 +147,41 @@ def test_a_command_that_would_name_many_workloads_names_none(reports, make):
     few = facts.reproduction(replace(report, workloads=specs[:1], verdicts=verdicts))
     many = facts.reproduction(replace(report, workloads=specs, verdicts=verdicts))
 
-    assert few == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f -w 'b.m0:f*'"
+    assert few == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f -w b.m0:f"
     assert many == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f"
+
+
+def test_a_command_names_a_workload_by_its_whole_id_or_not_at_all(reports, make):
+    report = reports["regressed"]
+    spec = make.SPECS[0]
+
+    def command(name):
+        verdict = make.verdict(name, make.STEP_TIME, Outcome.NOT_MEASURED, None)
+        workloads = (replace(spec, id=name),)
+        return facts.reproduction(replace(report, workloads=workloads, verdicts=(verdict,)))
+
+    assert command("b:f[batch=8]").endswith("-w 'b:f[batch=8]'")
+    assert "-w" not in command("b:" + "f" * 300)
+    assert "-w" not in command("b:f\u202e")
+
+
+def test_a_change_that_is_not_proven_only_could_cost(reports, make):
+    report = reports["regressed"]
+    unsure = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNDECIDED, (0.012, 0.0125))
+    prices_of_it = (report.change_prices[0], replace(report.change_prices[1], workload=make.GPT))
+
+    report = replace(report, verdicts=(unsure,), change_prices=prices_of_it)
+
+    assert [row.verb for row in prices.price_rows(report)] == ["could cost", "could save"]
+    assert "could cost 25,000 USD a year" in " ".join(plain_text(report).split())
+    assert "Could cost 25,000" in comment(report).replace("\u00a0", " ")
+
+
+def test_a_plan_without_looks_names_none(reports):
+    report = reports["regressed"]
+    last = facts.decision_sentences(replace(report, plan=replace(report.plan, looks=())))[-1]
+
+    assert last.replace("\u00a0", " ") == "Each interval has level 95 %."
 
 
 def test_a_check_without_pairs_says_so(reports, make):
