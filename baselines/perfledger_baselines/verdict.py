@@ -57,5 +57,5 @@ class Verdict:
 
     @property
     def is_regression(self) -> bool:
-        """Whether the metric got worse, with the chance of error that alpha allows and by more than the floor."""
+        """Whether the metric got worse by the floor or more, with the error that alpha allows."""
         return self.outcome is Outcome.REGRESSED
