@@ -1,5 +1,6 @@
 """What a user can type, set or meet is documented: these tests fail when it is not."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,14 @@ def test_every_setting_of_the_service_is_in_the_reference(setting):
 def test_every_error_is_in_the_reference_and_in_the_tree(name):
     assert f"| `{name}` |" in REFERENCE
     assert name in (errors.__doc__ or "")
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md")))
+def test_every_file_that_a_page_links_is_there(path):
+    text = path.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:]+)\)|(?:src|srcset)=\"([^\":]+)\"", text)
+
+    missing = [
+        name for pair in links for name in pair if name and not (path.parent / name).exists()
+    ]
+    assert missing == []
