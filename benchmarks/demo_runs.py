@@ -86,12 +86,13 @@ def table_of(rows: Sequence[Row]) -> Table:
     table = Table(
         *("run", "slow branch", "head / base", "plain loop", "contained"),
         *("innocent branch", "measured in"),
+        box=None,
     )
     for number, row in enumerate(rows, start=1):
         known = row.low is not None and row.high is not None
         table.add_row(
             str(number),
-            f"{row.slow_outcome}{'' if row.is_found else ' (not as planted)'}",
+            f"{row.slow_outcome}{'' if row.is_found else ' (!)'}",
             f"{row.low:.3f} to {row.high:.3f}" if known else "not known",
             f"{row.loop_ratio:.3f}",
             "yes" if row.holds_loop else "no",

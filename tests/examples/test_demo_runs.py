@@ -94,7 +94,7 @@ def test_every_run_has_a_row(demo_runs):
 
     text = captured.get()
     assert "1.200 to 1.400" in text
-    assert "undecided (not as planted)" in text
+    assert "undecided (!)" in text
     assert "RED: 1 regressed, 1 undecided" in text
 
 

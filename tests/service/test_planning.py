@@ -33,6 +33,24 @@ def test_what_only_head_registers_is_new():
     assert planned.workloads == (A, B)
 
 
+def test_the_first_workloads_of_a_repository_are_new():
+    folder = BrokenFile(path="benchmarks", why=Why.MISSING, detail="there is no 'benchmarks'")
+
+    planned = plan_workloads(Discovery(broken=(folder,)), side(A, B), globs=())
+
+    assert (planned.measured, planned.new, planned.failures) == ((), (A, B), ())
+
+
+def test_a_folder_that_head_lost_is_a_failure():
+    folder = BrokenFile(path="benchmarks", why=Why.MISSING, detail="there is no 'benchmarks'")
+
+    planned = plan_workloads(side(A), Discovery(broken=(folder,)), globs=())
+
+    assert [(failure.workload, failure.why) for failure in planned.failures] == [
+        (A.id, Why.MISSING)
+    ]
+
+
 def test_what_head_no_longer_registers_is_a_failure_never_silently_gone():
     (failure,) = plan_workloads(side(A, B), side(A), globs=()).failures
 

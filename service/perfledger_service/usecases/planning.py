@@ -38,12 +38,14 @@ def plan_workloads(
     """
     known = {spec.id: spec for spec in base.workloads if _is_chosen(spec.id, globs)}
     wanted = {spec.id: spec for spec in head.workloads if _is_chosen(spec.id, globs)}
+    # A folder that base does not have yet breaks nothing there: its workloads are new.
+    broken_on_base = [file for file in base.broken if file.why is not Why.MISSING]
     measured: list[WorkloadSpec] = []
     new: list[WorkloadSpec] = []
     failures = [_gone(spec, head.broken) for name, spec in known.items() if name not in wanted]
     for name, spec in wanted.items():
         before = known.get(name)
-        broken = next((file for file in base.broken if _breaks(file, spec.module)), None)
+        broken = next((file for file in broken_on_base if _breaks(file, spec.module)), None)
         if before is not None and _work(before) == _work(spec):
             measured.append(spec)
         elif before is not None:

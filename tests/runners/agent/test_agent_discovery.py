@@ -86,7 +86,7 @@ def test_a_file_that_hangs_costs_the_others_nothing(
 def test_a_folder_that_is_not_there_is_missing(harness, request_for, tmp_path):
     discovery = discover(harness, request_for(tmp_path, command=Command.LIST))
 
-    assert [(each.path, each.why) for each in discovery.broken] == [("benchmarks", Why.RAISED)]
+    assert [(each.path, each.why) for each in discovery.broken] == [("benchmarks", Why.MISSING)]
     assert "there is no 'benchmarks'" in discovery.broken[0].detail
 
 
