@@ -29,19 +29,23 @@ from demo_repository import (
 from demo_service import Said, Site, await_said, open_pull_request, running_site, submit
 from rich.console import Console
 from rich.markdown import Markdown
-from rich.panel import Panel
 
 # Says that a folder is the demo's own, and may be deleted by the next one.
 MARKER = ".perfledger-demo"
 OUTCOME_VERSION = 1
 INTERRUPTED = 130
 INTRODUCTION = """\
-Two pull requests of an example repository go the whole way, for real, in three to six minutes:
-  1. a git repository with four workloads, two in PyTorch and two in JAX, and two branches:
-     one slows a training step, the other only moves code
-  2. perfledger check on both: base and head in pairs of fresh processes, judged, explained, priced
-  3. the service on SQLite, a stand-in for GitHub, both bundles uploaded: a comment and a check each
-Everything is written to {folder} and nothing leaves this machine."""
+Two pull requests of an example repository go the whole way, for real. That takes
+three minutes on a quiet machine with two cores, and less than six on any:
+
+1. A git repository with four workloads, two in PyTorch and two in JAX, and two
+   branches: one slows a training step, the other only moves code.
+2. perfledger check on both: base and head in pairs of fresh processes, judged,
+   explained and priced.
+3. The service on SQLite and a stand-in for GitHub: both bundles are uploaded, and
+   each pull request gets a comment and a check.
+
+All of it is written to {folder}; nothing leaves this machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -127,7 +131,8 @@ def outcome_json(
 def _run(options: argparse.Namespace, console: Console) -> int:
     began = time.monotonic()
     branches = chosen_branches(options.only)
-    console.print(Panel(INTRODUCTION.format(folder=options.folder), title="perfledger: the demo"))
+    console.rule("[bold]perfledger, the whole way, once", align="left")
+    console.print(INTRODUCTION.format(folder=options.folder), markup=False)
     fresh_folder(options.folder)
     repository = options.folder / "repository"
     _stage(console, "Building a git repository with two pull requests")

@@ -92,5 +92,6 @@ def comment_page(comment: str) -> str:
 
 
 def _shot(page: Any, path: Path, *, is_whole: bool = False) -> Path:
+    page.set_viewport_size({"width": WIDTH, "height": 1 if is_whole else HEIGHT})
     page.screenshot(path=path, full_page=is_whole)
     return path

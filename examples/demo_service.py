@@ -181,7 +181,7 @@ def _address(process: subprocess.Popen[str], folder: Path, name: str) -> str:
     """Return the last word of a server's first line; raise DemoError if there is none."""
     assert process.stdout is not None
     is_heard = bool(select.select([process.stdout], [], [], STARTING_S)[0])
-    words = process.stdout.readline().split() if is_heard else []
+    words = (process.stdout.readline() if is_heard else "").split()
     if not words:
         log = (folder / f"{name}.log").read_text(encoding="utf-8").splitlines()
         tail = "\n".join(log[-LOG_LINES:])
