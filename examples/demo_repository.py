@@ -49,7 +49,9 @@ class DemoError(Exception):
 
 def build_repository(folder: Path) -> None:
     """Make `folder` a git repository: main, and a branch with one commit for each of BRANCHES."""
-    shutil.copytree(EXAMPLES / "repository", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        EXAMPLES / "repository", folder, ignore=shutil.ignore_patterns("__pycache__", ".*")
+    )
     (folder / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
     git(folder, "init", "--quiet", "--initial-branch=main")
     _commit(folder, "Add the models and their benchmarks")

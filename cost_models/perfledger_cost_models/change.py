@@ -11,7 +11,7 @@ import numpy as np
 from perfledger.bundle import FleetUse
 from perfledger.pattern import is_match
 from perfledger_cost_models.draws import DRAWS, FloatArray, pert, ratios
-from perfledger_cost_models.money import to_decimal, to_words
+from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.onprem import RATE_COVERAGE
 from perfledger_cost_models.quote import ChangePrice, Rate
 from perfledger_cost_models.rates import rate_of
@@ -91,7 +91,7 @@ def _price_use(
         low=amount.low,
         high=amount.high,
         is_detectable=_is_detectable(change),
-        note=_note(change, amount, measured_on, rate.accelerator),
+        note=_note(measured_on, rate.accelerator),
     )
 
 
@@ -148,15 +148,11 @@ def _rate_draws(rate: Rate) -> FloatArray:
     return ratios(low, middle, high, coverage=RATE_COVERAGE, name="rate")
 
 
-def _note(change: Change, amount: _Amount, measured_on: str, accelerator: str) -> str:
-    notes: list[str] = []
-    if not _is_detectable(change):
-        low, high = to_words(amount.low), to_words(amount.high)
-        notes.append(f"no detectable change: between {low} and {high} USD a year")
-    if measured_on != accelerator:
-        where = measured_on or "a device that is not on the price sheet"
-        notes.append(f"measured on {where}; assumes the same ratio on {accelerator}")
-    return "; ".join(notes)
+def _note(measured_on: str, accelerator: str) -> str:
+    if measured_on == accelerator:
+        return ""
+    where = measured_on or "a device that is not on the price sheet"
+    return f"measured on {where}; assumes the same ratio on {accelerator}"
 
 
 def _unpriced(

@@ -4,7 +4,7 @@ The agent writes a Request to a file and starts `python -P -m perfledger FILE`. 
 the descriptor named in PERFLEDGER_FD, one JSON object a line, each with `version` and `event`.
 Standard output and error stay the workload's own. Where the request asks for turns, the child says
 TURN before each few steps and goes on when the agent writes a byte back: so base and head share
-whatever the machine is doing, tenth of a second by tenth of a second.
+whatever the machine is doing, a few steps at a time.
 """
 
 import json

