@@ -20,7 +20,7 @@ WARMUP_WINDOW = 3  # the median of three shrugs off one odd step
 WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more than this
 QUIET = 0.005  # relative standard error of the mean at which more steps add nothing (nvbench's)
 FIRST_BLOCK = 10  # between two looks at the samples; a look costs time between steps
-TURN_SECONDS = 0.05  # of steps at a time where base and head take turns: noise lasts longer
+TURN_SECONDS = 0.1  # of steps at a time where base and head take turns: noise lasts longer
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
 NOTHING = nullcontext()
