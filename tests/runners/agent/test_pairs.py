@@ -1,6 +1,7 @@
 import os
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, strategies as st
@@ -299,3 +300,77 @@ def test_a_hang_ends_with_its_time_and_the_rest_is_measured(interpreter, sides):
     ]
     assert [run.workload for run in measured.runs] == ["benchmarks.w:b"] * 2
     assert replace(measured.failures[0], log_tail="").detail.startswith("no end within 1 s")
+
+
+NOTING = """
+import os
+import perfledger
+
+@perfledger.workload()
+def {name}():
+    side = os.path.basename(os.getcwd())
+    def step():
+        sum(range(2_000_000))  # long enough for a turn to end between two steps
+        with open({log!r}, "a") as log:
+            log.write(side[0])
+    return step
+"""
+DYING = """
+import os
+import perfledger
+
+@perfledger.workload()
+def a():
+    calls = []
+    def step():
+        calls.append(1)
+        if len(calls) > 6:
+            os.kill(os.getpid(), 9)
+    return step
+"""
+
+
+def in_turns(requests):
+    effort = replace(next(iter(requests.values())).effort, min_steps=8, max_steps=8)
+    return {
+        side: replace(request, takes_turns=True, effort=effort)
+        for side, request in requests.items()
+    }
+
+
+@pytest.mark.slow
+def test_real_children_take_turns_and_both_have_all_their_samples(harness, sides, tmp_path):
+    log = tmp_path / "log"
+    requests = in_turns(sides(NOTING.format(name="a", log=str(log))))
+
+    measured = measure_pairs(
+        harness, requests, [spec("a")], Rule(1), seed=3, max_pairs=1, budget_s=600
+    )
+
+    assert measured.failures == ()
+    assert [len(run.samples["step_time_p50"]) for run in measured.runs] == [8, 8]
+    steps = log.read_text()
+    assert steps.count("b") == steps.count("h") == 3 + 8  # warm-up and samples
+    # One side after the other would be one change.
+    assert sum(one != other for one, other in pairwise(steps)) >= 4
+
+
+@pytest.mark.slow
+def test_a_side_that_dies_in_its_turn_costs_only_its_own_workload(harness, sides):
+    base = FINE.format(name="b") + NOTING.format(name="a", log=os.devnull)
+    requests = in_turns(sides(base, FINE.format(name="b") + DYING))
+
+    measured = measure_pairs(
+        harness, requests, [spec("a"), spec("b")], Rule(1), seed=3, max_pairs=1, budget_s=600
+    )
+
+    (failure,) = measured.failures
+    assert (failure.workload, failure.side, failure.why) == (
+        "benchmarks.w:a",
+        Side.HEAD,
+        Why.KILLED,
+    )
+    assert Counter(run.side for run in measured.runs if run.workload == "benchmarks.w:b") == {
+        Side.BASE: 1,
+        Side.HEAD: 1,
+    }
