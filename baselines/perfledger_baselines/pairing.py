@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from perfledger.metrics import STEP_TIME, Kind, Metric, Scale
 from perfledger.records import Run, Side
 from perfledger_baselines.location import locations
+from perfledger_baselines.turns import difference_in_turns, spread_evenly
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,10 @@ def match_runs(runs: Iterable[Run]) -> dict[str, tuple[tuple[Run, Run], ...]]:
 
 
 def locate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) -> tuple[Pair, ...]:
-    """Reduce every run to one location a metric; quickest for many pairs at once."""
+    """Reduce every run to one location a metric; quickest for many pairs at once.
+
+    Runs that took turns have step times whose ratio is that of their turns (see `turns`).
+    """
     runs = [run for pair in pairs for run in pair]
     located: list[dict[str, float]] = [{} for _ in runs]
     for metric in metrics:
@@ -112,7 +116,14 @@ def locate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) ->
         values = locations(batch, scale=metric.scale).tolist()
         for index, value in zip(holders, values, strict=True):
             located[index][metric.name] = value
-    return tuple(Pair(*sides) for sides in zip(located[::2], located[1::2], strict=True))
+    sides = tuple(zip(located[::2], located[1::2], strict=True))
+    for (base, head), (before, after) in zip(pairs, sides, strict=True):
+        difference = difference_in_turns(base, head)
+        if difference is not None:
+            before[STEP_TIME.name], after[STEP_TIME.name] = spread_evenly(
+                before[STEP_TIME.name], after[STEP_TIME.name], difference=difference
+            )
+    return tuple(Pair(*side) for side in sides)
 
 
 def tests_of(

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from perfledger.metrics import Metric
 from perfledger.profile import Profile
-from perfledger.records import Failure, Machine, Param, Revision, Run, WorkloadSpec
+from perfledger.records import Failure, Machine, Param, Revision, Run, Side, WorkloadSpec
 
 # 1: first version. A reader accepts every version up to its own.
 BUNDLE_VERSION = 1
@@ -89,6 +89,14 @@ class Bundle:
     perfledger: str = ""
     format: str = BUNDLE_FORMAT
     version: int = BUNDLE_VERSION
+
+    def machines(self) -> dict[tuple[str, Side], Machine]:
+        """Return as much of the machine as each workload's runs of either side computed on."""
+        found: dict[tuple[str, Side], Machine] = {}
+        for run in self.runs:
+            if (run.workload, run.side) not in found:
+                found[run.workload, run.side] = self.machine.part_used_by(run)
+        return found
 
     def to_json(self) -> str:
         """Return the bundle as JSON, the form in which it is spooled and uploaded."""

@@ -169,6 +169,9 @@ def _measure(errand: Errand, one: Registered) -> Fields:
         "samples": samples,
         "warmups_s": sampled.warmups_s,
         "left_out": {},
+        "turns": sampled.turns,
+        "device": device,
+        "devices": meter.devices(),
     }
 
 

@@ -30,7 +30,7 @@ class JaxClock:
     def __init__(self, jax: Any) -> None:  # noqa: ANN401 - see load_jax
         self._wait = jax.block_until_ready
         self._leaves = jax.tree_util.tree_leaves
-        self._has_looked = False
+        self.devices = 0  # that the first step's arrays lie on; 0 until then
 
     def time(self, step: Callable[[], object]) -> float:
         """Run `step` once and return how long it took until its arrays were ready, in seconds.
@@ -41,10 +41,11 @@ class JaxClock:
         start = perf_counter()
         result = self._wait(step())
         passed = perf_counter() - start
-        if not self._has_looked:
-            if not any(map(_is_value, self._leaves(result))):
+        if not self.devices:
+            leaves = self._leaves(result)
+            if not any(map(_is_value, leaves)):
                 raise TypeError(RETURN_ARRAYS)
-            self._has_looked = True
+            self.devices = max(map(_devices, leaves))
         return passed
 
 
@@ -56,7 +57,12 @@ class JaxMeter:
         self._device = jax.devices(PLATFORMS[device])[0]
         self._is_default = self._device.platform == jax.default_backend()
         self._peak_before = 0.0
-        self.clock: Clock = JaxClock(jax)
+        self._clock = JaxClock(jax)
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that waits for the arrays."""
+        return self._clock
 
     def placed(self) -> AbstractContextManager[object]:
         """Return a context in which new arrays are made on this device."""
@@ -95,6 +101,10 @@ class JaxMeter:
             return None
         flops: Any = costs.get("flops", 0.0) if costs else 0.0
         return float(flops) if flops > 0 else None
+
+    def devices(self) -> int:
+        """Return over how many devices the first step's arrays are laid out."""
+        return max(1, self._clock.devices)
 
     def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
         """Profile a few steps with jax.profiler into an xplane file."""
@@ -137,6 +147,11 @@ def jax_facts(jax: Any) -> Mapping[str, object]:  # noqa: ANN401 - see load_jax
         "device_kind": str(devices[0].device_kind),
         "device_count": len(devices),
     }
+
+
+def _devices(leaf: object) -> int:
+    sharding: Any = getattr(leaf, "sharding", None)  # JAX's arrays have one, numpy's do not
+    return 1 if sharding is None else len(sharding.device_set)
 
 
 def _is_value(leaf: object) -> bool:

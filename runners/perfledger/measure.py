@@ -34,6 +34,7 @@ class Sampled:
 
     warmups_s: tuple[float, ...]
     steps_s: tuple[float, ...]
+    turns: tuple[int, ...]  # how many of the steps each turn took; empty: none were taken
     cpu_active: float  # share of the usable cores' time, at most 1
 
 
@@ -69,16 +70,20 @@ def measure(
     warmups = warm_up(step, clock, effort=effort, after_step=after_step)
     on_sampling()
     watch = _Watch(host)
-    steps = sample(
-        step,
-        clock,
-        effort=effort,
-        after_step=after_step,
-        most=MAX_SAMPLES if turn is None else _steps_in_turn(warmups),
-        turn=turn or (lambda: None),
-        around=watch,
-    )
-    return Sampled(warmups_s=warmups, steps_s=steps, cpu_active=watch.active())
+    if turn is None:
+        turns: tuple[int, ...] = ()
+        steps = sample(step, clock, effort=effort, after_step=after_step, around=watch)
+    else:
+        steps, turns = sample_in_turns(
+            step,
+            clock,
+            effort=effort,
+            after_step=after_step,
+            warmups_s=warmups,
+            turn=turn,
+            around=watch,
+        )
+    return Sampled(warmups_s=warmups, steps_s=steps, turns=turns, cpu_active=watch.active())
 
 
 def warm_up(
@@ -102,30 +107,55 @@ def sample(
     *,
     effort: Effort,
     after_step: Callable[[], None] = lambda: None,
-    most: int = MAX_SAMPLES,
-    turn: Callable[[], None] = lambda: None,
     around: AbstractContextManager[None] = NOTHING,
 ) -> tuple[float, ...]:
     """Time `step` until the samples are enough; return every sample, in seconds.
 
-    At most `most` steps follow on each other; before each such block `turn` is called, and `around`
-    is entered for its steps.
+    `around` is entered for each block of steps that follow on each other.
     """
     samples: list[float] = []
-    block = min(most, max(1, effort.min_steps))
+    block = max(1, effort.min_steps)
     while block:
-        turn()
         with around:
             _time_block(step, clock, block, samples, after_step)
-        block = min(most, _next_block(samples, effort))
+        block = _next_block(samples, effort)
     return tuple(samples)
 
 
-def _steps_in_turn(warmups_s: Sequence[float]) -> int:
+def sample_in_turns(
+    step: Step,
+    clock: Clock,
+    *,
+    effort: Effort,
+    after_step: Callable[[], None] = lambda: None,
+    warmups_s: Sequence[float],
+    turn: Callable[[], None],
+    around: AbstractContextManager[None] = NOTHING,
+) -> tuple[tuple[float, ...], tuple[int, ...]]:
+    """Time `step` in turns of TURN_SECONDS for `max_seconds`; return the samples and the turns.
+
+    The other process takes as many, so that each turn has a neighbour: time, not how steady the
+    samples are, says when it is enough. Steps of microseconds make shorter turns, not fewer.
+    """
+    samples: list[float] = []
+    turns: list[int] = []
+    most = max(1, math.ceil(effort.max_seconds / TURN_SECONDS))
+    steps = _steps_in_turn(warmups_s, most=max(1, MAX_SAMPLES // most))
+    while len(turns) < most and (
+        len(samples) < effort.min_steps or sum(samples) < effort.max_seconds
+    ):
+        turn()
+        with around:
+            _time_block(step, clock, steps, samples, after_step)
+        turns.append(steps)
+    return tuple(samples), tuple(turns)
+
+
+def _steps_in_turn(warmups_s: Sequence[float], *, most: int) -> int:
     """Return how many steps fill a turn, going by the last ones of the warm-up."""
     last = warmups_s[-WARMUP_WINDOW:]
     total = sum(last)
-    return max(1, min(MAX_SAMPLES, int(TURN_SECONDS * len(last) / total))) if total > 0 else 1
+    return max(1, min(most, int(TURN_SECONDS * len(last) / total))) if total > 0 else 1
 
 
 class _Watch:

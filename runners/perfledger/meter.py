@@ -44,6 +44,10 @@ class Meter(Protocol):
         """Return the floating-point operations of one step; None when nothing tells."""
         ...
 
+    def devices(self) -> int:
+        """Return on how many devices the steps so far have computed."""
+        ...
+
     def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
         """Profile a few steps into a file in `folder`; None when there is no profiler."""
         ...
@@ -70,6 +74,10 @@ class HostMeter:
         """Return None: nobody counts what Python computes."""
         del step
         return None
+
+    def devices(self) -> int:
+        """Return 1: the host."""
+        return 1
 
     def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
         """Return None."""

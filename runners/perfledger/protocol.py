@@ -37,7 +37,7 @@ class Event(StrEnum):
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
-    RUN = "run"  # workload, started_at, samples, warmups_s, left_out
+    RUN = "run"  # workload, started_at, samples, warmups_s, left_out, turns, device, devices
     PROFILED = "profiled"  # workload, tool, trace (a path), steps (kept), step_seconds
     FAILED = "failed"  # workload, why, detail
     DONE = "done"
@@ -45,7 +45,7 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How long one process measures one workload.
+    """How long one process measures one workload; one that takes turns does so for `max_seconds`.
 
     Process is compared with process, so more processes say more than more steps in one: beyond some
     30 steps only the time goes up (Kalibera & Jones 2013; on real jobs their optimum is 5 to 30).

@@ -1,8 +1,9 @@
 """What measuring leaves behind: plain values, no clock, no device, no I/O."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Self
 
 Param = str | int | float | bool
 
@@ -79,6 +80,9 @@ class Run:
     samples: Mapping[str, tuple[float, ...]]
     warmups_s: tuple[float, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    device: Device | None = None  # what it ran on; None: the machine's own
+    devices: int = 1  # how many of them a step computes on
+    turns: tuple[int, ...] = ()  # steps in each turn; turn i of both sides were made side by side
 
     def __post_init__(self) -> None:
         if not self.samples or not all(self.samples.values()):
@@ -126,6 +130,33 @@ class Machine:
     def device_class(self) -> str:
         """Return what makes two machines comparable: device kind, model and count."""
         return f"{self.device}:{self.model}:{self.count}"
+
+    def part_used_by(self, run: Run) -> Self:
+        """Return as much of this machine as a run computed on.
+
+        A workload for the CPU beside a GPU was measured on the CPU, and one that computes on a
+        single GPU of eight says the same as on a machine with one.
+        """
+        if run.device is None:
+            return self
+        if run.device is self.device:
+            return replace(self, count=run.devices)
+        return replace(
+            self,
+            device=run.device,
+            model=self.cpu_model if run.device is Device.CPU else "",
+            count=run.devices,
+            uuid="",
+            memory_bytes=None,
+            driver="",
+            runtime="",
+            clock_mhz=None,
+            is_clock_locked=None,
+            power_cap_w=None,
+            has_ecc=None,
+            mig="",
+            topology="",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,8 @@ class TorchMeter:
         """Begin a new high-water mark: of the CUDA allocator's tensors, or of resident memory."""
         if self._is_cuda:
             self._torch.cuda.empty_cache()  # what an earlier workload left in the pool
-            self._torch.cuda.reset_peak_memory_stats()
+            for index in range(self._torch.cuda.device_count()):
+                self._torch.cuda.reset_peak_memory_stats(index)
         else:
             memory.reset_peak()
 
@@ -78,6 +79,14 @@ class TorchMeter:
         except Exception:  # a door: this step is an extra one, and the run is complete
             return None
         return float(counter.get_total_flops()) or None
+
+    def devices(self) -> int:
+        """Return how many CUDA devices hold, or held since `reset_peak`, any tensor."""
+        if not self._is_cuda:
+            return 1
+        cuda = self._torch.cuda
+        peaks = [int(cuda.max_memory_allocated(index)) for index in range(cuda.device_count())]
+        return max(1, sum(peak > 0 for peak in peaks))
 
     def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
         """Profile a few steps with torch.profiler into a Chrome trace."""

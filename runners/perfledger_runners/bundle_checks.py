@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import cast
 
 from perfledger.bundle import Bundle, Plan, Pricing
-from perfledger.metrics import Metric
+from perfledger.metrics import STEP_TIME, Metric
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger_runners.readings import is_possible, is_utc
@@ -140,9 +140,13 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
         _require(0 <= run.pair < MAX_PAIRS, f"{where}.pair: not below {MAX_PAIRS}")
         _require(run.position in (0, 1), f"{where}.position: neither 0 nor 1")
         _require(run.process >= 0, f"{where}.process: negative")
+        _require(run.devices >= 1, f"{where}.devices: not positive")
         _require(is_utc(run.started_at), f"{where}.started_at: not a UTC time in ISO 8601")
         _require(min(run.warmups_s, default=0) >= 0, f"{where}.warmups_s: negative")
         _require(min(run.left_out.values(), default=0) >= 0, f"{where}.left_out: negative")
+        steps = len(run.samples.get(STEP_TIME.name, ()))
+        is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
+        _require(is_whole, f"{where}.turns: not as many steps as there are samples")
         for name, samples in run.samples.items():
             _require(name in metrics, f"{where}.samples: {name!r} is none of the bundle's metrics")
             is_fine = is_possible(metrics[name], samples)

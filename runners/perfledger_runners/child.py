@@ -63,18 +63,21 @@ class Ended:
     log_tail: str
 
 
-def run_request(harness: Harness, request: Request) -> Generator[Answer | Ended]:
+def run_request(
+    harness: Harness, request: Request, *, first: "Child | None" = None
+) -> Generator[Answer | Ended]:
     """Yield a result for each of the request's workloads, from as many children as it takes.
 
     A child that dies takes with it only the workload that it was at: those that it had not reached
     get another child. One that dies before it reached any takes them all. Every child's messages
-    end with Ended.
+    end with Ended. `first` is a child that was started with this very request.
     """
     waiting: tuple[str, ...] = request.workloads
     while waiting:
         settled: set[str] = set()
         ended = Ended("")
-        for message in run_child(harness, replace(request, workloads=waiting)):
+        child, first = first, None
+        for message in run_child(harness, replace(request, workloads=waiting), child=child):
             match message:
                 case Ended():
                     ended = message
@@ -95,13 +98,16 @@ def run_request(harness: Harness, request: Request) -> Generator[Answer | Ended]
         waiting = tuple(workload for workload in waiting if workload not in settled)
 
 
-def run_child(harness: Harness, request: Request) -> Generator[Answer | Ended]:
+def run_child(
+    harness: Harness, request: Request, *, child: "Child | None" = None
+) -> Generator[Answer | Ended]:
     """Run one child and yield what it says, then what became of it if it did not end well.
 
-    A Failed without a workload is about the child: no workload was under way.
+    A Failed without a workload is about the child: no workload was under way. `child` is one that
+    was started with this request, else it is started now.
     """
     try:
-        child = Child(harness, request)
+        child = child or Child(harness, request)
     except OSError as error:
         yield failed("", Why.PYTHON, f"{harness.python} cannot be started: {error}")
         yield Ended("")

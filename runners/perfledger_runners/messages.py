@@ -8,12 +8,13 @@ from msgspec import Meta, Struct
 
 from perfledger.metrics import METRICS
 from perfledger.protocol import Command
-from perfledger.records import Framework, Param, Why
+from perfledger.records import Device, Framework, Param, Why
 from perfledger_runners.readings import is_possible, is_utc
 from perfledger_runners.text import MAX_DETAIL, clean
 
 MAX_LINE_BYTES = 2**20
 MAX_ID = 300
+MAX_DEVICES = 100_000
 
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"
 
@@ -103,6 +104,9 @@ class Ran(Message, frozen=True, kw_only=True, tag="run"):
     samples: Annotated[dict[Word, tuple[float, ...]], Meta(min_length=1)]
     warmups_s: tuple[Seconds, ...] = ()
     left_out: dict[Word, Annotated[int, Meta(ge=0)]] = {}
+    device: Device
+    devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)] = 1
+    turns: tuple[Annotated[int, Meta(ge=1)], ...] = ()
 
 
 class Profiled(Message, frozen=True, kw_only=True, tag="profiled"):

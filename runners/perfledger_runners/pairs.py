@@ -3,13 +3,14 @@
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from perfledger.protocol import Command, Request
 from perfledger.records import Failure, Framework, Run, Side, Why, WorkloadSpec
 from perfledger.stopping import StoppingRule
-from perfledger_runners.child import Ended, run_request
+from perfledger_runners.child import Child, Ended, run_request
 from perfledger_runners.harness import Harness
 from perfledger_runners.messages import Failed, Ran, Sampling, Started, Turn
 from perfledger_runners.telemetry import NoTelemetry, Telemetry, throttled, with_readings
@@ -161,12 +162,14 @@ class _Check:
             _Place(side=side, pair=pair, position=position) for position, side in enumerate(order)
         )
         found: dict[Side, dict[str, Run]] = {side: {} for side in SIDES}
-        first, second = (self._measure_side(alive, place, found[place.side]) for place in sides)
-        try:
+        with ExitStack() as stack:
+            first, second = (
+                stack.enter_context(
+                    closing(self._measure_side(alive, place, found[place.side], child))
+                )
+                for place, child in zip(sides, self._started(alive, sides, stack), strict=True)
+            )
             alternate(first, second, alive)
-        finally:
-            first.close()
-            second.close()
         for each in workloads:
             base, head = found[Side.BASE].get(each), found[Side.HEAD].get(each)
             if each not in self.failures and base is not None and head is not None:
@@ -190,21 +193,48 @@ class _Check:
             order=self.order[:pairs],
         )
 
+    def _started(
+        self, workloads: tuple[str, ...], places: Sequence[_Place], stack: ExitStack
+    ) -> list[Child | None]:
+        """Start both sides where they take turns: none measures before both wait for theirs.
+
+        Importing a framework takes longer than measuring. None where a side starts when it is read.
+        """
+        children: list[Child | None] = []
+        for place in places:
+            request = self._request(workloads, place)
+            child = None
+            if request.takes_turns:
+                with suppress(OSError):  # it is tried again when the side is read, and reported
+                    child = Child(self.harness, request)
+                    stack.callback(child.close)
+            children.append(child)
+        return children
+
+    def _request(self, workloads: tuple[str, ...], place: _Place) -> Request:
+        return replace(self.requests[place.side], command=Command.MEASURE, workloads=workloads)
+
     def _measure_side(  # noqa: C901 - one case for each kind of message
-        self, workloads: tuple[str, ...], place: _Place, found: dict[str, Run]
+        self,
+        workloads: tuple[str, ...],
+        place: _Place,
+        found: dict[str, Run],
+        child: Child | None,
     ) -> Generator[str]:
         """Measure the workloads on one side, in as many children as it takes, into `found`.
 
-        Yields the name of a workload each time that it waits for its turn.
+        Yields the name of a workload each time that it waits for its turn. `child` was started with
+        all of them; else those are left out that the side before it failed.
         """
-        alive = tuple(each for each in workloads if each not in self.failures)
-        if not alive:  # the side before it failed them all
+        if child is None:
+            workloads = tuple(each for each in workloads if each not in self.failures)
+        if not workloads:
             return
-        request = replace(self.requests[place.side], command=Command.MEASURE, workloads=alive)
+        request = self._request(workloads, place)
         failed: list[Failed] = []
         process: int | None = None
         try:
-            for message in run_request(self.harness, request):
+            for message in run_request(self.harness, request, first=child):
                 if process is None:
                     process = self.processes
                     self.processes += 1
@@ -239,6 +269,9 @@ class _Check:
             samples=message.samples,
             warmups_s=message.warmups_s,
             left_out=message.left_out,
+            device=message.device,
+            devices=message.devices,
+            turns=message.turns,
         )
         failure = throttled(run, readings)
         if failure is not None:

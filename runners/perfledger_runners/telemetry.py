@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from perfledger.metrics import SM_ACTIVE, STEP_TIME
-from perfledger.records import Failure, Run, Why
+from perfledger.records import Device, Failure, Run, Why
 from perfledger_runners.nvml import HARD_THROTTLE, Gpu, GpuState
 
 # NVML wants more than 0.1 s between two readings of SM activity; the shortest run samples 0.3 s.
@@ -103,7 +103,7 @@ def with_readings(run: Run, readings: Sequence[Reading]) -> Run:
     """Return the run with what was read while its steps were being measured.
 
     Between its last step and the child's answer come other things (counting FLOPs): those readings
-    do not count.
+    do not count. Nor does what the GPU did beside a run on the CPU.
     """
     during = _during(run, readings)
     shares = tuple(each.sm_active for each in during if each.sm_active is not None)
@@ -135,5 +135,7 @@ def throttled(run: Run, readings: Sequence[Reading]) -> Failure | None:
 
 
 def _during(run: Run, readings: Sequence[Reading]) -> tuple[Reading, ...]:
+    if run.device is not Device.CUDA:
+        return ()
     seconds = sum(run.samples[STEP_TIME.name])
     return tuple(each for each in readings if each.at_s <= seconds)

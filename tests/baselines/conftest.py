@@ -1,5 +1,7 @@
 """Runs and bundles from bare numbers, so that a test says only what it is about."""
 
+from dataclasses import replace
+
 import pytest
 
 from perfledger.bundle import Bundle, Plan
@@ -24,6 +26,9 @@ class Build:
                 if value is not None
             },
         )
+
+    def with_turns(self, run, turns):
+        return replace(run, turns=turns)
 
     def pairs(self, workload="m:f", **metrics):
         """Return (base, head) runs from metric=[(base, head), ...]; None: not read."""
@@ -62,7 +67,7 @@ class Build:
             plan=plan or self.plan(),
             workloads=tuple(self.spec(workload) for workload in workloads),
             metrics=values.pop("metrics", tuple(METRICS.values())),
-            runs=runs,
+            runs=values.pop("runs", runs),
             **values,
         )
 

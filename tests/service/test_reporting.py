@@ -14,7 +14,12 @@ from perfledger_service.usecases.reporting import report_on
 
 TODAY = date(2026, 11, 20)
 QUIET_PAIRS = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
-H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
+H100 = Machine(
+    device=Device.CUDA,
+    model="NVIDIA H100 80GB HBM3",
+    memory_bytes=85_520_809_984,
+    cpu_model="A Xeon",
+)
 
 
 @pytest.fixture
@@ -178,6 +183,45 @@ def test_what_is_not_known_on_this_device_is_unknown_and_what_is_declared_says_s
     assert known["H100-80GB"] is Provenance.DECLARED
     assert known["TPU-v4"] is Provenance.UNKNOWN
     assert all(cost.usd is None for cost in costs if cost.provenance is Provenance.UNKNOWN)
+
+
+def on_device(bundle, device, devices=1):
+    runs = tuple(replace(run, device=device, devices=devices) for run in bundle.runs)
+    return replace(bundle, runs=runs)
+
+
+def h100_cost(bundle):
+    costs = report_on(bundle, today=TODAY, is_local=True).unit_costs
+    return next(cost for cost in costs if cost.rate.accelerator == "H100-80GB")
+
+
+def test_what_ran_on_the_cpu_beside_a_gpu_is_not_priced_on_it(make_bundle):
+    bundle = on_device(make_bundle(machine=H100), Device.CPU)
+    fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
+
+    report = report_on(replace(bundle, pricing=Pricing(fleet=(fleet,))), today=TODAY, is_local=True)
+
+    assert h100_cost(bundle).provenance is Provenance.UNKNOWN
+    assert H100.cpu_model in report.change_prices[0].note
+    assert report.notes == ("measured on the cpu, not on the cuda: gpt:step",)
+
+
+def test_a_step_on_eight_devices_costs_what_eight_devices_cost(make_bundle):
+    one = h100_cost(on_device(make_bundle(machine=H100), Device.CUDA))
+    eight = h100_cost(on_device(make_bundle(machine=H100), Device.CUDA, devices=8))
+
+    assert one.provenance is eight.provenance is Provenance.MEASURED
+    assert float(eight.usd) == pytest.approx(8 * float(one.usd))
+
+
+def test_the_peak_of_a_step_on_two_devices_is_that_of_two(make_bundle):
+    bundle = counted(make_bundle(machine=H100), {Side.BASE: 4e12, Side.HEAD: 4e12})
+
+    (one,) = report_on(on_device(bundle, Device.CUDA), today=TODAY, is_local=True).work
+    (two,) = report_on(on_device(bundle, Device.CUDA, 2), today=TODAY, is_local=True).work
+
+    assert one.base_share is not None
+    assert two.base_share == pytest.approx(one.base_share / 2)
 
 
 def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(reported):

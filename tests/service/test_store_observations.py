@@ -7,10 +7,10 @@ from sqlalchemy import event
 from sqlmodel import select
 
 from perfledger.metrics import METRICS, STEP_TIME, Kind
-from perfledger.records import Machine, Revision, Side
+from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store.database import reading
 from perfledger_service.store.observations import pack, sample_type_of
-from perfledger_service.store.overview import series_view
+from perfledger_service.store.overview import series_view, upload_view
 from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
 
 LETTERS = {"f4": "f", "f8": "d"}
@@ -103,6 +103,24 @@ def test_another_class_of_machine_is_another_series(engine, judged, make_bundle)
         classes = {row.device_class for row in session.exec(select(SeriesRow))}
 
     assert classes == {"cpu:Test CPU:1", "cpu:Another CPU:1"}
+
+
+def test_a_workload_on_the_cpu_beside_a_gpu_has_a_series_of_its_own(engine, judged, make_bundle):
+    machine = Machine(device=Device.CUDA, model="NVIDIA L4", count=4, cpu_model="A Xeon")
+    bundle = make_bundle(workloads=("m:gpu", "m:cpu"), machine=machine)
+    devices = {"m:gpu": Device.CUDA, "m:cpu": Device.CPU}
+    runs = tuple(replace(run, device=devices[run.workload]) for run in bundle.runs)
+    upload = judged(engine, replace(bundle, runs=runs))
+
+    with reading(engine) as session:
+        rows = session.exec(select(SeriesRow)).all()
+        found = {row.id: (row.workload, row.device_class) for row in rows}
+        verdicts = upload_view(session, upload.id).verdicts
+
+    assert set(found.values()) == {("m:gpu", "cuda:NVIDIA L4:1"), ("m:cpu", "cpu:A Xeon:1")}
+    assert [found[verdict.series_id][0] for verdict in verdicts] == [
+        verdict.workload for verdict in verdicts
+    ]
 
 
 def test_names_of_the_greatest_length_fit_the_index_of_every_database(

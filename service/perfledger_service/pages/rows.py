@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from perfledger.metrics import Kind
 from perfledger.records import Failure, Side, Why
+from perfledger_baselines.judge import is_trade
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_service.pages import figures, words
 from perfledger_service.report import Report, WorkRate
@@ -83,12 +84,15 @@ def unsure(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
 
 def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
     """Return all verdicts: what needs a reader first, then by size of the change."""
-    return tuple(_verdict_row(verdict) for verdict in ordered(report))
+    return tuple(
+        _verdict_row(verdict, has_traded=is_trade(verdict, report.verdicts))
+        for verdict in ordered(report)
+    )
 
 
 def ordered(report: Report) -> tuple[Verdict, ...]:
     """Return all verdicts in the order of their rows."""
-    return tuple(sorted(report.verdicts, key=_urgency))
+    return tuple(sorted(report.verdicts, key=lambda verdict: _urgency(verdict, report.verdicts)))
 
 
 def by_workload(rows: Sequence[VerdictRow]) -> tuple[tuple[str, tuple[VerdictRow, ...]], ...]:
@@ -181,7 +185,7 @@ def _failure_row(workload: str, why: str, detail: str, log_tail: str) -> Failure
     return FailureRow(workload=workload, why=why, detail=detail, log_tail=log_tail)
 
 
-def _urgency(verdict: Verdict) -> tuple[int, bool, float, str, str]:
+def _urgency(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[int, bool, float, str, str]:
     change = abs(verdict.estimate.change) if verdict.estimate else 0.0
     if verdict.outcome is Outcome.UNCHANGED:  # nobody looks for the largest of nothing
         change = 0.0
@@ -189,11 +193,13 @@ def _urgency(verdict: Verdict) -> tuple[int, bool, float, str, str]:
     is_late = verdict.metric.kind is not Kind.SPEED
     if verdict.is_warning:
         place = min(place, words.ORDER.index(Outcome.UNDECIDED))
+    if is_trade(verdict, verdicts):
+        place = words.ORDER.index(Outcome.IMPROVED)
     size = -change if change == change else 0.0  # noqa: PLR0124 - not a number sorts as no change
     return place, is_late, size, verdict.workload, verdict.metric.name
 
 
-def _verdict_row(verdict: Verdict) -> VerdictRow:
+def _verdict_row(verdict: Verdict, *, has_traded: bool) -> VerdictRow:
     metric, estimate = verdict.metric, verdict.estimate
     label = words.metric_label(metric.name)
     shown = change = ("", "")
@@ -220,9 +226,9 @@ def _verdict_row(verdict: Verdict) -> VerdictRow:
         pairs=pairs,
         p_value=p_value,
         outcome=verdict.outcome,
-        mark=words.mark(verdict.outcome, is_warning=verdict.is_warning),
-        tone=words.tone(verdict.outcome, is_warning=verdict.is_warning),
-        word=words.word(verdict),
+        mark=words.mark(verdict.outcome, is_warning=verdict.is_warning or has_traded),
+        tone=words.tone(verdict.outcome, is_warning=verdict.is_warning or has_traded),
+        word=words.word(verdict, has_traded=has_traded),
         reason=verdict.reason,
         is_warning=verdict.is_warning,
         kind=metric.kind,

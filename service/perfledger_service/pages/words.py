@@ -8,6 +8,7 @@ from perfledger.metrics import (
     STEP_TIME,
 )
 from perfledger.records import Why
+from perfledger_baselines.judge import is_trade
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.cause import Cause, How
@@ -75,7 +76,10 @@ def conclusion_mark(report: Report) -> str:
     """Return the circle of the whole check, so that the headline's colour is the check's."""
     match report.conclusion:
         case Conclusion.FAILURE:
-            is_red = any(verdict.is_regression for verdict in report.verdicts)
+            is_red = any(
+                verdict.is_regression and not is_trade(verdict, report.verdicts)
+                for verdict in report.verdicts
+            )
             return mark(Outcome.REGRESSED if is_red else Outcome.NOT_MEASURED)
         case Conclusion.ACTION_REQUIRED | Conclusion.NEUTRAL:
             return mark(Outcome.UNDECIDED)
@@ -84,8 +88,10 @@ def conclusion_mark(report: Report) -> str:
             return mark(Outcome.IMPROVED, is_warning=has_warning)
 
 
-def word(verdict: Verdict) -> str:
+def word(verdict: Verdict, *, has_traded: bool = False) -> str:
     """Return the verdict's word, with what softens it."""
+    if has_traded:
+        return f"{verdict.outcome}, for speed"
     return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
 
 

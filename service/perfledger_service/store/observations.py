@@ -20,6 +20,7 @@ class Observation:
 
     workload: str
     metric: Metric
+    device_class: str  # of the part of the machine that the workload computed on
     side: Side
     sha: str
     processes: int
@@ -35,17 +36,16 @@ def add_observations(
     *,
     project_id: int,
     upload_id: str,
-    device_class: str,
 ) -> None:
     """Store what one upload measured: one statement for all of it.
 
     The caller holds the project's lock, so that the places of new commits are not given twice.
     """
     places = _places(session, project_id, tuple(dict.fromkeys(one.sha for one in observations)))
-    series = _series(session, observations, project_id=project_id, device_class=device_class)
+    series = _series(session, observations, project_id=project_id)
     rows = [
         {
-            "series_id": series[one.workload, one.metric.name][0],
+            "series_id": series[_key(one)][0],
             "pos": places[one.sha],
             "upload_id": upload_id,
             "side": one.side,
@@ -53,7 +53,7 @@ def add_observations(
             "center": one.center,
             "low": one.low,
             "high": one.high,
-            "samples": pack(one.samples, series[one.workload, one.metric.name][1]),
+            "samples": pack(one.samples, series[_key(one)][1]),
         }
         for one in observations
     ]
@@ -80,6 +80,10 @@ def series_key(workload: str, metric: str, device_class: str) -> str:
     return sha256(json.dumps([workload, metric, device_class]).encode()).hexdigest()
 
 
+def _key(one: Observation) -> str:
+    return series_key(one.workload, one.metric.name, one.device_class)
+
+
 def _letter(sample_type: str) -> str:
     return {"f4": "f", "f8": "d"}[sample_type]
 
@@ -104,30 +108,29 @@ def _places(session: Session, project_id: int, shas: Sequence[str]) -> dict[str,
 
 
 def _series(
-    session: Session, observations: Sequence[Observation], *, project_id: int, device_class: str
-) -> dict[tuple[str, str], tuple[int, str]]:
-    """Return id and sample type of each observation's series, making those that are missing."""
-    metrics = {(one.workload, one.metric.name): one.metric for one in observations}
-    keys = {pair: series_key(*pair, device_class) for pair in metrics}
+    session: Session, observations: Sequence[Observation], *, project_id: int
+) -> dict[str, tuple[int, str]]:
+    """Return, by key, id and sample type of the observations' series, making what is missing."""
+    wanted = {_key(one): one for one in observations}
     found = session.exec(
         select(SeriesRow).where(
-            col(SeriesRow.project_id) == project_id, col(SeriesRow.key).in_(keys.values())
+            col(SeriesRow.project_id) == project_id, col(SeriesRow.key).in_(list(wanted))
         )
     )
-    rows = {(row.workload, row.metric): row for row in found}
-    for (workload, name), metric in metrics.items():
-        if (workload, name) not in rows:
+    rows = {row.key: row for row in found}
+    for key, one in wanted.items():
+        if key not in rows:
             row = SeriesRow(
                 project_id=project_id,
-                key=keys[workload, name],
-                workload=workload,
-                metric=name,
-                unit=metric.unit,
-                worse=metric.worse,
-                device_class=device_class,
-                sample_type=sample_type_of(metric),
+                key=key,
+                workload=one.workload,
+                metric=one.metric.name,
+                unit=one.metric.unit,
+                worse=one.metric.worse,
+                device_class=one.device_class,
+                sample_type=sample_type_of(one.metric),
             )
             session.add(row)
-            rows[workload, name] = row
+            rows[key] = row
     session.flush()
-    return {pair: (row.id, row.sample_type) for pair, row in rows.items() if row.id is not None}
+    return {key: (row.id, row.sample_type) for key, row in rows.items() if row.id is not None}

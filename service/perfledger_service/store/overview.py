@@ -10,7 +10,6 @@ from sqlmodel import Session, col, select
 from perfledger.metrics import Worse
 from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.observations import series_key
 from perfledger_service.store.projects import project_named, projects
 from perfledger_service.store.tables import (
     EnvRow,
@@ -133,14 +132,14 @@ def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
         .where(col(VerdictRow.upload_id) == upload.id)
         .order_by(col(VerdictRow.place))
     ).all()
-    keys = [series_key(row.workload, row.metric, upload.device_class) for row in rows]
-    series = session.exec(
-        select(SeriesRow.key, SeriesRow.id)
-        .join(UploadRow, col(UploadRow.project_id) == col(SeriesRow.project_id))
-        .where(col(UploadRow.id) == upload.id, col(SeriesRow.key).in_(keys))
+    observed = session.exec(
+        select(SeriesRow.workload, SeriesRow.metric, SeriesRow.id)
+        .join(ObservationRow)
+        .where(col(ObservationRow.upload_id) == upload.id)
+        .order_by(col(ObservationRow.side))  # where the sides are of two classes, head's
     )
-    ids = dict(series.all())
-    verdicts = (_verdict(row, ids.get(key)) for row, key in zip(rows, keys, strict=True))
+    ids = {(workload, metric): series for workload, metric, series in observed}
+    verdicts = (_verdict(row, ids.get((row.workload, row.metric))) for row in rows)
     return replace(upload, verdicts=tuple(verdicts))
 
 

@@ -26,6 +26,7 @@ from perfledger_runners.machine import fingerprint, host_notes, read_host
 from perfledger_runners.nvml import Gpu, find_gpu, load_nvml
 from perfledger_runners.pairs import Measured, Progress, measure_pairs
 from perfledger_runners.repository import Repository
+from perfledger_runners.submodules import fill_submodules
 from perfledger_runners.telemetry import GpuTelemetry
 from perfledger_service.errors import UsageError
 from perfledger_service.report import Report
@@ -80,7 +81,7 @@ def check(
         bundle = replace(
             bundle,
             repository=question.repository or repository.origin_name(),
-            notes=notes + bundle.notes,
+            notes=notes + site.notes + bundle.notes,
         )
         watcher.stage("judging, explaining and pricing")
         return bundle, report_on(bundle, today=datetime.now(UTC).date(), is_local=True)
@@ -105,6 +106,7 @@ class _Site:
     sides: Compared
     harness: Harness
     requests: Mapping[Side, Request]
+    notes: tuple[str, ...]
 
 
 @contextmanager
@@ -122,7 +124,12 @@ def _laid_out(repository: Repository, sides: Compared, settings: CheckSettings) 
             Side.BASE: _request(base, repository.root, settings),
             Side.HEAD: _request(head, repository.root, settings),
         }
-        yield _Site(sides=sides, harness=harness, requests=requests)
+        filled = (
+            *fill_submodules(repository.root, base, sides.base.sha),
+            *fill_submodules(repository.root, head, sides.head.sha),
+        )
+        notes = tuple(dict.fromkeys(filled))
+        yield _Site(sides=sides, harness=harness, requests=requests, notes=notes)
 
 
 def _request(checkout: Path, repository: Path, settings: CheckSettings) -> Request:

@@ -6,7 +6,7 @@ from datetime import date
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.profile import Profile
-from perfledger.records import Device, Side, WorkloadSpec
+from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger_baselines.judge import is_trade, judge_bundle
 from perfledger_baselines.typical import typical_range
 from perfledger_baselines.verdict import Outcome, Verdict
@@ -55,7 +55,7 @@ def report_on(bundle: Bundle, *, today: date, is_local: bool) -> Report:
         title=title,
         headline=f"{title}: {_counts(bundle, verdicts)}",
         work=work_rates(bundle, verdicts),
-        notes=bundle.notes,
+        notes=bundle.notes + _elsewhere(bundle),
         is_local=is_local,
     )
 
@@ -143,14 +143,16 @@ def _explanations(bundle: Bundle) -> tuple[Explanation, ...]:
 
 def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
     rates = standard_rates(packaged_sheet(), today=today)
+    machines = bundle.machines()
     costs: list[UnitCost] = []
     for spec in bundle.workloads:
+        machine = machines.get((spec.id, Side.HEAD), bundle.machine)
         costs.extend(
             unit_costs(
                 spec=spec,
-                units_per_second=_throughput(bundle, spec),
-                device_model=_accelerator_model(bundle),
-                device_memory_bytes=bundle.machine.memory_bytes,
+                units_per_second=_throughput(bundle, spec, devices=machine.count),
+                device_model=_device_model(machine),
+                device_memory_bytes=machine.memory_bytes,
                 declared=bundle.pricing.declared,
                 rates=rates,
             )
@@ -158,13 +160,15 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
     return tuple(costs)
 
 
-def _throughput(bundle: Bundle, spec: WorkloadSpec) -> tuple[float, float, float] | None:
-    """Return head's units of work per second: low, typical, high."""
+def _throughput(
+    bundle: Bundle, spec: WorkloadSpec, *, devices: int
+) -> tuple[float, float, float] | None:
+    """Return head's units of work per second of one device: low, typical, high."""
     runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
     step = typical_range(runs, metric=STEP_TIME)
     if step is None:
         return None
-    low, typical, high = step
+    low, typical, high = (seconds * devices for seconds in step)
     return spec.units_per_step / high, spec.units_per_step / typical, spec.units_per_step / low
 
 
@@ -172,11 +176,13 @@ def _change_prices(
     bundle: Bundle, verdicts: tuple[Verdict, ...], *, today: date
 ) -> tuple[ChangePrice, ...]:
     prices: list[ChangePrice] = []
-    model = _accelerator_model(bundle)
+    machines = bundle.machines()
     for verdict in verdicts:
         if verdict.metric.name != STEP_TIME.name or verdict.estimate is None:
             continue
         estimate = verdict.estimate
+        machine = machines[verdict.workload, Side.HEAD]
+        model = _device_model(machine)
         prices.extend(
             price_of_change(
                 workload=verdict.workload,
@@ -184,13 +190,24 @@ def _change_prices(
                 fleet=bundle.pricing.fleet,
                 sheet=packaged_sheet(),
                 today=today,
-                measured_on=accelerator_of(model, bundle.machine.memory_bytes) or model,
+                measured_on=accelerator_of(model, machine.memory_bytes) or model,
             )
         )
     return tuple(prices)
 
 
-def _accelerator_model(bundle: Bundle) -> str:
+def _elsewhere(bundle: Bundle) -> tuple[str, ...]:
+    """Say which workloads did not run on the device that the report names as the machine's."""
+    kinds: dict[Device, set[str]] = {}
+    for (workload, _), machine in bundle.machines().items():
+        if machine.device is not bundle.machine.device:
+            kinds.setdefault(machine.device, set()).add(workload)
+    return tuple(
+        f"measured on the {device}, not on the {bundle.machine.device}: {', '.join(sorted(names))}"
+        for device, names in kinds.items()
+    )
+
+
+def _device_model(machine: Machine) -> str:
     """Return the device's own name, or the CPU's where no accelerator was measured."""
-    machine = bundle.machine
     return machine.cpu_model if machine.device is Device.CPU else machine.model

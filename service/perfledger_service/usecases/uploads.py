@@ -117,7 +117,6 @@ def judge_upload(engine: Engine, upload_id: str, *, reporter: Reporter, now: dat
                 observations,
                 project_id=upload.project_id,
                 upload_id=upload_id,
-                device_class=bundle.machine.device_class,
             )
         session.commit()
     return upload.pull_request is not None
@@ -190,17 +189,16 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
     for run in bundle.runs:
         runs.setdefault((run.workload, run.side), []).append(run)
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
+    machines = bundle.machines()
     return tuple(
-        _observation(workload, metric, side, sha[side], measured)
+        _observation(metric, measured, sha=sha[side], machine=machines[workload, side])
         for (workload, side), all_runs in runs.items()
         for metric in bundle.metrics
         if (measured := [run for run in all_runs if metric.name in run.samples])
     )
 
 
-def _observation(
-    workload: str, metric: Metric, side: Side, sha: str, runs: Sequence[Run]
-) -> Observation:
+def _observation(metric: Metric, runs: Sequence[Run], *, sha: str, machine: Machine) -> Observation:
     batch = [run.samples[metric.name] for run in runs]
     interval = typical_range(runs, metric=metric)
     if interval is None:  # too few processes, or zeros: the center alone, without a spread
@@ -208,9 +206,10 @@ def _observation(
         interval = center, center, center
     low, center, high = interval
     return Observation(
-        workload=workload,
+        workload=runs[0].workload,
         metric=metric,
-        side=side,
+        device_class=machine.device_class,
+        side=runs[0].side,
         sha=sha,
         processes=len(runs),
         center=center,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
-from perfledger.records import Device, Machine
+from perfledger.records import Device, Machine, Side
 from perfledger_baselines.verdict import Verdict
 from perfledger_baselines.work import work_change
 from perfledger_profiles.hardware import find_hardware, peak_flops
@@ -18,9 +18,9 @@ def work_rates(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[WorkRate, .
     """Return the achieved FLOP/s of every workload whose work was counted and whose step was timed.
 
     FLOP/s = FLOP per step / typical step time; its share of the peak is the model FLOP utilization
-    of Chowdhery et al. 2022, appendix B, against one device's dense bfloat16 peak.
+    of Chowdhery et al. 2022, appendix B, against its devices' dense bfloat16 peak.
     """
-    peak = _peak(bundle.machine)
+    machines = bundle.machines()
     rates: list[WorkRate] = []
     for verdict in verdicts:
         estimate = verdict.estimate
@@ -36,15 +36,16 @@ def work_rates(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[WorkRate, .
                 head_flops=work.head,
                 base_flops_per_second=work.base / estimate.base,
                 head_flops_per_second=work.head / estimate.head,
-                peak_flops_per_second=peak,
+                peak_flops_per_second=_peak(machines[verdict.workload, Side.HEAD]),
             )
         )
     return tuple(rates)
 
 
 def _peak(machine: Machine) -> float | None:
-    """Return the peak of one whole device: a part of one (MIG) has a peak that nobody publishes."""
+    """Return the peak of whole devices: a part of one (MIG) has a peak that nobody publishes."""
     if machine.device is Device.CPU or machine.mig:
         return None
     hardware = find_hardware(machine.model, machine.memory_bytes)
-    return peak_flops(hardware, PEAK_DTYPE) if hardware else None
+    peak = peak_flops(hardware, PEAK_DTYPE) if hardware else None
+    return None if peak is None else peak * machine.count

@@ -150,6 +150,11 @@ def theirs(tmp_path):
 
 
 @pytest.fixture(scope="session")
+def users_repository():
+    return UsersRepository
+
+
+@pytest.fixture(scope="session")
 def fake_nvml():
     return FakeNvml
 

@@ -145,6 +145,8 @@ RUNS = st.builds(
     ),
     warmups_s=st.lists(POSITIVE, max_size=3).map(tuple),
     left_out=st.dictionaries(WORDS, st.integers(0, 99), max_size=2),
+    device=st.sampled_from([None, *Device]),
+    devices=st.integers(1, 99),
 )
 FAILURES = st.builds(
     Failure,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.protocol import PROTOCOL_VERSION, Command, Event
-from perfledger.records import Why
+from perfledger.records import Device, Why
 from perfledger_runners.messages import (
     DECODER,
     Answer,
@@ -23,12 +23,17 @@ def line(event, **fields):
 
 
 def run_line(**fields):
-    given = {"workload": "w", "started_at": STARTED_AT, "samples": {"step_time_p50": [0.5]}}
+    given = {
+        "workload": "w",
+        "started_at": STARTED_AT,
+        "samples": {"step_time_p50": [0.5]},
+        "device": "cpu",
+    }
     return line("run", **(given | fields))
 
 
 def test_a_run_is_read_as_the_child_wrote_it():
-    message = decode(run_line(warmups_s=[1.0], left_out={"odd": 1}))
+    message = decode(run_line(warmups_s=[1.0], left_out={"odd": 1}, devices=2))
 
     assert message == Ran(
         version=1,
@@ -37,6 +42,8 @@ def test_a_run_is_read_as_the_child_wrote_it():
         samples={"step_time_p50": (0.5,)},
         warmups_s=(1.0,),
         left_out={"odd": 1},
+        device=Device.CPU,
+        devices=2,
     )
 
 

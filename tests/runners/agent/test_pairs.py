@@ -2,11 +2,12 @@ import os
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.records import Framework, Side, Why, WorkloadSpec
+from perfledger.records import Device, Framework, Side, Why, WorkloadSpec
 from perfledger_runners.harness import Limits, prepare_harness
 from perfledger_runners.nvml import GpuState
 from perfledger_runners.pairs import measure_pairs, pair_order
@@ -14,6 +15,40 @@ from perfledger_runners.telemetry import Reading
 
 FINE = """
 @perfledger.workload()
+def {name}():
+    return lambda: sum(range(100))
+"""
+
+
+# As much of torch as the harness asks of it, with one CUDA device.
+FAKE_TORCH = {
+    "__init__": """
+import time
+from types import SimpleNamespace
+__version__ = "0"
+version = SimpleNamespace(cuda="12.8")
+class Event:
+    def __init__(self, *, enable_timing):
+        pass
+    def record(self):
+        self.at_s = time.perf_counter()
+    def elapsed_time(self, end):
+        return 1e3 * (end.at_s - self.at_s)
+def nothing(*arguments):
+    pass
+cuda = SimpleNamespace(
+    Event=Event, empty_cache=nothing, reset_peak_memory_stats=nothing, synchronize=nothing,
+    is_initialized=lambda: False, is_available=lambda: True, device_count=lambda: 1,
+    max_memory_allocated=lambda index=0: 9,
+    get_device_properties=lambda _: SimpleNamespace(
+        name="NVIDIA H100 80GB HBM3", uuid="1", total_memory=80, major=9, minor=0),
+)
+""",
+    "utils/__init__": "",
+    "utils/flop_counter": "FlopCounterMode = lambda display: None",
+}
+ON_GPU = """
+@perfledger.workload(framework="torch")
 def {name}():
     return lambda: sum(range(100))
 """
@@ -259,22 +294,34 @@ def test_no_budget_at_all_measures_nothing_and_says_so(harness, request_for, tmp
 @pytest.mark.slow
 def test_a_device_that_slowed_down_makes_a_failure_and_keeps_the_samples(harness, sides):
     hot = Hot()
+    requests = {
+        side: replace(request, device="auto")
+        for side, request in sides(ON_GPU.format(name="a") + FINE.format(name="b")).items()
+    }
+    for request in requests.values():
+        for name, text in FAKE_TORCH.items():
+            file = Path(request.root, "torch", f"{name}.py")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
 
     measured = measure_pairs(
         harness,
-        sides(FINE.format(name="a")),
-        [spec("a")],
-        Rule(4),
+        requests,
+        [spec("a", Framework.TORCH), spec("b")],
+        Rule(1),
         seed=0,
-        max_pairs=4,
+        max_pairs=1,
         budget_s=600,
         telemetry=hot,
     )
 
-    assert [each.why for each in measured.failures] == [Why.THROTTLED]
-    (run,) = measured.runs
-    assert run.left_out == {"throttled": 1}
-    assert run.samples["sm_active"] == (0.5,)
+    assert [(each.workload, each.why) for each in measured.failures] == [
+        ("benchmarks.w:a", Why.THROTTLED)
+    ]
+    slowed, base, head = measured.runs
+    assert (slowed.device, slowed.left_out) == (Device.CUDA, {"throttled": 1})
+    assert slowed.samples["sm_active"] == (0.5,)
+    assert [(run.device, dict(run.left_out)) for run in (base, head)] == [(Device.CPU, {})] * 2
     assert hot.calls[0] == "start"
 
 
@@ -331,7 +378,7 @@ def a():
 
 
 def in_turns(requests):
-    effort = replace(next(iter(requests.values())).effort, min_steps=8, max_steps=8)
+    effort = replace(next(iter(requests.values())).effort, max_seconds=0.4)
     return {
         side: replace(request, takes_turns=True, effort=effort)
         for side, request in requests.items()
@@ -348,9 +395,12 @@ def test_real_children_take_turns_and_both_have_all_their_samples(harness, sides
     )
 
     assert measured.failures == ()
-    assert [len(run.samples["step_time_p50"]) for run in measured.runs] == [8, 8]
     steps = log.read_text()
-    assert steps.count("b") == steps.count("h") == 3 + 8  # warm-up and samples
+    for run in measured.runs:
+        samples = len(run.samples["step_time_p50"])
+        assert steps.count(run.side[0]) == 3 + samples  # warm-ups before them
+        assert len(run.turns) == 4
+        assert sum(run.turns) == samples
     # One side after the other would be one change.
     assert sum(one != other for one, other in pairwise(steps)) >= 4
 

@@ -1,7 +1,9 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.records import Run, Side, Why
+from perfledger.records import Device, Run, Side, Why
 from perfledger_runners.nvml import Gpu, GpuState
 from perfledger_runners.telemetry import (
     MAX_THROTTLED_SHARE,
@@ -20,6 +22,7 @@ RUN = Run(
     process=5,
     started_at="2026-11-20T12:00:00+00:00",
     samples={"step_time_p50": (0.25, 0.25, 0.5)},
+    device=Device.CUDA,
 )
 
 
@@ -41,6 +44,14 @@ def test_sm_activity_counts_while_steps_were_measured_and_not_after():
     ]
 
     assert with_readings(RUN, readings).samples["sm_active"] == (0.5, 0.75)
+
+
+def test_what_the_gpu_did_beside_a_run_on_the_cpu_is_nobodys_business():
+    on_cpu = replace(RUN, device=Device.CPU)
+    readings = [reading(0.1, reasons=0x40, sm_active=0.5)]
+
+    assert with_readings(on_cpu, readings) == on_cpu
+    assert throttled(on_cpu, readings) is None
 
 
 def test_an_older_gpu_tells_no_sm_activity():

@@ -17,6 +17,7 @@ class FakeArray:
     """An array that is not ready before somebody waits for it."""
 
     is_ready = False
+    sharding = SimpleNamespace(device_set={0})
 
     def __array__(self):
         raise NotImplementedError
@@ -92,6 +93,21 @@ def test_only_the_first_step_is_looked_at():
     clock.time(lambda: next(results))
 
     assert clock.time(lambda: next(results)) > 0
+
+
+@pytest.mark.parametrize(("laid_out", "expected"), [((1, 4, 1), 4), ((), 1)])
+def test_a_step_computes_on_the_devices_that_its_arrays_lie_on(laid_out, expected):
+    meter = JaxMeter(FakeJax(), Device.TPU)
+    arrays = tuple(FakeArray() for _ in laid_out)
+    for array, devices in zip(arrays, laid_out, strict=True):
+        array.sharding = SimpleNamespace(device_set=set(range(devices)))
+    meter.clock.time(lambda: (*arrays, FakeArray()))
+
+    assert meter.devices() == expected
+
+
+def test_before_the_first_step_it_is_one_device():
+    assert JaxMeter(FakeJax(), Device.TPU).devices() == 1
 
 
 def peak(number):

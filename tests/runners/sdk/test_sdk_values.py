@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,7 +13,7 @@ from perfledger.protocol import Command, Effort, Request, RequestError, read_req
 from perfledger.records import Device, Machine, Revision, Run, Side
 
 
-def run(samples):
+def run(samples, device=None):
     return Run(
         workload="m:f",
         side=Side.BASE,
@@ -22,6 +22,7 @@ def run(samples):
         process=1,
         started_at="2026-11-20T12:00:00+00:00",
         samples=samples,
+        device=device,
     )
 
 
@@ -53,6 +54,41 @@ def test_the_device_class_is_kind_model_and_count():
     machine = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", count=8, uuid="GPU-1")
 
     assert machine.device_class == "cuda:NVIDIA H100 80GB HBM3:8"
+
+
+H100S = Machine(
+    device=Device.CUDA,
+    model="NVIDIA H100 80GB HBM3",
+    count=8,
+    uuid="GPU-1",
+    memory_bytes=80 * 2**30,
+    mig="disabled",
+    cpu_model="A Xeon",
+    cores=64,
+)
+
+
+def test_a_run_on_one_gpu_of_eight_is_of_the_class_of_one():
+    used = H100S.part_used_by(run({"step_time_p50": (1.0,)}, device=Device.CUDA))
+
+    assert used == replace(H100S, count=1)
+
+
+def test_a_run_on_the_cpu_beside_a_gpu_says_nothing_of_the_gpu():
+    used = H100S.part_used_by(run({"step_time_p50": (1.0,)}, device=Device.CPU))
+
+    assert used == Machine(device=Device.CPU, model="A Xeon", cpu_model="A Xeon", cores=64)
+    assert used.device_class == "cpu:A Xeon:1"
+
+
+def test_a_run_that_does_not_say_used_the_whole_machine():
+    assert H100S.part_used_by(run({"step_time_p50": (1.0,)})) == H100S
+
+
+def test_a_bundle_knows_what_each_workload_and_side_ran_on():
+    on_cpu = run({"step_time_p50": (1.0,)}, device=Device.CPU)
+
+    assert bundle(on_cpu).machines() == {("m:f", Side.BASE): bundle().machine.part_used_by(on_cpu)}
 
 
 def test_a_bundle_names_its_format_and_its_version_and_holds_every_sample():

@@ -17,7 +17,7 @@ from perfledger.torch_clock import TorchClock, TorchMeter, torch_device, torch_f
 class FakeCuda:
     """A CUDA device whose time passes only when it is told to, and which writes down its calls."""
 
-    def __init__(self, *, count=1, allocated=0):
+    def __init__(self, *, count=1, allocated=(0,)):
         self.calls: list[str] = []
         self.now_ms = 0.0
         self.count = count
@@ -53,11 +53,11 @@ class FakeCuda:
     def empty_cache(self):
         self.calls.append("empty cache")
 
-    def reset_peak_memory_stats(self):
-        self.calls.append("reset peak")
+    def reset_peak_memory_stats(self, index=0):
+        self.calls.append(f"reset peak of {index}")
 
-    def max_memory_allocated(self):
-        return self.allocated
+    def max_memory_allocated(self, index=0):
+        return self.allocated[index]
 
     def get_device_properties(self, index):
         assert index == 0
@@ -94,11 +94,11 @@ def test_each_step_is_timed_by_itself():
 
 
 def test_on_cuda_the_peak_is_the_allocators_and_begins_anew_with_each_workload():
-    torch = fake_torch(allocated=1_000)
+    torch = fake_torch(count=2, allocated=(1_000, 0))
     meter = TorchMeter(torch, Device.CUDA)
     meter.reset_peak()
 
-    assert torch.cuda.calls == ["empty cache", "reset peak"]
+    assert torch.cuda.calls == ["empty cache", "reset peak of 0", "reset peak of 1"]
     assert meter.peak_bytes() == 1_000
     assert isinstance(meter.clock, TorchClock)
 
@@ -108,7 +108,7 @@ def test_a_peak_of_nothing_is_unknown():
 
 
 def test_on_the_cpu_the_hosts_clock_and_memory_tell():
-    torch = fake_torch(allocated=1)
+    torch = fake_torch(allocated=(1,))
     meter = TorchMeter(torch, Device.CPU)
     meter.reset_peak()
     peak = meter.peak_bytes()
@@ -117,6 +117,21 @@ def test_on_the_cpu_the_hosts_clock_and_memory_tell():
     assert peak is not None
     assert peak > 1_000_000
     assert torch.cuda.calls == []
+
+
+@pytest.mark.parametrize(
+    ("device", "allocated", "expected"),
+    [
+        pytest.param(Device.CUDA, (5, 0, 0), 1, id="one of several"),
+        pytest.param(Device.CUDA, (5, 0, 7), 2, id="those that hold something"),
+        pytest.param(Device.CUDA, (0, 0, 0), 1, id="a step without tensors of its own"),
+        pytest.param(Device.CPU, (5, 5, 5), 1, id="the host beside them"),
+    ],
+)
+def test_a_step_computes_on_the_devices_that_hold_its_tensors(device, allocated, expected):
+    torch = fake_torch(count=3, allocated=allocated)
+
+    assert TorchMeter(torch, device).devices() == expected
 
 
 def test_nothing_is_placed_for_torch():
