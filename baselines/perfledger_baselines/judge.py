@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from types import MappingProxyType
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, Kind
@@ -15,15 +16,17 @@ from perfledger_baselines.pairing import (
     tests_of,
 )
 from perfledger_baselines.rule import Rule
-from perfledger_baselines.ruling import judge_tests, not_measured
+from perfledger_baselines.ruling import Priors, judge_tests, not_measured
 from perfledger_baselines.verdict import Outcome, Verdict
 
 # A reason is one cell of a table; what a failed workload said at length is in its log.
 MAX_REASON_LENGTH = 200
 
 
-def judge_bundle(bundle: Bundle) -> tuple[Verdict, ...]:
+def judge_bundle(bundle: Bundle, *, priors: Priors = MappingProxyType({})) -> tuple[Verdict, ...]:
     """Judge all tests of a check together; by workload in the bundle's order, then by metric.
+
+    `priors` is what history knows of the spreads; without it the check's own pairs have to tell.
 
     Fails closed: a workload that was to be measured has a verdict, if need be NOT_MEASURED. One
     that failed on either side has that verdict alone, whatever pairs it has. Skipped workloads and
@@ -36,7 +39,7 @@ def judge_bundle(bundle: Bundle) -> tuple[Verdict, ...]:
     judged = [test for name in tests if name not in silent | failed.keys() for test in tests[name]]
     others = sum(test.is_noisy for name in failed for test in tests[name])
     verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for verdict in judge_tests(judged, rule=rule, others=others):
+    for verdict in judge_tests(judged, rule=rule, others=others, priors=priors):
         verdicts[verdict.workload].append(verdict)
     for name, failure in failed.items():
         verdicts[name].append(not_measured(name, STEP_TIME, _reason(failure)))

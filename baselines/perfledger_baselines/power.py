@@ -10,22 +10,31 @@ POWER = 0.8  # the usual odds asked of a study: four times out of five
 
 
 def smallest_detectable_change(
-    sd: float, pairs: int, *, alpha: float, floor: float = 0.0, power: float = POWER
+    sd: float,
+    pairs: int,
+    *,
+    alpha: float,
+    floor: float = 0.0,
+    power: float = POWER,
+    degrees: float | None = None,
 ) -> float:
     """Return the relative change that so many pairs would call a change, `power` of the time.
 
-    `sd` is the standard deviation of the pairs' differences of logs, `alpha` the two-sided level
-    that a single test faces. The change must be significant, and its estimate above the floor. The
+    `sd` is the standard deviation of the pairs' differences of logs, `degrees` the degrees of
+    freedom it is known with (by default, one fewer than pairs), `alpha` the two-sided level that a
+    single test faces. The change must be significant, and its estimate above the floor. The
     first asks for a noncentral t to exceed the critical value, solved by the approximation of
     Johnson & Welch, "Applications of the non-central t-distribution", Biometrika 31 (1940): right
     to 0.003 in power from four pairs on, where the sum of two quantiles of t, as in most books, has
-    a power of .63 at the levels of a look in a family. Raises ValueError for fewer than two pairs.
+    a power of .63 at the levels of a look in a family. Raises ValueError for fewer than two pairs
+    of a spread that nothing else tells.
     """
-    if pairs < 2:  # noqa: PLR2004 - one pair has no spread: the definition, not a choice
-        msg = f"{pairs} pairs have no spread: at least 2 are needed"
+    degrees = pairs - 1 if degrees is None else degrees
+    if pairs < 1 or degrees <= 0:
+        msg = f"{pairs} pairs have no spread: at least 2 are needed, or a history"
         raise ValueError(msg)
     error = sd / math.sqrt(pairs)
-    significant = _noncentrality(pairs - 1, alpha=alpha, power=power) * error
+    significant = _noncentrality(degrees, alpha=alpha, power=power) * error
     big = math.log1p(floor) + float(ndtri(power)) * error
     return relative(max(significant, big))
 
@@ -61,7 +70,7 @@ def relative(log_change: float) -> float:
     return math.expm1(min(log_change, 700.0))  # exp(709.8) is the largest double
 
 
-def _noncentrality(degrees: int, *, alpha: float, power: float) -> float:
+def _noncentrality(degrees: float, *, alpha: float, power: float) -> float:
     """Return by how many standard errors the truth must differ from none.
 
     With S the estimate's error over the true one, significance is Z + d > t S; Z - t S is taken as

@@ -2,8 +2,9 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import assert_never
 
 import numpy as np
@@ -14,12 +15,17 @@ from perfledger_baselines.family import benjamini_hochberg, holm
 from perfledger_baselines.looks import FEWEST_PAIRS, looks_taken
 from perfledger_baselines.pairing import PairedTest
 from perfledger_baselines.power import relative, smallest_detectable_change
+from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.rule import Rule
+from perfledger_baselines.spending import nominal_levels
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 
 # On the log scale. Logs, means and differences are rounded on their way; whether a change of just
 # the floor or the margin counts must not depend on that.
 ROUNDING = 1e-12
+
+# Workload and metric's name → what is known of the spread of its pairs.
+Priors = Mapping[tuple[str, str], SpreadPrior]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +47,20 @@ class _Finding:
     is_warning: bool = False
 
 
-def judge_tests(tests: Sequence[PairedTest], *, rule: Rule, others: int = 0) -> tuple[Verdict, ...]:
+def judge_tests(
+    tests: Sequence[PairedTest],
+    *,
+    rule: Rule,
+    others: int = 0,
+    priors: Priors = MappingProxyType({}),
+) -> tuple[Verdict, ...]:
     """Judge tests as one family, in their order.
 
     `others` counts the family's tests that have no p-value here and take their share of alpha all
-    the same. Exact tests take none: equal counts are never found different by chance.
+    the same. Exact tests take none: equal counts are never found different by chance. `priors` is
+    what history knows of the tests' spreads.
     """
-    standings = _standings(tests, rule, others)
+    standings = _standings(tests, rule, others, priors)
     return tuple(
         _judge_noisy(test, standings[index], rule)
         if index in standings
@@ -61,9 +74,11 @@ def not_measured(workload: str, metric: Metric, reason: str) -> Verdict:
     return _verdict(workload, metric, _Finding(outcome=Outcome.NOT_MEASURED, reason=reason))
 
 
-def _standings(tests: Sequence[PairedTest], rule: Rule, others: int) -> dict[int, _Standing]:
+def _standings(
+    tests: Sequence[PairedTest], rule: Rule, others: int, priors: Priors
+) -> dict[int, _Standing]:
     """Weigh the noisy tests and adjust their p-values; by the test's index."""
-    weighed = _weigh_noisy(tests, rule)
+    weighed = _weigh_noisy(tests, rule, priors)
     if not weighed:
         return {}
     p_values = np.array([evidence.p_value for evidence in weighed.values()] + [1.0] * others)
@@ -81,7 +96,7 @@ def _standings(tests: Sequence[PairedTest], rule: Rule, others: int) -> dict[int
     }
 
 
-def _weigh_noisy(tests: Sequence[PairedTest], rule: Rule) -> dict[int, Evidence]:
+def _weigh_noisy(tests: Sequence[PairedTest], rule: Rule, priors: Priors) -> dict[int, Evidence]:
     """Weigh the noisy tests, those of equally many pairs in one go."""
     by_pairs: defaultdict[int, list[int]] = defaultdict(list)
     for index, test in enumerate(tests):
@@ -92,7 +107,12 @@ def _weigh_noisy(tests: Sequence[PairedTest], rule: Rule) -> dict[int, Evidence]
         base = np.array([tests[index].base for index in indices], dtype=np.float64)
         head = np.array([tests[index].head for index in indices], dtype=np.float64)
         evidence = weigh(
-            np.log(head) - np.log(base), looks=looks_taken(rule.looks, pairs), alpha=rule.alpha
+            np.log(head) - np.log(base),
+            looks=looks_taken(rule.looks, pairs),
+            alpha=rule.alpha,
+            priors=[
+                priors.get((tests[index].workload, tests[index].metric.name)) for index in indices
+            ],
         )
         weighed.update(zip(indices, evidence, strict=True))
     return weighed
@@ -100,13 +120,16 @@ def _weigh_noisy(tests: Sequence[PairedTest], rule: Rule) -> dict[int, Evidence]
 
 def _judge_noisy(test: PairedTest, standing: _Standing, rule: Rule) -> Verdict:
     evidence = standing.evidence
-    if evidence.pairs < FEWEST_PAIRS:
+    if not evidence.is_enough:
         return _too_few(test, evidence.pairs)
+    looks = looks_taken(rule.looks, len(test.base))
+    level = nominal_levels(looks, rule.alpha / standing.sharing)[-1]
     smallest_detectable = smallest_detectable_change(
         evidence.sd,
         evidence.pairs,
-        alpha=rule.alpha * evidence.weight / standing.sharing,
+        alpha=evidence.share * level,
         floor=rule.floor,
+        degrees=evidence.degrees,
     )
     estimate = _estimate(test, evidence, smallest_detectable)
     finding = _find(test.metric, standing, rule)
@@ -170,7 +193,8 @@ def _judge_exact(test: PairedTest, rule: Rule) -> Verdict:
         pairs=len(pairs),
         mean=difference,
         sd=0.0,
-        weight=1.0,
+        degrees=1.0,
+        share=1.0,
         half_width=0.0,
         narrow_half_width=0.0,
         p_value=float(base == head),

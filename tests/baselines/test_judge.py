@@ -187,7 +187,7 @@ def test_all_tests_of_a_check_are_one_family(build):
 
 def test_what_only_the_milder_list_has_is_a_warning_and_not_red(build):
     clear = {f"m:c{k}": {"step_time_p50": changed(1.05)} for k in range(3)}
-    doubtful = {"m:f": {"step_time_p50": changed(1.0135, spread=8.0)}}
+    doubtful = {"m:f": {"step_time_p50": changed(1.0115, spread=8.0)}}
     noise = {f"m:n{k}": {"step_time_p50": changed(1.0, spread=9.0)} for k in range(2)}
 
     verdicts = judge_bundle(build.bundle({**clear, **doubtful, **noise}))
@@ -199,7 +199,7 @@ def test_what_only_the_milder_list_has_is_a_warning_and_not_red(build):
 
 def test_the_milder_list_warns_of_nothing_good(build):
     clear = {f"m:c{k}": {"step_time_p50": changed(0.95)} for k in range(3)}
-    doubtful = {"m:f": {"step_time_p50": changed(0.9865, spread=8.0)}}
+    doubtful = {"m:f": {"step_time_p50": changed(0.9885, spread=8.0)}}
     noise = {f"m:n{k}": {"step_time_p50": changed(1.0, spread=9.0)} for k in range(2)}
 
     verdicts = judge_bundle(build.bundle({**clear, **doubtful, **noise}))

@@ -66,7 +66,7 @@ def test_between_looks_nobody_looks(build):
     )
     at_two = feed(build, started("m:f", looks=(4, 8)), "m:f", 8, step_time_p50=doubtful_then_equal)
 
-    assert at_every_pair == [True] * 6 + [False] * 2
+    assert at_every_pair == [True] * 4 + [False] * 4
     assert at_two == [True] * 7 + [False]
 
 

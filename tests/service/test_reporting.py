@@ -103,7 +103,7 @@ def test_less_activity_in_less_time_fails_no_check(make_bundle):
 
 def test_a_warning_is_counted_as_one(make_bundle):
     ratios = {f"m:clear{number}": (1.05, 1.0) for number in range(3)}
-    ratios |= {"m:doubtful": (1.0105, 8.0), "m:still0": (1.0, 9.0), "m:still1": (1.0, 9.0)}
+    ratios |= {"m:doubtful": (1.01, 8.0), "m:still0": (1.0, 9.0), "m:still1": (1.0, 9.0)}
     bundle = make_bundle(workloads=tuple(ratios), samples=1)
     runs: list[Run] = []
     for run in bundle.runs:
