@@ -1,8 +1,15 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_baselines.family import benjamini_hochberg, holm
+from perfledger_baselines.family import (
+    benjamini_hochberg,
+    e_benjamini_hochberg,
+    e_values_from,
+    holm,
+)
 
 adjustments = pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])
 p_lists = st.lists(st.floats(0, 1), min_size=1, max_size=30)
@@ -92,3 +99,43 @@ def test_a_test_that_comes_to_nothing_makes_no_other_significant(adjust, values,
 
     others = np.arange(len(values)) != place
     assert (adjust(without)[others] >= adjust(p_values)[others] * (1 - 1e-12)).all()
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=1, max_size=30))
+def test_e_values_are_rejected_where_the_procedure_says(values):
+    """The definition of Wang & Ramdas, word for word: the k largest with e_(k) >= m / (k alpha)."""
+    e_values, alpha = np.array(values), 0.05
+    order = np.sort(e_values)[::-1]
+    fit = [k for k in range(1, len(order) + 1) if order[k - 1] >= len(order) / (k * alpha)]
+    least = order[max(fit) - 1] if fit else math.inf
+
+    rejected = e_benjamini_hochberg(e_values) <= alpha
+
+    assert rejected.tolist() == (e_values >= least).tolist()
+
+
+def test_no_e_value_is_negative():
+    with pytest.raises(ValueError, match="not negative"):
+        e_benjamini_hochberg(np.array([1.0, -0.1]))
+
+
+def test_what_a_p_value_is_worth_is_fair_on_average():
+    uniform = (np.arange(1_000_000) + 0.5) / 1_000_000
+
+    assert e_values_from(uniform).mean() == pytest.approx(1.0, abs=1e-3)
+    assert e_values_from(np.array([0.0]))[0] == math.inf
+
+
+@pytest.mark.slow
+def test_series_that_hang_together_in_any_way_keep_their_share():
+    """All nulls driven by one variable, half of them against it: no positive dependence."""
+    rng = np.random.default_rng(3)
+    shares = []
+    for _ in range(2000):
+        shared = rng.uniform()
+        nulls = np.where(np.arange(20) % 2, shared, 1 - shared)
+        adjusted = e_benjamini_hochberg(e_values_from(np.append(nulls, [1e-9] * 3)))
+        found = adjusted <= 0.1
+        shares.append(found[:20].sum() / max(1, found.sum()))
+
+    assert np.mean(shares) <= 0.1

@@ -6,7 +6,12 @@ from hypothesis import given, strategies as st
 from scipy.stats import chi, norm, t as student
 
 from perfledger_baselines.looks import FEWEST_PAIRS
-from perfledger_baselines.power import pairs_needed, relative, smallest_detectable_change
+from perfledger_baselines.power import (
+    pairs_needed,
+    relative,
+    smallest_detectable_change,
+    steps_per_process,
+)
 
 spreads = st.floats(1e-4, 0.2)
 changes = st.floats(0.002, 0.5)
@@ -73,3 +78,34 @@ def test_more_pairs_and_less_noise_detect_smaller_changes(sd, pairs):
 @given(st.floats(-1e6, 1e6))
 def test_a_relative_change_is_always_a_finite_number(log_change):
     assert -1 <= relative(log_change) < math.inf
+
+
+def test_a_history_makes_one_pair_enough_to_speak_of():
+    known = smallest_detectable_change(0.01, 1, alpha=0.05, degrees=10)
+
+    assert 0.02 < known < 0.05
+
+
+@pytest.mark.parametrize(
+    ("startup_s", "within_sd", "between_sd", "steps"),
+    [
+        pytest.param(16.0, 0.01, 0.01, 13, id="sqrt(16 / 0.1), rounded up"),
+        pytest.param(16.0, 0.001, 0.01, 5, id="steady steps: more processes"),
+        pytest.param(1e6, 0.1, 0.01, 30, id="a long start-up: more steps, within reason"),
+        pytest.param(16.0, 0.01, 0.0, 30, id="processes that do not differ"),
+    ],
+)
+def test_steps_follow_from_what_starting_costs_and_what_steps_vary(
+    startup_s, within_sd, between_sd, steps
+):
+    best = steps_per_process(
+        startup_s=startup_s, step_s=0.1, within_sd=within_sd, between_sd=between_sd
+    )
+
+    assert best == steps
+
+
+@pytest.mark.parametrize(("startup_s", "step_s"), [(0.0, 1.0), (1.0, 0.0), (math.nan, 1.0)])
+def test_steps_and_their_start_take_time(startup_s, step_s):
+    with pytest.raises(ValueError, match="both take time"):
+        steps_per_process(startup_s=startup_s, step_s=step_s, within_sd=0.1, between_sd=0.1)
