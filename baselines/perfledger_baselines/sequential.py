@@ -1,14 +1,65 @@
 """Pairs in as they are measured, the workloads that need another one out."""
 
-from collections.abc import Iterable, Sequence
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from perfledger.metrics import Metric
 from perfledger.records import Run, Side
 from perfledger_baselines.looks import FEWEST_PAIRS
 from perfledger_baselines.pairing import Pair, PairedTest, judged_metrics, locate_pairs, tests_of
 from perfledger_baselines.rule import PlanError, Rule
-from perfledger_baselines.ruling import judge_tests
-from perfledger_baselines.verdict import Outcome
+from perfledger_baselines.ruling import Priors, judge_tests
+from perfledger_baselines.verdict import Outcome, Verdict
+
+STATE_VERSION = 1
+
+
+class StateError(ValueError):
+    """A stored state that is none, or of another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What has been measured so far and which workloads are done: all that goes on depends on."""
+
+    pairs: Mapping[str, tuple[Pair, ...]]
+    finished: frozenset[str] = frozenset()
+
+    def to_json(self) -> str:
+        """Return the state as JSON, for a check that is interrupted."""
+        return json.dumps(
+            {
+                "version": STATE_VERSION,
+                "finished": sorted(self.finished),
+                "pairs": {
+                    workload: [[dict(pair.base), dict(pair.head)] for pair in pairs]
+                    for workload, pairs in self.pairs.items()
+                },
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "State":
+        """Read what `to_json` wrote; raises StateError."""
+        try:
+            document: dict[str, Any] = json.loads(text)
+            if document["version"] != STATE_VERSION:
+                msg = f"version {document['version']!r} of a check's state: {STATE_VERSION} is read"
+                raise StateError(msg)
+            pairs = {
+                str(workload): tuple(Pair(_values(base), _values(head)) for base, head in found)
+                for workload, found in document["pairs"].items()
+            }
+            return cls(pairs, frozenset(map(str, document["finished"])))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, StateError):
+                raise
+            msg = f"no state of a check: {error!r}; begin it anew"
+            raise StateError(msg) from error
 
 
 class PairedLooks:
@@ -29,19 +80,33 @@ class PairedLooks:
         margin: float,
         floor: float,
         metrics: Iterable[Metric],
+        priors: Priors = MappingProxyType({}),
     ) -> None:
         self._rule = Rule(looks=tuple(looks), alpha=alpha, margin=margin, floor=floor)
-        if not looks or looks[-1] < FEWEST_PAIRS:
-            msg = f"looks {tuple(looks)} never see {FEWEST_PAIRS} pairs: plan more"
+        fewest = 1 if priors else FEWEST_PAIRS
+        if not looks or looks[-1] < fewest:
+            msg = f"looks {tuple(looks)} never see {fewest} pairs: plan more"
             raise PlanError(msg)
         self._metrics = judged_metrics(metrics)
+        self._priors = priors
         self._pairs: dict[str, list[Pair]] = {}
         self._finished: set[str] = set()
+
+    @property
+    def state(self) -> State:
+        """Return where the check stands; a rule of the same plan goes on from it."""
+        pairs = {workload: tuple(pairs) for workload, pairs in self._pairs.items()}
+        return State(pairs, frozenset(self._finished))
 
     def start(self, workloads: Sequence[str]) -> None:
         """Begin with these workloads' ids."""
         self._pairs = {workload: [] for workload in workloads}
         self._finished = set()
+
+    def resume(self, state: State) -> None:
+        """Go on where another check of the same plan was interrupted."""
+        self._pairs = {workload: list(pairs) for workload, pairs in state.pairs.items()}
+        self._finished = set(state.finished)
 
     def add(self, base: Run, head: Run) -> None:
         """Take in one more pair; raise ValueError unless it is one of a workload begun with."""
@@ -62,7 +127,8 @@ class PairedLooks:
             if workload not in self._finished and len(pairs) in self._rule.looks
         }
         if due:
-            self._finished |= due - self._undecided()
+            undecided = {v.workload for v in self._verdicts() if v.outcome is Outcome.UNDECIDED}
+            self._finished |= due - undecided
         self._finished |= {
             workload
             for workload, pairs in self._pairs.items()
@@ -70,7 +136,24 @@ class PairedLooks:
         }
         return frozenset(self._pairs.keys() - self._finished)
 
-    def _undecided(self) -> set[str]:
+    def next_pair(self, seconds: Mapping[str, float]) -> str | None:
+        """Return the workload whose next pair tells the most; None when all is known.
+
+        The one with the widest undecided interval per second that a pair of it costs (`seconds`, of
+        the device, by workload). One without an interval yet goes first: the cheapest of those with
+        the fewest pairs. Raises KeyError for a workload that needs one and whose cost is not told.
+        """
+        waiting = self.decision()
+        widths = dict.fromkeys(waiting, 0.0)
+        for verdict in self._verdicts():
+            if verdict.workload in waiting and verdict.outcome is Outcome.UNDECIDED:
+                widths[verdict.workload] = max(widths[verdict.workload], _width(verdict))
+        unseen = [each for each in waiting if not widths[each] or math.isinf(widths[each])]
+        if unseen:
+            return min(unseen, key=lambda each: (len(self._pairs[each]), seconds[each], each))
+        return max(waiting, key=lambda each: (widths[each] / seconds[each], each), default=None)
+
+    def _verdicts(self) -> tuple[Verdict, ...]:
         """Judge everything as of each workload's last look."""
         tests: list[PairedTest] = []
         others = 0
@@ -80,5 +163,14 @@ class PairedLooks:
                 tests += tests_of(workload, pairs[:seen], self._metrics)
             else:
                 others += len(self._metrics)
-        verdicts = judge_tests(tests, rule=self._rule, others=others)
-        return {v.workload for v in verdicts if v.outcome is Outcome.UNDECIDED}
+        return judge_tests(tests, rule=self._rule, others=others, priors=self._priors)
+
+
+def _width(verdict: Verdict) -> float:
+    if verdict.estimate is None:
+        return math.inf
+    return verdict.estimate.high - verdict.estimate.low
+
+
+def _values(document: Mapping[str, float]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in document.items()}

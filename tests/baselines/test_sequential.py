@@ -1,10 +1,13 @@
+import json
+
 import pytest
 
 from perfledger.metrics import METRICS, STEP_TIME
 from perfledger.stopping import StoppingRule
 from perfledger_baselines.judge import judge_bundle
+from perfledger_baselines.prior import PriorSource, SpreadPrior
 from perfledger_baselines.rule import PlanError
-from perfledger_baselines.sequential import PairedLooks
+from perfledger_baselines.sequential import PairedLooks, State, StateError
 from perfledger_baselines.verdict import Outcome
 
 LOOKS = (4, 6, 8)
@@ -150,3 +153,82 @@ def test_runs_that_are_no_pair_are_refused(build):
 def test_looks_that_never_see_four_pairs_are_no_plan(looks):
     with pytest.raises(PlanError, match="never see 4 pairs"):
         looks_rule(looks=looks)
+
+
+def test_a_known_spread_ends_a_clear_change_with_its_first_pair(build):
+    prior = SpreadPrior(0.01**2, 10, PriorSource.PAIRS)
+    rule = started("m:f", looks=(1, 2, 3), priors={("m:f", STEP_TIME.name): prior})
+
+    said = feed(build, rule, "m:f", 1, step_time_p50=CLEAR)
+
+    assert said == [False]
+
+
+def test_a_resumed_check_goes_on_as_if_nothing_had_happened(build):
+    through = started("m:f", "m:g")
+    feed(build, through, "m:g", 4, step_time_p50=CLEAR)
+    expected = feed(build, through, "m:f", 8, step_time_p50=NOISY)
+    interrupted = started("m:f", "m:g")
+    feed(build, interrupted, "m:g", 4, step_time_p50=CLEAR)
+    said = feed(build, interrupted, "m:f", 5, step_time_p50=NOISY)
+
+    resumed = looks_rule()
+    resumed.resume(State.from_json(interrupted.state.to_json()))
+    for base, head in build.pairs("m:f", step_time_p50=NOISY)[5:]:
+        resumed.add(base, head)
+        said.append("m:f" in resumed.decision())
+
+    assert said == expected
+    assert resumed.state == through.state
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        "{}",
+        '{"version": 2, "pairs": {}, "finished": []}',
+        '{"version": 1, "pairs": [], "finished": []}',
+        '{"version": 1, "pairs": {"m:f": [1]}, "finished": []}',
+        '{"version": 1, "pairs": {"m:f": [[{"a": "b"}, {}]]}, "finished": []}',
+        '{"version": 1, "pairs": {}, "finished": 3}',
+    ],
+)
+def test_what_is_no_state_is_an_error(text):
+    with pytest.raises(StateError, match="state"):
+        State.from_json(text)
+
+
+def test_a_state_is_json_and_says_its_version():
+    assert json.loads(started("m:f").state.to_json()) == {
+        "version": 1,
+        "finished": [],
+        "pairs": {"m:f": []},
+    }
+
+
+def test_the_next_pair_goes_to_the_widest_interval_for_its_price(build):
+    rule = started("m:f", "m:g")
+    wide = [(1.0, 1.0 + 2 * (head - 1.0)) for _, head in NOISY]
+    feed(build, rule, "m:f", 4, step_time_p50=NOISY)
+    feed(build, rule, "m:g", 4, step_time_p50=wide)
+
+    assert rule.next_pair({"m:f": 10.0, "m:g": 10.0}) == "m:g"
+    assert rule.next_pair({"m:f": 1.0, "m:g": 10.0}) == "m:f"
+
+
+def test_the_next_pair_goes_first_to_what_has_no_interval(build):
+    rule = started("m:f", "m:g", "m:h")
+    feed(build, rule, "m:f", 4, step_time_p50=NOISY)
+    feed(build, rule, "m:g", 1, step_time_p50=NOISY)
+
+    assert rule.next_pair({"m:f": 1.0, "m:g": 1.0, "m:h": 9.0}) == "m:h"
+
+
+def test_nobody_is_next_when_all_is_known(build):
+    rule = started("m:f")
+    feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
+
+    assert rule.next_pair({}) is None
