@@ -7,6 +7,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from perfledger_baselines.location import medians
+
 # What a spread from history is worth, in degrees of freedom: enough to make one pair a test, few
 # enough for a dozen pairs of today to overrule it (moderated variance: Smyth 2004).
 PRIOR_DEGREES = 10
@@ -61,7 +63,7 @@ def prior_from_runs(values: Sequence[float], *, changes: Sequence[int] = ()) -> 
     with np.errstate(divide="ignore", invalid="ignore"):  # what has no log is refused below
         logs = _checked(np.log(np.asarray(values, dtype=np.float64)))
     parts = np.split(logs, sorted(changes))
-    residuals = np.concatenate([part - np.median(part) for part in parts if len(part)])
+    residuals = np.concatenate([part - medians(part[np.newaxis, :]) for part in parts if len(part)])
     lost = len(parts) - 1
     return SpreadPrior(
         2 * _clipped_variance(residuals), _degrees(residuals, lost=lost), PriorSource.RUNS
@@ -81,10 +83,10 @@ def _checked(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float6
 
 
 def _clipped_variance(values: NDArray[np.float64]) -> float:
-    center = np.median(values)
-    reach = CLIP * MAD_TO_SD * np.median(np.abs(values - center))
+    center = medians(values[np.newaxis, :])[0]
+    reach = CLIP * MAD_TO_SD * medians(np.abs(values - center)[np.newaxis, :])[0]
     if reach > 0:
-        values = np.clip(values, center - reach, center + reach)
+        values = values.clip(center - reach, center + reach)
     return float(values.var(ddof=1))
 
 

@@ -41,7 +41,10 @@ def overall_p_values(p_values: NDArray[np.float64], looks: Looks) -> NDArray[np.
     `p_values` is (looks, tests), of each look by itself; so is the result. The smallest of a test's
     over any of the looks taken is a p-value, valid at whichever look it stopped.
     """
-    levels, overall = _table(_schedule(looks))
+    schedule = _schedule(looks)
+    if len(schedule) == 1:
+        return p_values
+    levels, overall = _table(schedule)
     found = np.empty_like(p_values)
     with np.errstate(divide="ignore"):  # a p-value of 0 stays one
         logs: NDArray[np.float64] = np.log(p_values)
