@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import assert_never
 
@@ -18,6 +18,7 @@ from perfledger_baselines.power import relative, smallest_detectable_change
 from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.rule import Rule
 from perfledger_baselines.spending import nominal_levels
+from perfledger_baselines.two_states import TwoStates, find_two_states
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 
 # On the log scale. Logs, means and differences are rounded on their way; whether a change of just
@@ -133,7 +134,20 @@ def _judge_noisy(test: PairedTest, standing: _Standing, rule: Rule) -> Verdict:
     )
     estimate = _estimate(test, evidence, smallest_detectable)
     finding = _find(test.metric, standing, rule)
-    return _verdict(test.workload, test.metric, finding, estimate, adjusted_p=standing.holm)
+    verdict = _verdict(test.workload, test.metric, finding, estimate, adjusted_p=standing.holm)
+    states = find_two_states(*zip(*test.pairs, strict=True))
+    if states is None:
+        return verdict
+    return replace(verdict, states=states, reason=f"{verdict.reason}; {_in_words(states)}")
+
+
+def _in_words(states: TwoStates) -> str:
+    shares = (
+        f"{states.head_upper} of {states.head_runs} head and {states.base_upper} of "
+        f"{states.base_runs} base runs"
+    )
+    moved = f", p = {states.p_value:.2g} for a changed share" if states.p_value < 1 else ""
+    return f"runs are in two states {_percent(states.distance)} apart, {shares} in the upper{moved}"
 
 
 def _find(metric: Metric, standing: _Standing, rule: Rule) -> _Finding:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfledger.metrics import Metric
+from perfledger_baselines.two_states import TwoStates
 
 
 class Outcome(StrEnum):
@@ -54,6 +55,7 @@ class Verdict:
     adjusted_p: float
     is_warning: bool
     reason: str
+    states: TwoStates | None = None  # where the runs are in one of two, and a mean says little
 
     @property
     def is_regression(self) -> bool:

@@ -352,3 +352,24 @@ def test_every_metric_that_perfledger_knows_can_be_judged(build):
 
     assert {verdict.outcome for verdict in verdicts} == {Outcome.UNCHANGED}
     assert len(verdicts) == 4
+
+
+def test_runs_in_two_states_are_named_as_such(build):
+    states = [(1.02 if slow else 1.0) for slow in (0, 1, 0, 0, 1, 0, 0, 1)]
+    pairs = [(low * 1.0001**k, low * 0.9999**k) for k, low in enumerate(states)]
+
+    verdict = judge_one(build, step_time_p50=pairs)
+
+    assert verdict.states is not None
+    assert verdict.states.distance == pytest.approx(0.02, rel=0.05)
+    assert "two states 2.01 % apart, 3 of 8 head and 3 of 8 base runs" in verdict.reason
+
+
+def test_a_share_of_slow_runs_that_changed_is_said_with_its_p_value(build):
+    base = [1.0, 1.0001, 1.02, 1.0, 0.9999, 1.0, 1.0201, 1.0]
+    head = [1.02, 1.0199, 1.0201, 1.02, 1.02, 1.02, 1.0199, 1.02]
+
+    verdict = judge_one(build, step_time_p50=list(zip(base, head, strict=True)))
+
+    assert verdict.states is not None
+    assert "8 of 8 head and 2 of 8 base runs in the upper, p = 0.007" in verdict.reason

@@ -37,6 +37,7 @@ class VerdictRow:
     word: str
     reason: str
     is_warning: bool
+    has_states: bool  # the runs are in one of two: the reason says how often
     kind: Kind
     series_id: int | None = None  # where its history is, if it is stored
 
@@ -79,7 +80,9 @@ class FailureRow:
 
 def unsure(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
     """Return the rows whose reason a reader needs; what is certain speaks for itself."""
-    return tuple(row for row in rows if row.outcome is Outcome.UNDECIDED or row.is_warning)
+    return tuple(
+        row for row in rows if row.outcome is Outcome.UNDECIDED or row.is_warning or row.has_states
+    )
 
 
 def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
@@ -231,6 +234,7 @@ def _verdict_row(verdict: Verdict, *, has_traded: bool) -> VerdictRow:
         word=words.word(verdict, has_traded=has_traded),
         reason=verdict.reason,
         is_warning=verdict.is_warning,
+        has_states=verdict.states is not None,
         kind=metric.kind,
     )
 

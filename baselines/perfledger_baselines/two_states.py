@@ -1,0 +1,90 @@
+"""One test's runs in, whether they are in two states, and how often either side is in which, out.
+
+Clocks, memory pages, a neighbour on the same host: often a process is in one of two states from its
+start to its end, two per cent apart, say. A mean over such runs describes none of them. When more
+of head's runs are in the slow state, the mean moves without any run having become slower.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import fisher_exact
+
+# The states must be this far apart, in standard deviations of the runs inside a state: noise
+# without states, normal or with the tails of t(3), has such a gap in fewer than .002 of tests.
+FEWEST_SDS = 6.0
+# Of a side's runs, in each of the states: a single run far away is an outlier, no state.
+FEWEST_RUNS = 2
+# Of the states' distance: how far from its state a run may lie.
+REACH = 0.25
+# With fewer runs a side, two and two of them far apart are seen too often by chance.
+FEWEST_PER_SIDE = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoStates:
+    """Runs that are in one of two states.
+
+    `distance` is upper / lower - 1. `p_value` is Fisher's exact one for the shares being the same:
+    a small one says that head changed how often a state is taken, not how long a step takes in it.
+    """
+
+    distance: float
+    base_upper: int  # runs of base in the upper state
+    base_runs: int
+    head_upper: int
+    head_runs: int
+    p_value: float
+
+
+def find_two_states(base: Sequence[float], head: Sequence[float]) -> TwoStates | None:
+    """Return the two states that positive values of base's and head's runs are in, or None.
+
+    At least one side has runs in both, and every run lies near one of them. Two sides that merely
+    differ from each other are a change, and no states.
+    """
+    if min(len(base), len(head)) < FEWEST_PER_SIDE:
+        return None
+    sides = [np.log(np.asarray(side, dtype=np.float64)) for side in (base, head)]
+    for side in sides:
+        states = _states_of(side)
+        if states is not None and all(_is_near(other, states) for other in sides):
+            return _counted(sides, states)
+    return None
+
+
+def _states_of(values: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return where the two states of one side's runs lie, by its largest gap."""
+    ordered = np.sort(values)
+    split = int(np.argmax(np.diff(ordered))) + 1
+    lower, upper = ordered[:split], ordered[split:]
+    if min(len(lower), len(upper)) < FEWEST_RUNS:
+        return None
+    inside = float(((lower - lower.mean()) ** 2).sum() + ((upper - upper.mean()) ** 2).sum())
+    sd = math.sqrt(inside / (len(values) - 2))
+    low, high = float(lower.mean()), float(upper.mean())
+    return (low, high) if high - low > FEWEST_SDS * sd else None
+
+
+def _is_near(values: NDArray[np.float64], states: tuple[float, float]) -> bool:
+    low, high = states
+    away = np.minimum(np.abs(values - low), np.abs(values - high))
+    return bool((away <= REACH * (high - low)).all())
+
+
+def _counted(sides: Sequence[NDArray[np.float64]], states: tuple[float, float]) -> TwoStates:
+    low, high = states
+    upper = [int(np.count_nonzero(side > (low + high) / 2)) for side in sides]
+    runs = [len(side) for side in sides]
+    table = np.array([upper, np.subtract(runs, upper)])
+    return TwoStates(
+        distance=math.expm1(high - low),
+        base_upper=upper[0],
+        base_runs=runs[0],
+        head_upper=upper[1],
+        head_runs=runs[1],
+        p_value=float(fisher_exact(table).pvalue),
+    )
