@@ -8,6 +8,7 @@ of head's runs are in the slow state, the mean moves without any run having beco
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +59,13 @@ def find_two_states(base: Sequence[float], head: Sequence[float]) -> TwoStates |
 
 def _states_of(values: NDArray[np.float64]) -> tuple[float, float] | None:
     """Return where the two states of one side's runs lie, by its largest gap."""
-    ordered = np.sort(values)
-    split = int(np.argmax(np.diff(ordered))) + 1
-    lower, upper = ordered[:split], ordered[split:]
-    if min(len(lower), len(upper)) < FEWEST_RUNS:
-        return None
+    ordered = sorted(values.tolist())
+    gaps = [later - earlier for earlier, later in pairwise(ordered)]
+    widest = max(gaps)
+    split = gaps.index(widest) + 1
+    if min(split, len(ordered) - split) < FEWEST_RUNS or 3 * widest < ordered[-1] - ordered[0]:
+        return None  # runs within REACH of two states leave a third of their range empty
+    lower, upper = np.array(ordered[:split]), np.array(ordered[split:])
     inside = float(((lower - lower.mean()) ** 2).sum() + ((upper - upper.mean()) ** 2).sum())
     sd = math.sqrt(inside / (len(values) - 2))
     low, high = float(lower.mean()), float(upper.mean())
