@@ -8,11 +8,13 @@ null: never zero, and never a number that is none.
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from decimal import Decimal
 
 from perfledger.bundle import Plan
 from perfledger.metrics import Metric
 from perfledger.records import Failure, Machine, Revision, WorkloadSpec
+from perfledger_baselines.explanation import explain_verdict
 from perfledger_baselines.verdict import Estimate, Verdict
 from perfledger_cost_models.quote import ChangePrice, Rate, UnitCost
 from perfledger_profiles.cause import Cause, Explanation
@@ -45,7 +47,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "machine": _machine(report.machine),
         "plan": _plan(report.plan),
         "workloads": [_workload(spec) for spec in report.workloads],
-        "verdicts": [_verdict(verdict) for verdict in report.verdicts],
+        "verdicts": [_verdict(verdict, report.plan) for verdict in report.verdicts],
         "failures": [_failure(failure) for failure in report.failures],
         "new_workloads": list(report.new_workloads),
         "skipped": [{"workload": name, "reason": why} for name, why in report.skipped],
@@ -118,7 +120,8 @@ def _workload(spec: WorkloadSpec) -> Json:
     }
 
 
-def _verdict(verdict: Verdict) -> Json:
+def _verdict(verdict: Verdict, plan: Plan) -> Json:
+    why = explain_verdict(verdict, plan)
     return {
         "workload": verdict.workload,
         "metric": _metric(verdict.metric),
@@ -127,6 +130,10 @@ def _verdict(verdict: Verdict) -> Json:
         "adjusted_p": _number(verdict.adjusted_p),
         "estimate": None if verdict.estimate is None else _estimate(verdict.estimate),
         "reason": verdict.reason,
+        "decided_by": str(why.decided_by),
+        "pairs_needed": why.pairs_needed,
+        "then": None if why.then is None else str(why.then),
+        "states": None if verdict.states is None else asdict(verdict.states),
     }
 
 

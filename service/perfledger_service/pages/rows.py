@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from perfledger.metrics import Kind
 from perfledger.records import Failure, Side, Why
+from perfledger_baselines.explanation import explain_verdict
 from perfledger_baselines.judge import is_trade
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_service.pages import figures, words
@@ -88,7 +89,7 @@ def unsure(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
 def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
     """Return all verdicts: what needs a reader first, then by size of the change."""
     return tuple(
-        _verdict_row(verdict, has_traded=is_trade(verdict, report.verdicts))
+        _verdict_row(verdict, report, has_traded=is_trade(verdict, report.verdicts))
         for verdict in ordered(report)
     )
 
@@ -202,7 +203,7 @@ def _urgency(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[int, bool, 
     return place, is_late, size, verdict.workload, verdict.metric.name
 
 
-def _verdict_row(verdict: Verdict, *, has_traded: bool) -> VerdictRow:
+def _verdict_row(verdict: Verdict, report: Report, *, has_traded: bool) -> VerdictRow:
     metric, estimate = verdict.metric, verdict.estimate
     label = words.metric_label(metric.name)
     shown = change = ("", "")
@@ -232,7 +233,7 @@ def _verdict_row(verdict: Verdict, *, has_traded: bool) -> VerdictRow:
         mark=words.mark(verdict.outcome, is_warning=verdict.is_warning or has_traded),
         tone=words.tone(verdict.outcome, is_warning=verdict.is_warning or has_traded),
         word=words.word(verdict, has_traded=has_traded),
-        reason=verdict.reason,
+        reason=verdict.reason + words.way_out(explain_verdict(verdict, report.plan)),
         is_warning=verdict.is_warning,
         has_states=verdict.states is not None,
         kind=metric.kind,

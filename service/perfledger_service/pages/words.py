@@ -8,6 +8,7 @@ from perfledger.metrics import (
     STEP_TIME,
 )
 from perfledger.records import Why
+from perfledger_baselines.explanation import Explanation
 from perfledger_baselines.judge import is_trade
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.quote import Provenance
@@ -93,6 +94,13 @@ def word(verdict: Verdict, *, has_traded: bool = False) -> str:
     if has_traded:
         return f"{verdict.outcome}, for speed"
     return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
+
+
+def way_out(explanation: Explanation) -> str:
+    """Return what would decide an undecided verdict, to be added to its reason; "" if nothing."""
+    if explanation.pairs_needed is None or explanation.then is None:
+        return ""
+    return f"; some {explanation.pairs_needed} pairs like these would show it {explanation.then}"
 
 
 def tone(outcome: str, *, is_warning: bool = False) -> str:
