@@ -232,3 +232,11 @@ def test_nobody_is_next_when_all_is_known(build):
     feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
 
     assert rule.next_pair({}) is None
+
+
+def test_two_pairs_without_a_history_have_no_interval_either(build):
+    rule = started("m:f", "m:g", looks=(2, 4, 8))
+    feed(build, rule, "m:f", 4, step_time_p50=NOISY)
+    feed(build, rule, "m:g", 2, step_time_p50=NOISY)
+
+    assert rule.next_pair({"m:f": 1.0, "m:g": 9.0}) == "m:g"
