@@ -25,6 +25,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/help_start.py
 	$(BIN)/python benchmarks/upload.py
 	$(BIN)/python benchmarks/judge_error_rates.py
+	$(BIN)/python benchmarks/judge_peers.py
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .

@@ -11,14 +11,18 @@ from perfledger_baselines.location import medians
 
 # What a spread from history is worth, in degrees of freedom: enough to make one pair a test, few
 # enough for a dozen pairs of today to overrule it (moderated variance: Smyth 2004).
-PRIOR_DEGREES = 10
+PRIOR_DEGREES = 12
 # Spreads of runs scatter more than theory says (states, tails): however many pairs agree with the
 # history, the bounds never come closer to the normal's than this.
 MAX_DEGREES = 25
-# In multiples of the median absolute deviation, scaled to the normal's standard deviation: single
-# spikes are no spread. On two-state noise nothing is this far out.
-CLIP = 4.5
+# Single spikes are no spread: values are clipped so many standard deviations from the median. That
+# deviation is the larger of what the median absolute deviation and what the outer tenths make of
+# it. The first alone would clip a second state that fewer than half of the runs are in, and call
+# the series quiet: a quarter of single pairs were then called different without cause.
+CLIP = 6.0
 MAD_TO_SD = 1.4826
+OUTER = 0.1
+OUTER_TO_SD = 1 / (2 * 1.2816)  # of the distance between the outer tenths of a normal
 # Fewer values than this say too little of a spread to lean on it.
 FEWEST_VALUES = 5
 
@@ -83,11 +87,13 @@ def _checked(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float6
 
 
 def _clipped_variance(values: NDArray[np.float64]) -> float:
-    center = medians(values[np.newaxis, :])[0]
-    reach = CLIP * MAD_TO_SD * medians(np.abs(values - center)[np.newaxis, :])[0]
-    if reach > 0:
-        values = values.clip(center - reach, center + reach)
-    return float(values.var(ddof=1))
+    ordered = np.sort(values)
+    center = medians(ordered[np.newaxis, :])[0]
+    outer = int(OUTER * len(ordered))
+    width = ordered[-1 - outer] - ordered[outer]
+    deviation = medians(np.abs(ordered - center)[np.newaxis, :])[0]
+    reach = CLIP * max(MAD_TO_SD * deviation, OUTER_TO_SD * width)
+    return float(ordered.clip(center - reach, center + reach).var(ddof=1))
 
 
 def _degrees(values: NDArray[np.float64], *, lost: int = 0) -> float:
