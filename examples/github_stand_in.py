@@ -1,9 +1,7 @@
 """A stand-in for GitHub's API over real HTTP, for the demo and the tests: Python alone, no account.
 
-    python examples/github_stand_in.py --port 0
-
-prints its URL. It knows pull requests, their comments and check runs, answers in GitHub's shapes
-and refuses what GitHub refuses. Under /_stand_in/ it is told things and asked what it holds:
+`python examples/github_stand_in.py --port 0` prints its URL. It knows pull requests, comments and
+check runs, answers and refuses as GitHub does, and under /_stand_in/ is told things and asked:
 
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
@@ -19,10 +17,12 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socket import socket
+from typing import Any, NoReturn, TypedDict
 from urllib.parse import parse_qs, urlsplit
 
 LOGIN = "perfledger[bot]"
@@ -36,18 +36,34 @@ FIRST_ID = 3_000_000_000  # beyond 32 bits, as GitHub's are
 CONCLUSIONS = frozenset(
     ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
 )
+Document = dict[str, Any]  # a JSON object of another's making: only its reader knows its fields
+Reply = tuple[int, object]  # a status, and what is sent as JSON
+
+
+class Comment(TypedDict):
+    id: int
+    number: int
+    user: dict[str, str]
+    body: str
+    edits: int
+
+
+class Repository(TypedDict):
+    pulls: dict[str, dict[str, object]]
+    comments: dict[str, Comment]
+    check_runs: dict[str, Document]
 
 
 class Answer(Exception):  # noqa: N818 - not an error: the way out of a handler
     """An answer other than 200, raised from wherever it is known."""
 
-    def __init__(self, status, document):
+    def __init__(self, status: int, document: dict[str, str]) -> None:
         super().__init__(status)
         self.status = status
         self.document = document
 
 
-def refuse(status, message):
+def refuse(status: int, message: str) -> NoReturn:
     """End the request with a GitHub-shaped error."""
     raise Answer(status, {"message": message, "documentation_url": "https://docs.github.com/rest"})
 
@@ -55,12 +71,12 @@ def refuse(status, message):
 class State:
     """What GitHub would know, kept in memory and, if a path is given, in a JSON file."""
 
-    def __init__(self, path: Path | None = None):
+    def __init__(self, path: Path | None = None) -> None:
         self.lock = threading.Condition()
         self.path = path
-        self.repositories = {}
-        self.requests = []
-        self.faults = []
+        self.repositories: dict[str, Repository] = {}
+        self.requests: list[dict[str, str]] = []
+        self.faults: list[Document] = []
         self.next_id = FIRST_ID
         # Called with method and path after a request was handled and before it is answered.
         self.after_handling: Callable[[str, str], None] = lambda _method, _path: None
@@ -68,71 +84,73 @@ class State:
             saved = json.loads(path.read_text(encoding="utf-8"))
             self.repositories, self.next_id = saved["repositories"], saved["next_id"]
 
-    def document(self):
+    def document(self) -> dict[str, object]:
         return {name: getattr(self, name) for name in ("repositories", "requests", "next_id")}
 
-    def save(self):
+    def save(self) -> None:
         if self.path is not None:
             self.path.write_text(json.dumps(self.document(), indent=1), encoding="utf-8")
 
-    def new_id(self):
+    def new_id(self) -> int:
         self.next_id += 1
         return self.next_id
 
-    def repository(self, name, *, create=False):
+    def repository(self, name: str, *, create: bool = False) -> Repository:
         if create:
-            empty = {"pulls": {}, "comments": {}, "check_runs": {}}
+            empty: Repository = {"pulls": {}, "comments": {}, "check_runs": {}}
             return self.repositories.setdefault(name, empty)
         return self.repositories.get(name) or refuse(404, "Not Found")
 
-    def wait_for(self, is_so, timeout_s=60.0):
+    def add_comment(self, name: str, number: int, author: str, body: str) -> Comment:
+        user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
+        made = Comment(id=self.new_id(), number=number, user=user, body=body, edits=0)
+        self.repository(name)["comments"][str(made["id"])] = made
+        return made
+
+    def wait_for(self, is_so: Callable[["State"], bool], timeout_s: float = 60.0) -> bool:
         """Wait until `is_so(state)`; return whether it came about."""
         with self.lock:
             return self.lock.wait_for(lambda: is_so(self), timeout=timeout_s)
 
 
-def get_app(_state, request):
+def get_app(_state: State, request: "Handler") -> Reply:
     check_jwt(request)
     return 200, {"id": 1, "slug": SLUG, "name": SLUG}
 
 
-def get_installation(state, request, owner, name):
+def get_installation(state: State, request: "Handler", name: str) -> Reply:
     check_jwt(request)
-    state.repository(f"{owner}/{name}")
+    state.repository(name)
     return 200, {"id": 41, "app_slug": SLUG}
 
 
-def create_token(_state, request, _installation):
+def create_token(_state: State, request: "Handler", _installation: str) -> Reply:
     check_jwt(request)
     end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600))
     return 201, {"token": "ghs_standInInstallationToken0000000000000", "expires_at": end}
 
 
-def get_pull(state, _request, owner, name, number):
-    return 200, state.repository(f"{owner}/{name}")["pulls"].get(number) or refuse(404, "Not Found")
+def get_pull(state: State, _request: "Handler", name: str, number: str) -> Reply:
+    return 200, state.repository(name)["pulls"].get(number) or refuse(404, "Not Found")
 
 
-def list_comments(state, _request, owner, name, number):
-    repository = state.repository(f"{owner}/{name}")
-    if number not in repository["pulls"]:
-        refuse(404, "Not Found")
-    return 200, [one for one in repository["comments"].values() if one["number"] == int(number)]
+def list_comments(state: State, request: "Handler", name: str, number: str) -> Reply:
+    get_pull(state, request, name, number)
+    comments = state.repository(name)["comments"].values()
+    return 200, [one for one in comments if one["number"] == int(number)]
 
 
-def create_comment(state, request, owner, name, number):
-    repository = state.repository(f"{owner}/{name}")
-    if number not in repository["pulls"]:
-        refuse(404, "Not Found")
-    return 201, add_comment(state, repository, int(number), LOGIN, checked_comment(request))
+def create_comment(state: State, request: "Handler", name: str, number: str) -> Reply:
+    get_pull(state, request, name, number)
+    return 201, state.add_comment(name, int(number), LOGIN, checked_comment(request))
 
 
-def get_comment(state, _request, owner, name, comment):
-    found = state.repository(f"{owner}/{name}")["comments"].get(comment)
-    return 200, found or refuse(404, "Not Found")
+def get_comment(state: State, _request: "Handler", name: str, comment: str) -> tuple[int, Comment]:
+    return 200, state.repository(name)["comments"].get(comment) or refuse(404, "Not Found")
 
 
-def update_comment(state, request, owner, name, comment):
-    found = get_comment(state, request, owner, name, comment)[1]
+def update_comment(state: State, request: "Handler", name: str, comment: str) -> Reply:
+    found = get_comment(state, request, name, comment)[1]
     if found["user"] != {"login": LOGIN, "type": "Bot"}:
         refuse(403, "Resource not accessible by integration")
     found["body"] = checked_comment(request)
@@ -140,14 +158,14 @@ def update_comment(state, request, owner, name, comment):
     return 200, found
 
 
-def delete_comment(state, request, owner, name, comment):
-    get_comment(state, request, owner, name, comment)
-    del state.repository(f"{owner}/{name}")["comments"][comment]
+def delete_comment(state: State, request: "Handler", name: str, comment: str) -> Reply:
+    get_comment(state, request, name, comment)
+    del state.repository(name)["comments"][comment]
     return 204, None
 
 
-def create_check(state, request, owner, name):
-    repository = state.repository(f"{owner}/{name}")
+def create_check(state: State, request: "Handler", name: str) -> Reply:
+    repository = state.repository(name)
     document = checked_check(request)
     if not document.get("name") or not document.get("head_sha"):
         refuse(422, "Invalid request. name or head_sha wasn't supplied.")
@@ -156,8 +174,8 @@ def create_check(state, request, owner, name):
     return 201, made
 
 
-def update_check(state, request, owner, name, check):
-    found = state.repository(f"{owner}/{name}")["check_runs"].get(check) or refuse(404, "Not Found")
+def update_check(state: State, request: "Handler", name: str, check: str) -> Reply:
+    found = state.repository(name)["check_runs"].get(check) or refuse(404, "Not Found")
     document = checked_check(request)
     before = found.get("output", {}).get("annotations", [])
     found.update(document)
@@ -166,49 +184,42 @@ def update_check(state, request, owner, name, check):
     return 200, found
 
 
-def list_checks(state, request, owner, name, sha):
+def list_checks(state: State, request: "Handler", name: str, sha: str) -> Reply:
     wanted = request.query.get("check_name", [None])[0]
-    runs = [
-        run
-        for run in state.repository(f"{owner}/{name}")["check_runs"].values()
-        if run["head_sha"] == sha and wanted in (None, run["name"])
-    ]
+    known = state.repository(name)["check_runs"].values()
+    runs = [run for run in known if run["head_sha"] == sha and wanted in (None, run["name"])]
     return 200, {"total_count": len(runs), "check_runs": runs}
 
 
-def tell_pull(state, request):
+def tell_pull(state: State, request: "Handler") -> Reply:
     told = request.document
     repository = state.repository(told["repository"], create=True)
-    number = str(told["number"])
     fork = told.get("head_repository", told["repository"])
-    repository["pulls"][number] = {
+    origin = None if fork is None else {"full_name": fork}
+    pull = {
         "number": told["number"],
         "state": told.get("state", "open"),
         "title": told.get("title", ""),
-        "head": {
-            "sha": told["head_sha"],
-            "ref": told.get("head_ref", "topic"),
-            "repo": None if fork is None else {"full_name": fork},
-        },
+        "head": {"sha": told["head_sha"], "ref": told.get("head_ref", "topic"), "repo": origin},
     }
-    return 201, repository["pulls"][number]
+    repository["pulls"][str(told["number"])] = pull
+    return 201, pull
 
 
-def tell_comment(state, request):
+def tell_comment(state: State, request: "Handler") -> Reply:
     told = request.document
-    repository = state.repository(told["repository"], create=True)
-    made = add_comment(state, repository, told["number"], told["author"], told["body"])
-    return 201, made
+    state.repository(told["repository"], create=True)
+    return 201, state.add_comment(told["repository"], told["number"], told["author"], told["body"])
 
 
-def tell_fault(state, request):
+def tell_fault(state: State, request: "Handler") -> Reply:
     state.faults.append({"count": 1, **request.document})
     return 201, state.faults[-1]
 
 
 # Each handler takes the state, the request and the groups of its pattern: (status, document) out.
-REPOSITORY = r"/repos/([\w.-]+)/([\w.-]+)"
-ROUTES = (
+REPOSITORY = r"/repos/([\w.-]+/[\w.-]+)"
+ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", r"/user", lambda _state, _request: (200, {"login": LOGIN, "type": "Bot"})),
     ("GET", r"/app", get_app),
     ("POST", r"/app/installations/(\d+)/access_tokens", create_token),
@@ -229,14 +240,7 @@ ROUTES = (
 )
 
 
-def add_comment(state, repository, number, author, body):
-    user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
-    made = {"id": state.new_id(), "number": number, "user": user, "body": body, "edits": 0}
-    repository["comments"][str(made["id"])] = made
-    return made
-
-
-def checked_comment(request):
+def checked_comment(request: "Handler") -> str:
     body = request.document.get("body")
     if not isinstance(body, str) or not body:
         refuse(422, "Validation Failed: body is missing")
@@ -245,7 +249,7 @@ def checked_comment(request):
     return body
 
 
-def checked_check(request):
+def checked_check(request: "Handler") -> Document:
     document = request.document
     output = document.get("output", {})
     if document.get("status") == "completed" and document.get("conclusion") not in CONCLUSIONS:
@@ -257,7 +261,7 @@ def checked_check(request):
     return document
 
 
-def check_jwt(request):
+def check_jwt(request: "Handler") -> None:
     """Refuse what GitHub would refuse of a JWT, but for the signature: no key is known here."""
     try:
         _, payload, _ = request.credential.split(".")
@@ -276,9 +280,8 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     server: "StandIn"
 
-    def handle_request(self):
-        size = min(int(self.headers.get("Content-Length") or 0), MAX_BODY_BYTES)
-        data = self.rfile.read(size)
+    def handle_request(self) -> None:
+        data = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), MAX_BODY_BYTES))
         url = urlsplit(self.path)
         self.query = parse_qs(url.query)
         self.credential = self.headers.get("Authorization", "").partition(" ")[2]
@@ -303,7 +306,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.answer(status, body, headers)
 
-    def next_fault(self, state, path):
+    def next_fault(self, state: State, path: str) -> Document:
         for fault in state.faults:
             fits = fault.get("method", self.command) == self.command
             if fits and fault.get("path", "") in path and not path.startswith("/_stand_in/"):
@@ -312,23 +315,22 @@ class Handler(BaseHTTPRequestHandler):
                 return fault
         return {}
 
-    def route(self, state, path, data):
+    def route(self, state: State, path: str, data: bytes) -> Reply:
         if not path.startswith("/_stand_in/"):
             version = self.headers.get("X-GitHub-Api-Version", "")
             state.requests.append({"method": self.command, "path": path, "api_version": version})
             if not self.credential or self.credential == "wrong":
                 refuse(401, "Requires authentication")
         try:
-            self.document = json.loads(data) if data else {}
+            self.document: Document = json.loads(data) if data else {}
         except ValueError:
             refuse(400, "Problems parsing JSON")
         for method, pattern, handler in ROUTES:
-            match = re.fullmatch(pattern, path)
-            if match and method == self.command:
+            if method == self.command and (match := re.fullmatch(pattern, path)):
                 return handler(state, self, *match.groups())
         return refuse(404, "Not Found")
 
-    def page(self, items, path):
+    def page(self, items: Sequence[object], path: str) -> tuple[Sequence[object], str]:
         """Return the page of a listing that was asked for, and GitHub's Link header for it."""
         size = min(int(self.query.get("per_page", ["30"])[0]), 100)
         number = int(self.query.get("page", ["1"])[0])
@@ -336,7 +338,7 @@ class Handler(BaseHTTPRequestHandler):
         link = f'{more}; rel="next"' if number * size < len(items) else ""
         return items[(number - 1) * size : number * size], link
 
-    def answer(self, status, body, headers):
+    def answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)
         for name, value in headers.items():
             if value:
@@ -348,7 +350,7 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_POST = do_PATCH = do_DELETE = handle_request  # noqa: N815 - the library's names
 
-    def log_message(self, *_):
+    def log_message(self, *_: object) -> None:
         """Say nothing."""
 
 
@@ -357,12 +359,12 @@ class StandIn(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int = 0, path: Path | None = None):
+    def __init__(self, port: int = 0, path: Path | None = None) -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.state = State(path)
         self.url = f"http://127.0.0.1:{self.server_port}"
 
-    def handle_error(self, request, client_address):
+    def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
         """Say nothing when the other side is gone: a client that was killed is a test of its."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
@@ -382,7 +384,7 @@ def running(path: Path | None = None) -> Iterator[StandIn]:
         thread.join()
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description="Stand in for GitHub's API on 127.0.0.1.")
     parser.add_argument("--port", type=int, default=0, help="0: a free one")
     parser.add_argument("--state", type=Path, help="a JSON file to keep the state in")
