@@ -1,0 +1,131 @@
+"""Rows of levels in, how noisy and how dependent each is out, whatever steps it holds."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# On the log scale: one part in ten thousand. Series that agree better do so because the readings
+# are coarse, not because the machine is that quiet (the A/B judge has the same floor).
+SMALLEST_SPREAD = 1e-4
+
+# Quantiles of |first difference| and what they are for Gaussian noise of SD 1. The middle alone
+# takes noise in two states for quiet; a higher one alone takes a few outliers for noise.
+MIDDLE, HIGH = 0.5, 0.8
+MIDDLE_OF_GAUSSIAN, HIGH_OF_GAUSSIAN = 0.9539, 1.8124
+
+# Levels are drawn in to so many spreads from the running median. It costs Gaussian noise
+# next to nothing, and takes t(3) noise from an SD of 1.7 of its scales to 1.4.
+CLIP_SPREADS = 2.5
+
+# A level further than this from the running median is a spike and says nothing: the median stands
+# for it. Bursts of five-fold noise rarely get there, and must go on to look as noisy as they are.
+SPIKE_SPREADS = 8.0
+
+# A running median that moves by so many spreads at once has met a step.
+STEP_SPREADS = 4.0
+
+# A difference counts as at most this many spreads times sqrt 2.
+DIFFERENCE_SPREADS = 3.5
+
+# Beyond this the noise is a random walk, in which no step can be told from chance anyway.
+LARGEST_DEPENDENCE = 0.95
+
+# A shorter series cannot tell its dependence.
+FEWEST_FOR_DEPENDENCE = 12
+
+# The running median of five needs one window.
+FEWEST = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """The noise of R rows: (R, N) `cleaned` levels, and (R,) SD and lag-1 dependence of these.
+
+    `is_spike`, (R, N), are the levels that the running median stands for.
+    """
+
+    cleaned: NDArray[np.float64]
+    is_spike: NDArray[np.bool_]
+    sd: NDArray[np.float64]
+    dependence: NDArray[np.float64]
+
+
+def estimate_noise(levels: NDArray[np.float64]) -> Noise:
+    """Return the noise of (R, N) levels, N of at least FEWEST."""
+    spread = _spreads(levels)
+    middle = median_of_five(levels)
+    off = levels - middle
+    is_spike = np.abs(off) > SPIKE_SPREADS * spread[:, None]
+    reach = CLIP_SPREADS * spread[:, None]
+    cleaned = middle + np.where(is_spike, 0.0, np.clip(off, -reach, reach))
+    sd, dependence = _dependence(cleaned, middle, spread)
+    return Noise(cleaned=cleaned, is_spike=is_spike, sd=sd, dependence=dependence)
+
+
+def median_of_five(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the running median of five of each row; its ends repeat the nearest full window.
+
+    So one or two odd values never move it, and three in a row, even the last three, do.
+    """
+    one, two, three, four, five = (levels[:, lag : levels.shape[1] - 4 + lag] for lag in range(5))
+    low, high = np.minimum(one, two), np.maximum(one, two)
+    other_low, other_high = np.minimum(four, five), np.maximum(four, five)
+    # The least and the greatest of four fall away; the median of the other two and the third stays.
+    inner, other = np.maximum(low, other_low), np.minimum(high, other_high)
+    least, most = np.minimum(inner, other), np.maximum(inner, other)
+    middle = np.minimum(np.maximum(least, three), most)
+    return np.concatenate([middle[:, [0, 0]], middle, middle[:, [-1, -1]]], axis=1)
+
+
+def _spreads(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the (R,) SDs that two quantiles of first differences tell."""
+    count = levels.shape[1] - 1
+    middle, high = int(MIDDLE * count), int(HIGH * count)
+    differences = np.abs(np.diff(levels, axis=1))
+    differences.partition((middle, high), axis=1)
+    told = np.maximum(
+        differences[:, middle] / MIDDLE_OF_GAUSSIAN, differences[:, high] / HIGH_OF_GAUSSIAN
+    )
+    return np.maximum(told, SMALLEST_SPREAD)
+
+
+def _dependence(
+    cleaned: NDArray[np.float64], middle: NDArray[np.float64], spread: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return marginal SD and lag-1 dependence by differences one, two and three commits apart.
+
+    For AR(1) noise their mean squares are 2 s^2 (1 - r), 2 s^2 (1 - r^2) and 2 s^2 (1 - r^3): the
+    latter two over the first are 2 + 2 r + r^2. Steps hardly enter: differences across an obvious
+    one are left out, and any other step is in one, two and three differences only.
+    """
+    rows, count = cleaned.shape
+    steps = np.abs(np.diff(middle, axis=1)) > STEP_SPREADS * spread[:, None]
+    crossed = np.zeros((rows, count), dtype=np.int64)
+    np.cumsum(steps, axis=1, out=crossed[:, 1:])
+    limit = (2 * (DIFFERENCE_SPREADS * spread) ** 2)[:, None]
+    one, two, three = (
+        _mean_square_difference(cleaned, crossed, lag=lag, limit=limit) for lag in (1, 2, 3)
+    )
+    one = np.maximum(one, 2 * SMALLEST_SPREAD**2)
+    if count < FEWEST_FOR_DEPENDENCE:
+        return np.sqrt(one / 2), np.zeros_like(one)
+    told = np.sqrt(np.maximum((two + three) / one - 1, 1.0)) - 1
+    dependence = np.minimum(told, LARGEST_DEPENDENCE)
+    return np.sqrt(one / 2 / (1 - dependence)), dependence
+
+
+def _mean_square_difference(
+    cleaned: NDArray[np.float64],
+    crossed: NDArray[np.int64],
+    *,
+    lag: int,
+    limit: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    square = cleaned[:, lag:] - cleaned[:, :-lag]
+    square *= square
+    np.minimum(square, limit, out=square)
+    is_within = crossed[:, lag:] == crossed[:, :-lag]
+    square *= is_within
+    mean: NDArray[np.float64] = square.sum(axis=1) / np.maximum(is_within.sum(axis=1), 1)
+    return mean

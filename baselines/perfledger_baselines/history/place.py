@@ -1,0 +1,102 @@
+"""Changes in, where they fit best and how far from there they may truly be out."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_baselines.history.noise import Noise
+from perfledger_baselines.history.split import REACH
+
+# The true place is in the interval with so much confidence.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaps:
+    """K places, each in a gap between its neighbours: [first, place) and [place, stop) of `row`."""
+
+    row: NDArray[np.int64]
+    first: NDArray[np.int64]
+    place: NDArray[np.int64]
+    stop: NDArray[np.int64]
+
+    @classmethod
+    def between(cls, row: NDArray[np.int64], place: NDArray[np.int64], *, count: int) -> Self:
+        """Give places, ordered by row and place, their neighbours or the ends of the row."""
+        first, stop = np.zeros_like(place), np.full_like(place, count)
+        is_same = row[1:] == row[:-1]
+        first[1:][is_same] = place[:-1][is_same]
+        stop[:-1][is_same] = place[1:][is_same]
+        return cls(row=row, first=first, place=place, stop=stop)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likelihoods:
+    """Squared z, (K, W), of a step at place `first` + column; -inf where no step may be."""
+
+    first: NDArray[np.int64]
+    strength: NDArray[np.float64]
+
+    def best(self, row: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return (rows, places), in order, of where changes of these rows fit best.
+
+        Two that fit best at the same place become one.
+        """
+        if len(row) == 0:
+            return row, self.first
+        place = self.first + self.strength.argmax(axis=1)
+        length = int(place.max()) + 1
+        found = np.unique(row * length + place)
+        return found // length, found % length
+
+    def interval(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the (earliest, latest) place of each change with 95 % confidence, inclusive."""
+        if len(self.first) == 0:
+            return self.first, self.first
+        earliest, latest = likely_places(self.strength)
+        return self.first + earliest, self.first + latest
+
+
+def likely_places(strength: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the (first, last) columns that hold 95 % of exp(z^2 / 2), of (K, W) squared z.
+
+    Every place is as likely before the data are seen, and so much as likely after: all but 2.5 % on
+    either side (Yao, Annals of Statistics 12, 1984).
+    """
+    share = np.exp((strength - strength.max(axis=1, keepdims=True)) / 2)
+    below = np.cumsum(share, axis=1)
+    below /= below[:, -1:]
+    outside = (1 - CONFIDENCE) / 2
+    return (below > outside).argmax(axis=1), (below >= 1 - outside).argmax(axis=1)
+
+
+def weigh_places(noise: Noise, gaps: Gaps, *, fewest: int) -> Likelihoods:
+    """Weigh a step at each place of each gap by generalised least squares in AR(1) noise.
+
+    The levels are whitened to innovations (Cochrane & Orcutt 1949). The one at the step sees all of
+    it, later ones 1 - dependence of it: here each is divided by that, and the first weighs more.
+    """
+    if len(gaps.row) == 0:
+        return Likelihoods(first=gaps.place, strength=np.zeros((0, 1)))
+    first = np.maximum(gaps.first, gaps.place - REACH)
+    count = (np.minimum(gaps.stop, gaps.place + REACH) - first)[:, None]
+    offset = np.arange(int(count.max()))
+    is_outside = offset >= count
+    levels = noise.cleaned[gaps.row[:, None], first[:, None] + np.minimum(offset, count - 1)]
+    dependence = noise.dependence[gaps.row][:, None]
+    extra = dependence / (1 - dependence)
+    fresh = levels.copy()
+    fresh[:, 1:] += extra * (levels[:, 1:] - levels[:, :-1])
+    fresh[is_outside] = 0.0
+    fresh -= fresh.sum(axis=1, keepdims=True) / count
+    fresh[is_outside] = 0.0
+    later = fresh - np.cumsum(fresh, axis=1)  # from each place on, as all together are zero
+    left = count - offset
+    weight = left + extra
+    spread = weight + extra + extra**2 - weight**2 / count
+    innovation = noise.sd[gaps.row][:, None] * np.sqrt((1 + dependence) / (1 - dependence))
+    strength = ((later + extra * fresh) / innovation) ** 2 / np.maximum(spread, 1 / count)
+    strength[(offset < fewest) | (left < fewest)] = -np.inf
+    return Likelihoods(first=first, strength=strength)

@@ -1,0 +1,217 @@
+"""The noise of rows in, the changes that stand out: of many candidates the weakest go first."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from perfledger_baselines.history.kernels import as_vector, compiled
+from perfledger_baselines.history.noise import Noise
+from perfledger_baselines.history.place import Gaps, weigh_places
+from perfledger_baselines.history.scan import candidates
+from perfledger_baselines.history.split import (
+    REACH,
+    Tallies,
+    beside_line,
+    normal_quantile,
+    over_line,
+    weigh_split,
+)
+
+# The chance that a series without a change shows one, as far as the model of its noise holds. Every
+# commit counts as one place to look at (Bonferroni), so that longer series ask for more.
+ALPHA = 0.01
+
+# A stretch of fewer observations is a spike or part of a transient, not a level.
+FEWEST = 3
+
+# A stretch at either end that is shorter than this asks for so much more: nobody has seen yet
+# whether it stays, and every new commit looks again.
+SHORT_END, SHORT_END_EXTRA = 6, 0.7
+
+# In squared standard errors: by how much a step, or each of a stair of steps, must explain its
+# surroundings better than a straight line. Below it drift is found as a stair of steps.
+OVER_LINE = 5.0
+
+# Changes are moved to where they fit best, and weighed anew, this often at most.
+ROUNDS = 2
+
+# What fails a rule other than strength is dropped before everything that passes it.
+WEAKEST = -100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """K changes in R rows of N observations, ordered by row and place; arrays of shape (K,).
+
+    `before` and `after` are levels, `error` the standard error of their difference.
+    """
+
+    gaps: Gaps
+    earliest: NDArray[np.int64]
+    latest: NDArray[np.int64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    error: NDArray[np.float64]
+    degrees: NDArray[np.float64]
+    z: NDArray[np.float64]
+
+
+def needed_z(count: float) -> float:
+    """Return the normal quantile that a change among `count` places must reach."""
+    return float(-ndtri(ALPHA / 2 / count))
+
+
+def confidences(z: NDArray[np.float64], *, count: int) -> NDArray[np.float64]:
+    """Return 1 - p, p bounding the chance of such a z anywhere among `count` observations."""
+    p_values = np.minimum(2 * count * ndtr(-z), 1.0)
+    return 1 - p_values
+
+
+def search_changes(noise: Noise, *, floors: NDArray[np.float64]) -> Changes:
+    """Return the changes of each row that are at least its floor, on the scale of the levels."""
+    count = int(noise.cleaned.shape[1])
+    need = needed_z(count)
+    row, place = candidates(noise, need=need, fewest=FEWEST)
+    tallies = _tallies(noise, np.unique(row).tolist())
+    gaps = _pruned(tallies, row, place, count=count, floors=floors)
+    likelihoods = weigh_places(noise, gaps, fewest=FEWEST)
+    for _ in range(ROUNDS):
+        row, place = likelihoods.best(gaps.row)
+        if np.array_equal(place, gaps.place):
+            break
+        gaps = _pruned(tallies, row, place, count=count, floors=floors)
+        likelihoods = weigh_places(noise, gaps, fewest=FEWEST)
+    earliest, latest = likelihoods.interval()
+    before, after, error, degrees, z = _weighed(tallies, gaps)
+    return Changes(
+        gaps=gaps,
+        earliest=np.minimum(earliest, gaps.place),
+        latest=np.maximum(latest, gaps.place),
+        before=before,
+        after=after,
+        error=error,
+        degrees=degrees,
+        z=z,
+    )
+
+
+def _tallies(noise: Noise, rows: Sequence[int]) -> dict[int, Tallies]:
+    cleaned = noise.cleaned
+    running = np.zeros((3, len(cleaned), int(cleaned.shape[1]) + 1))
+    np.cumsum(cleaned, axis=1, out=running[0, :, 1:])
+    np.cumsum(cleaned**2, axis=1, out=running[1, :, 1:])
+    np.cumsum(cleaned * np.arange(int(cleaned.shape[1])), axis=1, out=running[2, :, 1:])
+    sd, dependence = noise.sd.tolist(), noise.dependence.tolist()
+    return {
+        row: Tallies(
+            levels=as_vector(running[0, row]),
+            squares=as_vector(running[1, row]),
+            moments=as_vector(running[2, row]),
+            sd=sd[row],
+            dependence=dependence[row],
+        )
+        for row in rows
+    }
+
+
+def _pruned(
+    tallies: Mapping[int, Tallies],
+    row: NDArray[np.int64],
+    place: NDArray[np.int64],
+    *,
+    count: int,
+    floors: NDArray[np.float64],
+) -> Gaps:
+    """Return the places of each row that stand against their neighbours."""
+    rows: list[int] = []
+    places: list[int] = []
+    numbers, starts = np.unique(row, return_index=True)
+    bounds = [*starts.tolist(), len(row)]
+    for number, (start, stop) in zip(numbers.tolist(), pairwise(bounds), strict=True):
+        of = tallies[number]
+        # Dependent observations are so much fewer places that differ.
+        need = needed_z(count * (1 - of.dependence))
+        kept = prune(of, place[start:stop], (need, float(floors[number])))
+        rows += [number] * len(kept)
+        places += kept
+    return Gaps.between(
+        np.array(rows, dtype=np.int64), np.array(places, dtype=np.int64), count=count
+    )
+
+
+def _weighed(tallies: Mapping[int, Tallies], gaps: Gaps) -> NDArray[np.float64]:
+    """Return (5, K): what `weigh_split` returns for each gap."""
+    weights = np.empty((len(gaps.row), 5))
+    columns = (gaps.row, gaps.first, gaps.place, gaps.stop)
+    for index, (row, first, place, stop) in enumerate(
+        zip(*(column.tolist() for column in columns), strict=True)
+    ):
+        weights[index] = weigh_split(tallies[row], first, place, stop)
+    return weights.T
+
+
+@compiled
+def prune(row: Tallies, places: NDArray[np.int64], rules: tuple[float, float]) -> list[int]:
+    """Drop the weakest place that does not stand against its neighbours, until all stand.
+
+    All places that are weaker than both neighbours go at once: dropping one touches only these.
+    """
+    kept = [0, 0] + [int(place) for place in places] + [len(row.levels) - 1, len(row.levels) - 1]
+    scores = [1.0] * len(kept)
+    is_old = [False] * len(kept)
+    while True:
+        for at in range(2, len(kept) - 2):
+            if not is_old[at]:
+                bounds = (kept[at - 2], kept[at - 1], kept[at], kept[at + 1], kept[at + 2])
+                scores[at] = score(row, bounds, rules)
+        is_dropped = [False] * len(kept)
+        dropped = 0
+        for at in range(2, len(kept) - 2):
+            if scores[at] < 0 and scores[at] < scores[at - 1] and scores[at] <= scores[at + 1]:
+                is_dropped[at] = True
+                dropped += 1
+        if dropped == 0:
+            return kept[2:-2]
+        stay = [at for at in range(len(kept)) if not is_dropped[at]]
+        is_old = [
+            not (
+                is_dropped[max(at - 2, 0)]
+                or is_dropped[max(at - 1, 0)]
+                or is_dropped[min(at + 1, len(kept) - 1)]
+                or is_dropped[min(at + 2, len(kept) - 1)]
+            )
+            for at in stay
+        ]
+        scores = [scores[at] for at in stay]
+        kept = [kept[at] for at in stay]
+
+
+@compiled
+def score(
+    row: Tallies, bounds: tuple[int, int, int, int, int], rules: tuple[float, float]
+) -> float:
+    """Return by how much a change exceeds what it must reach; negative: it does not stand."""
+    _, first, place, stop, _ = bounds
+    need, floor = rules
+    if min(place - first, stop - place) < FEWEST:
+        return WEAKEST
+    before, after, error, degrees, z = weigh_split(row, first, place, stop)
+    is_short = (first == 0 and place < SHORT_END) or (
+        stop == len(row.levels) - 1 and stop - place < SHORT_END
+    )
+    excess = z - need - SHORT_END_EXTRA * is_short
+    if abs(after - before) < floor:
+        return min(excess, 0.0) + WEAKEST
+    if excess < 0:
+        return excess
+    near_before, near_after = min(place - first, REACH), min(stop - place, REACH)
+    unit = error * error * near_before * near_after / (near_before + near_after)
+    if over_line(row, bounds) >= OVER_LINE * unit:
+        return excess
+    beside = math.sqrt(beside_line(row, first, place, stop) / unit)
+    return excess if normal_quantile(beside, degrees) >= need else WEAKEST
