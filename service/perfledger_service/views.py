@@ -1,4 +1,4 @@
-"""Stored rows as the values that pages lay out: plain data, no session and no database behind them.
+"""Stored rows and read files as the values that pages lay out: plain data, nothing behind them.
 
 The pages take them so: `index_page(IndexView)`, `pull_request_page(PullRequestView)`,
 `run_page(Report, UploadView)` and `series_page(SeriesView)`, each returning a whole HTML document.
@@ -12,6 +12,8 @@ from enum import StrEnum
 
 from perfledger.metrics import Worse
 from perfledger.records import Side
+from perfledger_baselines.history.findings import History
+from perfledger_baselines.verdict import Verdict
 
 
 class UploadStatus(StrEnum):
@@ -124,3 +126,67 @@ class IndexView:
     repositories: tuple[str, ...]
     uploads: tuple[UploadView, ...]
     series: tuple[SeriesSummary, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSeries:
+    """A history as a file tells it: one value per point in order, NaN where there is none.
+
+    `labels` name the points (commits, dates); they are empty where nothing does.
+    """
+
+    name: str
+    unit: str  # "" where the file does not say
+    values: tuple[float, ...]
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedSeries:
+    """A history and all that was found in it."""
+
+    series: MeasuredSeries
+    history: History
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadView:
+    """How much the pairs of one series differ without cause, and what pairs can tell then.
+
+    `sd` is the standard deviation of a pair's difference of logs, None where it is not known:
+    `source` then says why. `detectable` is (pairs, relative change), `needed` is (relative change,
+    pairs), None where no number of pairs within reason is enough. `steps` a process is None where
+    the samples do not tell, and `steps_note` says why.
+    """
+
+    name: str
+    sd: float | None
+    source: str
+    detectable: tuple[tuple[int, float], ...] = ()
+    needed: tuple[tuple[float, int | None], ...] = ()
+    steps: int | None = None
+    steps_note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerView:
+    """What can be detected, at which error rate and with what odds."""
+
+    alpha: float  # shared by all tests
+    tests: int
+    floor: float  # relative: less is never called a change
+    power: float
+    spreads: tuple[SpreadView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonView:
+    """Two files' runs, compared without pairs: the verdicts, and what they were judged by."""
+
+    base: str  # names of the files
+    head: str
+    alpha: float
+    margin: float
+    floor: float
+    assumed: str  # what was taken for granted for want of a metric, "" if nothing
+    verdicts: tuple[Verdict, ...]

@@ -2,13 +2,16 @@
 
 import typer
 
-from perfledger_service.cli import checking, serving, setting_up
+from perfledger_service.cli import checking, histories, serving, setting_up
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
 app.command("check")(checking.check)
 app.command("report")(checking.report)
 app.command("submit")(checking.submit)
+app.command("compare")(histories.compare)
+app.command("detect")(histories.detect)
+app.command("power")(histories.power)
 app.command("workloads")(setting_up.workloads)
 app.command("init")(setting_up.init)
 app.command("serve")(serving.serve)

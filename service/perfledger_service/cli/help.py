@@ -11,6 +11,11 @@ Measure and judge
   submit        upload a result bundle to the service
   workloads     list the registered workloads
 
+Look at what was measured
+  detect        find where a history moved: CSV, JSON or a folder of bundles
+  compare       compare two bundles, or two files of runs, that were not measured in pairs
+  power         say which changes so many pairs find, and how many pairs a change needs
+
 Set up
   init          write a configuration, an example workload and a GitHub workflow
   config show   print every setting with its value and where it comes from
@@ -21,6 +26,6 @@ Serve
   db upgrade    bring the database to the newest version
   project       add a project and print its upload token; list; revoke
 
-Exit codes of check and report: 0 no regression, 1 regression, 2 usage or configuration,
+Exit codes of check, report and compare: 0 no regression, 1 regression, 2 usage or configuration,
 3 undecided or not measured, 4 internal.
 """

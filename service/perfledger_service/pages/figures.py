@@ -21,6 +21,8 @@ _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "
 _HUGE = 1e15
 # Beyond this it is no measurement, and rounding it may overflow.
 _LARGEST = 1e100
+# A confidence above it is shown as this: more digits would claim to know the tails.
+_CERTAIN = 0.9999
 _CENT = Decimal("0.01")
 _CENTS_BELOW = 100
 # Below this, cents would round a price per million away; three digits of it are shown instead.
@@ -91,11 +93,25 @@ def margin(value: float) -> str:
     return f"{value * 100:.4g}{NBSP}%" if _is_number(value) else NOT_KNOWN
 
 
+def factor(value: float) -> str:
+    """Return by how many times something is as large: "2.1 times"."""
+    return f"{_significant(value, 2)}{NBSP}times" if _is_number(value) else NOT_KNOWN
+
+
 def probability(value: float) -> str:
     """Return a p-value: "0.012", and "< 0.0001" for anything smaller."""
     if not _is_number(value):
         return NOT_KNOWN
     return f"<{NBSP}0.0001" if value < 0.0001 else f"{value:.2g}"  # noqa: PLR2004 - as it reads
+
+
+def confidence(value: float) -> str:
+    """Return a confidence below one, never rounded up to certainty: "98.7 %", "> 99.99 %"."""
+    if not _is_number(value):
+        return NOT_KNOWN
+    if value > _CERTAIN:
+        return f">{NBSP}{_CERTAIN * 100:.4g}{NBSP}%"
+    return f"{min(value * 100, 99.99):.4g}{NBSP}%"
 
 
 def usd(value: Decimal) -> str:

@@ -16,7 +16,7 @@ from perfledger_service.pages import facts, prices, reasons, rows
 from perfledger_service.pages.escape import clean, clean_sentence
 from perfledger_service.report import Conclusion, Report
 
-_STYLES = {
+STYLES = {
     "regressed": "bold red",
     "not-measured": "bold magenta",
     "undecided": "yellow",
@@ -41,9 +41,14 @@ def report_table(report: Report, *, url: str = "") -> Group:
 
 def plain_text(report: Report, *, width: int = 80, url: str = "") -> str:
     """Return the same without colour, for a file or a log."""
+    return plain(report_table(report, url=url), width=width)
+
+
+def plain(shown: RenderableType, *, width: int = 80) -> str:
+    """Return what a terminal would show as lines without colour."""
     console = Console(width=width, no_color=True, force_terminal=False, color_system=None)
     with console.capture() as capture:
-        console.print(report_table(report, url=url))
+        console.print(shown)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
 
@@ -79,7 +84,7 @@ def _result_grid(group: Sequence[rows.VerdictRow], *, has_titles: bool) -> Table
     if has_titles:
         grid.add_row("", "base", "head", "change (interval)", "verdict", style="dim")
     for row in group:
-        style = _STYLES[row.tone]
+        style = STYLES[row.tone]
         unit = f" {clean(row.unit, limit=12)}" if row.unit else ""
         change = f"{row.change} ({row.interval})" if row.interval else row.change
         grid.add_row(

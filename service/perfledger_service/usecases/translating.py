@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from perfledger_baselines.history.series import SeriesError
 from perfledger_baselines.rule import PlanError
 from perfledger_cost_models.table import PriceSheetError
 from perfledger_runners.bundle_checks import BundleError
@@ -20,7 +21,7 @@ def translated() -> Generator[None]:
     except InterpreterError as error:
         msg = f"not measured: {error}"
         raise NotMeasuredError(msg) from error
-    except (RepositoryError, BundleError, PlanError) as error:
+    except (RepositoryError, BundleError, PlanError, SeriesError) as error:
         raise UsageError(str(error)) from error
     except (UploadError, PriceSheetError) as error:
         raise PerfledgerError(str(error)) from error

@@ -1,0 +1,288 @@
+"""Bytes of a CSV or JSON file that someone else wrote in, its columns out.
+
+Nothing in such a file is trusted: it is bounded before it is parsed, and what cannot be read is
+said with its line and never guessed.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from perfledger_service.errors import TooLargeError, UsageError
+from perfledger_service.pages.escape import clean
+
+# A million points in twenty characters each fit three times.
+MAX_BYTES = 64 * 2**20
+MAX_POINTS = 1_000_000
+# Every cell takes some 100 bytes of memory once it is read.
+MAX_CELLS = 4_000_000
+# A table of measurements has tens; a file with more is another kind of file.
+MAX_COLUMNS = 1000
+
+# What spreadsheets and data frames write where nothing was measured.
+GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
+# The only forms of a number: Python's own float() also takes "1_000", "infinity" and Thai digits.
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_DELIMITERS = (",", ";", "\t")
+_SHOWN = 40  # characters of a foreign cell that an error quotes
+
+Cell = str | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One named column."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+    def is_numeric(self) -> bool:
+        """Whether every cell is a number or a gap, and at least one a number."""
+        return all(map(_is_readable, self.cells)) and any(map(_has_number, self.cells))
+
+    def is_mostly_numeric(self) -> bool:
+        """Whether more than half of the cells are numbers: the others are then mistakes."""
+        return 2 * sum(map(_has_number, self.cells)) > len(self.cells)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A file's columns, all equally long; `places` are the rows' numbers as people count them."""
+
+    source: str
+    row_word: str  # "line" or "item"
+    places: Sequence[int]
+    columns: tuple[Column, ...]
+
+    def numbers(self, column: Column) -> tuple[float, ...]:
+        """Return a column as numbers, NaN for gaps; raises UsageError naming the line."""
+        found: list[float] = []
+        for place, cell in zip(self.places, column.cells, strict=True):
+            try:
+                found.append(number_of(cell))
+            except ValueError as error:
+                where = f"{self.source}, column {quoted(column.name)}, {self.row_word} {place}"
+                msg = f"{where}: {error}"
+                raise UsageError(msg) from error
+        return tuple(found)
+
+    def names(self) -> str:
+        """Return the columns' names for an error."""
+        shown = [quoted(column.name) for column in self.columns[:20]]
+        return ", ".join(shown) + (", ..." if len(self.columns) > len(shown) else "")
+
+
+def number_of(cell: Cell) -> float:
+    """Return the number in a cell, NaN for a gap; raises ValueError saying what is wrong."""
+    if cell is None:
+        return math.nan
+    number = cell
+    if isinstance(number, str):
+        text = number.strip()
+        if text.lower() in GAPS:
+            return math.nan
+        if not _NUMBER.fullmatch(text):
+            msg = f"{quoted(text)} is not a number"
+            raise ValueError(msg)
+        number = float(text)
+    if math.isinf(number):
+        msg = "a number that is infinite or too large to be one"
+        raise ValueError(msg)
+    return number
+
+
+def quoted(text: str) -> str:
+    """Return foreign text for an error: short, in quotes, without anything a terminal obeys."""
+    return f"'{clean(text, limit=_SHOWN)}'"
+
+
+def text_of(data: bytes, source: str) -> str:
+    """Return the text in `data`, without a byte order mark; raises UsageError."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{source} is not UTF-8 text (byte {error.start}): save it as CSV or JSON in UTF-8"
+        raise UsageError(msg) from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        msg = f"{source} has a NUL byte in line {line}: it is no CSV or JSON"
+        raise UsageError(msg)
+    return text
+
+
+def read_csv(text: str, source: str) -> Sheet:
+    """Return the columns of a CSV: comma, semicolon or tab, whichever its first line has most of.
+
+    The first row is the header, unless all of it is numbers. Raises UsageError and TooLargeError.
+    """
+    first_line = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first_line.count)
+    _check_cells(text.count(delimiter) + text.count("\n"), source)
+    rows, places = _rows(text, delimiter, source)
+    if not rows:
+        msg = f"{source} is empty: a header and a column of values are needed"
+        raise UsageError(msg)
+    header = [name.strip() for name in rows[0]]
+    if all(_has_number(name) for name in header):
+        header = [f"column {place}" for place in range(1, len(header) + 1)]
+    else:
+        rows, places = rows[1:], places[1:]
+    _check_names(header, source)
+    for row, place in zip(rows, places, strict=True):
+        if len(row) != len(header):
+            msg = f"{source}, line {place}: {len(row)} cells where the first line has {len(header)}"
+            raise UsageError(msg)
+    cells = zip(*rows, strict=True) if rows else [() for _ in header]
+    return Sheet(
+        source=source,
+        row_word="line",
+        places=places,
+        columns=tuple(
+            Column(name, tuple(column)) for name, column in zip(header, cells, strict=True)
+        ),
+    )
+
+
+def parse_json(text: str, source: str) -> object:
+    """Return what a JSON text holds, every number a float; raises UsageError and TooLargeError."""
+    _check_cells(sum(text.count(mark) for mark in ",[{"), source)
+    try:
+        return json.loads(
+            text, object_pairs_hook=_object, parse_int=float, parse_constant=_constant
+        )
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        msg = f"{source} is not JSON as it is read here: {reason}"
+        raise UsageError(msg) from error
+
+
+def columns_of(document: object, source: str) -> Sheet:
+    """Return the columns of a JSON document; raises UsageError and TooLargeError.
+
+    A list of numbers, a list of objects with a field of numbers, or an object with `values` and, if
+    the points have names, `labels`.
+    """
+    items = document
+    columns: list[Column] = []
+    if isinstance(document, dict):
+        fields = cast("Mapping[str, object]", document)
+        items, labels = fields.get("values"), fields.get("labels")
+        if isinstance(labels, list):
+            columns = [Column("labels", tuple(map(_cell, cast("list[object]", labels))))]
+    if not isinstance(items, list):
+        msg = (
+            f"{source} is JSON of another form: a list of numbers, a list of objects with a field "
+            'of numbers, or {"values": [...], "labels": [...]} is read'
+        )
+        raise UsageError(msg)
+    rows = cast("list[object]", items)
+    objects = [cast("Mapping[str, object]", row) for row in rows if isinstance(row, dict)]
+    if objects and len(objects) == len(rows):
+        columns += _fields(objects, source)
+    else:
+        columns.append(Column("values", tuple(map(_cell, rows))))
+    lengths = {len(column.cells) for column in columns}
+    if len(lengths) > 1:
+        msg = f"{source} has {len(columns[0].cells)} labels for {len(rows)} values: one for each"
+        raise UsageError(msg)
+    return Sheet(
+        source=source,
+        row_word="item",
+        places=range(1, len(rows) + 1),
+        columns=tuple(columns),
+    )
+
+
+def _rows(text: str, delimiter: str, source: str) -> tuple[list[list[str]], list[int]]:
+    """Return the rows and the numbers of their lines; in a single column an empty one is a gap."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows: list[list[str]] = []
+    places: list[int] = []
+    waiting: list[int] = []  # empty lines that are gaps if a value follows
+    try:
+        for row in reader:
+            if not row:
+                waiting.append(reader.line_num)
+                continue
+            if len(row) == 1 and rows:
+                rows.extend([""] for _ in waiting)
+                places.extend(waiting)
+            waiting = []
+            rows.append(row)
+            places.append(reader.line_num)
+    except csv.Error as error:
+        msg = f"{source} is not CSV in line {reader.line_num}: {error}"
+        raise UsageError(msg) from error
+    return rows, places
+
+
+def _fields(objects: Sequence[Mapping[str, object]], source: str) -> list[Column]:
+    names: dict[str, None] = {}
+    for row in objects:
+        names.update(dict.fromkeys(row))
+        _check_names(names, source)
+    _check_cells(len(names) * len(objects), source)
+    return [Column(name, tuple(_cell(row.get(name)) for row in objects)) for name in names]
+
+
+def _cell(value: object) -> Cell:
+    match value:
+        case None | float() | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return "[...]"
+        case _:
+            return "{...}"
+
+
+def _check_names(names: Iterable[str], source: str) -> None:
+    given = tuple(names)
+    if len(given) > MAX_COLUMNS:
+        msg = f"{source} has more than {MAX_COLUMNS} columns: that is no table of measurements"
+        raise TooLargeError(msg)
+    if len(set(given)) < len(given):
+        twice = next(name for name in given if given.count(name) > 1)
+        msg = f"{source} has the column {quoted(twice)} twice: rename one"
+        raise UsageError(msg)
+
+
+def _check_cells(cells: int, source: str) -> None:
+    if cells > MAX_CELLS:
+        msg = f"{source} has more than {MAX_CELLS:,} cells: keep the columns that matter"
+        raise TooLargeError(msg)
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        msg = f"the key {quoted(twice)} is there twice"
+        raise ValueError(msg)
+    return found
+
+
+def _constant(constant: str) -> float:
+    if constant == "NaN":  # what Python writes for a gap
+        return math.nan
+    msg = f"{constant} is no number"
+    raise ValueError(msg)
+
+
+def _is_readable(cell: Cell) -> bool:
+    try:
+        number_of(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_number(cell: Cell) -> bool:
+    return _is_readable(cell) and not math.isnan(number_of(cell))
