@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger.bundle import Plan
-from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME, Worse
+from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME, Scale, Worse
 from perfledger.records import Device, Failure, Machine, Side, Why, WorkloadSpec
 from perfledger_baselines.verdict import Estimate
 from perfledger_service.cli.app import app
@@ -200,7 +200,7 @@ def test_gaps_are_left_out(compare):
 
 
 def test_a_count_has_no_interval_in_words(compare, make_bundle):
-    exact = replace(PEAK_MEMORY, name="launches", unit="", scale="exact")
+    exact = replace(PEAK_MEMORY, name="launches", unit="", scale=Scale.EXACT)
 
     def bundle(number):
         given = make_bundle(ratio=1.0, metrics=(STEP_TIME, exact))
