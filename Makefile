@@ -26,6 +26,8 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/upload.py
 	$(BIN)/python benchmarks/judge_error_rates.py
 	$(BIN)/python benchmarks/judge_peers.py
+	$(BIN)/python benchmarks/history_detectors.py
+	$(BIN)/python benchmarks/history_two_tiers.py
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .

@@ -1,0 +1,168 @@
+"""Made-up histories in, how well change points are found as a Markdown table out.
+
+python benchmarks/history_detectors.py [--series 16] [--seed N] [--peers]
+
+Each detector sees the same series: nine kinds of noise, three lengths, with one to three steps of
+0.5 to 10 % or with none. A place counts within five commits. With --peers also Apache Otava and
+ruptures, where they are installed (`pip install apache-otava ruptures`): they are no dependency.
+Speed is a ratio in one run.
+"""
+
+import argparse
+import importlib
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from made_up_series import NOISES, SIZES, Series, make_series
+
+from perfledger_baselines.history.detect import detect, detect_many
+
+LENGTHS = (100, 200, 400)
+REACH = 5
+SPEED_LENGTHS = (100, 1_000, 10_000, 100_000)
+
+Detector = Callable[[Sequence[float]], Sequence[int]]
+
+
+def ours(values: Sequence[float]) -> Sequence[int]:
+    return [change.index for change in detect(values).changes]
+
+
+def otava(values: Sequence[float]) -> Sequence[int]:
+    """Apache Otava's own defaults; 0.8.0 fails on some windows, and then a smaller one is tried."""
+    analysis: Any = importlib.import_module("otava.analysis")
+    for window in (50, 48, 45, 40):
+        try:
+            found, _ = analysis.compute_change_points(
+                list(values), window_len=window, max_pvalue=0.001, min_magnitude=0.0
+            )
+        except ValueError:
+            continue
+        return [int(change.index) for change in found]
+    return []
+
+
+def kernel(values: Sequence[float]) -> Sequence[int]:
+    """Kernel change points by ruptures, with the penalty that people set by hand."""
+    ruptures: Any = importlib.import_module("ruptures")
+    levels = np.asarray(values, dtype=np.float64)
+    steps = np.diff(levels)
+    spread = 1.4826 * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2) or 1.0
+    search = ruptures.KernelCPD(kernel="rbf", min_size=2).fit(levels / spread)
+    return [int(place) for place in search.predict(pen=1.5 * math.log(len(levels)))[:-1]]
+
+
+def matched(truth: Sequence[int], found: Sequence[int]) -> list[int]:
+    """Return the true places that were found, each find counted once."""
+    left, hit = sorted(set(found)), []
+    for place in truth:
+        near = min(left, key=lambda other: abs(other - place), default=None)
+        if near is not None and abs(near - place) <= REACH:
+            left.remove(near)
+            hit.append(place)
+    return hit
+
+
+def score(name: str, find: Detector, *, count: int, seed: int) -> str:
+    """Return a detector's line."""
+    right = claimed = true = false = points = 0
+    of_size = {size: [0, 0] for size in SIZES}
+    by_noise: dict[str, float] = {}
+    for number, noise in enumerate(NOISES):
+        alarms = quiet_points = 0
+        for length in LENGTHS:
+            rng = np.random.default_rng([seed, number, length])
+            for _ in range(count):
+                moved = make_series(noise, length, rng, most_steps=3)
+                found = find(moved.values.tolist())
+                hit = matched(moved.places, found)
+                right, claimed, true = (
+                    right + len(hit),
+                    claimed + len(found),
+                    true + len(moved.places),
+                )
+                count_sizes(moved, hit, of_size)
+                still = make_series(noise, length, rng, most_steps=0)
+                alarms += len(find(still.values.tolist()))
+                quiet_points += length
+        by_noise[noise] = 1000 * alarms / quiet_points
+        false, points = false + alarms, points + quiet_points
+    precision, recall = right / max(1, claimed), right / true
+    f1 = 2 * precision * recall / max(1e-9, precision + recall)
+    sizes = " / ".join(f"{hits / max(1, total):.2f}" for hits, total in of_size.values())
+    worst = max(by_noise, key=lambda noise: by_noise[noise])
+    return (
+        f"| {name} | {f1:.3f} | {precision:.2f} | {recall:.2f} | {sizes} "
+        f"| {1000 * false / points:.2f} | {by_noise[worst]:.1f} ({worst}) |"
+    )
+
+
+def count_sizes(series: Series, hit: Sequence[int], of_size: dict[float, list[int]]) -> None:
+    for place, size in zip(series.places, series.sizes, strict=True):
+        of_size[abs(size)][0] += place in hit
+        of_size[abs(size)][1] += 1
+
+
+def seconds(find: Callable[[], object]) -> float:
+    """Return the best of three."""
+    best = math.inf
+    for _ in range(3):
+        began = time.perf_counter()
+        find()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def stairs(length: int, *, seed: int) -> list[float]:
+    rng = np.random.default_rng([seed, length])
+    logs = 0.01 * rng.standard_normal(length)
+    for step in range(1, 6):
+        logs[step * length // 6 :] += 0.05 * (-1) ** step
+    return [float(value) for value in 100 * np.exp(logs)]
+
+
+def speed(detectors: dict[str, Detector], *, seed: int) -> None:
+    print("\n| milliseconds | " + " | ".join(f"{length:,}" for length in SPEED_LENGTHS) + " |")
+    print("|---" * (len(SPEED_LENGTHS) + 1) + "|")
+    first: dict[int, float] = {}
+    for name, find in detectors.items():
+        cells: list[str] = []
+        find(stairs(200, seed=seed))  # imports and compiles
+        for length in SPEED_LENGTHS:
+            values = stairs(length, seed=seed)
+            if name.startswith("kernel") and length > 2_000:  # quadratic
+                cells.append("-")
+                continue
+            took = seconds(partial(find, values))
+            cells.append(f"{1000 * took:.1f} ({took / first.setdefault(length, took):.2g}x)")
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    many = [stairs(500, seed=seed + number) for number in range(2000)]
+    print(f"\ndetect_many, 2,000 series of 500: {seconds(partial(detect_many, many)):.2f} s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--series", type=int, default=16)
+    parser.add_argument("--seed", type=int, default=20261121)
+    parser.add_argument("--peers", action="store_true")
+    arguments = parser.parse_args()
+    detectors: dict[str, Detector] = {"perfledger": ours}
+    if arguments.peers:
+        detectors |= {"Apache Otava, defaults": otava, "kernel-RBF by hand (ruptures)": kernel}
+    sizes = " / ".join(f"{100 * size:g}" for size in SIZES)
+    print(
+        f"| detector | F1 | precision | recall | recall at {sizes} % "
+        "| false per 1000 points | ... worst noise |"
+    )
+    print("|---" * 7 + "|")
+    for name, find in detectors.items():
+        print(score(name, find, count=arguments.series, seed=arguments.seed), flush=True)
+    speed(detectors, seed=arguments.seed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""A seed in, made-up histories with known steps out: what the benchmarks of history share.
+
+Nine kinds of noise that public CI series have (see baselines/README.md), each with its own size.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Noise = Callable[[np.random.Generator, int], Values]
+
+SIZES = (0.005, 0.01, 0.02, 0.05, 0.10)
+GAP = 20  # commits between two steps, and from either end
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values, the first commits of their new levels, and how large each step is."""
+
+    noise: str
+    values: Values
+    places: tuple[int, ...] = ()
+    sizes: tuple[float, ...] = ()
+
+
+def gaussian(rng: np.random.Generator, count: int) -> Values:
+    return 0.01 * rng.standard_normal(count)
+
+
+def heavy_tails(rng: np.random.Generator, count: int) -> Values:
+    return 0.008 * rng.standard_t(3, count)
+
+
+def spikes(rng: np.random.Generator, count: int) -> Values:
+    is_spike = rng.random(count) < 0.05
+    is_spike[1:] |= is_spike[:-1] & (rng.random(count - 1) < 0.25)
+    return 0.008 * rng.standard_normal(count) + is_spike * rng.uniform(0.04, 0.5, count)
+
+
+def two_states(rng: np.random.Generator, count: int) -> Values:
+    state = np.empty(count)
+    state[0] = rng.random() < 0.4
+    for commit in range(1, count):
+        stays = rng.random() < 0.5
+        state[commit] = state[commit - 1] if stays else rng.random() < 0.4
+    return 0.005 * rng.standard_normal(count) + 0.03 * state
+
+
+def dependent(rng: np.random.Generator, count: int) -> Values:
+    values = np.empty(count)
+    values[0] = rng.standard_normal()
+    for commit in range(1, count):
+        values[commit] = 0.6 * values[commit - 1] + 0.8 * rng.standard_normal()
+    return 0.01 * values
+
+
+def drift(rng: np.random.Generator, count: int) -> Values:
+    slope = rng.choice((-1.0, 1.0)) * rng.uniform(0.02, 0.05)
+    values: Values = 0.008 * rng.standard_normal(count) + slope * np.linspace(0.0, 1.0, count)
+    return values
+
+
+def bursts(rng: np.random.Generator, count: int) -> Values:
+    sd = np.full(count, 0.006)
+    for _ in range(max(1, count // 150)):
+        start = rng.integers(0, count - 10)
+        sd[start : start + rng.integers(8, 25)] *= 4
+    values: Values = sd * rng.standard_normal(count)
+    return values
+
+
+def quiet(rng: np.random.Generator, count: int) -> Values:
+    return np.round(0.0004 * rng.standard_normal(count), 4)
+
+
+def everything(rng: np.random.Generator, count: int) -> Values:
+    rare = (rng.random(count) < 0.02) * rng.uniform(0.04, 0.3, count)
+    state = 0.012 * (rng.random(count) < 0.2)
+    values: Values = 0.6 * dependent(rng, count) + rare + state
+    return values
+
+
+NOISES: dict[str, Noise] = {
+    "Gaussian": gaussian,
+    "t(3)": heavy_tails,
+    "spikes": spikes,
+    "two states": two_states,
+    "dependent": dependent,
+    "drift": drift,
+    "bursts": bursts,
+    "quiet": quiet,
+    "everything": everything,
+}
+
+
+def make_series(noise: str, count: int, rng: np.random.Generator, *, most_steps: int) -> Series:
+    """Make a series with one to so many steps, or with none."""
+    logs = NOISES[noise](rng, count)
+    sizes = SIZES[:3] if noise == "quiet" else SIZES
+    places: list[int] = []
+    wanted = int(rng.integers(1, most_steps + 1)) if most_steps else 0
+    for _ in range(100 * wanted):
+        place = int(rng.integers(GAP, count - GAP + 1))
+        if len(places) < wanted and all(abs(place - other) >= GAP for other in places):
+            places.append(place)
+    places.sort()
+    steps = [float(rng.choice(sizes)) * (1 if rng.random() < 0.6 else -1) for _ in places]
+    for place, step in zip(places, steps, strict=True):
+        logs[place:] += np.log1p(step)
+    return Series(noise, 100 * np.exp(logs), tuple(places), tuple(steps))
