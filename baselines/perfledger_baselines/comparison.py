@@ -10,14 +10,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfledger.metrics import Metric, Scale, Worse
+from perfledger.metrics import Metric, Scale
 from perfledger_baselines.evidence import Evidence
-from perfledger_baselines.family import benjamini_hochberg, holm
+from perfledger_baselines.finding import (
+    ROUNDING,
+    Standing,
+    counted,
+    direction_of,
+    estimate_of,
+    standings,
+    word_of,
+)
 from perfledger_baselines.looks import FEWEST_PAIRS
-from perfledger_baselines.power import relative, smallest_detectable_change
+from perfledger_baselines.power import smallest_detectable_change
 from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.rule import Rule
-from perfledger_baselines.ruling import ROUNDING, not_measured
+from perfledger_baselines.ruling import not_measured
 from perfledger_baselines.unpaired import weigh_unpaired
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 
@@ -48,14 +56,6 @@ class UnpairedTest:
         return not self.flaw and not self.is_exact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
-    evidence: Evidence
-    holm: float
-    benjamini_hochberg: float
-    sharing: int  # how many tests share alpha with it, itself included
-
-
 def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: Rule) -> tuple[Verdict, ...]:
     """Judge runs that were not made in pairs as one family, in the order of the tests.
 
@@ -67,16 +67,6 @@ def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: Rule) -> tuple[Verdic
         if not test.flaw and not all(math.isfinite(value) and value > 0 for value in values):
             msg = f"{test.metric.name} of {test.workload} has a value that is not positive"
             raise ValueError(msg)
-    standings = _standings(tests, rule)
-    return tuple(
-        _judge_noisy(test, standings[place], rule)
-        if place in standings
-        else _judge_exact(test, rule)
-        for place, test in enumerate(tests)
-    )
-
-
-def _standings(tests: Sequence[UnpairedTest], rule: Rule) -> dict[int, _Standing]:
     weighed = {
         place: weigh_unpaired(
             np.log(test.base), np.log(test.head), alpha=rule.alpha, prior=test.prior
@@ -84,48 +74,34 @@ def _standings(tests: Sequence[UnpairedTest], rule: Rule) -> dict[int, _Standing
         for place, test in enumerate(tests)
         if test.is_noisy
     }
-    p_values = np.array([evidence.p_value for evidence in weighed.values()])
-    strict, mild = holm(p_values), benjamini_hochberg(p_values)
-    rejected = int(np.count_nonzero(strict < rule.alpha))
-    return {
-        place: _Standing(
-            evidence=evidence,
-            holm=float(strict[number]),
-            benjamini_hochberg=float(mild[number]),
-            sharing=len(p_values) - rejected + bool(strict[number] < rule.alpha),
-        )
-        for number, (place, evidence) in enumerate(weighed.items())
-    }
+    found = standings(weighed, alpha=rule.alpha)
+    return tuple(
+        _judge_noisy(test, found[place], rule) if place in found else _judge_exact(test, rule)
+        for place, test in enumerate(tests)
+    )
 
 
-def _judge_noisy(test: UnpairedTest, standing: _Standing, rule: Rule) -> Verdict:
+def _judge_noisy(test: UnpairedTest, standing: Standing, rule: Rule) -> Verdict:
     evidence = standing.evidence
     runs = _runs(test)
     if not evidence.is_enough:
         reason = f"{runs}: each side needs {FEWEST_PAIRS}"
         return _verdict(test, Outcome.UNDECIDED, reason)
-    mean = evidence.mean
-    is_clear = abs(mean) > evidence.half_width
-    is_big = abs(mean) >= rule.log_floor - ROUNDING
-    outcome, is_warning = Outcome.UNDECIDED, False
+    word = word_of(test.metric, standing, rule)
     reason = f"{runs} show no clear change and do not prove that there is none"
-    if is_clear and is_big and standing.holm < rule.alpha:
-        outcome = _direction(test.metric, mean)
+    if word.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
         reason = f"p = {standing.holm:.2g} (Holm), {runs}"
-    elif abs(mean) + evidence.narrow_half_width <= rule.log_margin + ROUNDING:
-        outcome = Outcome.UNCHANGED
+    elif word.outcome is Outcome.UNCHANGED:
         reason = f"proven within ±{100 * max(rule.margin, rule.floor):.3g} %, {runs}"
-    elif is_clear and is_big:
-        is_worse = _direction(test.metric, mean) is Outcome.REGRESSED
-        is_warning = is_worse and standing.benjamini_hochberg < rule.alpha
+    elif standing.is_clear:
         reason = f"p = {evidence.p_value:.2g} alone, but {standing.holm:.2g} among all tests (Holm)"
     return _verdict(
         test,
-        outcome,
+        word.outcome,
         reason,
         estimate=_estimate(test, evidence, standing.sharing, rule),
         adjusted_p=standing.holm,
-        is_warning=is_warning,
+        is_warning=word.is_warning,
     )
 
 
@@ -133,21 +109,12 @@ def _judge_exact(test: UnpairedTest, rule: Rule) -> Verdict:
     """Judge what needs no p-value: flawed tests, and counts that every run agrees on."""
     if test.flaw:
         return not_measured(test.workload, test.metric, test.flaw)
-    difference = math.log(test.head[0]) - math.log(test.base[0])
-    is_changed = test.base[0] != test.head[0] and abs(difference) >= rule.log_floor - ROUNDING
-    evidence = Evidence(
-        pairs=min(len(test.base), len(test.head)),
-        mean=difference,
-        sd=0.0,
-        degrees=1.0,
-        share=1.0,
-        half_width=0.0,
-        narrow_half_width=0.0,
-        p_value=float(test.base[0] == test.head[0]),
-    )
+    runs = min(len(test.base), len(test.head))
+    evidence = counted(test.base[0], test.head[0], pairs=runs)
+    is_changed = evidence.mean != 0 and abs(evidence.mean) >= rule.log_floor - ROUNDING
     return _verdict(
         test,
-        _direction(test.metric, difference) if is_changed else Outcome.UNCHANGED,
+        direction_of(test.metric, evidence.mean) if is_changed else Outcome.UNCHANGED,
         f"a count, the same in all of {_runs(test)}",
         estimate=_estimate(test, evidence, 1, rule),
         adjusted_p=evidence.p_value,
@@ -155,30 +122,14 @@ def _judge_exact(test: UnpairedTest, rule: Rule) -> Verdict:
 
 
 def _estimate(test: UnpairedTest, evidence: Evidence, sharing: int, rule: Rule) -> Estimate:
-    wide, narrow, mean = evidence.half_width, evidence.narrow_half_width, evidence.mean
-    return Estimate(
-        base=math.exp(float(np.mean(np.log(test.base)))),
-        head=math.exp(float(np.mean(np.log(test.head)))),
-        change=relative(mean),
-        low=relative(mean - wide),
-        high=relative(mean + wide),
-        narrow_low=relative(mean - narrow),
-        narrow_high=relative(mean + narrow),
-        pairs=evidence.pairs,
-        p_value=evidence.p_value,
-        smallest_detectable=smallest_detectable_change(
-            evidence.sd,
-            evidence.pairs,
-            alpha=rule.alpha / sharing,
-            floor=rule.floor,
-            degrees=evidence.degrees,
-        ),
+    detectable = smallest_detectable_change(
+        evidence.sd,
+        evidence.pairs,
+        alpha=rule.alpha / sharing,
+        floor=rule.floor,
+        degrees=evidence.degrees,
     )
-
-
-def _direction(metric: Metric, difference: float) -> Outcome:
-    is_worse = (difference > 0) is (metric.worse is Worse.HIGHER)
-    return Outcome.REGRESSED if is_worse else Outcome.IMPROVED
+    return estimate_of(test.base, test.head, evidence, smallest_detectable=detectable)
 
 
 def _runs(test: UnpairedTest) -> str:

@@ -1,42 +1,35 @@
 """Paired tests of one family in, one of the five words on each and what it rests on out."""
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import assert_never
 
 import numpy as np
 
-from perfledger.metrics import Metric, Worse
+from perfledger.metrics import Metric
 from perfledger_baselines.evidence import Evidence, weigh
-from perfledger_baselines.family import benjamini_hochberg, holm
+from perfledger_baselines.finding import (
+    ROUNDING,
+    Standing,
+    Word,
+    counted,
+    direction_of,
+    estimate_of,
+    standings,
+    word_of,
+)
 from perfledger_baselines.looks import FEWEST_PAIRS, looks_taken
 from perfledger_baselines.pairing import PairedTest
-from perfledger_baselines.power import relative, smallest_detectable_change
+from perfledger_baselines.power import smallest_detectable_change
 from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.rule import Rule
 from perfledger_baselines.spending import nominal_levels
 from perfledger_baselines.two_states import TwoStates, find_two_states
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 
-# On the log scale. Logs, means and differences are rounded on their way; whether a change of just
-# the floor or the margin counts must not depend on that.
-ROUNDING = 1e-12
-
 # Workload and metric's name → what is known of the spread of its pairs.
 Priors = Mapping[tuple[str, str], SpreadPrior]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Standing:
-    """A noisy test's evidence and its place in the family."""
-
-    evidence: Evidence
-    holm: float
-    benjamini_hochberg: float
-    sharing: int  # how many tests share alpha with it, itself included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +54,10 @@ def judge_tests(
     the same. Exact tests take none: equal counts are never found different by chance. `priors` is
     what history knows of the tests' spreads.
     """
-    standings = _standings(tests, rule, others, priors)
+    weighed = _weigh_noisy(tests, rule, priors)
+    found = standings(weighed, alpha=rule.alpha, others=others)
     return tuple(
-        _judge_noisy(test, standings[index], rule)
-        if index in standings
-        else _judge_exact(test, rule)
+        _judge_noisy(test, found[index], rule) if index in found else _judge_exact(test, rule)
         for index, test in enumerate(tests)
     )
 
@@ -73,28 +65,6 @@ def judge_tests(
 def not_measured(workload: str, metric: Metric, reason: str) -> Verdict:
     """Return the verdict on what should have been measured and was not."""
     return _verdict(workload, metric, _Finding(outcome=Outcome.NOT_MEASURED, reason=reason))
-
-
-def _standings(
-    tests: Sequence[PairedTest], rule: Rule, others: int, priors: Priors
-) -> dict[int, _Standing]:
-    """Weigh the noisy tests and adjust their p-values; by the test's index."""
-    weighed = _weigh_noisy(tests, rule, priors)
-    if not weighed:
-        return {}
-    p_values = np.array([evidence.p_value for evidence in weighed.values()] + [1.0] * others)
-    strict, mild = holm(p_values), benjamini_hochberg(p_values)
-    rejected = np.count_nonzero(strict < rule.alpha)
-    sharing = len(p_values) - rejected + (strict < rule.alpha)
-    return {
-        index: _Standing(
-            evidence=evidence,
-            holm=float(strict[place]),
-            benjamini_hochberg=float(mild[place]),
-            sharing=int(sharing[place]),
-        )
-        for place, (index, evidence) in enumerate(weighed.items())
-    }
 
 
 def _weigh_noisy(tests: Sequence[PairedTest], rule: Rule, priors: Priors) -> dict[int, Evidence]:
@@ -119,7 +89,7 @@ def _weigh_noisy(tests: Sequence[PairedTest], rule: Rule, priors: Priors) -> dic
     return weighed
 
 
-def _judge_noisy(test: PairedTest, standing: _Standing, rule: Rule) -> Verdict:
+def _judge_noisy(test: PairedTest, standing: Standing, rule: Rule) -> Verdict:
     evidence = standing.evidence
     if not evidence.is_enough:
         return _too_few(test, evidence.pairs)
@@ -132,7 +102,9 @@ def _judge_noisy(test: PairedTest, standing: _Standing, rule: Rule) -> Verdict:
         floor=rule.floor,
         degrees=evidence.degrees,
     )
-    estimate = _estimate(test, evidence, smallest_detectable)
+    estimate = estimate_of(
+        *zip(*test.pairs, strict=True), evidence, smallest_detectable=smallest_detectable
+    )
     finding = _find(test.metric, standing, rule)
     verdict = _verdict(test.workload, test.metric, finding, estimate, adjusted_p=standing.holm)
     states = find_two_states(*zip(*test.pairs, strict=True))
@@ -150,43 +122,28 @@ def _in_words(states: TwoStates) -> str:
     return f"runs are in two states {_percent(states.distance)} apart, {shares} in the upper{moved}"
 
 
-def _find(metric: Metric, standing: _Standing, rule: Rule) -> _Finding:
-    """Apply the rule: a change first, then its absence, then the admission of knowing neither."""
-    evidence = standing.evidence
-    is_clear = abs(evidence.mean) > evidence.half_width
-    is_big = abs(evidence.mean) >= rule.log_floor - ROUNDING
-    direction = _direction(metric, evidence.mean)
-    if is_clear and is_big and standing.holm < rule.alpha:
-        return _Finding(
-            outcome=direction, reason=f"p = {standing.holm:.2g} (Holm) after {evidence.pairs} pairs"
-        )
-    is_listed = is_clear and is_big and standing.benjamini_hochberg < rule.alpha
-    is_warning = is_listed and direction is Outcome.REGRESSED
-    outcome = Outcome.UNDECIDED
-    if abs(evidence.mean) + evidence.narrow_half_width <= rule.log_margin + ROUNDING:
-        outcome = Outcome.UNCHANGED
-    return _Finding(
-        outcome=outcome,
-        reason=_reason(outcome, standing, rule, is_clear=is_clear, is_warning=is_warning),
-        is_warning=is_warning,
-    )
+def _find(metric: Metric, standing: Standing, rule: Rule) -> _Finding:
+    word = word_of(metric, standing, rule)
+    reason = _reason(word, standing, rule)
+    return _Finding(outcome=word.outcome, reason=reason, is_warning=word.is_warning)
 
 
-def _reason(
-    outcome: Outcome, standing: _Standing, rule: Rule, *, is_clear: bool, is_warning: bool
-) -> str:
+def _reason(word: Word, standing: Standing, rule: Rule) -> str:
     evidence = standing.evidence
     within = f"within ±{_percent(max(rule.margin, rule.floor))}"
-    if is_warning:
+    if word.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
+        return f"p = {standing.holm:.2g} (Holm) after {evidence.pairs} pairs"
+    if word.is_warning:
         mild = standing.benjamini_hochberg
         return (
             f"p = {mild:.2g} on the milder list only (Benjamini-Hochberg; Holm {standing.holm:.2g})"
         )
     if evidence.sd == 0:
         return f"identical in {evidence.pairs} pairs"
-    if outcome is Outcome.UNCHANGED:
-        return f"proven {within}" + (f", a change below {_percent(rule.floor)}" if is_clear else "")
-    if is_clear:
+    if word.outcome is Outcome.UNCHANGED:
+        below = f", a change below {_percent(rule.floor)}" if standing.is_clear else ""
+        return f"proven {within}{below}"
+    if standing.is_clear:
         return f"p = {evidence.p_value:.2g} alone, but {standing.holm:.2g} among all tests (Holm)"
     return f"{evidence.pairs} pairs show no clear change and do not prove it {within}"
 
@@ -198,22 +155,11 @@ def _judge_exact(test: PairedTest, rule: Rule) -> Verdict:
     pairs = test.pairs
     if len(pairs) < FEWEST_PAIRS:
         return _too_few(test, len(pairs))
-    base, head = pairs[0]
-    difference = math.log(head) - math.log(base)
+    evidence = counted(*pairs[0], pairs=len(pairs))
     outcome = Outcome.UNCHANGED
-    if base != head and abs(difference) >= rule.log_floor - ROUNDING:
-        outcome = _direction(test.metric, difference)
-    evidence = Evidence(
-        pairs=len(pairs),
-        mean=difference,
-        sd=0.0,
-        degrees=1.0,
-        share=1.0,
-        half_width=0.0,
-        narrow_half_width=0.0,
-        p_value=float(base == head),
-    )
-    estimate = _estimate(test, evidence, rule.floor)
+    if evidence.mean != 0 and abs(evidence.mean) >= rule.log_floor - ROUNDING:
+        outcome = direction_of(test.metric, evidence.mean)
+    estimate = estimate_of(*zip(*pairs, strict=True), evidence, smallest_detectable=rule.floor)
     finding = _Finding(outcome=outcome, reason=f"a count, the same in {len(pairs)} pairs")
     return _verdict(test.workload, test.metric, finding, estimate, adjusted_p=evidence.p_value)
 
@@ -221,38 +167,6 @@ def _judge_exact(test: PairedTest, rule: Rule) -> Verdict:
 def _too_few(test: PairedTest, pairs: int) -> Verdict:
     reason = f"{pairs} of the {FEWEST_PAIRS} pairs needed"
     return _verdict(test.workload, test.metric, _Finding(outcome=Outcome.UNDECIDED, reason=reason))
-
-
-def _direction(metric: Metric, difference: float) -> Outcome:
-    match metric.worse:
-        case Worse.HIGHER:
-            return Outcome.REGRESSED if difference > 0 else Outcome.IMPROVED
-        case Worse.LOWER:
-            return Outcome.REGRESSED if difference < 0 else Outcome.IMPROVED
-        case _ as unreachable:
-            assert_never(unreachable)
-
-
-def _estimate(test: PairedTest, evidence: Evidence, smallest_detectable: float) -> Estimate:
-    base, head = zip(*test.pairs, strict=True)
-    wide, narrow = evidence.half_width, evidence.narrow_half_width
-    return Estimate(
-        base=_geometric_mean(base),
-        head=_geometric_mean(head),
-        change=relative(evidence.mean),
-        low=relative(evidence.mean - wide),
-        high=relative(evidence.mean + wide),
-        narrow_low=relative(evidence.mean - narrow),
-        narrow_high=relative(evidence.mean + narrow),
-        pairs=evidence.pairs,
-        p_value=evidence.p_value,
-        smallest_detectable=smallest_detectable,
-    )
-
-
-def _geometric_mean(values: Iterable[float]) -> float:
-    logs = [math.log(value) for value in values]
-    return math.exp(math.fsum(logs) / len(logs))
 
 
 def _verdict(
