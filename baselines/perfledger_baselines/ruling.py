@@ -102,12 +102,11 @@ def _judge_noisy(test: PairedTest, standing: Standing, rule: Rule) -> Verdict:
         floor=rule.floor,
         degrees=evidence.degrees,
     )
-    estimate = estimate_of(
-        *zip(*test.pairs, strict=True), evidence, smallest_detectable=smallest_detectable
-    )
+    base, head = zip(*test.pairs, strict=True)
+    estimate = estimate_of(base, head, evidence, smallest_detectable=smallest_detectable)
     finding = _find(test.metric, standing, rule)
     verdict = _verdict(test.workload, test.metric, finding, estimate, adjusted_p=standing.holm)
-    states = find_two_states(*zip(*test.pairs, strict=True))
+    states = find_two_states(base, head)
     if states is None:
         return verdict
     return replace(verdict, states=states, reason=f"{verdict.reason}; {_in_words(states)}")
@@ -159,7 +158,8 @@ def _judge_exact(test: PairedTest, rule: Rule) -> Verdict:
     outcome = Outcome.UNCHANGED
     if evidence.mean != 0 and abs(evidence.mean) >= rule.log_floor - ROUNDING:
         outcome = direction_of(test.metric, evidence.mean)
-    estimate = estimate_of(*zip(*pairs, strict=True), evidence, smallest_detectable=rule.floor)
+    base, head = zip(*pairs, strict=True)
+    estimate = estimate_of(base, head, evidence, smallest_detectable=rule.floor)
     finding = _Finding(outcome=outcome, reason=f"a count, the same in {len(pairs)} pairs")
     return _verdict(test.workload, test.metric, finding, estimate, adjusted_p=evidence.p_value)
 
