@@ -21,6 +21,35 @@ from perfledger_runners.repository import Repository
 QUICK = Effort(min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, max_warmups=1)
 
 
+# As much of torch as the harness asks of it, with one CUDA device.
+FAKE_TORCH = {
+    "__init__": """
+import time
+from types import SimpleNamespace
+__version__ = "0"
+version = SimpleNamespace(cuda="12.8")
+class Event:
+    def __init__(self, *, enable_timing):
+        pass
+    def record(self):
+        self.at_s = time.perf_counter()
+    def elapsed_time(self, end):
+        return 1e3 * (end.at_s - self.at_s)
+def nothing(*arguments):
+    pass
+cuda = SimpleNamespace(
+    Event=Event, empty_cache=nothing, reset_peak_memory_stats=nothing, synchronize=nothing,
+    is_initialized=lambda: False, is_available=lambda: True, device_count=lambda: 1,
+    max_memory_allocated=lambda index=0: 9,
+    get_device_properties=lambda _: SimpleNamespace(
+        name="NVIDIA H100 80GB HBM3", uuid="1", total_memory=80, major=9, minor=0),
+)
+""",
+    "utils/__init__": "",
+    "utils/flop_counter": "FlopCounterMode = lambda display: None",
+}
+
+
 class FakeError(Exception):
     """What the fake raises where a device has no answer."""
 
@@ -231,3 +260,8 @@ def sides(write_benchmarks, request_for, tmp_path):
         }
 
     return write
+
+
+@pytest.fixture(scope="session")
+def fake_torch():
+    return FAKE_TORCH

@@ -20,33 +20,6 @@ def {name}():
 """
 
 
-# As much of torch as the harness asks of it, with one CUDA device.
-FAKE_TORCH = {
-    "__init__": """
-import time
-from types import SimpleNamespace
-__version__ = "0"
-version = SimpleNamespace(cuda="12.8")
-class Event:
-    def __init__(self, *, enable_timing):
-        pass
-    def record(self):
-        self.at_s = time.perf_counter()
-    def elapsed_time(self, end):
-        return 1e3 * (end.at_s - self.at_s)
-def nothing(*arguments):
-    pass
-cuda = SimpleNamespace(
-    Event=Event, empty_cache=nothing, reset_peak_memory_stats=nothing, synchronize=nothing,
-    is_initialized=lambda: False, is_available=lambda: True, device_count=lambda: 1,
-    max_memory_allocated=lambda index=0: 9,
-    get_device_properties=lambda _: SimpleNamespace(
-        name="NVIDIA H100 80GB HBM3", uuid="1", total_memory=80, major=9, minor=0),
-)
-""",
-    "utils/__init__": "",
-    "utils/flop_counter": "FlopCounterMode = lambda display: None",
-}
 ON_GPU = """
 @perfledger.workload(framework="torch")
 def {name}():
@@ -292,14 +265,16 @@ def test_no_budget_at_all_measures_nothing_and_says_so(harness, request_for, tmp
 
 
 @pytest.mark.slow
-def test_a_device_that_slowed_down_makes_a_failure_and_keeps_the_samples(harness, sides):
+def test_a_device_that_slowed_down_makes_a_failure_and_keeps_the_samples(
+    harness, sides, fake_torch
+):
     hot = Hot()
     requests = {
         side: replace(request, device="auto")
         for side, request in sides(ON_GPU.format(name="a") + FINE.format(name="b")).items()
     }
     for request in requests.values():
-        for name, text in FAKE_TORCH.items():
+        for name, text in fake_torch.items():
             file = Path(request.root, "torch", f"{name}.py")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
@@ -379,10 +354,8 @@ def a():
 
 def in_turns(requests):
     effort = replace(next(iter(requests.values())).effort, max_seconds=0.4)
-    return {
-        side: replace(request, takes_turns=True, effort=effort)
-        for side, request in requests.items()
-    }
+    changes = {"takes_turns": True, "effort": effort}
+    return {side: replace(request, **changes) for side, request in requests.items()}
 
 
 @pytest.mark.slow
