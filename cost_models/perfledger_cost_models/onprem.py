@@ -10,6 +10,7 @@ import numpy as np
 
 from perfledger_cost_models.age import Shelf, age_warnings
 from perfledger_cost_models.draws import FloatArray, pert
+from perfledger_cost_models.finance import capital_recovery_factor, sinking_fund_factor
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.parameter import ParameterSheet, packaged_parameters
 from perfledger_cost_models.quote import Rate
@@ -195,15 +196,3 @@ def yearly_cost(
         staff_usd=figure("staff_fte_per_8gpu_node_small") * figure("staff_cost_loaded"),
         licences_usd=float(licence) * server.accelerators,
     )
-
-
-def capital_recovery_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatArray:
-    """Return r / (1 - (1 + r)^-n): what repays 1 and interest in n yearly parts; 1 / n at r = 0."""
-    return sinking_fund_factor(rate_per_year, years) + rate_per_year
-
-
-def sinking_fund_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatArray:
-    """Return r / ((1 + r)^n - 1): the yearly part that grows to 1 in n years; 1 / n at r = 0."""
-    is_free = rate_per_year == 0
-    safe_rate = np.where(is_free, 1.0, rate_per_year)
-    return np.where(is_free, 1 / years, safe_rate / np.expm1(years * np.log1p(safe_rate)))

@@ -101,6 +101,11 @@ class Price:
         return self.term.replace(_PER_CHIP, "").strip().replace(" ", "_")
 
     @property
+    def recency(self) -> tuple[bool, date, date]:
+        """Return what orders prices of one option: a stated day goes before a day of reading."""
+        return (not self.is_read_date, self.as_of, self.retrieved_at or date.min)
+
+    @property
     def is_trusted(self) -> bool:
         """Whether the source is better than a rumour."""
         return self.confidence is not Confidence.LOW
@@ -132,7 +137,7 @@ class PriceSheet:
         found = _best([price for price in found if price.region == region])
         if not found:
             raise self._missing(option, self._neighbours(asked["sku"], asked["model"]))
-        return max(found, key=_recency)
+        return max(found, key=lambda price: price.recency)
 
     def _select(self, wanted: tuple[str, str, str], provider: str | None) -> list[Price]:
         return [
@@ -166,7 +171,7 @@ def read_sheet(text: str, name: str) -> PriceSheet:
     """
     prices: dict[tuple[str, str, str, date], Price] = {}
     for row in read_rows(text, name, columns=COLUMNS):
-        price = _read_price(row)
+        price = read_price(row)
         key = (price.provider, price.option, price.region, price.as_of)
         if key in prices:
             row.reject("sku", "has this price of this day twice")
@@ -181,7 +186,8 @@ def packaged_sheet() -> PriceSheet:
     return read_sheet(text, PACKAGED_SHEET)
 
 
-def _read_price(row: Row) -> Price:
+def read_price(row: Row) -> Price:
+    """Read one row of a price list; raises PriceSheetError that names the column."""
     count = _read_count(row)
     as_of, is_read_date, retrieved_at = _read_days(row)
     return Price(
@@ -241,10 +247,6 @@ def _best(prices: list[Price]) -> list[Price]:
 def _reference_region(prices: list[Price]) -> str:
     best = _best(prices)
     return REFERENCE_REGIONS.get(best[0].provider, best[0].region) if best else ""
-
-
-def _recency(price: Price) -> tuple[bool, date, date]:
-    return (not price.is_read_date, price.as_of, price.retrieved_at or date.min)
 
 
 def _full_name(price: Price, *, is_shared: bool) -> str:

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.onprem import (
-    SERVERS,
-    capital_recovery_factor,
-    hourly_cost,
-    rate,
-    sinking_fund_factor,
-    yearly_cost,
-)
+from perfledger_cost_models.onprem import SERVERS, hourly_cost, rate, yearly_cost
 from perfledger_cost_models.parameter import packaged_parameters
 from perfledger_cost_models.sheet import PriceMissingError
 
@@ -35,31 +28,6 @@ def with_mode(name, value):
         return replace(found, low=value, mode=value, high=value) if found.name == name else found
 
     return replace(PARAMETERS, parameters=tuple(map(change, PARAMETERS.parameters)))
-
-
-@pytest.mark.parametrize(
-    ("interest", "years", "expected"), [(0.085, 5, 0.253766), (0.1, 10, 0.162745), (0.0, 4, 0.25)]
-)
-def test_the_capital_recovery_factor_is_that_of_the_tables(interest, years, expected):
-    found = capital_recovery_factor(np.array([interest]), np.array([float(years)]))
-
-    assert found[0] == pytest.approx(expected, abs=1e-6)
-
-
-@given(st.floats(0.001, 0.5), st.floats(1, 30))
-def test_both_factors_are_their_formulas_and_differ_by_the_interest(interest, years):
-    r, n = np.array([interest]), np.array([years])
-    recovery, sinking = capital_recovery_factor(r, n)[0], sinking_fund_factor(r, n)[0]
-
-    assert recovery == pytest.approx(interest / (1 - (1 + interest) ** -years))
-    assert sinking == pytest.approx(interest / ((1 + interest) ** years - 1))
-    assert recovery - sinking == pytest.approx(interest)
-
-
-@given(st.floats(1e-300, 1e-7), st.floats(1, 30))
-def test_without_interest_a_year_costs_an_nth(interest, years):
-    for factor in (capital_recovery_factor, sinking_fund_factor):
-        assert factor(np.array([interest]), np.array([years]))[0] == pytest.approx(1 / years, 1e-5)
 
 
 def test_the_parts_of_a_year_are_those_worked_out_by_hand():

@@ -1,0 +1,101 @@
+"""Payments over years into what they are worth: present value, return, payback.
+
+Flows are yearly, the first one now (year 0); a payment is negative. Money is float inside: these
+are figures of a study, not invoices.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from scipy.optimize import brentq
+
+from perfledger_cost_models.draws import FloatArray
+
+# A return beyond these is not one that anybody compares investments by.
+MIN_RETURN = -0.99
+MAX_RETURN = 100.0
+# Where the present value is looked at for changes of sign: steps of 0.2 to 5 % of 1 + return.
+RETURNS = np.concatenate([np.linspace(MIN_RETURN, 1.0, 2000), np.geomspace(1.0, MAX_RETURN, 500)])
+
+
+class FinanceError(ValueError):
+    """Payments that have no such figure."""
+
+
+def capital_recovery_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatArray:
+    """Return r / (1 - (1 + r)^-n): what repays 1 and interest in n yearly parts; 1 / n at r = 0."""
+    return sinking_fund_factor(rate_per_year, years) + rate_per_year
+
+
+def sinking_fund_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatArray:
+    """Return r / ((1 + r)^n - 1): the yearly part that grows to 1 in n years; 1 / n at r = 0."""
+    is_free = rate_per_year == 0
+    safe_rate = np.where(is_free, 1.0, rate_per_year)
+    return np.where(is_free, 1 / years, safe_rate / np.expm1(years * np.log1p(safe_rate)))
+
+
+def present_value(flows: Sequence[float], *, rate_per_year: float) -> float:
+    """Return the sum of flow_t / (1 + r)^t, in today's money.
+
+    Raises FinanceError for no flows, one that is no number, or a rate of -100 % or less.
+    """
+    _check(flows)
+    if not (math.isfinite(rate_per_year) and rate_per_year > -1):
+        msg = f"a discount rate of {rate_per_year} a year: give a number above -1, such as 0.085"
+        raise FinanceError(msg)
+    return math.fsum(flow / (1 + rate_per_year) ** year for year, flow in enumerate(flows))
+
+
+def internal_rate_of_return(flows: Sequence[float]) -> float:
+    """Return the rate a year at which the present value of the flows is zero.
+
+    Raises FinanceError where there is none between -99 % and 10,000 %, or several: flows that
+    change their sign more than once can have as many returns, and then none of them means anything.
+    """
+    _check(flows)
+    years = np.arange(len(flows))
+    values = (np.asarray(flows) / (1 + RETURNS[:, np.newaxis]) ** years).sum(axis=1)
+    crossings = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
+    exact = RETURNS[values == 0]
+    if len(crossings) + len(exact) != 1:
+        found = "no" if len(crossings) + len(exact) == 0 else "more than one"
+        msg = f"{found} internal rate of return for {len(flows)} flows: compare present values"
+        raise FinanceError(msg)
+    if len(exact):
+        return float(exact[0])
+    place = int(crossings[0])
+    return float(
+        brentq(
+            lambda rate: present_value(flows, rate_per_year=rate),
+            RETURNS[place],
+            RETURNS[place + 1],
+            xtol=1e-14,
+            rtol=1e-13,
+        )
+    )
+
+
+def payback_years(flows: Sequence[float], *, rate_per_year: float = 0.0) -> float | None:
+    """Return after how many years the flows have repaid themselves for good; None if never.
+
+    Within a year money comes evenly. With a rate it is the discounted payback. Raises FinanceError
+    as `present_value` does.
+    """
+    present_value(flows, rate_per_year=rate_per_year)
+    worth = [flow / (1 + rate_per_year) ** year for year, flow in enumerate(flows)]
+    balance = list(accumulate(worth))
+    if balance[-1] < 0:
+        return None
+    owed = [year for year, left in enumerate(balance) if left < 0]
+    if not owed:
+        return 0.0
+    last = owed[-1]
+    return last + -balance[last] / worth[last + 1]
+
+
+def _check(flows: Sequence[float]) -> None:
+    if not flows or not all(math.isfinite(flow) for flow in flows):
+        msg = f"{len(flows)} flows, not all of them numbers: give one for each year, the first now"
+        raise FinanceError(msg)

@@ -1,0 +1,136 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, strategies as st
+
+from perfledger_cost_models.finance import (
+    FinanceError,
+    capital_recovery_factor,
+    internal_rate_of_return,
+    payback_years,
+    present_value,
+    sinking_fund_factor,
+)
+
+SERVER = (-320_000.0, 110_000.0, 110_000.0, 110_000.0, 110_000.0)
+flows = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=12)
+interests = st.floats(-0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("interest", "years", "expected"), [(0.085, 5, 0.253766), (0.1, 10, 0.162745), (0.0, 4, 0.25)]
+)
+def test_the_capital_recovery_factor_is_that_of_the_tables(interest, years, expected):
+    found = capital_recovery_factor(np.array([interest]), np.array([float(years)]))
+
+    assert found[0] == pytest.approx(expected, abs=1e-6)
+
+
+@given(st.floats(0.001, 0.5), st.floats(1, 30))
+def test_both_factors_are_their_formulas_and_differ_by_the_interest(interest, years):
+    r, n = np.array([interest]), np.array([years])
+    recovery, sinking = capital_recovery_factor(r, n)[0], sinking_fund_factor(r, n)[0]
+
+    assert recovery == pytest.approx(interest / (1 - (1 + interest) ** -years))
+    assert sinking == pytest.approx(interest / ((1 + interest) ** years - 1))
+    assert recovery - sinking == pytest.approx(interest)
+
+
+@given(st.floats(1e-300, 1e-7), st.floats(1, 30))
+def test_without_interest_a_year_costs_an_nth(interest, years):
+    for factor in (capital_recovery_factor, sinking_fund_factor):
+        assert factor(np.array([interest]), np.array([years]))[0] == pytest.approx(1 / years, 1e-5)
+
+
+def test_a_present_value_is_that_worked_out_by_hand():
+    assert present_value((-100.0, 60.0, 60.0), rate_per_year=0.1) == pytest.approx(4.1322314, 1e-8)
+
+
+@given(flows, interests, st.floats(-10, 10))
+def test_a_present_value_is_linear_in_the_flows(payments, interest, factor):
+    scaled = [factor * payment for payment in payments]
+    size = max(1.0, *(abs(payment) for payment in payments)) * 2.0 ** len(payments) * 10
+
+    assert present_value(scaled, rate_per_year=interest) == pytest.approx(
+        factor * present_value(payments, rate_per_year=interest), abs=1e-9 * size
+    )
+
+
+@given(st.floats(0.0, 0.5), st.integers(1, 30))
+def test_what_the_capital_recovery_factor_repays_is_worth_what_was_borrowed(interest, years):
+    part = float(capital_recovery_factor(np.array([interest]), np.array([float(years)]))[0])
+
+    assert present_value((-1.0, *[part] * years), rate_per_year=interest) == pytest.approx(
+        0, abs=1e-9
+    )
+
+
+def test_the_internal_rate_of_return_is_that_worked_out_by_hand():
+    found = internal_rate_of_return((-100.0, 60.0, 60.0))
+
+    assert found == pytest.approx((0.6 + math.sqrt(0.36 + 2.4)) / 2 - 1, rel=1e-12)
+
+
+@given(st.floats(0.01, 2.0), st.integers(1, 15))
+def test_at_the_internal_rate_of_return_the_present_value_is_zero(income, years):
+    payments = (-1.0, *[income] * years)
+    assume(income * years > 0.05)
+
+    found = internal_rate_of_return(payments)
+
+    assert present_value(payments, rate_per_year=found) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_return_of_exactly_nothing_is_found():
+    assert internal_rate_of_return((-100.0, 50.0, 50.0)) == pytest.approx(0, abs=1e-12)
+
+
+def test_the_whole_stake_lost_but_a_hundredth_is_a_return():
+    assert internal_rate_of_return((-100.0, 1.0)) == pytest.approx(-0.99)
+
+
+@pytest.mark.parametrize("payments", [(100.0, 50.0), (-100.0,), (-100.0, 0.0)])
+def test_flows_that_never_change_sign_have_no_return(payments):
+    with pytest.raises(FinanceError, match="no internal rate of return"):
+        internal_rate_of_return(payments)
+
+
+def test_flows_with_two_returns_have_none():
+    with pytest.raises(FinanceError, match="more than one"):
+        internal_rate_of_return((-100.0, 230.0, -132.0))
+
+
+def test_money_comes_evenly_within_the_year_that_repays():
+    assert payback_years(SERVER) == pytest.approx(320 / 110)
+
+
+def test_a_discounted_payback_is_later():
+    found = payback_years(SERVER, rate_per_year=0.085)
+
+    assert found is not None
+    assert found == pytest.approx(3.457, abs=1e-3)
+
+
+def test_what_is_not_repaid_has_no_payback():
+    assert payback_years((-320_000.0, 110_000.0)) is None
+
+
+def test_what_costs_nothing_is_repaid_at_once():
+    assert payback_years((0.0, 110_000.0)) == 0.0
+
+
+def test_a_later_repair_makes_the_payback_the_last_one():
+    assert payback_years((-100.0, 150.0, -100.0, 100.0)) == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("payments", [(), (math.nan,), (1.0, math.inf)])
+def test_flows_that_are_no_numbers_are_refused(payments):
+    with pytest.raises(FinanceError, match="give one for each year"):
+        present_value(payments, rate_per_year=0.1)
+
+
+@pytest.mark.parametrize("interest", [-1.0, math.nan, math.inf])
+def test_a_rate_that_is_none_is_refused(interest):
+    with pytest.raises(FinanceError, match="above -1"):
+        present_value((1.0,), rate_per_year=interest)

@@ -1,0 +1,205 @@
+from dataclasses import replace
+from decimal import Decimal
+from importlib.resources import files
+
+import pytest
+
+from perfledger_cost_models.price_check import Level, check_sheet
+from perfledger_cost_models.sheet import COLUMNS, packaged_sheet
+from perfledger_cost_models.table import PriceSheetError
+
+PACKAGED = files("perfledger_cost_models").joinpath("prices.csv").read_text(encoding="utf-8")
+SOURCE = "a public price list,"
+# Rows that were published like this, with what they really are.
+BAD = {
+    "a commitment under on demand": (
+        "gcp,a3-highgpu-8g,us-central1,H100-80GB,8,on_demand,,43.0662,5.38328,,2026-11-20"
+    ),
+    "a placeholder": "gcp,tpu-v6e,asia-east1,TPU-v6e,1,on_demand,per chip,700.0,700.0,,2026-11-20",
+    "Windows on two": (
+        "azure,Standard_NC48ads_A100_v4,eastus,A100-80GB-PCIe,2,on_demand,,9.554,4.777,"
+        "2026-11-09,2026-11-20"
+    ),
+    "Windows on four": (
+        "azure,Standard_NC96ads_A100_v4,eastus,A100-80GB-PCIe,4,on_demand,,19.108,4.777,"
+        "2026-11-09,2026-11-20"
+    ),
+    "Windows on an H100": (
+        "azure,Standard_NC80adis_H100_v5,eastus,H100-NVL-94GB,2,on_demand,,17.64,8.82,"
+        "2026-11-09,2026-11-20"
+    ),
+}
+
+
+def sheet_of(*rows, confidence="high"):
+    lines = [f"{row},{confidence},{SOURCE}" for row in rows]
+    return "\n".join([",".join(COLUMNS), *lines, ""])
+
+
+def with_rows(*rows, confidence="high"):
+    lines = [f"{row},{confidence},{SOURCE}" for row in rows]
+    return PACKAGED + "\n".join([*lines, ""])
+
+
+def rules(text, level=Level.REJECT):
+    return {finding.rule for finding in check_sheet(text, "s").findings if finding.level is level}
+
+
+def rejected_rows(text):
+    return {finding.row for finding in check_sheet(text, "s").rejected}
+
+
+def test_no_packaged_price_is_rejected():
+    check = check_sheet(PACKAGED, "packaged")
+
+    assert check.rejected == ()
+    assert len(check.sheet.prices) == check.rows
+
+
+@pytest.mark.parametrize("row", BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize("confidence", ["reject", "high"])
+def test_a_row_that_was_really_published_wrong_is_rejected_on_its_numbers(row, confidence):
+    last = len(PACKAGED.splitlines()) + 1
+
+    assert rejected_rows(with_rows(row, confidence=confidence)) == {last}
+
+
+def test_all_of_them_at_once_are_rejected_and_no_good_row_is_lost():
+    check = check_sheet(with_rows(*BAD.values()), "s")
+
+    assert len({finding.row for finding in check.rejected}) == len(BAD)
+    assert check.sheet.prices == packaged_sheet().prices
+
+
+def test_a_row_without_a_price_stays_unknown():
+    row = "aws,p4d.24xlarge,us-east-1,A100-40GB,8,savings_plan,1y,,,,2026-11-20"
+    check = check_sheet(sheet_of(row, confidence="unknown"), "s")
+
+    assert [finding.level for finding in check.findings] == [Level.UNKNOWN]
+    assert check.sheet.prices == ()
+
+
+def test_a_price_of_nothing_is_rejected():
+    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,capacity_block,prepaid,0.00,0.00,,2026-11-20"
+
+    assert rules(sheet_of(row)) == {"reading"}
+
+
+def test_a_price_without_any_date_is_rejected():
+    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,55.04,6.88,,"
+
+    assert rules(sheet_of(row)) == {"reading"}
+
+
+def test_a_price_per_accelerator_that_is_not_the_instances_is_rejected():
+    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,55.04,55.04,,2026-11-20"
+
+    assert rules(sheet_of(row)) == {"reading"}
+
+
+def test_one_accelerators_price_where_the_instances_should_be_is_rejected():
+    one = "aws,p5.4xlarge,us-east-1,H100-80GB,1,on_demand,,6.88,6.88,2026-07-20,2026-11-20"
+    eight = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,6.88,0.86,2026-07-20,2026-11-20"
+
+    assert rejected_rows(sheet_of(one, eight)) == {3}
+
+
+def test_spot_above_on_demand_is_rejected():
+    on_demand = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,55.04,6.88,,2026-11-20"
+    spot = "aws,p5.48xlarge,us-east-1,H100-80GB,8,spot,,56,7,,2026-11-20"
+
+    assert rejected_rows(sheet_of(on_demand, spot)) == {3}
+
+
+def test_three_years_that_cost_more_an_hour_than_one_are_rejected():
+    rows = (
+        "aws,p5.48xlarge,us-east-1,H100-80GB,8,savings_plan,1y_no_upfront,32,4,,2026-11-20",
+        "aws,p5.48xlarge,us-east-1,H100-80GB,8,savings_plan,3y_no_upfront,40,5,,2026-11-20",
+        "aws,p5.48xlarge,us-east-1,H100-80GB,8,savings_plan,3y_all_upfront,36,4.5,,2026-11-20",
+    )
+
+    assert rejected_rows(sheet_of(*rows)) == {3}
+
+
+def test_a_commitment_above_on_demand_is_rejected():
+    on_demand = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,55.04,6.88,,2026-11-20"
+    plan = "aws,p5.48xlarge,us-east-1,H100-80GB,8,savings_plan,1y_no_upfront,64,8,,2026-11-20"
+
+    assert rejected_rows(sheet_of(on_demand, plan)) == {3}
+
+
+@pytest.mark.parametrize(
+    ("sku", "chips", "is_right"),
+    [
+        ("tpu-v4-8", 4, True),
+        ("tpu-v4-8", 8, False),
+        ("v5p-8", 4, True),
+        ("v5litepod-8", 8, True),
+        ("v6e-8", 4, False),
+    ],
+)
+def test_slices_of_tpus_count_cores_or_chips_by_their_version(sku, chips, is_right):
+    usd = Decimal("3.2") * chips
+    row = f"gcp,{sku},us-central2,TPU-v4,{chips},on_demand,,{usd},3.2,,2026-11-20"
+
+    assert (rules(sheet_of(row)) == set()) is is_right
+
+
+def test_the_same_price_twice_is_noted_and_two_prices_of_one_day_are_rejected():
+    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,{},{},2026-07-20,2026-11-20"
+    one, other = row.format("55.04", "6.88"), row.format("64", "8")
+
+    assert rules(sheet_of(one, one), Level.WARN) == {"duplicate"}
+    assert rejected_rows(sheet_of(one, other)) == {2, 3}
+
+
+def test_between_two_regions_nobody_can_tell_which_is_wrong():
+    one = "gcp,a2,us-east5,A100-80GB,8,on_demand,,16,2,,2026-11-20"
+    other = "gcp,a2,us-west1,A100-80GB,8,on_demand,,40,5,,2026-11-20"
+    check = check_sheet(sheet_of(one, other), "s")
+
+    assert check.rejected == ()
+    assert {finding.row for finding in check.findings} == {2, 3}
+
+
+def test_spot_prices_may_differ_between_regions():
+    one = "gcp,a2,us-east5,A100-80GB,8,spot,,8,1,,2026-11-20"
+    other = "gcp,a2,us-west1,A100-80GB,8,spot,,20,2.5,,2026-11-20"
+
+    assert check_sheet(sheet_of(one, other), "s").findings == ()
+
+
+def test_a_price_far_from_the_median_of_its_like_is_noted():
+    rows = [
+        f"{provider},h100,,H100-80GB,1,on_demand,,{usd},{usd},,2026-11-20"
+        for provider, usd in (("a", "3"), ("b", "4"), ("c", "13"))
+    ]
+
+    assert rules(sheet_of(*rows), Level.WARN) == {"median of its like"}
+
+
+def test_sizes_of_a_family_that_differ_are_noted():
+    assert "sizes of a family" in rules(PACKAGED, Level.WARN)
+
+
+def test_a_large_step_since_the_last_sheet_has_to_be_approved():
+    before = packaged_sheet()
+    raised = tuple(
+        replace(price, usd_per_hour=price.usd_per_hour * Decimal("1.3")) for price in before.prices
+    )
+    check = check_sheet(PACKAGED, "s", previous=replace(before, prices=raised))
+
+    steps = [found for found in check.findings if found.rule == "step since the last sheet"]
+    assert "-23.1% since" in steps[0].reason
+    assert len(steps) > 100
+
+
+def test_a_small_step_needs_nobody():
+    check = check_sheet(PACKAGED, "s", previous=packaged_sheet())
+
+    assert not [found for found in check.findings if found.rule == "step since the last sheet"]
+
+
+def test_another_table_is_no_price_sheet():
+    with pytest.raises(PriceSheetError, match="columns"):
+        check_sheet("a,b\n1,2\n", "s")
