@@ -1,0 +1,220 @@
+"""Ways to get an accelerator's hours into what a useful hour costs on each, and which is cheapest.
+
+Every uncertain input is drawn once for all options (common random numbers), so that what they share
+cannot decide between them: the chance that one is cheaper is that of the same world for both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger_cost_models.draws import DRAWS, FloatArray, pert
+from perfledger_cost_models.onprem import (
+    HOURS_PER_YEAR,
+    LICENCES,
+    QUANTILES,
+    Server,
+    yearly_cost,
+)
+from perfledger_cost_models.parameter import ParameterSheet
+from perfledger_cost_models.purchase import Mode
+
+WACC = "wacc"
+
+
+class ComparisonError(ValueError):
+    """Options that cannot be held against each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Option:
+    """One way to get hours: USD per useful accelerator-hour, at all modes and for every draw."""
+
+    name: str
+    accelerator: str
+    mode_usd: float
+    draws_usd: FloatArray  # (DRAWS,)
+    assumed: tuple[str, ...] = ()  # low-confidence inputs, in words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """What one option costs beside the others."""
+
+    name: str
+    accelerator: str
+    mode_usd: float
+    p5_usd: float
+    p50_usd: float
+    p95_usd: float
+    chance_cheapest: float  # over the draws; ties are shared out
+    assumed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakEven:
+    """The use, a share of all hours, from which owning costs less; None where it never does."""
+
+    p5: float | None
+    p50: float | None
+    p95: float | None
+    chance_ever: float  # that there is such a use at all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bar:
+    """What one input does to the cost when it alone goes from its low to its high."""
+
+    parameter: str
+    low_usd: float  # USD per useful hour at the input's low
+    high_usd: float
+    rank_correlation: float  # Spearman's, of input and cost over all draws
+
+    @property
+    def width_usd(self) -> float:
+        """Return how much the cost moves."""
+        return abs(self.high_usd - self.low_usd)
+
+
+def owned_option(server: Server, sheet: ParameterSheet, *, use: float) -> Option:
+    """Return an owned server's useful hour at a share `use` of all hours.
+
+    Raises PriceMissingError for an input that the sheet lacks, ComparisonError for no such share.
+    """
+    _check_use(use)
+    return Option(
+        name=server.option,
+        accelerator=server.accelerator,
+        mode_usd=float(_owned_usd(server, sheet, use, {})[0]),
+        draws_usd=_owned_usd(server, sheet, use, _drawn(server, sheet)),
+        assumed=tuple(found.words for found in map(sheet.find, server.inputs) if found.is_assumed),
+    )
+
+
+def bought_option(mode: Mode, sheet: ParameterSheet, *, use: float, accelerator: str) -> Option:
+    """Return a bought hour at a share `use` of the hours paid for.
+
+    The price is certain; the cost of capital, which upfront money is spread with, is not.
+    """
+    _check_use(use)
+    wacc = sheet.find(WACC)
+    usd = float(mode.usd_per_useful_hour(use, wacc=float(wacc.mode)))
+    draws = np.full(DRAWS, usd)
+    if mode.upfront_share:
+        even = float(mode.usd_per_hour) / use
+        # n crf(r, n) times what the same money costs when it is spread without interest.
+        drawn = pert(float(wacc.low), float(wacc.mode), float(wacc.high), name=WACC)
+        interest = mode.years * drawn / -np.expm1(-mode.years * np.log1p(drawn))
+        draws = even * (1 + float(mode.upfront_share) * (interest - 1))
+    return Option(name=mode.option, accelerator=accelerator, mode_usd=usd, draws_usd=draws)
+
+
+def compare(options: Sequence[Option]) -> tuple[Compared, ...]:
+    """Return the options, the cheapest median first.
+
+    Raises ComparisonError for none, two of one name, or costs that are not positive numbers: what
+    has no price cannot be cheapest, and cannot be left out in silence either.
+    """
+    names = [option.name for option in options]
+    if not options or len(set(names)) < len(names):
+        msg = f"options {names}: give each of them once, and at least one"
+        raise ComparisonError(msg)
+    table = np.array([option.draws_usd for option in options])
+    if not (np.isfinite(table) & (table > 0)).all():
+        bad = [name for name, row in zip(names, table, strict=True) if not (row > 0).all()]
+        msg = f"no cost per hour for {', '.join(bad) or 'an option'}: leave it out or price it"
+        raise ComparisonError(msg)
+    is_least = table == table.min(axis=0)
+    chances = (is_least / is_least.sum(axis=0)).mean(axis=1)
+    quantiles = np.quantile(table, QUANTILES, axis=1).T
+    found = [
+        Compared(
+            name=option.name,
+            accelerator=option.accelerator,
+            mode_usd=option.mode_usd,
+            p5_usd=float(p5),
+            p50_usd=float(p50),
+            p95_usd=float(p95),
+            chance_cheapest=float(chance),
+            assumed=option.assumed,
+        )
+        for option, (p5, p50, p95), chance in zip(options, quantiles, chances, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda one: (one.p50_usd, one.name)))
+
+
+def break_even(server: Server, sheet: ParameterSheet, *, usd_per_hour: float) -> BreakEven:
+    """Return the use from which owning costs less than hours at this price.
+
+    A year of the server costs c0 + c1 u, for only its energy depends on the use u; with K hours of
+    all accelerators a year the useful hour costs (c0 + c1 u) / (K u), so that
+    u* = c0 / (K price - c1), draw by draw. A commitment counts with its rate: one is as large as
+    what is used. Raises ComparisonError for a price that is none, PriceMissingError for an input
+    that the sheet lacks.
+    """
+    if not 0 < usd_per_hour < np.inf:
+        msg = f"{usd_per_hour} USD an hour is no price: owning cannot be held against it"
+        raise ComparisonError(msg)
+    draws = _drawn(server, sheet)
+    idle, busy = (_yearly_usd(server, sheet, use, draws) for use in (0.0, 1.0))
+    margin = HOURS_PER_YEAR * server.accelerators * usd_per_hour - (busy - idle)
+    uses = np.where(margin > 0, idle / np.where(margin > 0, margin, 1.0), np.inf)
+    p5, p50, p95 = (use if use <= 1 else None for use in np.quantile(uses, QUANTILES).tolist())
+    return BreakEven(p5=p5, p50=p50, p95=p95, chance_ever=float((uses <= 1).mean()))
+
+
+def tornado(server: Server, sheet: ParameterSheet, *, use: float) -> tuple[Bar, ...]:
+    """Return what each input of an owned server does to its useful hour, the widest bar first."""
+    _check_use(use)
+    draws = _drawn(server, sheet)
+    ranks = _ranks(_owned_usd(server, sheet, use, draws))
+    bars: list[Bar] = []
+    for name in server.inputs:
+        found = sheet.find(name)
+        low, high = (
+            float(_owned_usd(server, sheet, use, {name: np.array([float(end)])})[0])
+            for end in (found.low, found.high)
+        )
+        correlation = float(np.corrcoef(_ranks(draws[name]), ranks)[0, 1]) if low != high else 0.0
+        bars.append(Bar(parameter=name, low_usd=low, high_usd=high, rank_correlation=correlation))
+    return tuple(sorted(bars, key=lambda bar: (-bar.width_usd, bar.parameter)))
+
+
+def _check_use(use: float) -> None:
+    if not 0 < use <= 1:
+        msg = f"a use of {use}: give the share of hours that are useful, above 0 and up to 1"
+        raise ComparisonError(msg)
+
+
+def _drawn(server: Server, sheet: ParameterSheet) -> dict[str, FloatArray]:
+    found = map(sheet.find, server.inputs)
+    return {
+        each.name: pert(float(each.low), float(each.mode), float(each.high), name=each.name)
+        for each in found
+    }
+
+
+def _owned_usd(
+    server: Server, sheet: ParameterSheet, use: float, figures: Mapping[str, FloatArray]
+) -> FloatArray:
+    """Return USD per useful hour; inputs without figures are at their modes."""
+    hours = HOURS_PER_YEAR * server.accelerators * use
+    useful: FloatArray = _yearly_usd(server, sheet, use, figures) / hours
+    return useful
+
+
+def _yearly_usd(
+    server: Server, sheet: ParameterSheet, use: float, figures: Mapping[str, FloatArray]
+) -> FloatArray:
+    def figure(name: str) -> FloatArray:
+        known = figures.get(name)
+        return np.array([float(sheet.find(name).mode)]) if known is None else known
+
+    licence = sheet.find(LICENCES).mode
+    return yearly_cost(server, figure, licence=licence, utilization=use).total_usd
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    ranks: FloatArray = np.argsort(np.argsort(values)).astype(np.float64)
+    return ranks
