@@ -1,3 +1,4 @@
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 
@@ -164,7 +165,5 @@ def test_quotes_that_never_close_are_refused():
 
 @given(st.lists(st.text(max_size=60), max_size=8))
 def test_any_text_is_read_or_refused(text):
-    try:
+    with suppress(BulkFileError):
         read_aws([*lines({}), *text], origin=ORIGIN)
-    except BulkFileError as error:
-        assert str(error)

@@ -1,4 +1,5 @@
 import json
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 
@@ -118,7 +119,5 @@ def test_a_page_that_is_too_large_is_refused():
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(content):
-    try:
+    with suppress(BulkFileError):
         read_azure([content], origin=ORIGIN)
-    except BulkFileError as error:
-        assert str(error)

@@ -1,0 +1,249 @@
+"""What an organisation really pays, in TOML, laid over published prices.
+
+[[discount]]            # of a provider's published prices, such as AWS's EDP
+provider = "aws"
+share = 0.12
+models = ["on_demand"]  # without it: every mode
+as_of = 2026-07-01
+source = "enterprise agreement 4711"
+
+[[price]]               # instead of a published one, or of one that is not published
+provider = "aws"
+sku = "p5.48xlarge"
+region = "us-east-1"
+accelerator = "H100-80GB"
+count = 8
+model = "savings_plan"
+term = "3y_no_upfront"
+per_hour = 21.5
+currency = "USD"
+as_of = 2026-10-01
+source = "quote 815"
+
+[[exchange]]            # needed for prices in another currency
+currency = "EUR"
+usd = 1.16
+as_of = 2026-11-01
+source = "ECB reference rate"
+
+[tax]                   # on everything that is bought; nothing without it
+share = 0.19
+source = "German VAT, not deducted"
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import Annotated, Any
+
+import msgspec
+
+from perfledger_cost_models.sheet import MAX_ACCELERATORS, Price, PriceSheet, PricingModel
+from perfledger_cost_models.table import Confidence
+
+MAX_CHARACTERS = 1_000_000
+# More off than this is a price that was typed as a discount.
+MAX_DISCOUNT = Decimal("0.95")
+MAX_MONEY = Decimal(1_000_000_000)
+DOLLAR = "USD"
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+Name = Annotated[str, msgspec.Meta(max_length=200, pattern="^[^:/@]*$")]
+
+
+class OverrideError(ValueError):
+    """Overrides that cannot be trusted as they are written."""
+
+
+class Discount(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A share off a provider's published prices."""
+
+    provider: Text
+    share: Decimal
+    as_of: date
+    source: Text
+    models: tuple[PricingModel, ...] = ()  # empty: all
+
+    def __post_init__(self) -> None:
+        _check_within("share", self.share, MAX_DISCOUNT)
+
+
+class OwnPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A price of an organisation's own, in any currency that has an exchange rate."""
+
+    provider: Name
+    sku: Name
+    accelerator: Text
+    count: Annotated[int, msgspec.Meta(ge=1, le=MAX_ACCELERATORS)]
+    model: PricingModel
+    per_hour: Decimal
+    as_of: date
+    source: Text
+    region: Name = ""
+    term: Name = ""
+    currency: str = DOLLAR
+
+    def __post_init__(self) -> None:
+        _check_within("per_hour", self.per_hour, MAX_MONEY)
+
+
+class Exchange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What one unit of a currency is worth."""
+
+    currency: Annotated[str, msgspec.Meta(pattern="^[A-Z]{3}$")]
+    usd: Decimal
+    as_of: date
+    source: Text
+
+    def __post_init__(self) -> None:
+        _check_within("usd", self.usd, MAX_MONEY)
+
+
+class Tax(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is added to everything that is bought and does not come back."""
+
+    share: Decimal
+    source: Text
+
+    def __post_init__(self) -> None:
+        _check_within("share", self.share, Decimal(1))
+
+
+class Overrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All that an organisation says about prices."""
+
+    discount: tuple[Discount, ...] = ()
+    price: tuple[OwnPrice, ...] = ()
+    exchange: tuple[Exchange, ...] = ()
+    tax: Tax | None = None
+
+
+def read_overrides(text: str, name: str) -> Overrides:
+    """Read overrides in TOML; raises OverrideError that names the place."""
+    if len(text) > MAX_CHARACTERS:
+        msg = f"overrides {name!r} have {len(text)} characters: keep them below {MAX_CHARACTERS}"
+        raise OverrideError(msg)
+    try:
+        document: dict[str, Any] = tomllib.loads(text, parse_float=Decimal)
+        return msgspec.convert(document, Overrides, strict=True)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
+        msg = f"overrides {name!r}: {error}: correct it there"
+        raise OverrideError(msg) from error
+
+
+def apply_overrides(sheet: PriceSheet, overrides: Overrides, *, name: str) -> PriceSheet:
+    """Return the sheet as the organisation sees it: own prices, then discounts, then tax.
+
+    An own price takes the place of all published ones of the same option and region, and has no
+    discount. Raises OverrideError for a currency without an exchange rate, for two discounts on
+    one price, and for a discount that is on nothing.
+    """
+    rates = {rate.currency: rate for rate in overrides.exchange}
+    own = tuple(_own(price, rates) for price in overrides.price)
+    keys = [_key(price) for price in own]
+    if len(set(keys)) < len(keys):
+        msg = f"overrides for sheet {sheet.name!r} give one price twice: leave one out"
+        raise OverrideError(msg)
+    published = [price for price in sheet.prices if _key(price) not in set(keys)]
+    discounted = _discounted(published, overrides.discount)
+    prices = (*discounted, *own)
+    if overrides.tax is not None:
+        prices = tuple(_taxed(price, overrides.tax) for price in prices)
+    return PriceSheet(name=name, prices=prices)
+
+
+def layered(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
+    """Return sheets laid over each other: of one option and region the last sheet's prices count.
+
+    The order is packaged snapshot, fetched catalog, organisation, contract.
+    """
+    prices: dict[tuple[str, str, str], list[Price]] = {}
+    for sheet in sheets:
+        own: dict[tuple[str, str, str], list[Price]] = {}
+        for price in sheet.prices:
+            own.setdefault(_key(price), []).append(price)
+        prices |= own
+    return PriceSheet(name=name, prices=tuple(price for same in prices.values() for price in same))
+
+
+def _check_within(name: str, value: Decimal, most: Decimal) -> None:
+    if not (value.is_finite() and 0 < value < most):
+        msg = f"{name} is {value}: give a number above 0 and below {most}"
+        raise ValueError(msg)
+
+
+def _own(price: OwnPrice, rates: Mapping[str, Exchange]) -> Price:
+    usd, note, source = price.per_hour, "", price.source
+    if price.currency != DOLLAR:
+        rate = rates.get(price.currency)
+        if rate is None:
+            msg = f"{price.sku} is priced in {price.currency}: add its [[exchange]] rate"
+            raise OverrideError(msg)
+        usd *= rate.usd
+        note = f"{price.per_hour} {price.currency} at {rate.usd} USD of {rate.as_of}"
+        source = f"{price.source}; {rate.source}"
+    return Price(
+        provider=price.provider,
+        sku=price.sku,
+        region=price.region,
+        accelerator=price.accelerator,
+        count=price.count,
+        pricing_model=price.model,
+        term=price.term,
+        usd_per_hour=usd,
+        as_of=price.as_of,
+        is_read_date=False,
+        retrieved_at=None,
+        confidence=Confidence.HIGH,
+        source=source,
+        note=note,
+    )
+
+
+def _discounted(prices: Iterable[Price], discounts: Sequence[Discount]) -> tuple[Price, ...]:
+    used: set[int] = set()
+    found: list[Price] = []
+    for price in prices:
+        places = [place for place, each in enumerate(discounts) if _is_for(each, price)]
+        if len(places) > 1:
+            msg = f"two discounts on {price.provider}:{price.option}: give each mode one"
+            raise OverrideError(msg)
+        found.append(_reduced(price, discounts[places[0]]) if places else price)
+        used.update(places)
+    for place, discount in enumerate(discounts):
+        if place not in used:
+            msg = f"the discount of {discount.share} on {discount.provider!r} is on no price"
+            raise OverrideError(msg)
+    return tuple(found)
+
+
+def _is_for(discount: Discount, price: Price) -> bool:
+    is_model = not discount.models or price.pricing_model in discount.models
+    return discount.provider == price.provider and is_model
+
+
+def _reduced(price: Price, discount: Discount) -> Price:
+    return replace(
+        price,
+        usd_per_hour=price.usd_per_hour * (1 - discount.share),
+        source=f"{price.source}; {discount.source}",
+        note=_joined(price.note, f"list {price.usd_per_hour} less {discount.share:.2%}"),
+    )
+
+
+def _taxed(price: Price, tax: Tax) -> Price:
+    return replace(
+        price,
+        usd_per_hour=price.usd_per_hour * (1 + tax.share),
+        note=_joined(price.note, f"with {tax.share:.2%} tax: {tax.source}"),
+    )
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def _key(price: Price) -> tuple[str, str, str]:
+    return price.provider, price.option, price.region
