@@ -1,0 +1,207 @@
+import csv
+import io
+import json
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.focus import (
+    COLUMNS,
+    MAX_LINE_CHARACTERS,
+    OPTIONAL,
+    BillError,
+    device_hours,
+    paid_prices,
+    read_focus,
+)
+from perfledger_cost_models.sheet import PricingModel
+
+# Written by hand in the shape of a FOCUS 1.2 row: two hours of p5.48xlarge on demand.
+ROW = {
+    "BillingCurrency": "USD",
+    "BilledCost": "110.08",
+    "ChargeCategory": "Usage",
+    "ChargePeriodStart": "2026-10-01T00:00:00Z",
+    "ChargePeriodEnd": "2026-10-01T02:00:00Z",
+    "EffectiveCost": "110.08",
+    "PricingCategory": "Standard",
+    "PricingQuantity": "2",
+    "PricingUnit": "Hours",
+    "ProviderName": "AWS",
+    "RegionId": "us-east-1",
+    "SubAccountId": "123456789012",
+    "SubAccountName": "research",
+    "SkuPriceDetails": json.dumps({"InstanceType": "p5.48xlarge", "GpuCount": 8}),
+    "Tags": json.dumps({"team": "vision"}),
+}
+COMMITTED = {
+    "PricingCategory": "Committed",
+    "CommitmentDiscountType": "Savings Plan",
+    "CommitmentDiscountStatus": "Used",
+    "EffectiveCost": "64.72",
+    "BilledCost": "0",
+}
+
+
+def lines(*rows, columns=(*COLUMNS, *OPTIONAL)):
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(ROW | row for row in rows)
+    return text.getvalue().splitlines(keepends=True)
+
+
+def test_an_hour_says_whose_it_was_and_what_it_cost():
+    (usage,) = read_focus(lines({})).usage
+
+    assert (usage.sku, usage.region, usage.team) == ("p5.48xlarge", "us-east-1", "research")
+    assert (usage.instance_hours, usage.effective_usd) == (2, Decimal("110.08"))
+    assert usage.model is PricingModel.ON_DEMAND
+
+
+def test_the_tag_says_whose_it_was_where_it_is_asked_for():
+    untagged = {"Tags": ""}
+    found = read_focus(lines({}, untagged), team_tag="team")
+
+    assert [usage.team for usage in found.usage] == ["research", "vision"]
+
+
+def test_hours_of_one_kind_and_team_add_up():
+    (usage,) = read_focus(lines({}, {})).usage
+
+    assert (usage.instance_hours, usage.effective_usd) == (4, Decimal("220.16"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "model"),
+    [
+        ({"PricingCategory": "Dynamic"}, PricingModel.SPOT),
+        (COMMITTED, PricingModel.SAVINGS_PLAN),
+        (COMMITTED | {"CommitmentDiscountType": "Reserved"}, PricingModel.RESERVED),
+        (COMMITTED | {"CommitmentDiscountType": "Resource CUD"}, PricingModel.COMMITTED_USE),
+    ],
+)
+def test_how_an_hour_was_bought_is_told_by_its_category(changes, model):
+    (usage,) = read_focus(lines(changes)).usage
+
+    assert usage.model is model
+
+
+def test_a_commitment_that_nobody_used_is_apart():
+    bill = read_focus(lines(COMMITTED, COMMITTED | {"CommitmentDiscountStatus": "Unused"}))
+
+    assert (len(bill.usage), bill.unused_usd) == (1, Decimal("64.72"))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"ChargeCategory": "Tax"},
+        {"SkuPriceDetails": "", "ResourceType": "m7i.large"},
+        {"SkuPriceDetails": "{", "ResourceType": ""},
+        {"ProviderName": "Snowflake"},
+        {"PricingUnit": "GB-Months"},
+    ],
+)
+def test_other_charges_are_summed_and_not_lost(changes):
+    bill = read_focus(lines({}, changes))
+
+    assert (len(bill.usage), bill.other_usd) == (1, Decimal("110.08"))
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.decimals("-100", "1000", places=6),
+            st.sampled_from(["Usage", "Tax", "Credit", "Purchase"]),
+            st.sampled_from(["", "Used", "Unused"]),
+            st.sampled_from(["p5.48xlarge", "p4d.24xlarge", "m7i.large"]),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_the_parts_sum_to_the_bill_to_the_last_digit(charges):
+    rows = [
+        {
+            "EffectiveCost": str(usd),
+            "ChargeCategory": category,
+            "CommitmentDiscountStatus": status,
+            "SkuPriceDetails": json.dumps({"InstanceType": sku}),
+        }
+        for usd, category, status, sku in charges
+    ]
+    bill = read_focus(lines(*rows))
+
+    used = sum(usage.effective_usd for usage in bill.usage)
+    assert used + bill.unused_usd + bill.other_usd == bill.effective_usd
+    assert bill.effective_usd == sum(usd for usd, *_ in charges)
+
+
+def test_the_price_paid_is_the_effective_cost_of_an_hour():
+    (price,) = paid_prices(read_focus(lines(COMMITTED)), source="the bill of October")
+
+    assert (price.usd_per_hour, price.usd_per_device_hour) == (Decimal("32.36"), Decimal("4.045"))
+    assert (price.option, price.as_of.isoformat()) == (
+        "p5.48xlarge/savings_plan/billed",
+        "2026-10-01",
+    )
+
+
+def test_hours_that_cost_nothing_have_no_price():
+    assert paid_prices(read_focus(lines({"EffectiveCost": "0"})), source="x") == ()
+
+
+def test_device_hours_count_every_accelerator():
+    assert device_hours(read_focus(lines({}))) == {("research", "H100-80GB"): 16}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"BillingCurrency": "EUR"}, "convert it to USD"),
+        ({"EffectiveCost": "free"}, "EffectiveCost is 'free'"),
+        ({"EffectiveCost": "NaN"}, "EffectiveCost"),
+        ({"PricingQuantity": ""}, "PricingQuantity"),
+        ({"ChargePeriodStart": "October"}, "ChargePeriodStart"),
+        ({"ChargePeriodEnd": "2026-10-01T02:00:00"}, "time zone"),
+    ],
+)
+def test_a_row_that_cannot_be_summed_is_an_error_that_names_the_line(changes, words):
+    with pytest.raises(BillError, match=words) as caught:
+        read_focus(lines({}, changes))
+
+    assert "line 3" in str(caught.value)
+
+
+def test_a_row_that_is_cut_off_is_an_error():
+    with pytest.raises(BillError, match="cut off"):
+        read_focus([*lines({}), "USD,1\n"])
+
+
+@pytest.mark.parametrize("text", [[], ["a,b\n"], ["<html>\n"]])
+def test_another_file_is_refused(text):
+    with pytest.raises(BillError, match="FOCUS's columns"):
+        read_focus(text)
+
+
+def test_a_bill_without_rows_is_refused():
+    with pytest.raises(BillError, match="no rows"):
+        read_focus(lines())
+
+
+def test_a_line_without_an_end_is_refused():
+    with pytest.raises(BillError, match="too large"):
+        read_focus([*lines({}), "x" * (MAX_LINE_CHARACTERS + 1)])
+
+
+def test_quotes_that_never_close_are_refused():
+    with pytest.raises(BillError, match="cannot be read"):
+        read_focus([*lines({}), '"a"b\n'])
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_column():
+    first, *rest = lines({})
+
+    assert read_focus(["\ufeff" + first, *rest]).rows == 1
