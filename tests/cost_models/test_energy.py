@@ -10,7 +10,7 @@ amounts = st.floats(0, 1e9)
 
 
 def test_the_energy_and_carbon_of_gpt_3_are_the_published_ones():
-    """Patterson et al. 2021, table 4: 10,000 V100, 14.8 days, 330 W each, PUE 1.10, 0.429 kg/kWh."""
+    """Patterson et al. 2021, table 4: 10,000 V100, 14.8 days, 330 W, PUE 1.10, 0.429 kg/kWh."""
     kwh = energy_kwh(power_w=330 * 10_000, seconds=14.8 * 24 * HOUR, pue=1.10)
 
     assert kwh == pytest.approx(1_287_000, rel=0.003)
