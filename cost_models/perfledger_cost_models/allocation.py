@@ -7,7 +7,9 @@ over go to those whose share was cut most (largest remainder, Hamilton's method)
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
+from fractions import Fraction
+from math import floor
 
 CENT = Decimal("0.01")
 UNALLOCATED = "(unallocated)"
@@ -50,8 +52,8 @@ def allocate(
 ) -> tuple[Row, ...]:
     """Share out what devices and overhead cost in a period; rows in the claims' order.
 
-    `devices_usd` paid for `capacity_hours` device-hours. What was not used is idle, and is shared by
-    entitlement; where nobody has one it is a row of its own, as is all of it where nobody used
+    `devices_usd` paid for `capacity_hours` device-hours. What was not used is idle, and is shared
+    by entitlement; where nobody has one it is a row of its own, as is all of it where nobody used
     anything. Raises AllocationError for amounts that are not whole cents, negative hours, a team
     that is there twice, and more hours used than there were.
     """
@@ -98,8 +100,8 @@ def share_out(usd: Decimal, weights: Mapping[str, Decimal]) -> dict[str, Decimal
         return {UNALLOCATED: usd} if usd else {}
     sign = -1 if usd < 0 else 1
     cents = int(abs(usd) / CENT)
-    exact = {name: cents * weight / total for name, weight in weights.items()}
-    whole = {name: int(part.to_integral_value(ROUND_FLOOR)) for name, part in exact.items()}
+    exact = {name: cents * Fraction(weight) / Fraction(total) for name, weight in weights.items()}
+    whole = {name: floor(part) for name, part in exact.items()}
     left = cents - sum(whole.values())
     by_remainder = sorted(weights, key=lambda name: (whole[name] - exact[name], name))
     for name in by_remainder[:left]:
