@@ -182,8 +182,12 @@ def read_sheet(text: str, name: str) -> PriceSheet:
 @cache
 def packaged_sheet() -> PriceSheet:
     """Return the price sheet that ships with perfledger."""
-    text = files("perfledger_cost_models").joinpath("prices.csv").read_text(encoding="utf-8")
-    return read_sheet(text, PACKAGED_SHEET)
+    return read_sheet(packaged_text(), PACKAGED_SHEET)
+
+
+def packaged_text() -> str:
+    """Return the CSV that the packaged sheet is read from."""
+    return files("perfledger_cost_models").joinpath("prices.csv").read_text(encoding="utf-8")
 
 
 def read_price(row: Row) -> Price:

@@ -14,6 +14,8 @@ from perfledger.metrics import Worse
 from perfledger.records import Side
 from perfledger_baselines.history.findings import History
 from perfledger_baselines.verdict import Verdict
+from perfledger_cost_models.comparison import BreakEven, Compared
+from perfledger_cost_models.sheet import Price
 
 
 class UploadStatus(StrEnum):
@@ -190,3 +192,23 @@ class ComparisonView:
     floor: float
     assumed: str  # what was taken for granted for want of a metric, "" if nothing
     verdicts: tuple[Verdict, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """What a useful hour costs on one option, beside what owning would have to be used for."""
+
+    cost: Compared
+    price: Price | None  # None where it is owned
+    break_even: BreakEven | None  # the use from which owning is cheaper; None if nothing is owned
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostView:
+    """What a useful hour of one accelerator costs on all options, the cheapest first."""
+
+    accelerator: str
+    use: float  # the share of the hours paid for that are useful
+    rows: tuple[CostRow, ...]
+    assumed: tuple[str, ...]  # low-confidence inputs, in words

@@ -2,7 +2,7 @@
 
 import typer
 
-from perfledger_service.cli import checking, histories, serving, setting_up
+from perfledger_service.cli import checking, costs, histories, serving, setting_up
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -20,8 +20,13 @@ config = typer.Typer(help="Settings.", no_args_is_help=True)
 config.command("show")(setting_up.config_show)
 app.add_typer(config, name="config")
 
+cost = typer.Typer(help="What hours and changes cost.", no_args_is_help=True)
+cost.command("compare")(costs.cost_compare)
+app.add_typer(cost, name="cost")
+
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)
-prices.command("list")(setting_up.prices_list)
+prices.command("list")(costs.prices_list)
+prices.command("check")(costs.prices_check)
 app.add_typer(prices, name="prices")
 
 database = typer.Typer(help="The service's database.", no_args_is_help=True)

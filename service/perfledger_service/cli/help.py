@@ -19,7 +19,10 @@ Look at what was measured
 Set up
   init          write a configuration, an example workload and a GitHub workflow
   config show   print every setting with its value and where it comes from
-  prices list   print the price sheet with dates and sources
+
+Price
+  cost compare  say what a useful hour costs owned and on every way to buy it
+  prices        list the price sheet with dates and sources; check one for what cannot be right
 
 Serve
   serve         run the service: uploads, comments, checks and pages

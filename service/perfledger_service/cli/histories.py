@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console, RenderableType
 
 from perfledger.metrics import Worse
 from perfledger_service.cli.checking import Format, Formatted, Output
+from perfledger_service.cli.showing import show_table, show_text
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.compared import (
     comparison_json,
@@ -20,7 +20,6 @@ from perfledger_service.pages.detected import histories_json, histories_markdown
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.history_plot import history_svg
 from perfledger_service.pages.power import power_json, power_markdown, power_text
-from perfledger_service.pages.terminal import plain
 from perfledger_service.usecases.comparing import compare as compare_files, exit_code_of
 from perfledger_service.usecases.detecting import search
 from perfledger_service.usecases.power import (
@@ -64,13 +63,13 @@ def detect(
     found = search(file, column=column)
     match form:
         case HistoryFormat.TABLE:
-            _show_table(histories_text(found), output)
+            show_table(histories_text(found), output)
         case HistoryFormat.MARKDOWN:
-            _show(histories_markdown(found), output)
+            show_text(histories_markdown(found), output)
         case HistoryFormat.JSON:
-            _show(histories_json(found), output)
+            show_text(histories_json(found), output)
         case HistoryFormat.SVG:
-            _show(_drawing(found), output)
+            show_text(_drawing(found), output)
 
 
 def power(
@@ -105,11 +104,11 @@ def power(
         found = power_of_spread((sd or 0.0) / 100, question)
     match form:
         case Format.TABLE:
-            _show_table(power_text(found), output)
+            show_table(power_text(found), output)
         case Format.MARKDOWN:
-            _show(power_markdown(found), output)
+            show_text(power_markdown(found), output)
         case Format.JSON:
-            _show(power_json(found), output)
+            show_text(power_json(found), output)
 
 
 def compare(
@@ -131,11 +130,11 @@ def compare(
     code = exit_code_of(found.verdicts)
     match form:
         case Format.TABLE:
-            _show_table(comparison_text(found), output)
+            show_table(comparison_text(found), output)
         case Format.MARKDOWN:
-            _show(comparison_markdown(found), output)
+            show_text(comparison_markdown(found), output)
         case Format.JSON:
-            _show(comparison_json(found, exit_code=int(code)), output)
+            show_text(comparison_json(found, exit_code=int(code)), output)
     raise typer.Exit(code)
 
 
@@ -145,25 +144,3 @@ def _drawing(found: Sequence[SearchedSeries]) -> str:
         msg = f"--format svg draws one series: choose it with --column: {names}"
         raise UsageError(msg)
     return history_svg(found[0])
-
-
-def _show_table(shown: RenderableType, output: Path | None) -> None:
-    if output is not None:
-        _write(plain(shown), output)
-    Console().print(shown)
-
-
-def _show(text: str, output: Path | None) -> None:
-    """Write a text where it was asked for: into the file, else to the terminal."""
-    if output is None:
-        typer.echo(text, nl=False)
-    else:
-        _write(text, output)
-
-
-def _write(text: str, output: Path) -> None:
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        msg = f"cannot write {output}: {error.strerror}"
-        raise UsageError(msg) from error

@@ -1,7 +1,5 @@
 """Commands that set a repository up and show what is in force."""
 
-import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +8,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from perfledger_cost_models.sheet import packaged_sheet
 from perfledger_service.pages.escape import clean
 from perfledger_service.settings import (
     check_settings,
@@ -66,42 +63,6 @@ def config_show(
         table.add_section()
     Console().print(table)
     typer.echo("perfledger check reads the configuration file of the base commit")
-
-
-def prices_list(
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
-) -> None:
-    """Print the price sheet with dates and sources."""
-    today = datetime.now(UTC).date()
-    prices = packaged_sheet().prices
-    if as_json:
-        rows = [
-            {
-                "option": price.option,
-                "region": price.region,
-                "accelerator": price.accelerator,
-                "usd_per_hour": str(price.usd_per_hour),
-                "as_of": price.as_of.isoformat(),
-                "is_read_date": price.is_read_date,
-                "source": price.source,
-            }
-            for price in prices
-        ]
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    table = Table("option", "region", "accelerator", "USD/h", "as of", "age", box=None)
-    for price in prices:
-        age = f"{(today - price.as_of).days} d"
-        cells = (
-            price.option,
-            price.region,
-            f"{price.count}x {price.accelerator}",
-            str(price.usd_per_hour),
-            f"{price.as_of} (read)" if price.is_read_date else str(price.as_of),
-            age,
-        )
-        table.add_row(*map(_text, cells))
-    Console().print(table)
 
 
 def _text(foreign: str) -> Text:

@@ -5,12 +5,24 @@ from contextlib import contextmanager
 
 from perfledger_baselines.history.series import SeriesError
 from perfledger_baselines.rule import PlanError
+from perfledger_cost_models.comparison import ComparisonError
+from perfledger_cost_models.purchase import PurchaseError
 from perfledger_cost_models.table import PriceSheetError
 from perfledger_runners.bundle_checks import BundleError
 from perfledger_runners.git import RepositoryError
 from perfledger_runners.interpreter import InterpreterError
 from perfledger_runners.upload import UploadError
 from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
+
+# What cannot be done as it was asked.
+_ASKED_WRONGLY = (
+    RepositoryError,
+    BundleError,
+    PlanError,
+    SeriesError,
+    ComparisonError,
+    PurchaseError,
+)
 
 
 @contextmanager
@@ -21,7 +33,7 @@ def translated() -> Generator[None]:
     except InterpreterError as error:
         msg = f"not measured: {error}"
         raise NotMeasuredError(msg) from error
-    except (RepositoryError, BundleError, PlanError, SeriesError) as error:
+    except _ASKED_WRONGLY as error:
         raise UsageError(str(error)) from error
     except (UploadError, PriceSheetError) as error:
         raise PerfledgerError(str(error)) from error
