@@ -4,7 +4,7 @@ Every uncertain input is drawn once for all options (common random numbers), so 
 cannot decide between them: the chance that one is cheaper is that of the same world for both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -181,6 +181,27 @@ def tornado(server: Server, sheet: ParameterSheet, *, use: float) -> tuple[Bar, 
     return tuple(sorted(bars, key=lambda bar: (-bar.width_usd, bar.parameter)))
 
 
+def yearly_parts(
+    server: Server, sheet: ParameterSheet, *, use: float
+) -> tuple[tuple[str, float, float, float], ...]:
+    """Return each part of what owning costs a year, in USD: its name, P5, most likely and P95.
+
+    The most likely parts sum to the most likely whole; the quantiles do not.
+    """
+    _check_use(use)
+    licence = sheet.find(LICENCES).mode
+    likely = yearly_cost(server, _figure(sheet, {}), licence=licence, utilization=use)
+    drawn = yearly_cost(
+        server, _figure(sheet, _drawn(server, sheet)), licence=licence, utilization=use
+    )
+    parts: list[tuple[str, float, float, float]] = []
+    for name in ("capital", "support", "energy", "colocation", "staff", "licences"):
+        at_mode, draws = (np.atleast_1d(getattr(cost, f"{name}_usd")) for cost in (likely, drawn))
+        p5, _, p95 = np.quantile(draws, QUANTILES).tolist()
+        parts.append((name, p5, float(at_mode[0]), p95))
+    return tuple(parts)
+
+
 def _check_use(use: float) -> None:
     if not 0 < use <= 1:
         msg = f"a use of {use}: give the share of hours that are useful, above 0 and up to 1"
@@ -207,12 +228,21 @@ def _owned_usd(
 def _yearly_usd(
     server: Server, sheet: ParameterSheet, use: float, figures: Mapping[str, FloatArray]
 ) -> FloatArray:
+    licence = sheet.find(LICENCES).mode
+    figure = _figure(sheet, figures)
+    return yearly_cost(server, figure, licence=licence, utilization=use).total_usd
+
+
+def _figure(
+    sheet: ParameterSheet, figures: Mapping[str, FloatArray]
+) -> Callable[[str], FloatArray]:
+    """Return what gives an input's value by its name: drawn where it is, else its mode."""
+
     def figure(name: str) -> FloatArray:
         known = figures.get(name)
         return np.array([float(sheet.find(name).mode)]) if known is None else known
 
-    licence = sheet.find(LICENCES).mode
-    return yearly_cost(server, figure, licence=licence, utilization=use).total_usd
+    return figure
 
 
 def _ranks(values: FloatArray) -> FloatArray:

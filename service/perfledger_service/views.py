@@ -14,7 +14,7 @@ from perfledger.metrics import Worse
 from perfledger.records import Side
 from perfledger_baselines.history.findings import History
 from perfledger_baselines.verdict import Verdict
-from perfledger_cost_models.comparison import BreakEven, Compared
+from perfledger_cost_models.comparison import Bar, BreakEven, Compared
 from perfledger_cost_models.sheet import Price
 
 
@@ -212,3 +212,15 @@ class CostView:
     use: float  # the share of the hours paid for that are useful
     rows: tuple[CostRow, ...]
     assumed: tuple[str, ...]  # low-confidence inputs, in words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwningView:
+    """What owning a server costs a year, part by part, and what moves its useful hour most."""
+
+    label: str
+    accelerators: int
+    use: float
+    parts: tuple[tuple[str, float, float, float], ...]  # name, USD a year: P5, most likely, P95
+    hour: Compared
+    bars: tuple[Bar, ...]

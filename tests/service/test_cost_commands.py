@@ -151,3 +151,33 @@ def test_an_accelerator_without_a_price_says_which_there_are(run):
 def test_a_use_is_a_share_of_the_hours(run, use):
     with pytest.raises(UsageError, match="above 0"):
         run("cost", "compare", "--use", use)
+
+
+def test_the_parts_of_owning_sum_to_the_whole(run):
+    document = json.loads(run("cost", "tco", "--use", "70", "--format", "json"))
+
+    whole = sum(part["mode"] for part in document["usd_per_year"])
+    hours = 8760 * document["accelerators"] * document["use"]
+    assert whole / hours == pytest.approx(document["useful_hour"]["mode_usd"])
+    assert all(part["p5"] <= part["p95"] for part in document["usd_per_year"])
+
+
+def test_the_widest_bar_of_the_tornado_is_first(run):
+    shown = run("cost", "tco", "--use", "70")
+
+    lines = shown.splitlines()
+    first = next(place for place, line in enumerate(lines) if "when this is" in line) + 1
+    assert lines[first].startswith("staff fte per 8gpu node small")
+    assert max(map(len, lines)) <= 80
+
+
+def test_owning_is_written_as_markdown(run):
+    shown = run("cost", "tco", "onprem-8xA100", "--format", "markdown")
+
+    assert "| capital |" in shown
+    assert "| wacc |" in shown
+
+
+def test_a_server_that_is_not_known_says_which_are(run):
+    with pytest.raises(NotFoundError, match="onprem-8xH100"):
+        run("cost", "tco", "onprem-8xB200")

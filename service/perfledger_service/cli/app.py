@@ -22,6 +22,7 @@ app.add_typer(config, name="config")
 
 cost = typer.Typer(help="What hours and changes cost.", no_args_is_help=True)
 cost.command("compare")(costs.cost_compare)
+cost.command("tco")(costs.cost_tco)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

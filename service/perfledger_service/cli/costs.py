@@ -17,16 +17,20 @@ from perfledger_service.pages.costs import (
     costs_json,
     costs_markdown,
     costs_text,
+    owning_json,
+    owning_markdown,
+    owning_text,
     price_check_json,
     price_check_markdown,
     price_check_text,
 )
 from perfledger_service.pages.escape import clean
 from perfledger_service.report import ExitCode
-from perfledger_service.usecases.costing import check_prices, compare_costs
+from perfledger_service.usecases.costing import check_prices, compare_costs, owning
 
 MAX_CELL = 400
 DEFAULT_ACCELERATOR = "H100-80GB"
+DEFAULT_SERVER = "onprem-8xH100"
 # Of the packaged inputs, the most likely share of hours in which owned accelerators are used.
 DEFAULT_USE = 40.0
 
@@ -113,6 +117,26 @@ def cost_compare(
             show_text(costs_markdown(found), output)
         case Format.JSON:
             show_text(costs_json(found), output)
+
+
+def cost_tco(
+    server: Annotated[str, typer.Argument(help="onprem-8xH100 or onprem-8xA100")] = DEFAULT_SERVER,
+    *,
+    use: Annotated[
+        float, typer.Option(help="percent of all hours in which work is done")
+    ] = DEFAULT_USE,
+    form: Formatted = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """Say what owning a server costs a year, and which input moves its useful hour most."""
+    found = owning(server, use=use / 100)
+    match form:
+        case Format.TABLE:
+            show_table(owning_text(found), output)
+        case Format.MARKDOWN:
+            show_text(owning_markdown(found), output)
+        case Format.JSON:
+            show_text(owning_json(found), output)
 
 
 def _text(foreign: str) -> Text:

@@ -1,4 +1,4 @@
-"""Turns what is wrong with a price list, and what hours cost, into a terminal's text and JSON.
+"""Turns faults of a price list, and what hours cost, into terminal text, Markdown and JSON.
 
 Nothing that others wrote reaches a page but as clean text.
 """
@@ -15,11 +15,12 @@ from perfledger_cost_models.comparison import BreakEven
 from perfledger_cost_models.price_check import Level, SheetCheck
 from perfledger_cost_models.sheet import PricingModel
 from perfledger_service.pages.escape import clean, code, prose
-from perfledger_service.views import CostRow, CostView
+from perfledger_service.views import CostRow, CostView, OwningView
 
 # 1: first version. Keys are only ever added.
 CHECK_FORMAT = "perfledger-price-check"
 COSTS_FORMAT = "perfledger-costs"
+OWNING_FORMAT = "perfledger-owning"
 VERSION = 1
 
 _STYLES = {Level.REJECT: "red", Level.WARN: "yellow", Level.UNKNOWN: "dim"}
@@ -119,6 +120,82 @@ def costs_json(view: CostView) -> str:
             }
             for row in view.rows
         ],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def owning_text(view: OwningView) -> Group:
+    """Return what owning costs for a terminal of 80 columns: parts, the hour, a tornado."""
+    parts = Table.grid(padding=(0, 1))
+    for justify in ("left", "right", "right", "left"):
+        parts.add_column(justify=justify)
+    parts.add_row("USD a year", "most likely", "5-95 %", "", style="dim")
+    whole = sum(likely for _, _, likely, _ in view.parts)
+    for name, p5, likely, p95 in view.parts:
+        bar = "█" * round(_BAR * likely / whole)
+        parts.add_row(name, f"{likely:,.0f}", f"{p5:,.0f}-{p95:,.0f}", bar)
+    parts.add_row("together", f"{whole:,.0f}", "", "", style="bold")
+    tornado = Table.grid(padding=(0, 1))
+    for justify in ("left", "right", "right", "left"):
+        tornado.add_column(justify=justify)
+    tornado.add_row("USD an hour, when this is", "low", "high", "", style="dim")
+    widest = view.bars[0].width_usd
+    for bar in (each for each in view.bars if each.width_usd > 0):
+        tornado.add_row(
+            bar.parameter.replace("_", " "),
+            f"{bar.low_usd:.2f}",
+            f"{bar.high_usd:.2f}",
+            "█" * max(1, round(_BAR * bar.width_usd / widest)),
+        )
+    hour = view.hour
+    useful = (
+        f"A useful hour of one of its {view.accelerators} accelerators: {hour.p50_usd:.2f} USD "
+        f"({hour.p5_usd:.2f}-{hour.p95_usd:.2f})"
+    )
+    notes = [f"Assumed, not measured: {', '.join(hour.assumed)}."] if hour.assumed else []
+    return Group(
+        Text(f"{view.label} at {view.use:.0%} use", style="bold"),
+        parts,
+        Text(),
+        Text(useful),
+        Text(),
+        tornado,
+        *(Text(clean(note, limit=_MAX_NOTE), style="dim") for note in notes),
+    )
+
+
+def owning_markdown(view: OwningView) -> str:
+    """Return what owning costs as Markdown."""
+    lines = [f"{view.label} at {view.use:.0%} use", ""]
+    lines += ["| USD a year | most likely | 5 % | 95 % |", "|---|---:|---:|---:|"]
+    lines += [
+        f"| {name} | {likely:,.0f} | {p5:,.0f} | {p95:,.0f} |"
+        for name, p5, likely, p95 in view.parts
+    ]
+    lines += ["", "| USD a useful hour, when this is | low | high |", "|---|---:|---:|"]
+    lines += [
+        f"| {bar.parameter.replace('_', ' ')} | {bar.low_usd:.2f} | {bar.high_usd:.2f} |"
+        for bar in view.bars
+    ]
+    hour = view.hour
+    lines += ["", f"{hour.p50_usd:.2f} USD an hour ({hour.p5_usd:.2f}-{hour.p95_usd:.2f})"]
+    return "\n".join(lines) + "\n"
+
+
+def owning_json(view: OwningView) -> str:
+    """Return what owning costs as JSON."""
+    document = {
+        "format": OWNING_FORMAT,
+        "version": VERSION,
+        "server": view.label,
+        "accelerators": view.accelerators,
+        "use": view.use,
+        "usd_per_year": [
+            {"part": name, "p5": p5, "mode": likely, "p95": p95}
+            for name, p5, likely, p95 in view.parts
+        ],
+        "useful_hour": asdict(view.hour),
+        "tornado": [asdict(bar) for bar in view.bars],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 

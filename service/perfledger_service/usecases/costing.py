@@ -12,6 +12,8 @@ from perfledger_cost_models.comparison import (
     break_even,
     compare,
     owned_option,
+    tornado,
+    yearly_parts,
 )
 from perfledger_cost_models.onprem import SERVERS, Server
 from perfledger_cost_models.parameter import ParameterSheet, packaged_parameters
@@ -28,7 +30,7 @@ from perfledger_cost_models.sheet import (
 from perfledger_cost_models.table import MAX_SHEET_CHARS
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.usecases.translating import translated
-from perfledger_service.views import CostRow, CostView
+from perfledger_service.views import CostRow, CostView, OwningView
 
 # UTF-8 takes at most four bytes a character.
 MAX_SHEET_BYTES = 4 * MAX_SHEET_CHARS
@@ -80,6 +82,28 @@ def compare_costs(accelerator: str, *, use: float, today: date) -> CostView:
         ),
         assumed=tuple(dict.fromkeys(words for option in owned for words in option.assumed)),
     )
+
+
+def owning(option: str, *, use: float) -> OwningView:
+    """Return what owning a server costs a year and what its useful hour depends on.
+
+    Raises NotFoundError for a server that is not known, UsageError for a use that is no share.
+    """
+    server = next((one for one in SERVERS if one.option == option), None)
+    if server is None:
+        msg = f"no server {option!r}: there are {', '.join(one.option for one in SERVERS)}"
+        raise NotFoundError(msg)
+    sheet = packaged_parameters()
+    with translated():
+        (hour,) = compare([owned_option(server, sheet, use=use)])
+        return OwningView(
+            label=server.label,
+            accelerators=server.accelerators,
+            use=use,
+            parts=yearly_parts(server, sheet, use=use),
+            hour=hour,
+            bars=tornado(server, sheet, use=use),
+        )
 
 
 def _text(path: Path) -> str:
