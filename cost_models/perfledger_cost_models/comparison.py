@@ -15,12 +15,14 @@ from perfledger_cost_models.onprem import (
     LICENCES,
     QUANTILES,
     Server,
+    YearlyCost,
     yearly_cost,
 )
 from perfledger_cost_models.parameter import ParameterSheet
 from perfledger_cost_models.purchase import Mode
 
 WACC = "wacc"
+NEVER = 1e9  # a use that there is not: quantiles of infinities are none
 
 
 class ComparisonError(ValueError):
@@ -159,7 +161,7 @@ def break_even(server: Server, sheet: ParameterSheet, *, usd_per_hour: float) ->
     draws = _drawn(server, sheet)
     idle, busy = (_yearly_usd(server, sheet, use, draws) for use in (0.0, 1.0))
     margin = HOURS_PER_YEAR * server.accelerators * usd_per_hour - (busy - idle)
-    uses = np.where(margin > 0, idle / np.where(margin > 0, margin, 1.0), np.inf)
+    uses = np.where(margin > 0, idle / np.where(margin > 0, margin, 1.0), NEVER)
     p5, p50, p95 = (use if use <= 1 else None for use in np.quantile(uses, QUANTILES).tolist())
     return BreakEven(p5=p5, p50=p50, p95=p95, chance_ever=float((uses <= 1).mean()))
 
@@ -195,11 +197,21 @@ def yearly_parts(
         server, _figure(sheet, _drawn(server, sheet)), licence=licence, utilization=use
     )
     parts: list[tuple[str, float, float, float]] = []
-    for name in ("capital", "support", "energy", "colocation", "staff", "licences"):
-        at_mode, draws = (np.atleast_1d(getattr(cost, f"{name}_usd")) for cost in (likely, drawn))
+    for (name, draws), (_, at_mode) in zip(_parts(drawn), _parts(likely), strict=True):
         p5, _, p95 = np.quantile(draws, QUANTILES).tolist()
         parts.append((name, p5, float(at_mode[0]), p95))
     return tuple(parts)
+
+
+def _parts(cost: YearlyCost) -> tuple[tuple[str, FloatArray], ...]:
+    return (
+        ("capital", cost.capital_usd),
+        ("support", cost.support_usd),
+        ("energy", cost.energy_usd),
+        ("colocation", cost.colocation_usd),
+        ("staff", cost.staff_usd),
+        ("licences", np.array([cost.licences_usd])),
+    )
 
 
 def _check_use(use: float) -> None:

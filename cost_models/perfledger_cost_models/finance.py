@@ -14,10 +14,12 @@ from scipy.optimize import brentq
 from perfledger_cost_models.draws import FloatArray
 
 # A return beyond these is not one that anybody compares investments by.
-MIN_RETURN = -0.99
+MIN_RETURN = -0.999
 MAX_RETURN = 100.0
 # Where the present value is looked at for changes of sign: steps of 0.2 to 5 % of 1 + return.
-RETURNS = np.concatenate([np.linspace(MIN_RETURN, 1.0, 2000), np.geomspace(1.0, MAX_RETURN, 500)])
+RETURNS = np.unique(
+    np.concatenate([np.linspace(MIN_RETURN, 1.0, 2000), np.geomspace(1.0, MAX_RETURN, 500)])
+)
 
 
 class FinanceError(ValueError):
@@ -51,7 +53,7 @@ def present_value(flows: Sequence[float], *, rate_per_year: float) -> float:
 def internal_rate_of_return(flows: Sequence[float]) -> float:
     """Return the rate a year at which the present value of the flows is zero.
 
-    Raises FinanceError where there is none between -99 % and 10,000 %, or several: flows that
+    Raises FinanceError where there is none between -99.9 % and 10,000 %, or several: flows that
     change their sign more than once can have as many returns, and then none of them means anything.
     """
     _check(flows)

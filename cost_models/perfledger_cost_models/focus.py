@@ -132,7 +132,7 @@ def read_focus(lines: Iterable[str], *, team_tag: str = "") -> Bill:
     rows = csv.reader(_checked(lines), strict=True)
     reading = _Reading(usage={}, total=_Sums())
     try:
-        header = _header(next(rows, []))
+        header = _header(next(rows, list[str]()))
         for cells in rows:
             if cells:
                 _add(reading, _row(cells, header, rows.line_num), rows.line_num, team_tag)
@@ -217,8 +217,8 @@ def _row(cells: list[str], header: Mapping[str, int], line: int) -> dict[str, st
     if len(cells) <= max(header.values()):
         msg = f"the bill's line {line} is cut off: a sum without it would be wrong; export it again"
         raise BillError(msg)
-    row = dict.fromkeys(OPTIONAL, "")
-    row.update((name, cells[index]) for name, index in header.items())
+    row: dict[str, str] = dict.fromkeys(OPTIONAL, "")
+    row |= {name: cells[index] for name, index in header.items()}
     if row["BillingCurrency"] != "USD":
         currency = row["BillingCurrency"][:20]
         msg = f"the bill's line {line} is in {currency!r}: convert it to USD with a dated rate"
@@ -255,7 +255,9 @@ def _instance(row: Mapping[str, str], provider: str) -> str:
     names = [row["x_InstanceType"], row["ResourceType"]]
     with suppress(msgspec.DecodeError, RecursionError):
         names.insert(0, msgspec.json.decode(row["SkuPriceDetails"], type=_Details).instance_type)
-    known = known_instances(provider) if provider else {}
+    if not provider:
+        return ""
+    known = known_instances(provider)
     return next((name for name in names if name in known), "")
 
 

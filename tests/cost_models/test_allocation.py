@@ -33,8 +33,8 @@ def test_idle_is_shared_by_entitlement_and_overhead_by_use():
     )
 
     assert [(row.team, row.direct_usd, row.idle_usd, row.overhead_usd) for row in rows] == [
-        ("vision", 600, 100, 60),
-        ("speech", 200, 100, 20),
+        ("vision", Decimal(600), Decimal(100), Decimal(60)),
+        ("speech", Decimal(200), Decimal(100), Decimal(20)),
     ]
 
 
@@ -65,7 +65,10 @@ def test_what_nobody_may_use_is_a_row_of_its_own():
         capacity_hours=Decimal(100),
     )
 
-    assert [(row.team, row.total_usd) for row in rows] == [("vision", 600), (UNALLOCATED, 400)]
+    assert [(row.team, row.total_usd) for row in rows] == [
+        ("vision", Decimal(600)),
+        (UNALLOCATED, Decimal(400)),
+    ]
 
 
 def test_a_bill_without_any_use_is_not_lost():

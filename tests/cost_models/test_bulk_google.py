@@ -93,7 +93,7 @@ def test_spot_parts_make_a_spot_machine():
         ),
     )
 
-    assert set(options(*parts)) == {"a3-highgpu-8g/spot"}
+    assert set(options(*parts)) == {"a3-highgpu-1g/spot", "a3-highgpu-8g/spot"}
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_an_hour_says_whose_it_was_and_what_it_cost():
     (usage,) = read_focus(lines({})).usage
 
     assert (usage.sku, usage.region, usage.team) == ("p5.48xlarge", "us-east-1", "research")
-    assert (usage.instance_hours, usage.effective_usd) == (2, Decimal("110.08"))
+    assert (usage.instance_hours, usage.effective_usd) == (Decimal(2), Decimal("110.08"))
     assert usage.model is PricingModel.ON_DEMAND
 
 
@@ -70,7 +70,7 @@ def test_the_tag_says_whose_it_was_where_it_is_asked_for():
 def test_hours_of_one_kind_and_team_add_up():
     (usage,) = read_focus(lines({}, {})).usage
 
-    assert (usage.instance_hours, usage.effective_usd) == (4, Decimal("220.16"))
+    assert (usage.instance_hours, usage.effective_usd) == (Decimal(4), Decimal("220.16"))
 
 
 @pytest.mark.parametrize(

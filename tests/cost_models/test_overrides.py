@@ -134,7 +134,7 @@ def test_a_discount_on_nothing_is_an_error():
         (PRICE.replace("40", "inf"), "per_hour"),
         (PRICE.replace("p5.48xlarge", "p5/48"), "sku"),
         (PRICE.replace('"quote 815"', '""'), "source"),
-        ("[[price", "line"),
+        ("[[price", "declaration"),
         ("a = 1", "unknown field"),
     ],
 )

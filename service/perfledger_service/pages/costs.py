@@ -126,18 +126,14 @@ def costs_json(view: CostView) -> str:
 
 def owning_text(view: OwningView) -> Group:
     """Return what owning costs for a terminal of 80 columns: parts, the hour, a tornado."""
-    parts = Table.grid(padding=(0, 1))
-    for justify in ("left", "right", "right", "left"):
-        parts.add_column(justify=justify)
+    parts = _figures_grid()
     parts.add_row("USD a year", "most likely", "5-95 %", "", style="dim")
     whole = sum(likely for _, _, likely, _ in view.parts)
     for name, p5, likely, p95 in view.parts:
-        bar = "█" * round(_BAR * likely / whole)
-        parts.add_row(name, f"{likely:,.0f}", f"{p5:,.0f}-{p95:,.0f}", bar)
+        length = round(_BAR * likely / whole)
+        parts.add_row(name, f"{likely:,.0f}", f"{p5:,.0f}-{p95:,.0f}", "█" * length)
     parts.add_row("together", f"{whole:,.0f}", "", "", style="bold")
-    tornado = Table.grid(padding=(0, 1))
-    for justify in ("left", "right", "right", "left"):
-        tornado.add_column(justify=justify)
+    tornado = _figures_grid()
     tornado.add_row("USD an hour, when this is", "low", "high", "", style="dim")
     widest = view.bars[0].width_usd
     for bar in (each for each in view.bars if each.width_usd > 0):
@@ -198,6 +194,16 @@ def owning_json(view: OwningView) -> str:
         "tornado": [asdict(bar) for bar in view.bars],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _figures_grid() -> Table:
+    """Return a table of a name, two figures and a bar."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column()
+    grid.add_column(justify="right")
+    grid.add_column(justify="right")
+    grid.add_column()
+    return grid
 
 
 def _summary(check: SheetCheck) -> str:
