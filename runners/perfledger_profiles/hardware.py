@@ -2,7 +2,7 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
@@ -10,8 +10,18 @@ from importlib.resources import files
 MIN_MEMORY_RATIO = 0.85
 MAX_MEMORY_RATIO = 1.10
 
+# What the best known program reaches of the dense matrix peak, where the table has no measurement
+# of the device itself: the best bfloat16 (A100) and float8 product among those of ml-engineering's
+# "Maximum Achievable Matmul FLOPS" (0.73 to 0.87, 0.71 to 0.78). The best, since "nothing is left
+# to gain" has to be true.
+ACHIEVABLE_MATRIX_FRACTION = 0.87
+ACHIEVABLE_FLOAT8_FRACTION = 0.78
+# STREAM add on a GB200, of the device's stated bandwidth (superbenchmark's log).
+ACHIEVABLE_BANDWIDTH_FRACTION = 0.904
+
 _TERA = 1e12
 _GIGA = 1e9
+_MEGA = 1e6
 
 # Columns in the order of preference: tensor cores first where they take the type as it is.
 _PEAKS = {
@@ -35,9 +45,10 @@ _DTYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """What a device can do at most, from its maker; unknown is None or absent.
+    """What a device can do at most, from its maker; unknown is None, "" or absent.
 
-    `peak_flops` maps a type to dense operations per second, without structured sparsity.
+    `peak_flops` maps a type to dense operations per second, without structured sparsity, at
+    `clock_hz`. `achievable` maps a type to the share of its peak that was measured on the device.
     """
 
     key: str
@@ -51,19 +62,20 @@ class Hardware:
     sources: str
     confidence: str  # high or medium
     notes: str = ""
+    compute_capability: str = ""
+    multiprocessors: int | None = None
+    clock_hz: float | None = None
+    achievable: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def find_hardware(model: str, memory_bytes: int | None) -> Hardware | None:
     """Return the facts about a device by its whole name and memory, None where they are not known.
 
     A name that is only similar, a part of a device (MIG, vGPU) and a memory of another size are
-    not known: a wrong peak is worse than none.
+    not known: a wrong peak is worse than none. `match_hardware` says why, and scales slices.
     """
-    wanted = _folded(model)
-    for hardware in known_hardware():
-        if wanted in {_folded(name) for name in hardware.names}:
-            return hardware if _is_size(memory_bytes, hardware.memory_bytes) else None
-    return None
+    fitting = [row for row in rows_named(model) if is_memory(memory_bytes, row.memory_bytes)]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def peak_flops(hardware: Hardware, dtype: str) -> float | None:
@@ -71,8 +83,38 @@ def peak_flops(hardware: Hardware, dtype: str) -> float | None:
 
     float32 is the peak without TF32. None where the maker publishes none.
     """
-    name = dtype.removeprefix("torch.")
-    return hardware.peak_flops.get(_DTYPES.get(name, name))
+    return hardware.peak_flops.get(_plain(dtype))
+
+
+def ridge_flop_per_byte(hardware: Hardware, dtype: str) -> float | None:
+    """Return the arithmetic intensity at which a type's peak and the memory's bandwidth meet.
+
+    Operations with fewer FLOP per byte of device memory are bound by memory (Williams, Waterman
+    and Patterson 2009, "Roofline"). None where the maker publishes no peak.
+    """
+    peak = peak_flops(hardware, dtype)
+    return None if peak is None else peak / hardware.memory_bytes_per_second
+
+
+def achievable_fraction(hardware: Hardware, dtype: str) -> float:
+    """Return the share of a type's dense peak that real matrix products reach, 0 to 1."""
+    name = _plain(dtype)
+    if name in hardware.achievable:
+        return hardware.achievable[name]
+    return ACHIEVABLE_FLOAT8_FRACTION if name == "float8" else ACHIEVABLE_MATRIX_FRACTION
+
+
+def rows_named(model: str) -> tuple[Hardware, ...]:
+    """Return the rows of a device's whole name; boards of several memory sizes may share it."""
+    wanted = _folded(model)
+    return tuple(row for row in known_hardware() if wanted in {_folded(name) for name in row.names})
+
+
+def is_memory(memory_bytes: int | None, nominal_bytes: int) -> bool:
+    """Tell whether what a device reports is the size it is sold by; unknown is taken to be."""
+    if memory_bytes is None:
+        return True
+    return MIN_MEMORY_RATIO <= memory_bytes / nominal_bytes <= MAX_MEMORY_RATIO
 
 
 @cache
@@ -88,6 +130,7 @@ def _hardware(row: Mapping[str, str]) -> Hardware:
         for dtype, columns in _PEAKS.items()
         if (found := [row[column] for column in columns if row[column]])
     }
+    measured = float(row["mamf_bf16"]) * _TERA if row["mamf_bf16"] else None
     return Hardware(
         key=row["key"],
         names=tuple(row["match_names"].split("|")),
@@ -100,14 +143,17 @@ def _hardware(row: Mapping[str, str]) -> Hardware:
         sources=row["sources"],
         confidence=row["confidence"],
         notes=row["notes"],
+        compute_capability=row["cc"],
+        multiprocessors=int(row["sms"]) if row["sms"] else None,
+        clock_hz=float(row["clock_mhz_at_peak"]) * _MEGA if row["clock_mhz_at_peak"] else None,
+        achievable={} if measured is None else {"bfloat16": measured / peaks["bfloat16"]},
     )
+
+
+def _plain(dtype: str) -> str:
+    name = dtype.removeprefix("torch.")
+    return _DTYPES.get(name, name)
 
 
 def _folded(name: str) -> str:
     return " ".join(name.lower().split())
-
-
-def _is_size(memory_bytes: int | None, nominal_bytes: int) -> bool:
-    if memory_bytes is None:
-        return True
-    return MIN_MEMORY_RATIO <= memory_bytes / nominal_bytes <= MAX_MEMORY_RATIO

@@ -1,0 +1,300 @@
+"""Turn the shape of a kernel's launch into how much of each multiprocessor it can keep busy."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import ceil, prod
+
+from perfledger.profile import Kernel, Profile, ProfiledDevice, Reading
+from perfledger_profiles.errors import ProfileError
+
+# Names of the readings that follow from it.
+OCCUPANCY = "est_occupancy"
+EFFICIENCY = "est_sm_efficiency"
+
+KIB = 1024
+THREADS_PER_WARP = 32
+# The same on every device in the table (CUDA C++ Programming Guide, technical specifications).
+MAX_THREADS_PER_BLOCK = 1024
+MAX_REGISTERS_PER_THREAD = 255
+REGISTERS_PER_MULTIPROCESSOR = 65_536
+# A warp's registers are given out in pieces of this size, and warps to four schedulers in turn
+# (cuda_occupancy.h).
+REGISTER_UNIT = 256
+SCHEDULERS = 4
+# Beyond the default limit of a block's shared memory, torch.profiler asks the calculator with that
+# limit and is told that no block fits.
+MISREAD_SHARED_MEMORY_BYTES = 48 * KIB
+MISREAD = (
+    "torch.profiler states an occupancy of 0 % for kernels with more than 48 KiB of shared memory "
+    "({count} of {total} here): it is recomputed from their launches"
+)
+
+# More than any launch has, and less than what makes a product of three of them slow.
+_MAX_DIMENSION = 2**31 - 1
+_DIMENSIONS = re.compile(r"\s*(\d{1,10})\s*(?:,\s*(\d{1,10})\s*){0,2}")
+
+
+class Limiter(StrEnum):
+    """What keeps more blocks from a multiprocessor."""
+
+    WARPS = "warps"
+    BLOCKS = "blocks"
+    REGISTERS = "registers"
+    SHARED_MEMORY = "shared memory"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one multiprocessor of a compute capability holds at most."""
+
+    warps: int
+    blocks: int
+    shared_memory_bytes: int
+    shared_memory_bytes_per_block: int  # of a block that opts in
+    shared_memory_unit_bytes: int = 128
+    reserved_bytes_per_block: int = 1 * KIB  # by the driver, from 8.0 on
+
+
+# CCCL libcudacxx/include/cuda/__device/arch_traits.h; the units are those of cuda_occupancy.h.
+LIMITS: Mapping[str, Limits] = {
+    "7.0": Limits(
+        warps=64,
+        blocks=32,
+        shared_memory_bytes=96 * KIB,
+        shared_memory_bytes_per_block=96 * KIB,
+        shared_memory_unit_bytes=256,
+        reserved_bytes_per_block=0,
+    ),
+    "7.5": Limits(
+        warps=32,
+        blocks=16,
+        shared_memory_bytes=64 * KIB,
+        shared_memory_bytes_per_block=64 * KIB,
+        shared_memory_unit_bytes=256,
+        reserved_bytes_per_block=0,
+    ),
+    "8.0": Limits(
+        warps=64,
+        blocks=32,
+        shared_memory_bytes=164 * KIB,
+        shared_memory_bytes_per_block=163 * KIB,
+    ),
+    "8.6": Limits(
+        warps=48,
+        blocks=16,
+        shared_memory_bytes=100 * KIB,
+        shared_memory_bytes_per_block=99 * KIB,
+    ),
+    "8.9": Limits(
+        warps=48,
+        blocks=24,
+        shared_memory_bytes=100 * KIB,
+        shared_memory_bytes_per_block=99 * KIB,
+    ),
+    "9.0": Limits(
+        warps=64,
+        blocks=32,
+        shared_memory_bytes=228 * KIB,
+        shared_memory_bytes_per_block=227 * KIB,
+    ),
+    "10.0": Limits(
+        warps=64,
+        blocks=32,
+        shared_memory_bytes=228 * KIB,
+        shared_memory_bytes_per_block=227 * KIB,
+    ),
+    "12.0": Limits(
+        warps=48,
+        blocks=24,
+        shared_memory_bytes=100 * KIB,
+        shared_memory_bytes_per_block=99 * KIB,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occupancy:
+    """How many blocks of a launch a multiprocessor holds, what limits them, and what comes of it.
+
+    `theoretical` and `achieved` are shares of the warps that a multiprocessor can hold, 0 to 1. It
+    is context and no goal: a fast attention kernel may run at 0.13.
+    """
+
+    theoretical: float
+    achieved: float  # estimated from the launch: less where there are too few blocks
+    active_blocks: int
+    limits: Mapping[Limiter, int]  # blocks of a multiprocessor by each
+    blocks_per_multiprocessor: float  # of the launch
+    waves: float  # rounds of active blocks that the launch takes
+
+    @property
+    def limiters(self) -> tuple[Limiter, ...]:
+        """Return what would have to give way for one more block."""
+        return tuple(name for name, blocks in self.limits.items() if blocks == self.active_blocks)
+
+    @property
+    def idle_wave_share(self) -> float:
+        """Return the share of the places for blocks that the launch's last wave leaves empty."""
+        return 1 - self.waves / ceil(self.waves)
+
+
+def occupancy_of(
+    *,
+    grid: Sequence[int],
+    block: Sequence[int],
+    registers: int,
+    shared_memory_bytes: int,
+    compute_capability: str,
+    multiprocessors: int,
+) -> Occupancy | None:
+    """Return the occupancy of a launch, None for an unknown device or a launch it cannot run.
+
+    `grid` is in blocks, `block` in threads, `registers` per thread, `shared_memory_bytes` static
+    and dynamic per block, without what the driver reserves. Source: NVIDIA's cuda_occupancy.h;
+    `achieved` = min(active blocks, blocks / multiprocessors) x threads / most threads (kineto).
+    """
+    limits = LIMITS.get(compute_capability)
+    blocks, threads = prod(grid), prod(block)
+    if limits is None or multiprocessors < 1 or blocks < 1:
+        return None
+    if not (1 <= threads <= MAX_THREADS_PER_BLOCK and 0 <= registers <= MAX_REGISTERS_PER_THREAD):
+        return None
+    if not 0 <= shared_memory_bytes <= limits.shared_memory_bytes_per_block:
+        return None
+    warps = ceil(threads / THREADS_PER_WARP)
+    by = {
+        Limiter.WARPS: limits.warps // warps,
+        Limiter.BLOCKS: limits.blocks,
+        Limiter.REGISTERS: _blocks_by_registers(registers, warps, limits),
+        Limiter.SHARED_MEMORY: _blocks_by_shared_memory(shared_memory_bytes, limits),
+    }
+    active = min(by.values())
+    if active < 1:
+        return None
+    per_multiprocessor = blocks / multiprocessors
+    return Occupancy(
+        theoretical=active * warps / limits.warps,
+        achieved=min(active, per_multiprocessor) * threads / (limits.warps * THREADS_PER_WARP),
+        active_blocks=active,
+        limits=by,
+        blocks_per_multiprocessor=per_multiprocessor,
+        waves=per_multiprocessor / active,
+    )
+
+
+def kernel_occupancy(kernel: Kernel, device: ProfiledDevice | None) -> Occupancy | None:
+    """Return the occupancy of a profile's kernel, None where its launch or device is not known."""
+    if device is None or device.multiprocessors is None:
+        return None
+    if kernel.registers is None or kernel.shared_memory_bytes is None:
+        return None
+    if not (kernel.grid and kernel.block):
+        return None
+    try:
+        grid, block = dimensions(kernel.grid), dimensions(kernel.block)
+    except ProfileError:
+        return None
+    return occupancy_of(
+        grid=grid,
+        block=block,
+        registers=kernel.registers,
+        shared_memory_bytes=kernel.shared_memory_bytes,
+        compute_capability=device.compute_capability,
+        multiprocessors=device.multiprocessors,
+    )
+
+
+def dimensions(text: str) -> tuple[int, ...]:
+    """Read "x,y,z", as a kernel's grid and block are kept; one to three numbers.
+
+    Raises ProfileError.
+    """
+    if not _DIMENSIONS.fullmatch(text):
+        msg = f'the size of a launch is {text[:40]!r}: expected "x,y,z"'
+        raise ProfileError(msg)
+    read = tuple(int(part) for part in text.split(","))
+    if not all(1 <= size <= _MAX_DIMENSION for size in read):
+        msg = f"the size of a launch is {text[:40]!r}: no device takes that"
+        raise ProfileError(msg)
+    return read
+
+
+def with_occupancy(profile: Profile) -> Profile:
+    """Return the profile with its kernels' occupancy recomputed, and two readings of the step.
+
+    est_occupancy is the mean over the kernels' time. est_sm_efficiency is the sum of duration x
+    min(blocks / multiprocessors, 1) over the step (torch_tb_profiler); kernels that overlap count
+    each for itself there, up to 1. A profile without launches or with an unknown device comes back
+    as it is.
+    """
+    known = [(kernel, kernel_occupancy(kernel, profile.device)) for kernel in profile.kernels]
+    if not any(occupancy for _, occupancy in known):
+        return profile
+    kernels = tuple(_filled(kernel, occupancy) for kernel, occupancy in known)
+    kept = [r for r in profile.readings if r.subject or r.name not in (OCCUPANCY, EFFICIENCY)]
+    return replace(
+        profile,
+        kernels=kernels,
+        readings=(*kept, *_readings(kernels, profile.step_seconds)),
+        notes=tuple(dict.fromkeys((*profile.notes, *_note_on_misread(profile)))),
+    )
+
+
+def _blocks_by_registers(registers: int, warps: int, limits: Limits) -> int:
+    if registers == 0:
+        return limits.blocks
+    per_warp = ceil(registers * THREADS_PER_WARP / REGISTER_UNIT) * REGISTER_UNIT
+    per_scheduler = REGISTERS_PER_MULTIPROCESSOR // SCHEDULERS // per_warp
+    return SCHEDULERS * per_scheduler // warps
+
+
+def _blocks_by_shared_memory(shared_memory_bytes: int, limits: Limits) -> int:
+    unit = limits.shared_memory_unit_bytes
+    taken = ceil((shared_memory_bytes + limits.reserved_bytes_per_block) / unit) * unit
+    return limits.shared_memory_bytes // taken if taken else limits.blocks
+
+
+def _filled(kernel: Kernel, occupancy: Occupancy | None) -> Kernel:
+    if occupancy is None:
+        return kernel
+    return replace(
+        kernel,
+        occupancy=occupancy.achieved,
+        blocks_per_multiprocessor=occupancy.blocks_per_multiprocessor,
+    )
+
+
+def _readings(kernels: Sequence[Kernel], step_seconds: float) -> tuple[Reading, ...]:
+    placed = [
+        (kernel.seconds, kernel.occupancy, kernel.blocks_per_multiprocessor)
+        for kernel in kernels
+        if kernel.occupancy is not None and kernel.blocks_per_multiprocessor is not None
+    ]
+    seconds = sum(duration for duration, _, _ in placed)
+    if seconds <= 0 or step_seconds <= 0:
+        return ()
+    busy = sum(duration * min(blocks, 1.0) for duration, _, blocks in placed)
+    return (
+        Reading(
+            name=OCCUPANCY,
+            value=sum(duration * occupancy for duration, occupancy, _ in placed) / seconds,
+            source="mean of min(active blocks, blocks/SMs) x threads / max threads, by duration",
+            is_estimate=True,
+        ),
+        Reading(
+            name=EFFICIENCY,
+            value=min(busy / step_seconds, 1.0),
+            source="sum of duration x min(blocks/SMs, 1) / step (torch_tb_profiler)",
+            is_estimate=True,
+        ),
+    )
+
+
+def _note_on_misread(profile: Profile) -> tuple[str, ...]:
+    if profile.tool != "torch.profiler":
+        return ()
+    sizes = [kernel.shared_memory_bytes or 0 for kernel in profile.kernels]
+    count = sum(size > MISREAD_SHARED_MEMORY_BYTES for size in sizes)
+    return (MISREAD.format(count=count, total=len(sizes)),) if count else ()

@@ -1,0 +1,159 @@
+"""Turn a profile's kernels and a device's peaks into the points of a roofline."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from perfledger.profile import Kernel, Profile
+from perfledger_profiles.hardware import Hardware, peak_flops
+from perfledger_profiles.metrics import (
+    achieved_flops_per_second,
+    arithmetic_intensity,
+    roofline_attained,
+)
+
+# The type that XLA states a device's peak for.
+STATED_DTYPE = "bfloat16"
+STEP = "step"
+
+
+@dataclass(frozen=True, slots=True)
+class Ceilings:
+    """The two roofs of a device: its dense peak for a type, and its memory's bandwidth."""
+
+    peak_flops_per_second: float
+    peak_bytes_per_second: float
+
+    @property
+    def ridge_flop_per_byte(self) -> float:
+        """Return the intensity at which they meet."""
+        return self.peak_flops_per_second / self.peak_bytes_per_second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RooflinePoint:
+    """One kernel, or the step: how much it computes per byte, how fast, and how near the roof."""
+
+    name: str
+    seconds: float  # per step
+    intensity_flop_per_byte: float
+    flops_per_second: float
+    attained: float  # of min(peak, intensity x bandwidth)
+    is_memory_side: bool  # left of the ridge: bandwidth is its roof
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roofline:
+    """A device's roofs and the points below them, longest kernel first.
+
+    `step` is all of the points' work over the whole step; `covered` is the share of the kernels'
+    time that has points, so 1 - `covered` of it is missing from both.
+    """
+
+    device: str
+    dtype: str
+    ceilings: Ceilings
+    points: tuple[RooflinePoint, ...]
+    step: RooflinePoint | None
+    covered: float
+
+
+def roofline_of(profile: Profile, hardware: Hardware | None, *, dtype: str) -> Roofline | None:
+    """Return the roofline of one device for a type's dense peak.
+
+    None where the peak is not known, or no kernel has both FLOPs and bytes. Without `hardware`,
+    what the profile itself states of its device is used (XLA states bfloat16's).
+    """
+    ceilings = ceilings_of(profile, hardware, dtype=dtype)
+    if ceilings is None:
+        return None
+    found = [(kernel, kernel_point(kernel, ceilings)) for kernel in profile.kernels]
+    counted = [(kernel, point) for kernel, point in found if point is not None]
+    if not counted:
+        return None
+    covered = sum(kernel.seconds for kernel, _ in counted)
+    return Roofline(
+        device=_name(profile, hardware),
+        dtype=dtype,
+        ceilings=ceilings,
+        points=tuple(sorted((point for _, point in counted), key=lambda p: -p.seconds)),
+        step=_step([kernel for kernel, _ in counted], profile.step_seconds, ceilings),
+        covered=covered / sum(kernel.seconds for kernel in profile.kernels),
+    )
+
+
+def ceilings_of(profile: Profile, hardware: Hardware | None, *, dtype: str) -> Ceilings | None:
+    """Return the roofs for a type: the facts' where they are known, else the profile's own."""
+    if hardware is not None:
+        peak = peak_flops(hardware, dtype)
+        return None if peak is None else Ceilings(peak, hardware.memory_bytes_per_second)
+    device = profile.device
+    if device is None or dtype != STATED_DTYPE:
+        return None
+    if not (_is_positive(device.peak_flops) and _is_positive(device.peak_bytes_per_second)):
+        return None
+    return Ceilings(device.peak_flops or 0.0, device.peak_bytes_per_second or 0.0)
+
+
+def kernel_point(kernel: Kernel, ceilings: Ceilings) -> RooflinePoint | None:
+    """Return a kernel's point, None where its FLOPs, bytes or time are not known."""
+    return _point(
+        kernel.name,
+        flops=kernel.flops,
+        bytes_moved=kernel.bytes,
+        seconds=kernel.seconds,
+        ceilings=ceilings,
+    )
+
+
+def _is_positive(value: float | None) -> bool:
+    return value is not None and isfinite(value) and value > 0
+
+
+def _name(profile: Profile, hardware: Hardware | None) -> str:
+    if profile.device is not None and profile.device.name:
+        return profile.device.name
+    return hardware.key if hardware is not None else ""
+
+
+def _step(
+    counted: Sequence[Kernel], step_seconds: float, ceilings: Ceilings
+) -> RooflinePoint | None:
+    return _point(
+        STEP,
+        flops=sum(kernel.flops or 0.0 for kernel in counted),
+        bytes_moved=sum(kernel.bytes or 0.0 for kernel in counted),
+        seconds=step_seconds,
+        ceilings=ceilings,
+    )
+
+
+def _point(
+    name: str,
+    *,
+    flops: float | None,
+    bytes_moved: float | None,
+    seconds: float,
+    ceilings: Ceilings,
+) -> RooflinePoint | None:
+    if flops is None or bytes_moved is None:
+        return None
+    if not all(_is_positive(value) for value in (flops, bytes_moved, seconds)):
+        return None
+    rate = achieved_flops_per_second(flops=flops, seconds=seconds)
+    intensity = arithmetic_intensity(flops=flops, bytes_moved=bytes_moved)
+    if not (_is_positive(rate) and _is_positive(intensity)):
+        return None  # figures that no device reaches: the file is broken
+    return RooflinePoint(
+        name=name,
+        seconds=seconds,
+        intensity_flop_per_byte=intensity,
+        flops_per_second=rate,
+        attained=roofline_attained(
+            flops_per_second=rate,
+            intensity_flop_per_byte=intensity,
+            peak_flops_per_second=ceilings.peak_flops_per_second,
+            peak_bytes_per_second=ceilings.peak_bytes_per_second,
+        ),
+        is_memory_side=intensity < ceilings.ridge_flop_per_byte,
+    )

@@ -1,0 +1,164 @@
+"""Turn "what if this were faster?" into the step that would come of it (Amdahl's law)."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import inf, isnan
+
+from perfledger.pattern import is_match
+from perfledger.profile import Bucket, Family, Profile
+from perfledger_profiles.kernel_time import is_of_kernel
+
+# Device work that ran behind other work comes out when that is removed; less than this share of
+# the step is not worth a word.
+MIN_HIDDEN_SHARE = 0.01
+HIDDEN = (
+    "{hidden:.1%} of a step's device work runs behind other work: what is removed here may uncover "
+    "it, and the step come out longer"
+)
+INPUT_UNCOVERS = (
+    "the one pair of runs that this was held against came out 4 to 6 % longer: while it waited for "
+    "input the host did work that then shows"
+)
+_SUGGESTED = 3
+_WAYS = "say a bucket, a family, an operation or a pattern of its name"
+_ON_DEVICE = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET)
+
+
+class WhatIfError(ValueError):
+    """A question that the profile has no answer to: which name or factor, and what there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faster:
+    """One change: what it is about, how many times faster, and its exclusive share of the step."""
+
+    name: str
+    factor: float  # inf: it is gone; below 1: it is slower
+    seconds: float  # per step, before
+    share: float
+
+    @property
+    def ceiling(self) -> float:
+        """Return how many times faster the step is at most, however fast this gets."""
+        return 1 / (1 - self.share) if self.share < 1 else inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """A step before and after some of it got faster, each change in the order it was asked in."""
+
+    step_seconds: float
+    new_step_seconds: float
+    changes: tuple[Faster, ...]
+    share: float  # of the step that any of them is about
+    notes: tuple[str, ...] = ()
+
+    @property
+    def speedup(self) -> float:
+        """Return how many times faster the step is."""
+        return self.step_seconds / self.new_step_seconds if self.new_step_seconds else inf
+
+    @property
+    def ceiling(self) -> float:
+        """Return how many times faster it is at most, with all of the share gone."""
+        return 1 / (1 - self.share) if self.share < 1 else inf
+
+
+def what_if(profile: Profile, *, changes: Mapping[str, float]) -> WhatIf:
+    """Return the step with parts of it so many times faster: T x ((1 - p) + p / s).
+
+    A name is a bucket ("input"), a family of kernels ("gemm"), an operation or kernel, or a pattern
+    of those with * and ?; what it means first in that order. The shares are exclusive, so several
+    changes add; an operation that two of them name gets faster by both factors. Seconds are of the
+    mean step. Amdahl's law (1967) says nothing of what the removed time hid: see `notes`. Raises
+    WhatIfError for a factor that is not above 0, and for a name that nothing has.
+    """
+    if not profile.operations or not profile.step_seconds > 0:
+        msg = "the profile has no step with operations: profile steps, not a summary of kernels"
+        raise WhatIfError(msg)
+    touched = {name: _named(name, profile) for name in changes}
+    left = [operation.seconds for operation in profile.operations]
+    for name, numbers in touched.items():
+        factor = _checked(name, changes[name])
+        for number in numbers:
+            left[number] /= factor
+    saved = sum(
+        operation.seconds - seconds
+        for operation, seconds in zip(profile.operations, left, strict=True)
+    )
+    everything = sorted({number for numbers in touched.values() for number in numbers})
+    return WhatIf(
+        step_seconds=profile.step_seconds,
+        new_step_seconds=max(profile.step_seconds - saved, 0.0),
+        changes=tuple(
+            Faster(
+                name=name,
+                factor=changes[name],
+                seconds=_seconds(numbers, profile),
+                share=_share(numbers, profile),
+            )
+            for name, numbers in touched.items()
+        ),
+        share=_share(everything, profile),
+        notes=_notes(everything, profile),
+    )
+
+
+def _checked(name: str, factor: float) -> float:
+    if isnan(factor) or factor <= 0:
+        msg = f"{name!r} cannot get {factor} times faster: say a number above 0, inf to remove it"
+        raise WhatIfError(msg)
+    return factor
+
+
+def _named(name: str, profile: Profile) -> tuple[int, ...]:
+    """Return the numbers of the operations that a name means."""
+    operations = profile.operations
+    if name in frozenset(Bucket):
+        return tuple(n for n, operation in enumerate(operations) if operation.bucket == name)
+    names = {operation.name for operation in operations}
+    names.update(kernel.name for kernel in profile.kernels)
+    if name in frozenset(Family):
+        wanted = {kernel.name for kernel in profile.kernels if kernel.family == name}
+    elif name in names:
+        wanted = {name}
+    else:
+        wanted = {found for found in names if is_match(name, found)}
+    numbers = tuple(n for n, operation in enumerate(operations) if is_of_kernel(operation, wanted))
+    if not numbers:
+        raise WhatIfError(_complaint(name, names))
+    return numbers
+
+
+def _complaint(name: str, names: Collection[str]) -> str:
+    near = get_close_matches(name, [*Bucket, *Family, *sorted(names)], _SUGGESTED)
+    hint = "did you mean " + " or ".join(repr(text) for text in near) if near else _WAYS
+    return f"nothing in the profile is called {name!r}: {hint}"
+
+
+def _seconds(numbers: Iterable[int], profile: Profile) -> float:
+    return sum(profile.operations[number].seconds for number in numbers)
+
+
+def _share(numbers: Iterable[int], profile: Profile) -> float:
+    return min(_seconds(numbers, profile) / profile.step_seconds, 1.0)
+
+
+def _notes(numbers: Iterable[int], profile: Profile) -> tuple[str, ...]:
+    buckets = {profile.operations[number].bucket for number in numbers}
+    notes: list[str] = []
+    hidden = _hidden_share(profile)
+    if hidden >= MIN_HIDDEN_SHARE and not buckets.isdisjoint(_ON_DEVICE):
+        notes.append(HIDDEN.format(hidden=hidden))
+    if Bucket.INPUT in buckets:
+        notes.append(INPUT_UNCOVERS)
+    return tuple(notes)
+
+
+def _hidden_share(profile: Profile) -> float:
+    """Return how much of the kernels' own time is no exclusive time of the step."""
+    spent = profile.bucket_seconds()
+    exclusive = sum(spent[bucket] for bucket in _ON_DEVICE)
+    own = sum(kernel.seconds for kernel in profile.kernels)
+    return max(own - exclusive, 0.0) / profile.step_seconds
