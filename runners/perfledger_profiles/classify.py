@@ -49,22 +49,9 @@ def classify(
     `environment` says in words what was wrong with the machine (throttled, shared), and leaves no
     word on the code.
     """
-    shares = median_shares(profile)
-    vote = _vote(profile, hardware)
-    if environment:
-        return Classification(
-            primary=Bottleneck.ENVIRONMENT,
-            shares=_listed(shares, vote),
-            confidence=Confidence.HIGH,
-            reasons=tuple(environment),
-        )
-    if not shares:
-        return Classification(
-            primary=Bottleneck.UNKNOWN,
-            shares=(),
-            confidence=Confidence.LOW,
-            reasons=(_NOTHING,),
-        )
+    shares, vote = median_shares(profile), _vote(profile, hardware)
+    if environment or not shares:
+        return _without_word(shares, vote, environment)
     primary = _primary(shares, vote)
     is_estimate = primary not in MARKS and vote.basis in (None, Basis.FAMILY)
     doubts = _doubts(shares, primary, profile, perturbation=perturbation)
@@ -76,6 +63,22 @@ def classify(
         secondary=_secondary(shares, primary),
         reasons=(*_evidence(shares, primary, vote), *doubts),
         is_estimate=is_estimate,
+    )
+
+
+def _without_word(
+    shares: Mapping[Bottleneck, float], vote: DeviceVote, environment: Sequence[str]
+) -> Classification:
+    """Return that nothing can be said of the code: of a disturbed machine, or of no time at all."""
+    if environment:
+        primary, confidence = Bottleneck.ENVIRONMENT, Confidence.HIGH
+    else:
+        primary, confidence = Bottleneck.UNKNOWN, Confidence.LOW
+    return Classification(
+        primary=primary,
+        shares=_listed(shares, vote),
+        confidence=confidence,
+        reasons=tuple(environment) or (_NOTHING,),
     )
 
 

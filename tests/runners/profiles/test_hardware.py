@@ -1,8 +1,16 @@
 import pytest
 
-from perfledger_profiles.hardware import find_hardware, known_hardware, peak_flops
+from perfledger_profiles.hardware import (
+    achievable_fraction,
+    find_hardware,
+    known_hardware,
+    peak_flops,
+    ridge_flop_per_byte,
+)
 
 GIB = 2**30
+# Dense float16 operations of one multiprocessor's tensor cores in a clock.
+FLOP_PER_CLOCK = {"7.0": 1024, "7.5": 1024, "8.0": 2048, "8.9": 1024, "9.0": 4096, "10.0": 8192}
 
 
 @pytest.mark.parametrize(
@@ -91,3 +99,60 @@ def test_narrower_types_are_never_slower(row):
     peaks = [row.peak_flops[name] for name in order if name in row.peak_flops]
 
     assert peaks == sorted(peaks)
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype", "ridge"),
+    [
+        ("NVIDIA A100-SXM4-40GB", "bfloat16", 201),
+        ("NVIDIA A100-SXM4-80GB", "bfloat16", 153),
+        ("NVIDIA H100 80GB HBM3", "bfloat16", 295),
+        ("NVIDIA H200", "bfloat16", 206),
+        ("NVIDIA B200", "bfloat16", 281),
+        ("NVIDIA L4", "bfloat16", 403),
+        ("TPU v5e", "bfloat16", 241),
+        ("TPU v6e", "bfloat16", 560),
+    ],
+)
+def test_the_ridge_is_the_peak_over_the_bandwidth(model, dtype, ridge):
+    hardware = find_hardware(model, None)
+
+    assert hardware is not None
+    assert ridge_flop_per_byte(hardware, dtype) == pytest.approx(ridge, abs=0.6)
+
+
+def test_a_type_without_a_peak_has_no_ridge():
+    tpu = find_hardware("TPU v5e", None)
+
+    assert tpu is not None
+    assert ridge_flop_per_byte(tpu, "float64") is None
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype", "fraction"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "bfloat16", 0.869),
+        ("NVIDIA H100 80GB HBM3", "torch.bfloat16", 0.803),
+        ("NVIDIA B200", "bfloat16", 0.776),
+        ("NVIDIA H100 80GB HBM3", "float8_e4m3fn", 0.78),
+        ("NVIDIA L4", "bfloat16", 0.87),
+    ],
+)
+def test_what_is_achievable_is_measured_where_it_can_be(model, dtype, fraction):
+    hardware = find_hardware(model, None)
+
+    assert hardware is not None
+    assert achievable_fraction(hardware, dtype) == pytest.approx(fraction, abs=0.0005)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for row in known_hardware() if row.clock_hz and row.compute_capability in FLOP_PER_CLOCK],
+    ids=lambda row: row.key,
+)
+def test_multiprocessors_times_clock_reproduce_the_half_precision_peak(row):
+    per_clock = FLOP_PER_CLOCK[row.compute_capability]
+
+    reckoned = row.multiprocessors * row.clock_hz * per_clock
+
+    assert row.peak_flops["float16"] == pytest.approx(reckoned, rel=0.012)

@@ -1,0 +1,125 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.profile import Bucket, Family, Kernel, StreamIdle
+from perfledger_profiles.bottleneck import Detail
+from perfledger_profiles.host_part import host_detail, host_kind, is_launch_bound
+
+
+def kernels(*microseconds):
+    return tuple(
+        Kernel(name=f"k{n}", family=Family.OTHER, seconds=us * 1e-6, count=1.0)
+        for n, us in enumerate(microseconds)
+    )
+
+
+def stream(name, *, busy, host=0.0, kernel=0.0, other=0.0):
+    return StreamIdle(
+        stream=name,
+        busy_seconds=busy,
+        host_wait_seconds=host,
+        kernel_wait_seconds=kernel,
+        other_seconds=other,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "bucket", "path", "kind"),
+    [
+        ("(compiling) f", Bucket.RUNTIME, "", Detail.COMPILE),
+        ("(tracing) f", Bucket.RUNTIME, "", Detail.COMPILE),
+        ("_compile.compile_inner (dynamo_timed)", Bucket.CPU, "", Detail.COMPILE),
+        ("aten::empty", Bucket.CPU, "compile_fx_inner (dynamo_timed)", Detail.COMPILE),
+        ("cudaStreamSynchronize", Bucket.SYNC, "", Detail.SYNC),
+        ("cudaMemcpyAsync", Bucket.RUNTIME, "aten::item/aten::_local_scalar_dense", Detail.SYNC),
+        ("aten::nonzero", Bucket.CPU, "", Detail.SYNC),
+        ("cudaLaunchKernel", Bucket.RUNTIME, "aten::mm", Detail.LAUNCH),
+        ("cudaGraphLaunch", Bucket.RUNTIME, "", Detail.LAUNCH),
+        ("hipLaunchKernel", Bucket.RUNTIME, "", Detail.LAUNCH),
+        ("PjitFunction(step)", Bucket.RUNTIME, "", Detail.LAUNCH),
+        ("cudaMalloc", Bucket.RUNTIME, "", Detail.NONE),
+        ("aten::mm", Bucket.CPU, "", Detail.OPERATORS),
+        ("AddmmBackward0", Bucket.CPU, "", Detail.OPERATORS),
+        ("Optimizer.step#SGD.step", Bucket.CPU, "", Detail.PYTHON),
+        ("(outside operations)", Bucket.OTHER, "", Detail.PYTHON),
+        ("(other operations)", Bucket.CPU, "", Detail.NONE),
+        ("gemm", Bucket.COMPUTE, "", None),
+        ("load", Bucket.INPUT, "", None),
+    ],
+)
+def test_the_hosts_time_is_told_apart(make, name, bucket, path, kind):
+    assert host_kind(make.operation(name, 1.0, bucket=bucket, path=path)) is kind
+
+
+def test_what_takes_the_most_is_the_detail(make):
+    profile = make.profile(
+        make.operation("aten::mm", 2.0, bucket=Bucket.CPU),
+        make.operation("(outside operations)", 3.0, bucket=Bucket.OTHER),
+        make.operation("gemm", 9.0),
+    )
+
+    assert host_detail(profile) is Detail.PYTHON
+
+
+def test_short_kernels_make_it_launching(make):
+    outside = make.operation("(outside operations)", 3.0, bucket=Bucket.OTHER)
+    profile = replace(make.profile(outside), kernels=kernels(5, 5, 500))
+
+    assert host_detail(profile) is Detail.LAUNCH
+
+
+@pytest.mark.parametrize(
+    ("name", "bucket", "detail"),
+    [
+        ("(compiling) f", Bucket.RUNTIME, Detail.COMPILE),
+        ("cudaDeviceSynchronize", Bucket.SYNC, Detail.SYNC),
+    ],
+)
+def test_compiling_and_waiting_stay_what_they_are(make, name, bucket, detail):
+    profile = replace(make.profile(make.operation(name, 3.0, bucket=bucket)), kernels=kernels(5, 5))
+
+    assert host_detail(profile) is detail
+
+
+def test_a_host_that_took_no_time_has_no_detail(make):
+    assert host_detail(make.profile(make.operation("gemm", 1.0))) is Detail.NONE
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "is_bound"),
+    [((9.9, 9.9, 99), True), ((9.9, 99), False), ((10, 10, 10), False), ((), False)],
+)
+def test_the_median_kernel_has_to_be_below_10_microseconds(make, microseconds, is_bound):
+    profile = replace(make.profile(), kernels=kernels(*microseconds))
+
+    assert is_launch_bound(profile) is is_bound
+
+
+def test_a_kernel_counts_as_often_as_it_is_launched(make):
+    short = Kernel(name="s", family=Family.OTHER, seconds=50e-6, count=10.0)
+    long = Kernel(name="l", family=Family.OTHER, seconds=900e-6, count=9.0)
+
+    assert is_launch_bound(replace(make.profile(), kernels=(short, long)))
+
+
+@pytest.mark.parametrize(("launch_us", "is_bound"), [(21.0, True), (20.0, False)])
+def test_kernels_that_are_shorter_than_their_launch_are_bound_by_it(make, launch_us, is_bound):
+    launch = make.operation("cudaLaunchKernel", 3 * launch_us * 1e-6, 3.0, bucket=Bucket.RUNTIME)
+    profile = replace(make.profile(launch), kernels=kernels(20, 20, 99))
+
+    assert is_launch_bound(profile) is is_bound
+
+
+@pytest.mark.parametrize(
+    ("streams", "is_bound"),
+    [
+        ((stream("7", busy=1.0, host=2.0, kernel=1.0, other=0.5),), True),
+        ((stream("7", busy=1.0, host=1.5, kernel=1.0, other=0.5),), False),
+        ((stream("7", busy=1.0, kernel=1.0), stream("20", busy=0.5, host=9.0)), False),
+    ],
+)
+def test_the_busiest_stream_has_to_wait_for_the_host(make, streams, is_bound):
+    profile = replace(make.profile(), kernels=kernels(1, 1, 1), streams=streams)
+
+    assert is_launch_bound(profile) is is_bound
