@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from perfledger.profile import ProfiledDevice
 from perfledger_profiles.hardware import Hardware, is_memory, rows_named
 
 # Boards whose own limit is too low for the clock that their data sheet's peak is stated at.
@@ -72,6 +73,18 @@ def match_hardware(
     else:
         match = _whole(rows, board, memory_bytes)
     return _powered(match, power_limit_watts=power_limit_watts, clock_hz=clock_hz)
+
+
+def hardware_of(device: ProfiledDevice | None) -> HardwareMatch:
+    """Return the facts about the device that a profile states."""
+    if device is None or not device.name:
+        return _unknown("the profile does not name its device")
+    return match_hardware(
+        device.name,
+        memory_bytes=device.memory_bytes,
+        compute_capability=device.compute_capability,
+        multiprocessors=device.multiprocessors,
+    )
 
 
 def _split(model: str, mig: str) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger.profile import ProfiledDevice
 from perfledger_profiles.hardware import find_hardware, known_hardware, peak_flops
-from perfledger_profiles.hardware_match import match_hardware
+from perfledger_profiles.hardware_match import hardware_of, match_hardware
 
 GIB = 2**30
 
@@ -123,6 +124,25 @@ def test_a_slice_of_a_capped_board_is_capped_too():
     assert match.hardware is not None
     assert peak_flops(match.hardware, "bfloat16") == pytest.approx(312e12 * 42 / 108 / 2)
     assert len(match.caveats) == 2
+
+
+def test_what_a_profile_states_of_its_device_is_enough():
+    device = ProfiledDevice(
+        name="NVIDIA A100-SXM4-40GB MIG 3g.20gb",
+        memory_bytes=20_937_965_568,
+        compute_capability="8.0",
+        multiprocessors=42,
+    )
+
+    match = hardware_of(device)
+
+    assert match.hardware is not None
+    assert match.hardware.key == "a100-sxm4-40gb/3g.20gb"
+
+
+def test_a_profile_that_names_no_device_says_so():
+    assert "does not name" in hardware_of(None).reason
+    assert "does not name" in hardware_of(ProfiledDevice(name="")).reason
 
 
 @given(st.sampled_from([row for row in known_hardware() if row.tdp_w]), st.floats(1e6, 1e10))

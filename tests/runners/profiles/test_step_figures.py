@@ -111,7 +111,7 @@ def test_a_perfect_scaling_is_one(rate, devices):
 
 @pytest.mark.parametrize("value", [0.0, -1.0, nan, inf])
 def test_what_has_to_be_above_zero_says_so(value):
-    with pytest.raises(MetricError, match="seconds is .*: it has to be a number above 0"):
+    with pytest.raises(MetricError, match=r"seconds is .*: it has to be a number above 0"):
         achieved_flops_per_second(flops=1.0, seconds=value)
     with pytest.raises(MetricError, match="bytes_moved"):
         arithmetic_intensity(flops=1.0, bytes_moved=value)
@@ -123,7 +123,7 @@ def test_what_has_to_be_above_zero_says_so(value):
 
 @pytest.mark.parametrize("value", [-1.0, nan, inf])
 def test_work_is_never_less_than_nothing(value):
-    with pytest.raises(MetricError, match="flops is .*: it has to be a number, at least 0"):
+    with pytest.raises(MetricError, match=r"flops is .*: it has to be a number, at least 0"):
         achieved_flops_per_second(flops=value, seconds=1.0)
     with pytest.raises(MetricError, match="layers"):
         transformer_flops_per_token(**{**PALM, "layers": value})

@@ -113,7 +113,7 @@ def test_a_kernel_that_bears_its_programs_name_is_found():
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, nan, -inf])
 def test_a_factor_has_to_be_above_zero(factor):
-    with pytest.raises(WhatIfError, match="'input' cannot get .* times faster"):
+    with pytest.raises(WhatIfError, match=r"'input' cannot get .* times faster"):
         what_if(STEP, changes={"input": factor})
 
 
