@@ -8,6 +8,7 @@ from perfledger.profile import Kernel, Operation, Profile
 from perfledger_profiles.bottleneck import Bottleneck, Classification, Recommendation
 from perfledger_profiles.hardware import Hardware
 from perfledger_profiles.kernel_time import kernel_operations
+from perfledger_profiles.step_shares import typical_step_seconds
 
 # What a single kind of operation has to take before anyone should look at it.
 MIN_SHARE = 0.01
@@ -59,7 +60,7 @@ class Case:
             text=text,
             trigger=trigger,
             share=share,
-            step_seconds=self.profile.step_seconds * (1 - share),
+            step_seconds=typical_step_seconds(self.profile) * (1 - share),
         )
 
 
@@ -74,4 +75,4 @@ def counted(operations: Iterable[Operation]) -> str:
     names = list(dict.fromkeys(operation.name for operation in found))
     shown = ", ".join(names[:_NAMES_SHOWN])
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return f"{shown}{more}; {calls:,.0f} calls"
+    return f"{shown}{more}; {calls:,.0f} call{'' if calls == 1 else 's'}"

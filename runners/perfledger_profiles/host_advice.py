@@ -88,7 +88,8 @@ _WORKERS = re.compile(r"_MultiProcessingDataLoaderIter")
 _ALLOCATE = re.compile(r"(?i)/(cuda|hip|cu)(Malloc|Free|HostAlloc|Mem(Alloc|Free|Map|Unmap))")
 _UPDATE = re.compile(r"Optimizer\.step")
 _TOGETHER = re.compile(r"_foreach_|_fused_|multi_tensor|FusedAdam|triton_")
-_ZERO_GRAD = re.compile(r"Optimizer\.zero_grad.*(zero_|fill_|[Mm]emset|FillFunctor)")
+_ZERO_GRAD = re.compile(r"Optimizer\.zero_grad")
+_FILL = re.compile(r"aten::(zero_|fill_)|[Mm]emset|FillFunctor")
 _HOST_COPY = re.compile(r"^copy-(done|start)")
 _PAGEABLE = re.compile(r"(?i)pageable")
 _TO_HOST = re.compile(r"(?i)DtoH|D2H")
@@ -109,6 +110,8 @@ def _input(case: Case) -> Recommendation | None:
 
 
 def _compile(case: Case) -> Recommendation | None:
+    if not case.profile.has_steps:
+        return None  # what compiled may have done so before the first step
     found = case.chosen(lambda operation: host_kind(operation) is Detail.COMPILE)
     share = case.share(found)
     if share < MIN_SHARE:
@@ -172,7 +175,7 @@ def _allocator(case: Case) -> Recommendation | None:
 def _zero_grad(case: Case) -> Recommendation | None:
     found = case.matching(_ZERO_GRAD)
     share = case.share(found)
-    if share < MIN_SHARE:
+    if share < MIN_SHARE or not any(_FILL.search(f"{op.path}/{op.name}") for op in found):
         return None
     trigger = f"{share:.1%} of the step fills gradients with zeros ({counted(found)})"
     return case.recommendation(ZERO_GRAD, trigger=trigger, share=share)

@@ -21,6 +21,15 @@ LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Graph|Module)?Launch|LaunchKernel|zeEnqu
 READ_BACK = re.compile(r"aten::(item|_local_scalar_dense|is_nonzero|nonzero|equal)\b")
 OPERATOR = re.compile(r"::|Backward\d*$")
 
+_KINDS: tuple[Detail, ...] = (
+    Detail.COMPILE,
+    Detail.SYNC,
+    Detail.LAUNCH,
+    Detail.PYTHON,
+    Detail.OPERATORS,
+    Detail.NONE,
+)
+
 
 def host_detail(profile: Profile) -> Detail:
     """Return which kind of host time it is: compiling, waiting, launching, operators or Python.
@@ -39,17 +48,7 @@ def host_detail(profile: Profile) -> Detail:
 
 def host_seconds(profile: Profile) -> dict[Detail, float]:
     """Return the host's exclusive seconds per step by kind; NONE is the rest of the runtime."""
-    seconds = dict.fromkeys(
-        (
-            Detail.COMPILE,
-            Detail.SYNC,
-            Detail.LAUNCH,
-            Detail.PYTHON,
-            Detail.OPERATORS,
-            Detail.NONE,
-        ),
-        0.0,
-    )
+    seconds: dict[Detail, float] = dict.fromkeys(_KINDS, 0.0)
     for operation in profile.operations:
         detail = host_kind(operation)
         if detail is not None:

@@ -64,6 +64,12 @@ def median_shares(profile: Profile) -> dict[Bottleneck, float]:
     return _without_transfers(shares) if is_on_cpu(profile) else shares
 
 
+def typical_step_seconds(profile: Profile) -> float:
+    """Return the median of the kept steps, which is judged; the mean where only it is known."""
+    lengths = [step.seconds for step in profile.each_step]
+    return median(lengths) if lengths else profile.step_seconds
+
+
 def is_on_cpu(profile: Profile) -> bool:
     """Tell whether the profile is of work on the CPU, where operators compute and copies are work.
 

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from math import inf, isnan
+from math import fsum, inf, isnan
 
 from perfledger.pattern import is_match
 from perfledger.profile import Bucket, Family, Profile
 from perfledger_profiles.kernel_time import is_of_kernel
+from perfledger_profiles.step_shares import typical_step_seconds
 
 # Device work that ran behind other work comes out when that is removed; less than this share of
 # the step is not worth a word.
@@ -35,7 +36,6 @@ class Faster:
 
     name: str
     factor: float  # inf: it is gone; below 1: it is slower
-    seconds: float  # per step, before
     share: float
 
     @property
@@ -66,38 +66,32 @@ class WhatIf:
 
 
 def what_if(profile: Profile, *, changes: Mapping[str, float]) -> WhatIf:
-    """Return the step with parts of it so many times faster: T x ((1 - p) + p / s).
+    """Return the typical step with parts of it so many times faster: T x ((1 - p) + p / s).
 
     A name is a bucket ("input"), a family of kernels ("gemm"), an operation or kernel, or a pattern
     of those with * and ?; what it means first in that order. The shares are exclusive, so several
-    changes add; an operation that two of them name gets faster by both factors. Seconds are of the
-    mean step. Amdahl's law (1967) says nothing of what the removed time hid: see `notes`. Raises
-    WhatIfError for a factor that is not above 0, and for a name that nothing has.
+    changes add; an operation that two of them name gets faster by both factors. T is the median
+    step, p a share of the mean one. Amdahl's law (1967) says nothing of what the removed time hid:
+    see `notes`. Raises WhatIfError for a factor that is not above 0, and a name that nothing has.
     """
     if not profile.operations or not profile.step_seconds > 0:
         msg = "the profile has no step with operations: profile steps, not a summary of kernels"
         raise WhatIfError(msg)
     touched = {name: _named(name, profile) for name in changes}
-    left = [operation.seconds for operation in profile.operations]
+    before = [operation.seconds / profile.step_seconds for operation in profile.operations]
+    after = list(before)
     for name, numbers in touched.items():
         factor = _checked(name, changes[name])
         for number in numbers:
-            left[number] /= factor
-    saved = sum(
-        operation.seconds - seconds
-        for operation, seconds in zip(profile.operations, left, strict=True)
-    )
+            after[number] /= factor
+    saved = fsum(share - left for share, left in zip(before, after, strict=True))
+    step_seconds = typical_step_seconds(profile)
     everything = sorted({number for numbers in touched.values() for number in numbers})
     return WhatIf(
-        step_seconds=profile.step_seconds,
-        new_step_seconds=max(profile.step_seconds - saved, 0.0),
+        step_seconds=step_seconds,
+        new_step_seconds=step_seconds * max(1 - saved, 0.0),
         changes=tuple(
-            Faster(
-                name=name,
-                factor=changes[name],
-                seconds=_seconds(numbers, profile),
-                share=_share(numbers, profile),
-            )
+            Faster(name=name, factor=changes[name], share=_share(numbers, profile))
             for name, numbers in touched.items()
         ),
         share=_share(everything, profile),
@@ -133,16 +127,13 @@ def _named(name: str, profile: Profile) -> tuple[int, ...]:
 
 def _complaint(name: str, names: Collection[str]) -> str:
     near = get_close_matches(name, [*Bucket, *Family, *sorted(names)], _SUGGESTED)
-    hint = "did you mean " + " or ".join(repr(text) for text in near) if near else _WAYS
+    hint = "did you mean " + " or ".join(f"'{text}'" for text in near) if near else _WAYS
     return f"nothing in the profile is called {name!r}: {hint}"
 
 
-def _seconds(numbers: Iterable[int], profile: Profile) -> float:
-    return sum(profile.operations[number].seconds for number in numbers)
-
-
 def _share(numbers: Iterable[int], profile: Profile) -> float:
-    return min(_seconds(numbers, profile) / profile.step_seconds, 1.0)
+    seconds = sum(profile.operations[number].seconds for number in numbers)
+    return min(seconds / profile.step_seconds, 1.0)
 
 
 def _notes(numbers: Iterable[int], profile: Profile) -> tuple[str, ...]:

@@ -240,6 +240,7 @@ shares = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(shares, min_size=1, max_size=5))
 def test_a_label_never_comes_without_its_share(spents):
     steps = tuple(
@@ -255,6 +256,7 @@ def test_a_label_never_comes_without_its_share(spents):
     assert found.reasons
 
 
+@pytest.mark.slow
 @given(shares.filter(lambda spent: sum(spent.values()) > 0.1), st.floats(1e-6, 1e6))
 def test_a_faster_machine_has_the_same_bottleneck(spent, factor):
     buckets = tuple(spent.values())

@@ -145,6 +145,7 @@ def test_a_profile_that_names_no_device_says_so():
     assert "does not name" in hardware_of(ProfiledDevice(name="")).reason
 
 
+@pytest.mark.slow
 @given(st.sampled_from([row for row in known_hardware() if row.tdp_w]), st.floats(1e6, 1e10))
 def test_no_clock_lifts_a_peak_above_the_data_sheets(row, clock_hz):
     match = match_hardware(row.names[0], power_limit_watts=1.0, clock_hz=clock_hz)
@@ -153,6 +154,7 @@ def test_no_clock_lifts_a_peak_above_the_data_sheets(row, clock_hz):
     assert all(match.hardware.peak_flops[t] <= peak for t, peak in row.peak_flops.items())
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_whatever_a_device_is_called_there_is_an_answer(model):
     match = match_hardware(model)

@@ -9,7 +9,7 @@ from perfledger_profiles.host_part import host_detail, host_kind, is_launch_boun
 
 def kernels(*microseconds):
     return tuple(
-        Kernel(name=f"k{n}", family=Family.OTHER, seconds=us * 1e-6, count=1.0)
+        Kernel(name=f"k{n}", family=Family.OTHER, seconds=us / 1e6, count=1.0)
         for n, us in enumerate(microseconds)
     )
 

@@ -150,6 +150,7 @@ launches = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(launches)
 def test_occupancy_is_a_share_and_never_above_the_theoretical_one(launch):
     found = occupancy_of(**launch)
@@ -160,6 +161,7 @@ def test_occupancy_is_a_share_and_never_above_the_theoretical_one(launch):
         assert found.limiters
 
 
+@pytest.mark.slow
 @given(launches, st.integers(0, 255))
 def test_more_registers_never_raise_the_occupancy(launch, more):
     less = occupancy_of(**launch)
@@ -172,6 +174,7 @@ def test_more_registers_never_raise_the_occupancy(launch, more):
         assert found is None
 
 
+@pytest.mark.slow
 @given(launches, st.integers(0, 64 * KIB))
 def test_more_shared_memory_never_raises_the_occupancy(launch, more):
     less = occupancy_of(**launch)

@@ -16,7 +16,7 @@ from perfledger.profile import (
 )
 from perfledger.records import Side
 from perfledger_profiles import device_advice, host_advice
-from perfledger_profiles.bottleneck import Bottleneck
+from perfledger_profiles.bottleneck import Bottleneck, Detail
 from perfledger_profiles.classify import classify
 from perfledger_profiles.hardware import find_hardware
 from perfledger_profiles.recommend import recommend
@@ -128,6 +128,7 @@ def test_each_trigger_off_the_device_asks_for_its_advice(operation, text):
         op("cudaMalloc", 0.009, Bucket.RUNTIME),
         op("Memcpy HtoD (Pinned -> Device)", 0.049, Bucket.COPY),
         op("copy-done.4", 0.049, Bucket.COPY),
+        op("aten::empty", 0.1, path="Optimizer.zero_grad#Adam"),
         op("ncclKernel_AllReduce", 0.029, Bucket.COMMUNICATION),
         op("void at::native::copy(Pageable)", 0.04),  # no copy of the driver
     ],
@@ -135,6 +136,12 @@ def test_each_trigger_off_the_device_asks_for_its_advice(operation, text):
 )
 def test_what_is_below_its_mark_is_no_trigger(operation):
     assert texts(step(operation)) == []
+
+
+def test_what_compiled_outside_of_steps_is_no_trigger():
+    traced = step(op("(tracing) f", 0.2, Bucket.RUNTIME), tool="jax.profiler")
+
+    assert texts(replace(traced, has_steps=False)) == []
 
 
 def test_xla_has_its_own_words():
@@ -160,7 +167,7 @@ def test_collectives_are_told_apart():
 
     (found,) = advice(step(waits, readings=(late,)))
 
-    assert found.text == host_advice.COLLECTIVES["straggler"]
+    assert found.text == host_advice.COLLECTIVES[Detail.STRAGGLER]
     assert found.trigger.endswith("straggler")
 
 
@@ -302,6 +309,7 @@ def test_a_step_of_no_time_gets_no_advice():
     assert advice(replace(step(), step_seconds=0.0, operations=())) == ()
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.builds(

@@ -75,6 +75,7 @@ def test_an_unknown_device_type_or_work_gives_no_roofline(make):
     assert roofline_of(profile_of(make), A100, dtype="bfloat16") is None
 
 
+@pytest.mark.slow
 @given(
     st.floats() | st.none(),
     st.floats() | st.none(),

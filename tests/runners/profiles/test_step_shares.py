@@ -6,7 +6,12 @@ from hypothesis import given, strategies as st
 from perfledger.profile import Bucket, Family, Kernel, Profile, ProfiledDevice, Step
 from perfledger.records import Side
 from perfledger_profiles.bottleneck import Bottleneck
-from perfledger_profiles.step_shares import is_on_cpu, median_shares, overheads
+from perfledger_profiles.step_shares import (
+    is_on_cpu,
+    median_shares,
+    overheads,
+    typical_step_seconds,
+)
 
 EMPTY = Profile(
     workload="m:f", side=Side.HEAD, tool="nsys", steps=1, step_seconds=0.0, operations=()
@@ -50,6 +55,13 @@ def test_without_steps_the_mean_step_is_taken(make):
     )
 
     assert median_shares(profile)[Bottleneck.INPUT] == 0.25
+
+
+def test_the_typical_step_is_the_median_one_where_steps_are_known(make):
+    steps = [step(n, compute=seconds) for n, seconds in enumerate((1.0, 2.0, 9.0))]
+
+    assert typical_step_seconds(stepped(make, *steps)) == 2.0
+    assert typical_step_seconds(make.profile(make.operation("k", 4.0))) == 4.0
 
 
 def test_nothing_that_took_time_has_no_shares(make):
@@ -106,6 +118,7 @@ spent = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(spent.filter(lambda spent: sum(spent.values()) > 0.001))
 def test_the_shares_of_a_step_sum_to_one(spent):
     shares = median_shares(replace(EMPTY, each_step=(step(0, **spent),)))
@@ -114,6 +127,7 @@ def test_the_shares_of_a_step_sum_to_one(spent):
     assert all(share >= 0 for share in shares.values())
 
 
+@pytest.mark.slow
 @given(st.lists(spent, min_size=1, max_size=7), st.randoms())
 def test_the_order_of_the_steps_changes_nothing(spents, random):
     steps = [step(n, **spent) for n, spent in enumerate(spents)]

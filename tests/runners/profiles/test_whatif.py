@@ -5,7 +5,7 @@ from math import inf, nan
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from perfledger.profile import Bucket, Family, Kernel, Operation, Profile
+from perfledger.profile import Bucket, Family, Kernel, Operation, Profile, Step
 from perfledger.records import Side
 from perfledger_profiles.whatif import WhatIfError, what_if
 
@@ -64,14 +64,23 @@ def test_exclusive_shares_add(changes, seconds):
 def test_each_change_says_what_it_is_about():
     found = what_if(STEP, changes={"input": 2.0, "aten::mm": inf})
 
-    assert [(c.name, c.factor, c.seconds, c.share) for c in found.changes] == [
-        ("input", 2.0, 2.0, 0.2),
-        ("aten::mm", inf, 4.0, 0.4),
+    assert [(c.name, c.factor, c.share) for c in found.changes] == [
+        ("input", 2.0, 0.2),
+        ("aten::mm", inf, 0.4),
     ]
     assert found.changes[1].ceiling == pytest.approx(1 / 0.6)
     assert found.share == pytest.approx(0.6)
     assert found.ceiling == pytest.approx(2.5)
     assert found.speedup == pytest.approx(10 / 5)
+
+
+def test_the_median_step_is_what_gets_faster():
+    steps = tuple(Step(number=n, seconds=s, buckets=()) for n, s in enumerate((8.0, 9.0, 13.0)))
+
+    found = what_if(replace(STEP, each_step=steps), changes={"input": inf})
+
+    assert found.step_seconds == 9.0
+    assert found.new_step_seconds == pytest.approx(9.0 * 0.8)
 
 
 def test_removing_everything_has_no_end():
@@ -161,6 +170,7 @@ factors = st.floats(1.0, 1e6) | st.just(inf)
 several = st.dictionaries(st.sampled_from(NAMES), factors, max_size=4)
 
 
+@pytest.mark.slow
 @given(st.sets(st.sampled_from(NAMES)))
 def test_nothing_faster_changes_nothing(names):
     found = what_if(STEP, changes=dict.fromkeys(names, 1.0))
@@ -169,6 +179,7 @@ def test_nothing_faster_changes_nothing(names):
     assert found.speedup == 1.0
 
 
+@pytest.mark.slow
 @given(several, st.sampled_from(NAMES), factors, factors)
 def test_more_of_the_same_never_makes_it_slower(changes, name, one, other):
     less, more = sorted((one, other))
@@ -179,6 +190,7 @@ def test_more_of_the_same_never_makes_it_slower(changes, name, one, other):
     assert fast <= slow + 1e-9
 
 
+@pytest.mark.slow
 @given(several)
 def test_the_order_of_changes_does_not_matter(changes):
     orders = [dict(order) for order in permutations(changes.items())]
@@ -188,6 +200,7 @@ def test_the_order_of_changes_does_not_matter(changes):
     assert found == pytest.approx([found[0]] * len(found))
 
 
+@pytest.mark.slow
 @given(several)
 def test_no_change_beats_its_ceiling(changes):
     found = what_if(STEP, changes=changes)
