@@ -14,6 +14,7 @@ from perfledger_profiles.step_shares import typical_step_seconds
 MIN_SHARE = 0.01
 
 _NAMES_SHOWN = 2
+_ARGUMENTS = re.compile(r"[<(]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +73,14 @@ def counted(operations: Iterable[Operation]) -> str:
     """Return how often the operations run and what the longest are called, for a trigger."""
     found = sorted(operations, key=lambda operation: -operation.seconds)
     calls = sum(operation.count for operation in found)
-    names = list(dict.fromkeys(operation.name for operation in found))
+    names = list(dict.fromkeys(short_name(operation.name) for operation in found))
     shown = ", ".join(names[:_NAMES_SHOWN])
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return f"{shown}{more}; {calls:,.0f} call{'' if calls == 1 else 's'}"
+
+
+def short_name(name: str) -> str:
+    """Return a kernel's name without its return type, template arguments and parameters."""
+    plain = name.removeprefix("void ")
+    cut = _ARGUMENTS.search(plain, 1)
+    return plain[: cut.start()] if cut else plain

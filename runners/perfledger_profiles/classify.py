@@ -13,6 +13,7 @@ from perfledger_profiles.bottleneck import (
 from perfledger_profiles.communication_part import communication_detail
 from perfledger_profiles.device_vote import Basis, DeviceVote, device_vote
 from perfledger_profiles.hardware import Hardware
+from perfledger_profiles.hardware_match import hardware_of
 from perfledger_profiles.host_part import host_detail
 from perfledger_profiles.step_shares import (
     MARKS,
@@ -31,7 +32,7 @@ MIN_LEAD = 0.05
 
 _NOTHING = "nothing in the profile took any time"
 _ON_CPU = "on a CPU nothing here tells compute from memory: its counters are not read"
-_SUMMARY = "a summary without steps: what the device waits for is not in it"
+_NO_STEPS = "the file marks no steps: all of it is taken as one"
 
 
 def classify(
@@ -47,9 +48,10 @@ def classify(
     it reaches its high mark. The first that does would be wrong: of 64 % host and 15 %
     communication it made communication. `perturbation` is the profiled over the unprofiled step;
     `environment` says in words what was wrong with the machine (throttled, shared), and leaves no
-    word on the code.
+    word on the code. The facts about the device are those of what the profile states unless given.
     """
-    shares, vote = median_shares(profile), _vote(profile, hardware)
+    shares = median_shares(profile)
+    vote = _vote(profile, hardware or hardware_of(profile.device).hardware)
     if environment or not shares:
         return _without_word(shares, vote, environment)
     primary = _primary(shares, vote)
@@ -157,7 +159,7 @@ def _doubts(
     if perturbation is not None and perturbation > MAX_PERTURBATION:
         doubts.append(f"the profiled step takes {perturbation:.2f} times the unprofiled one")
     if not profile.has_steps:
-        doubts.append(_SUMMARY)
+        doubts.append(_NO_STEPS)
     elif profile.steps < MIN_STEPS:
         doubts.append(f"the steps are too few to take a median of: {profile.steps}")
     ranked = sorted(shares.items(), key=lambda pair: -pair[1])

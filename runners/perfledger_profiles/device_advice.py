@@ -3,7 +3,7 @@
 import re
 
 from perfledger.profile import Bucket, Family, Operation
-from perfledger_profiles.advice import MIN_SHARE, Case, Rule, counted
+from perfledger_profiles.advice import MIN_SHARE, Case, Rule, counted, short_name
 from perfledger_profiles.bottleneck import Bottleneck, Detail, Recommendation
 from perfledger_profiles.hardware import peak_flops
 from perfledger_profiles.matching import FUSED_ATTENTION
@@ -194,8 +194,8 @@ def _latency(case: Case) -> Recommendation | None:
         if occupancy is not None:
             limits = " and ".join(occupancy.limiters)
             trigger = (
-                f"{kernel.name} keeps {occupancy.theoretical:.1%} of the possible warps, limited "
-                f"by {limits}, in {occupancy.waves:.2f} waves"
+                f"{short_name(kernel.name)} keeps {occupancy.theoretical:.1%} of the possible "
+                f"warps, limited by {limits}, in {occupancy.waves:.2f} waves"
             )
             share = case.share(case.of_kernels([kernel]))
             return case.recommendation(text, trigger=trigger, share=share)

@@ -79,7 +79,8 @@ def device_vote(profile: Profile, hardware: Hardware | None) -> DeviceVote:
     """Return what binds the kernels that take the most time.
 
     Each kernel votes by its counters, else by its arithmetic intensity against the ridge of the
-    unit it runs on, else by its family's name, with the seconds it takes.
+    unit it runs on, else by its family's name, with the seconds it takes. The subject of a counter
+    is the kernel, where it has several launch shapes "kernel <grid> <block>", or "" for all.
     """
     kernels = _computing(profile)
     counters = {(r.name, r.subject): r.value for r in profile.readings if not r.is_estimate}
@@ -134,7 +135,8 @@ def _main_basis(votes: Sequence[tuple[Kernel, _Vote]]) -> Basis:
 def _vote(
     kernel: Kernel, counters: _Counters, profile: Profile, hardware: Hardware | None
 ) -> _Vote | None:
-    for subject in (kernel.name, ""):
+    launch = f"{kernel.name} <{kernel.grid}> <{kernel.block}>"
+    for subject in (launch, kernel.name, ""):
         by_counters = _by_counters(counters, subject)
         if by_counters is not None:
             return _Vote(by_counters, Basis.COUNTERS)

@@ -138,7 +138,7 @@ def _launch(case: Case) -> Recommendation | None:
     launches = sum(kernel.count for kernel in case.profile.kernels)
     trigger = (
         f"{share:.1%} of the step is the host between {launches:,.0f} launches, "
-        "most of kernels that are shorter than it takes to launch them"
+        "most of kernels below 10 us or shorter than their launch"
     )
     return case.recommendation(JIT if case.is_jax else GRAPHS, trigger=trigger, share=share)
 

@@ -23,6 +23,7 @@ REGISTERS_PER_MULTIPROCESSOR = 65_536
 # (cuda_occupancy.h).
 REGISTER_UNIT = 256
 SCHEDULERS = 4
+TORCH_PROFILER = "torch.profiler"
 # Beyond the default limit of a block's shared memory, torch.profiler asks the calculator with that
 # limit and is told that no block fits.
 MISREAD_SHARED_MEMORY_BYTES = 48 * KIB
@@ -224,20 +225,24 @@ def dimensions(text: str) -> tuple[int, ...]:
 def with_occupancy(profile: Profile) -> Profile:
     """Return the profile with its kernels' occupancy recomputed, and two readings of the step.
 
+    What a counter measured stays; what torch.profiler states does not.
+
     est_occupancy is the mean over the kernels' time. est_sm_efficiency is the sum of duration x
     min(blocks / multiprocessors, 1) over the step (torch_tb_profiler); kernels that overlap count
     each for itself there, up to 1. A profile without launches or with an unknown device comes back
     as it is.
     """
-    known = [(kernel, kernel_occupancy(kernel, profile.device)) for kernel in profile.kernels]
-    if not any(occupancy for _, occupancy in known):
+    found = [(kernel, kernel_occupancy(kernel, profile.device)) for kernel in profile.kernels]
+    placed = [(kernel, occupancy) for kernel, occupancy in found if occupancy is not None]
+    if not placed:
         return profile
-    kernels = tuple(_filled(kernel, occupancy) for kernel, occupancy in known)
+    is_misread = profile.tool == TORCH_PROFILER
+    kernels = tuple(_filled(*pair, is_misread=is_misread) for pair in found)
     kept = [r for r in profile.readings if r.subject or r.name not in (OCCUPANCY, EFFICIENCY)]
     return replace(
         profile,
         kernels=kernels,
-        readings=(*kept, *_readings(kernels, profile.step_seconds)),
+        readings=(*kept, *_readings(placed, profile.step_seconds)),
         notes=tuple(dict.fromkeys((*profile.notes, *_note_on_misread(profile)))),
     )
 
@@ -256,30 +261,31 @@ def _blocks_by_shared_memory(shared_memory_bytes: int, limits: Limits) -> int:
     return limits.shared_memory_bytes // taken if taken else limits.blocks
 
 
-def _filled(kernel: Kernel, occupancy: Occupancy | None) -> Kernel:
+def _filled(kernel: Kernel, occupancy: Occupancy | None, *, is_misread: bool) -> Kernel:
     if occupancy is None:
         return kernel
+    is_measured = kernel.occupancy is not None and not is_misread
     return replace(
         kernel,
-        occupancy=occupancy.achieved,
+        occupancy=kernel.occupancy if is_measured else occupancy.achieved,
         blocks_per_multiprocessor=occupancy.blocks_per_multiprocessor,
     )
 
 
-def _readings(kernels: Sequence[Kernel], step_seconds: float) -> tuple[Reading, ...]:
-    placed = [
-        (kernel.seconds, kernel.occupancy, kernel.blocks_per_multiprocessor)
-        for kernel in kernels
-        if kernel.occupancy is not None and kernel.blocks_per_multiprocessor is not None
-    ]
-    seconds = sum(duration for duration, _, _ in placed)
+def _readings(
+    placed: Sequence[tuple[Kernel, Occupancy]], step_seconds: float
+) -> tuple[Reading, ...]:
+    seconds = sum(kernel.seconds for kernel, _ in placed)
     if seconds <= 0 or step_seconds <= 0:
         return ()
-    busy = sum(duration * min(blocks, 1.0) for duration, _, blocks in placed)
+    occupied = sum(kernel.seconds * found.achieved for kernel, found in placed)
+    busy = sum(
+        kernel.seconds * min(found.blocks_per_multiprocessor, 1.0) for kernel, found in placed
+    )
     return (
         Reading(
             name=OCCUPANCY,
-            value=sum(duration * occupancy for duration, occupancy, _ in placed) / seconds,
+            value=occupied / seconds,
             source="mean of min(active blocks, blocks/SMs) x threads / max threads, by duration",
             is_estimate=True,
         ),
@@ -293,7 +299,7 @@ def _readings(kernels: Sequence[Kernel], step_seconds: float) -> tuple[Reading, 
 
 
 def _note_on_misread(profile: Profile) -> tuple[str, ...]:
-    if profile.tool != "torch.profiler":
+    if profile.tool != TORCH_PROFILER:
         return ()
     sizes = [kernel.shared_memory_bytes or 0 for kernel in profile.kernels]
     count = sum(size > MISREAD_SHARED_MEMORY_BYTES for size in sizes)

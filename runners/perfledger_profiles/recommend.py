@@ -5,6 +5,7 @@ from perfledger_profiles import device_advice, host_advice
 from perfledger_profiles.advice import Case
 from perfledger_profiles.bottleneck import Bottleneck, Classification, Recommendation
 from perfledger_profiles.hardware import Hardware
+from perfledger_profiles.hardware_match import hardware_of
 
 
 def recommend(
@@ -18,14 +19,15 @@ def recommend(
 
     Each has Amdahl's bound: the step without the share that it is about. The shares of two may be
     of the same time. `memory_share` is the peak memory over the device's, 0 to 1. On a machine that
-    was throttled or shared there is nothing to say about the code.
+    was throttled or shared there is nothing to say about the code. The facts about the device are
+    those of what the profile states unless given.
     """
     if classification.primary is Bottleneck.ENVIRONMENT:
         return ()
     case = Case(
         profile=profile,
         classification=classification,
-        hardware=hardware,
+        hardware=hardware or hardware_of(profile.device).hardware,
         memory_share=memory_share,
     )
     rules = (*host_advice.RULES, *device_advice.RULES)

@@ -36,6 +36,7 @@ class Faster:
 
     name: str
     factor: float  # inf: it is gone; below 1: it is slower
+    seconds: float  # of the typical step, before
     share: float
 
     @property
@@ -86,13 +87,14 @@ def what_if(profile: Profile, *, changes: Mapping[str, float]) -> WhatIf:
             after[number] /= factor
     saved = fsum(share - left for share, left in zip(before, after, strict=True))
     step_seconds = typical_step_seconds(profile)
+    shares = {name: _share(numbers, profile) for name, numbers in touched.items()}
     everything = sorted({number for numbers in touched.values() for number in numbers})
     return WhatIf(
         step_seconds=step_seconds,
         new_step_seconds=step_seconds * max(1 - saved, 0.0),
         changes=tuple(
-            Faster(name=name, factor=changes[name], share=_share(numbers, profile))
-            for name, numbers in touched.items()
+            Faster(name=name, factor=changes[name], seconds=share * step_seconds, share=share)
+            for name, share in shares.items()
         ),
         share=_share(everything, profile),
         notes=_notes(everything, profile),

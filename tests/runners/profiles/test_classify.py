@@ -118,6 +118,14 @@ def test_kernel_names_alone_are_an_estimate():
     assert found.confidence is Confidence.LOW
 
 
+def test_the_device_that_the_profile_states_is_looked_up():
+    add = Kernel(name="add", family=Family.OTHER, seconds=1.0, count=1.0, flops=1e9, bytes=1e9)
+
+    found = classify(profile_of(kernels=(add,)))
+
+    assert (found.primary, found.confidence) == (Bottleneck.MEMORY, Confidence.HIGH)
+
+
 def test_a_device_that_tells_nothing_is_unknown():
     found = classify(profile_of(kernels=()))
 
@@ -150,11 +158,11 @@ def test_the_mean_step_alone_is_of_medium_confidence(make):
     assert classify(replace(profile, device=DEVICE)).confidence is Confidence.MEDIUM
 
 
-def test_a_summary_without_steps_lowers_the_confidence():
+def test_a_file_without_steps_lowers_the_confidence():
     found = classify(replace(profile_of(input=0.3), has_steps=False))
 
     assert found.confidence is Confidence.LOW
-    assert any("summary without steps" in reason for reason in found.reasons)
+    assert any("marks no steps" in reason for reason in found.reasons)
 
 
 @pytest.mark.parametrize(

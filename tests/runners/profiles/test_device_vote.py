@@ -69,6 +69,19 @@ def test_a_kernel_below_60_percent_of_both_roofs_waits_for_latencies(
     assert vote(make, kernel(), readings=readings).bottleneck is expected
 
 
+def test_a_kernel_of_several_launch_shapes_has_counters_for_each(make):
+    one = kernel(seconds=3.0, grid="1,1,1", block="32,1,1")
+    other = kernel(grid="2,1,1", block="32,1,1")
+    readings = (
+        *counters("k <1,1,1> <32,1,1>", compute_sol=0.1, memory_sol=0.9),
+        *counters("k <2,1,1> <32,1,1>", compute_sol=0.9, memory_sol=0.1),
+    )
+
+    found = vote(make, one, other, readings=readings)
+
+    assert (found.bottleneck, found.share) == (Bottleneck.MEMORY, 0.75)
+
+
 def test_an_estimate_is_no_counter(make):
     readings = tuple(
         replace(reading, is_estimate=True)

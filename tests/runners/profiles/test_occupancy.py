@@ -222,6 +222,14 @@ def test_a_profile_gets_its_kernels_occupancy_and_two_readings(make):
     assert all(reading.is_estimate and reading.source for reading in found.readings)
 
 
+def test_what_was_measured_stays_and_what_torch_profiler_states_does_not(make):
+    kernels = (kernel(occupancy=0.155),)
+    profile = replace(make.profile(make.operation("k", 1.0)), kernels=kernels, device=A100)
+
+    assert with_occupancy(profile).kernels[0].occupancy == 1.0
+    assert with_occupancy(replace(profile, tool="ncu")).kernels[0].occupancy == 0.155
+
+
 def test_doing_it_twice_changes_nothing(make):
     kernels = (kernel(shared_memory_bytes=64 * KIB),)
     profile = replace(make.profile(make.operation("k", 1.0)), kernels=kernels, device=A100)

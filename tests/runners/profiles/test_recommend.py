@@ -238,6 +238,23 @@ def test_a_device_without_tf32_is_not_told_to_use_it():
     assert texts(profile, hardware=V100) == [device_advice.TENSOR_CORES_HALF]
 
 
+def test_the_device_that_the_profile_states_is_looked_up():
+    gemm = kernel("gemm", Family.GEMM, is_tensor=False)
+    profile = step(op("gemm", 0.5), kernels=(gemm,))
+    stated = replace(profile, device=ProfiledDevice(name="Tesla T4"))
+
+    assert texts(stated) == [device_advice.TENSOR_CORES_HALF]
+
+
+def test_a_trigger_names_kernels_without_their_arguments():
+    name = "void at::native::elementwise_kernel<4, at::native::Add>(int, float)"
+    profile = step(op(name, 0.5), kernels=(kernel(name, Family.ELEMENTWISE),))
+
+    (found,) = advice(profile)
+
+    assert found.trigger.endswith("(at::native::elementwise_kernel; 1 call)")
+
+
 def test_at_the_roof_there_is_nothing_to_gain():
     gemm = kernel("sgemm", Family.GEMM, flops=120e12, bytes=1e10, is_tensor=True)
     profile = step(kernels=(gemm,))

@@ -64,9 +64,9 @@ def test_exclusive_shares_add(changes, seconds):
 def test_each_change_says_what_it_is_about():
     found = what_if(STEP, changes={"input": 2.0, "aten::mm": inf})
 
-    assert [(c.name, c.factor, c.share) for c in found.changes] == [
-        ("input", 2.0, 0.2),
-        ("aten::mm", inf, 0.4),
+    assert [(c.name, c.factor, c.seconds, c.share) for c in found.changes] == [
+        ("input", 2.0, 2.0, 0.2),
+        ("aten::mm", inf, 4.0, 0.4),
     ]
     assert found.changes[1].ceiling == pytest.approx(1 / 0.6)
     assert found.share == pytest.approx(0.6)
