@@ -30,7 +30,7 @@ MIN_STEPS = 3
 # Two shares that are nearer than this change places from one profile to the next.
 MIN_LEAD = 0.05
 
-_NOTHING = "nothing in the profile took any time"
+_NOTHING = "no step and no kernel of the file has a time: figures alone tell no bottleneck"
 _ON_CPU = "on a CPU nothing here tells compute from memory: its counters are not read"
 _NO_STEPS = "the file marks no steps: all of it is taken as one"
 
@@ -141,6 +141,8 @@ def _evidence(
     shares: Mapping[Bottleneck, float], primary: Bottleneck, vote: DeviceVote
 ) -> tuple[str, ...]:
     largest, share = overheads(shares)[0]
+    if share <= 0:
+        return ("all of the step is the device's own work", vote.reason)
     mark = f"has {share:.1%} of the step (high from {MARKS[largest].high:.0%} on)"
     if primary in MARKS:
         return (f"{largest} {mark}",)

@@ -158,6 +158,10 @@ def test_the_mean_step_alone_is_of_medium_confidence(make):
     assert classify(replace(profile, device=DEVICE)).confidence is Confidence.MEDIUM
 
 
+def test_a_step_without_overheads_says_so():
+    assert classify(profile_of()).reasons[0] == "all of the step is the device's own work"
+
+
 def test_a_file_without_steps_lowers_the_confidence():
     found = classify(replace(profile_of(input=0.3), has_steps=False))
 

@@ -202,6 +202,15 @@ def test_the_memorys_roof_is_what_stream_reaches(make, achieved, detail):
     assert vote(make, add).detail is detail
 
 
+def test_without_facts_the_roof_is_what_the_best_known_program_reaches(make):
+    device = ProfiledDevice(name="TPU", peak_flops=312e12, peak_bytes_per_second=1555e9)
+    gemm = kernel(family=Family.GEMM, flops=0.79 * 312e12, bytes=1e11)
+
+    found = vote(make, gemm, device=device, hardware=None)
+
+    assert (found.bottleneck, found.detail) == (Bottleneck.COMPUTE, Detail.AT_ROOF)
+
+
 def test_a_roof_that_is_known_of_less_than_half_of_the_time_says_nothing(make):
     gemm = kernel(family=Family.GEMM, flops=0.85 * 312e12, bytes=1e11)
     other = kernel("other", Family.GEMM, 1.1)
@@ -227,6 +236,26 @@ def test_latency_is_explained_by_the_launch(make, grid, shared_memory_bytes, det
     found = vote(make, launched, readings=readings, device=device)
 
     assert (found.bottleneck, found.detail) == (Bottleneck.LATENCY, detail)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "registers", "detail"),
+    [
+        (972, 32, Detail.TAIL),  # of 1216 places for blocks
+        (973, 32, Detail.NONE),
+        (1216, 32, Detail.NONE),
+        (152 * 4, 64, Detail.NONE),  # half of the warps
+        (152 * 3, 65, Detail.OCCUPANCY),
+    ],
+)
+def test_tails_and_low_occupancy_have_their_marks(make, blocks, registers, detail):
+    device = ProfiledDevice(name="B200", compute_capability="10.0", multiprocessors=152)
+    launched = kernel(
+        grid=f"{blocks},1,1", block="256,1,1", registers=registers, shared_memory_bytes=0
+    )
+    readings = counters("k", compute_sol=0.2, memory_sol=0.2)
+
+    assert vote(make, launched, readings=readings, device=device).detail is detail
 
 
 def test_latency_without_a_launch_has_no_detail(make):

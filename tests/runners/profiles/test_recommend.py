@@ -230,6 +230,7 @@ def test_attention_in_parts_asks_for_the_fused_one():
     assert texts(step(*parts)) == [device_advice.ATTENTION]
     assert texts(step(*parts, fused)) == []
     assert texts(step(parts[0])) == []
+    assert texts(step(*(replace(part, seconds=0.004) for part in parts))) == []
 
 
 def test_a_device_without_tf32_is_not_told_to_use_it():

@@ -75,6 +75,15 @@ def test_an_unknown_device_type_or_work_gives_no_roofline(make):
     assert roofline_of(profile_of(make), A100, dtype="bfloat16") is None
 
 
+@pytest.mark.parametrize(
+    ("flops", "moved", "seconds"), [(1e-300, 1e300, 1.0), (1e300, 1e300, 1e-300), (1.0, nan, 1.0)]
+)
+def test_figures_that_no_device_reaches_have_no_point(make, flops, moved, seconds):
+    broken = kernel(seconds=seconds, flops=flops, bytes=moved)
+
+    assert roofline_of(profile_of(make, broken), A100, dtype="bfloat16") is None
+
+
 @pytest.mark.slow
 @given(
     st.floats() | st.none(),
