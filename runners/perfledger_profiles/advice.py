@@ -82,5 +82,7 @@ def counted(operations: Iterable[Operation]) -> str:
 def short_name(name: str) -> str:
     """Return a kernel's name without its return type, template arguments and parameters."""
     plain = name.removeprefix("void ")
+    if plain.startswith("("):  # no kernel's: "(compiling) <lambda>"
+        return plain
     cut = _ARGUMENTS.search(plain, 1)
     return plain[: cut.start()] if cut else plain

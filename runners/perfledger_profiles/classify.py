@@ -143,7 +143,7 @@ def _evidence(
     largest, share = overheads(shares)[0]
     if share <= 0:
         return ("all of the step is the device's own work", vote.reason)
-    mark = f"has {share:.1%} of the step (high from {MARKS[largest].high:.0%} on)"
+    mark = f"has {share:.2%} of the step (high from {MARKS[largest].high:.0%} on)"
     if primary in MARKS:
         return (f"{largest} {mark}",)
     return (f"no overhead is high: the largest, {largest}, {mark}", vote.reason)

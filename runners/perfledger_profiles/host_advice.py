@@ -133,20 +133,24 @@ def _launch(case: Case) -> Recommendation | None:
     kinds = (Detail.LAUNCH, Detail.OPERATORS, Detail.PYTHON)
     found = case.chosen(lambda operation: host_kind(operation) in kinds)
     share = case.share(found)
-    if share < MARKS[Bottleneck.HOST].moderate or not is_launch_bound(case.profile):
+    if share < MARKS[Bottleneck.HOST].moderate or not _is_launching(case):
         return None
-    launches = sum(kernel.count for kernel in case.profile.kernels)
-    trigger = (
-        f"{share:.1%} of the step is the host between {launches:,.0f} launches, "
-        "most of kernels below 10 us or shorter than their launch"
-    )
+    called = [operation for operation in found if host_kind(operation) is Detail.LAUNCH]
+    launches = sum(row.count for row in case.profile.kernels or called)
+    trigger = f"{share:.1%} of the step is the host around {launches:,.0f} launches"
+    if is_launch_bound(case.profile):
+        trigger += ", most of kernels below 10 us or shorter than their launch"
     return case.recommendation(JIT if case.is_jax else GRAPHS, trigger=trigger, share=share)
+
+
+def _is_launching(case: Case) -> bool:
+    return case.classification.detail is Detail.LAUNCH or is_launch_bound(case.profile)
 
 
 def _python(case: Case) -> Recommendation | None:
     found = case.chosen(lambda operation: host_kind(operation) is Detail.PYTHON)
     share = case.share(found)
-    if share < MARKS[Bottleneck.HOST].moderate or is_launch_bound(case.profile):
+    if share < MARKS[Bottleneck.HOST].moderate or _is_launching(case):
         return None
     trigger = f"{share:.1%} of the step is spent outside of operators"
     return case.recommendation(PYTHON, trigger=trigger, share=share)

@@ -145,9 +145,12 @@ def test_what_compiled_outside_of_steps_is_no_trigger():
 
 
 def test_xla_has_its_own_words():
-    traced = step(op("(tracing) f", 0.2, Bucket.RUNTIME), tool="jax.profiler")
+    traced = step(op("(tracing) <lambda>", 0.2, Bucket.RUNTIME), tool="jax.profiler")
 
-    assert texts(traced) == [host_advice.RETRACE]
+    (found,) = advice(traced)
+
+    assert found.text == host_advice.RETRACE
+    assert "(tracing) <lambda>; 1 call" in found.trigger
 
 
 def test_short_kernels_ask_for_graphs_and_not_for_less_python():
@@ -159,6 +162,15 @@ def test_short_kernels_ask_for_graphs_and_not_for_less_python():
     assert found.text == host_advice.GRAPHS
     assert "3 launches" in found.trigger
     assert texts(step(outside, kernels=tiny, tool="jax.profiler")) == [host_advice.JIT]
+
+
+def test_many_calls_of_jitted_functions_ask_for_one():
+    calls = op("PjitFunction(f)", 0.5, Bucket.RUNTIME, count=200.0)
+
+    (found,) = advice(step(calls, tool="jax.profiler"))
+
+    assert found.text == host_advice.JIT
+    assert found.trigger == "50.0% of the step is the host around 200 launches"
 
 
 def test_collectives_are_told_apart():
