@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from perfledger_baselines.looks import FEWEST_PAIRS, Looks
+from perfledger_baselines.looks import FEWEST_PAIRS, Looks, fewest_alone
 from perfledger_baselines.prior import MAX_DEGREES, SpreadPrior
 from perfledger_baselines.spending import nominal_levels, overall_p_values
 
@@ -68,11 +68,12 @@ class _Moments:
     sd: NDArray[np.float64]
     degrees: NDArray[np.float64]
     has_prior: NDArray[np.bool_]
+    fewest_alone: int  # pairs of a test without a prior
 
     @property
     def is_testable(self) -> NDArray[np.bool_]:
         """Whether there is a spread to test with: from enough pairs, or known before them."""
-        return (self.pairs >= np.where(self.has_prior, 1, FEWEST_PAIRS)) & (self.sd > 0)
+        return (self.pairs >= np.where(self.has_prior, 1, self.fewest_alone)) & (self.sd > 0)
 
     @property
     def has_both(self) -> NDArray[np.bool_]:
@@ -100,7 +101,10 @@ def weigh(
     looks out only makes it larger, and a change that turned around is not called by what it was.
     """
     variance, degrees = _known(priors, len(differences))
-    moments = [_moments(differences[:, :pairs], variance, degrees) for pairs in looks.taken]
+    alone = fewest_alone(looks.planned)
+    moments = [
+        _moments(differences[:, :pairs], variance, degrees, alone=alone) for pairs in looks.taken
+    ]
     p_values = overall_p_values(np.array([_p_value(each) for each in moments]), looks)
     signs = np.array([np.sign(each.mean) for each in moments])
     smallest = np.where(signs == signs[-1], p_values, 1.0).min(axis=0)
@@ -123,6 +127,8 @@ def _moments(
     differences: NDArray[np.float64],
     known_variance: NDArray[np.float64],
     known_degrees: NDArray[np.float64],
+    *,
+    alone: int,
 ) -> _Moments:
     is_there = ~np.isnan(differences)
     values = np.where(is_there, differences, 0.0)
@@ -144,6 +150,7 @@ def _moments(
         sd=np.where(is_identical, 0.0, np.where(has_prior, moderated, own_sd)),
         degrees=np.maximum(np.where(has_prior, np.minimum(degrees, MAX_DEGREES), own_degrees), 1),
         has_prior=has_prior,
+        fewest_alone=alone,
     )
 
 

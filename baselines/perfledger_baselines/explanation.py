@@ -6,7 +6,8 @@ from enum import StrEnum
 from typing import assert_never
 
 from perfledger.bundle import Plan
-from perfledger_baselines.looks import FEWEST_PAIRS
+from perfledger_baselines.looks import fewest_alone
+from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.rule import Rule
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 
@@ -35,6 +36,7 @@ class Explanation:
 
     `pairs_needed` is about how many pairs, in all, would make `then` of it, if they go on as they
     did; None where the verdict stands, or where no number of pairs that one would measure helps.
+    `leans_on` is what earlier checks told of the spread; None where the pairs spoke for themselves.
     """
 
     decided_by: DecidedBy
@@ -44,6 +46,7 @@ class Explanation:
     pairs: int
     pairs_needed: int | None = None
     then: Outcome | None = None
+    leans_on: SpreadPrior | None = None
 
 
 def explain_verdict(verdict: Verdict, plan: Plan) -> Explanation:
@@ -53,7 +56,7 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> Explanation:
     estimate = verdict.estimate
     pairs_needed, then = None, None
     if decided_by is DecidedBy.TOO_FEW_PAIRS:
-        pairs_needed = FEWEST_PAIRS
+        pairs_needed = fewest_alone(rule.looks)
     elif estimate is not None and verdict.outcome is Outcome.UNDECIDED:
         pairs_needed, then = _way_out(verdict, estimate, rule)
     return Explanation(
@@ -64,6 +67,7 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> Explanation:
         pairs=estimate.pairs if estimate else 0,
         pairs_needed=pairs_needed,
         then=then,
+        leans_on=verdict.prior,
     )
 
 

@@ -1,49 +1,49 @@
 """A bundle in, the verdict on every metric of every workload that it should have measured out."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, Kind
 from perfledger.records import Failure, Side, Why
-from perfledger_baselines.pairing import (
-    Pair,
-    PairedTest,
-    judged_metrics,
-    locate_pairs,
-    match_runs,
-    tests_of,
-)
+from perfledger_baselines.pairing import PairedTest, paired_tests
+from perfledger_baselines.prior import Priors, priors_of
 from perfledger_baselines.rule import Rule
-from perfledger_baselines.ruling import Priors, judge_tests, not_measured
+from perfledger_baselines.ruling import judge_tests, not_measured
 from perfledger_baselines.verdict import Outcome, Verdict
 
 # A reason is one cell of a table; what a failed workload said at length is in its log.
 MAX_REASON_LENGTH = 200
 
 
-def judge_bundle(bundle: Bundle, *, priors: Priors = MappingProxyType({})) -> tuple[Verdict, ...]:
+def judge_bundle(bundle: Bundle, *, priors: Priors | None = None) -> tuple[Verdict, ...]:
     """Judge all tests of a check together; by workload in the bundle's order, then by metric.
 
-    `priors` is what history knows of the spreads; without it the check's own pairs have to tell.
+    `priors` is what history knows of the spreads, by default what the check's stopping knew. Of a
+    test that none is known of, its own pairs have to tell.
 
     Fails closed: a workload that was to be measured has a verdict, if need be NOT_MEASURED. One
     that failed on either side has that verdict alone, whatever pairs it has. Skipped workloads and
     those new in head have none, unless they failed. Raises PlanError.
     """
     rule = Rule.from_plan(bundle.plan)
-    tests = _tests(bundle, rule)
+    known = priors_of(bundle.plan) if priors is None else priors
+    tests = paired_tests(bundle, most=rule.most_pairs)
     failed = _failures(bundle)
-    silent = {*bundle.skipped, *bundle.new_workloads}
-    judged = [test for name in tests if name not in silent | failed.keys() for test in tests[name]]
+    judged = _judged(bundle, tests, failed)
     others = sum(test.is_noisy for name in failed for test in tests[name])
     verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for verdict in judge_tests(judged, rule=rule, others=others, priors=priors):
+    for verdict in judge_tests(judged, rule=rule, others=others, priors=known):
         verdicts[verdict.workload].append(verdict)
     for name, failure in failed.items():
         verdicts[name].append(not_measured(name, STEP_TIME, _reason(failure)))
     return tuple(verdict for name in tests for verdict in verdicts[name])
+
+
+def judged_tests(bundle: Bundle) -> tuple[PairedTest, ...]:
+    """Return the tests whose pairs decide a check's verdicts. Raises PlanError."""
+    tests = paired_tests(bundle, most=Rule.from_plan(bundle.plan).most_pairs)
+    return _judged(bundle, tests, _failures(bundle))
 
 
 def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
@@ -62,24 +62,12 @@ def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
     )
 
 
-def _tests(bundle: Bundle, rule: Rule) -> dict[str, tuple[PairedTest, ...]]:
-    """Return the tests of every workload that the bundle speaks of, the registered ones first.
-
-    Pairs beyond the last planned look are left alone: no alpha is left for them.
-    """
-    metrics = judged_metrics(bundle.metrics)
-    most = rule.looks[-1] if rule.looks else None
-    matched = match_runs(bundle.runs)
-    registered = [spec.id for spec in bundle.workloads]
-    failed = [failure.workload for failure in bundle.failures]
-    workloads = tuple(dict.fromkeys([*registered, *failed, *sorted(matched)]))
-    found = [(name, runs) for name in workloads for runs in matched.get(name, ())]
-    pairs: defaultdict[str, list[Pair]] = defaultdict(list)
-    for (name, _), pair in zip(
-        found, locate_pairs([runs for _, runs in found], metrics), strict=True
-    ):
-        pairs[name].append(pair)
-    return {name: tests_of(name, pairs[name][:most], metrics) for name in workloads}
+def _judged(
+    bundle: Bundle, tests: Mapping[str, tuple[PairedTest, ...]], failed: Mapping[str, Failure]
+) -> tuple[PairedTest, ...]:
+    """Return the tests whose pairs decide; what failed, was skipped or is new has none."""
+    silent = {*bundle.skipped, *bundle.new_workloads, *failed}
+    return tuple(test for name in tests if name not in silent for test in tests[name])
 
 
 def _failures(bundle: Bundle) -> dict[str, Failure]:

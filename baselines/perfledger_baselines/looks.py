@@ -52,6 +52,17 @@ def default_looks(max_pairs: int, *, fewest: int = FIRST_LOOK) -> tuple[int, ...
     return (*(pairs for pairs in PLANNED_LOOKS if fewest <= pairs < max_pairs), max_pairs)
 
 
+def fewest_alone(planned: Sequence[int]) -> int:
+    """Return from how many pairs on a test without a history is one, in a check planned so.
+
+    A plan that begins below four pairs leans on histories. It looks at four on its way; a test that
+    has none waits for the fifth there, as it would in a plan of its own.
+    """
+    if planned and planned[0] < FEWEST_PAIRS:
+        return max(FEWEST_PAIRS, min(FIRST_LOOK, planned[-1]))
+    return FEWEST_PAIRS
+
+
 def looks_taken(planned: Sequence[int], pairs: int) -> Looks:
     """Return the looks up to and at `pairs` pairs; the last is the one the verdict rests on.
 

@@ -5,6 +5,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, Kind, Metric, Scale
 from perfledger.records import Run, Side
 from perfledger_baselines.location import locations
@@ -72,6 +76,36 @@ class PairedTest:
             if 0 in known:
                 return f"{name} reads zero on {side}: there is no ratio to zero"
         return "" if self.pairs else f"{name} was never read on both sides of a pair"
+
+
+def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[PairedTest, ...]]:
+    """Return the tests of every workload that the bundle speaks of, the registered ones first.
+
+    Pairs beyond the first `most` are left alone.
+    """
+    metrics = judged_metrics(bundle.metrics)
+    matched = match_runs(bundle.runs)
+    registered = [spec.id for spec in bundle.workloads]
+    failed = [failure.workload for failure in bundle.failures]
+    workloads = tuple(dict.fromkeys([*registered, *failed, *sorted(matched)]))
+    found = [(name, runs) for name in workloads for runs in matched.get(name, ())]
+    pairs: defaultdict[str, list[Pair]] = defaultdict(list)
+    for (name, _), pair in zip(
+        found, locate_pairs([runs for _, runs in found], metrics), strict=True
+    ):
+        pairs[name].append(pair)
+    return {name: tests_of(name, pairs[name][:most], metrics) for name in workloads}
+
+
+def differences_of(tests: Sequence[PairedTest]) -> NDArray[np.float64]:
+    """Return log head - log base of each pair, (tests, pairs); NaN where a side was not read.
+
+    The tests have equally many pairs, and no flaw.
+    """
+    base = np.array([test.base for test in tests], dtype=np.float64)
+    head = np.array([test.head for test in tests], dtype=np.float64)
+    differences: NDArray[np.float64] = np.log(head) - np.log(base)
+    return differences
 
 
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:

@@ -1,12 +1,15 @@
 """Earlier measurements of a series in, what spread its pairs' differences will have out."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
+from perfledger.bundle import Plan
 from perfledger_baselines.location import medians
 
 # What a spread from history is worth, in degrees of freedom: enough to make one pair a test, few
@@ -25,6 +28,14 @@ OUTER = 0.1
 OUTER_TO_SD = 1 / (2 * 1.2816)  # of the distance between the outer tenths of a normal
 # Fewer values than this say too little of a spread to lean on it.
 FEWEST_VALUES = 5
+# Of earlier checks' pairs, the newest: 200 tell a spread to 5 %, and older ones tell of an older
+# machine.
+MOST_VALUES = 200
+# Differences of logs that agree to this are the same but for rounding.
+ROUNDING = 1e-12
+# One pair has nobody beside it to show that it is a spike. What happens to this share of pairs
+# without cause must therefore not look like a change: see `_variance_of_tails`.
+RARE = 0.02
 
 
 class PriorSource(StrEnum):
@@ -34,13 +45,18 @@ class PriorSource(StrEnum):
     RUNS = "runs"  # single runs of earlier sessions: more than a pair differs by, never less
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadPrior:
     """The variance of a pair's difference of logs, and the degrees of freedom it is worth."""
 
     variance: float
     degrees: float
     source: PriorSource
+    values: int  # pairs or runs that told it
+
+
+# Workload and metric's name → what is known of the spread of its pairs.
+Priors = Mapping[tuple[str, str], SpreadPrior]
 
 
 class PriorError(ValueError):
@@ -53,7 +69,52 @@ def prior_from_pairs(differences: Sequence[float]) -> SpreadPrior:
     Raises PriorError for fewer than five, or for one that is no number.
     """
     values = _checked(differences)
-    return SpreadPrior(_clipped_variance(values), _degrees(values), PriorSource.PAIRS)
+    return SpreadPrior(
+        variance=_clipped_variance(values),
+        degrees=_degrees(values),
+        source=PriorSource.PAIRS,
+        values=len(values),
+    )
+
+
+def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
+    """Learn from the pairs' differences of logs of earlier checks, the newest check first.
+
+    The mean of each check is taken out: it is what the check was made to find, and a change that it
+    found is no spread. What is left of k pairs varies by (k - 1) / k as much as pairs do, and is
+    stretched accordingly; of a single pair nothing is left. Checks are taken until there are
+    MOST_VALUES. Raises PriorError for fewer than five values, or for one that is no number.
+    """
+    parts: list[NDArray[np.float64]] = []
+    known = 0
+    for differences in checks:
+        if known >= MOST_VALUES:
+            break
+        if len(differences) > 1:
+            part = np.asarray(differences, dtype=np.float64)
+            parts.append((part - part.mean()) * math.sqrt(len(part) / (len(part) - 1)))
+            known += len(part)
+    values = _checked(np.concatenate(parts) if parts else ())
+    degrees = _degrees(values, lost=len(parts) - 1)
+    return SpreadPrior(
+        variance=max(_clipped_variance(values), _variance_of_tails(values)),
+        degrees=degrees,
+        source=PriorSource.PAIRS,
+        values=len(values),
+    )
+
+
+def priors_of(plan: Plan) -> dict[tuple[str, str], SpreadPrior]:
+    """Return what a check's stopping knew of its tests' spreads."""
+    return {
+        (known.workload, known.metric): SpreadPrior(
+            variance=known.variance,
+            degrees=known.degrees,
+            source=PriorSource.PAIRS,
+            values=known.pairs,
+        )
+        for known in plan.spreads
+    }
 
 
 def prior_from_runs(values: Sequence[float], *, changes: Sequence[int] = ()) -> SpreadPrior:
@@ -70,7 +131,10 @@ def prior_from_runs(values: Sequence[float], *, changes: Sequence[int] = ()) -> 
     residuals = np.concatenate([part - medians(part[np.newaxis, :]) for part in parts if len(part)])
     lost = len(parts) - 1
     return SpreadPrior(
-        2 * _clipped_variance(residuals), _degrees(residuals, lost=lost), PriorSource.RUNS
+        variance=2 * _clipped_variance(residuals),
+        degrees=_degrees(residuals, lost=lost),
+        source=PriorSource.RUNS,
+        values=len(residuals),
     )
 
 
@@ -93,7 +157,19 @@ def _clipped_variance(values: NDArray[np.float64]) -> float:
     width = ordered[-1 - outer] - ordered[outer]
     deviation = medians(np.abs(ordered - center)[np.newaxis, :])[0]
     reach = CLIP * max(MAD_TO_SD * deviation, OUTER_TO_SD * width)
-    return float(ordered.clip(center - reach, center + reach).var(ddof=1))
+    if reach > ROUNDING:  # where nearly all agree, the few that do not are all the spread there is
+        ordered = ordered.clip(center - reach, center + reach)
+    return float(ordered.var(ddof=1))
+
+
+def _variance_of_tails(values: NDArray[np.float64]) -> float:
+    """Return the variance with which a t test of one value calls RARE of these values a change.
+
+    Spikes in some of a hundred pairs hardly move the variance, and single pairs that have one were
+    called changed. The quantile of the values is put where that of t is; normal ones lie below it.
+    """
+    quantile = float(np.quantile(np.abs(values), 1 - RARE))
+    return (quantile / -float(stdtrit(PRIOR_DEGREES, RARE / 2))) ** 2
 
 
 def _degrees(values: NDArray[np.float64], *, lost: int = 0) -> float:

@@ -45,6 +45,11 @@ class Rule:
             raise PlanError(msg)
 
     @property
+    def most_pairs(self) -> int | None:
+        """Return how many pairs can be judged: beyond the last planned look no alpha is left."""
+        return self.looks[-1] if self.looks else None
+
+    @property
     def log_floor(self) -> float:
         """Return the floor on the log scale, where it is the same for either direction."""
         return math.log1p(self.floor)

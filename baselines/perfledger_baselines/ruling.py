@@ -1,11 +1,9 @@
 """Paired tests of one family in, one of the five words on each and what it rests on out."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-
-import numpy as np
 
 from perfledger.metrics import Metric
 from perfledger_baselines.evidence import Evidence, weigh
@@ -19,17 +17,14 @@ from perfledger_baselines.finding import (
     standings,
     word_of,
 )
-from perfledger_baselines.looks import FEWEST_PAIRS, looks_taken
-from perfledger_baselines.pairing import PairedTest
+from perfledger_baselines.looks import FEWEST_PAIRS, fewest_alone, looks_taken
+from perfledger_baselines.pairing import PairedTest, differences_of
 from perfledger_baselines.power import smallest_detectable_change
-from perfledger_baselines.prior import SpreadPrior
+from perfledger_baselines.prior import Priors, SpreadPrior
 from perfledger_baselines.rule import Rule
 from perfledger_baselines.spending import nominal_levels
 from perfledger_baselines.two_states import TwoStates, find_two_states
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
-
-# Workload and metric's name → what is known of the spread of its pairs.
-Priors = Mapping[tuple[str, str], SpreadPrior]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +52,9 @@ def judge_tests(
     weighed = _weigh_noisy(tests, rule, priors)
     found = standings(weighed, alpha=rule.alpha, others=others)
     return tuple(
-        _judge_noisy(test, found[index], rule) if index in found else _judge_exact(test, rule)
+        _judge_noisy(test, found[index], rule, priors.get(_key(test)))
+        if index in found
+        else _judge_exact(test, rule)
         for index, test in enumerate(tests)
     )
 
@@ -75,24 +72,26 @@ def _weigh_noisy(tests: Sequence[PairedTest], rule: Rule, priors: Priors) -> dic
             by_pairs[len(test.base)].append(index)
     weighed: dict[int, Evidence] = {}
     for pairs, indices in by_pairs.items():
-        base = np.array([tests[index].base for index in indices], dtype=np.float64)
-        head = np.array([tests[index].head for index in indices], dtype=np.float64)
         evidence = weigh(
-            np.log(head) - np.log(base),
+            differences_of([tests[index] for index in indices]),
             looks=looks_taken(rule.looks, pairs),
             alpha=rule.alpha,
-            priors=[
-                priors.get((tests[index].workload, tests[index].metric.name)) for index in indices
-            ],
+            priors=[priors.get(_key(tests[index])) for index in indices],
         )
         weighed.update(zip(indices, evidence, strict=True))
     return weighed
 
 
-def _judge_noisy(test: PairedTest, standing: Standing, rule: Rule) -> Verdict:
+def _key(test: PairedTest) -> tuple[str, str]:
+    return test.workload, test.metric.name
+
+
+def _judge_noisy(
+    test: PairedTest, standing: Standing, rule: Rule, prior: SpreadPrior | None
+) -> Verdict:
     evidence = standing.evidence
     if not evidence.is_enough:
-        return _too_few(test, evidence.pairs)
+        return _too_few(test, evidence.pairs, fewest=fewest_alone(rule.looks))
     looks = looks_taken(rule.looks, len(test.base))
     level = nominal_levels(looks, rule.alpha / standing.sharing)[-1]
     smallest_detectable = smallest_detectable_change(
@@ -107,9 +106,12 @@ def _judge_noisy(test: PairedTest, standing: Standing, rule: Rule) -> Verdict:
     finding = _find(test.metric, standing, rule)
     verdict = _verdict(test.workload, test.metric, finding, estimate, adjusted_p=standing.holm)
     states = find_two_states(base, head)
-    if states is None:
-        return verdict
-    return replace(verdict, states=states, reason=f"{verdict.reason}; {_in_words(states)}")
+    reason = finding.reason
+    if prior is not None and evidence.sd > 0:
+        reason += f"; leans on a history of {prior.values} {prior.source}"
+    if states is not None:
+        reason += f"; {_in_words(states)}"
+    return replace(verdict, states=states, prior=prior, reason=reason)
 
 
 def _in_words(states: TwoStates) -> str:
@@ -131,7 +133,7 @@ def _reason(word: Word, standing: Standing, rule: Rule) -> str:
     evidence = standing.evidence
     within = f"within ±{_percent(max(rule.margin, rule.floor))}"
     if word.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
-        return f"p = {standing.holm:.2g} (Holm) after {evidence.pairs} pairs"
+        return f"p = {standing.holm:.2g} (Holm) after {_in_pairs(evidence.pairs)}"
     if word.is_warning:
         mild = standing.benjamini_hochberg
         return (
@@ -144,7 +146,10 @@ def _reason(word: Word, standing: Standing, rule: Rule) -> str:
         return f"proven {within}{below}"
     if standing.is_clear:
         return f"p = {evidence.p_value:.2g} alone, but {standing.holm:.2g} among all tests (Holm)"
-    return f"{evidence.pairs} pairs show no clear change and do not prove it {within}"
+    shown = (
+        "shows no clear change and does" if evidence.pairs == 1 else "show no clear change and do"
+    )
+    return f"{_in_pairs(evidence.pairs)} {shown} not prove it {within}"
 
 
 def _judge_exact(test: PairedTest, rule: Rule) -> Verdict:
@@ -153,7 +158,7 @@ def _judge_exact(test: PairedTest, rule: Rule) -> Verdict:
         return not_measured(test.workload, test.metric, test.flaw)
     pairs = test.pairs
     if len(pairs) < FEWEST_PAIRS:
-        return _too_few(test, len(pairs))
+        return _too_few(test, len(pairs), fewest=FEWEST_PAIRS)
     evidence = counted(*pairs[0], pairs=len(pairs))
     outcome = Outcome.UNCHANGED
     if evidence.mean != 0 and abs(evidence.mean) >= rule.log_floor - ROUNDING:
@@ -164,8 +169,8 @@ def _judge_exact(test: PairedTest, rule: Rule) -> Verdict:
     return _verdict(test.workload, test.metric, finding, estimate, adjusted_p=evidence.p_value)
 
 
-def _too_few(test: PairedTest, pairs: int) -> Verdict:
-    reason = f"{pairs} of the {FEWEST_PAIRS} pairs needed"
+def _too_few(test: PairedTest, pairs: int, *, fewest: int) -> Verdict:
+    reason = f"{pairs} of the {fewest} pairs needed"
     return _verdict(test.workload, test.metric, _Finding(outcome=Outcome.UNDECIDED, reason=reason))
 
 
@@ -186,6 +191,10 @@ def _verdict(
         is_warning=finding.is_warning,
         reason=finding.reason,
     )
+
+
+def _in_pairs(pairs: int) -> str:
+    return "1 pair" if pairs == 1 else f"{pairs} pairs"
 
 
 def _percent(share: float) -> str:

@@ -11,8 +11,9 @@ from perfledger.metrics import Metric
 from perfledger.records import Run, Side
 from perfledger_baselines.looks import FEWEST_PAIRS
 from perfledger_baselines.pairing import Pair, PairedTest, judged_metrics, locate_pairs, tests_of
+from perfledger_baselines.prior import Priors
 from perfledger_baselines.rule import PlanError, Rule
-from perfledger_baselines.ruling import Priors, judge_tests
+from perfledger_baselines.ruling import judge_tests
 from perfledger_baselines.verdict import Outcome, Verdict
 
 STATE_VERSION = 1

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfledger.metrics import Metric
+from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.two_states import TwoStates
 
 
@@ -44,8 +45,9 @@ class Verdict:
     """The judge's word on one metric of one workload, and what it rests on.
 
     `estimate` is None when the outcome is NOT_MEASURED, and when it is UNDECIDED for want of pairs:
-    fewer than four have no interval worth the name. `adjusted_p` is Holm's; 1 without an estimate.
-    `is_warning` says that only the milder Benjamini-Hochberg list has it: yellow, never red.
+    without a history fewer than four have no interval worth the name. `adjusted_p` is Holm's; 1
+    without an estimate. `is_warning` says that only the milder Benjamini-Hochberg list has it:
+    yellow, never red. `prior` is what earlier checks told of its spread, where they did.
     """
 
     workload: str
@@ -56,6 +58,7 @@ class Verdict:
     is_warning: bool
     reason: str
     states: TwoStates | None = None  # where the runs are in one of two, and a mean says little
+    prior: SpreadPrior | None = None
 
     @property
     def is_regression(self) -> bool:

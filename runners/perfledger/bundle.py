@@ -14,11 +14,25 @@ BUNDLE_FORMAT = "perfledger-bundle"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownSpread:
+    """How much the pairs of a workload's metric differ without cause, as earlier checks tell it."""
+
+    workload: str
+    metric: str  # its name
+    device_class: str  # of the machines that those checks ran on
+    variance: float  # of a pair's difference of logs
+    degrees: float  # of freedom, that it is worth
+    pairs: int  # that told it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """How the pairs were drawn and when it was allowed to stop: what judging needs to repeat it.
 
     `order[i]` is "base" or "head": which side ran first in pair i. `looks` are the numbers of
     pairs at which the stopping rule may look; `alpha` is the family-wise error rate of the check.
+    `spreads` is what it knew before the first pair, from a service's history up to its entry number
+    `history`; None where no service was asked, or none answered.
     """
 
     seed: int
@@ -27,6 +41,8 @@ class Plan:
     alpha: float = 0.05
     margin: float = 0.01  # relative: "unchanged" means proven to be within it
     floor: float = 0.003  # relative: smaller effects are never called a regression
+    spreads: tuple[KnownSpread, ...] = ()
+    history: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import cast
 
-from perfledger.bundle import Bundle, Plan, Pricing
+from perfledger.bundle import Bundle, KnownSpread, Plan, Pricing
 from perfledger.metrics import STEP_TIME, Metric
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
@@ -15,6 +15,10 @@ MAX_WORKLOADS = 2000
 MAX_METRICS = 100
 MAX_PAIRS = 10_000
 MAX_LOOKS = 100
+# Four metrics of as many workloads as there may be, and more than is worth telling in advance.
+MAX_SPREADS = 10_000
+# What a history is worth is a dozen degrees of freedom; a thousand is no rule of ours.
+MAX_DEGREES = 1000
 MAX_OPERATIONS = 20_000
 # Ids, names, units, refs, versions: what stands in a table's cell.
 MAX_WORD = 300
@@ -101,6 +105,16 @@ def check_profile(where: str, profile: Profile, ids: Collection[str]) -> None:
         _require(is_positive, f"{where}.operations: {operation.name[:80]!r} is negative")
 
 
+def check_spreads(where: str, spreads: Collection[KnownSpread]) -> None:
+    """Raise BundleError unless these are spreads that pairs can have."""
+    _require(len(spreads) <= MAX_SPREADS, f"{where}: more than {MAX_SPREADS}")
+    for index, known in enumerate(spreads):
+        _require(known.variance >= 0, f"{where}[{index}].variance: negative")
+        is_fine = 0 < known.degrees <= MAX_DEGREES
+        _require(is_fine, f"{where}[{index}].degrees: not between 0 and {MAX_DEGREES}")
+        _require(known.pairs >= 0, f"{where}[{index}].pairs: negative")
+
+
 def _check_plan(plan: Plan) -> None:
     _require(set(plan.order) <= set(Side), 'plan.order: something but "base" and "head"')
     _require(len(plan.order) <= MAX_PAIRS, f"plan.order: more than {MAX_PAIRS} pairs")
@@ -111,6 +125,8 @@ def _check_plan(plan: Plan) -> None:
     _require(0 < plan.alpha < 1, "plan.alpha: not between 0 and 1")
     _require(0 < plan.margin < 1, "plan.margin: not between 0 and 1")
     _require(0 <= plan.floor < 1, "plan.floor: not between 0 and 1")
+    _require((plan.history or 0) >= 0, "plan.history: negative")
+    check_spreads("plan.spreads", plan.spreads)
 
 
 def _check_machine(machine: Machine) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from perfledger_baselines.anytime import MIXTURE, weigh_anytime
 from perfledger_baselines.prior import PriorSource, SpreadPrior
 
-PRIOR = SpreadPrior(0.01**2, 10, PriorSource.PAIRS)
+PRIOR = SpreadPrior(variance=0.01**2, degrees=10, source=PriorSource.PAIRS, values=30)
 differences = st.lists(st.floats(-0.5, 0.5).map(lambda x: round(x, 6)), min_size=2, max_size=20)
 
 

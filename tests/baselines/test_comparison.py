@@ -75,7 +75,7 @@ def test_too_few_runs_are_undecided_without_an_estimate():
 
 
 def test_a_known_spread_makes_one_run_a_test():
-    prior = SpreadPrior(variance=2e-6, degrees=10, source=PriorSource.RUNS)
+    prior = SpreadPrior(variance=2e-6, degrees=10, source=PriorSource.RUNS, values=30)
 
     (verdict,) = judge(a_test(ratio=1.2, runs=1, prior=prior))
 

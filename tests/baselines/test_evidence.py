@@ -11,7 +11,7 @@ from perfledger_baselines.prior import PRIOR_DEGREES, PriorSource, SpreadPrior
 from perfledger_baselines.spending import nominal_levels, overall_p_values
 
 FIVE = [0.01, 0.03, 0.02, -0.01, 0.04]
-PRIOR = SpreadPrior(0.01**2, PRIOR_DEGREES, PriorSource.PAIRS)
+PRIOR = SpreadPrior(variance=0.01**2, degrees=PRIOR_DEGREES, source=PriorSource.PAIRS, values=30)
 
 
 def weigh_one(differences, planned=(), alpha=0.05, prior=None):
@@ -142,7 +142,12 @@ def test_what_is_known_and_what_is_seen_are_pooled_by_their_degrees():
 def test_quiet_pairs_overrule_a_history_that_is_far_too_wide():
     quiet = [0.0101, 0.0099, 0.0100, 0.0102, 0.0098, 0.0100]
 
-    evidence = weigh_one(quiet, prior=SpreadPrior(0.1**2, PRIOR_DEGREES, PriorSource.RUNS))
+    evidence = weigh_one(
+        quiet,
+        prior=SpreadPrior(
+            variance=0.1**2, degrees=PRIOR_DEGREES, source=PriorSource.RUNS, values=30
+        ),
+    )
 
     plain = ttest_1samp(quiet, 0).pvalue / (1 - MODERATED_SHARE)
     assert evidence.p_value == pytest.approx(plain, rel=1e-2)
@@ -150,7 +155,10 @@ def test_quiet_pairs_overrule_a_history_that_is_far_too_wide():
 
 
 def test_a_history_without_any_spread_still_allows_for_coarse_readings():
-    evidence = weigh_one([0.0002], prior=SpreadPrior(0.0, PRIOR_DEGREES, PriorSource.PAIRS))
+    evidence = weigh_one(
+        [0.0002],
+        prior=SpreadPrior(variance=0.0, degrees=PRIOR_DEGREES, source=PriorSource.PAIRS, values=30),
+    )
 
     assert evidence.sd == pytest.approx(SMALLEST_SPREAD)
 
@@ -162,6 +170,13 @@ def test_a_test_without_history_beside_one_with_it_is_as_if_alone():
 
     assert unknown == weigh_one(FIVE)
     assert known != unknown
+
+
+def test_a_test_without_history_waits_for_the_fifth_pair_where_others_need_none():
+    planned = default_looks(20, fewest=1)
+
+    assert not weigh_one(FIVE[:4], planned).is_enough
+    assert weigh_one(FIVE, planned).is_enough
 
 
 @pytest.mark.slow

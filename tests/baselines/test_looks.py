@@ -1,7 +1,13 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_baselines.looks import FEWEST_PAIRS, Looks, default_looks, looks_taken
+from perfledger_baselines.looks import (
+    FEWEST_PAIRS,
+    Looks,
+    default_looks,
+    fewest_alone,
+    looks_taken,
+)
 from perfledger_baselines.rule import PlanError
 
 max_pairs = st.integers(FEWEST_PAIRS, 60)
@@ -24,6 +30,20 @@ def test_the_last_look_is_at_all_pairs(most, expected):
 
 def test_where_the_spread_is_known_the_first_pair_is_looked_at():
     assert default_looks(3, fewest=1) == (1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("planned", "expected"),
+    [
+        pytest.param((), 4, id="no plan"),
+        pytest.param((4, 6), 4, id="a plan of its own"),
+        pytest.param((1, 2, 3, 4, 5, 6), 5, id="on the way of one that leans on histories"),
+        pytest.param((1, 4), 4, id="that ends there"),
+        pytest.param((1, 2), 4, id="that never gets there"),
+    ],
+)
+def test_a_test_without_a_history_waits_for_its_first_look(planned, expected):
+    assert fewest_alone(planned) == expected
 
 
 def test_fewer_than_four_pairs_are_no_plan():

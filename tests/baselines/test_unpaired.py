@@ -10,7 +10,7 @@ from perfledger_baselines.prior import PriorSource, SpreadPrior
 from perfledger_baselines.unpaired import weigh_unpaired
 
 RUN_SD = 0.01
-PRIOR = SpreadPrior(2 * RUN_SD**2, 10, PriorSource.RUNS)
+PRIOR = SpreadPrior(variance=2 * RUN_SD**2, degrees=10, source=PriorSource.RUNS, values=30)
 logs = st.lists(st.floats(-0.1, 0.1), min_size=4, max_size=12)
 
 
@@ -73,7 +73,9 @@ def test_a_side_without_runs_is_an_error():
 def test_two_sessions_of_one_code_are_rarely_called_different(runs):
     """Each session has a state, each run a level of its own; the history has seen both."""
     rng = np.random.default_rng(11)
-    prior = SpreadPrior(2 * (0.01**2 + 0.01**2), 10, PriorSource.RUNS)
+    prior = SpreadPrior(
+        variance=2 * (0.01**2 + 0.01**2), degrees=10, source=PriorSource.RUNS, values=30
+    )
     false = 0
     for _ in range(2000):
         states = rng.normal(0.0, 0.01, 2)

@@ -16,6 +16,20 @@ from perfledger_service.store.migrating import (
 )
 from perfledger_service.store.tables import Row
 
+FIRST_VERSION = """
+insert into project values (1, 'octo/models', 'octo/models', '2026-11-20 12:00:00');
+insert into bundle (sha256, unpacked_bytes, content) values ('b', 1, '');
+insert into env values ('e', 'cpu:Test CPU:1', '{}');
+insert into upload
+    (id, project_id, bundle_sha256, env_hash, base_sha, head_sha, head_subject, status, reason,
+    attempt, conclusion, title, headline, created_at)
+    values ('u', 1, 'b', 'e', 'a', 'b', '', 'judged', '', 1, '', '', '', '2026-11-20 12:00:00');
+insert into verdict
+    (upload_id, place, workload, metric, unit, worse, kind, scale, outcome, adjusted_p, is_warning,
+    reason)
+    values ('u', 0, 'm:f', 'step_time_p50', 's', 'higher', 'speed', 'log', 'undecided', 1.0, false,
+    'as it was said')"""
+
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
 def empty_url(request, tmp_path):
@@ -58,6 +72,21 @@ def test_a_downgrade_leaves_no_table_behind(empty_url, empty_engine):
     downgrade(empty_url, to="base")
 
     assert inspect(empty_engine).get_table_names() == ["alembic_version"]
+
+
+def test_a_database_of_the_first_version_keeps_what_is_in_it(empty_url, empty_engine):
+    upgrade(empty_url)
+    downgrade(empty_url, to="0001")
+    with empty_engine.begin() as connection:
+        for statement in FIRST_VERSION.split(";"):
+            connection.exec_driver_sql(statement)
+
+    upgrade(empty_url)
+
+    with empty_engine.connect() as connection:
+        row = connection.exec_driver_sql("select reason, spread_source from verdict").one()
+    assert tuple(row) == ("as it was said", None)
+    assert differences(empty_engine) == ()
 
 
 def test_two_upgrades_at_once_come_one_after_the_other(empty_url, empty_engine):

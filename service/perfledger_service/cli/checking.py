@@ -69,7 +69,11 @@ def check(
     )
     with TerminalWatcher(Console(stderr=True)) as watcher:
         found, report = run_check(
-            Path(), question, flags={"device": device, "budget": budget}, watcher=watcher
+            Path(),
+            question,
+            flags={"device": device, "budget": budget},
+            watcher=watcher,
+            target=target,
         )
     spooled = bundles.spool(found, os.environ, also=bundle)
     _show(report, form=form, output=output)

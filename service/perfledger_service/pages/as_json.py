@@ -15,6 +15,7 @@ from perfledger.bundle import Plan
 from perfledger.metrics import Metric
 from perfledger.records import Failure, Machine, Revision, WorkloadSpec
 from perfledger_baselines.explanation import explain_verdict
+from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.verdict import Estimate, Verdict
 from perfledger_cost_models.quote import ChangePrice, Rate, UnitCost
 from perfledger_profiles.cause import Cause, Explanation
@@ -133,7 +134,17 @@ def _verdict(verdict: Verdict, plan: Plan) -> Json:
         "decided_by": str(why.decided_by),
         "pairs_needed": why.pairs_needed,
         "then": None if why.then is None else str(why.then),
+        "leans_on": None if why.leans_on is None else _spread(why.leans_on),
         "states": None if verdict.states is None else asdict(verdict.states),
+    }
+
+
+def _spread(prior: SpreadPrior) -> Json:
+    return {
+        "source": str(prior.source),
+        "values": prior.values,
+        "variance": _number(prior.variance),
+        "degrees": _number(prior.degrees),
     }
 
 

@@ -56,7 +56,7 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     plan = report.plan
     tests = len(report.verdicts) - len(report.verdicts_of(Outcome.NOT_MEASURED))
     pairs = sorted({v.estimate.pairs for v in report.verdicts if v.estimate is not None})
-    many = "no pairs" if not pairs else f"{pairs[0]} pairs"
+    many = "no pairs" if not pairs else f"{pairs[0]} pair{'s' * (pairs[0] != 1)}"
     if len(pairs) > 1:
         many = f"{pairs[0]} to {pairs[-1]} pairs"
     looks = ", ".join(str(look) for look in plan.looks[:20])
@@ -74,7 +74,21 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     stop = f"{level}."
     if looks:
         stop = f"{level} at whichever look it stopped; allowed to stop after {looks} pairs."
-    return how, red, green, stop
+    return how, red, green, stop, *_leaning(report)
+
+
+def _leaning(report: Report) -> tuple[str, ...]:
+    """Return why few pairs were enough, if that is so."""
+    known = [verdict.prior for verdict in report.verdicts if verdict.prior is not None]
+    if not known:
+        return ()
+    values = sorted({prior.values for prior in known})
+    many = f"{values[0]}" if len(values) == 1 else f"{values[0]} to {values[-1]}"
+    leaning = (
+        f"How much pairs differ without cause was known for {len(known)} of {len(report.verdicts)} "
+        f"verdicts: from {many} earlier pairs of the same workload, metric and class of device."
+    )
+    return (leaning,)
 
 
 def reproduction(report: Report) -> str:

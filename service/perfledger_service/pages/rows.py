@@ -11,6 +11,7 @@ from perfledger.metrics import Kind
 from perfledger.records import Failure, Side, Why
 from perfledger_baselines.explanation import explain_verdict
 from perfledger_baselines.judge import is_trade
+from perfledger_baselines.looks import FEWEST_PAIRS
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_service.pages import figures, words
 from perfledger_service.report import Report, WorkRate
@@ -39,6 +40,7 @@ class VerdictRow:
     reason: str
     is_warning: bool
     has_states: bool  # the runs are in one of two: the reason says how often
+    is_early: bool  # changed after fewer pairs than are a test by themselves: the reason says why
     kind: Kind
     series_id: int | None = None  # where its history is, if it is stored
 
@@ -82,7 +84,9 @@ class FailureRow:
 def unsure(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
     """Return the rows whose reason a reader needs; what is certain speaks for itself."""
     return tuple(
-        row for row in rows if row.outcome is Outcome.UNDECIDED or row.is_warning or row.has_states
+        row
+        for row in rows
+        if row.outcome is Outcome.UNDECIDED or row.is_warning or row.has_states or row.is_early
     )
 
 
@@ -236,8 +240,14 @@ def _verdict_row(verdict: Verdict, report: Report, *, has_traded: bool) -> Verdi
         reason=verdict.reason + words.way_out(explain_verdict(verdict, report.plan)),
         is_warning=verdict.is_warning,
         has_states=verdict.states is not None,
+        is_early=_is_early(verdict),
         kind=metric.kind,
     )
+
+
+def _is_early(verdict: Verdict) -> bool:
+    is_change = verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
+    return is_change and verdict.estimate is not None and verdict.estimate.pairs < FEWEST_PAIRS
 
 
 def _per_second(units_per_step: float, step_s: float) -> str:

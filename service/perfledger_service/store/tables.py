@@ -6,7 +6,7 @@ databases: `read_bundle` refuses others. Blobs are read by name only, never alon
 
 from datetime import datetime
 
-from sqlalchemy import BigInteger, ForeignKeyConstraint, MetaData, Text, UniqueConstraint
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, MetaData, Text, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
@@ -142,8 +142,26 @@ class ObservationRow(Row, table=True):
     samples: bytes
 
 
+class SpreadRow(Row, table=True):
+    """By how much an upload's pairs differed in one series; `id` counts up as uploads are judged.
+
+    `differences` are log head - log base of each pair, as little-endian floats of 4 bytes.
+    """
+
+    __tablename__ = "spread"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+    __table_args__ = (UniqueConstraint("upload_id", "series_id"), Index(None, "series_id", "id"))
+
+    id: int | None = Field(default=None, primary_key=True)
+    series_id: int = Field(foreign_key="series.id")
+    upload_id: str = Field(foreign_key="upload.id")
+    differences: bytes
+
+
 class VerdictRow(Row, table=True):
-    """What the judge said, once: rows are added and never changed."""
+    """What the judge said, once: rows are added and never changed.
+
+    `spread_*` is the spread from history that it leaned on; NULL where there was none.
+    """
 
     __tablename__ = "verdict"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
@@ -169,6 +187,10 @@ class VerdictRow(Row, table=True):
     adjusted_p: float
     is_warning: bool
     reason: str = Field(sa_type=Text)
+    spread_variance: float | None = None
+    spread_degrees: float | None = None
+    spread_source: str | None = None
+    spread_values: int | None = None
 
 
 class SaidRow(Row, table=True):

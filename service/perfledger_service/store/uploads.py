@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import Kind, Metric, Scale, Worse
+from perfledger_baselines.prior import PriorSource, SpreadPrior
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.tables import (
@@ -227,6 +228,10 @@ def _values(upload_id: str, place: int, verdict: Verdict) -> dict[str, object]:
         "is_warning": verdict.is_warning,
         "reason": verdict.reason,
         **{name: getattr(estimate, name, None) for name in Estimate.__dataclass_fields__},
+        **{
+            f"spread_{name}": getattr(verdict.prior, name, None)
+            for name in SpreadPrior.__dataclass_fields__
+        },
     }
 
 
@@ -248,4 +253,12 @@ def _verdict(row: VerdictRow) -> Verdict:
         adjusted_p=row.adjusted_p,
         is_warning=row.is_warning,
         reason=row.reason,
+        prior=_prior(row),
     )
+
+
+def _prior(row: VerdictRow) -> SpreadPrior | None:
+    if row.spread_source is None:
+        return None
+    known = {name: getattr(row, f"spread_{name}") for name in SpreadPrior.__dataclass_fields__}
+    return SpreadPrior(**{**known, "source": PriorSource(row.spread_source)})

@@ -16,7 +16,7 @@ from perfledger.metrics import CPU_ACTIVE, METRICS, PEAK_MEMORY, SM_ACTIVE, STEP
 from perfledger.protocol import Command, Request
 from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judge import judge_bundle
-from perfledger_baselines.looks import default_looks
+from perfledger_baselines.prior import priors_of
 from perfledger_baselines.sequential import PairedLooks
 from perfledger_runners.discovery import Discovery, discover
 from perfledger_runners.explain import profile_both
@@ -31,7 +31,9 @@ from perfledger_runners.telemetry import GpuTelemetry
 from perfledger_service.errors import UsageError
 from perfledger_service.report import Report
 from perfledger_service.settings import CheckSettings, check_settings
+from perfledger_service.usecases.bundles import Target
 from perfledger_service.usecases.planning import Planned, plan_workloads
+from perfledger_service.usecases.recalling import recall
 from perfledger_service.usecases.reporting import report_on
 from perfledger_service.usecases.revisions import Compared, compared, settings_of
 from perfledger_service.usecases.setting_up import configured_table
@@ -65,10 +67,16 @@ class Question:
 
 
 def check(
-    folder: Path, question: Question, *, flags: Mapping[str, object], watcher: Watcher
+    folder: Path,
+    question: Question,
+    *,
+    flags: Mapping[str, object],
+    watcher: Watcher,
+    target: Target | None = None,
 ) -> tuple[Bundle, Report]:
     """Measure, judge, explain and price a change of the repository that `folder` is in.
 
+    A service (`target`) is asked what earlier checks know of the spreads: fewer pairs are enough.
     Raises UsageError for what cannot be compared, SettingsError, and NotMeasuredError without a
     Python that can run the workloads. Whatever a workload does is a verdict, never an error.
     """
@@ -77,7 +85,7 @@ def check(
         sides = compared(repository, base=question.base, head=question.head)
         settings, notes = settings_of(repository, sides, flags=flags)
         with _laid_out(repository, sides, settings) as site:
-            bundle = _measure(site, settings, question, watcher)
+            bundle = _measure(site, settings, question, watcher, target=target)
         bundle = replace(
             bundle,
             repository=question.repository or repository.origin_name(),
@@ -144,31 +152,41 @@ def _request(checkout: Path, repository: Path, settings: CheckSettings) -> Reque
     )
 
 
-def _measure(site: _Site, settings: CheckSettings, question: Question, watcher: Watcher) -> Bundle:
+def _measure(
+    site: _Site,
+    settings: CheckSettings,
+    question: Question,
+    watcher: Watcher,
+    *,
+    target: Target | None,
+) -> Bundle:
     watcher.stage("finding workloads")
     base, head = (discover(site.harness, site.requests[side]) for side in (Side.BASE, Side.HEAD))
     planned = plan_workloads(base, head, globs=question.globs, params=settings.params)
     if not (planned.workloads or planned.failures):
         raise UsageError(_nothing_found(settings, question))
     machine, gpu, notes = _machine(head, settings)
-    seed = secrets.randbits(32)
-    looks = default_looks(settings.max_pairs)
+    names = [spec.id for spec in planned.measured]
+    recalled = recall(target, machine, names)
+    plan = Plan(
+        seed=secrets.randbits(32),
+        order=(),
+        looks=recalled.looks(names, max_pairs=settings.max_pairs),
+        alpha=settings.alpha,
+        margin=settings.margin,
+        floor=settings.floor,
+        spreads=recalled.spreads,
+        history=recalled.history,
+    )
     watcher.stage("measuring pairs of base and head")
-    measured = _pairs(site, settings, planned, machine.device, seed=seed, gpu=gpu, watcher=watcher)
+    measured = _pairs(site, settings, planned, machine.device, plan=plan, gpu=gpu, watcher=watcher)
     bundle = Bundle(
         id=secrets.token_hex(16),
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         base=site.sides.base,
         head=site.sides.head,
         machine=machine,
-        plan=Plan(
-            seed=seed,
-            order=measured.order,
-            looks=looks,
-            alpha=settings.alpha,
-            margin=settings.margin,
-            floor=settings.floor,
-        ),
+        plan=replace(plan, order=measured.order),
         workloads=planned.workloads,
         metrics=tuple(METRICS.values()),
         runs=measured.runs,
@@ -179,7 +197,7 @@ def _measure(site: _Site, settings: CheckSettings, question: Question, watcher: 
         undecided=settings.undecided,
         settings=settings.in_force(),
         logs=measured.logs,
-        notes=planned.notes + notes,
+        notes=planned.notes + notes + recalled.notes,
         perfledger=version("perfledger"),
     )
     return _explained(bundle, site, watcher)
@@ -191,16 +209,17 @@ def _pairs(
     planned: Planned,
     device: Device,
     *,
-    seed: int,
+    plan: Plan,
     gpu: Gpu | None,
     watcher: Watcher,
 ) -> Measured:
     rule = PairedLooks(
-        looks=default_looks(settings.max_pairs),
-        alpha=settings.alpha,
-        margin=settings.margin,
-        floor=settings.floor,
+        looks=plan.looks,
+        alpha=plan.alpha,
+        margin=plan.margin,
+        floor=plan.floor,
         metrics=EXPECTED[device],
+        priors=priors_of(plan),
     )
     # Base and head take turns on a CPU. An accelerator is quieter, and holds one at a time.
     takes_turns = device is Device.CPU
@@ -210,7 +229,7 @@ def _pairs(
         requests,
         planned.measured,
         rule,
-        seed=seed,
+        seed=plan.seed,
         max_pairs=settings.max_pairs,
         budget_s=settings.budget,
         telemetry=GpuTelemetry(gpu) if gpu else None,

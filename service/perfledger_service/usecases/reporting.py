@@ -8,6 +8,7 @@ from perfledger.metrics import STEP_TIME
 from perfledger.profile import Profile
 from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger_baselines.judge import is_trade, judge_bundle
+from perfledger_baselines.prior import Priors
 from perfledger_baselines.typical import typical_range
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.accelerator import accelerator_of
@@ -24,13 +25,17 @@ from perfledger_service.usecases.work_rates import work_rates
 WARNING = "warning"
 
 
-def report_on(bundle: Bundle, *, today: date, is_local: bool) -> Report:
+def report_on(
+    bundle: Bundle, *, today: date, is_local: bool, priors: Priors | None = None
+) -> Report:
     """Judge, explain and price what a bundle holds.
 
     The runner and the service call this with the same bundle and get the same verdicts: judging
-    reads nothing but the bundle. `today` only dates the warnings about old prices.
+    reads nothing but the bundle and `priors`, what earlier checks told of its spreads. By default
+    that is what the bundle says that its stopping knew. `today` only dates the warnings about old
+    prices.
     """
-    verdicts = judge_bundle(bundle)
+    verdicts = judge_bundle(bundle, priors=priors)
     conclusion, exit_code = _conclusion(bundle, verdicts)
     title = _title(bundle, verdicts)
     return Report(

@@ -15,7 +15,9 @@ from sqlmodel import Session
 from perfledger.bundle import Bundle
 from perfledger.metrics import Metric
 from perfledger.records import Machine, Run, Side
+from perfledger_baselines.differences import pair_differences
 from perfledger_baselines.location import locations
+from perfledger_baselines.prior import Priors
 from perfledger_baselines.typical import typical_range
 from perfledger_runners.bundles import GZIP_MAGIC, read_bundle, unpack
 from perfledger_service.errors import NotFoundError, RefusedError, UsageError
@@ -24,6 +26,7 @@ from perfledger_service.report import Conclusion, Report
 from perfledger_service.store.database import reading, writing
 from perfledger_service.store.observations import Observation, add_observations
 from perfledger_service.store.projects import Project, lock_project
+from perfledger_service.store.spreads import add_differences
 from perfledger_service.store.uploads import (
     PackedBundle,
     StoredUpload,
@@ -37,6 +40,7 @@ from perfledger_service.store.uploads import (
     upload_of_bundle,
     verdicts_of,
 )
+from perfledger_service.usecases.priors import priors_of_bundle
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import UploadStatus
 
@@ -47,8 +51,8 @@ MAX_PULL_REQUEST = 2**31 - 1
 class Reporter(Protocol):
     """Judges, explains and prices a bundle; `reporting.report_on` is one."""
 
-    def __call__(self, bundle: Bundle, *, today: date, is_local: bool) -> Report:
-        """Return all that is to be said about a bundle."""
+    def __call__(self, bundle: Bundle, *, today: date, is_local: bool, priors: Priors) -> Report:
+        """Return all that is to be said about a bundle, given what is known of its spreads."""
         ...
 
 
@@ -88,17 +92,20 @@ def receive_bundle(
 
 
 def judge_upload(engine: Engine, upload_id: str, *, reporter: Reporter, now: datetime) -> bool:
-    """Judge a received upload, store verdicts and observations with it, in one transaction.
+    """Judge a received upload by its pairs and by the spreads that earlier ones had.
 
-    Returns whether there is a pull request to say it on. An upload that was judged stays as it is.
+    Verdicts, observations and differences of pairs are stored in one transaction. Returns whether
+    there is a pull request to say it on. An upload that was judged stays as it is.
     """
     with reading(engine) as session:
         upload = upload_by_id(session, upload_id)
         if upload.status is not UploadStatus.RECEIVED:
             return _is_to_be_said(upload)
         bundle, _ = _read(bundle_content(session, upload.bundle_sha256))
+        priors = priors_of_bundle(session, upload.project_id, bundle)
     with translated():
-        report = reporter(bundle, today=now.date(), is_local=False)
+        report = reporter(bundle, today=now.date(), is_local=False, priors=priors)
+        differences = pair_differences(bundle)
     observations = observations_in(bundle)
     with writing(engine) as session:
         lock_project(session, upload.project_id)
@@ -115,6 +122,12 @@ def judge_upload(engine: Engine, upload_id: str, *, reporter: Reporter, now: dat
             add_observations(
                 session,
                 observations,
+                project_id=upload.project_id,
+                upload_id=upload_id,
+            )
+            add_differences(
+                session,
+                differences,
                 project_id=upload.project_id,
                 upload_id=upload_id,
             )
@@ -153,18 +166,25 @@ def report_of(
 ) -> tuple[Report, Bundle]:
     """Return the report on a judged upload, with the verdicts that were stored with it.
 
-    What surrounds them (causes, prices as of the day of the verdict) is worked out again.
+    What surrounds them (causes, prices as of the day of the verdict) is worked out again, from the
+    spreads that they leaned on: what was learnt since changes nothing.
     """
     if upload.judged_at is None:
         what = f"{upload.status}: {upload.reason}" if upload.reason else upload.status
         msg = f"upload {upload.id} is not judged ({what}): look again in a moment"
         raise NotFoundError(msg)
     bundle, _ = _read(bundle_content(session, upload.bundle_sha256))
-    report = reporter(bundle, today=upload.judged_at.date(), is_local=False)
+    verdicts = verdicts_of(session, upload.id)
+    priors = {
+        (verdict.workload, verdict.metric.name): verdict.prior
+        for verdict in verdicts
+        if verdict.prior is not None
+    }
+    report = reporter(bundle, today=upload.judged_at.date(), is_local=False, priors=priors)
     as_said = replace(
         report,
         repository=upload.repository,
-        verdicts=verdicts_of(session, upload.id),
+        verdicts=verdicts,
         conclusion=Conclusion(upload.conclusion),
         title=upload.title,
         headline=upload.headline,

@@ -1,0 +1,167 @@
+"""Earlier uploads in, verdicts that lean on them out."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.bundle import FleetUse, KnownSpread, Plan, Pricing
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine
+from perfledger_baselines.looks import default_looks
+from perfledger_baselines.prior import PriorSource
+from perfledger_baselines.verdict import Outcome
+from perfledger_service.pages.comment import comment
+from perfledger_service.store.database import reading
+from perfledger_service.store.projects import project_named
+from perfledger_service.store.uploads import verdicts_of
+from perfledger_service.usecases.priors import history_on_devices, priors_of_bundle
+from perfledger_service.usecases.reporting import report_on
+from perfledger_service.usecases.uploads import report_of
+
+CLASS = "cpu:Test CPU:1"
+
+
+@pytest.fixture
+def learn(judged, make_bundle):
+    """Judge unchanged bundles, so that there is a history."""
+
+    def learn(engine, count=4, *, first=100, **values):
+        for seed in range(first, first + count):
+            judged(engine, make_bundle(seed=seed, ratio=1.0, **values), upload_id=f"{seed:032x}")
+
+    return learn
+
+
+@pytest.fixture
+def a_pair(make_bundle):
+    """Return a bundle of a single pair, of a check that could have stopped there."""
+
+    def make(*, ratio=1.05, seed=1, pairs=1, **plan):
+        planned = Plan(seed=1, order=("base",) * pairs, looks=default_looks(20, fewest=1), **plan)
+        return make_bundle(ratio=ratio, seed=seed, pairs=pairs, plan=planned)
+
+    return make
+
+
+def step_time(engine, upload):
+    with reading(engine) as session:
+        return next(v for v in verdicts_of(session, upload.id) if v.metric == STEP_TIME)
+
+
+def test_without_a_history_one_pair_decides_nothing(engine, judged, a_pair):
+    upload = judged(engine, a_pair())
+
+    assert step_time(engine, upload).outcome is Outcome.UNDECIDED
+
+
+def test_with_a_history_one_pair_is_enough(any_engine, learn, judged, a_pair):
+    learn(any_engine)
+    upload = judged(any_engine, a_pair())
+
+    verdict = step_time(any_engine, upload)
+
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.prior is not None
+    assert (verdict.prior.values, verdict.prior.source) == (24, PriorSource.PAIRS)
+    assert verdict.reason.endswith("after 1 pair; leans on a history of 24 pairs")
+
+
+def test_an_upload_never_learns_from_itself(engine, judged, make_bundle):
+    upload = judged(engine, make_bundle(pairs=6))
+
+    assert step_time(engine, upload).prior is None
+
+
+def test_another_machine_has_another_history(engine, learn, judged, a_pair):
+    learn(engine, machine=Machine(device=Device.CPU, model="Another CPU"))
+    upload = judged(engine, a_pair())
+
+    assert step_time(engine, upload).prior is None
+
+
+def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, a_pair):
+    """The report's figures belong to the stored verdict, not to what would be judged today."""
+    fleet = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000)
+    learn(engine)
+    upload = judged(engine, replace(a_pair(), pricing=Pricing(fleet=(fleet,))))
+    with reading(engine) as session:
+        then, _ = report_of(session, upload, reporter=report_on)
+    learn(engine, first=200)
+
+    with reading(engine) as session:
+        now, _ = report_of(session, upload, reporter=report_on)
+
+    assert now == then
+    assert now.verdicts[0].prior is not None
+    assert now.change_prices[0].usd is not None
+
+
+def test_the_comment_says_why_a_single_pair_was_enough(engine, learn, judged, a_pair):
+    learn(engine)
+    upload = judged(engine, a_pair())
+
+    with reading(engine) as session:
+        report, _ = report_of(session, upload, reporter=report_on)
+
+    text = comment(report)
+    assert "leans on a history of 24 pairs" in text
+    assert "How much pairs differ without cause was known for 2 of 2 verdicts" in text
+    assert "Measured in 1 pair of fresh processes" in text
+
+
+def test_the_runner_is_told_what_the_service_judges_by(engine, learn, judged, a_pair, now):
+    """And what was learnt in between changes nothing: both go by the same numbers."""
+    learn(engine)
+    with reading(engine) as session:
+        project = project_named(session, "octo/models")
+        told = history_on_devices(session, project.id, [CLASS])
+    learn(engine, first=200, count=2)
+    bundle = a_pair(spreads=told.priors, history=told.history)
+    local = report_on(bundle, today=now.date(), is_local=True)
+
+    upload = judged(engine, bundle)
+
+    with reading(engine) as session:
+        assert verdicts_of(session, upload.id) == local.verdicts
+    assert local.verdicts[0].prior is not None
+
+
+def test_what_a_bundle_claims_to_know_is_not_believed(engine, judged, a_pair):
+    claimed = KnownSpread(
+        workload="gpt:step",
+        metric=STEP_TIME.name,
+        device_class=CLASS,
+        variance=1e-12,
+        degrees=1000.0,
+        pairs=10**6,
+    )
+
+    upload = judged(engine, a_pair(spreads=(claimed,), history=10**6))
+
+    assert step_time(engine, upload).outcome is Outcome.UNDECIDED
+
+
+def test_a_check_that_asked_nobody_is_judged_by_all_that_is_known(engine, learn, judged, a_pair):
+    learn(engine)
+
+    upload = judged(engine, a_pair(pairs=4))
+
+    assert step_time(engine, upload).prior is not None
+
+
+def test_what_is_known_are_the_spreads_of_the_bundles_own_series(engine, learn, a_pair):
+    learn(engine, workloads=("gpt:step", "gpt:other"))
+
+    with reading(engine) as session:
+        project = project_named(session, "octo/models")
+        priors = priors_of_bundle(session, project.id, a_pair())
+
+    assert {workload for workload, _ in priors} == {"gpt:step"}
+
+
+def test_too_short_a_history_is_none(engine, learn, judged, a_pair):
+    learn(engine, count=1, pairs=4)
+
+    upload = judged(engine, a_pair())
+
+    assert step_time(engine, upload).prior is None
