@@ -1,4 +1,4 @@
-"""A hub's address and classes of devices in, what the hub knows of their pairs' spread out.
+"""A hub's address in, what the hub knows of how much pairs differ out.
 
 It is asked once, and not for long: a check that knows nothing in advance measures a few pairs more.
 """
@@ -33,13 +33,17 @@ class HubHistory:
     history: int
     priors: tuple[KnownSpread, ...]
 
+    def to_json(self) -> bytes:
+        """Return it as the hub tells it."""
+        return msgspec.json.encode(self)
+
 
 def ask_history(
-    url: str, token: str, device_classes: Sequence[str], *, opener: Opener | None = None
+    url: str, token: str, device_classes: Sequence[str] = (), *, opener: Opener | None = None
 ) -> HubHistory:
     """Return what the hub at `url` knows of workloads on any of these classes of devices.
 
-    Raises HistoryError.
+    Without a class it is all that the hub knows. Raises HistoryError.
     """
     try:
         check_url(url)
@@ -52,7 +56,24 @@ def ask_history(
     request = Request(  # noqa: S310 - check_url allows https and loopback only
         f"{url.rstrip('/')}{ROUTE}?{query}", headers={"Authorization": f"Bearer {token}"}
     )
-    return _read(_answer(request, opener or build_opener(NoRedirects())))
+    return read_history(_answer(request, opener or build_opener(NoRedirects())))
+
+
+def read_history(data: bytes) -> HubHistory:
+    """Return the history in what a hub answered; raises HistoryError."""
+    if len(data) > MAX_ANSWER_BYTES:
+        msg = f"the service's answer has more than {MAX_ANSWER_BYTES} bytes"
+        raise HistoryError(msg)
+    try:
+        found = msgspec.json.decode(data, type=HubHistory)
+        check_spreads("priors", found.priors)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, BundleError) as error:
+        msg = f"the service's answer is no history: {error}"
+        raise HistoryError(msg) from error
+    if found.history < 0:
+        msg = f"the service's answer is no history: it has {found.history} entries"
+        raise HistoryError(msg)
+    return found
 
 
 def _answer(request: Request, opener: Opener) -> bytes:
@@ -69,19 +90,3 @@ def _answer(request: Request, opener: Opener) -> bytes:
     except (OSError, HTTPException) as error:
         msg = f"no answer from the service ({error})"
         raise HistoryError(msg) from error
-
-
-def _read(body: bytes) -> HubHistory:
-    if len(body) > MAX_ANSWER_BYTES:
-        msg = f"the service's answer has more than {MAX_ANSWER_BYTES} bytes"
-        raise HistoryError(msg)
-    try:
-        found = msgspec.json.decode(body, type=HubHistory)
-        check_spreads("priors", found.priors)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, BundleError) as error:
-        msg = f"the service's answer is no history: {error}"
-        raise HistoryError(msg) from error
-    if found.history < 0:
-        msg = f"the service's answer is no history: it has {found.history} entries"
-        raise HistoryError(msg)
-    return found

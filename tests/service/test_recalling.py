@@ -6,8 +6,15 @@ from perfledger.bundle import KnownSpread
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine
 from perfledger_baselines.looks import default_looks
+from perfledger_service.errors import PerfledgerError
 from perfledger_service.usecases.bundles import Target
-from perfledger_service.usecases.recalling import MOST_DEVICES, Recalled, device_classes, recall
+from perfledger_service.usecases.recalling import (
+    MOST_DEVICES,
+    Recalled,
+    device_classes,
+    recall,
+    save_history,
+)
 
 TOKEN = "pl_0123abcd_" + "s" * 43
 MACHINE = Machine(device=Device.CPU, model="Test CPU", cpu_model="Test CPU")
@@ -72,6 +79,37 @@ def test_a_service_that_does_not_answer_is_a_note():
     (note,) = recalled.notes
     assert note.startswith("measured without the history of earlier checks: no answer")
     assert TOKEN not in note
+
+
+def test_what_was_saved_is_recalled_as_if_asked_for(site, target, make_bundle, tmp_path):
+    learn(site, make_bundle)
+    elsewhere = Machine(device=Device.CPU, model="Another CPU")
+    learn(site, make_bundle, machine=elsewhere, samples=4)
+    path = tmp_path / "history.json"
+
+    assert save_history(target, path) == 4
+    assert recall(path, MACHINE, ["gpt:step"]) == recall(target, MACHINE, ["gpt:step"])
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b'{"history": -1, "priors": []}'])
+def test_a_file_that_holds_no_history_is_a_note(tmp_path, content):
+    path = tmp_path / "history.json"
+    if content is not None:
+        path.write_bytes(content)
+
+    recalled = recall(path, MACHINE, ["gpt:step"])
+
+    assert recalled.spreads == ()
+    assert recalled.notes[0].startswith("measured without the history of earlier checks: ")
+
+
+def test_nothing_is_saved_of_no_answer(tmp_path):
+    nobody = Target(url="http://127.0.0.1:9", token=TOKEN)
+
+    with pytest.raises(PerfledgerError, match="no answer from the service"):
+        save_history(nobody, tmp_path / "history.json")
+
+    assert not (tmp_path / "history.json").exists()
 
 
 def test_all_numbers_of_devices_are_asked_for():

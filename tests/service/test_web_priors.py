@@ -57,9 +57,14 @@ def test_nobody_is_told_without_a_token(known, token):
     assert "error" in answer.json()
 
 
-@pytest.mark.parametrize("query", ["", "?" + "device_class=a&" * 101])
-def test_a_question_about_no_class_or_too_many_is_none(known, query):
-    assert known.get(f"/api/v1/priors{query}", token=TOKEN).status_code == 404
+def test_a_question_about_no_class_is_about_all(known):
+    assert ask_history(known.url, TOKEN) == ask_history(known.url, TOKEN, [CLASS])
+
+
+def test_a_question_about_too_many_classes_is_none(known):
+    query = "device_class=a&" * 101
+
+    assert known.get(f"/api/v1/priors?{query}", token=TOKEN).status_code == 404
 
 
 def test_a_runner_with_a_wrong_token_knows_nothing(site):

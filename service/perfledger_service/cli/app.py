@@ -9,6 +9,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.command("check")(checking.check)
 app.command("report")(checking.report)
 app.command("submit")(checking.submit)
+app.command("recall")(checking.recall)
 app.command("compare")(histories.compare)
 app.command("detect")(histories.detect)
 app.command("power")(histories.power)

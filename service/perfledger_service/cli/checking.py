@@ -18,6 +18,7 @@ from perfledger_service.report import ExitCode, Report
 from perfledger_service.settings import upload_settings
 from perfledger_service.usecases import bundles
 from perfledger_service.usecases.check import Question, check as run_check
+from perfledger_service.usecases.recalling import save_history
 
 
 class Format(StrEnum):
@@ -50,6 +51,10 @@ def check(
         str | None,
         typer.Option(help="upload the bundle to this service (or PERFLEDGER_UPLOAD_URL)"),
     ] = None,
+    history: Annotated[
+        Path | None,
+        typer.Option(help="what `perfledger recall` wrote (default: the service is asked)"),
+    ] = None,
     repository: Annotated[str, typer.Option(help="owner/name", envvar="GITHUB_REPOSITORY")] = "",
     pull_request: Annotated[
         int | None, typer.Option(help="its number", envvar="PERFLEDGER_PULL_REQUEST")
@@ -73,7 +78,7 @@ def check(
             question,
             flags={"device": device, "budget": budget},
             watcher=watcher,
-            target=target,
+            history=history or target,
         )
     spooled = bundles.spool(found, os.environ, also=bundle)
     _show(report, form=form, output=output)
@@ -106,6 +111,19 @@ def submit(
         msg = "no service to upload to: pass --url or set PERFLEDGER_UPLOAD_URL"
         raise UsageError(msg)
     typer.echo(bundles.submit(bundle, target))
+
+
+def recall(
+    output: Annotated[Path, typer.Argument(help="the file for `perfledger check --history`")],
+    *,
+    url: Annotated[str | None, typer.Option(help="the service's root")] = None,
+) -> None:
+    """Write what the service knows of earlier pairs into a file, for a check without its token."""
+    target = bundles.target_of(url, upload_settings())
+    if target is None:
+        msg = "no service to ask: pass --url or set PERFLEDGER_UPLOAD_URL"
+        raise UsageError(msg)
+    typer.echo(f"spreads of {save_history(target, output)} series: {output}", err=True)
 
 
 def _upload(bundle: Path, target: bundles.Target) -> None:

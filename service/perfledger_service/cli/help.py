@@ -9,6 +9,7 @@ Measure and judge
   check         measure, judge, explain and price a change of the repository here
   report        judge, explain and price a result bundle again, from its file
   submit        upload a result bundle to the service
+  recall        ask the service how much earlier pairs differed, for a check without its token
   workloads     list the registered workloads
 
 Look at what was measured

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from sqlalchemy import ColumnElement, func, insert
+from sqlalchemy import ColumnElement, func, insert, true
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
@@ -75,8 +75,8 @@ def differences_of_series(
 def differences_on_devices(
     session: Session, project_id: int, device_classes: Collection[str]
 ) -> tuple[SeriesDifferences, ...]:
-    """Return what is stored of all series on these classes of devices."""
-    is_there = col(SeriesRow.device_class).in_(device_classes)
+    """Return what is stored of all series on these classes of devices, on any if none is named."""
+    is_there = col(SeriesRow.device_class).in_(device_classes) if device_classes else true()
     return tuple(_found(session, project_id, is_there, None))
 
 

@@ -72,11 +72,12 @@ def check(
     *,
     flags: Mapping[str, object],
     watcher: Watcher,
-    target: Target | None = None,
+    history: Target | Path | None = None,
 ) -> tuple[Bundle, Report]:
     """Measure, judge, explain and price a change of the repository that `folder` is in.
 
-    A service (`target`) is asked what earlier checks know of the spreads: fewer pairs are enough.
+    `history` is the service that knows how much earlier pairs differed, or a file with its answer:
+    fewer pairs are then enough.
     Raises UsageError for what cannot be compared, SettingsError, and NotMeasuredError without a
     Python that can run the workloads. Whatever a workload does is a verdict, never an error.
     """
@@ -85,7 +86,7 @@ def check(
         sides = compared(repository, base=question.base, head=question.head)
         settings, notes = settings_of(repository, sides, flags=flags)
         with _laid_out(repository, sides, settings) as site:
-            bundle = _measure(site, settings, question, watcher, target=target)
+            bundle = _measure(site, settings, question, watcher, history=history)
         bundle = replace(
             bundle,
             repository=question.repository or repository.origin_name(),
@@ -158,7 +159,7 @@ def _measure(
     question: Question,
     watcher: Watcher,
     *,
-    target: Target | None,
+    history: Target | Path | None,
 ) -> Bundle:
     watcher.stage("finding workloads")
     base, head = (discover(site.harness, site.requests[side]) for side in (Side.BASE, Side.HEAD))
@@ -167,7 +168,7 @@ def _measure(
         raise UsageError(_nothing_found(settings, question))
     machine, gpu, notes = _machine(head, settings)
     names = [spec.id for spec in planned.measured]
-    recalled = recall(target, machine, names)
+    recalled = recall(history, machine, names)
     plan = Plan(
         seed=secrets.randbits(32),
         order=(),

@@ -35,7 +35,7 @@ def priors_of_bundle(session: Session, project_id: int, bundle: Bundle) -> Prior
 def history_on_devices(
     session: Session, project_id: int, device_classes: Collection[str]
 ) -> HubHistory:
-    """Return what the project's uploads tell of all series on these classes of devices."""
+    """Return what the project's uploads tell of the series on these classes of devices, or all."""
     found = differences_on_devices(session, project_id, device_classes)
     return HubHistory(
         history=max((one.newest for one in found), default=0),

@@ -1,14 +1,22 @@
-"""A machine and a service in, what the service's history tells before the first pair out."""
+"""A machine and a service's history in, what is known before the first pair out."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from perfledger.bundle import KnownSpread
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine
 from perfledger_baselines.looks import default_looks
-from perfledger_runners.hub_history import HistoryError, ask_history
+from perfledger_runners.hub_history import (
+    MAX_ANSWER_BYTES,
+    HistoryError,
+    HubHistory,
+    ask_history,
+    read_history,
+)
+from perfledger_service.errors import PerfledgerError
 from perfledger_service.usecases.bundles import Target
 
 # A workload computes on one of a machine's devices, or on some of them. How many it will be is not
@@ -32,20 +40,51 @@ class Recalled:
         return default_looks(max_pairs)
 
 
-def recall(target: Target | None, machine: Machine, workloads: Collection[str]) -> Recalled:
-    """Ask the service what earlier checks on such a machine tell of these workloads.
+def recall(source: Target | Path | None, machine: Machine, workloads: Collection[str]) -> Recalled:
+    """Return what earlier checks on such a machine tell of these workloads.
 
-    No answer costs the check nothing but pairs: it is a note.
+    `source` is the service that knows, or the file with what it answered. No answer costs the check
+    nothing but pairs: it is a note.
     """
-    if target is None:
+    if source is None:
         return Recalled()
+    classes = device_classes(machine)
     try:
-        found = ask_history(target.url, target.token, device_classes(machine))
+        found = _history(source, classes)
     except HistoryError as error:
         return Recalled(notes=(f"measured without the history of earlier checks: {error}",))
     wanted = frozenset(workloads)
-    spreads = (known for known in found.priors if known.workload in wanted)
+    spreads = (
+        known
+        for known in found.priors
+        if known.workload in wanted and known.device_class in classes
+    )
     return Recalled(spreads=_on_one_class(spreads), history=found.history)
+
+
+def save_history(target: Target, path: Path) -> int:
+    """Write all that a service knows into a file, for a check that has no token; return how much.
+
+    Raises PerfledgerError if the service does not answer.
+    """
+    try:
+        found = ask_history(target.url, target.token)
+    except HistoryError as error:
+        raise PerfledgerError(str(error)) from error
+    path.write_bytes(found.to_json())
+    return len(found.priors)
+
+
+def _history(source: Target | Path, classes: tuple[str, ...]) -> HubHistory:
+    if isinstance(source, Target):
+        return ask_history(source.url, source.token, classes)
+    try:
+        with source.open("rb") as file:
+            data = file.read(MAX_ANSWER_BYTES + 1)
+    except OSError as error:
+        msg = f"cannot read {source}: {error.strerror}"
+        raise HistoryError(msg) from error
+    return read_history(data)
 
 
 def device_classes(machine: Machine) -> tuple[str, ...]:

@@ -41,12 +41,13 @@ class PriorsAnswer(BaseModel):
 def get_priors(
     hub: AnyHub,
     project: AnyProject,
-    device_class: Annotated[list[str], Query(max_length=MAX_CLASSES)],
+    device_class: Annotated[list[str] | None, Query(max_length=MAX_CLASSES)] = None,
 ) -> PriorsAnswer:
     """Return what the project's history tells of pairs on any of these classes of devices.
 
-    A runner asks before it measures: what is known in advance need not be measured again.
+    Without a class it is all of it. A runner asks before it measures: what is known in advance need
+    not be measured again.
     """
     with reading(hub.engine) as session:
-        found = history_on_devices(session, project.id, device_class)
+        found = history_on_devices(session, project.id, device_class or ())
     return PriorsAnswer.model_validate(found)
