@@ -1,16 +1,19 @@
 """Made-up pairs whose truth is known in, how often the judge is wrong as a Markdown table out.
 
 python benchmarks/judge_error_rates.py [--checks 1000] [--families 100] [--only NOISE] [--seed N]
+                                       [--history]
 
 Each check goes the product's own way: PairedLooks asks for pairs until it is satisfied, then
 judge_bundle judges the bundle. Every process has five samples; the two of a pair follow each other
-in random order. With each change a fifth as many checks are made as without one.
+in random order. With each change a fifth as many checks are made as without one. With --history a
+check leans on what those before it left behind, as it does with a service; a history begins anew,
+with ten checks that do not count, every fifty.
 """
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +21,10 @@ from numpy.typing import NDArray
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import CPU_ACTIVE, STEP_TIME, Metric
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger_baselines.differences import PairDifferences, pair_differences
 from perfledger_baselines.judge import judge_bundle
 from perfledger_baselines.looks import default_looks
+from perfledger_baselines.prior import PriorError, SpreadPrior, prior_from_checks
 from perfledger_baselines.sequential import PairedLooks
 from perfledger_baselines.verdict import Outcome, Verdict
 
@@ -27,6 +32,7 @@ MAX_PAIRS = 20
 SAMPLES = 5
 FAMILY = 12
 CHANGES = (0.02, 0.05, 0.10)
+FIRST_CHECKS, CHECKS_A_HISTORY = 10, 50
 PLAN = Plan(seed=0, order=(), looks=default_looks(MAX_PAIRS))
 
 Draws = NDArray[np.float64]
@@ -66,6 +72,30 @@ class Tally:
         self.unchanged += verdict.outcome is Outcome.UNCHANGED
         self.covered += estimate.low <= change <= estimate.high
         self.pairs.append(estimate.pairs)
+
+
+@dataclass
+class History:
+    """What earlier checks left behind, the newest first; it stays empty unless it is kept."""
+
+    is_kept: bool
+    differences: list[PairDifferences] = field(default_factory=list)
+
+    def keep(self, bundle: Bundle) -> None:
+        if self.is_kept:
+            self.differences[:0] = pair_differences(bundle)
+
+    def priors(self, metric: Metric) -> dict[tuple[str, str], SpreadPrior]:
+        by_workload: dict[str, list[tuple[float, ...]]] = {}
+        for each in self.differences:
+            by_workload.setdefault(each.workload, []).append(each.values)
+        found = {}
+        for workload, checks in by_workload.items():
+            try:
+                found[workload, metric.name] = prior_from_checks(checks)
+            except PriorError:
+                continue
+        return found
 
 
 def offsets(rng: np.random.Generator, per_process: Draws, within: float = 0.005) -> Draws:
@@ -148,17 +178,21 @@ def make_pairs(
 
 
 def check(
-    noise: Noise, change: float, rng: np.random.Generator, *, tests: int = 1
+    noise: Noise, change: float, rng: np.random.Generator, history: History, *, tests: int = 1
 ) -> tuple[Verdict, ...]:
-    """Measure until the rule is satisfied, and judge."""
+    """Measure until the rule is satisfied, judge, and remember."""
     names = [f"made_up:w{k}" for k in range(tests)]
+    priors = history.priors(noise.metric)
+    is_known = len(priors) == tests
+    plan = replace(PLAN, looks=default_looks(MAX_PAIRS, fewest=1)) if is_known else PLAN
     drawn = {name: make_pairs(noise, change, name, rng) for name in names}
     rule = PairedLooks(
-        looks=PLAN.looks,
-        alpha=PLAN.alpha,
-        margin=PLAN.margin,
-        floor=PLAN.floor,
+        looks=plan.looks,
+        alpha=plan.alpha,
+        margin=plan.margin,
+        floor=plan.floor,
         metrics=(noise.metric,),
+        priors=priors,
     )
     rule.start(names)
     runs: list[Run] = []
@@ -166,37 +200,51 @@ def check(
         for name in sorted(rule.decision()):
             rule.add(*drawn[name][number])
             runs += drawn[name][number]
-    verdicts = judge_bundle(bundle_of(names, runs, noise.metric))
+    bundle = bundle_of(names, runs, noise.metric, plan)
+    verdicts = judge_bundle(bundle, priors=priors)
+    history.keep(bundle)
     return tuple(verdict for verdict in verdicts if verdict.metric is noise.metric)
 
 
-def bundle_of(names: Sequence[str], runs: Sequence[Run], metric: Metric) -> Bundle:
+def bundle_of(names: Sequence[str], runs: Sequence[Run], metric: Metric, plan: Plan) -> Bundle:
     return Bundle(
         id="0" * 32,
         created_at="",
         base=Revision(sha="a" * 40),
         head=Revision(sha="b" * 40),
         machine=Machine(device=Device.CPU, model="made up"),
-        plan=PLAN,
+        plan=plan,
         workloads=tuple(WorkloadSpec(id=name, module="made_up", function=name) for name in names),
         metrics=(metric,),
         runs=tuple(runs),
     )
 
 
-def row(noise: Noise, *, checks: int, families: int, seed: Sequence[int]) -> str:
+def check_often(
+    noise: Noise, change: float, seed: Sequence[int], *, times: int, is_kept: bool, tests: int = 1
+) -> Iterator[tuple[Verdict, ...]]:
+    """Yield the verdicts of so many checks, each with the history that it has by then."""
+    rng = np.random.default_rng([*seed, FAMILY if tests > 1 else int(1000 * change)])
+    history = History(is_kept)
+    for number in range(times):
+        if is_kept and number % CHECKS_A_HISTORY == 0:
+            history = History(is_kept)
+            for _ in range(FIRST_CHECKS):
+                check(noise, 0.0, rng, history, tests=tests)
+        yield check(noise, change, rng, history, tests=tests)
+
+
+def row(noise: Noise, *, checks: int, families: int, seed: Sequence[int], is_kept: bool) -> str:
     """Return one line of the table."""
     tallies = {}
     for change in (0.0, *CHANGES):
-        rng = np.random.default_rng([*seed, int(1000 * change)])
         tally = tallies[change] = Tally()
-        for _ in range(checks if change == 0 else checks // 5):
-            (verdict,) = check(noise, change, rng)
+        times = checks if change == 0 else checks // 5
+        for (verdict,) in check_often(noise, change, seed, times=times, is_kept=is_kept):
             tally.add(verdict, change)
-    rng = np.random.default_rng([*seed, FAMILY])
     marked = sum(
         any(v.outcome in {Outcome.REGRESSED, Outcome.IMPROVED} for v in verdicts)
-        for verdicts in (check(noise, 0.0, rng, tests=FAMILY) for _ in range(families))
+        for verdicts in check_often(noise, 0.0, seed, times=families, is_kept=is_kept, tests=FAMILY)
     )
     total = sum(tally.checks for tally in tallies.values())
     covered = sum(tally.covered for tally in tallies.values())
@@ -223,6 +271,7 @@ def main() -> None:
     parser.add_argument("--families", type=int, default=100)
     parser.add_argument("--only", default="", help="a part of the noise's name")
     parser.add_argument("--seed", type=int, default=20261120)
+    parser.add_argument("--history", action="store_true", help="lean on earlier checks")
     arguments = parser.parse_args()
     started = time.perf_counter()
     print(
@@ -233,10 +282,14 @@ def main() -> None:
     for number, noise in enumerate(NOISES):
         if arguments.only in noise.name:
             seed = [arguments.seed, number]
-            print(
-                row(noise, checks=arguments.checks, families=arguments.families, seed=seed),
-                flush=True,
+            line = row(
+                noise,
+                checks=arguments.checks,
+                families=arguments.families,
+                seed=seed,
+                is_kept=arguments.history,
             )
+            print(line, flush=True)
     print(
         f"\n{arguments.checks} checks without a change, {arguments.checks // 5} with each change, "
         f"{arguments.families} families of {FAMILY} a row; seed {arguments.seed}; "

@@ -26,16 +26,17 @@ def test_what_is_there_is_left_alone(tmp_path):
     assert not (tmp_path / "perfledger.toml").exists()
 
 
-def test_the_workflow_gives_the_token_only_to_the_step_that_runs_no_code_of_the_change(tmp_path):
+def test_the_workflow_gives_the_token_only_to_steps_that_run_no_code_of_the_change(tmp_path):
     init(tmp_path)
     text = (tmp_path / ".github" / "workflows" / "perfledger.yml").read_text()
 
     steps = text.split("\n      - ")
     holders = [step for step in steps if "secrets.PERFLEDGER_UPLOAD_TOKEN" in step]
 
-    assert len(holders) == 1
-    assert "perfledger submit" in holders[0]
-    assert "perfledger check" not in holders[0]
+    assert len(holders) == 2
+    assert "perfledger recall" in holders[0]
+    assert "perfledger submit" in holders[1]
+    assert not any("perfledger check" in step for step in holders)
 
 
 def test_a_folder_that_is_in_no_repository_is_its_own_root(tmp_path):
