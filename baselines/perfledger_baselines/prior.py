@@ -92,7 +92,8 @@ def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
             break
         if len(differences) > 1:
             part = np.asarray(differences, dtype=np.float64)
-            parts.append((part - part.mean()) * math.sqrt(len(part) / (len(part) - 1)))
+            with np.errstate(over="ignore", invalid="ignore"):  # what is no number is refused below
+                parts.append((part - part.mean()) * math.sqrt(len(part) / (len(part) - 1)))
             known += len(part)
     values = _checked(np.concatenate(parts) if parts else ())
     degrees = _degrees(values, lost=len(parts) - 1)

@@ -163,7 +163,7 @@ def test_a_history_of_equal_pairs_has_no_spread():
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 def test_a_difference_that_is_no_number_is_an_error(wrong):
-    with np.errstate(invalid="ignore"), pytest.raises(PriorError, match="positive numbers"):
+    with pytest.raises(PriorError, match="positive numbers"):
         prior_from_checks([[0.01] * 5 + [wrong]])
 
 

@@ -3,7 +3,7 @@
 import os
 import secrets
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from perfledger_service.report import Report
 from perfledger_service.settings import CheckSettings, check_settings
 from perfledger_service.usecases.bundles import Target
 from perfledger_service.usecases.planning import Planned, plan_workloads
-from perfledger_service.usecases.recalling import recall
+from perfledger_service.usecases.recalling import Recalled, recall
 from perfledger_service.usecases.reporting import report_on
 from perfledger_service.usecases.revisions import Compared, compared, settings_of
 from perfledger_service.usecases.setting_up import configured_table
@@ -169,16 +169,7 @@ def _measure(
     machine, gpu, notes = _machine(head, settings)
     names = [spec.id for spec in planned.measured]
     recalled = recall(history, machine, names)
-    plan = Plan(
-        seed=secrets.randbits(32),
-        order=(),
-        looks=recalled.looks(names, max_pairs=settings.max_pairs),
-        alpha=settings.alpha,
-        margin=settings.margin,
-        floor=settings.floor,
-        spreads=recalled.spreads,
-        history=recalled.history,
-    )
+    plan = _plan(settings, names, recalled)
     watcher.stage("measuring pairs of base and head")
     measured = _pairs(site, settings, planned, machine.device, plan=plan, gpu=gpu, watcher=watcher)
     bundle = Bundle(
@@ -202,6 +193,20 @@ def _measure(
         perfledger=version("perfledger"),
     )
     return _explained(bundle, site, watcher)
+
+
+def _plan(settings: CheckSettings, workloads: Collection[str], recalled: Recalled) -> Plan:
+    """Return how the workloads will be measured; in which order the pairs were, they will tell."""
+    return Plan(
+        seed=secrets.randbits(32),
+        order=(),
+        looks=recalled.looks(workloads, max_pairs=settings.max_pairs),
+        alpha=settings.alpha,
+        margin=settings.margin,
+        floor=settings.floor,
+        spreads=recalled.spreads,
+        history=recalled.history,
+    )
 
 
 def _pairs(
