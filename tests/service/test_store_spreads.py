@@ -51,9 +51,10 @@ def uploads(judged, make_bundle):
 def add_entries(engine, count):
     """Add as many uploads to the first series, by copies of the first: entry i differs by i."""
     with writing(engine) as session:
-        upload = session.exec(select(UploadRow)).first()
+        upload = session.exec(select(UploadRow)).one()
         series = session.exec(select(SeriesRow).where(SeriesRow.key == KEY)).one()
         content = session.exec(select(BundleRow.content)).one()
+        assert series.id is not None
         for number in range(count):
             name = f"{number:064x}"
             session.add(BundleRow(sha256=name, unpacked_bytes=1, content=content))

@@ -29,7 +29,7 @@ class Recalled:
     """What is known of the pairs to come, and notes on why there is not more."""
 
     spreads: tuple[KnownSpread, ...] = ()
-    history: int | None = None  # the number of its newest entry
+    history: int | None = None  # the number of the newest entry that was told
     notes: tuple[str, ...] = ()
 
     def looks(self, workloads: Collection[str], *, max_pairs: int) -> tuple[int, ...]:

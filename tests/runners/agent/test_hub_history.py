@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import asdict
 from email.message import Message
 from http.client import BadStatusLine
 from urllib.error import HTTPError, URLError
@@ -19,14 +20,15 @@ from perfledger_runners.hub_history import (
 
 TOKEN = "pl_canary_0123456789"
 CLASSES = ("cuda:NVIDIA H100 80GB HBM3:1", "cpu:A & B:1")
-PRIOR = {
-    "workload": "m:f",
-    "metric": "step_time_p50",
-    "device_class": CLASSES[0],
-    "variance": 1e-4,
-    "degrees": 12.0,
-    "pairs": 40,
-}
+KNOWN = KnownSpread(
+    workload="m:f",
+    metric="step_time_p50",
+    device_class=CLASSES[0],
+    variance=1e-4,
+    degrees=12.0,
+    pairs=40,
+)
+PRIOR = asdict(KNOWN)
 
 
 class Hub:
@@ -34,11 +36,12 @@ class Hub:
 
     def __init__(self, answer):
         self.answer = answer
-        self.request = self.timeout = None
+        self.requests = []
         self.is_closed = False
 
-    def open(self, fullurl, *, timeout):
-        self.request, self.timeout = fullurl, timeout
+    def open(self, fullurl, data=None, timeout=None):
+        assert data is None
+        self.requests.append((fullurl, timeout))
         if isinstance(self.answer, Exception):
             raise self.answer
         return self
@@ -66,7 +69,7 @@ def test_what_the_hub_knows_is_understood():
     found = ask(told(PRIOR))
 
     assert found.history == 7
-    assert found.priors == (KnownSpread(**PRIOR),)
+    assert found.priors == (KNOWN,)
 
 
 def test_the_question_names_the_classes_and_shows_the_token():
@@ -74,13 +77,14 @@ def test_the_question_names_the_classes_and_shows_the_token():
 
     ask_history("https://ledger.example/", TOKEN, CLASSES, opener=hub)
 
-    assert hub.request.full_url == (
+    ((request, timeout),) = hub.requests
+    assert request.full_url == (
         "https://ledger.example/api/v1/priors?device_class=cuda%3ANVIDIA+H100+80GB+HBM3%3A1"
         "&device_class=cpu%3AA+%26+B%3A1"
     )
-    assert hub.request.get_header("Authorization") == f"Bearer {TOKEN}"
-    assert hub.request.get_method() == "GET"
-    assert hub.timeout == TIMEOUT_S
+    assert request.get_header("Authorization") == f"Bearer {TOKEN}"
+    assert request.get_method() == "GET"
+    assert timeout == TIMEOUT_S
     assert hub.is_closed
 
 
