@@ -260,5 +260,5 @@ def _verdict(row: VerdictRow) -> Verdict:
 def _prior(row: VerdictRow) -> SpreadPrior | None:
     if row.spread_source is None:
         return None
-    known = {name: getattr(row, f"spread_{name}") for name in SpreadPrior.__dataclass_fields__}
-    return SpreadPrior(**{**known, "source": PriorSource(row.spread_source)})
+    known = {name: getattr(row, f"spread_{name}") for name in ("variance", "degrees", "values")}
+    return SpreadPrior(source=PriorSource(row.spread_source), **known)
