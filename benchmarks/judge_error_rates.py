@@ -23,7 +23,7 @@ from perfledger.metrics import CPU_ACTIVE, STEP_TIME, Metric
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_baselines.differences import PairDifferences, pair_differences
 from perfledger_baselines.judge import judge_bundle
-from perfledger_baselines.looks import default_looks
+from perfledger_baselines.looks import FIRST_LOOK_KNOWN, default_looks
 from perfledger_baselines.prior import PriorError, SpreadPrior, prior_from_checks
 from perfledger_baselines.sequential import PairedLooks
 from perfledger_baselines.verdict import Outcome, Verdict
@@ -184,7 +184,8 @@ def check(
     names = [f"made_up:w{k}" for k in range(tests)]
     priors = history.priors(noise.metric)
     is_known = len(priors) == tests
-    plan = replace(PLAN, looks=default_looks(MAX_PAIRS, fewest=1)) if is_known else PLAN
+    looks = default_looks(MAX_PAIRS, fewest=FIRST_LOOK_KNOWN) if is_known else PLAN.looks
+    plan = replace(PLAN, looks=looks)
     drawn = {name: make_pairs(noise, change, name, rng) for name in names}
     rule = PairedLooks(
         looks=plan.looks,

@@ -78,7 +78,7 @@ class _Moments:
     @property
     def has_both(self) -> NDArray[np.bool_]:
         """Whether the plain t test stands beside the moderated one."""
-        return self.has_prior & (self.pairs >= FEWEST_PAIRS)
+        return self.has_prior & (self.pairs >= self.fewest_alone)
 
     @property
     def share(self) -> NDArray[np.float64]:

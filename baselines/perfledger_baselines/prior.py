@@ -36,6 +36,9 @@ ROUNDING = 1e-12
 # One pair has nobody beside it to show that it is a spike. What happens to this share of pairs
 # without cause must therefore not look like a change: see `_variance_of_tails`.
 RARE = 0.02
+# Where most pairs agree to the last bit, as those of coarse readings do, t knows nothing of how
+# often they do not: so many must have been seen that this share would have shown.
+FEWEST_COARSE = 50
 
 
 class PriorSource(StrEnum):
@@ -83,7 +86,8 @@ def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
     The mean of each check is taken out: it is what the check was made to find, and a change that it
     found is no spread. What is left of k pairs varies by (k - 1) / k as much as pairs do, and is
     stretched accordingly; of a single pair nothing is left. Checks are taken until there are
-    MOST_VALUES. Raises PriorError for fewer than five values, or for one that is no number.
+    MOST_VALUES. Raises PriorError for fewer than five values, for fewer than FEWEST_COARSE of which
+    most are the same, or for one that is no number.
     """
     parts: list[NDArray[np.float64]] = []
     known = 0
@@ -96,6 +100,13 @@ def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
                 parts.append((part - part.mean()) * math.sqrt(len(part) / (len(part) - 1)))
             known += len(part)
     values = _checked(np.concatenate(parts) if parts else ())
+    equal = np.count_nonzero(np.abs(values) <= ROUNDING)
+    if 2 * equal > len(values) and len(values) < FEWEST_COARSE:
+        msg = (
+            f"{equal} of {len(values)} earlier values agree to the last bit: how often they do not "
+            f"is told by {FEWEST_COARSE}"
+        )
+        raise PriorError(msg)
     degrees = _degrees(values, lost=len(parts) - 1)
     return SpreadPrior(
         variance=max(_clipped_variance(values), _variance_of_tails(values)),

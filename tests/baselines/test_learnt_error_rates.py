@@ -13,7 +13,7 @@ import pytest
 from perfledger_baselines.differences import pair_differences
 from perfledger_baselines.evidence import weigh
 from perfledger_baselines.judge import judge_bundle
-from perfledger_baselines.looks import default_looks, looks_taken
+from perfledger_baselines.looks import FIRST_LOOK_KNOWN, default_looks, looks_taken
 from perfledger_baselines.prior import PriorError, prior_from_checks
 from perfledger_baselines.sequential import PairedLooks
 from perfledger_baselines.verdict import Outcome
@@ -25,7 +25,7 @@ SERIES = 2000
 PAIRS = 20
 SCALE = 0.01
 SEED = 20261121
-LOOKS = default_looks(PAIRS, fewest=1)
+LOOKS = default_looks(PAIRS, fewest=FIRST_LOOK_KNOWN)
 # Three standard errors above what is allowed: a seed is no excuse.
 MOST = ALPHA + 3 * math.sqrt(ALPHA * (1 - ALPHA) / SERIES)
 
@@ -51,6 +51,11 @@ def two_states(rng, shape):
 def rare_spikes(rng, shape):
     """Pairs of which one in twenty is ten times as far apart as the others."""
     return rng.standard_normal(shape) * np.where(rng.random(shape) < 0.05, 10.0, 1.0)
+
+
+def coarse(rng, shape):
+    """Readings in steps of two standard deviations: most pairs agree to the last bit."""
+    return 2 * np.round(rng.standard_normal(shape) / 2)
 
 
 def rare_jumps(rng, shape):
@@ -81,7 +86,7 @@ def all_learnt(noise, sizes):
 
 def evidence_after(pairs, noise, sizes, *, mean=0.0, most=PAIRS):
     rows = mean + SCALE * noise(np.random.default_rng(SEED + pairs), (SERIES, pairs))
-    looks = looks_taken(default_looks(most, fewest=1), pairs)
+    looks = looks_taken(default_looks(most, fewest=FIRST_LOOK_KNOWN), pairs)
     return weigh(rows, looks=looks, alpha=ALPHA, priors=all_learnt(noise, sizes))
 
 

@@ -81,7 +81,7 @@ def test_the_second_check_needs_fewer_pairs_and_the_service_agrees(check, site):
 
     assert first["plan"]["looks"][0] == 5
     assert step_time(first)["leans_on"] is None
-    assert second["plan"]["looks"][0] == 1
+    assert second["plan"]["looks"][0] == 2
     found = step_time(second)
     assert found["outcome"] == "regressed"
     assert found["leans_on"]["values"] == step_time(first)["estimate"]["pairs"]

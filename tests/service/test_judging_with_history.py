@@ -7,7 +7,7 @@ import pytest
 from perfledger.bundle import FleetUse, KnownSpread, Plan, Pricing
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine
-from perfledger_baselines.looks import default_looks
+from perfledger_baselines.looks import FIRST_LOOK_KNOWN, default_looks
 from perfledger_baselines.prior import PriorSource
 from perfledger_baselines.verdict import Outcome
 from perfledger_service.pages.comment import comment
@@ -37,7 +37,12 @@ def a_pair(make_bundle):
     """Return a bundle of a single pair, of a check that could have stopped there."""
 
     def make(*, ratio=1.05, seed=1, pairs=1, **plan):
-        planned = Plan(seed=1, order=("base",) * pairs, looks=default_looks(20, fewest=1), **plan)
+        planned = Plan(
+            seed=1,
+            order=("base",) * pairs,
+            looks=default_looks(20, fewest=FIRST_LOOK_KNOWN),
+            **plan,
+        )
         return make_bundle(ratio=ratio, seed=seed, pairs=pairs, plan=planned)
 
     return make
@@ -105,7 +110,7 @@ def test_the_comment_says_why_a_single_pair_was_enough(engine, learn, judged, a_
 
     text = comment(report)
     assert "leans on a history of 24 pairs" in text
-    assert "How much pairs differ without cause was known for 2 of 2 verdicts" in text
+    assert "How much pairs differ without cause was known for 1 of 2 verdicts" in text
     assert "Measured in 1 pair of fresh processes" in text
 
 

@@ -51,10 +51,9 @@ def test_earlier_checks_are_recalled(site, target, make_bundle):
 
     recalled = recall(target, MACHINE, ["gpt:step"])
 
-    assert {(one.workload, one.metric) for one in recalled.spreads} == {
-        ("gpt:step", STEP_TIME.name),
-        ("gpt:step", PEAK_MEMORY.name),
-    }
+    assert [(one.workload, one.metric) for one in recalled.spreads] == [
+        ("gpt:step", STEP_TIME.name)
+    ]
     assert recalled.history == 8  # entries of two uploads, two workloads and two metrics
     assert recalled.notes == ()
 
@@ -87,7 +86,7 @@ def test_what_was_saved_is_recalled_as_if_asked_for(site, target, make_bundle, t
     learn(site, make_bundle, machine=elsewhere, samples=4)
     path = tmp_path / "history.json"
 
-    assert save_history(target, path) == 4
+    assert save_history(target, path) == 2
     asked, saved = (recall(source, MACHINE, ["gpt:step"]) for source in (target, path))
     assert saved.spreads == asked.spreads
     assert (saved.history, asked.history) == (8, 4)  # the file holds another machine's, too
@@ -134,11 +133,11 @@ def test_a_cpu_is_asked_for_once():
     [
         pytest.param((), 5, id="nothing"),
         pytest.param((a_spread(),), 5, id="one of two workloads"),
-        pytest.param((a_spread(), a_spread("gpt:other")), 1, id="both"),
+        pytest.param((a_spread(), a_spread("gpt:other")), 2, id="both"),
         pytest.param((a_spread(), a_spread("gpt:other", PEAK_MEMORY.name)), 5, id="not its time"),
     ],
 )
-def test_the_first_pair_is_looked_at_if_all_step_times_are_known(known, fewest):
+def test_the_second_pair_is_looked_at_if_all_step_times_are_known(known, fewest):
     looks = Recalled(spreads=known).looks(["gpt:step", "gpt:other"], max_pairs=20)
 
     assert looks == default_looks(20, fewest=fewest)

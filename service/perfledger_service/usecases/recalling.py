@@ -8,7 +8,7 @@ from pathlib import Path
 from perfledger.bundle import KnownSpread
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine
-from perfledger_baselines.looks import default_looks
+from perfledger_baselines.looks import FIRST_LOOK_KNOWN, default_looks
 from perfledger_runners.hub_history import (
     MAX_ANSWER_BYTES,
     HistoryError,
@@ -33,10 +33,10 @@ class Recalled:
     notes: tuple[str, ...] = ()
 
     def looks(self, workloads: Collection[str], *, max_pairs: int) -> tuple[int, ...]:
-        """Return when to look: from the first pair on if every workload's step time is known."""
+        """Return when to look: from the second pair on if every workload's step time is known."""
         known = {spread.workload for spread in self.spreads if spread.metric == STEP_TIME.name}
         if workloads and known.issuperset(workloads):
-            return default_looks(max_pairs, fewest=1)
+            return default_looks(max_pairs, fewest=FIRST_LOOK_KNOWN)
         return default_looks(max_pairs)
 
 
