@@ -208,6 +208,7 @@ def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
     document = site.get("/api/openapi.json").json()
 
     assert set(document["paths"]) == {
+        "/api/v1/priors",
         "/api/v1/uploads",
         "/api/v1/uploads/{upload_id}",
         "/healthz",
