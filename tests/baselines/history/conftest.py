@@ -1,7 +1,20 @@
-"""Made-up series whose truth is known, seeded."""
+"""Made-up series whose truth is known, seeded; suspicions and what A/Bs say of them; events."""
+
+import math
 
 import numpy as np
 import pytest
+
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.history.attribution import Observed, Series
+from perfledger_baselines.history.confirmation import answer, ask
+from perfledger_baselines.history.docket import Docket, Limits, Suspicion
+from perfledger_baselines.history.events import find_events
+from perfledger_baselines.history.findings import ChangePoint
+from perfledger_baselines.verdict import Estimate, Outcome, Verdict
+
+LIMITS = Limits(max_pairs=8, pairs_per_window=80)
+MACHINE = "cuda:H100:1"
 
 
 class Make:
@@ -34,6 +47,145 @@ class Make:
         return sd * rng.standard_normal(count) + distance * states
 
 
+class Court:
+    """Builds suspicions, verdicts on them, and dockets on the way from one to the other."""
+
+    def suspicion(self, good, bad, *, workload="m:f", metric=STEP_TIME, newest=None, **values):
+        return Suspicion(
+            **{
+                "series": Series(workload, metric, MACHINE),
+                "good": good,
+                "bad": bad,
+                "newest": bad if newest is None else newest,
+                "change": 0.05,
+                "strength": 5.0,
+                "pair_seconds": 10.0,
+                **values,
+            }
+        )
+
+    def estimate(self, change, low=None, high=None, *, pairs=4):
+        low = change - 0.004 if low is None else low
+        high = change + 0.004 if high is None else high
+        return Estimate(
+            base=1.0,
+            head=1.0 + change,
+            change=change,
+            low=low,
+            high=high,
+            narrow_low=low,
+            narrow_high=high,
+            pairs=pairs,
+            p_value=0.001,
+            smallest_detectable=0.01,
+        )
+
+    def estimate_of_logs(self, change, half_width, *, pairs=8):
+        """Return an estimate from figures on the log scale."""
+        ends = (math.expm1(change - half_width), math.expm1(change + half_width))
+        return self.estimate(math.expm1(change), *ends, pairs=pairs)
+
+    def verdict(self, outcome, measured=None, *, metric=STEP_TIME, workload="m:f"):
+        return Verdict(
+            workload=workload,
+            metric=metric,
+            outcome=outcome,
+            estimate=measured,
+            adjusted_p=0.01,
+            is_warning=False,
+            reason="",
+        )
+
+    @property
+    def regressed(self):
+        return self.verdict(Outcome.REGRESSED, self.estimate(0.05))
+
+    @property
+    def improved(self):
+        return self.verdict(Outcome.IMPROVED, self.estimate(-0.05))
+
+    @property
+    def unchanged(self):
+        return self.verdict(Outcome.UNCHANGED, self.estimate(0.0))
+
+    @property
+    def undecided(self):
+        return self.verdict(Outcome.UNDECIDED, self.estimate(0.024, -0.03, 0.08))
+
+    @property
+    def not_measured(self):
+        return self.verdict(Outcome.NOT_MEASURED)
+
+    def begin(self, docket, *suspicions, window="Monday", limits=LIMITS):
+        return ask(docket, suspicions, window=window, limits=limits)
+
+    def tried(self, docket, *verdicts, request=None, pairs=4):
+        """Answer the one request that is under way, or the given one."""
+        if request is None:
+            requests = [t.request for t in docket.trials] + [s.request for s in docket.searches]
+            (request,) = set(requests)
+        return answer(docket, request, verdicts=verdicts, pairs=pairs)
+
+    def convicted(self, *suspicions):
+        """Return a docket after an A/B that bore the suspicions out, and its alert."""
+        docket, _ = self.begin(Docket(), *suspicions)
+        verdicts = [
+            self.verdict(Outcome.REGRESSED, self.estimate(0.05), metric=one.series.metric)
+            for one in suspicions
+        ]
+        docket, (alert,) = self.tried(docket, *verdicts)
+        return docket, alert
+
+
+class Past:
+    """Builds series that were observed at every commit, and what happened in them."""
+
+    def change(self, index, earliest=None, latest=None, *, size=0.05, p_value=1e-6):
+        return ChangePoint(
+            index=index,
+            earliest=index if earliest is None else earliest,
+            latest=index if latest is None else latest,
+            before=1.0,
+            after=1 + size,
+            change=size,
+            low=size,
+            high=size,
+            confidence=1 - p_value,
+        )
+
+    def history(
+        self, workload, *changes, metric=STEP_TIME, on=MACHINE, commits=range(100), driver_at=0
+    ):
+        """Return a series, on a new driver from `driver_at` on."""
+        commits = tuple(commits)
+        environments = tuple("old" if commit < driver_at else "new" for commit in commits)
+        return Observed(
+            series=Series(workload, metric, on),
+            commits=commits,
+            changes=changes,
+            environments=environments if driver_at else (),
+        )
+
+    def only_event(self, *histories):
+        happened = find_events(histories)
+        assert not happened.environment_changes
+        (event,) = happened.events
+        return event
+
+    def workloads(self, event):
+        return sorted(member.move.series.workload for member in event.members)
+
+
 @pytest.fixture(scope="session")
 def make():
     return Make()
+
+
+@pytest.fixture(scope="session")
+def court():
+    return Court()
+
+
+@pytest.fixture(scope="session")
+def past():
+    return Past()

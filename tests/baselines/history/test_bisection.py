@@ -6,25 +6,6 @@ from hypothesis import given, strategies as st
 from scipy.special import stdtrit
 
 from perfledger_baselines.history.bisection import SURE, evidence_of_all
-from perfledger_baselines.verdict import Estimate
-
-
-def estimate(change, half_width, *, pairs=8):
-    """Return an estimate from figures on the log scale."""
-    low, high = math.expm1(change - half_width), math.expm1(change + half_width)
-    return Estimate(
-        base=1.0,
-        head=math.exp(change),
-        change=math.expm1(change),
-        low=low,
-        high=high,
-        narrow_low=low,
-        narrow_high=high,
-        pairs=pairs,
-        p_value=0.5,
-        smallest_detectable=0.01,
-    )
-
 
 changes = st.floats(-0.5, 0.5)
 widths = st.floats(1e-3, 1.0)
@@ -32,49 +13,54 @@ pair_counts = st.integers(1, 40)
 
 
 @given(changes, widths, changes, pair_counts)
-def test_all_and_none_of_a_change_are_told_by_the_same_measure(change, width, whole, pairs):
-    seen = evidence_of_all(estimate(change, width, pairs=pairs), math.expm1(whole))
+def test_all_and_none_of_a_change_are_told_by_the_same_measure(court, change, width, whole, pairs):
+    seen = evidence_of_all(court.estimate_of_logs(change, width, pairs=pairs), math.expm1(whole))
 
-    mirrored = evidence_of_all(estimate(whole - change, width, pairs=pairs), math.expm1(whole))
+    mirrored = evidence_of_all(
+        court.estimate_of_logs(whole - change, width, pairs=pairs), math.expm1(whole)
+    )
     assert seen == pytest.approx(-mirrored, abs=1e-6)
 
 
 @given(changes, widths, changes, pair_counts)
-def test_a_gain_is_told_like_a_loss(change, width, whole, pairs):
-    loss = evidence_of_all(estimate(change, width, pairs=pairs), math.expm1(whole))
+def test_a_gain_is_told_like_a_loss(court, change, width, whole, pairs):
+    loss = evidence_of_all(court.estimate_of_logs(change, width, pairs=pairs), math.expm1(whole))
 
-    gain = evidence_of_all(estimate(-change, width, pairs=pairs), math.expm1(-whole))
+    gain = evidence_of_all(court.estimate_of_logs(-change, width, pairs=pairs), math.expm1(-whole))
     assert loss == pytest.approx(gain, abs=1e-6)
 
 
 @given(st.floats(0.01, 0.5), widths, st.floats(0, 1), st.floats(0, 1))
-def test_the_nearer_to_all_of_it_the_stronger_the_evidence(whole, width, one, other):
+def test_the_nearer_to_all_of_it_the_stronger_the_evidence(court, whole, width, one, other):
     less, more = (share * whole for share in sorted((one, other)))
 
     weaker, stronger = (
-        evidence_of_all(estimate(change, width), math.expm1(whole)) for change in (less, more)
+        evidence_of_all(court.estimate_of_logs(change, width), math.expm1(whole))
+        for change in (less, more)
     )
 
     assert stronger >= weaker - 1e-9
 
 
 @pytest.mark.parametrize(("change", "evidence"), [(0.05, math.inf), (0.0, -math.inf)])
-def test_pairs_that_agree_to_the_last_bit_leave_no_doubt(change, evidence):
-    assert evidence_of_all(estimate(change, 0.0), math.expm1(0.05)) == evidence
+def test_pairs_that_agree_to_the_last_bit_leave_no_doubt(court, change, evidence):
+    assert evidence_of_all(court.estimate_of_logs(change, 0.0), math.expm1(0.05)) == evidence
 
 
-def test_an_interval_without_end_says_nothing():
-    assert evidence_of_all(estimate(0.05, math.inf), 0.05) == 0
+def test_an_interval_without_end_says_nothing(court):
+    assert evidence_of_all(court.estimate_of_logs(0.05, math.inf), 0.05) == 0
 
 
-def test_what_is_gone_altogether_is_all_of_a_change_to_nothing():
-    gone = estimate(-math.inf, 0.0)
+def test_what_is_gone_altogether_is_all_of_a_change_to_nothing(court):
+    gone = court.estimate_of_logs(-math.inf, 0.0)
 
     assert evidence_of_all(gone, -1.0) == math.inf
 
 
 @pytest.mark.parametrize("is_all", [False, True])
-def test_a_half_is_mostly_told_at_once_and_the_wrong_one_in_less_than_one_of_a_hundred(is_all):
+def test_a_half_is_mostly_told_at_once_and_the_wrong_one_in_less_than_one_of_a_hundred(
+    court, is_all
+):
     """4000 middles of a 3 % change, 8 pairs whose differences have a deviation of 1.4 %."""
     rng = np.random.default_rng(20261121)
     whole, pairs = math.log1p(0.03), 8
@@ -83,7 +69,7 @@ def test_a_half_is_mostly_told_at_once_and_the_wrong_one_in_less_than_one_of_a_h
 
     evidence = np.array(
         [
-            evidence_of_all(estimate(mean, half_width), math.expm1(whole))
+            evidence_of_all(court.estimate_of_logs(mean, half_width), math.expm1(whole))
             for mean, half_width in zip(differences.mean(axis=1), half_widths, strict=True)
         ]
     )

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
-from perfledger.metrics import STEP_TIME
-from perfledger_baselines.history.attribution import Series
 from perfledger_baselines.history.confirmation import answer, ask
-from perfledger_baselines.history.docket import Alert, Docket, Limits, Suspicion
-from perfledger_baselines.verdict import Estimate, Outcome, Verdict
+from perfledger_baselines.history.docket import Alert, Docket, Limits
+from perfledger_baselines.verdict import Outcome
 
 CHECKS = 300
 PAIRS = 8
@@ -19,56 +17,26 @@ NOISE = 0.014  # of a pair's log difference, where a process has 1 %
 LIMITS = Limits(max_pairs=PAIRS, pairs_per_window=1_000_000)
 
 
-def judged(change, rng):
+def judged(court, change, rng):
     """Return the verdict of a paired t-test at 5 %."""
     pairs = rng.normal(math.log1p(change), NOISE, PAIRS)
-    mean, half_width = (
-        pairs.mean(),
-        pairs.std(ddof=1) / math.sqrt(PAIRS) * stdtrit(PAIRS - 1, 0.975),
-    )
-    low, high = math.expm1(mean - half_width), math.expm1(mean + half_width)
+    mean = pairs.mean()
+    half_width = pairs.std(ddof=1) / math.sqrt(PAIRS) * stdtrit(PAIRS - 1, 0.975)
     outcome = Outcome.UNDECIDED
-    if low > 0 or high < 0:
+    if abs(mean) > half_width:
         outcome = Outcome.REGRESSED if mean > 0 else Outcome.IMPROVED
-    return Verdict(
-        workload="m:f",
-        metric=STEP_TIME,
-        outcome=outcome,
-        estimate=Estimate(
-            base=1.0,
-            head=math.exp(mean),
-            change=math.expm1(mean),
-            low=low,
-            high=high,
-            narrow_low=low,
-            narrow_high=high,
-            pairs=PAIRS,
-            p_value=0.5,
-            smallest_detectable=0.02,
-        ),
-        adjusted_p=0.5,
-        is_warning=False,
-        reason="",
-    )
+    return court.verdict(outcome, court.estimate_of_logs(mean, half_width, pairs=PAIRS))
 
 
-def outcome_of(change, count, rng):
+def outcome_of(court, change, count, rng):
     """Follow one suspicion of so many commits to its end; return how that was."""
     culprit = int(rng.integers(1, count + 1))
-    suspicion = Suspicion(
-        series=Series("m:f", STEP_TIME, "cuda:H100:1"),
-        good=0,
-        bad=count,
-        newest=count,
-        change=0.03,
-        strength=5.0,
-        pair_seconds=10.0,
-    )
+    suspicion = court.suspicion(0, count, change=0.03)
     docket, requests = ask(Docket(), [suspicion], window="", limits=LIMITS)
     alerts: list[Alert] = []
     while requests:
         (request,) = requests
-        verdict = judged(change if request.base < culprit <= request.head else 0.0, rng)
+        verdict = judged(court, change if request.base < culprit <= request.head else 0.0, rng)
         docket, said = answer(docket, request, verdicts=[verdict], pairs=PAIRS)
         alerts += said
         docket, requests = ask(docket, [], window="", limits=LIMITS)
@@ -80,22 +48,22 @@ def outcome_of(change, count, rng):
     return "true commit" if commits.first == culprit else "wrong commit"
 
 
-def shares(change, count, *, seed):
+def shares(court, change, count, *, seed):
     rng = np.random.default_rng(seed)
-    outcomes = Counter(outcome_of(change, count, rng) for _ in range(CHECKS))
+    outcomes = Counter(outcome_of(court, change, count, rng) for _ in range(CHECKS))
     return {outcome: number / CHECKS for outcome, number in outcomes.items()}
 
 
 @pytest.mark.slow
-def test_of_suspicions_without_a_change_one_in_forty_becomes_an_alert():
-    found = shares(0.0, 1, seed=20261121)
+def test_of_suspicions_without_a_change_one_in_forty_becomes_an_alert(court):
+    found = shares(court, 0.0, 1, seed=20261121)
 
     assert found["silent"] > 0.95
 
 
 @pytest.mark.slow
-def test_a_change_of_twice_the_noise_finds_its_commit_among_sixteen():
-    found = shares(0.03, 16, seed=20261121)
+def test_a_change_of_twice_the_noise_finds_its_commit_among_sixteen(court):
+    found = shares(court, 0.03, 16, seed=20261121)
 
     assert found["true commit"] > 0.9
     assert found.get("wrong commit", 0.0) < 0.03
