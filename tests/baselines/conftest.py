@@ -8,9 +8,16 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import METRICS
 from perfledger.records import Device, Failure, Machine, Revision, Run, Side, Why, WorkloadSpec
 
+# Head over base of a quiet machine's pairs.
+QUIET = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
+
 
 class Build:
     """Builds what the judge takes in."""
+
+    def changed(self, ratio, spread=1.0, pairs=6):
+        """Return pairs of a metric whose head is `ratio` times its base, with a little noise."""
+        return [(1.0, ratio * (1 + spread * (QUIET[k % 6] - 1))) for k in range(pairs)]
 
     def run(self, workload="m:f", side=Side.BASE, pair=0, *, process=0, **samples):
         return Run(

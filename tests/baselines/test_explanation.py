@@ -6,12 +6,6 @@ from perfledger_baselines.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judge import judge_bundle
 from perfledger_baselines.verdict import Outcome
 
-QUIET = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
-
-
-def changed(ratio, spread=1.0, pairs=6):
-    return [(1.0, ratio * (1 + spread * (QUIET[k % 6] - 1))) for k in range(pairs)]
-
 
 @pytest.fixture
 def explained(build):
@@ -29,66 +23,68 @@ def explained(build):
 
 
 @pytest.mark.parametrize(
-    ("pairs", "decided_by"),
+    ("make_pairs", "decided_by"),
     [
-        pytest.param(changed(1.05), DecidedBy.CHANGE, id="slower"),
-        pytest.param(changed(0.95), DecidedBy.CHANGE, id="faster"),
-        pytest.param(changed(1.0), DecidedBy.EQUIVALENCE, id="the same"),
-        pytest.param([(1.0, 1.0)] * 6, DecidedBy.IDENTITY, id="identical"),
-        pytest.param(changed(1.05, pairs=3), DecidedBy.TOO_FEW_PAIRS, id="three pairs"),
-        pytest.param(changed(1.0, spread=30.0), DecidedBy.NOISE, id="noise"),
-        pytest.param([(0.0, 1.0)] * 6, DecidedBy.NOTHING, id="no baseline"),
+        pytest.param(lambda build: build.changed(1.05), DecidedBy.CHANGE, id="slower"),
+        pytest.param(lambda build: build.changed(0.95), DecidedBy.CHANGE, id="faster"),
+        pytest.param(lambda build: build.changed(1.0), DecidedBy.EQUIVALENCE, id="the same"),
+        pytest.param(lambda _: [(1.0, 1.0)] * 6, DecidedBy.IDENTITY, id="identical"),
+        pytest.param(
+            lambda build: build.changed(1.05, pairs=3), DecidedBy.TOO_FEW_PAIRS, id="three pairs"
+        ),
+        pytest.param(lambda build: build.changed(1.0, spread=30.0), DecidedBy.NOISE, id="noise"),
+        pytest.param(lambda _: [(0.0, 1.0)] * 6, DecidedBy.NOTHING, id="no baseline"),
     ],
 )
-def test_every_verdict_names_its_rule(explained, pairs, decided_by):
-    assert explained(pairs).decided_by is decided_by
+def test_every_verdict_names_its_rule(build, explained, make_pairs, decided_by):
+    assert explained(make_pairs(build)).decided_by is decided_by
 
 
-def test_a_change_that_is_lost_among_many_tests_is_the_familys(explained):
-    many = [changed(1.0, spread=9.0)] * 30
+def test_a_change_that_is_lost_among_many_tests_is_the_familys(build, explained):
+    many = [build.changed(1.0, spread=9.0)] * 30
 
-    assert explained(changed(1.012, spread=8.0), *many).decided_by is DecidedBy.FAMILY
+    assert explained(build.changed(1.012, spread=8.0), *many).decided_by is DecidedBy.FAMILY
 
 
-def test_a_sure_change_below_the_floor_and_outside_the_margin_is_the_floors(explained):
-    found = explained(changed(1.02), floor=0.0201, margin=0.001)
+def test_a_sure_change_below_the_floor_and_outside_the_margin_is_the_floors(build, explained):
+    found = explained(build.changed(1.02), floor=0.0201, margin=0.001)
 
     assert found.decided_by is DecidedBy.FLOOR
 
 
-def test_a_warning_is_said_to_be_one(explained):
-    clear = [changed(1.05)] * 3
-    noise = [changed(1.0, spread=9.0)] * 2
+def test_a_warning_is_said_to_be_one(build, explained):
+    clear = [build.changed(1.05)] * 3
+    noise = [build.changed(1.0, spread=9.0)] * 2
 
-    found = explained(changed(1.0115, spread=8.0), *clear, *noise)
+    found = explained(build.changed(1.0115, spread=8.0), *clear, *noise)
 
     assert found.decided_by is DecidedBy.WARNING
 
 
-def test_a_verdict_that_stands_needs_no_more_pairs(explained):
-    found = explained(changed(1.05))
+def test_a_verdict_that_stands_needs_no_more_pairs(build, explained):
+    found = explained(build.changed(1.05))
 
     assert (found.pairs, found.pairs_needed, found.then) == (6, None, None)
 
 
-def test_noise_around_nothing_would_become_unchanged(explained):
-    found = explained(changed(1.0, spread=30.0))
+def test_noise_around_nothing_would_become_unchanged(build, explained):
+    found = explained(build.changed(1.0, spread=30.0))
 
     assert found.then is Outcome.UNCHANGED
     assert 6 < found.pairs_needed < 100
 
 
-def test_noise_around_a_change_would_become_one(explained):
-    found = explained(changed(1.03, spread=40.0))
+def test_noise_around_a_change_would_become_one(build, explained):
+    found = explained(build.changed(1.03, spread=40.0))
 
     assert found.then is Outcome.REGRESSED
     assert 6 < found.pairs_needed < 100
 
 
-def test_the_pairs_needed_are_about_enough(explained):
-    found = explained(changed(1.0, spread=30.0))
+def test_the_pairs_needed_are_about_enough(build, explained):
+    found = explained(build.changed(1.0, spread=30.0))
 
-    again = explained(changed(1.0, spread=30.0, pairs=found.pairs_needed + 6), looks=(200,))
+    again = explained(build.changed(1.0, spread=30.0, pairs=found.pairs_needed + 6), looks=(200,))
 
     assert again.decided_by is DecidedBy.EQUIVALENCE
 
@@ -99,11 +95,11 @@ def test_hopeless_noise_is_not_told_to_measure_for_days(explained):
     assert found.pairs_needed is None
 
 
-def test_three_pairs_are_told_how_many_there_must_be(explained):
-    assert explained(changed(1.05, pairs=3)).pairs_needed == 4
+def test_three_pairs_are_told_how_many_there_must_be(build, explained):
+    assert explained(build.changed(1.05, pairs=3)).pairs_needed == 4
 
 
-def test_a_margin_below_the_floor_acts_as_the_floor(explained):
-    found = explained(changed(1.0), margin=0.001, floor=0.02)
+def test_a_margin_below_the_floor_acts_as_the_floor(build, explained):
+    found = explained(build.changed(1.0), margin=0.001, floor=0.02)
 
     assert (found.margin, found.floor) == (0.02, 0.02)

@@ -22,16 +22,6 @@ from perfledger_baselines.verdict import Outcome
 RECOMPILES = Metric(
     name="recompiles", unit="1", worse=Worse.HIGHER, kind=Kind.MEMORY, scale=Scale.EXACT
 )
-QUIET = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
-
-
-def changed(ratio, spread=1.0, pairs=6):
-    """Pairs of a metric whose head is `ratio` times its base, with a little noise."""
-    return [(1.0, ratio * (1 + spread * (QUIET[k % 6] - 1))) for k in range(pairs)]
-
-
-def judge(bundle):
-    return judge_bundle(bundle)
 
 
 def judge_one(build, *, plan=None, metrics=None, **samples):
@@ -54,11 +44,11 @@ def judge_one(build, *, plan=None, metrics=None, **samples):
     ],
 )
 def test_worse_is_what_the_metric_says_it_is(build, name, ratio, expected):
-    assert judge_one(build, **{name: changed(ratio)}).outcome is expected
+    assert judge_one(build, **{name: build.changed(ratio)}).outcome is expected
 
 
 def test_noise_that_hides_the_margin_is_undecided_not_unchanged(build):
-    verdict = judge_one(build, step_time_p50=changed(1.0, spread=20.0))
+    verdict = judge_one(build, step_time_p50=build.changed(1.0, spread=20.0))
 
     assert verdict.outcome is Outcome.UNDECIDED
     assert verdict.reason == "6 pairs show no clear change and do not prove it within ±1 %"
@@ -88,7 +78,7 @@ def test_the_samples_inside_a_process_are_not_pairs(build):
 
 
 def test_four_pairs_are_enough(build):
-    assert judge_one(build, step_time_p50=changed(1.05, pairs=4)).is_regression
+    assert judge_one(build, step_time_p50=build.changed(1.05, pairs=4)).is_regression
 
 
 @pytest.mark.parametrize("scale", list(Scale))
@@ -142,7 +132,7 @@ def test_a_sure_change_above_the_floor_is_one_even_within_the_margin(build):
 
 
 def test_equivalence_ends_at_the_margin(build):
-    samples = changed(1.0, spread=2.0)
+    samples = build.changed(1.0, spread=2.0)
     width = judge_one(build, step_time_p50=samples).estimate.narrow_high
 
     just = judge_one(build, plan=build.plan(margin=width, floor=0.0), step_time_p50=samples)
@@ -153,7 +143,7 @@ def test_equivalence_ends_at_the_margin(build):
 
 
 def test_significance_ends_at_alpha(build):
-    samples = changed(1.01, spread=4.0)
+    samples = build.changed(1.01, spread=4.0)
     plan = build.plan(looks=(), floor=0.0, margin=0.0)
     p_value = judge_one(build, plan=plan, step_time_p50=samples).estimate.p_value
 
@@ -165,17 +155,17 @@ def test_significance_ends_at_alpha(build):
 
 
 def test_the_interval_leaves_out_no_change_exactly_when_the_p_value_is_below_alpha(build):
-    verdict = judge_one(build, step_time_p50=changed(1.005, spread=3.0))
+    verdict = judge_one(build, step_time_p50=build.changed(1.005, spread=3.0))
 
     assert (verdict.estimate.low > 0) == (verdict.estimate.p_value < 0.05)
 
 
 def test_all_tests_of_a_check_are_one_family(build):
-    samples = changed(1.0135, spread=8.0)
+    samples = build.changed(1.0135, spread=8.0)
     alone = judge_one(build, step_time_p50=samples)
-    noise = {f"m:g{k}": {"step_time_p50": changed(1.0, spread=9.0)} for k in range(5)}
+    noise = {f"m:g{k}": {"step_time_p50": build.changed(1.0, spread=9.0)} for k in range(5)}
 
-    together, *_ = judge(build.bundle({"m:f": {"step_time_p50": samples}, **noise}))
+    together, *_ = judge_bundle(build.bundle({"m:f": {"step_time_p50": samples}, **noise}))
 
     assert alone.outcome is Outcome.REGRESSED
     assert together.outcome is Outcome.UNDECIDED
@@ -186,9 +176,9 @@ def test_all_tests_of_a_check_are_one_family(build):
 
 
 def test_what_only_the_milder_list_has_is_a_warning_and_not_red(build):
-    clear = {f"m:c{k}": {"step_time_p50": changed(1.05)} for k in range(3)}
-    doubtful = {"m:f": {"step_time_p50": changed(1.0115, spread=8.0)}}
-    noise = {f"m:n{k}": {"step_time_p50": changed(1.0, spread=9.0)} for k in range(2)}
+    clear = {f"m:c{k}": {"step_time_p50": build.changed(1.05)} for k in range(3)}
+    doubtful = {"m:f": {"step_time_p50": build.changed(1.0115, spread=8.0)}}
+    noise = {f"m:n{k}": {"step_time_p50": build.changed(1.0, spread=9.0)} for k in range(2)}
 
     verdicts = judge_bundle(build.bundle({**clear, **doubtful, **noise}))
 
@@ -198,9 +188,9 @@ def test_what_only_the_milder_list_has_is_a_warning_and_not_red(build):
 
 
 def test_the_milder_list_warns_of_nothing_good(build):
-    clear = {f"m:c{k}": {"step_time_p50": changed(0.95)} for k in range(3)}
-    doubtful = {"m:f": {"step_time_p50": changed(0.9885, spread=8.0)}}
-    noise = {f"m:n{k}": {"step_time_p50": changed(1.0, spread=9.0)} for k in range(2)}
+    clear = {f"m:c{k}": {"step_time_p50": build.changed(0.95)} for k in range(3)}
+    doubtful = {"m:f": {"step_time_p50": build.changed(0.9885, spread=8.0)}}
+    noise = {f"m:n{k}": {"step_time_p50": build.changed(1.0, spread=9.0)} for k in range(2)}
 
     verdicts = judge_bundle(build.bundle({**clear, **doubtful, **noise}))
 
@@ -220,8 +210,10 @@ def test_a_change_that_the_last_look_does_not_bear_out_is_not_called(build):
 
 
 def test_pairs_beyond_the_plan_change_nothing(build):
-    planned = judge_one(build, plan=build.plan(looks=(4, 6)), step_time_p50=changed(1.02))
-    more = judge_one(build, plan=build.plan(looks=(4, 6)), step_time_p50=changed(1.02, pairs=9))
+    planned = judge_one(build, plan=build.plan(looks=(4, 6)), step_time_p50=build.changed(1.02))
+    more = judge_one(
+        build, plan=build.plan(looks=(4, 6)), step_time_p50=build.changed(1.02, pairs=9)
+    )
 
     assert more == planned
 
@@ -250,7 +242,7 @@ def test_counts_are_compared_as_they_are(build, base, head, expected):
 
 
 def test_equal_counts_take_no_alpha_from_the_others(build):
-    samples = changed(1.01, spread=2.0)
+    samples = build.changed(1.01, spread=2.0)
     alone = judge_one(build, step_time_p50=samples)
 
     beside, _ = judge_bundle(
@@ -275,7 +267,7 @@ def test_a_count_that_varies_is_tested_like_a_time(build):
 
 
 def test_verdicts_come_by_workload_as_registered_and_then_by_metric(build):
-    samples = {"cpu_active": changed(1.0), "step_time_p50": changed(1.0)}
+    samples = {"cpu_active": build.changed(1.0), "step_time_p50": build.changed(1.0)}
     bundle = build.bundle(
         {"m:z": samples, "m:b": {}, "m:a": samples}, failures=(build.failure("m:b"),)
     )
@@ -291,7 +283,9 @@ def test_verdicts_come_by_workload_as_registered_and_then_by_metric(build):
 
 def test_more_work_in_the_same_time_fails_nobody(build):
     (verdict,) = judge_bundle(
-        build.bundle({"m:f": {"step_time_p50": changed(1.0), "flops_per_step": [(1e9, 2e9)] * 6}})
+        build.bundle(
+            {"m:f": {"step_time_p50": build.changed(1.0), "flops_per_step": [(1e9, 2e9)] * 6}}
+        )
     )
 
     assert (verdict.metric, verdict.outcome) == (STEP_TIME, Outcome.UNCHANGED)
@@ -316,7 +310,9 @@ def test_every_figure_of_an_extreme_verdict_can_be_written_as_json(build):
 
 def test_a_utilization_that_fell_because_it_became_faster_is_a_trade(build):
     verdicts = judge_bundle(
-        build.bundle({"m:f": {"step_time_p50": changed(0.8), "sm_active": changed(0.9)}})
+        build.bundle(
+            {"m:f": {"step_time_p50": build.changed(0.8), "sm_active": build.changed(0.9)}}
+        )
     )
 
     speed, utilization = verdicts
@@ -327,8 +323,8 @@ def test_a_utilization_that_fell_because_it_became_faster_is_a_trade(build):
 
 
 def test_a_utilization_that_fell_without_gain_is_no_trade(build):
-    samples = {"step_time_p50": changed(1.0), "sm_active": changed(0.9)}
-    faster = {"step_time_p50": changed(0.8)}
+    samples = {"step_time_p50": build.changed(1.0), "sm_active": build.changed(0.9)}
+    faster = {"step_time_p50": build.changed(0.8)}
 
     verdicts = judge_bundle(build.bundle({"m:f": samples, "m:g": faster}))
 
@@ -337,7 +333,9 @@ def test_a_utilization_that_fell_without_gain_is_no_trade(build):
 
 def test_a_memory_that_grew_is_no_trade_however_fast_it_became(build):
     verdicts = judge_bundle(
-        build.bundle({"m:f": {"step_time_p50": changed(0.8), "peak_memory": changed(1.1)}})
+        build.bundle(
+            {"m:f": {"step_time_p50": build.changed(0.8), "peak_memory": build.changed(1.1)}}
+        )
     )
 
     assert verdicts[1].metric == PEAK_MEMORY

@@ -2,38 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import (
-    STEP_TIME,
-    Kind,
-    Metric,
-    Scale,
-    Worse,
-)
+from perfledger.metrics import STEP_TIME
 from perfledger.records import Side, Why
 from perfledger_baselines.judge import MAX_REASON_LENGTH, judge_bundle
 from perfledger_baselines.ruling import not_measured
 from perfledger_baselines.verdict import Outcome
-
-RECOMPILES = Metric(
-    name="recompiles", unit="1", worse=Worse.HIGHER, kind=Kind.MEMORY, scale=Scale.EXACT
-)
-QUIET = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
-
-
-def changed(ratio, spread=1.0, pairs=6):
-    """Pairs of a metric whose head is `ratio` times its base, with a little noise."""
-    return [(1.0, ratio * (1 + spread * (QUIET[k % 6] - 1))) for k in range(pairs)]
-
-
-def judge(bundle):
-    return judge_bundle(bundle)
-
-
-def judge_one(build, *, plan=None, metrics=None, **samples):
-    values = {"metrics": metrics} if metrics else {}
-    bundle = build.bundle({"m:f": samples}, plan=plan, **values)
-    verdicts = judge_bundle(bundle)
-    return verdicts[-1]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +36,7 @@ def test_a_registered_workload_without_runs_is_not_measured_never_absent(build):
 
 
 def test_runs_of_one_side_alone_are_not_measured(build):
-    bundle = build.bundle({"m:f": {"step_time_p50": changed(1.0)}})
+    bundle = build.bundle({"m:f": {"step_time_p50": build.changed(1.0)}})
     bundle = replace(bundle, runs=tuple(run for run in bundle.runs if run.side is Side.BASE))
 
     (verdict,) = judge_bundle(bundle)
@@ -80,7 +53,7 @@ def test_a_workload_whose_step_time_was_not_read_is_not_green(build):
 
 def test_a_failure_is_one_verdict_whatever_pairs_there_are(build):
     bundle = build.bundle(
-        {"m:f": {"step_time_p50": changed(1.0), "peak_memory": changed(1.0)}},
+        {"m:f": {"step_time_p50": build.changed(1.0), "peak_memory": build.changed(1.0)}},
         failures=(
             build.failure(detail="ValueError: no\n  at line 3"),
             build.failure(side=Side.BASE, why=Why.HUNG),
@@ -112,14 +85,14 @@ def test_a_failure_of_an_unregistered_workload_is_not_lost(build):
 
 
 def test_runs_of_an_unregistered_workload_are_judged(build):
-    bundle = replace(build.bundle({"m:f": {"step_time_p50": changed(1.05)}}), workloads=())
+    bundle = replace(build.bundle({"m:f": {"step_time_p50": build.changed(1.05)}}), workloads=())
 
     assert [verdict.outcome for verdict in judge_bundle(bundle)] == [Outcome.REGRESSED]
 
 
 def test_new_and_skipped_workloads_have_no_verdict(build):
     bundle = build.bundle(
-        {"m:f": {"step_time_p50": changed(1.0)}, "m:new": {}, "m:same": {}},
+        {"m:f": {"step_time_p50": build.changed(1.0)}, "m:new": {}, "m:same": {}},
         new_workloads=("m:new",),
         skipped={"m:same": "same kernels on both sides"},
         failures=(build.failure("m:new", side=Side.BASE, why=Why.MISSING),),
