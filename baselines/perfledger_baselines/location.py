@@ -8,7 +8,9 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from perfledger.metrics import Scale
+from perfledger.metrics import STEP_TIME, Metric, Scale
+from perfledger.records import Run
+from perfledger_baselines.tails import QUANTILES, tail_of
 
 # The Hodges-Lehmann location of n samples is a median over n(n+1)/2 averages. More samples than
 # this are first thinned to so many evenly spaced order statistics: 300 averages instead of 20,100
@@ -18,6 +20,23 @@ MAX_POINTS = 24
 
 # Rows that are worked on at once: 4096 rows of 300 averages are 10 MB.
 MAX_ROWS = 4096
+
+
+def located(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
+    """Return what stands for each run in a metric; None where the run does not tell it.
+
+    Of a tail that is a quantile of its step times, of any other metric the location of its samples.
+    """
+    tail = QUANTILES.get(metric.name)
+    if tail is not None:
+        return tuple(tail_of(run.samples.get(STEP_TIME.name, ()), tail) for run in runs)
+    found: list[float | None] = [None] * len(runs)
+    holders = [index for index, run in enumerate(runs) if metric.name in run.samples]
+    batch = [runs[index].samples[metric.name] for index in holders]
+    values = locations(batch, scale=metric.scale).tolist()
+    for index, value in zip(holders, values, strict=True):
+        found[index] = value
+    return tuple(found)
 
 
 def locations(batch: Sequence[Sequence[float]], *, scale: Scale) -> NDArray[np.float64]:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, Kind, Metric, Scale
 from perfledger.records import Run, Side
-from perfledger_baselines.location import locations
+from perfledger_baselines.location import located
+from perfledger_baselines.tails import QUANTILES
 from perfledger_baselines.turns import difference_in_turns, spread_evenly
 
 
@@ -62,13 +63,17 @@ class PairedTest:
         """Return why this can never be judged, or nothing.
 
         A reading that is no number or is zero has no ratio to anything; "0 % change" would be a
-        lie, and so would the verdict of the pairs that are left.
+        lie, and so would the verdict of the pairs that are left. Nor are the processes that made
+        enough steps for a tail the ones to tell it by: they are the faster ones.
         """
         name = self.metric.name
         if not self.base:
             return "no pair of runs with both sides"
+        tail = QUANTILES.get(name)
         for side, values in ((Side.BASE, self.base), (Side.HEAD, self.head)):
             known = [value for value in values if value is not None]
+            if tail is not None and len(known) < len(values):
+                return f"{name} needs {tail.fewest_steps} steps of each process: {side} made fewer"
             if not known:
                 return f"{name} was not read on {side}"
             if not all(math.isfinite(value) and value >= 0 for value in known):
@@ -143,14 +148,12 @@ def locate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) ->
     Runs that took turns have step times whose ratio is that of their turns (see `turns`).
     """
     runs = [run for pair in pairs for run in pair]
-    located: list[dict[str, float]] = [{} for _ in runs]
+    told: list[dict[str, float]] = [{} for _ in runs]
     for metric in metrics:
-        holders = [index for index, run in enumerate(runs) if metric.name in run.samples]
-        batch = [runs[index].samples[metric.name] for index in holders]
-        values = locations(batch, scale=metric.scale).tolist()
-        for index, value in zip(holders, values, strict=True):
-            located[index][metric.name] = value
-    sides = tuple(zip(located[::2], located[1::2], strict=True))
+        for each, value in zip(told, located(runs, metric), strict=True):
+            if value is not None:
+                each[metric.name] = value
+    sides = tuple(zip(told[::2], told[1::2], strict=True))
     for (base, head), (before, after) in zip(pairs, sides, strict=True):
         difference = difference_in_turns(base, head)
         if difference is not None:
@@ -165,8 +168,9 @@ def tests_of(
 ) -> tuple[PairedTest, ...]:
     """Return a test for each metric that a pair has on both sides, and one for step time always.
 
-    Any other metric may be silent: a process's memory peak says nothing of a workload that stays
-    below the one before it. What one side did not read is no test, and no failure.
+    Tails that somebody asked for are tests as well. Any other metric may be silent: a process's
+    memory peak says nothing of a workload that stays below the one before it. What one side did not
+    read is no test, and no failure.
     """
     tests = (
         PairedTest(
@@ -177,4 +181,8 @@ def tests_of(
         )
         for metric in metrics
     )
-    return tuple(test for test in tests if test.pairs or test.metric.name == STEP_TIME.name)
+    return tuple(
+        test
+        for test in tests
+        if test.pairs or test.metric.name == STEP_TIME.name or test.metric.kind is Kind.TAIL
+    )

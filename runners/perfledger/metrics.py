@@ -19,9 +19,10 @@ class Scale(StrEnum):
 
 
 class Kind(StrEnum):
-    """What question a metric answers; a workload has at most one judged metric of each kind."""
+    """What question a metric answers; of each kind but TAIL a workload has at most one judged."""
 
     SPEED = "speed"
+    TAIL = "tail"  # how slow the slowest steps of a process are
     UTILIZATION = "utilization"
     MEMORY = "memory"
     WORK = "work"
@@ -50,7 +51,13 @@ FLOPS_PER_STEP = Metric(
     name="flops_per_step", unit="FLOP", worse=Worse.HIGHER, kind=Kind.WORK, scale=Scale.EXACT
 )
 
+# What runs read.
 METRICS = {
     metric.name: metric
     for metric in (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE, SM_ACTIVE, FLOPS_PER_STEP)
 }
+
+# What is worked out from the step times that runs read, where a repository asks for it.
+STEP_TIME_P95 = Metric(name="step_time_p95", unit="s", worse=Worse.HIGHER, kind=Kind.TAIL)
+STEP_TIME_P99 = Metric(name="step_time_p99", unit="s", worse=Worse.HIGHER, kind=Kind.TAIL)
+TAILS = {metric.name: metric for metric in (STEP_TIME_P95, STEP_TIME_P99)}

@@ -111,6 +111,9 @@ class CheckSettings(BaseSettings):
     max_pairs: Annotated[int, Field(ge=4, le=1000)] = Field(20, description="most pairs of runs")
     budget: Seconds = Field(600.0, description="most time for measuring, such as 10m")
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
+    metrics: tuple[Literal["step_time_p95", "step_time_p99"], ...] = Field(
+        (), description="tails of the step time that are judged beside what always is"
+    )
     undecided: Literal["action_required", "neutral"] = Field(
         "action_required", description="the check's conclusion when a verdict is undecided"
     )

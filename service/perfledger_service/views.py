@@ -9,6 +9,7 @@ Every text in them but ids, status and conclusion comes from an upload: it is no
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from itertools import pairwise
 
 from perfledger.metrics import Worse
 from perfledger.records import Side
@@ -134,13 +135,15 @@ class IndexView:
 class MeasuredSeries:
     """A history as a file tells it: one value per point in order, NaN where there is none.
 
-    `labels` name the points (commits, dates); they are empty where nothing does.
+    `labels` name the points (commits, dates); they are empty where nothing does. `epochs` are the
+    indices at which another machine took over: nothing is found across them.
     """
 
     name: str
     unit: str  # "" where the file does not say
     values: tuple[float, ...]
     labels: tuple[str, ...] = ()
+    epochs: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,13 @@ class SearchedSeries:
 
     series: MeasuredSeries
     history: History
+
+    @property
+    def stretches(self) -> tuple[tuple[int, int], ...]:
+        """Return (first, stop) of what lies between two change points or epochs."""
+        changes = (change.index for change in self.history.changes)
+        bounds = sorted({0, *changes, *self.series.epochs, len(self.series.values)})
+        return tuple(pairwise(bounds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,18 @@ def test_tables_of_the_file_become_what_the_bundle_carries():
     assert settings.in_force()["paths"] == "benchmarks"
 
 
+def test_tails_are_judged_where_the_file_asks_for_them():
+    settings, _ = resolved(content=b'[tool.perfledger]\nmetrics = ["step_time_p95"]')
+
+    assert settings.metrics == ("step_time_p95",)
+    assert settings.in_force()["metrics"] == "step_time_p95"
+
+
+def test_a_metric_that_nobody_can_ask_for_is_an_error():
+    with pytest.raises(SettingsError, match="metrics"):
+        resolved(content=b'[tool.perfledger]\nmetrics = ["step_time_p42"]')
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

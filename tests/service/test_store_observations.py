@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from sqlalchemy import event
 from sqlmodel import select
 
-from perfledger.metrics import METRICS, STEP_TIME, Kind
+from perfledger.metrics import METRICS, STEP_TIME, TAILS, Kind
 from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store.database import reading
 from perfledger_service.store.observations import pack, sample_type_of
@@ -49,9 +49,12 @@ def test_samples_are_little_endian():
 
 
 def test_only_readings_are_shortened():
-    kinds = {metric.kind: sample_type_of(metric) for metric in METRICS.values()}
+    metrics = (*METRICS.values(), *TAILS.values())
+    kinds = {metric.kind: sample_type_of(metric) for metric in metrics}
 
-    assert kinds == {Kind.SPEED: "f4", Kind.UTILIZATION: "f4", Kind.MEMORY: "f8", Kind.WORK: "f8"}
+    shortened = {kind for kind, sample_type in kinds.items() if sample_type == "f4"}
+    assert shortened == {Kind.SPEED, Kind.TAIL, Kind.UTILIZATION}
+    assert {kind for kind in kinds if kinds[kind] == "f8"} == {Kind.MEMORY, Kind.WORK}
 
 
 def test_each_side_of_an_upload_is_an_observation_of_its_commit(any_engine, judged, make_bundle):

@@ -100,6 +100,7 @@ def _document(searched: SearchedSeries) -> dict[str, object]:
         "unit": series.unit,
         "points": len(series.values),
         "gaps": sum(map(math.isnan, series.values)),
+        "epochs": list(series.epochs),
         "changes": [
             _finding(searched, change.index, asdict(change) | {"movement": str(change.movement)})
             for change in history.changes

@@ -52,6 +52,8 @@ def summary(searched: SearchedSeries) -> str:
     gaps = sum(map(math.isnan, values))
     measured = len(values) - gaps
     looked = counted(measured, "point") + (f" and {counted(gaps, 'gap')}" if gaps else "")
+    if searched.series.epochs:
+        looked += f" in {counted(len(searched.series.epochs) + 1, 'epoch')}"
     if measured < FEWEST_POINTS:
         return f"{looked}: nothing can be said of fewer than {FEWEST_POINTS}"
     parts = [

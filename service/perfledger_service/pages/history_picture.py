@@ -1,8 +1,8 @@
 """Turns a history into a small picture of characters: points, levels, and marks of the changes.
 
 A point is a dot, an arrow if it lies beyond the scale; the level of a stretch between two change
-points is a line, and each change point has its mark below. Where there are more points than
-columns, a column shows the median of its points.
+points is a line, and each change point has its mark below, each new epoch a bar. Where there are
+more points than columns, a column shows the median of its points.
 """
 
 import math
@@ -62,9 +62,8 @@ def _settled(searched: SearchedSeries) -> list[float]:
 
 def _levels(searched: SearchedSeries, settled: Sequence[float]) -> list[float]:
     """Return for each point the level of its stretch: the median of what is measured there."""
-    bounds = [0, *(change.index for change in searched.history.changes), len(settled)]
     levels: list[float] = []
-    for first, stop in pairwise(bounds):
+    for first, stop in searched.stretches:
         levels.extend([_median(settled[first:stop])] * (stop - first))
     return levels
 
@@ -101,8 +100,9 @@ def _row(value: float, low: float, high: float) -> int:
 
 def _marks(searched: SearchedSeries, columns: int) -> str:
     places = [" "] * columns
-    for number, change in enumerate(searched.history.changes):
+    marks = [(index, _SIDE) for index in searched.series.epochs]
+    marks += [(change.index, mark_of(n)) for n, change in enumerate(searched.history.changes)]
+    for index, mark in marks:
         # The last column whose first point is not after it.
-        column = ((change.index + 1) * columns - 1) // len(searched.series.values)
-        places[column] = mark_of(number)
+        places[((index + 1) * columns - 1) // len(searched.series.values)] = mark
     return (" " * (_AXIS + 1) + "".join(places)).rstrip()

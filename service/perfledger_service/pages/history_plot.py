@@ -55,6 +55,7 @@ class HistoryPlot:
     levels: tuple[Level, ...]
     changes: tuple[Change, ...]
     transients: tuple[tuple[float, float], ...]  # x of their two ends
+    epochs: tuple[float, ...]  # x
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
 
@@ -85,6 +86,7 @@ def history_plot(searched: SearchedSeries) -> HistoryPlot:
         transients=tuple(
             (x.at(one.first - 0.5), x.at(one.last + 0.5)) for one in searched.history.transients
         ),
+        epochs=tuple(x.at(index - 0.5) for index in searched.series.epochs),
         x_ticks=tuple(
             Tick(x.at(place), labels[place][:10] if any(labels) else f"{place + 1:,}")
             for place in range(0, len(values), every)
@@ -116,8 +118,7 @@ def _levels(searched: SearchedSeries, x: Scale, y: Scale, factor: float) -> Iter
     away = {
         place for one in searched.history.transients for place in range(one.first, one.last + 1)
     }
-    bounds = [0, *(change.index for change in searched.history.changes), len(values)]
-    for first, stop in pairwise(bounds):
+    for first, stop in searched.stretches:
         stretch = [
             values[place]
             for place in range(first, stop)

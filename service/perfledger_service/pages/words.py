@@ -6,6 +6,8 @@ from perfledger.metrics import (
     PEAK_MEMORY,
     SM_ACTIVE,
     STEP_TIME,
+    STEP_TIME_P95,
+    STEP_TIME_P99,
 )
 from perfledger.records import Why
 from perfledger_baselines.explanation import Explanation
@@ -34,6 +36,8 @@ _FIGURES = {
 }
 _LABELS = {
     STEP_TIME.name: "step time",
+    STEP_TIME_P95.name: "step time p95",
+    STEP_TIME_P99.name: "step time p99",
     PEAK_MEMORY.name: "peak memory",
     CPU_ACTIVE.name: "CPU active",
     SM_ACTIVE.name: "SM active",

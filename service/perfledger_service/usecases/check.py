@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Protocol
 
 from perfledger.bundle import Bundle, Plan
-from perfledger.metrics import CPU_ACTIVE, METRICS, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
-from perfledger.protocol import Command, Request
+from perfledger.metrics import CPU_ACTIVE, METRICS, PEAK_MEMORY, SM_ACTIVE, STEP_TIME, TAILS, Metric
+from perfledger.protocol import Command, Effort, Request
 from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judge import judge_bundle
 from perfledger_baselines.prior import priors_of
 from perfledger_baselines.sequential import PairedLooks
+from perfledger_baselines.tails import fewest_steps
 from perfledger_runners.discovery import Discovery, discover
 from perfledger_runners.explain import profile_both
 from perfledger_runners.harness import Harness, Limits, prepare_harness
@@ -150,6 +151,21 @@ def _request(checkout: Path, repository: Path, settings: CheckSettings) -> Reque
         paths=settings.paths,
         params=settings.params,
         device=settings.device,
+        effort=_effort(settings),
+    )
+
+
+def _tails(settings: CheckSettings) -> tuple[Metric, ...]:
+    return tuple(TAILS[name] for name in dict.fromkeys(settings.metrics))
+
+
+def _effort(settings: CheckSettings) -> Effort:
+    """Return the usual effort, or as many steps as the tails that were asked for need."""
+    usual, needed = Effort(), fewest_steps(_tails(settings))
+    return replace(
+        usual,
+        min_steps=max(usual.min_steps, needed),
+        max_steps=max(usual.max_steps, needed),
     )
 
 
@@ -180,7 +196,7 @@ def _measure(
         machine=machine,
         plan=replace(plan, order=measured.order),
         workloads=planned.workloads,
-        metrics=tuple(METRICS.values()),
+        metrics=(*METRICS.values(), *_tails(settings)),
         runs=measured.runs,
         failures=planned.failures + measured.failures,
         new_workloads=tuple(spec.id for spec in planned.new),
@@ -224,7 +240,7 @@ def _pairs(
         alpha=plan.alpha,
         margin=plan.margin,
         floor=plan.floor,
-        metrics=EXPECTED[device],
+        metrics=(*EXPECTED[device], *_tails(settings)),
         priors=priors_of(plan),
     )
     # Base and head take turns on a CPU. An accelerator is quieter, and holds one at a time.

@@ -151,7 +151,10 @@ def _flaw(
 def _workload_tests(
     workload: str, metrics: Sequence[Metric], *, runs: Sequence[Sequence[Run]], flaw: str
 ) -> tuple[UnpairedTest, ...]:
-    """Return a test for each metric that both sides read; of a flawed workload, one in all."""
+    """Return a test for each metric that both sides read; of a flawed workload, one in all.
+
+    Step time and tails are always tests.
+    """
     if flaw:
         speed = next((metric for metric in metrics if metric.kind is Kind.SPEED), metrics[0])
         return (UnpairedTest(workload=workload, metric=speed, base=(), head=(), flaw=flaw),)
@@ -160,6 +163,7 @@ def _workload_tests(
         for metric in metrics
         if all(any(metric.name in run.samples for run in side) for side in runs)
         or metric.name == STEP_TIME.name
+        or metric.kind is Kind.TAIL
     )
 
 

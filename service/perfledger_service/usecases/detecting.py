@@ -2,15 +2,23 @@
 
 from pathlib import Path
 
-from perfledger_baselines.history.detect import detect_many
+from perfledger_baselines.history.detect import detect, detect_many
 from perfledger_service.usecases.histories import read_histories
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import SearchedSeries
 
 
-def search(path: Path, *, column: str | None = None) -> tuple[SearchedSeries, ...]:
-    """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError."""
-    histories = read_histories(path, column=column)
+def search(
+    path: Path, *, column: str | None = None, epoch: str | None = None
+) -> tuple[SearchedSeries, ...]:
+    """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError.
+
+    `epoch` is the column whose changes split a file's series.
+    """
+    histories = read_histories(path, column=column, epoch=epoch)
     with translated():
-        found = detect_many([series.values for series in histories])
+        if epoch is None:
+            found = detect_many([series.values for series in histories])
+        else:
+            found = tuple(detect(series.values, epochs=series.epochs) for series in histories)
     return tuple(map(SearchedSeries, histories, found))

@@ -1,6 +1,8 @@
 """A path in, the histories that are there out: a CSV, a JSON, or a folder of result bundles."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import cast
@@ -8,15 +10,16 @@ from typing import cast
 import numpy as np
 
 from perfledger.bundle import BUNDLE_FORMAT, Bundle
-from perfledger.metrics import Metric
+from perfledger.metrics import Kind, Metric
 from perfledger.records import Run, Side
-from perfledger_baselines.location import locations
+from perfledger_baselines.location import located
 from perfledger_baselines.pairing import judged_metrics
 from perfledger_runners.bundles import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.pages.escape import clean
 from perfledger_service.usecases import bundles
 from perfledger_service.usecases.columns import (
+    GAPS,
     MAX_BYTES,
     MAX_POINTS,
     Cell,
@@ -45,15 +48,21 @@ LABEL_NAMES = frozenset(
 _SHOWN_SHA = 10  # hexadecimal digits that tell a repository's commits apart
 
 
-def read_histories(path: Path, *, column: str | None = None) -> tuple[MeasuredSeries, ...]:
+def read_histories(
+    path: Path, *, column: str | None = None, epoch: str | None = None
+) -> tuple[MeasuredSeries, ...]:
     """Return the histories at `path`: one of a file, one per workload and metric of a folder.
 
-    `column` is a column's name in a file, and the whole name of a series in a folder.
+    `column` is a column's name in a file, and the whole name of a series in a folder; `epoch` is
+    the name of a file's column that changes where another machine took over.
     Raises NotFoundError, TooLargeError, and UsageError for what is no history.
     """
     if path.is_dir():
+        if epoch is not None:
+            msg = "--epoch is for a file: bundles say themselves which machine they are of"
+            raise UsageError(msg)
         return _chosen(bundles_histories(_bundles_in(path)), column)
-    found = read_bundle_or_series(path, column=column)
+    found = read_bundle_or_series(path, column=column, epoch=epoch)
     if isinstance(found, Bundle):
         msg = (
             f"{shown(path)} is the bundle of one check, and a history needs more: give a folder of "
@@ -63,7 +72,9 @@ def read_histories(path: Path, *, column: str | None = None) -> tuple[MeasuredSe
     return (found,)
 
 
-def read_bundle_or_series(path: Path, *, column: str | None = None) -> Bundle | MeasuredSeries:
+def read_bundle_or_series(
+    path: Path, *, column: str | None = None, epoch: str | None = None
+) -> Bundle | MeasuredSeries:
     """Return what a file holds; raises NotFoundError, TooLargeError and UsageError."""
     data = _bytes_of(path)
     if data.startswith(GZIP_MAGIC):
@@ -71,14 +82,14 @@ def read_bundle_or_series(path: Path, *, column: str | None = None) -> Bundle | 
     name = shown(path)
     text = text_of(data, name)
     if path.suffix.lower() != ".json" and not text.lstrip().startswith(("[", "{")):
-        return _series(read_csv(text, name), column)
+        return _series(read_csv(text, name), column, epoch)
     document = parse_json(text, name)
     if isinstance(document, dict):
         fields = cast("Mapping[str, object]", document)
         if fields.get("format") == BUNDLE_FORMAT:
             return bundles.read(path)
-        return _series(columns_of(fields, name), column)
-    return _series(columns_of(document, name), column)
+        return _series(columns_of(fields, name), column, epoch)
+    return _series(columns_of(document, name), column, epoch)
 
 
 def bundles_histories(given: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
@@ -126,13 +137,15 @@ def runs_of(bundle: Bundle, side: Side) -> dict[str, tuple[Run, ...]]:
 
 
 def run_values(runs: Sequence[Run], metric: Metric) -> tuple[float, ...]:
-    """Return a metric's location in each run that read it; none if one of them has no logarithm."""
-    batch = [run.samples[metric.name] for run in runs if metric.name in run.samples]
-    if not batch:
+    """Return a metric's location in each run that tells it; none if one of them has no logarithm.
+
+    None, too, if one of the runs has too few steps for a tail.
+    """
+    found = located(runs, metric)
+    if metric.kind is Kind.TAIL and None in found:
         return ()
-    found = locations(batch, scale=metric.scale)
-    is_usable = bool((np.isfinite(found) & (found > 0)).all())
-    return tuple(found.tolist()) if is_usable else ()
+    known = tuple(value for value in found if value is not None)
+    return known if all(math.isfinite(value) and value > 0 for value in known) else ()
 
 
 def shown(path: Path) -> str:
@@ -186,10 +199,12 @@ def _bytes_of(path: Path) -> bytes:
     return data
 
 
-def _series(sheet: Sheet, wanted: str | None) -> MeasuredSeries:
+def _series(sheet: Sheet, wanted: str | None, epoch: str | None) -> MeasuredSeries:
     if len(sheet.places) > MAX_POINTS:
         msg = f"{sheet.source} has more than {MAX_POINTS:,} points: give its newest ones"
         raise TooLargeError(msg)
+    told = None if epoch is None else _wanted_column(sheet, epoch)
+    sheet = replace(sheet, columns=tuple(each for each in sheet.columns if each is not told))
     column = _wanted_column(sheet, wanted) if wanted is not None else _values_column(sheet)
     values = sheet.numbers(column)
     if all(value != value for value in values):  # noqa: PLR0124 - only NaN differs from itself
@@ -197,7 +212,25 @@ def _series(sheet: Sheet, wanted: str | None) -> MeasuredSeries:
         raise UsageError(msg)
     named = _label_column(sheet, column)
     labels = tuple(map(_label, named.cells)) if named else ()
-    return MeasuredSeries(name=column.name, unit="", values=values, labels=labels)
+    epochs = () if told is None else _epochs(sheet, told, values)
+    return MeasuredSeries(name=column.name, unit="", values=values, labels=labels, epochs=epochs)
+
+
+def _epochs(sheet: Sheet, column: Column, values: Sequence[float]) -> tuple[int, ...]:
+    """Return where the column says another thing than before; a gap may leave it empty."""
+    found: list[int] = []
+    before = ""
+    for index, (cell, value) in enumerate(zip(column.cells, values, strict=True)):
+        told = _label(cell)
+        if told.lower() in GAPS:
+            if not math.isnan(value):
+                where = f"{sheet.row_word} {sheet.places[index]}"
+                msg = f"{sheet.source}, column {quoted(column.name)}, {where}: no epoch is told"
+                raise UsageError(msg)
+        elif told != before:
+            found += [index] if before else []
+            before = told
+    return tuple(found)
 
 
 def _wanted_column(sheet: Sheet, wanted: str) -> Column:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle, Plan
-from perfledger.metrics import METRICS, STEP_TIME, Kind
+from perfledger.metrics import METRICS, STEP_TIME, TAILS, Kind
 from perfledger.protocol import Command, Effort, Request, RequestError, read_request
 from perfledger.records import Device, Machine, Revision, Run, Side
 
@@ -104,8 +104,10 @@ def test_a_bundle_with_a_number_that_json_has_not_is_an_error():
 
 
 def test_every_metric_is_found_by_its_name():
-    assert all(name == metric.name for name, metric in METRICS.items())
-    assert {metric.kind for metric in METRICS.values()} == set(Kind)
+    known = METRICS | TAILS
+    assert all(name == metric.name for name, metric in known.items())
+    assert len(known) == len(METRICS) + len(TAILS)
+    assert {metric.kind for metric in known.values()} == set(Kind)
 
 
 names = st.text(min_size=1, max_size=8)

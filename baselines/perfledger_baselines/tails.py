@@ -1,0 +1,46 @@
+"""One process's step times in, the quantile that its slowest steps begin at out."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger.metrics import STEP_TIME_P95, STEP_TIME_P99, Metric
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Which quantile of a process's step times a metric is, and from how many steps on."""
+
+    quantile: float
+    fewest_steps: int
+
+
+# By metric. With fewer steps than these a single one decides, and the quantile is nearly the
+# maximum: one of a hundred steps lies beyond the 99th percentile, one of twenty beyond the 95th.
+QUANTILES = {
+    STEP_TIME_P95.name: Tail(0.95, fewest_steps=20),
+    STEP_TIME_P99.name: Tail(0.99, fewest_steps=100),
+}
+
+
+def tail_of(steps_s: Sequence[float], tail: Tail) -> float | None:
+    """Return the quantile of a process's step times; None where there are too few of them.
+
+    The median-unbiased estimate (Hyndman & Fan, "Sample quantiles in statistical packages",
+    American Statistician 50, 1996, definition 8). The usual one grows with the number of steps, and
+    a slower head makes fewer of them in the same time. NaN where a step is negative or no number:
+    the quantile of the others would hide it.
+    """
+    if len(steps_s) < tail.fewest_steps:
+        return None
+    if not all(math.isfinite(step) and step >= 0 for step in steps_s):
+        return math.nan
+    return float(np.quantile(steps_s, tail.quantile, method="median_unbiased"))
+
+
+def fewest_steps(metrics: Iterable[Metric]) -> int:
+    """Return how many steps a process must measure so that all of these metrics can be told."""
+    tails = (QUANTILES.get(metric.name) for metric in metrics)
+    return max((tail.fewest_steps for tail in tails if tail is not None), default=1)

@@ -1,0 +1,109 @@
+"""`perfledger detect --epoch`: a column that says where another machine took over."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.histories import read_histories
+
+
+@pytest.fixture
+def history(tmp_path):
+    def write(rows, *, header="driver,ms", name="history.csv"):
+        path = tmp_path / name
+        path.write_text("\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n")
+        return path
+
+    return write
+
+
+def detect(path, *arguments):
+    done = CliRunner().invoke(app, ["detect", str(path), *arguments], env={"COLUMNS": "80"})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.stdout
+
+
+@pytest.fixture
+def upgraded(history):
+    """Return a history of 60 points that is 20 % slower on the driver of the last 30."""
+    noise = np.random.default_rng(1).standard_normal(60)
+    values = 10 * np.exp(0.005 * noise)
+    values[30:] *= 1.2
+    return history([("A" if n < 30 else "B", value) for n, value in enumerate(values)])
+
+
+def test_what_comes_with_a_new_epoch_is_no_change(upgraded):
+    found, split = (
+        json.loads(detect(upgraded, "--format", "json", *arguments))["series"][0]
+        for arguments in ((), ("--epoch", "driver"))
+    )
+
+    assert [change["index"] for change in found["changes"]] == [30]
+    assert (split["changes"], split["epochs"]) == ([], [30])
+
+
+def test_epochs_are_said_and_drawn(upgraded):
+    shown = detect(upgraded, "--epoch", "driver")
+
+    assert "60 points in 2 epochs: nothing moved" in shown
+    lines = shown.splitlines()
+    assert lines[-1].index("\N{BOX DRAWINGS LIGHT VERTICAL}") == 2 + 12 + 30
+    assert detect(upgraded, "--epoch", "driver", "--format", "svg").count('class="epoch"') == 1
+
+
+def test_a_column_of_numbers_can_tell_the_epoch_and_is_not_taken_for_the_values(history):
+    (series,) = read_histories(history([(1, 5.0), (1, 6.0), (2, 7.0)]), epoch="driver")
+
+    assert (series.name, series.values, series.epochs) == ("ms", (5.0, 6.0, 7.0), (2,))
+
+
+def test_an_epoch_that_comes_back_is_another_one(history):
+    rows = [("A", 5.0), ("B", 6.0), ("A", 7.0)]
+
+    (series,) = read_histories(history(rows), epoch="driver")
+
+    assert series.epochs == (1, 2)
+
+
+def test_a_gap_may_leave_its_epoch_empty(history):
+    rows = [("", ""), ("A", 5.0), ("", "nan"), ("A", 6.0), ("na", ""), ("B", 7.0)]
+
+    (series,) = read_histories(history(rows), epoch="driver")
+
+    assert series.epochs == (5,)
+
+
+def test_a_value_of_no_epoch_is_an_error_that_names_its_line(history):
+    with pytest.raises(UsageError, match="'driver', line 3: no epoch is told"):
+        read_histories(history([("A", 5.0), ("", 6.0)]), epoch="driver")
+
+
+def test_json_has_epochs_too(tmp_path):
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps([{"gpu": gpu, "ms": 5.0} for gpu in ("a", "a", "b")]))
+
+    (series,) = read_histories(path, epoch="gpu")
+
+    assert series.epochs == (2,)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epoch", "gpu"), "has no column 'gpu'"),
+        (("--epoch", "driver", "--column", "driver"), "has no column 'driver'"),
+    ],
+)
+def test_a_column_that_is_not_there_is_an_error(upgraded, arguments, message):
+    with pytest.raises(UsageError, match=message):
+        detect(upgraded, *arguments)
+
+
+def test_a_folder_of_bundles_has_no_such_column(tmp_path):
+    with pytest.raises(UsageError, match="--epoch is for a file"):
+        detect(tmp_path, "--epoch", "driver")
