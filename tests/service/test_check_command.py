@@ -91,6 +91,23 @@ def test_an_uncommitted_slowdown_is_a_regression_in_the_right_workload(repositor
     assert report["head"]["is_dirty"] is True
 
 
+def test_a_tail_that_the_configuration_asks_for_is_judged_on_enough_steps(repository, tmp_path):
+    asking = CONFIG.replace("max_pairs = 6", 'max_pairs = 4\nmetrics = ["step_time_p95"]')
+    (repository / "perfledger.toml").write_text(asking)
+    commit(repository, "ask for the tail")
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+    bundle = tmp_path / "bundle.json"
+
+    done = perfledger(
+        repository, "check", "-w", "*:add", "--bundle", str(bundle), "--format", "json"
+    )
+
+    verdicts = {one["metric"]["name"]: one for one in json.loads(done.stdout)["verdicts"]}
+    assert verdicts["step_time_p95"]["outcome"] != "not measured", done.stderr
+    runs = json.loads(bundle.read_text())["runs"]
+    assert min(len(run["samples"]["step_time_p50"]) for run in runs) >= 20
+
+
 def test_the_bundle_can_be_judged_again_from_its_file(repository, tmp_path):
     bundle = tmp_path / "bundle.json"
     (repository / "bench" / "sums.py").write_text(workloads(times=2))

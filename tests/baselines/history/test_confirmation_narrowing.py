@@ -63,7 +63,7 @@ def tried_again_and_again(court, said, times):
 
 
 def test_a_middle_that_cannot_be_told_is_measured_again(court):
-    docket, alert = tried_again_and_again(court.undecided, times=1)
+    docket, alert = tried_again_and_again(court, court.undecided, times=1)
 
     _, (request,) = court.begin(docket)
 
