@@ -2,7 +2,8 @@
 
 python benchmarks/judge_kinds.py [--checks 1000] [--only KIND] [--seed N]
 
-Checks of one workload with 5, 10 and 20 pairs, judged as a whole bundle is, without a history.
+Checks of one workload with 5, 10 and 20 pairs, judged as a bundle is, without a history and with
+one look at all pairs.
 "False" is red or green without a change. A change makes step times and memory so much larger, and
 shares so much smaller, relatively. With each change a third as many checks are made as without.
 """
@@ -30,7 +31,6 @@ from perfledger.metrics import (
 )
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_baselines.judge import judge_bundle
-from perfledger_baselines.looks import default_looks
 from perfledger_baselines.verdict import Outcome, Verdict
 
 PAIRS = (5, 10, 20)
@@ -61,7 +61,8 @@ def step_times(rng: np.random.Generator, processes: int, *, steps: int = STEPS) 
     level = 0.01 * rng.standard_normal((processes, 1))
     spikes = rng.exponential(0.04, (processes, steps)) * (rng.random((processes, steps)) < 0.1)
     noise = 0.005 * rng.standard_normal((processes, steps))
-    return {STEP_TIME.name: 0.1 * np.exp(level + noise + spikes)}
+    times: Draws = 0.1 * np.exp(level + noise + spikes)
+    return {STEP_TIME.name: times}
 
 
 def many_step_times(rng: np.random.Generator, processes: int) -> Samples:
@@ -69,11 +70,11 @@ def many_step_times(rng: np.random.Generator, processes: int) -> Samples:
 
 
 def shares(level: float) -> Callable[[np.random.Generator, int], Samples]:
-    """Return how to draw shares: idle for a sum of waits, in each process and in each reading."""
+    """Return how to draw shares: idle times 1 % apart by process, and 5 % by reading."""
 
     def draw(rng: np.random.Generator, processes: int) -> Samples:
-        idle = (1 - level) * rng.gamma(400.0, 1 / 400.0, (processes, 1))
-        readings = 1 - idle * rng.gamma(50.0, 1 / 50.0, (processes, READINGS))
+        idle = (1 - level) * rng.gamma(10_000.0, 1 / 10_000.0, (processes, 1))
+        readings = 1 - idle * rng.gamma(400.0, 1 / 400.0, (processes, READINGS))
         return {SM_ACTIVE.name: readings}
 
     return draw
@@ -138,7 +139,7 @@ def bundle_of(row: Row, pairs: int, change: float, rng: np.random.Generator) -> 
         base=Revision(sha="a" * 40),
         head=Revision(sha="b" * 40),
         machine=Machine(device=Device.CUDA, model="made up"),
-        plan=Plan(seed=0, order=(), looks=default_looks(pairs)),
+        plan=Plan(seed=0, order=(), looks=(pairs,)),
         workloads=(WorkloadSpec(id=WORKLOAD, module="made_up", function="step"),),
         metrics=row.metrics,
         runs=runs_of(readings, pairs),

@@ -19,6 +19,7 @@ from perfledger.metrics import Scale
 from perfledger_baselines.evidence import weigh
 from perfledger_baselines.location import locations
 from perfledger_baselines.looks import looks_taken
+from perfledger_baselines.shares import HALF_QUANTUM
 
 ALPHA = 0.05
 SHARES = (0.3, 0.6, 0.9, 0.97, 0.995)
@@ -26,7 +27,6 @@ READINGS = (1, 4, 16)
 PAIRS = (5, 10, 20)
 CHANGES = (0.005, 0.01, 0.02)
 QUANTUM = 0.01
-HALF = QUANTUM / 2  # nearer to none or all than this a reading cannot tell
 
 Values = NDArray[np.float64]
 
@@ -60,16 +60,16 @@ def located(readings: Values) -> Values:
     return locations(readings.tolist(), scale=Scale.LOG)
 
 
-def bounded(shares: Values) -> Values:
-    return shares.clip(HALF, 1 - HALF)
+def odds(shares: Values) -> Values:
+    return logit((shares + HALF_QUANTUM) / (1 + 2 * HALF_QUANTUM))
 
 
 SCALES: dict[str, Callable[[Values], Values]] = {
-    "log of the location (the judge's)": lambda readings: np.log(located(readings)),
+    "log of the location": lambda readings: np.log(located(readings)),
     "log of the mean": lambda readings: np.log(readings.mean(axis=1)),
-    "logit of the location": lambda readings: logit(bounded(located(readings))),
-    "logit of the mean": lambda readings: logit(bounded(readings.mean(axis=1))),
-    "log of the idle share": lambda readings: -np.log(1 - bounded(located(readings))),
+    "log-odds of the location": lambda readings: odds(located(readings)),
+    "log-odds of the mean": lambda readings: odds(readings.mean(axis=1)),
+    "log of the idle share": lambda readings: -np.log(1 - located(readings) + HALF_QUANTUM),
 }
 
 

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from perfledger.metrics import Metric, Scale
+from perfledger.metrics import Kind, Metric, Scale
 from perfledger_baselines.evidence import Evidence
 from perfledger_baselines.finding import (
     ROUNDING,
@@ -26,6 +27,7 @@ from perfledger_baselines.power import smallest_detectable_change
 from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.rule import Rule
 from perfledger_baselines.ruling import not_measured
+from perfledger_baselines.shares import share_levels
 from perfledger_baselines.unpaired import weigh_unpaired
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 
@@ -68,9 +70,7 @@ def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: Rule) -> tuple[Verdic
             msg = f"{test.metric.name} of {test.workload} has a value that is not positive"
             raise ValueError(msg)
     weighed = {
-        place: weigh_unpaired(
-            np.log(test.base), np.log(test.head), alpha=rule.alpha, prior=test.prior
-        )
+        place: weigh_unpaired(*_levels(test), alpha=rule.alpha, prior=test.prior)
         for place, test in enumerate(tests)
         if test.is_noisy
     }
@@ -79,6 +79,13 @@ def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: Rule) -> tuple[Verdic
         _judge_noisy(test, found[place], rule) if place in found else _judge_exact(test, rule)
         for place, test in enumerate(tests)
     )
+
+
+def _levels(test: UnpairedTest) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    base, head = np.array(test.base, dtype=np.float64), np.array(test.head, dtype=np.float64)
+    if test.metric.kind is Kind.UTILIZATION:
+        return share_levels(base, head)
+    return np.log(base), np.log(head)
 
 
 def _judge_noisy(test: UnpairedTest, standing: Standing, rule: Rule) -> Verdict:

@@ -13,6 +13,7 @@ from perfledger.metrics import STEP_TIME, Kind, Metric, Scale
 from perfledger.records import Run, Side
 from perfledger_baselines.location import located
 from perfledger_baselines.tails import QUANTILES
+from perfledger_baselines.shares import share_levels
 from perfledger_baselines.turns import difference_in_turns, spread_evenly
 
 
@@ -105,11 +106,16 @@ def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[
 def differences_of(tests: Sequence[PairedTest]) -> NDArray[np.float64]:
     """Return log head - log base of each pair, (tests, pairs); NaN where a side was not read.
 
-    The tests have equally many pairs, and no flaw.
+    Of utilization near 1 it is the difference of the levels that `share_levels` gives. The tests
+    have equally many pairs, and no flaw.
     """
     base = np.array([test.base for test in tests], dtype=np.float64)
     head = np.array([test.head for test in tests], dtype=np.float64)
     differences: NDArray[np.float64] = np.log(head) - np.log(base)
+    for row, test in enumerate(tests):
+        if test.metric.kind is Kind.UTILIZATION:
+            before, after = share_levels(base[row], head[row])
+            differences[row] = after - before
     return differences
 
 
