@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from judge_error_rates import share
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import (
@@ -70,11 +71,11 @@ def many_step_times(rng: np.random.Generator, processes: int) -> Samples:
 
 
 def shares(level: float) -> Callable[[np.random.Generator, int], Samples]:
-    """Return how to draw shares: idle times 1 % apart by process, and 5 % by reading."""
+    """Return how to draw shares: log-odds 0.04 apart by process, and 0.15 by reading."""
 
     def draw(rng: np.random.Generator, processes: int) -> Samples:
-        idle = (1 - level) * rng.gamma(10_000.0, 1 / 10_000.0, (processes, 1))
-        readings = 1 - idle * rng.gamma(400.0, 1 / 400.0, (processes, READINGS))
+        places = logit(level) + 0.04 * rng.standard_normal((processes, 1))
+        readings: Draws = expit(places + 0.15 * rng.standard_normal((processes, READINGS)))
         return {SM_ACTIVE.name: readings}
 
     return draw
@@ -87,7 +88,8 @@ def same_memory(rng: np.random.Generator, processes: int) -> Samples:
 
 def block_memory(rng: np.random.Generator, processes: int) -> Samples:
     """Draw a gigabyte and up to three blocks of two megabytes."""
-    return {PEAK_MEMORY.name: 1e9 + 2**21 * rng.integers(0, 4, (processes, 1))}
+    memory: Draws = 1e9 + 2.0**21 * np.floor(4 * rng.random((processes, 1)))
+    return {PEAK_MEMORY.name: memory}
 
 
 def launches(rng: np.random.Generator, processes: int) -> Samples:
@@ -151,7 +153,10 @@ def made(draws: Draws, metric: Metric, change: float) -> Draws:
     is_worse_higher = metric.worse is Worse.HIGHER
     worse = draws.copy()
     worse[1::2] *= 1 + change if is_worse_higher else 1 - change
-    return worse if metric.kind is not Kind.UTILIZATION else np.round(worse.clip(0, 1), 2)
+    if metric.kind is not Kind.UTILIZATION:
+        return worse
+    read: Draws = np.rint(100 * worse.clip(0, 1)) / 100
+    return read
 
 
 def runs_of(readings: Mapping[str, Draws], pairs: int) -> tuple[Run, ...]:

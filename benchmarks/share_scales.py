@@ -8,12 +8,12 @@ paired test, without a history and without a floor. A change is a relative fall 
 """
 
 import argparse
+import math
 import time
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from perfledger.metrics import Scale
 from perfledger_baselines.evidence import weigh
@@ -61,7 +61,8 @@ def located(readings: Values) -> Values:
 
 
 def odds(shares: Values) -> Values:
-    return logit((shares + HALF_QUANTUM) / (1 + 2 * HALF_QUANTUM))
+    found: Values = np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
+    return found
 
 
 SCALES: dict[str, Callable[[Values], Values]] = {
@@ -75,14 +76,15 @@ SCALES: dict[str, Callable[[Values], Values]] = {
 
 def read(values: Values) -> Values:
     """Return what a telemetry that counts whole per cents makes of shares; at least one."""
-    return np.round(values.clip(QUANTUM, 1.0), 2)
+    shares: Values = np.rint(100 * values.clip(QUANTUM, 1.0)) / 100
+    return shares
 
 
 def called(scale: Callable[[Values], Values], base: Values, head: Values, pairs: int) -> Values:
     """Return for each check -1, 0 or 1: a fall, nothing or a rise."""
     rows = (scale(head) - scale(base)).reshape(-1, pairs)
     found = weigh(rows, looks=looks_taken((), pairs), alpha=ALPHA)
-    return np.array([np.sign(each.mean) * (each.p_value < ALPHA) for each in found])
+    return np.array([math.copysign(each.p_value < ALPHA, each.mean) for each in found])
 
 
 def line_of(name: str, share: float, readings: int, *, checks: int, seed: int) -> str:
@@ -96,9 +98,9 @@ def line_of(name: str, share: float, readings: int, *, checks: int, seed: int) -
             for change in (0.0, *CHANGES):
                 words = called(SCALES[name], read(base), read(head * (1 - change)), pairs)
                 if change:
-                    found[change].append(float(np.mean(words < 0)))
+                    found[change].append(np.count_nonzero(words < 0) / checks)
                 else:
-                    false.append(float(np.mean(words != 0)))
+                    false.append(np.count_nonzero(words) / checks)
     powers = " / ".join(f"{np.mean(each):.2f}" for each in found.values())
     return (
         f"| {share:g} | {readings} | {name} | {np.mean(false):.3f} / {max(false):.3f} | {powers} |"
