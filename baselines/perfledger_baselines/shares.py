@@ -2,8 +2,8 @@
 
 Near 1 a share has nowhere to go but down: what is left of it, the idle time, is what varies, and
 the log of the share squeezes it into a corner. Its log-odds do not. Below NEAR_ONE both find the
-same; at .97 and .995 log-odds find up to .17 more of 2 % falls, with no more false calls
-(`benchmarks/share_scales.py`).
+same; at .97 and .995 log-odds find up to .15 more of 2 % falls, and their false calls stay within
+alpha (`benchmarks/share_scales.py`).
 """
 
 import math
