@@ -169,6 +169,7 @@ def test_all_tests_of_a_check_are_one_family(build):
 
     assert alone.outcome is Outcome.REGRESSED
     assert together.outcome is Outcome.UNDECIDED
+    assert together.estimate is not None
     assert together.estimate.p_value == alone.estimate.p_value
     assert together.adjusted_p == pytest.approx(6 * alone.adjusted_p)
     assert "among all tests (Holm)" in together.reason

@@ -98,19 +98,25 @@ def test_a_fall_near_one_is_found_that_its_log_would_miss(build):
         )
     )
 
-    assert utilization.estimate.p_value < memory.estimate.p_value / 3
+    found, by_log = utilization.estimate, memory.estimate
+    assert found is not None
+    assert by_log is not None
+    assert found.p_value < by_log.p_value / 3
     assert utilization.is_regression
     assert memory.outcome is not Outcome.IMPROVED
 
 
 def test_shares_of_runs_without_pairs_are_compared_likewise():
     rule = Rule(looks=(), alpha=0.05, margin=0.01, floor=0.003)
-    shares = {"base": (1.0, 1.0, 0.99, 1.0, 1.0), "head": (0.97, 0.98, 0.99, 0.97, 0.96)}
+    base, head = (1.0, 1.0, 0.99, 1.0, 1.0), (0.97, 0.98, 0.99, 0.97, 0.96)
     share, other = (
-        UnpairedTest(workload="m:f", metric=metric, **shares) for metric in (SM_ACTIVE, STEP_TIME)
+        UnpairedTest(workload="m:f", metric=metric, base=base, head=head)
+        for metric in (SM_ACTIVE, STEP_TIME)
     )
 
     found, by_log = judge_unpaired([share, other], rule=rule)
 
     assert found.is_regression
+    assert found.estimate is not None
+    assert by_log.estimate is not None
     assert found.estimate.change == pytest.approx(by_log.estimate.change, rel=0.2)
