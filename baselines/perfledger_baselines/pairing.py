@@ -12,8 +12,8 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, Kind, Metric, Scale
 from perfledger.records import Run, Side
 from perfledger_baselines.location import located
-from perfledger_baselines.tails import QUANTILES
 from perfledger_baselines.shares import share_levels
+from perfledger_baselines.tails import QUANTILES
 from perfledger_baselines.turns import difference_in_turns, spread_evenly
 
 
