@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from perfledger.profile import Bucket, Operation, Profile
+from perfledger.profile import Bucket, Operation, Profile, Step
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.spans import (
@@ -16,8 +16,9 @@ from perfledger_profiles.spans import (
     IntArray,
     Nesting,
     Segments,
-    exclusive_ns,
     nest,
+    owned,
+    summed,
 )
 
 # What is longer than these is most of any step that was looked at; the rest is folded per bucket.
@@ -29,6 +30,7 @@ OUTSIDE = "(outside operations)"
 FOLDED = "(other operations)"
 
 _NS = 1e9
+_BUCKETS = {bucket: place for place, bucket in enumerate(Bucket)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,12 @@ class Timeline:
     """The calls of one device (or of the host, if there is none), and who wins each instant.
 
     `layers` own calls by their number, the layer that wins first; `windows` are the kept steps.
-    `is_counted` says which calls add to an operation's count.
+    `is_counted` says which calls add to an operation's count. `label` is each call's place in
+    `labels`; without it there is one label per call.
     """
 
     labels: Sequence[Label]
+    label: IntArray | None = None
     start_ns: IntArray
     is_counted: npt.NDArray[np.bool_]
     layers: Sequence[Segments]
@@ -126,6 +130,7 @@ def breakdown(
 ) -> Profile:
     """Return the mean step over all windows of all timelines.
 
+    `each_step` is there when all timelines have the same number of windows, and then their mean.
     Raises ProfileError when there is no window with a length.
     """
     windows = sum(timeline.windows.owner.size for timeline in timelines)
@@ -134,8 +139,7 @@ def breakdown(
         raise ProfileError(msg)
     spent_ns: dict[Label, int] = defaultdict(int)
     calls: dict[Label, int] = defaultdict(int)
-    for timeline in timelines:
-        _add(timeline, spent_ns, calls)
+    steps_ns = [_add(timeline, spent_ns, calls) for timeline in timelines]
     operations = [
         Operation(
             name=label.name,
@@ -156,25 +160,46 @@ def breakdown(
         operations=_folded(operations),
         dropped_events=dropped_events,
         notes=tuple(notes),
+        each_step=_each_step(timelines, steps_ns),
     )
 
 
-def _add(timeline: Timeline, spent_ns: dict[Label, int], calls: dict[Label, int]) -> None:
-    shares = exclusive_ns(timeline.layers, timeline.windows, calls=len(timeline.labels))
+def _add(timeline: Timeline, spent_ns: dict[Label, int], calls: dict[Label, int]) -> IntArray:
+    """Add up the calls by label; return the nanoseconds by window and bucket."""
+    label = timeline.label
+    if label is None:
+        label = np.arange(len(timeline.labels), dtype=np.int64)
+    pieces = owned(timeline.layers, timeline.windows)
+    # What no call accounts for has the place after the last label.
+    size = len(timeline.labels) + 1
+    labelled = np.append(label, size - 1)[pieces.owner]
+    spent = summed(labelled, pieces.length_ns, size=size)
     begun = timeline.is_counted & (timeline.windows.at(timeline.start_ns) != NOBODY)
-    numbers: dict[Label, int] = {}
-    kind = np.array(
-        [numbers.setdefault(label, len(numbers)) for label in timeline.labels], dtype=np.int64
+    count = np.bincount(label[begun], minlength=size)
+    labels = (*timeline.labels, Label(OUTSIDE, Bucket.OTHER))
+    for number in np.flatnonzero((spent > 0) | (count > 0)).tolist():
+        spent_ns[labels[number]] += int(spent[number])
+        calls[labels[number]] += int(count[number])
+    bucket = np.array([_BUCKETS[each.bucket] for each in labels], dtype=np.int64)
+    window = np.searchsorted(timeline.windows.owner, pieces.window)
+    place = window * len(Bucket) + bucket[labelled]
+    steps = timeline.windows.owner.size
+    by_step = summed(place, pieces.length_ns, size=steps * len(Bucket))
+    return by_step.reshape(steps, len(Bucket))
+
+
+def _each_step(
+    timelines: Sequence[Timeline], steps_ns: Sequence[npt.NDArray[np.int64]]
+) -> tuple[Step, ...]:
+    if len({by_step.shape for by_step in steps_ns}) > 1:
+        return ()
+    mean = np.mean(np.stack(steps_ns), axis=0) / _NS
+    numbers = timelines[0].windows.owner.tolist()
+    rows = (tuple(row) for row in mean.tolist())
+    return tuple(
+        Step(number=number, seconds=sum(row), buckets=row)
+        for number, row in zip(numbers, rows, strict=True)
     )
-    spent = np.zeros(len(numbers), dtype=np.int64)
-    np.add.at(spent, kind, shares[:-1])
-    count = np.bincount(kind[begun], minlength=len(numbers))
-    for label, number in numbers.items():
-        if spent[number] or count[number]:
-            spent_ns[label] += int(spent[number])
-            calls[label] += int(count[number])
-    if shares[NOBODY]:
-        spent_ns[Label(OUTSIDE, Bucket.OTHER)] += int(shares[NOBODY])
 
 
 def _folded(operations: Sequence[Operation]) -> tuple[Operation, ...]:

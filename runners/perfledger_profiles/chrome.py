@@ -1,12 +1,16 @@
-"""Turn the bytes of a Chrome trace, packed or damaged or neither, into typed events.
+"""Turn a Chrome trace, packed or damaged or neither, into batches of typed events.
 
-Keys that nothing here needs, such as host and user names, are never decoded.
+The file is unpacked and decoded piece by piece, so that it is never in memory as a whole. Keys that
+nothing here needs, such as host and user names, are never decoded.
 """
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from io import SEEK_END, BytesIO
+from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
@@ -20,12 +24,22 @@ RATIO_APPLIES_BYTES = 32 * 2**20
 # Events and their arguments; the largest trace within the size limit has four million. The parser
 # dies without an exception when memory runs out, and "{}," repeated takes fifty times its size.
 MAX_OBJECTS = 5_000_000
+# What is decoded at once. Less costs time per call, more costs memory: 2 MiB are 6,000 events.
+BATCH_BYTES = 2 * 2**20
 
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31  # zlib's number for "with a gzip header"
 # Unpacks to 17 MB at most; what is lost where the data is damaged.
 _PIECE_BYTES = 16 * 2**10
-_SPACE = b" \t\r\n"
+_PLAIN_BYTES = 2**20
+_CUT_OFF = "the file is cut off: events are missing at its end"
+
+_LIST = re.compile(rb"\s*\[")
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_FIRST_KEY = re.compile(rb'\s*\{\s*"(\w{1,30})"')
+# Where the last event of a piece ends is looked for from its end, in ever larger steps.
+_TAILS = (2**14, 2**18, 2**40)
+
 # An event is a few hundred characters; looking for a quote in more would take long.
 _MAX_REPAIRED_CHARACTERS = 20_000
 _BORDER = re.compile(r"\}\s*,\s*\{")
@@ -36,13 +50,32 @@ _NAME = re.compile(
 )
 _BARE_QUOTE = re.compile(r'(?<!\\)"')
 
+Scalar = int | float | str | None
+_NO_JSON = msgspec.Raw(b"")
+
 
 class Args(msgspec.Struct, gc=False):
-    """The arguments that say which operation an event is; shapes stay as JSON until needed."""
+    """The arguments that are used; what few events have, or many share, stays JSON until needed."""
 
-    correlation: int | None = None
-    dims: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="Input Dims")
-    types: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="Input type")
+    dims: msgspec.Raw = msgspec.field(default=_NO_JSON, name="Input Dims")
+    types: msgspec.Raw = msgspec.field(default=_NO_JSON, name="Input type")
+    stream: Scalar = -1
+    correlation: Scalar = -1
+    bytes: Scalar = -1
+    registers: msgspec.Raw = msgspec.field(default=_NO_JSON, name="registers per thread")
+    shared_memory: msgspec.Raw = msgspec.field(default=_NO_JSON, name="shared memory")
+    blocks: msgspec.Raw = msgspec.field(default=_NO_JSON, name="blocks per SM")
+    warps: msgspec.Raw = msgspec.field(default=_NO_JSON, name="warps per SM")
+    grid: msgspec.Raw = _NO_JSON
+    block: msgspec.Raw = _NO_JSON
+    collective: msgspec.Raw = msgspec.field(default=_NO_JSON, name="Collective name")
+    elements: msgspec.Raw = msgspec.field(default=_NO_JSON, name="In msg nelems")
+    element_type: msgspec.Raw = msgspec.field(default=_NO_JSON, name="dtype")
+    ranks: msgspec.Raw = msgspec.field(default=_NO_JSON, name="Group size")
+    allocated: Scalar = msgspec.field(default=-1, name="Total Allocated")
+    reserved: Scalar = msgspec.field(default=-1, name="Total Reserved")
+    device_id: Scalar = msgspec.field(default=-1, name="Device Id")
+    device_type: Scalar = msgspec.field(default=-1, name="Device Type")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -58,67 +91,165 @@ class Event(msgspec.Struct, gc=False):
     args: Args | None = None
 
 
-class _Trace(msgspec.Struct, gc=False):
-    events: list[Event] = msgspec.field(name="traceEvents")
+class Header(msgspec.Struct, gc=False):
+    """What stands beside the events, as JSON."""
+
+    devices: msgspec.Raw = msgspec.field(default=_NO_JSON, name="deviceProperties")
+    distributed: msgspec.Raw = msgspec.field(default=_NO_JSON, name="distributedInfo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Events:
-    """What could be read, how many events could not, and what was wrong with the file in words."""
+class Batch:
+    """What could be read of a piece, how many events could not, and what was wrong in words."""
 
-    events: Sequence[Event]
+    events: Sequence[Event] = ()
     dropped: int = 0
     notes: tuple[str, ...] = ()
+    header: Header | None = None
 
 
-def read_events(data: bytes) -> Events:
-    """Return the events of a Chrome trace, gzip-packed or plain.
+class _Last(msgspec.Struct, gc=False):
+    events: list[Event] = msgspec.field(name="traceEvents")
+
+
+_MANY = msgspec.json.Decoder(list[Event])
+_ONE = msgspec.json.Decoder(Event)
+_LAST = msgspec.json.Decoder(_Last)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def read_batches(source: bytes | Path) -> Iterator[Batch]:
+    """Yield the events of a Chrome trace in the order of the file, gzip-packed or plain.
 
     What is cut off, badly encoded or malformed costs the events it touches, no more. Raises
     ProfileError when there is nothing to read or the file is larger than the limits.
     """
-    raw, is_cut_off = _unpacked(data)
-    if raw.count(b"{") > MAX_OBJECTS:
-        msg = f"the trace has more than {MAX_OBJECTS} objects: profile fewer steps"
-        raise ProfileError(msg)
-    notes = ("the file is cut off: events are missing at its end",) if is_cut_off else ()
-    try:
-        return Events(events=_decoded(raw), notes=notes)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        salvaged = _salvaged(raw.decode("utf-8", errors="replace"))
-    if not salvaged.events:
+    found = False
+    with _opened(source) as file:
+        for batch in _Cutter().cut(_pieces(file)):
+            found = found or len(batch.events) > 0
+            yield batch
+    if not found:
         msg = "no event of this trace can be read: is it a Chrome trace of torch.profiler?"
         raise ProfileError(msg)
-    return Events(events=salvaged.events, dropped=salvaged.dropped, notes=notes)
 
 
-def _decoded(raw: bytes) -> list[Event]:
-    if raw.lstrip(_SPACE)[:1] == b"[":
-        return msgspec.json.decode(raw, type=list[Event])
-    return msgspec.json.decode(raw, type=_Trace).events
+def _opened(source: bytes | Path) -> BinaryIO:
+    return source.open("rb") if isinstance(source, Path) else BytesIO(source)
 
 
-def _unpacked(data: bytes) -> tuple[bytes, bool]:
-    """Return the plain bytes, and whether the file ended before they did."""
-    if not data.startswith(_GZIP):
-        _check_size(len(data), packed=len(data))
-        return data, False
-    parts: list[bytes] = []
+@dataclass(slots=True)
+class _Cutter:
+    """Cuts a stream of bytes between events; what is not yet whole waits in `buffer`."""
+
+    buffer: bytearray = field(default_factory=bytearray)
+    opening: bytes = b""  # what makes JSON of the rest again; b"" before the first event
+    border: re.Pattern[bytes] | None = None
+    enough: int = field(default_factory=lambda: BATCH_BYTES)  # to wait for before cutting
+    objects: int = 0
+
+    def cut(self, pieces: Iterable[bytes | None]) -> Iterator[Batch]:
+        """Yield what each piece completes; None says that the rest of the file is lost."""
+        notes: tuple[str, ...] = ()
+        for piece in pieces:
+            if piece is None:
+                notes = (_CUT_OFF,)
+                break
+            self._count(piece)
+            self.buffer += piece
+            if len(self.buffer) >= self.enough:
+                yield from self._start()
+                yield from self._whole_events()
+        yield from self._start()
+        yield self._last(notes)
+
+    def _count(self, piece: bytes) -> None:
+        self.objects += piece.count(b"{")
+        if self.objects > MAX_OBJECTS:
+            msg = f"the trace has more than {MAX_OBJECTS} objects: profile fewer steps"
+            raise ProfileError(msg)
+
+    def _start(self) -> Iterator[Batch]:
+        """Find the list of events, and drop all that is before it."""
+        if self.opening:
+            return
+        found = _LIST.match(self.buffer)
+        if found is not None:
+            self.opening = b"["
+        else:
+            found = _EVENTS.search(self.buffer)
+            if found is None:
+                return
+            self.opening = b'{"traceEvents":['
+            yield Batch(header=_header(bytes(self.buffer[: found.end()]) + b"]}"))
+        del self.buffer[: found.end()]
+        key = _FIRST_KEY.match(self.buffer)
+        if key is not None:
+            self.border = re.compile(rb'\}\s*,\s*\{\s*"' + key[1] + b'"')
+
+    def _whole_events(self) -> Iterator[Batch]:
+        border = self._last_border()
+        if border is None:
+            # Looking at all of it again for every piece would take the square of its length.
+            self.enough = 2 * len(self.buffer)
+            return
+        end, start = border.start() + 1, border.start() + border[0].index(b"{")
+        piece = bytes(self.buffer[:end])
+        del self.buffer[:start]
+        self.enough = BATCH_BYTES
+        try:
+            yield Batch(events=_MANY.decode(b"[" + piece + b"]"))
+        except _UNREADABLE:
+            yield _salvaged(piece, is_last=False)
+
+    def _last_border(self) -> re.Match[bytes] | None:
+        if self.border is None:
+            return None
+        for tail in _TAILS:
+            found = list(self.border.finditer(self.buffer, max(0, len(self.buffer) - tail)))
+            if found:
+                return found[-1]
+        return None
+
+    def _last(self, notes: tuple[str, ...]) -> Batch:
+        rest = bytes(self.buffer)
+        try:
+            if self.opening == b"[":
+                return Batch(events=_MANY.decode(b"[" + rest), notes=notes)
+            last = _LAST.decode(self.opening + rest)
+        except _UNREADABLE:
+            return replace(_salvaged(rest, is_last=True), notes=notes)
+        return Batch(events=last.events, notes=notes)
+
+
+def _header(data: bytes) -> Header | None:
+    try:
+        return msgspec.json.decode(data, type=Header)
+    except _UNREADABLE:
+        return None
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes | None]:
+    """Yield the plain bytes piece by piece, and None where they are damaged or end early."""
+    packed = file.seek(0, SEEK_END)
+    file.seek(0)
+    if file.read(len(_GZIP)) != _GZIP:
+        _check_size(packed, packed=packed)
+        file.seek(0)
+        while part := file.read(_PLAIN_BYTES):
+            yield part
+        return
+    file.seek(0)
     size = 0
-    for part in _gunzip(data):
-        if part is None:
-            return b"".join(parts), True
-        size += len(part)
-        _check_size(size, packed=len(data))
-        parts.append(part)
-    return b"".join(parts), False
+    for part in _gunzip(file):
+        size += len(part or b"")
+        _check_size(size, packed=packed)
+        yield part
 
 
-def _gunzip(data: bytes) -> Iterator[bytes | None]:
-    """Yield the members' bytes piece by piece, and None where the data is damaged or ends early."""
+def _gunzip(file: BinaryIO) -> Iterator[bytes | None]:
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
-    for start in range(0, len(data), _PIECE_BYTES):
-        rest = data[start : start + _PIECE_BYTES]
+    while rest := file.read(_PIECE_BYTES):
         while rest:
             if unpacker.eof:
                 unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
@@ -141,36 +272,39 @@ def _check_size(size: int, *, packed: int) -> None:
         raise ProfileError(msg)
 
 
-def _salvaged(text: str) -> Events:
-    """Read what can be read of a malformed trace, event by event."""
-    decoder = msgspec.json.Decoder(Event)
-    read = [_event(decoder, chunk) for chunk in _chunks(text)]
+def _salvaged(piece: bytes, *, is_last: bool) -> Batch:
+    """Read what can be read of malformed events, one by one."""
+    text = piece.decode("utf-8", errors="replace")
+    read = [_event(chunk) for chunk in _chunks(text, is_last=is_last)]
     events = [event for event in read if event is not None]
-    return Events(events=events, dropped=len(read) - len(events))
+    return Batch(events=events, dropped=len(read) - len(events))
 
 
-def _chunks(text: str) -> Iterator[str | None]:
+def _chunks(text: str, *, is_last: bool) -> Iterator[str | None]:
     """Yield the inside of each event's braces, as well as they can be told; None for a cut one."""
     start = text.find("{", text.find('"traceEvents"') + 1)
     if start < 0:
         return
     *whole, last = _BORDER.split(text[start + 1 :])
     yield from whole
-    end = _END.search(last)
-    yield last[: end.start()] if end else None
+    if is_last:
+        end = _END.search(last)
+        yield last[: end.start()] if end else None
+    else:
+        yield last.removesuffix("}")
 
 
-def _event(decoder: "msgspec.json.Decoder[Event]", chunk: str | None) -> Event | None:
+def _event(chunk: str | None) -> Event | None:
     if chunk is None:
         return None
     try:
-        return decoder.decode("{" + chunk + "}")
-    except (msgspec.DecodeError, RecursionError):
+        return _ONE.decode("{" + chunk + "}")
+    except _UNREADABLE:
         if len(chunk) > _MAX_REPAIRED_CHARACTERS:
             return None
     try:
-        return decoder.decode("{" + _repaired(chunk) + "}")
-    except (msgspec.DecodeError, RecursionError):
+        return _ONE.decode("{" + _repaired(chunk) + "}")
+    except _UNREADABLE:
         return None
 
 

@@ -4,26 +4,17 @@ from collections.abc import Iterator
 
 import msgspec
 
-from perfledger_profiles.chrome import Args
 from perfledger_profiles.redact import clean_name
 
 MAX_SHAPES = 200
 
 
-class ShapeReader:
-    """Read the inputs of events, each distinct text once."""
+def shapes_of(dims: bytes, types: bytes) -> str:
+    """Return the inputs that have a shape, in order; "" where none was recorded.
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[bytes, bytes], str] = {}
-
-    def of(self, args: Args | None) -> str:
-        """Return the inputs that have a shape, in order; "" where none was recorded."""
-        if args is None:
-            return ""
-        key = (bytes(args.dims), bytes(args.types))
-        if key not in self._known:
-            self._known[key] = " ".join(_tensors(*key))[:MAX_SHAPES]
-        return self._known[key]
+    Both are JSON as the profiler wrote it: a list of sizes and a list of names.
+    """
+    return " ".join(_tensors(dims, types))[:MAX_SHAPES]
 
 
 def _tensors(dims: bytes, types: bytes) -> Iterator[str]:

@@ -1,0 +1,206 @@
+"""Turn a Trace into a Profile: the mean step, and all that the timeline says about it.
+
+Every instant of a step goes to one operation. From first to last: work on the device (compute,
+communication, copy, memset), the deepest call on the thread that takes the steps, the deepest call
+on another thread of its process (autograd's, while the first one waits), a wait for the device, an
+annotation in the user's code, and "(outside operations)".
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from perfledger.profile import Bucket, Profile, ProfiledDevice, Reading, Step, StreamIdle
+from perfledger.records import Side
+from perfledger_profiles.allocations import memory_points
+from perfledger_profiles.breakdown import Timeline, breakdown
+from perfledger_profiles.idle import idle_streams
+from perfledger_profiles.kernels import kernel_rows, tensor_share
+from perfledger_profiles.labels import Labels, Threads, label_calls, nest_threads
+from perfledger_profiles.launches import launches_of
+from perfledger_profiles.readings import trace_readings
+from perfledger_profiles.slices import step_slices
+from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, nest
+from perfledger_profiles.steps import Steps, steps_of
+from perfledger_profiles.temporal import temporal_breakdown
+from perfledger_profiles.trace import Trace
+
+_NS = 1e9
+_US_PER_SECOND = 1e6
+_BUCKETS = tuple(Bucket)
+_DEVICE_ORDER = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET)
+
+
+def profile_of(trace: Trace, *, workload: str, side: Side) -> Profile:
+    """Return the profile of a trace's kept steps.
+
+    Raises ProfileError when there is no step with a length.
+    """
+    steps = steps_of(trace)
+    launched_by = launches_of(trace)
+    threads = nest_threads(trace, ~steps.is_marker)
+    labels = label_calls(trace, threads, launched_by)
+    profile = breakdown(
+        [_timeline(trace, steps, threads, labels)],
+        workload=workload,
+        side=side,
+        tool=trace.tool,
+        dropped_events=trace.dropped_events,
+        notes=(*trace.notes, *steps.notes),
+    )
+    work = trace.is_device_work & (steps.windows.at(trace.start_ns) != NOBODY)
+    kernels = kernel_rows(trace, work, steps=profile.steps)
+    return replace(
+        profile,
+        has_steps=steps.has_markers,
+        device=_device(trace),
+        kernels=kernels,
+        each_step=_numbered(profile.each_step, steps.numbers),
+        streams=_streams(trace, launched_by, work, steps.windows),
+        readings=(
+            *trace_readings(trace, labels.bucket, launched_by, steps.windows),
+            *_shares(profile, tensor_share(kernels)),
+            *_temporal(trace),
+        ),
+        slices=step_slices(trace, labels, threads, steps.windows, main=steps.main),
+        memory=memory_points(trace.memory, steps.windows),
+    )
+
+
+def _timeline(trace: Trace, steps: Steps, threads: Threads, labels: Labels) -> Timeline:
+    is_ours = _is_of_process(trace, steps.main) & ~steps.is_marker
+    return Timeline(
+        labels=labels.table,
+        label=labels.label,
+        start_ns=trace.start_ns,
+        is_counted=trace.is_device_work | (trace.is_on_host & is_ours),
+        layers=(*_device_layers(trace, labels), *_host_layers(trace, steps.main, threads, labels)),
+        windows=steps.windows,
+    )
+
+
+def _is_of_process(trace: Trace, main: int) -> BoolArray:
+    """Tell which calls are of the process that takes the steps."""
+    if main == NOBODY:
+        return np.zeros(trace.name.shape, dtype=np.bool_)
+    process = trace.lanes[main].process
+    return np.array([lane.process == process for lane in trace.lanes], dtype=np.bool_)[trace.lane]
+
+
+def _device_layers(trace: Trace, labels: Labels) -> list[Segments]:
+    layers: list[Segments] = []
+    for bucket in _DEVICE_ORDER:
+        mine = np.flatnonzero(trace.is_device_work & (labels.bucket == _BUCKETS.index(bucket)))
+        layers.append(nest(trace.start_ns[mine], trace.end_ns[mine], mine).segments)
+    return layers
+
+
+def _host_layers(trace: Trace, main: int, threads: Threads, labels: Labels) -> tuple[Segments, ...]:
+    """Return who wins on the host: work, work of other threads, waits, annotations."""
+    is_sync = labels.bucket == _BUCKETS.index(Bucket.SYNC)
+    is_work = ~is_sync & ~labels.is_annotation
+    if main == NOBODY:
+        return ()
+    first = threads.by_lane[main].segments if main in threads.by_lane else _merged([])
+    process = trace.lanes[main].process
+    others = [
+        nesting.segments
+        for lane, nesting in threads.by_lane.items()
+        if lane != main and trace.lanes[lane].process == process
+    ]
+    return (
+        first.where(is_work),
+        _merged([segments.where(is_work) for segments in others]),
+        first.where(is_sync),
+        _merged([segments.where(is_sync) for segments in others]),
+        first.where(labels.is_annotation),
+    )
+
+
+def _merged(many: Sequence[Segments]) -> Segments:
+    """Return the segments of several threads as one layer: what began last wins."""
+    empty = np.empty(0, dtype=np.int64)
+    start_ns = np.concatenate([empty, *(segments.start_ns for segments in many)])
+    end_ns = np.concatenate([empty, *(segments.end_ns for segments in many)])
+    owner = np.concatenate([empty, *(segments.owner for segments in many)])
+    merged = nest(start_ns, end_ns, np.arange(owner.size, dtype=np.int64)).segments
+    return Segments(start_ns=merged.start_ns, end_ns=merged.end_ns, owner=owner[merged.owner])
+
+
+def _numbered(steps: Sequence[Step], numbers: Sequence[int]) -> tuple[Step, ...]:
+    return tuple(replace(step, number=number) for step, number in zip(steps, numbers, strict=True))
+
+
+def _device(trace: Trace) -> ProfiledDevice | None:
+    """Return the device that most of the work ran on, with how many like it worked."""
+    lanes = Counter(trace.lane[trace.is_device_work].tolist())
+    used: Counter[int] = Counter()
+    for lane, calls in lanes.items():
+        number = trace.lanes[lane].process
+        if isinstance(number, int) and 0 <= number < len(trace.devices):
+            used[number] += calls
+    if not used:
+        return None
+    device = trace.devices[used.most_common(1)[0][0]]
+    return replace(device, count=sum(trace.devices[n].name == device.name for n in used))
+
+
+def _streams(
+    trace: Trace, launched_by: IntArray, work: BoolArray, windows: Segments
+) -> tuple[StreamIdle, ...]:
+    """Return the streams' gaps per step; what lies in steps that are not kept is cut off."""
+    scale = windows.owner.size * _NS
+    return tuple(
+        StreamIdle(
+            stream=idle.stream,
+            busy_seconds=idle.busy_ns / scale,
+            host_wait_seconds=idle.host_wait_ns / scale,
+            kernel_wait_seconds=idle.kernel_wait_ns / scale,
+            other_seconds=idle.other_ns / scale,
+        )
+        for idle in idle_streams(trace, launched_by, work, since_ns=_row_begins(trace, windows))
+    )
+
+
+def _row_begins(trace: Trace, windows: Segments) -> IntArray:
+    """Return for each call when the row of consecutive kept steps began in which it starts."""
+    follows = np.diff(windows.owner, prepend=NOBODY - 1) == 1
+    row = np.maximum.accumulate(np.where(follows, 0, np.arange(windows.owner.size)))
+    place = np.searchsorted(windows.start_ns, trace.start_ns, side="right") - 1
+    return windows.start_ns[row[np.maximum(place, 0)]]
+
+
+def _shares(profile: Profile, tensor: float | None) -> Iterator[Reading]:
+    loading = [o for o in profile.operations if o.bucket is Bucket.INPUT]
+    if loading:
+        yield Reading(
+            name="input_wait_frac",
+            value=profile.bucket_seconds()[Bucket.INPUT] / profile.step_seconds,
+            source="exclusive time of enumerate(DataLoader) / step",
+        )
+    if tensor is not None:
+        yield Reading(
+            name="tc_ratio",
+            value=tensor,
+            source="time of tensor-core kernels / time of kernels, by their names",
+            is_estimate=True,
+        )
+
+
+def _temporal(trace: Trace) -> Iterator[Reading]:
+    """Yield another tool's figures for the whole file, for those who compare."""
+    found = temporal_breakdown(trace)
+    if found is None:
+        return
+    source = "HolisticTraceAnalysis's temporal breakdown of the file without its last step"
+    for name, value in (
+        ("temporal_idle", found.idle_us),
+        ("temporal_compute", found.compute_us),
+        ("temporal_non_compute", found.non_compute_us),
+        ("temporal_kernel", found.kernel_us),
+    ):
+        yield Reading(name=name, value=value / _US_PER_SECOND, unit="s", source=source)
+    if found.overlap is not None:
+        yield Reading(name="temporal_overlap", value=found.overlap, source=source)

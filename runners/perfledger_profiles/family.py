@@ -1,0 +1,139 @@
+"""Turn the name of a kernel or an operator into the kind of work it does.
+
+Names are the only thing that all profilers record. The first rule that fits decides, so that what
+is particular stands before what is general: a convolution by implicit GEMM is a convolution, and
+an optimiser's elementwise kernel is the optimiser's.
+"""
+
+import re
+from functools import lru_cache
+
+from perfledger.profile import Family
+
+# Template arguments go on for thousands of characters; what tells is in the first of them.
+_MAX_CHARACTERS = 1000
+# Names of one trace; a large model has some thousand.
+_KNOWN_NAMES = 20_000
+
+_RULES = {
+    family: re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+    for family, pattern in {
+        Family.COMMUNICATION: r"""
+              (?<![a-z])(nccl|rccl|hccl|oneccl|gloo|c10d|msccl|nvshmem|ccl_)
+            | cross_device_reduce | all_?reduce | all_?gather | reduce_?scatter | all_?to_?all
+            | sendrecv | all-reduce | all-gather | reduce-scatter | all-to-all
+            | collective-permute
+        """,
+        Family.MEMSET: r"""
+              ^(hip)?memset | ^fillbuffer | fillBufferAligned | ^\[CUDA\ memset\]
+        """,
+        Family.COPY: r"""
+              ^(hip)?memcpy | ^copy(host|device) | copyBuffer | ^\[CUDA\ memcpy | ^dma
+            | ^zeCommandListAppendMemory | CatArrayBatchedCopy | direct_copy_kernel
+            | bfloat16_copy_kernel | float8_copy_kernel | (nchw|nhwc)to(nchw|nhwc)
+            | batched_transpose | transpose_readWrite
+            | ^aten::(copy_|_to_copy|to|clone|contiguous|cat|stack|pin_memory|_pin_memory)$
+            | ^copy(-start|-done)?(\.\d+)?$ | ^(input_)?transpose(_fusion)?(\.\d+)?$
+        """,
+        Family.ATTENTION: r"""
+              flash_?(fwd|bwd|attn|mla) | fmha | attention | sdpa | \battn | _attn | attn_ | mha_
+            | paged_kv | mem_eff | (batch|single)(prefill|decode)
+        """,
+        Family.EMBEDDING: r"""
+              embedding | index_?select | compute_grad_weight | krn_partial | sum_and_scatter
+            | compute_num_of_partial_segments
+        """,
+        Family.OPTIMIZER: r"""
+              multi_tensor | fused_?(adam|sgd|lamb|adagrad|lion)
+            | _foreach_ | adamw?(?![a-z]) | adagrad | rmsprop | \blamb
+            | sgd_?(step|kernel|momentum) | optimizer\.step
+        """,
+        Family.NORMALIZATION: r"""
+              batch_?norm | layer_?norm | group_?norm | rms_?norm | instance_?norm
+            | l2_?normalize | cudnn::bn_ | (?<![a-z])bn_(fw|bw) | bnorm | RowwiseMoments
+            | GammaBeta | ComputeInternalGradients | ComputeFusedParams | softmax
+        """,
+        Family.POOLING: r"""
+              (max|avg|average|adaptive)_?pool | pooling | pool2d | pool_(fw|bw|kernel)
+            | reduce-window | select-and-scatter
+        """,
+        Family.CONVOLUTION: r"""
+              (?<![a-z])conv(?!ert) | _convolution | convolve | winograd | fprop | dgrad
+            | wgrad | implicit_gemm | scudnn | hcudnn | \d+cudnn_ | igemm_(fwd|bwd|wrw)
+            | im2col | col2im | vol2col | fft2d_ | cask_cudnn
+            | cudnn::(cnn|gemm|winograd|detail) | cudnn_infer | depthwise | miopen
+            | conv_?(fwd|bwd) | computeOffsetsKernel | computeWgradSplitK | scalePackedTensor
+        """,
+        Family.GEMM: r"""
+              gemm | gemv | cublas | cutlass | xmma | cijk_ | tensile | nvjet | matmul
+            | splitk | wgmma | mfma | dot_kernel | reduce_1Block
+            | ^triton_tem_fused_(add)?(mm|bmm) | (?<![a-z])(add|b|baddb)?mm(?![a-z])
+            | triton_mm | ^aten::(linear|einsum|dot|mv|addmv)$ | ^dot(_general)?(\.\d+)?$
+            | onednn_(mm|linear) | mkldnn_linear | trsm | syrk | marlin | awq_
+        """,
+        Family.FUSION: r"""
+              ^triton_ | cpp_fused | nvfuser | (^|_)fusion(\.\d+)?$ | ^wrapped_
+        """,
+        Family.SORTING: r"""
+              sort | top_?k | radix | bitonic | unique | histogram | DeviceSelect | nonzero
+        """,
+        Family.ELEMENTWISE: r"""
+              elementwise | pointwise | vectorized_ | unrolled_ | fused_dropout | dropout
+            | FillFunctor | index_(put|copy|fill|add) | scatter_gather | bias_(act|gelu)
+            | rotary | rope(?![a-z]) | act_and_mul | silu | gelu | relu | sigmoid | tanh_
+            | distribution_ | where_kernel | op_tensor | OpTensor | triu | tril | upsample
+            | interpolate | fill_kernel | (?<![a-z])cast_?
+            | ^aten::_?(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|tanh|abs|sin|cos|lerp|clamp)_?$
+            | ^aten::(masked_fill|where|fill|zero|addcmul|addcdiv|threshold_backward)_?$
+            | ^aten::(eq|ne|gt|lt|ge|le|hardtanh|hardswish|bernoulli|normal|uniform|random)_?$
+            | ^(add|subtract|multiply|divide|exponential|select|broadcast|convert|iota)(\.\d+)?$
+        """,
+        Family.REDUCTION: r"""
+              reduc | argm(ax|in) | cumsum | cumprod | DeviceScan | nll_loss | cross_?entropy
+            | (?<![a-z])sum
+            | ^aten::(sum|mean|max|min|amax|amin|norm|std|var|prod|all|any|logsumexp)$
+            | welford
+        """,
+    }.items()
+}
+
+_TENSOR = re.compile(
+    r"(?i)tensorop|wmma|wgmma|gmma|hmma|imma|dmma|qmma|nvjet|tensor\d+x\d+x\d+|bf16gemm_bf16"
+    r"|[hsi]_?(884|1688|16816|161616|8816|16832|1616|8832|168256|16864)(?!\d)|tf32"
+    r"|_MI\d+x\d+|mfma|flash_(fwd|bwd)|cutlass(F|B)_(f16|bf16)|cutlass3x_sm(9|1)\d"
+    r"|sm(9|1)\d_xmma|(volta|turing|ampere)_(fp16|h|i8|bf16).*(884|1688|16816)"
+)
+# Plain fused multiply-adds, whatever else the name says.
+_NOT_TENSOR = re.compile(
+    r"(?i)simt|ffma|(?<!t)gemv|(volta|maxwell|ampere|pascal|turing)_s(gemm|cudnn)|sgemm_\d+x\d+"
+    r"|(volta|maxwell|ampere|turing)_(dgemm|cgemm|zgemm)|scudnn|winograd|convolve_sgemm"
+    r"|fft2d_|dgemm_\d|naive_conv|im2col|gemmk1|gemmSN|dot_kernel"
+)
+_MULTIPLIES = (Family.GEMM, Family.CONVOLUTION, Family.ATTENTION, Family.FUSION, Family.OTHER)
+
+
+@lru_cache(maxsize=_KNOWN_NAMES)
+def family_of(name: str) -> Family:
+    """Return what kind of work a kernel or operator does, OTHER where its name does not tell."""
+    text = name[:_MAX_CHARACTERS]
+    if text.startswith("triton_tem_") and "convolution" in text:
+        return Family.CONVOLUTION
+    if text.startswith("triton_") and "_fused_" in text and not text.startswith("triton_tem_"):
+        return Family.FUSION
+    return next((family for family, rule in _RULES.items() if rule.search(text)), Family.OTHER)
+
+
+def is_tensor_kernel(name: str) -> bool | None:
+    """Tell whether a kernel runs on tensor or matrix cores; None where its name does not tell.
+
+    Libraries name the instruction (s1688, 16816, tensorop, wgmma, MI16x16) or its absence (simt,
+    ffma, sgemm). What multiplies no matrices does not use them.
+    """
+    text = name[:_MAX_CHARACTERS]
+    if _NOT_TENSOR.search(text):
+        return False
+    if _TENSOR.search(text):
+        return True
+    if text.startswith("Cijk_"):
+        return False
+    return None if family_of(name) in _MULTIPLIES else False

@@ -1,0 +1,305 @@
+"""Turn batches of a Chrome trace's events into the columns of a Trace."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from perfledger.profile import ProfiledDevice
+from perfledger_profiles.chrome import Args, Event, Scalar
+from perfledger_profiles.redact import clean_name
+from perfledger_profiles.spans import IntArray
+from perfledger_profiles.trace import (
+    LAST_ON_DEVICE,
+    UNKNOWN,
+    Kind,
+    Lane,
+    Launch,
+    MemoryInstants,
+    Trace,
+)
+
+TOOL = "torch.profiler"
+
+# Categories of torch 1.13 to 2.13 on CUDA, ROCm, XPU, MTIA and HPU, then those of 1.8 to 1.12.
+# What is not here takes no time of its own: flow arrows, Python's frames, the profiler's overhead.
+_KINDS = {
+    "kernel": Kind.KERNEL,
+    "gpu_memcpy": Kind.COPY,
+    "gpu_memset": Kind.MEMSET,
+    "cuda_sync": Kind.DEVICE_WAIT,
+    "xpu_sync": Kind.DEVICE_WAIT,
+    "gpu_user_annotation": Kind.DEVICE_ANNOTATION,
+    "cpu_op": Kind.OPERATOR,
+    "user_annotation": Kind.ANNOTATION,
+    "cuda_runtime": Kind.RUNTIME,
+    "cuda_driver": Kind.RUNTIME,
+    "hip_runtime": Kind.RUNTIME,
+    "xpu_runtime": Kind.RUNTIME,
+    "xpu_driver": Kind.RUNTIME,
+    "mtia_runtime": Kind.RUNTIME,
+    "mtia_ccp_events": Kind.KERNEL,
+    "glow_runtime": Kind.RUNTIME,
+    "privateuse1_runtime": Kind.RUNTIME,
+    "privateuse1_driver": Kind.RUNTIME,
+    "hpu_op": Kind.KERNEL,
+    "Kernel": Kind.KERNEL,
+    "Memcpy": Kind.COPY,
+    "Memset": Kind.MEMSET,
+    "Operator": Kind.OPERATOR,
+    "Runtime": Kind.RUNTIME,
+}
+_CODES = {category: int(kind) for category, kind in _KINDS.items()}
+_MEMORY = "[memory]"
+# c10::DeviceType; others are shown by their number.
+_DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps"}
+
+# Microseconds; outside them an event is broken: the year 2096, and eleven days.
+_MAX_TS_US = 4e15
+_MAX_DURATION_US = 1e12
+_NS_PER_US = 1000
+_MAX_INT = 2**62
+_NO_ARGS = Args()
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+FloatArray = npt.NDArray[np.float64]
+
+
+class _Places(dict[Key, int]):
+    """Numbers its keys in the order in which they are first asked for."""
+
+    def __missing__(self, key: Key) -> int:
+        place = self[key] = len(self)
+        return place
+
+
+class KinetoColumns:
+    """Collects the columns of a trace, batch by batch."""
+
+    def __init__(self) -> None:
+        self._names: _Places[str] = _Places()
+        self._lanes: _Places[tuple[int | str, int | str, bool]] = _Places()
+        self._launches: _Places[tuple[bytes, ...]] = _Places()
+        self._inputs: _Places[tuple[bytes, bytes]] = _Places({(b"", b""): 0})
+        self._devices: _Places[str] = _Places()
+        self._integers: dict[str, list[IntArray]] = defaultdict(list)
+        self._floats: dict[str, list[FloatArray]] = defaultdict(list)
+        self._broken = 0
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Add the events that took time and those that tell of memory; the rest is left out."""
+        used = [event for event in events if event.ph == "X" and event.cat in _CODES]
+        if used:
+            self._add_calls(used)
+        instants = [event for event in events if event.name == _MEMORY and event.args is not None]
+        if instants:
+            self._add_memory(instants)
+
+    def trace(
+        self,
+        *,
+        devices: Sequence[ProfiledDevice],
+        rank: int | None,
+        backend: str,
+        dropped_events: int,
+        notes: Sequence[str],
+    ) -> Trace:
+        """Return all that was added; unusable events are added to those that were dropped."""
+        ts = self._float("ts")
+        begin_us = float(ts.min()) if ts.size else 0.0
+        whole_us = int(begin_us)
+        start_ns = _nanoseconds(ts - begin_us)
+        return Trace(
+            tool=TOOL,
+            names=tuple(self._names),
+            lanes=tuple(
+                Lane(process=process, thread=thread, is_device=is_device)
+                for process, thread, is_device in self._lanes
+            ),
+            launches=tuple(_launch(key) for key in self._launches),
+            inputs=tuple(self._inputs),
+            name=self._whole("name"),
+            kind=self._whole("kind"),
+            lane=self._whole("lane"),
+            start_ns=start_ns,
+            end_ns=start_ns + _nanoseconds(self._float("dur")),
+            correlation=self._whole("correlation"),
+            stream=self._whole("stream"),
+            launch=self._whole("launch"),
+            input=self._whole("input"),
+            bytes=self._whole("bytes"),
+            epoch_ns=whole_us * _NS_PER_US + round((begin_us - whole_us) * _NS_PER_US),
+            memory=MemoryInstants(
+                time_ns=_nanoseconds(self._float("memory") - begin_us),
+                allocated_bytes=self._whole("allocated"),
+                reserved_bytes=self._whole("reserved"),
+                device=self._whole("device"),
+                devices=tuple(self._devices),
+            ),
+            devices=tuple(devices),
+            rank=rank,
+            backend=clean_name(backend) if backend else "",
+            dropped_events=dropped_events + self._broken,
+            notes=tuple(notes),
+        )
+
+    def _add_calls(self, events: Sequence[Event]) -> None:
+        used = [event for event in events if _is_sound(event)]
+        self._broken += len(events) - len(used)
+        codes = [_CODES[event.cat] for event in used]
+        kind = np.array(codes, dtype=np.int64)
+        args = [event.args or _NO_ARGS for event in used]
+        lanes = [
+            (event.pid, event.tid, code <= LAST_ON_DEVICE)
+            for event, code in zip(used, codes, strict=True)
+        ]
+        self._floats["ts"].append(np.array([event.ts for event in used], dtype=np.float64))
+        self._floats["dur"].append(np.array([event.dur for event in used], dtype=np.float64))
+        for column, values in (
+            ("kind", kind),
+            ("name", _numbered([event.name for event in used], self._names)),
+            ("lane", _numbered(lanes, self._lanes)),
+            ("correlation", _whole([each.correlation for each in args])),
+            ("stream", _whole([each.stream for each in args])),
+            ("launch", self._launch_places(args, kind)),
+            ("input", self._input_places(args, kind)),
+            ("bytes", _moved(args, kind)),
+        ):
+            self._integers[column].append(values)
+
+    def _launch_places(self, args: Sequence[Args], kind: IntArray) -> IntArray:
+        kernels = np.flatnonzero(kind == Kind.KERNEL)
+        places = np.full(kind.shape, UNKNOWN, dtype=np.int64)
+        keys = [_launch_key(args[place]) for place in kernels.tolist()]
+        places[kernels] = _numbered(keys, self._launches)
+        return places
+
+    def _input_places(self, args: Sequence[Args], kind: IntArray) -> IntArray:
+        operators = np.flatnonzero(kind == Kind.OPERATOR)
+        places = np.zeros(kind.shape, dtype=np.int64)
+        mine = [args[place] for place in operators.tolist()]
+        keys = [(bytes(each.dims), bytes(each.types)) for each in mine]
+        places[operators] = _numbered(keys, self._inputs)
+        return places
+
+    def _add_memory(self, instants: Sequence[Event]) -> None:
+        used = [event for event in instants if 0 <= event.ts <= _MAX_TS_US]
+        self._broken += len(instants) - len(used)
+        args = [event.args or _NO_ARGS for event in used]
+        device = [_device_name(each) for each in args]
+        self._floats["memory"].append(np.array([event.ts for event in used], dtype=np.float64))
+        for column, values in (
+            ("allocated", _whole([each.allocated for each in args])),
+            ("reserved", _whole([each.reserved for each in args])),
+            ("device", _numbered(device, self._devices)),
+        ):
+            self._integers[column].append(values)
+
+    def _float(self, column: str) -> FloatArray:
+        parts = self._floats.pop(column, [])
+        return np.concatenate([np.empty(0, dtype=np.float64), *parts])
+
+    def _whole(self, column: str) -> IntArray:
+        parts = self._integers.pop(column, [])
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def _is_sound(event: Event) -> bool:
+    return 0 <= event.ts <= _MAX_TS_US and 0 <= event.dur <= _MAX_DURATION_US
+
+
+def _numbered(keys: Sequence[Key], places: _Places[Key]) -> IntArray:
+    return np.array([places[key] for key in keys], dtype=np.int64)
+
+
+def _whole(values: Sequence[Scalar]) -> IntArray:
+    """Return the values as numbers, UNKNOWN for those that are none."""
+    try:
+        return np.array(values, dtype=np.int64)
+    except (TypeError, ValueError, OverflowError):
+        return np.array([_integer(value) for value in values], dtype=np.int64)
+
+
+def _integer(value: Scalar) -> int:
+    try:
+        number = int(value or 0)
+    except (ValueError, OverflowError):
+        return UNKNOWN
+    return number if value is not None and abs(number) < _MAX_INT else UNKNOWN
+
+
+def _moved(args: Sequence[Args], kind: IntArray) -> IntArray:
+    copies = np.flatnonzero((kind == Kind.COPY) | (kind == Kind.MEMSET))
+    moved = np.full(kind.shape, UNKNOWN, dtype=np.int64)
+    moved[copies] = np.maximum(_whole([args[n].bytes for n in copies.tolist()]), UNKNOWN)
+    return moved
+
+
+def _nanoseconds(micros: FloatArray) -> IntArray:
+    return np.rint(micros * _NS_PER_US).astype(np.int64)
+
+
+def _device_name(args: Args) -> str:
+    kind, number = _integer(args.device_type), _integer(args.device_id)
+    name = _DEVICE_TYPES.get(kind, f"device type {kind}")
+    return name if number < 0 else f"{name}:{number}"
+
+
+def _launch_key(args: Args) -> tuple[bytes, ...]:
+    return (
+        bytes(args.grid),
+        bytes(args.block),
+        bytes(args.registers),
+        bytes(args.shared_memory),
+        bytes(args.warps),
+        bytes(args.blocks),
+        bytes(args.collective),
+        bytes(args.elements),
+        bytes(args.element_type),
+        bytes(args.ranks),
+    )
+
+
+def _launch(key: tuple[bytes, ...]) -> Launch:
+    """Return what was recorded as values; what is not of its type is unknown."""
+    grid, block, registers, shared, warps, blocks, collective, elements, element_type, ranks = key
+    return Launch(
+        grid=_shape(grid),
+        block=_shape(block),
+        registers=_count(registers),
+        shared_memory_bytes=_count(shared),
+        warps_per_multiprocessor=_read(warps, float),
+        blocks_per_multiprocessor=_read(blocks, float),
+        collective=_text(collective),
+        elements=_count(elements),
+        element_type=_text(element_type),
+        ranks=_count(ranks),
+    )
+
+
+def _read(data: bytes, kind: type[Value]) -> Value | None:
+    if not data:
+        return None
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _count(data: bytes) -> int | None:
+    value = _read(data, int)
+    return value if value is not None and 0 <= value < _MAX_INT else None
+
+
+def _text(data: bytes) -> str:
+    value = _read(data, str)
+    return clean_name(value) if value else ""
+
+
+def _shape(data: bytes) -> tuple[int, int, int] | None:
+    shape = _read(data, tuple[int, int, int])
+    return shape if shape is not None and all(0 < side < _MAX_INT for side in shape) else None

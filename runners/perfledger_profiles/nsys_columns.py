@@ -1,0 +1,154 @@
+"""Turn rows of an nsys export into the columns of a Trace."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from perfledger.profile import ProfiledDevice
+from perfledger_profiles.spans import IntArray
+from perfledger_profiles.trace import UNKNOWN, Kind, Lane, Launch, Trace
+
+TOOL = "nsys"
+# A global number holds the process in its bits 24 to 47, the thread below them (NVIDIA's manual).
+_THREAD_BITS = 24
+_MASK = 2**_THREAD_BITS - 1
+_MAX_INT = 2**62
+_GRAPH = "(CUDA graph)"
+_COLUMNS = (
+    "kind", "start", "end", "name", "lane", "process", "correlation", "stream", "launch", "bytes",
+)  # fmt: skip
+
+Cell = int | float | str | bytes | None
+
+
+class NsysColumns:
+    """Collects the columns of a trace, row by row; rows without sound times are counted."""
+
+    def __init__(self, strings: Mapping[int, str]) -> None:
+        self._strings = strings
+        self._names: dict[str, int] = {}
+        self._lanes: dict[tuple[int, int, bool], int] = {}
+        self._launches: dict[Launch, int] = {}
+        self._rows: list[tuple[int, ...]] = []
+        self._dropped = 0
+        self.has_graphs = False
+
+    def add_work(
+        self,
+        kind: Kind,
+        where: Sequence[Cell],
+        name: Cell,
+        *,
+        launch: Sequence[Cell] = (),
+        moved: Cell = None,
+    ) -> None:
+        """Add work of a device; `where` is start, end, device, stream, correlation, process.
+
+        `launch` is the grid's and the block's three sides, registers, static and dynamic memory.
+        """
+        start, end, device, stream, correlation, process = where
+        lane = (_known(device), _known(stream), True)
+        self._add(
+            kind,
+            start,
+            end,
+            name,
+            self._lanes.setdefault(lane, len(self._lanes)),
+            _known(process) >> _THREAD_BITS,
+            _known(correlation),
+            _known(stream),
+            UNKNOWN if not launch else self._place(_launch(launch)),
+            _known(moved),
+        )
+
+    def add_graph(self, where: Sequence[Cell]) -> None:
+        """Add a CUDA graph that was recorded as a whole."""
+        self.has_graphs = True
+        self.add_work(Kind.KERNEL, where, _GRAPH)
+
+    def add_call(
+        self,
+        kind: Kind,
+        start: Cell,
+        end: Cell,
+        thread: Cell,
+        name: Cell,
+        *,
+        correlation: Cell = None,
+    ) -> None:
+        """Add a call of one of the host's threads, named by its global number."""
+        number = _known(thread)
+        process = (number >> _THREAD_BITS) & _MASK
+        lane = (process, number & _MASK, False)
+        place = self._lanes.setdefault(lane, len(self._lanes))
+        link = _known(correlation)
+        self._add(kind, start, end, name, place, process, link, UNKNOWN, UNKNOWN, UNKNOWN)
+
+    def trace(self, *, devices: Sequence[ProfiledDevice], notes: Sequence[str]) -> Trace:
+        """Return all that was added."""
+        table = np.array(self._rows, dtype=np.int64).reshape(-1, len(_COLUMNS))
+        column = dict(zip(_COLUMNS, table.T, strict=True))
+        begin_ns = int(column["start"].min(initial=_MAX_INT)) if self._rows else 0
+        return Trace(
+            tool=TOOL,
+            names=tuple(self._names),
+            lanes=tuple(
+                Lane(process=process, thread=thread, is_device=is_device)
+                for process, thread, is_device in self._lanes
+            ),
+            launches=tuple(self._launches),
+            inputs=((b"", b""),),
+            name=column["name"],
+            kind=column["kind"],
+            lane=column["lane"],
+            start_ns=column["start"] - begin_ns,
+            end_ns=column["end"] - begin_ns,
+            correlation=_links(column["kind"], column["process"], column["correlation"]),
+            stream=column["stream"],
+            launch=column["launch"],
+            input=np.zeros(len(self._rows), dtype=np.int64),
+            bytes=column["bytes"],
+            epoch_ns=begin_ns,
+            devices=tuple(devices),
+            dropped_events=self._dropped,
+            notes=tuple(notes),
+        )
+
+    def _add(self, kind: Kind, start: Cell, end: Cell, name: Cell, *rest: int) -> None:
+        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end < _MAX_INT):
+            self._dropped += 1
+            return
+        text = self._strings.get(name, "") if isinstance(name, int) else str(name or "")
+        place = self._names.setdefault(text, len(self._names))
+        self._rows.append((int(kind), start, end, place, *rest))
+
+    def _place(self, launch: Launch) -> int:
+        return self._launches.setdefault(launch, len(self._launches))
+
+
+def _known(value: Cell) -> int:
+    return value if isinstance(value, int) and 0 <= value < _MAX_INT else UNKNOWN
+
+
+def _launch(cells: Sequence[Cell]) -> Launch:
+    grid_x, grid_y, grid_z, block_x, block_y, block_z, registers, static, dynamic = map(
+        _known, cells
+    )
+    grid, block = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
+    return Launch(
+        grid=grid if min(grid) > 0 else None,
+        block=block if min(block) > 0 else None,
+        registers=registers if registers != UNKNOWN else None,
+        shared_memory_bytes=static + dynamic if min(static, dynamic) >= 0 else None,
+    )
+
+
+def _links(kind: IntArray, process: IntArray, correlation: IntArray) -> IntArray:
+    """Return correlation numbers that are unique: each process counts its own.
+
+    Where host and device disagree about the only process, its number is not asked for.
+    """
+    if np.unique(process[kind <= Kind.MEMSET]).size <= 1:
+        return correlation
+    _, link = np.unique(np.stack([process, correlation], axis=1), axis=0, return_inverse=True)
+    return np.where(correlation > 0, link.reshape(-1) + 1, UNKNOWN)

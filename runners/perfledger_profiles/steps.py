@@ -1,0 +1,92 @@
+"""Turn a trace's step markers into the windows that are kept."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger_profiles.breakdown import kept_steps, note_on_steps, windows_of
+from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, summed
+from perfledger_profiles.trace import Kind, Trace
+
+NO_STEPS = "no ProfilerStep markers: the whole trace is taken as one step"
+
+# torch.profiler's own marker, and what people call their ranges: "step 3", "Iteration_12", "batch".
+_MARKER = re.compile(r"ProfilerStep#(\d+)")
+_RANGE = re.compile(r"(?i)(?:train(?:ing)?|eval)?[ _:]?(?:step|iteration|iter|batch)[ _:#]*(\d*)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """The steps of a trace; without markers its whole length is one.
+
+    `numbers` are those of the kept windows, as the markers have them. `main` is the lane of the
+    thread that takes the steps, `is_marker` says which calls are no work but markers.
+    """
+
+    windows: Segments
+    numbers: tuple[int, ...]
+    main: int
+    is_marker: BoolArray
+    has_markers: bool
+    notes: tuple[str, ...]
+
+
+def steps_of(trace: Trace) -> Steps:
+    """Return the kept steps of a trace, see `kept_steps`."""
+    is_marker = trace.is_on_host & trace.named([_number(n) is not None for n in trace.names])
+    if not is_marker.any() and trace.tool != "torch.profiler":
+        is_marker = (trace.kind == Kind.ANNOTATION) & trace.named(
+            [_RANGE.fullmatch(name) is not None for name in trace.names]
+        )
+    main = _main_lane(trace, is_marker)
+    marks = np.flatnonzero(is_marker & (trace.lane == main))
+    found = windows_of(_spans(trace, marks) if marks.size else _whole(trace))
+    kept = kept_steps(found)
+    notes = () if marks.size else (NO_STEPS,)
+    return Steps(
+        windows=kept,
+        numbers=_numbers(trace, marks, kept),
+        main=main,
+        is_marker=is_marker,
+        has_markers=marks.size > 0,
+        notes=(*notes, *note_on_steps(found, kept)),
+    )
+
+
+def _number(name: str) -> int | None:
+    found = _MARKER.fullmatch(name)
+    return int(found[1][-18:]) if found else None
+
+
+def _main_lane(trace: Trace, is_marker: BoolArray) -> int:
+    """Return the host's thread with the most steps or, without steps, the most time in calls."""
+    chosen = is_marker if is_marker.any() else trace.is_on_host
+    if not chosen.any():
+        return NOBODY
+    weight = trace.end_ns - trace.start_ns
+    if is_marker.any():
+        weight = np.ones_like(weight)
+    return int(np.argmax(summed(trace.lane[chosen], weight[chosen], size=len(trace.lanes))))
+
+
+def _spans(trace: Trace, marks: IntArray) -> list[tuple[int, int]]:
+    return list(zip(trace.start_ns[marks].tolist(), trace.end_ns[marks].tolist(), strict=True))
+
+
+def _whole(trace: Trace) -> list[tuple[int, int]]:
+    is_work = trace.is_on_host | trace.is_device_work
+    if not is_work.any():
+        return []
+    return [(int(trace.start_ns[is_work].min()), int(trace.end_ns[is_work].max()))]
+
+
+def _numbers(trace: Trace, marks: IntArray, kept: Segments) -> tuple[int, ...]:
+    """Return what the markers call the kept windows; their places where they have no numbers."""
+    by_end = dict(zip(trace.end_ns[marks].tolist(), trace.name[marks].tolist(), strict=True))
+    numbers: list[int] = []
+    for place, end in zip(kept.owner.tolist(), kept.end_ns.tolist(), strict=True):
+        name = trace.names[by_end[end]] if end in by_end else ""
+        found = _MARKER.fullmatch(name) or _RANGE.fullmatch(name)
+        numbers.append(int(found[1][-18:]) if found and found[1] else place)
+    return tuple(numbers)
