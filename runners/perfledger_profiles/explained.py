@@ -150,15 +150,18 @@ def _device(trace: Trace) -> ProfiledDevice | None:
 def _streams(
     trace: Trace, launched_by: IntArray, work: BoolArray, windows: Segments
 ) -> tuple[StreamIdle, ...]:
-    """Return the streams' gaps per step; what lies in steps that are not kept is cut off."""
+    """Return the streams' gaps per step; what lies in steps that are not kept is cut off.
+
+    Work that overlaps on a stream makes negative gaps; a sum of them is no time.
+    """
     scale = windows.owner.size * _NS
     return tuple(
         StreamIdle(
             stream=idle.stream,
             busy_seconds=idle.busy_ns / scale,
-            host_wait_seconds=idle.host_wait_ns / scale,
-            kernel_wait_seconds=idle.kernel_wait_ns / scale,
-            other_seconds=idle.other_ns / scale,
+            host_wait_seconds=max(idle.host_wait_ns, 0) / scale,
+            kernel_wait_seconds=max(idle.kernel_wait_ns, 0) / scale,
+            other_seconds=max(idle.other_ns, 0) / scale,
         )
         for idle in idle_streams(trace, launched_by, work, since_ns=_row_begins(trace, windows))
     )

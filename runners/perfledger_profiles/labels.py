@@ -89,7 +89,7 @@ def label_calls(trace: Trace, threads: Threads, launched_by: IntArray) -> Labels
 
     `launched_by` has shape (n,): the host's call that started each call, NOBODY where unknown.
     """
-    own, is_annotation = _own_buckets(trace)
+    own, is_annotation = own_buckets(trace)
     loads = trace.is_on_host & (own == _PLACE[Bucket.INPUT])
     is_input = trace.is_on_host & is_inside(loads, threads.around)
     bucket = np.where(is_input, _PLACE[Bucket.INPUT], own)
@@ -126,8 +126,8 @@ def _distinct(one: IntArray, two: IntArray) -> tuple[IntArray, IntArray]:
     return first, place
 
 
-def _own_buckets(trace: Trace) -> tuple[IntArray, BoolArray]:
-    """Return each call's bucket before what is around it is looked at, and which annotate."""
+def own_buckets(trace: Trace) -> tuple[IntArray, BoolArray]:
+    """Return each call's bucket (its place) by its name alone, and which calls annotate; (n,)."""
     has_device = bool(trace.is_device_work.any())
     keys, place = np.unique(trace.name * len(Kind) + trace.kind, return_inverse=True)
     pairs = [(trace.names[key // len(Kind)], Kind(key % len(Kind))) for key in keys.tolist()]

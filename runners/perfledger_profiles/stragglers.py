@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfledger.profile import Bucket, Reading
-from perfledger_profiles.labels import label_calls, nest_threads
-from perfledger_profiles.launches import launches_of
+from perfledger_profiles.labels import own_buckets
 from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, union
 from perfledger_profiles.steps import steps_of
 from perfledger_profiles.trace import Trace
@@ -60,8 +59,7 @@ def _rank(ranks: Sequence[Trace], place: int) -> int:
 def _work(trace: Trace) -> tuple[float, dict[str, IntArray]]:
     """Return a rank's compute nanoseconds per step, and its collectives' durations by name."""
     steps = steps_of(trace)
-    threads = nest_threads(trace, ~steps.is_marker)
-    bucket = label_calls(trace, threads, launches_of(trace)).bucket
+    bucket, _ = own_buckets(trace)
     begun = trace.is_device_work & (steps.windows.at(trace.start_ns) != NOBODY)
     computes = begun & (bucket == _COMPUTE)
     compute = union(trace.start_ns[computes], trace.end_ns[computes]).length_ns()

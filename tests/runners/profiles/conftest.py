@@ -7,7 +7,7 @@ import pytest
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Side
-from perfledger_profiles.kineto import read_kineto
+from perfledger_profiles.kineto import read_kineto, read_kineto_trace
 from perfledger_profiles.planes import XEvent, XLine, XPlane
 
 MAIN, AUTOGRAD = (1, 1), (1, 2)
@@ -18,6 +18,7 @@ class Trace:
 
     def __init__(self):
         self.events = []
+        self.header = {}
 
     def add(self, name, start, duration, *, cat="cpu_op", thread=MAIN, **args):
         self.events.append(
@@ -37,13 +38,28 @@ class Trace:
     def step(self, number, start, duration, **more):
         return self.add(f"ProfilerStep#{number}", start, duration, cat="user_annotation", **more)
 
-    def launch(self, name, start, duration, *, kernel, at, lasts, correlation, cat="kernel"):
+    def launch(
+        self,
+        name,
+        start,
+        duration,
+        *,
+        kernel,
+        at,
+        lasts,
+        correlation,
+        cat="kernel",
+        stream=7,
+        **args,
+    ):
         """Add a call of the CUDA runtime and the kernel that it starts."""
         self.add(name, start, duration, cat="cuda_runtime", correlation=correlation)
-        return self.add(kernel, at, lasts, cat=cat, thread=(0, "stream 7"), correlation=correlation)
+        thread = (0, f"stream {stream}")
+        args = {"stream": stream, "correlation": correlation, **args}
+        return self.add(kernel, at, lasts, cat=cat, thread=thread, **args)
 
     def text(self):
-        return json.dumps({"schemaVersion": 1, "traceEvents": self.events})
+        return json.dumps({"schemaVersion": 1, **self.header, "traceEvents": self.events})
 
     def data(self):
         return self.text().encode()
@@ -53,6 +69,9 @@ class Trace:
 
     def read(self, data=None):
         return read_kineto(data or self.data(), workload="m:f", side=Side.HEAD)
+
+    def columns(self):
+        return read_kineto_trace(self.data())
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.records import Side
 from perfledger_profiles import chrome
-from perfledger_profiles.chrome import read_events
+from perfledger_profiles.chrome import Batch, read_batches
 from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.kineto import read_kineto
 
@@ -16,6 +16,17 @@ EVENT = '{"ph": "X", "cat": "cpu_op", "name": "%s", "pid": 1, "tid": 1, "ts": %d
 def text_of(*names, tail="]}"):
     events = ",\n".join(EVENT % (name, 10 * n) for n, name in enumerate(names))
     return '{"schemaVersion": 1, "traceEvents": [\n' + events + "\n" + tail
+
+
+def read_events(source):
+    """Read all batches, and return them as one."""
+    batches = list(read_batches(source))
+    return Batch(
+        events=[event for batch in batches for event in batch.events],
+        dropped=sum(batch.dropped for batch in batches),
+        notes=tuple(note for batch in batches for note in batch.notes),
+        header=next((batch.header for batch in batches if batch.header), None),
+    )
 
 
 def names(read):
@@ -73,6 +84,65 @@ def test_a_file_of_several_packed_members_is_read_whole():
     packed = b"".join(gzip.compress(part, mtime=0) for part in (text[:50], text[50:])) + b"\0\0"
 
     assert names(read_events(packed)) == ["a", "b", "c"]
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    monkeypatch.setattr(chrome, "BATCH_BYTES", 600)
+    monkeypatch.setattr(chrome, "_PLAIN_BYTES", 250)
+    monkeypatch.setattr(chrome, "_PIECE_BYTES", 20)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("opening", ['{"schemaVersion": 1, "traceEvents": [', "  ["])
+def test_a_file_is_read_in_pieces_that_end_between_events(many, pack, opening):
+    closing = "]" if "[" in opening.strip()[:1] else '], "traceName": "t"}'
+    text = opening + ",\n".join(EVENT % (name, 1) for name in many[:50]) + closing
+
+    batches = list(read_batches(pack(text.encode())))
+
+    assert [event.name for batch in batches for event in batch.events] == many[:50]
+    assert len(batches) > 5
+    assert sum(batch.dropped for batch in batches) == 0
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_what_is_malformed_costs_its_own_event_in_any_piece(many):
+    text = text_of(*many[:50]).replace(f'"name": "{many[20]}"', '"name": null')
+    text = text.replace(many[40], 'say "hi"')
+
+    read = read_events(text.encode())
+
+    assert names(read) == [*many[:20], *many[21:40], 'say "hi"', *many[41:50]]
+    assert read.dropped == 1
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_events_that_hold_lists_of_events_are_not_cut_apart():
+    inner = '"args": {"a": [{"ph": "X"}, {"ph": "X"}, {"ph": "X"}]}, "dur": 5'
+    text = text_of(*map(str, range(40))).replace('"dur": 5', inner)
+
+    read = read_events(text.encode())
+
+    assert len(names(read)) + read.dropped >= 40
+    assert len(names(read)) > 30
+
+
+def test_a_path_is_read_like_bytes(tmp_path, many):
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(gzip.compress(text_of(*many).encode(), mtime=0))
+
+    assert names(read_events(path)) == many
+
+
+def test_what_stands_before_the_events_is_kept_as_json():
+    text = '{"deviceProperties": [{"id": 0}], "host_name": "box", ' + text_of("a")[1:]
+
+    header = read_events(text.encode()).header
+
+    assert bytes(header.devices) == b'[{"id": 0}]'
+    assert bytes(header.distributed) == b""
 
 
 def test_bad_utf8_costs_one_character():

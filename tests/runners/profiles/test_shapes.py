@@ -1,14 +1,10 @@
-import msgspec
 import pytest
 
-from perfledger_profiles.chrome import Args
-from perfledger_profiles.shapes import MAX_SHAPES, ShapeReader
+from perfledger_profiles.shapes import MAX_SHAPES, shapes_of
 
 
 def shapes(dims, types=""):
-    return ShapeReader().of(
-        Args(dims=msgspec.Raw(dims.encode()), types=msgspec.Raw(types.encode()))
-    )
+    return shapes_of(dims.encode(), types.encode())
 
 
 def test_only_inputs_with_a_shape_are_kept():
@@ -33,10 +29,6 @@ def test_what_is_not_a_list_is_no_shape(dims):
 @pytest.mark.parametrize("types", ["{}", "[1, 2]", "["])
 def test_types_that_are_not_names_spoil_the_shapes(types):
     assert shapes("[[2, 3]]", types) == ""
-
-
-def test_an_event_without_arguments_has_none():
-    assert ShapeReader().of(None) == ""
 
 
 def test_the_line_is_cut():

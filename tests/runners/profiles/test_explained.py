@@ -1,0 +1,168 @@
+"""What a profile says beside its operations: steps, streams, readings, slices, memory."""
+
+import pytest
+
+from perfledger.profile import Bucket
+from perfledger_profiles.allocations import MAX_POINTS
+from perfledger_profiles.slices import MAX_SLICES
+
+DATALOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+@pytest.fixture
+def steps(trace):
+    """Return a trace of three steps with a loader, a kernel, a collective and a copy in each."""
+    for number, begin in ((4, 0), (5, 1000), (6, 2000)):
+        trace.step(number, begin, 1000).add(DATALOADER, begin, 100)
+        for place, (kernel, at, lasts, stream, category) in enumerate(
+            [
+                ("volta_sgemm_128x64_nt", 200, 300, 7, "kernel"),
+                ("ncclDevKernel_AllReduce", 400, 200, 20, "kernel"),
+                ("Memcpy HtoD (Pinned -> Device)", 700, 100, 7, "gpu_memcpy"),
+            ]
+        ):
+            trace.launch(
+                "cudaLaunchKernel",
+                begin + 110 + 10 * place,
+                5,
+                kernel=kernel,
+                at=begin + at,
+                lasts=lasts,
+                correlation=10 * number + place,
+                stream=stream,
+                cat=category,
+                bytes=1_000_000,
+            )
+    return trace
+
+
+def test_each_kept_step_has_its_number_and_its_buckets_sum_to_it(steps):
+    found = steps.read().each_step
+
+    assert [step.number for step in found] == [5, 6]
+    assert [sum(step.buckets) for step in found] == [step.seconds for step in found]
+    assert found[0].seconds == pytest.approx(1000e-6)
+    buckets = dict(zip(Bucket, found[0].buckets, strict=True))
+    assert buckets[Bucket.COMPUTE] == pytest.approx(300e-6)
+    assert buckets[Bucket.COMMUNICATION] == pytest.approx(100e-6)
+    assert buckets[Bucket.INPUT] == pytest.approx(100e-6)
+
+
+def test_readings_follow_from_the_kept_steps(steps):
+    profile = steps.read()
+
+    assert {r.name: r.value for r in profile.readings if not r.name.startswith("temporal")} == {
+        "gpu_busy": pytest.approx(0.5),
+        "comm_time": pytest.approx(200e-6),
+        "comm_overlap": pytest.approx(0.5),
+        "launch_delay_p50": pytest.approx((85 + 275) / 2 * 1e-6),
+        "queue_len_p50": pytest.approx(1.0),
+        "queue_len_max": pytest.approx(2.0),
+        "h2d_time": pytest.approx(100e-6),
+        "h2d_bw": pytest.approx(1e6 / 100e-6),
+        "input_wait_frac": pytest.approx(0.1),
+        "tc_ratio": pytest.approx(0.0),
+    }
+
+
+def test_another_tools_figures_are_of_the_file_without_its_last_step(steps):
+    profile = steps.read()
+
+    assert profile.reading("temporal_kernel") == pytest.approx(1600e-6)
+    assert profile.reading("temporal_compute") == pytest.approx(600e-6)
+    assert profile.reading("temporal_idle") == pytest.approx(600e-6)
+    assert profile.reading("temporal_overlap") == pytest.approx(0.5)
+
+
+def test_streams_say_why_they_stood_still_per_step(steps):
+    stream, other = steps.read().streams
+
+    assert (stream.stream, stream.busy_seconds) == ("7", pytest.approx(400e-6))
+    # 200 us before each copy; and in the second step the kernel's launch came after all was done.
+    assert stream.other_seconds == pytest.approx(200e-6)
+    assert stream.host_wait_seconds == pytest.approx(400e-6 / 2)
+    assert (other.stream, other.busy_seconds) == ("20", pytest.approx(200e-6))
+
+
+def test_a_cpu_trace_has_no_readings_of_a_device(trace):
+    profile = trace.step(1, 0, 100).add("aten::mm", 0, 60).read()
+
+    assert (profile.readings, profile.kernels, profile.streams) == ((), (), ())
+    assert profile.device is None
+
+
+def test_the_device_is_the_one_that_worked(steps):
+    names = ["NVIDIA T4", "NVIDIA A100"]
+    steps.header = {"deviceProperties": [{"id": n, "name": name} for n, name in enumerate(names)]}
+    for number in range(20):
+        steps.add("k", 1100, 1, cat="kernel", thread=(1, number))
+
+    device = steps.read().device
+
+    assert (device.name, device.count) == ("NVIDIA A100", 1)
+
+
+def test_a_trace_without_markers_says_that_it_has_no_steps(trace):
+    assert trace.add("aten::mm", 0, 60).read().has_steps is False
+
+
+def test_slices_are_of_the_step_nearest_to_the_median_since_it_began(trace):
+    for number, (begin, length) in enumerate([(0, 500), (500, 100), (600, 110), (710, 130)]):
+        trace.step(number, begin, length).add("aten::linear", begin + 5, length - 10)
+        trace.add("aten::addmm", begin + 10, length - 20)
+        trace.add("gemm", begin + 20, 10, cat="kernel", thread=(0, 7), stream=7)
+        trace.add("backward", begin + 30, 10, thread=(1, 2))
+
+    slices = trace.read().slices
+
+    assert [(s.lane, s.name, s.depth) for s in slices] == [
+        ("host", "aten::linear", 0),
+        ("host", "aten::addmm", 1),
+        ("stream 7", "gemm", 0),
+        ("thread 2", "backward", 0),
+    ]
+    assert slices[0].start_seconds == pytest.approx(5e-6)
+    assert slices[0].seconds == pytest.approx(100e-6)
+    assert slices[2].bucket is Bucket.COMPUTE
+
+
+def test_only_the_longest_slices_are_kept_and_cut_to_the_step(trace):
+    trace.step(1, 0, 1000).add("before", -0, 5).add("over", 990, 500)
+    for number in range(MAX_SLICES + 20):
+        trace.add("k", 2 * number, 1 + number % 2 * 0.5, cat="kernel", thread=(0, number % 3))
+
+    slices = trace.read().slices
+
+    assert len(slices) == MAX_SLICES
+    assert max(s.start_seconds + s.seconds for s in slices) == pytest.approx(1000e-6)
+
+
+def test_memory_keeps_its_peaks_and_is_short(trace):
+    trace.step(1, 100, 10_000)
+    for number in range(3 * MAX_POINTS):
+        said = {"Device Type": 1, "Device Id": 0, "Total Allocated": number % 97}
+        said |= {"Total Reserved": 1000 if number else 0}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": 100 + number, "args": said})
+
+    points = trace.read().memory
+
+    assert len(points) == MAX_POINTS
+    assert max(point.allocated_bytes for point in points) == 96
+    assert {point.device for point in points} == {"cuda:0"}
+    assert points[-1].reserved_bytes == 1000
+    assert [p.seconds for p in points] == sorted(p.seconds for p in points)
+
+
+def test_memory_outside_the_kept_steps_is_left_out(trace):
+    for number, begin in enumerate((0, 100, 200)):
+        trace.step(number, begin, 100)
+    for time in (50, 150, 250, 350):
+        said = {"Device Type": 0, "Device Id": -1, "Total Allocated": time}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+
+    points = trace.read().memory
+
+    assert [(p.seconds, p.allocated_bytes, p.reserved_bytes) for p in points] == [
+        (pytest.approx(50e-6), 150.0, None),
+        (pytest.approx(150e-6), 250.0, None),
+    ]

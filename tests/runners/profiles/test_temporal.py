@@ -1,0 +1,96 @@
+import pytest
+
+from perfledger_profiles.temporal import KernelTime, Work, temporal_breakdown
+
+
+@pytest.fixture
+def three_steps(trace):
+    """Return a trace of three steps, each with a kernel, a collective beside it, and a copy."""
+    for number in range(3):
+        begin = 1000 * number
+        trace.step(number + 1, begin, 1000)
+        for place, (kernel, at, lasts, stream) in enumerate(
+            [("gemm", 100, 200, 7), ("ncclKernel", 200, 200, 20), ("Memcpy HtoD", 500, 50, 9)]
+        ):
+            trace.launch(
+                "cudaLaunchKernel",
+                begin + 10 * place,
+                5,
+                kernel=kernel,
+                at=begin + at,
+                lasts=lasts,
+                correlation=10 * number + place + 1,
+                stream=stream,
+            )
+    return trace
+
+
+def test_the_last_step_is_left_out_unless_it_is_asked_for(three_steps):
+    columns = three_steps.columns()
+
+    short, whole = (temporal_breakdown(columns, include_last_step=last) for last in (False, True))
+
+    assert (short.kernels, whole.kernels) == (6, 9)
+    assert (short.kernel_us, whole.kernel_us) == (1450, 2450)
+
+
+def test_idle_compute_and_the_rest_are_all_of_the_time(three_steps):
+    found = temporal_breakdown(three_steps.columns())
+
+    assert (found.idle_us, found.compute_us, found.non_compute_us) == (750, 400, 300)
+    assert found.overlap == pytest.approx(0.5)
+    assert dict(found.by_work) == {
+        Work.COMPUTE: 200,
+        Work.COMPUTE | Work.COMMUNICATION: 200,
+        Work.COMMUNICATION: 200,
+        Work.MEMORY: 100,
+    }
+
+
+def test_kernels_are_ranked_by_their_whole_time(three_steps):
+    found = temporal_breakdown(three_steps.columns(), top=2)
+
+    assert found.top == (
+        KernelTime(name="gemm", us=400, count=2),
+        KernelTime(name="ncclKernel", us=400, count=2),
+    )
+
+
+def test_a_launch_after_the_last_steps_end_is_left_out(three_steps):
+    three_steps.launch("cudaLaunchKernel", 3500, 5, kernel="late", at=3600, lasts=9, correlation=99)
+
+    assert temporal_breakdown(three_steps.columns(), include_last_step=True).kernels == 9
+
+
+def test_with_fewer_than_two_steps_all_counts(trace):
+    trace.step(1, 0, 100)
+    trace.launch("cudaLaunchKernel", 500, 5, kernel="late", at=600, lasts=9, correlation=9)
+
+    found = temporal_breakdown(trace.columns())
+
+    assert (found.kernels, found.kernel_us, found.idle_us) == (1, 9, 0)
+    assert found.overlap is None
+
+
+def test_fractions_of_a_microsecond_are_rounded_as_that_tool_does(trace):
+    trace.add("gemm", 10.4, 20.3, cat="kernel", stream=7).add(
+        "gemm", 40.0, 9.9, cat="kernel", stream=7
+    )
+
+    found = temporal_breakdown(trace.columns())
+
+    assert (found.kernel_us, found.compute_us, found.idle_us) == (38, 28, 10)
+
+
+def test_work_that_is_neither_is_busy_and_no_compute(trace):
+    trace.add("gemm", 0, 10, cat="kernel", stream=7).add(
+        "Stream Sync", 20, 10, cat="cuda_sync", stream=7
+    )
+
+    found = temporal_breakdown(trace.columns())
+
+    assert (found.idle_us, found.compute_us, found.non_compute_us) == (10, 10, 10)
+
+
+def test_a_trace_without_device_work_has_none(trace):
+    assert temporal_breakdown(trace.add("aten::mm", 0, 5).columns()) is None
