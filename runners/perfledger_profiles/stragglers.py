@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from perfledger.profile import Bucket, Reading
 from perfledger_profiles.labels import own_buckets
@@ -79,7 +80,7 @@ def _collectives(trace: Trace, chosen: BoolArray) -> dict[str, IntArray]:
 
 def _skews(
     ranks: Sequence[dict[str, IntArray]],
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], IntArray] | None:
+) -> tuple[npt.NDArray[np.float64], IntArray] | None:
     """Return each common collective's skew, and which rank joined it last.
 
     The n-th call of a name is one collective on all ranks; names of which ranks have different
