@@ -112,3 +112,43 @@ def test_the_longest_operations_are_kept_and_the_rest_is_folded_by_bucket():
 def test_no_step_with_a_length_is_an_error():
     with pytest.raises(ProfileError, match="no step with a length"):
         profile(timeline([], [], [], [(5, 5)]))
+
+
+def test_calls_may_share_labels():
+    found = profile(
+        Timeline(
+            labels=[Label("a", Bucket.COMPUTE), Label("b", Bucket.CPU)],
+            label=np.array([0, 1, 0]),
+            start_ns=np.array([0, 2, 4]),
+            is_counted=np.ones(3, dtype=np.bool_),
+            layers=[nest(np.array([0, 2, 4]), np.array([2, 3, 8]), np.arange(3)).segments],
+            windows=windows_of([(0, 10)]),
+        )
+    )
+
+    assert {o.name: (o.seconds, o.count) for o in found.operations} == {
+        "a": (pytest.approx(6e-9), 2.0),
+        "b": (pytest.approx(1e-9), 1.0),
+        OUTSIDE: (pytest.approx(3e-9), 0.0),
+    }
+
+
+def test_each_step_has_its_own_buckets():
+    labels = [Label("a", Bucket.COMPUTE), Label("b", Bucket.CPU)]
+
+    first, second = profile(timeline(labels, [0, 5], [5, 14], [(0, 10), (10, 30)])).each_step
+
+    assert (first.number, second.number) == (0, 1)
+    assert dict(zip(Bucket, first.buckets, strict=True))[Bucket.CPU] == pytest.approx(5e-9)
+    assert second.seconds == sum(second.buckets) == pytest.approx(20e-9)
+
+
+def test_steps_of_several_devices_are_averaged_unless_they_differ_in_number():
+    label = [Label("a", Bucket.COMPUTE)]
+    one, other = (timeline(label, [0], [end], [(0, 10)]) for end in (10, 4))
+    longer = timeline(label, [0], [4], [(0, 10), (10, 20)])
+
+    (step,) = profile(one, other).each_step
+
+    assert step.buckets[0] == pytest.approx(7e-9)
+    assert profile(one, longer).each_step == ()

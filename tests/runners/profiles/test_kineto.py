@@ -7,7 +7,9 @@ from perfledger.profile import Bucket
 from perfledger.records import Side
 from perfledger_profiles.breakdown import OUTSIDE
 from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.kineto import MAX_PATH_DEPTH, NO_STEPS, read_kineto
+from perfledger_profiles.kineto import read_kineto
+from perfledger_profiles.labels import MAX_PATH_DEPTH
+from perfledger_profiles.steps import NO_STEPS
 
 AUTOGRAD = (1, 2)
 DATALOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
