@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import SEEK_END, BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
@@ -21,22 +21,21 @@ MAX_UNPACKED_BYTES = 512 * 2**20
 MAX_RATIO = 256
 # Below this no ratio is suspicious: a short trace of one repeated event packs very well.
 RATIO_APPLIES_BYTES = 32 * 2**20
-# Events and their arguments; the largest trace within the size limit has four million. The parser
-# dies without an exception when memory runs out, and "{}," repeated takes fifty times its size.
-MAX_OBJECTS = 5_000_000
-# What is decoded at once. Less costs time per call, more costs memory: 2 MiB are 6,000 events.
-BATCH_BYTES = 2 * 2**20
+# The largest trace within the size limit has three million, and a thousand more arguments.
+MAX_EVENTS = 5_000_000
+# What is decoded at once, some 3,000 events: less costs time per call, more leaves the caches.
+BATCH_BYTES = 2**20
 
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31  # zlib's number for "with a gzip header"
 # Unpacks to 17 MB at most; what is lost where the data is damaged.
 _PIECE_BYTES = 16 * 2**10
-_PLAIN_BYTES = 2**20
+_PLAIN_BYTES = 2**18
 _CUT_OFF = "the file is cut off: events are missing at its end"
 
 _LIST = re.compile(rb"\s*\[")
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
-_FIRST_KEY = re.compile(rb'\s*\{\s*"(\w{1,30})"')
+_FIRST_KEY = re.compile(rb'\[\s*\{\s*"(\w{1,30})"')
 # Where the last event of a piece ends is looked for from its end, in ever larger steps.
 _TAILS = (2**14, 2**18, 2**40)
 
@@ -50,28 +49,29 @@ _NAME = re.compile(
 )
 _BARE_QUOTE = re.compile(r'(?<!\\)"')
 
+Data = TypeVar("Data", bytes, bytearray)
 Scalar = int | float | str | None
-_NO_JSON = msgspec.Raw(b"")
+NO_JSON = msgspec.Raw(b"")
 
 
 class Args(msgspec.Struct, gc=False):
     """The arguments that are used; what few events have, or many share, stays JSON until needed."""
 
-    dims: msgspec.Raw = msgspec.field(default=_NO_JSON, name="Input Dims")
-    types: msgspec.Raw = msgspec.field(default=_NO_JSON, name="Input type")
+    dims: msgspec.Raw = msgspec.field(default=NO_JSON, name="Input Dims")
+    types: msgspec.Raw = msgspec.field(default=NO_JSON, name="Input type")
     stream: Scalar = -1
     correlation: Scalar = -1
     bytes: Scalar = -1
-    registers: msgspec.Raw = msgspec.field(default=_NO_JSON, name="registers per thread")
-    shared_memory: msgspec.Raw = msgspec.field(default=_NO_JSON, name="shared memory")
-    blocks: msgspec.Raw = msgspec.field(default=_NO_JSON, name="blocks per SM")
-    warps: msgspec.Raw = msgspec.field(default=_NO_JSON, name="warps per SM")
-    grid: msgspec.Raw = _NO_JSON
-    block: msgspec.Raw = _NO_JSON
-    collective: msgspec.Raw = msgspec.field(default=_NO_JSON, name="Collective name")
-    elements: msgspec.Raw = msgspec.field(default=_NO_JSON, name="In msg nelems")
-    element_type: msgspec.Raw = msgspec.field(default=_NO_JSON, name="dtype")
-    ranks: msgspec.Raw = msgspec.field(default=_NO_JSON, name="Group size")
+    registers: msgspec.Raw = msgspec.field(default=NO_JSON, name="registers per thread")
+    shared_memory: msgspec.Raw = msgspec.field(default=NO_JSON, name="shared memory")
+    blocks: msgspec.Raw = msgspec.field(default=NO_JSON, name="blocks per SM")
+    warps: msgspec.Raw = msgspec.field(default=NO_JSON, name="warps per SM")
+    grid: msgspec.Raw = NO_JSON
+    block: msgspec.Raw = NO_JSON
+    collective: msgspec.Raw = msgspec.field(default=NO_JSON, name="Collective name")
+    elements: msgspec.Raw = msgspec.field(default=NO_JSON, name="In msg nelems")
+    element_type: msgspec.Raw = msgspec.field(default=NO_JSON, name="dtype")
+    ranks: msgspec.Raw = msgspec.field(default=NO_JSON, name="Group size")
     allocated: Scalar = msgspec.field(default=-1, name="Total Allocated")
     reserved: Scalar = msgspec.field(default=-1, name="Total Reserved")
     device_id: Scalar = msgspec.field(default=-1, name="Device Id")
@@ -79,9 +79,8 @@ class Args(msgspec.Struct, gc=False):
 
 
 class Event(msgspec.Struct, gc=False):
-    """One trace event; times are microseconds."""
+    """One trace event; times are microseconds. Only what took time has a duration."""
 
-    ph: str = ""
     cat: str = ""
     name: str = ""
     pid: int | str = 0
@@ -94,8 +93,8 @@ class Event(msgspec.Struct, gc=False):
 class Header(msgspec.Struct, gc=False):
     """What stands beside the events, as JSON."""
 
-    devices: msgspec.Raw = msgspec.field(default=_NO_JSON, name="deviceProperties")
-    distributed: msgspec.Raw = msgspec.field(default=_NO_JSON, name="distributedInfo")
+    devices: msgspec.Raw = msgspec.field(default=NO_JSON, name="deviceProperties")
+    distributed: msgspec.Raw = msgspec.field(default=NO_JSON, name="distributedInfo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +123,13 @@ def read_batches(source: bytes | Path) -> Iterator[Batch]:
     What is cut off, badly encoded or malformed costs the events it touches, no more. Raises
     ProfileError when there is nothing to read or the file is larger than the limits.
     """
-    found = False
+    events = 0
     with _opened(source) as file:
         for batch in _Cutter().cut(_pieces(file)):
-            found = found or len(batch.events) > 0
+            events += len(batch.events)
+            _check_count(events)
             yield batch
-    if not found:
+    if events == 0:
         msg = "no event of this trace can be read: is it a Chrome trace of torch.profiler?"
         raise ProfileError(msg)
 
@@ -143,10 +143,9 @@ class _Cutter:
     """Cuts a stream of bytes between events; what is not yet whole waits in `buffer`."""
 
     buffer: bytearray = field(default_factory=bytearray)
-    opening: bytes = b""  # what makes JSON of the rest again; b"" before the first event
+    opening: bytes = b""  # what goes before the list of events again; b"" until it is found
     border: re.Pattern[bytes] | None = None
     enough: int = field(default_factory=lambda: BATCH_BYTES)  # to wait for before cutting
-    objects: int = 0
 
     def cut(self, pieces: Iterable[bytes | None]) -> Iterator[Batch]:
         """Yield what each piece completes; None says that the rest of the file is lost."""
@@ -155,7 +154,6 @@ class _Cutter:
             if piece is None:
                 notes = (_CUT_OFF,)
                 break
-            self._count(piece)
             self.buffer += piece
             if len(self.buffer) >= self.enough:
                 yield from self._start()
@@ -163,26 +161,20 @@ class _Cutter:
         yield from self._start()
         yield self._last(notes)
 
-    def _count(self, piece: bytes) -> None:
-        self.objects += piece.count(b"{")
-        if self.objects > MAX_OBJECTS:
-            msg = f"the trace has more than {MAX_OBJECTS} objects: profile fewer steps"
-            raise ProfileError(msg)
-
     def _start(self) -> Iterator[Batch]:
-        """Find the list of events, and drop all that is before it."""
+        """Find the list of events, and drop all that is before it but its bracket."""
         if self.opening:
             return
         found = _LIST.match(self.buffer)
-        if found is not None:
-            self.opening = b"["
-        else:
+        if found is None:
             found = _EVENTS.search(self.buffer)
             if found is None:
                 return
-            self.opening = b'{"traceEvents":['
             yield Batch(header=_header(bytes(self.buffer[: found.end()]) + b"]}"))
-        del self.buffer[: found.end()]
+            self.opening = b'{"traceEvents":'
+        else:
+            self.opening = b" "
+        del self.buffer[: found.end() - 1]
         key = _FIRST_KEY.match(self.buffer)
         if key is not None:
             self.border = re.compile(rb'\}\s*,\s*\{\s*"' + key[1] + b'"')
@@ -194,13 +186,14 @@ class _Cutter:
             self.enough = 2 * len(self.buffer)
             return
         end, start = border.start() + 1, border.start() + border[0].index(b"{")
-        piece = bytes(self.buffer[:end])
-        del self.buffer[:start]
+        # The events hold on to what they were decoded from, so it is not touched again.
+        batch, self.buffer = self.buffer, bytearray(b"[") + self.buffer[start:]
+        batch[end:] = b"]"
         self.enough = BATCH_BYTES
         try:
-            yield Batch(events=_MANY.decode(b"[" + piece + b"]"))
+            yield Batch(events=_MANY.decode(_checked(batch)))
         except _UNREADABLE:
-            yield _salvaged(piece, is_last=False)
+            yield _salvaged(bytes(batch))
 
     def _last_border(self) -> re.Match[bytes] | None:
         if self.border is None:
@@ -212,14 +205,27 @@ class _Cutter:
         return None
 
     def _last(self, notes: tuple[str, ...]) -> Batch:
-        rest = bytes(self.buffer)
+        rest = self.opening + _checked(bytes(self.buffer))
         try:
-            if self.opening == b"[":
-                return Batch(events=_MANY.decode(b"[" + rest), notes=notes)
-            last = _LAST.decode(self.opening + rest)
+            if self.opening == b" ":
+                return Batch(events=_MANY.decode(rest), notes=notes)
+            last = _LAST.decode(rest)
         except _UNREADABLE:
-            return replace(_salvaged(rest, is_last=True), notes=notes)
+            return replace(_salvaged(rest), notes=notes)
         return Batch(events=last.events, notes=notes)
+
+
+def _checked(data: Data) -> Data:
+    """Return the data unless its objects would take all memory: the parser dies of that."""
+    if len(data) > 2 * BATCH_BYTES:
+        _check_count(data.count(b"{") // 2)
+    return data
+
+
+def _check_count(events: int) -> None:
+    if events > MAX_EVENTS:
+        msg = f"the trace has more than {MAX_EVENTS} events: profile fewer steps"
+        raise ProfileError(msg)
 
 
 def _header(data: bytes) -> Header | None:
@@ -272,26 +278,23 @@ def _check_size(size: int, *, packed: int) -> None:
         raise ProfileError(msg)
 
 
-def _salvaged(piece: bytes, *, is_last: bool) -> Batch:
+def _salvaged(piece: bytes) -> Batch:
     """Read what can be read of malformed events, one by one."""
     text = piece.decode("utf-8", errors="replace")
-    read = [_event(chunk) for chunk in _chunks(text, is_last=is_last)]
+    read = [_event(chunk) for chunk in _chunks(text)]
     events = [event for event in read if event is not None]
     return Batch(events=events, dropped=len(read) - len(events))
 
 
-def _chunks(text: str, *, is_last: bool) -> Iterator[str | None]:
+def _chunks(text: str) -> Iterator[str | None]:
     """Yield the inside of each event's braces, as well as they can be told; None for a cut one."""
     start = text.find("{", text.find('"traceEvents"') + 1)
     if start < 0:
         return
     *whole, last = _BORDER.split(text[start + 1 :])
     yield from whole
-    if is_last:
-        end = _END.search(last)
-        yield last[: end.start()] if end else None
-    else:
-        yield last.removesuffix("}")
+    end = _END.search(last)
+    yield last[: end.start()] if end else None
 
 
 def _event(chunk: str | None) -> Event | None:

@@ -72,7 +72,7 @@ def temporal_breakdown(
 ) -> TemporalBreakdown | None:
     """Return the breakdown of all device work, None where there is none."""
     start, end = _rounded(trace)
-    kept = np.flatnonzero(temporal_kernels(trace, include_last_step=include_last_step))
+    kept = np.flatnonzero(_kept(trace, start, end, include_last_step=include_last_step))
     if kept.size == 0:
         return None
     busy = union(start[kept], end[kept])
@@ -100,11 +100,14 @@ def temporal_kernels(trace: Trace, *, include_last_step: bool = False) -> BoolAr
     Those that a kept call of the host launched. It keeps all before the last step began or, with
     the last step, all before that one's end; in a trace with fewer than two steps simply all.
     """
+    return _kept(trace, *_rounded(trace), include_last_step=include_last_step)
+
+
+def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bool) -> BoolArray:
     has_stream = trace.stream != UNKNOWN
     is_step = trace.named([_STEP.match(name) is not None for name in trace.names])
     if np.unique(trace.name[is_step]).size <= 1:
         return has_stream
-    start, end = _rounded(trace)
     if _is_mtia(trace):
         return _mtia_kernels(trace, is_step, start, end)
     on_device = (trace.stream >= 0) & (trace.correlation >= 0)
@@ -150,8 +153,12 @@ def _rounded(trace: Trace) -> tuple[IntArray, IntArray]:
 
 
 def _by_kind(trace: Trace, kept: IntArray) -> dict[Work, IntArray]:
-    works = [_work_of(name) for name in trace.names]
-    return {work: kept[trace.named([each is work for each in works])[kept]] for work in Work}
+    names, place = np.unique(trace.name[kept], return_inverse=True)
+    works = [_work_of(trace.names[name]) for name in names.tolist()]
+    return {
+        work: kept[np.array([each is work for each in works], dtype=np.bool_)[place]]
+        for work in Work
+    }
 
 
 def _work_of(name: str) -> Work | None:

@@ -209,11 +209,11 @@ def test_a_trace_above_the_limit_is_refused(monkeypatch):
             read_events(form)
 
 
-def test_a_trace_of_too_many_objects_is_refused(monkeypatch):
-    monkeypatch.setattr(chrome, "MAX_OBJECTS", 3)
+def test_a_trace_of_too_many_events_is_refused(monkeypatch):
+    monkeypatch.setattr(chrome, "MAX_EVENTS", 2)
 
     assert len(read_events(text_of("a", "b").encode()).events) == 2
-    with pytest.raises(ProfileError, match="more than 3 objects: profile fewer steps"):
+    with pytest.raises(ProfileError, match="more than 2 events: profile fewer steps"):
         read_events(text_of("a", "b", "c").encode())
 
 
