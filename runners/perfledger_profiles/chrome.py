@@ -242,8 +242,8 @@ def _pieces(file: BinaryIO) -> Iterator[bytes | None]:
     if file.read(len(_GZIP)) != _GZIP:
         _check_size(packed, packed=packed)
         file.seek(0)
-        while part := file.read(_PLAIN_BYTES):
-            yield part
+        while plain := file.read(_PLAIN_BYTES):
+            yield plain
         return
     file.seek(0)
     size = 0
@@ -255,7 +255,8 @@ def _pieces(file: BinaryIO) -> Iterator[bytes | None]:
 
 def _gunzip(file: BinaryIO) -> Iterator[bytes | None]:
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
-    while rest := file.read(_PIECE_BYTES):
+    while packed := file.read(_PIECE_BYTES):
+        rest = packed
         while rest:
             if unpacker.eof:
                 unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)

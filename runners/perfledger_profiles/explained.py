@@ -22,7 +22,7 @@ from perfledger_profiles.labels import Labels, Threads, label_calls, nest_thread
 from perfledger_profiles.launches import launches_of
 from perfledger_profiles.readings import trace_readings
 from perfledger_profiles.slices import step_slices
-from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, nest
+from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, listed, nest
 from perfledger_profiles.steps import Steps, steps_of
 from perfledger_profiles.temporal import temporal_breakdown
 from perfledger_profiles.trace import Trace
@@ -135,7 +135,7 @@ def _numbered(steps: Sequence[Step], numbers: Sequence[int]) -> tuple[Step, ...]
 
 def _device(trace: Trace) -> ProfiledDevice | None:
     """Return the device that most of the work ran on, with how many like it worked."""
-    lanes = Counter(trace.lane[trace.is_device_work].tolist())
+    lanes = Counter(listed(trace.lane[trace.is_device_work]))
     used: Counter[int] = Counter()
     for lane, calls in lanes.items():
         number = trace.lanes[lane].process

@@ -4,7 +4,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import compress, repeat
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -56,9 +56,11 @@ _KINDS = {
 }
 _UNUSED = len(Kind)
 _INSTANT = _UNUSED + 1
-_CODES = {category: int(kind) for category, kind in _KINDS.items()}
-# An old version gives its instants no category.
-_CODES |= {"cpu_instant_event": _INSTANT, "": _INSTANT}
+_CODES = {
+    **{category: int(kind) for category, kind in _KINDS.items()},
+    # An old version gives its instants no category.
+    **dict.fromkeys(("cpu_instant_event", ""), _INSTANT),
+}
 _MEMORY = "[memory]"
 
 # What a kernel's launch is known by. JSON has no such character as it stands.
@@ -193,7 +195,7 @@ class KinetoColumns:
             process, thread = _integers(processes), _integers(threads)
         except (TypeError, OverflowError):  # names, then
             return _numbered(lanes, self._lanes)
-        begins = np.ones(process.shape, dtype=np.bool_)
+        begins: BoolArray = np.ones(process.shape, dtype=np.bool_)
         begins[1:] = (np.diff(process) != 0) | (np.diff(thread) != 0) | np.diff(on_device)
         places = _numbered(compress(lanes, begins.tolist()), self._lanes)
         return np.repeat(places, np.diff(np.append(np.flatnonzero(begins), process.size)))
@@ -240,9 +242,12 @@ def _numbered(keys: Iterable[Key], places: _Places[Key]) -> IntArray:
     return _integers(list(map(places.__getitem__, keys)))
 
 
-def _integers(values: Sequence[int]) -> IntArray:
-    # Half the time of numpy's own conversion, which looks for the type of each value.
-    return np.frombuffer(array("q", values), dtype=np.int64)
+def _integers(values: Sequence[Scalar]) -> IntArray:
+    """Return whole numbers as a column; raise TypeError or OverflowError for what is none.
+
+    In half the time of numpy's own conversion, which looks at the type of each value.
+    """
+    return np.frombuffer(array("q", cast("Sequence[int]", values)), dtype=np.int64)
 
 
 def _floats(values: Sequence[float]) -> FloatArray:

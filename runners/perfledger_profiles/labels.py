@@ -19,6 +19,7 @@ from perfledger_profiles.spans import (
     Nesting,
     depths,
     is_inside,
+    listed,
     nest,
 )
 from perfledger_profiles.trace import Kind, Trace
@@ -33,6 +34,12 @@ _RUNTIME_LEVELS = 4
 
 _BUCKETS = tuple(Bucket)
 _PLACE = {bucket: place for place, bucket in enumerate(_BUCKETS)}
+_BY_KIND = {
+    Kind.COPY: Bucket.COPY,
+    Kind.MEMSET: Bucket.MEMSET,
+    Kind.DEVICE_WAIT: Bucket.OTHER,
+    Kind.DEVICE_ANNOTATION: Bucket.OTHER,
+}
 _INPUT_CALL = re.compile(r"enumerate\(DataLoader\)#")
 _OPTIMIZER = re.compile(r"Optimizer\.")  # an annotation that old versions file under Operator
 _SYNC = re.compile(r"(?i)synchronize")
@@ -104,14 +111,14 @@ def label_calls(trace: Trace, threads: Threads, launched_by: IntArray) -> Labels
         trace.name * len(_BUCKETS) + bucket,
         given * len(paths) + path,
     )
-    shapes = {place: shapes_of(*trace.inputs[place]) for place in set(given[first].tolist())}
+    shapes = {place: shapes_of(*trace.inputs[place]) for place in set(listed(given[first]))}
     table = tuple(
         Label(names[name], _BUCKETS[own_bucket], shapes[inputs], paths[around])
         for name, own_bucket, inputs, around in zip(
-            trace.name[first].tolist(),
-            bucket[first].tolist(),
-            given[first].tolist(),
-            path[first].tolist(),
+            listed(trace.name[first]),
+            listed(bucket[first]),
+            listed(given[first]),
+            listed(path[first]),
             strict=True,
         )
     )
@@ -130,7 +137,7 @@ def own_buckets(trace: Trace) -> tuple[IntArray, BoolArray]:
     """Return each call's bucket (its place) by its name alone, and which calls annotate; (n,)."""
     has_device = bool(trace.is_device_work.any())
     keys, place = np.unique(trace.name * len(Kind) + trace.kind, return_inverse=True)
-    pairs = [(trace.names[key // len(Kind)], Kind(key % len(Kind))) for key in keys.tolist()]
+    pairs = [(trace.names[key // len(Kind)], Kind(key % len(Kind))) for key in listed(keys)]
     annotates = [_is_annotation(name, kind) for name, kind in pairs]
     buckets = [
         _PLACE[_bucket(name, kind, is_annotation=is_one, has_device=has_device)]
@@ -144,20 +151,13 @@ def _is_annotation(name: str, kind: Kind) -> bool:
 
 
 def _bucket(name: str, kind: Kind, *, is_annotation: bool, has_device: bool) -> Bucket:
-    match kind:
-        case Kind.KERNEL:
-            bucket = _kernel_bucket(name)
-        case Kind.COPY:
-            bucket = Bucket.COPY
-        case Kind.MEMSET:
-            bucket = Bucket.MEMSET
-        case Kind.DEVICE_WAIT | Kind.DEVICE_ANNOTATION:
-            bucket = Bucket.OTHER
-        case Kind.RUNTIME:
-            bucket = Bucket.SYNC if _SYNC.search(name) else Bucket.RUNTIME
-        case Kind.OPERATOR | Kind.ANNOTATION:
-            bucket = _host_bucket(name, computes=not (is_annotation or has_device))
-    return bucket
+    if kind is Kind.KERNEL:
+        return _kernel_bucket(name)
+    if kind is Kind.RUNTIME:
+        return Bucket.SYNC if _SYNC.search(name) else Bucket.RUNTIME
+    if kind in _BY_KIND:
+        return _BY_KIND[kind]
+    return _host_bucket(name, computes=not (is_annotation or has_device))
 
 
 def _kernel_bucket(name: str) -> Bucket:
@@ -193,7 +193,7 @@ def _paths(
         outer = threads.around[calls]
         keys, place = np.unique(path[outer] * len(names) + name[outer], return_inverse=True)
         found: list[int] = []
-        for key in keys.tolist():
+        for key in listed(keys):
             above, last = divmod(key, len(names))
             if len(table[above]) >= MAX_PATH_CHARACTERS:
                 found.append(above)

@@ -41,7 +41,8 @@ def launch_delays_ns(trace: Trace, launched_by: IntArray, chosen: BoolArray) -> 
     Long delays mean that the device is behind: the host is not what it waits for.
     """
     work = np.flatnonzero(chosen & (launched_by != NOBODY))
-    return np.maximum(trace.start_ns[work] - trace.end_ns[launched_by[work]], 0)
+    delays: IntArray = np.maximum(trace.start_ns[work] - trace.end_ns[launched_by[work]], 0)
+    return delays
 
 
 def queues(trace: Trace, launched_by: IntArray) -> Queues:

@@ -15,7 +15,7 @@ from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.explained import profile_of
-from perfledger_profiles.nsys_columns import NsysColumns
+from perfledger_profiles.nsys_columns import Cell, NsysColumns
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.trace import Kind, Trace
 
@@ -49,7 +49,6 @@ _WORK = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
 _SHAPE = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread")
 _SHARED = ("staticSharedMemory", "dynamicSharedMemory")
 
-_Cell = int | float | str | bytes | None
 _Tables = dict[str, frozenset[str]]
 
 
@@ -82,10 +81,14 @@ def _opened(path: Path) -> sqlite3.Connection:
     address = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
     connection = sqlite3.connect(address, uri=True)
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_TEXT_BYTES)
-    connection.text_factory = lambda data: data.decode("utf-8", errors="replace")
+    connection.text_factory = _text
     rounds = iter(range(MAX_SQL_STEPS // _STEPS_AT_ONCE))
     connection.set_progress_handler(lambda: next(rounds, None) is None, _STEPS_AT_ONCE)
     return connection
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", errors="replace")
 
 
 def _trace(connection: sqlite3.Connection, file_name: str) -> Trace:
@@ -130,7 +133,7 @@ def _tables(connection: sqlite3.Connection) -> _Tables:
 
 def _rows(
     connection: sqlite3.Connection, tables: _Tables, table: str, columns: Sequence[str]
-) -> Iterator[tuple[_Cell, ...]]:
+) -> Iterator[tuple[Cell, ...]]:
     """Yield a table's rows; a column that it does not have is None, as is a table's every row."""
     if table not in tables:
         return
@@ -169,7 +172,13 @@ def _devices(connection: sqlite3.Connection, tables: _Tables) -> Iterator[Profil
         yield ProfiledDevice(
             name=clean_name(str(name)),
             memory_bytes=memory if isinstance(memory, int) else None,
-            compute_capability=f"{major}.{minor}" if isinstance(major, int) else "",
+            compute_capability=_capability(major, minor),
             multiprocessors=count if isinstance(count, int) else None,
             peak_bytes_per_second=float(bandwidth) if isinstance(bandwidth, int) else None,
         )
+
+
+def _capability(major: Cell, minor: Cell) -> str:
+    if isinstance(major, int) and isinstance(minor, int):
+        return f"{major}.{minor}"
+    return ""

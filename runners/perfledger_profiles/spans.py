@@ -154,7 +154,7 @@ def depths(around: IntArray) -> IntArray:
     """
     own = np.arange(around.size, dtype=np.int64)
     up = np.where(around == NOBODY, own, around)
-    depth = (up != own).astype(np.int64)
+    depth: IntArray = (up != own).astype(np.int64)
     while (further := depth[up]).any():
         depth, up = depth + further, up[up]
     return depth
@@ -219,6 +219,12 @@ def exclusive_ns(layers: Sequence[Segments], windows: Segments, *, calls: int) -
     """
     pieces = owned(layers, windows)
     return summed(pieces.owner, pieces.length_ns, size=calls + 1)
+
+
+def listed(array: IntArray) -> list[int]:
+    """Return the numbers as Python's own, which index tuples."""
+    numbers: list[int] = array.tolist()
+    return numbers
 
 
 def summed(place: IntArray, value: IntArray, *, size: int) -> IntArray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_profiles.breakdown import kept_steps, note_on_steps, windows_of
-from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, summed
+from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, listed, summed
 from perfledger_profiles.trace import Kind, Trace
 
 NO_STEPS = "no ProfilerStep markers: the whole trace is taken as one step"
@@ -83,9 +83,9 @@ def _whole(trace: Trace) -> list[tuple[int, int]]:
 
 def _numbers(trace: Trace, marks: IntArray, kept: Segments) -> tuple[int, ...]:
     """Return what the markers call the kept windows; their places where they have no numbers."""
-    by_end = dict(zip(trace.end_ns[marks].tolist(), trace.name[marks].tolist(), strict=True))
+    by_end = dict(zip(listed(trace.end_ns[marks]), listed(trace.name[marks]), strict=True))
     numbers: list[int] = []
-    for place, end in zip(kept.owner.tolist(), kept.end_ns.tolist(), strict=True):
+    for place, end in zip(listed(kept.owner), listed(kept.end_ns), strict=True):
         name = trace.names[by_end[end]] if end in by_end else ""
         found = _MARKER.fullmatch(name) or _RANGE.fullmatch(name)
         numbers.append(int(found[1][-18:]) if found and found[1] else place)

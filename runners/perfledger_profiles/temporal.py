@@ -12,7 +12,15 @@ from enum import Flag, auto
 import numpy as np
 
 from perfledger_profiles.redact import clean_name
-from perfledger_profiles.spans import BoolArray, IntArray, Segments, common_ns, summed, union
+from perfledger_profiles.spans import (
+    BoolArray,
+    IntArray,
+    Segments,
+    common_ns,
+    listed,
+    summed,
+    union,
+)
 from perfledger_profiles.trace import UNKNOWN, Trace
 
 _US = 1000
@@ -104,7 +112,7 @@ def temporal_kernels(trace: Trace, *, include_last_step: bool = False) -> BoolAr
 
 
 def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bool) -> BoolArray:
-    has_stream = trace.stream != UNKNOWN
+    has_stream: BoolArray = trace.stream != UNKNOWN
     is_step = trace.named([_STEP.match(name) is not None for name in trace.names])
     if np.unique(trace.name[is_step]).size <= 1:
         return has_stream
@@ -121,7 +129,8 @@ def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bo
     else:
         kept = hosts & (start < (start[marks].max() if marks is not hosts else start.min()))
     linked = np.isin(trace.correlation, np.unique(trace.correlation[kept]))
-    return (kept | (on_device & linked)) & has_stream
+    found: BoolArray = (kept | (on_device & linked)) & has_stream
+    return found
 
 
 def _is_mtia(trace: Trace) -> bool:
@@ -133,15 +142,17 @@ def _is_mtia(trace: Trace) -> bool:
 
 def _mtia_kernels(trace: Trace, is_step: BoolArray, start: IntArray, end: IntArray) -> BoolArray:
     """Return what was launched between the first step's start and the last one's end."""
+    has_stream: BoolArray = trace.stream != UNKNOWN
     steps = np.flatnonzero(is_step & trace.is_on_host)
     if steps.size == 0:
-        return trace.stream != UNKNOWN
+        return has_stream
     hosts = trace.is_on_host & (start >= start[steps].min()) & (end <= end[steps].max())
     linked = np.setdiff1d(trace.correlation[hosts], [UNKNOWN])
     work = trace.is_device_work & np.isin(trace.correlation, linked)
     inside = union(start[steps], end[steps] + 1).at(start) >= 0
     copies = trace.named([_MEMORY.match(name) is not None for name in trace.names]) & inside
-    return ((work | hosts) & (trace.stream != UNKNOWN)) | copies
+    found: BoolArray = ((work | hosts) & has_stream) | copies
+    return found
 
 
 def _rounded(trace: Trace) -> tuple[IntArray, IntArray]:
@@ -154,7 +165,7 @@ def _rounded(trace: Trace) -> tuple[IntArray, IntArray]:
 
 def _by_kind(trace: Trace, kept: IntArray) -> dict[Work, IntArray]:
     names, place = np.unique(trace.name[kept], return_inverse=True)
-    works = [_work_of(trace.names[name]) for name in names.tolist()]
+    works = [_work_of(trace.names[name]) for name in listed(names)]
     return {
         work: kept[np.array([each is work for each in works], dtype=np.bool_)[place]]
         for work in Work
@@ -187,6 +198,6 @@ def _top(trace: Trace, kept: IntArray, length: IntArray, *, most: int) -> tuple[
     longest = np.argsort(-total, kind="stable")[:most]
     return tuple(
         KernelTime(name=clean_name(trace.names[name]), us=int(total[name]), count=int(count[name]))
-        for name in longest.tolist()
+        for name in listed(longest)
         if count[name]
     )
