@@ -24,7 +24,7 @@ from perfledger_profiles.readings import trace_readings
 from perfledger_profiles.slices import step_slices
 from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, listed, nest
 from perfledger_profiles.steps import Steps, steps_of
-from perfledger_profiles.temporal import temporal_breakdown
+from perfledger_profiles.temporal import temporal_breakdown, temporal_idle
 from perfledger_profiles.trace import Trace
 
 _NS = 1e9
@@ -207,3 +207,16 @@ def _temporal(trace: Trace) -> Iterator[Reading]:
         yield Reading(name=name, value=value / _US_PER_SECOND, unit="s", source=source)
     if found.overlap is not None:
         yield Reading(name="temporal_overlap", value=found.overlap, source=source)
+    for idle in temporal_idle(trace):
+        for name, value in (
+            ("temporal_host_wait", idle.host_wait_ns),
+            ("temporal_kernel_wait", idle.kernel_wait_ns),
+            ("temporal_other_wait", idle.other_ns),
+        ):
+            yield Reading(
+                name=name,
+                value=value / _NS,
+                unit="s",
+                subject=f"stream {idle.stream}",
+                source="HolisticTraceAnalysis's idle time breakdown, in the same calls",
+            )

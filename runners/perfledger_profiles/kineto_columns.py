@@ -3,7 +3,7 @@
 from array import array
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from itertools import compress, repeat
+from itertools import compress
 from typing import TypeVar, cast
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfledger.profile import ProfiledDevice
+from perfledger_profiles.categories import CODES, INSTANT, UNUSED
 from perfledger_profiles.chrome import Args, Event, Scalar
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.spans import BoolArray, IntArray
@@ -26,41 +27,6 @@ from perfledger_profiles.trace import (
 
 TOOL = "torch.profiler"
 
-# Categories of torch 1.13 to 2.13 on CUDA, ROCm, XPU, MTIA and HPU, then those of 1.8 to 1.12.
-# What is not here takes no time of its own: flow arrows, Python's frames, the profiler's overhead.
-_KINDS = {
-    "kernel": Kind.KERNEL,
-    "gpu_memcpy": Kind.COPY,
-    "gpu_memset": Kind.MEMSET,
-    "cuda_sync": Kind.DEVICE_WAIT,
-    "xpu_sync": Kind.DEVICE_WAIT,
-    "gpu_user_annotation": Kind.DEVICE_ANNOTATION,
-    "cpu_op": Kind.OPERATOR,
-    "user_annotation": Kind.ANNOTATION,
-    "cuda_runtime": Kind.RUNTIME,
-    "cuda_driver": Kind.RUNTIME,
-    "hip_runtime": Kind.RUNTIME,
-    "xpu_runtime": Kind.RUNTIME,
-    "xpu_driver": Kind.RUNTIME,
-    "mtia_runtime": Kind.RUNTIME,
-    "mtia_ccp_events": Kind.KERNEL,
-    "glow_runtime": Kind.RUNTIME,
-    "privateuse1_runtime": Kind.RUNTIME,
-    "privateuse1_driver": Kind.RUNTIME,
-    "hpu_op": Kind.KERNEL,
-    "Kernel": Kind.KERNEL,
-    "Memcpy": Kind.COPY,
-    "Memset": Kind.MEMSET,
-    "Operator": Kind.OPERATOR,
-    "Runtime": Kind.RUNTIME,
-}
-_UNUSED = len(Kind)
-_INSTANT = _UNUSED + 1
-_CODES = {
-    **{category: int(kind) for category, kind in _KINDS.items()},
-    # An old version gives its instants no category.
-    **dict.fromkeys(("cpu_instant_event", ""), _INSTANT),
-}
 _MEMORY = "[memory]"
 
 # What a kernel's launch is known by. JSON has no such character as it stands.
@@ -107,11 +73,11 @@ class KinetoColumns:
 
     def add(self, events: Sequence[Event]) -> None:
         """Add the events that took time and those that tell of memory; the rest is left out."""
-        code = _integers(list(map(_CODES.get, [event.cat for event in events], repeat(_UNUSED))))
-        is_call = code < _UNUSED
+        code = _integers(list(map(CODES.__getitem__, [event.cat for event in events])))
+        is_call = code < UNUSED
         if is_call.any():
             self._add_calls(list(compress(events, is_call.tolist())), code[is_call])
-        told = compress(events, (code == _INSTANT).tolist())
+        told = compress(events, (code == INSTANT).tolist())
         instants = [event for event in told if event.name == _MEMORY]
         if instants:
             self._add_memory(instants)

@@ -6,11 +6,13 @@ a profile says of its steps does not come from here.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Flag, auto
 
 import numpy as np
 
+from perfledger_profiles.idle import Idle, idle_streams
+from perfledger_profiles.launches import launches_of
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.spans import (
     BoolArray,
@@ -25,6 +27,7 @@ from perfledger_profiles.trace import UNKNOWN, Trace
 
 _US = 1000
 _STEP = re.compile(r"ProfilerStep#\d+")
+_MIN_STEPS = 2  # to leave out the last one
 _SYNCS = ("Event Sync", "Context Sync")
 _MTIA_LAUNCH = "runFunction - job_prep_and_submit_for_execution"
 _OTHER_LAUNCHES = {"cudaLaunchKernel", "hipLaunchKernel"}
@@ -111,10 +114,20 @@ def temporal_kernels(trace: Trace, *, include_last_step: bool = False) -> BoolAr
     return _kept(trace, *_rounded(trace), include_last_step=include_last_step)
 
 
+def temporal_idle(trace: Trace, *, include_last_step: bool = False) -> tuple[Idle, ...]:
+    """Return why each stream stood still, by that tool's rule and in its whole microseconds."""
+    start, end = _rounded(trace)
+    kept = _kept(trace, start, end, include_last_step=include_last_step)
+    rounded = replace(
+        trace, start_ns=start * _US - trace.epoch_ns, end_ns=end * _US - trace.epoch_ns
+    )
+    return idle_streams(rounded, launches_of(trace), kept & trace.is_device_work)
+
+
 def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bool) -> BoolArray:
     has_stream: BoolArray = trace.stream != UNKNOWN
     is_step = trace.named([_STEP.match(name) is not None for name in trace.names])
-    if np.unique(trace.name[is_step]).size <= 1:
+    if len(set(listed(trace.name[is_step]))) < _MIN_STEPS:
         return has_stream
     if _is_mtia(trace):
         return _mtia_kernels(trace, is_step, start, end)
@@ -128,8 +141,17 @@ def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bo
         kept = hosts & (start <= end[marks].max())
     else:
         kept = hosts & (start < (start[marks].max() if marks is not hosts else start.min()))
-    linked = np.isin(trace.correlation, np.unique(trace.correlation[kept]))
-    found: BoolArray = (kept | (on_device & linked)) & has_stream
+    found: BoolArray = (kept | (on_device & _is_linked(trace, kept))) & has_stream
+    return found
+
+
+def _is_linked(trace: Trace, hosts: BoolArray) -> BoolArray:
+    """Tell which calls have the correlation number of one of these."""
+    known = np.sort(trace.correlation[hosts])
+    if known.size == 0:
+        return hosts
+    place = np.searchsorted(known, trace.correlation)
+    found: BoolArray = known[np.minimum(place, known.size - 1)] == trace.correlation
     return found
 
 
@@ -147,8 +169,7 @@ def _mtia_kernels(trace: Trace, is_step: BoolArray, start: IntArray, end: IntArr
     if steps.size == 0:
         return has_stream
     hosts = trace.is_on_host & (start >= start[steps].min()) & (end <= end[steps].max())
-    linked = np.setdiff1d(trace.correlation[hosts], [UNKNOWN])
-    work = trace.is_device_work & np.isin(trace.correlation, linked)
+    work = trace.is_device_work & (trace.correlation >= 0) & _is_linked(trace, hosts)
     inside = union(start[steps], end[steps] + 1).at(start) >= 0
     copies = trace.named([_MEMORY.match(name) is not None for name in trace.names]) & inside
     found: BoolArray = ((work | hosts) & has_stream) | copies
@@ -164,12 +185,12 @@ def _rounded(trace: Trace) -> tuple[IntArray, IntArray]:
 
 
 def _by_kind(trace: Trace, kept: IntArray) -> dict[Work, IntArray]:
-    names, place = np.unique(trace.name[kept], return_inverse=True)
-    works = [_work_of(trace.names[name]) for name in listed(names)]
-    return {
-        work: kept[np.array([each is work for each in works], dtype=np.bool_)[place]]
-        for work in Work
-    }
+    code = np.zeros(len(trace.names), dtype=np.int64)
+    for name in set(listed(trace.name[kept])):
+        work = _work_of(trace.names[name])
+        code[name] = work.value if work else 0
+    kind = code[trace.name[kept]]
+    return {work: kept[kind == work.value] for work in Work}
 
 
 def _work_of(name: str) -> Work | None:

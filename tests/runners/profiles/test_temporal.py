@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger_profiles.temporal import KernelTime, Work, temporal_breakdown
+from perfledger_profiles.temporal import KernelTime, Work, temporal_breakdown, temporal_idle
 
 
 @pytest.fixture
@@ -94,3 +94,35 @@ def test_work_that_is_neither_is_busy_and_no_compute(trace):
 
 def test_a_trace_without_device_work_has_none(trace):
     assert temporal_breakdown(trace.add("aten::mm", 0, 5).columns()) is None
+
+
+def test_why_streams_stood_still_is_of_the_kept_calls_in_whole_microseconds(three_steps):
+    found = {idle.stream: idle for idle in temporal_idle(three_steps.columns())}
+
+    assert found["7"].host_wait_ns == 800_000
+    assert found["20"].host_wait_ns == 800_000
+    assert (found["9"].kernel_wait_ns, found["9"].other_ns) == (0, 0)
+
+
+def test_idle_time_is_rounded_like_the_rest(trace):
+    trace.add("gemm", 10.4, 20.3, cat="kernel", stream=7)
+    trace.add("gemm", 40.2, 9.9, cat="kernel", stream=7)
+
+    assert [idle.kernel_wait_ns for idle in temporal_idle(trace.columns())] == [11_000]
+
+
+def test_the_work_of_an_mtia_is_what_the_steps_launched(trace):
+    launch = "runFunction - job_prep_and_submit_for_execution"
+    for number in range(2):
+        begin = 100 * number
+        trace.step(number, begin, 100)
+        trace.add(launch, begin + 5, 5, cat="mtia_runtime", correlation=number + 1)
+        trace.add("pe_exe", begin + 20, 30, cat="mtia_ccp_events", stream=3, correlation=number + 1)
+        trace.add("job", begin + 20, 10, cat="mtia_ccp_events", stream=3, correlation=number + 1)
+        trace.add("dma copy", begin + 60, 10, cat="mtia_ccp_events")
+    trace.add("job", 300, 10, cat="mtia_ccp_events", stream=3, correlation=99)
+
+    found = temporal_breakdown(trace.columns())
+
+    assert (found.kernels, found.kernel_us) == (6, 150)
+    assert (found.compute_us, found.idle_us) == (20, 70)
