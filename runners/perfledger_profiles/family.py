@@ -41,7 +41,8 @@ _RULES = {
         """,
         Family.EMBEDDING: r"""
               embedding | index_?select | compute_grad_weight | krn_partial | sum_and_scatter
-            | compute_num_of_partial_segments
+            | compute_num_of_partial_segments | fbgemm_gpu | permute_pooled | bounds_check_indices
+            | linearize_index
         """,
         Family.OPTIMIZER: r"""
               multi_tensor | fused_?(adam|sgd|lamb|adagrad|lion)
@@ -89,8 +90,8 @@ _RULES = {
             | ^(add|subtract|multiply|divide|exponential|select|broadcast|convert|iota)(\.\d+)?$
         """,
         Family.REDUCTION: r"""
-              reduc | argm(ax|in) | cumsum | cumprod | DeviceScan | nll_loss | cross_?entropy
-            | (?<![a-z])sum
+              reduc | argm(ax|in) | cumsum | cumprod | DeviceScan | nll_loss | NLLCriterion
+            | cross_?entropy | (?<![a-z])sum
             | ^aten::(sum|mean|max|min|amax|amin|norm|std|var|prod|all|any|logsumexp)$
             | welford
         """,
@@ -107,7 +108,8 @@ _TENSOR = re.compile(
 _NOT_TENSOR = re.compile(
     r"(?i)simt|ffma|(?<!t)gemv|(volta|maxwell|ampere|pascal|turing)_s(gemm|cudnn)|sgemm_\d+x\d+"
     r"|(volta|maxwell|ampere|turing)_(dgemm|cgemm|zgemm)|scudnn|winograd|convolve_sgemm"
-    r"|fft2d_|dgemm_\d|naive_conv|im2col|gemmk1|gemmSN|dot_kernel"
+    r"|fft2d_|dgemm_\d|naive_conv|im2col|gemmk1|gemmSN|dot_kernel|_engine<(float|double)"
+    r"|OffsetsKernel|scalePackedTensor|splitKreduce"
 )
 _MULTIPLIES = (Family.GEMM, Family.CONVOLUTION, Family.ATTENTION, Family.FUSION, Family.OTHER)
 

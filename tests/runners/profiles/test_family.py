@@ -57,6 +57,7 @@ NAMES = {
         "void split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_cta_per_row_1<>",
         "void at::native::(anonymous namespace)::indexSelectLargeIndex<float, long, unsigned int>",
         "void at::native::(anonymous namespace)::compute_grad_weight<float, long>",
+        "void fbgemm_gpu::permute_indices_weights_kernel<false, int, decltype(nullptr)>(int)",
         "aten::embedding_bag",
     ),
     Family.OPTIMIZER: (
@@ -159,6 +160,8 @@ def test_the_instruction_in_a_name_tells_tensor_cores(name):
         "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_kernel",
         "void cutlass::Kernel<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(Params)",
         "Cijk_Ailk_Bljk_SB_MT64x64x16_SE_K1",
+        "void cudnn::cnn::wgrad_alg0_engine<float, 128, 6, 7, 3, 3, 5, false, 512>(int, int)",
+        "void splitKreduce_kernel<float, float, float, float>(cublasSplitKParams<float>)",
         ELEMENTWISE,
         "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
     ],
