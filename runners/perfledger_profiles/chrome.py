@@ -114,7 +114,8 @@ class _Last(msgspec.Struct, gc=False):
 _MANY = msgspec.json.Decoder(list[Event])
 _ONE = msgspec.json.Decoder(Event)
 _LAST = msgspec.json.Decoder(_Last)
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+# All that the parser raises for what it cannot read.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_batches(source: bytes | Path) -> Iterator[Batch]:
@@ -192,7 +193,7 @@ class _Cutter:
         self.enough = BATCH_BYTES
         try:
             yield Batch(events=_MANY.decode(_checked(batch)))
-        except _UNREADABLE:
+        except UNREADABLE:
             yield _salvaged(bytes(batch))
 
     def _last_border(self) -> re.Match[bytes] | None:
@@ -210,7 +211,7 @@ class _Cutter:
             if self.opening == b" ":
                 return Batch(events=_MANY.decode(rest), notes=notes)
             last = _LAST.decode(rest)
-        except _UNREADABLE:
+        except UNREADABLE:
             return replace(_salvaged(rest), notes=notes)
         return Batch(events=last.events, notes=notes)
 
@@ -231,7 +232,7 @@ def _check_count(events: int) -> None:
 def _header(data: bytes) -> Header | None:
     try:
         return msgspec.json.decode(data, type=Header)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -303,12 +304,12 @@ def _event(chunk: str | None) -> Event | None:
         return None
     try:
         return _ONE.decode("{" + chunk + "}")
-    except _UNREADABLE:
+    except UNREADABLE:
         if len(chunk) > _MAX_REPAIRED_CHARACTERS:
             return None
     try:
         return _ONE.decode("{" + _repaired(chunk) + "}")
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
-from perfledger_profiles.chrome import Header, read_batches
+from perfledger_profiles.chrome import UNREADABLE, Header, read_batches
 from perfledger_profiles.explained import profile_of
 from perfledger_profiles.kineto_columns import KinetoColumns
 from perfledger_profiles.redact import clean_name
@@ -66,14 +66,14 @@ def read_kineto_trace(source: bytes | Path) -> Trace:
 def _distributed(header: Header | None) -> _Distributed:
     try:
         return msgspec.json.decode(header.distributed if header else b"", type=_Distributed)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return _Distributed()
 
 
 def _devices(header: Header | None) -> tuple[ProfiledDevice, ...]:
     try:
         found = msgspec.json.decode(header.devices if header else b"", type=list[_Device])
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return ()
     return tuple(
         ProfiledDevice(

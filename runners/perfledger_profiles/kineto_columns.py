@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from perfledger.profile import ProfiledDevice
 from perfledger_profiles.categories import CODES, INSTANT, UNUSED
-from perfledger_profiles.chrome import Args, Event, Scalar
+from perfledger_profiles.chrome import UNREADABLE, Args, Event, Scalar
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.spans import BoolArray, IntArray
 from perfledger_profiles.trace import (
@@ -282,7 +282,7 @@ def _read(data: bytes, kind: type[Value]) -> Value | None:
         return None
     try:
         return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from perfledger_profiles.chrome import UNREADABLE
 from perfledger_profiles.redact import clean_name
 
 MAX_SHAPES = 200
@@ -21,10 +22,10 @@ def _tensors(dims: bytes, types: bytes) -> Iterator[str]:
     try:
         sizes = msgspec.json.decode(dims, type=list[msgspec.Raw])
         names = msgspec.json.decode(types, type=list[str]) if types else []
-    except (msgspec.DecodeError, RecursionError):
+    except UNREADABLE:
         return
     for index, size in enumerate(sizes):
-        dimensions = "".join(bytes(size).decode().split())
+        dimensions = "".join(bytes(size).decode(errors="replace").split())
         if dimensions.startswith("[") and dimensions != "[]":
             name = names[index] if index < len(names) else ""
             yield clean_name(name.removeprefix("c10::") + dimensions)

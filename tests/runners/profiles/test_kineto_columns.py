@@ -1,5 +1,6 @@
 import pytest
 
+from perfledger_profiles.kineto import read_kineto_trace
 from perfledger_profiles.trace import UNKNOWN, Kind, Launch
 
 SHAPE = {"grid": [64, 2, 1], "block": [128, 1, 1], "registers per thread": 90}
@@ -146,6 +147,18 @@ def test_an_amd_device_has_no_nvidia_capability(trace):
     (found,) = trace.add("a", 0, 1).columns().devices
 
     assert found.compute_capability == ""
+
+
+def test_a_header_with_bad_utf8_says_nothing(trace):
+    trace.header = {
+        "deviceProperties": [{"name": "A?00"}],
+        "distributedInfo": {"backend": "n?cl", "rank": 3},
+    }
+    data = trace.add("a", 0, 1).data().replace(b"?", b"\xff")
+
+    columns = read_kineto_trace(data)
+
+    assert (columns.devices, columns.rank, columns.backend) == ((), None, "")
 
 
 @pytest.mark.parametrize("header", [[], 7, [{"name": 3}], {"a": 1}, None])

@@ -31,5 +31,10 @@ def test_types_that_are_not_names_spoil_the_shapes(types):
     assert shapes("[[2, 3]]", types) == ""
 
 
+def test_bad_utf8_in_types_spoils_the_shapes_and_in_sizes_a_character():
+    assert shapes_of(b"[[2, 3]]", b'["fl\xffoat"]') == ""
+    assert shapes_of(b'[["\xff"]]', b"") == '["\ufffd"]'
+
+
 def test_the_line_is_cut():
     assert len(shapes("[" + ",".join(["[1]"] * 500) + "]")) == MAX_SHAPES
