@@ -3,6 +3,12 @@ import pytest
 from perfledger_profiles.temporal import KernelTime, Work, temporal_breakdown, temporal_idle
 
 
+def breakdown(trace, **options):
+    found = temporal_breakdown(trace.columns(), **options)
+    assert found is not None
+    return found
+
+
 @pytest.fixture
 def three_steps(trace):
     """Return a trace of three steps, each with a kernel, a collective beside it, and a copy."""
@@ -26,16 +32,14 @@ def three_steps(trace):
 
 
 def test_the_last_step_is_left_out_unless_it_is_asked_for(three_steps):
-    columns = three_steps.columns()
-
-    short, whole = (temporal_breakdown(columns, include_last_step=last) for last in (False, True))
+    short, whole = (breakdown(three_steps, include_last_step=last) for last in (False, True))
 
     assert (short.kernels, whole.kernels) == (6, 9)
     assert (short.kernel_us, whole.kernel_us) == (1450, 2450)
 
 
 def test_idle_compute_and_the_rest_are_all_of_the_time(three_steps):
-    found = temporal_breakdown(three_steps.columns())
+    found = breakdown(three_steps)
 
     assert (found.idle_us, found.compute_us, found.non_compute_us) == (750, 400, 300)
     assert found.overlap == pytest.approx(0.5)
@@ -48,7 +52,7 @@ def test_idle_compute_and_the_rest_are_all_of_the_time(three_steps):
 
 
 def test_kernels_are_ranked_by_their_whole_time(three_steps):
-    found = temporal_breakdown(three_steps.columns(), top=2)
+    found = breakdown(three_steps, top=2)
 
     assert found.top == (
         KernelTime(name="gemm", us=400, count=2),
@@ -59,14 +63,14 @@ def test_kernels_are_ranked_by_their_whole_time(three_steps):
 def test_a_launch_after_the_last_steps_end_is_left_out(three_steps):
     three_steps.launch("cudaLaunchKernel", 3500, 5, kernel="late", at=3600, lasts=9, correlation=99)
 
-    assert temporal_breakdown(three_steps.columns(), include_last_step=True).kernels == 9
+    assert breakdown(three_steps, include_last_step=True).kernels == 9
 
 
 def test_with_fewer_than_two_steps_all_counts(trace):
     trace.step(1, 0, 100)
     trace.launch("cudaLaunchKernel", 500, 5, kernel="late", at=600, lasts=9, correlation=9)
 
-    found = temporal_breakdown(trace.columns())
+    found = breakdown(trace)
 
     assert (found.kernels, found.kernel_us, found.idle_us) == (1, 9, 0)
     assert found.overlap is None
@@ -77,7 +81,7 @@ def test_fractions_of_a_microsecond_are_rounded_as_that_tool_does(trace):
         "gemm", 40.0, 9.9, cat="kernel", stream=7
     )
 
-    found = temporal_breakdown(trace.columns())
+    found = breakdown(trace)
 
     assert (found.kernel_us, found.compute_us, found.idle_us) == (38, 28, 10)
 
@@ -87,7 +91,7 @@ def test_work_that_is_neither_is_busy_and_no_compute(trace):
         "Stream Sync", 20, 10, cat="cuda_sync", stream=7
     )
 
-    found = temporal_breakdown(trace.columns())
+    found = breakdown(trace)
 
     assert (found.idle_us, found.compute_us, found.non_compute_us) == (10, 10, 10)
 
@@ -122,7 +126,7 @@ def test_the_work_of_an_mtia_is_what_the_steps_launched(trace):
         trace.add("dma copy", begin + 60, 10, cat="mtia_ccp_events")
     trace.add("job", 300, 10, cat="mtia_ccp_events", stream=3, correlation=99)
 
-    found = temporal_breakdown(trace.columns())
+    found = breakdown(trace)
 
     assert (found.kernels, found.kernel_us) == (6, 150)
     assert (found.compute_us, found.idle_us) == (20, 70)
