@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from perfledger_profiles import __main__ as command
+from perfledger_profiles import __main__ as command, formats
 
 
 def test_a_trace_becomes_one_json_object(trace, tmp_path, capsys):
@@ -18,6 +18,29 @@ def test_a_trace_becomes_one_json_object(trace, tmp_path, capsys):
     assert (shown["workload"], shown["side"], shown["steps"]) == ("m:f[batch=8]", "head", 1)
     assert shown["operations"][0]["name"] == "aten::mm"
     assert shown["operations"][0]["bucket"] == "compute"
+
+
+def test_a_reader_need_not_be_named(tmp_path, capsys):
+    path = tmp_path / "scrape"
+    path.write_text('DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n')
+
+    status = command.main(["auto", str(path), "m:f", "head"])
+
+    shown = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert (shown["tool"], shown["has_steps"], shown["step_seconds"]) == ("dcgm-exporter", False, 0)
+    assert shown["readings"][0]["value"] == 61
+
+
+def test_a_file_of_no_known_format_is_one_line_with_those_that_are(tmp_path, capsys):
+    path = tmp_path / "notes"
+    path.write_text("hello")
+
+    status = command.main(["auto", str(path), "m:f", "head"])
+
+    error = capsys.readouterr().err
+    assert status == 1
+    assert error.startswith("notes is no file that can be read; these are: kineto, xplane, ")
 
 
 @pytest.mark.parametrize("data", [b"", b"not\na trace"])
@@ -47,7 +70,7 @@ def test_a_missing_file_is_one_line_and_status_1(tmp_path, capsys, reader, monke
 
 
 def test_a_file_above_the_limit_is_refused_unread(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(command, "MAX_UNPACKED_BYTES", 3)
+    monkeypatch.setattr(formats, "MAX_UNPACKED_BYTES", 3)
     path = tmp_path / "trace.json"
     path.write_bytes(b"[{}]")
 

@@ -1,0 +1,180 @@
+"""Turn the CSV of Nsight Compute (`ncu --csv`) into a Profile of kernels and their counters."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import prod
+
+from perfledger.profile import Kernel, Profile, ProfiledDevice, Reading
+from perfledger.records import Side
+from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.family import family_of, is_tensor_kernel
+from perfledger_profiles.ncu_metrics import (
+    ACHIEVED_OCCUPANCY,
+    DRAM_BYTES,
+    DRAM_RATE,
+    DRAM_READ,
+    DRAM_WRITTEN,
+    DURATION,
+    DYNAMIC,
+    METRICS,
+    MULTIPROCESSORS,
+    REGISTERS,
+    STATIC,
+    TENSOR_ACTIVE,
+    WHOLE_FILE,
+)
+from perfledger_profiles.ncu_pages import Launch, read_launches
+from perfledger_profiles.summary import summary_profile
+from perfledger_profiles.text_file import read_text
+
+TOOL = "ncu"
+REPLAYED = (
+    "ncu locks the clocks and runs each kernel several times: its times explain, they do not judge"
+)
+NO_TIMES = "no launch has a duration: collect gpu__time_duration.sum too"
+
+_UNITS = {metric.name: metric.unit for metric in METRICS}
+
+_Groups = Mapping[str, Sequence[Launch]]
+
+
+def read_ncu(data: bytes, *, workload: str, side: Side) -> Profile:
+    """Return the kernels of a details or raw page, and their metrics as readings.
+
+    A reading's subject is its kernel, with the launch shape where a kernel has several; its value
+    is the mean over the launches, by their time. Shares of a device's peaks also have the mean over
+    all kernels, with no subject. Raises ProfileError when no launch is in the file.
+    """
+    read = read_text(data)
+    found = read_launches(read.lines)
+    if not found.launches:
+        msg = "no kernel is in this file: is it what `ncu --csv` printed, whole?"
+        raise ProfileError(msg)
+    groups = _groups(found.launches)
+    is_timed = any(DURATION in launch.metrics for launch in found.launches)
+    return summary_profile(
+        workload=workload,
+        side=side,
+        tool=TOOL,
+        kernels=[kernel for mine in groups.values() if (kernel := _kernel(mine))],
+        readings=_readings(groups),
+        device=_device(found.launches),
+        dropped=found.dropped,
+        notes=(*read.notes, REPLAYED if is_timed else NO_TIMES),
+    )
+
+
+def _groups(launches: Sequence[Launch]) -> _Groups:
+    """Return the launches by kernel and launch shape, those that took longest first."""
+    by_shape: dict[tuple[str, str, str], list[Launch]] = defaultdict(list)
+    for launch in launches:
+        by_shape[launch.name, launch.grid, launch.block].append(launch)
+    shapes = Counter(name for name, _, _ in by_shape)
+    titled = {
+        name if shapes[name] == 1 else f"{name} <{grid}> <{block}>": mine
+        for (name, grid, block), mine in by_shape.items()
+    }
+    return dict(sorted(titled.items(), key=lambda item: -(_seconds(item[1]) or 0.0)))
+
+
+def _seconds(launches: Sequence[Launch]) -> float | None:
+    """Return the time of all launches, None where none has one."""
+    times = [one.metrics[DURATION] * one.count for one in launches if DURATION in one.metrics]
+    return sum(times) if times else None
+
+
+def _kernel(launches: Sequence[Launch]) -> Kernel | None:
+    seconds = _seconds(launches)
+    if seconds is None:
+        return None
+    first = launches[0]
+    tensor = _mean(launches, TENSOR_ACTIVE)
+    return Kernel(
+        name=first.name,
+        family=family_of(first.name),
+        seconds=seconds,
+        count=sum(one.count for one in launches),
+        grid=first.grid,
+        block=first.block,
+        registers=_whole(first.metrics.get(REGISTERS)),
+        shared_memory_bytes=_shared_bytes(first),
+        occupancy=_mean(launches, ACHIEVED_OCCUPANCY),
+        blocks_per_multiprocessor=_blocks_per_multiprocessor(first),
+        bytes=_dram_bytes(launches),
+        is_tensor=is_tensor_kernel(first.name) if tensor is None else tensor > 0,
+    )
+
+
+def _shared_bytes(launch: Launch) -> int | None:
+    parts = [launch.metrics.get(name) for name in (STATIC, DYNAMIC)]
+    known = [part for part in parts if part is not None]
+    return _whole(sum(known)) if len(known) == len(parts) else None
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else round(value)
+
+
+def _blocks_per_multiprocessor(launch: Launch) -> float | None:
+    count = launch.metrics.get(MULTIPROCESSORS)
+    if not count or not launch.grid:
+        return None
+    return prod(int(side) for side in launch.grid.split(",")) / count
+
+
+def _dram_bytes(launches: Sequence[Launch]) -> float | None:
+    """Return the bytes to and from the device's memory, None unless each launch tells."""
+    sizes = [(_launch_bytes(one), one.count) for one in launches]
+    known = [size * count for size, count in sizes if size is not None]
+    return sum(known) if len(known) == len(launches) else None
+
+
+def _launch_bytes(launch: Launch) -> float | None:
+    metrics = launch.metrics
+    if DRAM_BYTES in metrics:
+        return metrics[DRAM_BYTES]
+    if DRAM_READ in metrics and DRAM_WRITTEN in metrics:
+        return metrics[DRAM_READ] + metrics[DRAM_WRITTEN]
+    if DRAM_RATE in metrics and DURATION in metrics:
+        return metrics[DRAM_RATE] * metrics[DURATION]
+    return None
+
+
+def _readings(groups: _Groups) -> Iterator[Reading]:
+    everything = [launch for mine in groups.values() for launch in mine]
+    for name in WHOLE_FILE:
+        value = _mean(everything, name)
+        if value is not None:
+            source = "ncu, mean over all kernels by their time"
+            yield Reading(name=name, value=value, unit=_UNITS[name], source=source)
+    for subject, mine in groups.items():
+        for name, unit in _UNITS.items():
+            value = _mean(mine, name)
+            if value is not None:
+                yield Reading(name=name, value=value, unit=unit, subject=subject, source="ncu")
+
+
+def _mean(launches: Sequence[Launch], name: str) -> float | None:
+    """Return a metric's mean by the launches' time; by their number where one has no time.
+
+    The mean duration itself is by number.
+    """
+    known = [one for one in launches if name in one.metrics]
+    is_timed = name != DURATION and all(DURATION in one.metrics for one in known)
+    weights = [(one.metrics[DURATION] if is_timed else 1.0) * one.count for one in known]
+    total = sum(weights)
+    if total <= 0:
+        return None
+    values = (one.metrics[name] * weight for one, weight in zip(known, weights, strict=True))
+    return sum(values) / total
+
+
+def _device(launches: Sequence[Launch]) -> ProfiledDevice | None:
+    """Return what the pages say of the device; the details page does not have its name."""
+    first = launches[0]
+    count = _whole(first.metrics.get(MULTIPROCESSORS))
+    if not first.device and not first.capability and count is None:
+        return None
+    return ProfiledDevice(
+        name=first.device, compute_capability=first.capability, multiprocessors=count
+    )

@@ -1,0 +1,144 @@
+"""The metrics of Nsight Compute that are read, by their names on its details and raw pages.
+
+Names: the section files that Nsight Compute installs, which map each line of the details page to
+the counter behind it; "SOL ..." are those of 2019 to 2021.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+_PEAK = ".avg.pct_of_peak_sustained_elapsed"
+_ACTIVE_PEAK = ".avg.pct_of_peak_sustained_active"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric: its reading's name and unit, and what the pages call it."""
+
+    name: str
+    unit: str  # one printed name may stand for a share or for a rate: the unit tells
+    printed: tuple[str, ...]
+
+
+DURATION = "kernel_time"
+REGISTERS = "registers_per_thread"
+STATIC, DYNAMIC = "shared_memory_static", "shared_memory_dynamic"
+MULTIPROCESSORS = "multiprocessors"
+ACHIEVED_OCCUPANCY = "achieved_occupancy"
+TENSOR_ACTIVE = "tensor_active"
+DRAM_BYTES, DRAM_READ, DRAM_WRITTEN = "dram_bytes", "dram_bytes_read", "dram_bytes_written"
+DRAM_RATE = "dram_bw"
+# Shares that are worth a mean over all kernels of a file, weighted by their time.
+WHOLE_FILE = ("compute_sol", "memory_sol", "dram_bw_util", ACHIEVED_OCCUPANCY, TENSOR_ACTIVE)
+
+DEVICE_NAME = "device__attribute_display_name"
+
+METRICS = (
+    Metric(DURATION, "s", ("Duration", "gpu__time_duration.sum", "gpu__time_duration.avg")),
+    Metric(
+        "compute_sol",
+        "1",
+        ("Compute (SM) Throughput", "SOL SM", "SM [%]", "sm__throughput" + _PEAK),
+    ),
+    Metric(
+        "memory_sol",
+        "1",
+        (
+            "Memory Throughput",
+            "SOL Memory",
+            "Memory [%]",
+            "gpu__compute_memory_throughput" + _PEAK,
+        ),
+    ),
+    Metric(
+        "dram_bw_util",
+        "1",
+        ("DRAM Throughput", "SOL DRAM", "gpu__dram_throughput" + _PEAK, "dram__throughput" + _PEAK),
+    ),
+    Metric(
+        "l1_sol",
+        "1",
+        ("L1/TEX Cache Throughput", "SOL L1/TEX Cache", "l1tex__throughput" + _ACTIVE_PEAK),
+    ),
+    Metric("l2_sol", "1", ("L2 Cache Throughput", "SOL L2 Cache", "lts__throughput" + _PEAK)),
+    Metric("l1_hit_rate", "1", ("L1/TEX Hit Rate", "l1tex__t_sector_hit_rate.pct")),
+    Metric("l2_hit_rate", "1", ("L2 Hit Rate", "lts__t_sector_hit_rate.pct")),
+    Metric(DRAM_RATE, "B/s", ("Memory Throughput", "dram__bytes.sum.per_second")),
+    Metric(DRAM_BYTES, "B", ("dram__bytes.sum",)),
+    Metric(DRAM_READ, "B", ("dram__bytes_read.sum",)),
+    Metric(DRAM_WRITTEN, "B", ("dram__bytes_write.sum",)),
+    Metric(
+        "sm_clock", "Hz", ("SM Frequency", "SOL SM Frequency", "sm__cycles_elapsed.avg.per_second")
+    ),
+    Metric("memory_clock", "Hz", ("DRAM Frequency", "dram__cycles_elapsed.avg.per_second")),
+    Metric("sm_active", "1", ("sm__cycles_active" + _PEAK,)),
+    Metric(
+        TENSOR_ACTIVE,
+        "1",
+        (
+            "sm__pipe_tensor_cycles_active" + _PEAK,
+            "sm__pipe_tensor_cycles_active" + _ACTIVE_PEAK,
+            "sm__pipe_tensor_op_hmma_cycles_active" + _ACTIVE_PEAK,
+        ),
+    ),
+    Metric(
+        "theoretical_occupancy",
+        "1",
+        ("Theoretical Occupancy", "sm__maximum_warps_per_active_cycle_pct"),
+    ),
+    Metric(ACHIEVED_OCCUPANCY, "1", ("Achieved Occupancy", "sm__warps_active" + _ACTIVE_PEAK)),
+    Metric(REGISTERS, "1", ("Registers Per Thread", "launch__registers_per_thread")),
+    Metric(STATIC, "B", ("Static Shared Memory Per Block", "launch__shared_mem_per_block_static")),
+    Metric(
+        DYNAMIC, "B", ("Dynamic Shared Memory Per Block", "launch__shared_mem_per_block_dynamic")
+    ),
+    Metric(
+        "shared_memory_driver",
+        "B",
+        ("Driver Shared Memory Per Block", "launch__shared_mem_per_block_driver"),
+    ),
+    Metric("waves_per_multiprocessor", "1", ("Waves Per SM", "launch__waves_per_multiprocessor")),
+    Metric(
+        MULTIPROCESSORS,
+        "1",
+        ("# SMs", "launch__sm_count", "device__attribute_multiprocessor_count"),
+    ),
+    Metric("occupancy_limit_blocks", "1", ("Block Limit SM", "launch__occupancy_limit_blocks")),
+    Metric(
+        "occupancy_limit_registers",
+        "1",
+        ("Block Limit Registers", "launch__occupancy_limit_registers"),
+    ),
+    Metric(
+        "occupancy_limit_shared_memory",
+        "1",
+        ("Block Limit Shared Mem", "launch__occupancy_limit_shared_mem"),
+    ),
+    Metric("occupancy_limit_warps", "1", ("Block Limit Warps", "launch__occupancy_limit_warps")),
+    Metric(
+        "occupancy_limit_barriers",
+        "1",
+        ("Block Limit Barriers", "launch__occupancy_limit_barriers"),
+    ),
+)
+
+
+def is_read(printed: str) -> bool:
+    """Tell whether a metric by this printed name is read, in whatever unit."""
+    return printed in _printed_names()
+
+
+def metric_of(printed: str, unit: str) -> Metric | None:
+    """Return the metric that is printed by this name and in this SI unit, None for others."""
+    return _by_printed().get((printed, unit))
+
+
+@cache
+def _by_printed() -> Mapping[tuple[str, str], Metric]:
+    return {(printed, metric.unit): metric for metric in METRICS for printed in metric.printed}
+
+
+@cache
+def _printed_names() -> frozenset[str]:
+    return frozenset(printed for printed, _ in _by_printed())

@@ -1,0 +1,116 @@
+"""Turn the JSON results of vLLM's benchmarks, and of SGLang's like them, into readings."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from perfledger.profile import Profile, Reading
+from perfledger.records import Side
+from perfledger_profiles.documents import Document, document_of, figure_of, read_documents
+from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.quantity import number_of
+from perfledger_profiles.redact import clean_name
+from perfledger_profiles.summary import summary_profile
+
+TOOL = "vllm"
+FAILED = "{:g} requests failed: the times are those of the others"
+
+_MILLI = 1e-3
+_HUNDRED = 100
+# "mean_ttft_ms", "p99_tpot_ms"; SGLang writes "e2e_latency" for vLLM's "e2el".
+_LATENCY = re.compile(r"(mean|median|std|p\d{1,2}(?:\.\d+)?)_(ttft|tpot|itl|e2el|e2e_latency)_ms")
+_STATISTICS = {"median": "p50"}
+_LATENCIES = {"e2el": "request_latency", "e2e_latency": "request_latency"}
+# Key, reading and unit: of `vllm bench serve`, then of `throughput`.
+_FIGURES = (
+    ("duration", "benchmark_time", "s"),
+    ("completed", "requests_completed", "1"),
+    ("failed", "requests_failed", "1"),
+    ("total_input_tokens", "input_tokens", "1"),
+    ("total_output_tokens", "output_tokens", "1"),
+    ("request_throughput", "throughput_requests", "1/s"),
+    ("request_goodput", "goodput_requests", "1/s"),
+    ("request_goodput:", "goodput_requests", "1/s"),
+    ("output_throughput", "throughput_tokens", "1/s"),
+    ("total_token_throughput", "throughput_total_tokens", "1/s"),
+    ("max_output_tokens_per_s", "throughput_tokens_max", "1/s"),
+    ("elapsed_time", "benchmark_time", "s"),
+    ("num_requests", "requests_completed", "1"),
+    ("requests_per_second", "throughput_requests", "1/s"),
+    ("tokens_per_second", "throughput_total_tokens", "1/s"),
+    # Of `vllm bench latency`, where a request is one batch.
+    ("avg_latency", "request_latency_mean", "s"),
+    ("std_latency", "request_latency_std", "s"),
+)
+# What tells a result from other JSON.
+_TELLING = ("request_throughput", "requests_per_second", "avg_latency", "mean_ttft_ms")
+# Settings by which the runs of one file differ, the first that does is shown.
+_SETTINGS = ("max_concurrency", "request_rate", "concurrency", "num_prompts")
+
+
+def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
+    """Return the times and rates of one run, or of several appended to one file.
+
+    Of several the subject is the setting that tells them apart, else "run 1" and so on. Raises
+    ProfileError when the file is no such result.
+    """
+    read = read_documents(data)
+    runs = [one for one in read.documents if any(key in one for key in _TELLING)]
+    if not runs:
+        msg = "no result of a vLLM benchmark is in this file: was it saved with --save-result?"
+        raise ProfileError(msg)
+    readings = [
+        reading
+        for subject, run in zip(_subjects(runs), runs, strict=True)
+        for reading in _readings(run, subject)
+    ]
+    failed = sum(figure_of(run.get("failed")) or 0.0 for run in runs)
+    return summary_profile(
+        workload=workload,
+        side=side,
+        tool=TOOL,
+        readings=readings,
+        dropped=read.dropped,
+        notes=(*read.notes, *((FAILED.format(failed),) if failed > 0 else ())),
+    )
+
+
+def _subjects(runs: Sequence[Document]) -> Sequence[str]:
+    if len(runs) == 1:
+        return ("",)
+    for setting in _SETTINGS:
+        values = [str(run.get(setting))[:40] for run in runs]
+        if len(set(values)) == len(runs):
+            return [clean_name(f"{setting} {value}") for value in values]
+    return [f"run {number}" for number in range(1, len(runs) + 1)]
+
+
+def _readings(run: Document, subject: str) -> Iterator[Reading]:
+    for key, name, unit in _FIGURES:
+        value = figure_of(run.get(key))
+        if value is not None and value >= 0:
+            yield Reading(name=name, value=value, unit=unit, subject=subject, source=key)
+    yield from _latencies(run, partial(Reading, unit="s", subject=subject))
+    for percent, value in _percentiles(run).items():
+        name = f"request_latency_p{percent:g}"
+        yield Reading(name=name, value=value, unit="s", subject=subject, source="percentiles")
+
+
+def _latencies(run: Document, reading: "partial[Reading]") -> Iterator[Reading]:
+    for key, cell in run.items():
+        match = _LATENCY.fullmatch(key)
+        value = figure_of(cell)
+        if match and value is not None and value >= 0:
+            kind = _LATENCIES.get(match[2], match[2])
+            statistic = _STATISTICS.get(match[1], match[1])
+            yield reading(name=f"{kind}_{statistic}", value=value * _MILLI, source=key)
+
+
+def _percentiles(run: Document) -> Mapping[float, float]:
+    found: dict[float, float] = {}
+    for key, cell in document_of(run.get("percentiles")).items():
+        value = figure_of(cell)
+        percent = number_of(key)
+        if percent is not None and 0 <= percent <= _HUNDRED and value is not None and value >= 0:
+            found[percent] = value
+    return found

@@ -1,0 +1,188 @@
+"""Files here are the shortest of each shape, written by hand; nothing was recorded."""
+
+import gzip
+import importlib
+import sqlite3
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger.profile import Profile
+from perfledger.records import Side
+from perfledger_profiles import formats
+from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.formats import PATH_READERS, READERS, Format, detect_format, read_profile
+
+MLLOG = b':::MLLOG {"key": "run_start", "time_ms": 1, "namespace": "%s"}\n'
+SHORTEST = (
+    (Format.KINETO, b'{"schemaVersion": 1, "traceEvents": []}'),
+    (Format.KINETO, b'[{"name": "a", "ph": "X"}]'),
+    (Format.XPLANE, b"\x0a\x20\x08\x01\x12\x0d/device:TPU:0"),
+    (Format.NSYS_SQLITE, b"SQLite format 3\x00"),
+    (Format.NSYS_STATS, b"Processing [x]...\nTime (%),Total Time (ns),Instances,Name\n"),
+    (Format.NSYS_STATS, b"Start (ns),Duration (ns),CorrId,GrdX,GrdY\n"),
+    (Format.NSYS_STATS, b"Range,Style,Total Proj Time (ns)\n"),
+    (Format.NSYS_STATS, b"Total (MB),Count,Avg (MB)\n"),
+    (Format.NSYS_STATS, b"PID,TID,DevId,Count,QCount,TAvg (ns)\n"),
+    (Format.NCU, b'==PROF== x\n"ID","Kernel Name","Metric Name","Metric Value"\n'),
+    (Format.NCU, b'"ID","Kernel Name","CC","sm__throughput.avg.pct"\n'),
+    (Format.DCGM, b"# HELP DCGM_FI_DEV_SM_CLOCK clock\n"),
+    (Format.DCGM, b'go_goroutines 5\nDCGM_FI_PROF_SM_UTIL_RATIO{gpu="0"} 0.5\n'),
+    (Format.NCCL_TESTS, b"#       size   count  type redop  time algbw busbw #wrong\n"),
+    (Format.VLLM, b'{"date": "20261121", "request_throughput": 1.5}'),
+    (Format.VLLM, b'{"avg_latency": 1.5, "percentiles": {}}'),
+    (Format.GENAI_PERF, b'{"request_throughput": {"unit": "requests/sec", "avg": 1}}'),
+    (Format.GENAI_PERF, b"Metric,avg,min,max\n"),
+    (Format.PERF_ANALYZER, b"Concurrency,Inferences/Second,Client Send\n"),
+    (Format.PERF_ANALYZER, b'{"experiments": [{"experiment": {}}]}'),
+    (Format.MLPERF_TRAINING, MLLOG % b""),
+    (Format.MLPERF_LOADGEN, MLLOG % b"mlperf::logging"),
+    (Format.MLPERF_LOADGEN, b"=====\nMLPerf Results Summary\n"),
+)
+
+
+@pytest.mark.parametrize(("expected", "head"), SHORTEST)
+def test_a_format_is_told_by_its_content(expected, head):
+    assert detect_format(head, "file") is expected
+
+
+@pytest.mark.parametrize(("expected", "head"), SHORTEST)
+def test_a_packed_file_is_looked_into_even_when_it_is_cut_off(expected, head):
+    packed = gzip.compress(head + b"\n" * 40_000, mtime=0)
+
+    assert detect_format(packed, "file") is expected
+    assert detect_format(packed[:-9], "file") is expected
+
+
+@pytest.mark.parametrize(("expected", "head"), SHORTEST)
+def test_content_counts_more_than_the_name(expected, head):
+    assert detect_format(head, "x.trace.json") is expected
+
+
+def test_text_that_a_windows_shell_wrote_is_told_too():
+    head = "Time (%),Total Time (ns),Instances,Name\n".encode("utf-16")
+
+    assert detect_format(head, "file") is Format.NSYS_STATS
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("host.xplane.pb", Format.XPLANE),
+        ("rank3.pt.trace.json.gz", Format.KINETO),
+        ("report.SQLite", Format.NSYS_SQLITE),
+        ("run_cuda_gpu_kern_sum.csv", Format.NSYS_STATS),
+        ("gemm.ncu.csv", Format.NCU),
+        ("node.prom", Format.DCGM),
+        ("nccl_allreduce.log", Format.NCCL_TESTS),
+        ("profile_export_genai_perf.json", Format.GENAI_PERF),
+        ("mlperf_log_detail.txt", Format.MLPERF_LOADGEN),
+    ],
+)
+def test_where_the_content_does_not_tell_the_name_does(name, expected):
+    assert detect_format(b"damaged", name) is expected
+
+
+def test_a_file_of_no_known_format_is_refused_with_a_list_of_those_that_are():
+    with pytest.raises(ProfileError) as error:
+        detect_format(b"hello", "notes.txt")
+
+    assert str(error.value) == (
+        "notes.txt is no file that can be read; these are: kineto, xplane, nsys-sqlite, "
+        "nsys-stats, ncu, dcgm, nccl-tests, vllm, genai-perf, perf-analyzer, mlperf-training, "
+        "mlperf-loadgen"
+    )
+
+
+def test_a_file_is_read_by_what_is_in_it(tmp_path):
+    path = tmp_path / "anything"
+    path.write_text("Concurrency,Inferences/Second\n1,138.6\n")
+
+    profile = read_profile(path, workload="m:f", side=Side.BASE)
+
+    assert (profile.tool, profile.workload, profile.side) == ("perf_analyzer", "m:f", Side.BASE)
+
+
+def test_a_format_that_is_given_is_not_doubted(tmp_path):
+    path = tmp_path / "anything"
+    path.write_text("Concurrency,Inferences/Second\n1,138.6\n")
+
+    with pytest.raises(ProfileError, match="no field of DCGM"):
+        read_profile(path, workload="m:f", side=Side.BASE, format=Format.DCGM)
+
+
+def test_a_file_that_is_missing_is_refused(tmp_path):
+    with pytest.raises(ProfileError, match="gone cannot be read: No such file"):
+        read_profile(tmp_path / "gone", workload="m:f", side=Side.BASE)
+
+
+def test_a_file_above_the_limit_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "MAX_UNPACKED_BYTES", 3)
+    path = tmp_path / "file.prom"
+    path.write_text("1234")
+
+    with pytest.raises(ProfileError, match="larger than 3 bytes"):
+        read_profile(path, workload="m:f", side=Side.BASE)
+
+
+def test_a_database_goes_to_its_reader(tmp_path):
+    path = tmp_path / "report"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE other (a INTEGER)")
+    connection.close()
+
+    with pytest.raises(ProfileError):
+        read_profile(path, workload="m:f", side=Side.BASE)
+
+
+PLANES = """
+planes {
+  name: "/device:TPU:0"
+  event_metadata { key: 1 value { id: 1 name: "%dot = f32[8]{0} dot(f32[8]{0} %a)" } }
+  lines { name: "XLA Ops" events { metadata_id: 1 offset_ps: 6000000 duration_ps: 40000000 } }
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_packed_file_is_unpacked_for_a_reader_of_paths(tmp_path):
+    profiler = importlib.import_module("jax.profiler")
+    data = profiler.ProfileData.text_proto_to_serialized_xspace(PLANES)
+    plain, packed = tmp_path / "host.xplane.pb", tmp_path / "host.xplane.pb.gz"
+    plain.write_bytes(data)
+    packed.write_bytes(gzip.compress(data))
+
+    profile = read_profile(packed, workload="m:f", side=Side.BASE)
+
+    assert profile.step_seconds == pytest.approx(40e-6)
+    assert profile == read_profile(plain, workload="m:f", side=Side.BASE)
+
+
+def test_every_format_has_a_reader():
+    assert {*READERS, *PATH_READERS} == set(Format)
+    assert not READERS.keys() & PATH_READERS.keys()
+
+
+@given(st.binary(max_size=200), st.text(max_size=20))
+def test_any_bytes_are_of_a_format_or_refused(head, name):
+    try:
+        found = detect_format(head, name)
+    except ProfileError:
+        found = None
+
+    assert found is None or found in Format
+
+
+@pytest.mark.parametrize("format_", READERS)
+@settings(max_examples=50)
+@given(
+    data=st.binary(max_size=300)
+    | st.text(alphabet='0123456789.,"{}[]:eE-\n abcNa%()', max_size=300).map(str.encode)
+)
+def test_any_bytes_are_a_profile_or_refused(format_, data):
+    try:
+        profile = READERS[format_](data, workload="m:f", side=Side.HEAD)
+    except ProfileError:
+        profile = None
+
+    assert profile is None or isinstance(profile, Profile)
