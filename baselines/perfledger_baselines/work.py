@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from perfledger.bundle import Bundle
 from perfledger.metrics import FLOPS_PER_STEP
 from perfledger.records import Side
+from perfledger.work import FLOPS
+from perfledger_baselines.counted import counted_change
 from perfledger_baselines.location import locations
 
 
@@ -24,10 +26,14 @@ class WorkChange:
 def work_change(bundle: Bundle, workload: str) -> WorkChange | None:
     """Return the counted work of a workload's step on either side.
 
+    What was counted before anything ran goes before what the measured processes counted.
     A count gets no verdict of its own: twice the operations in the same time harm nobody, and the
     time has its verdict. It says whether a slower step is one that does more. None where either
     side was not counted, or the base's count is zero and nothing can be said relative to it.
     """
+    counted = counted_change(bundle, workload, FLOPS)
+    if counted is not None and min(counted.base, counted.head) > 0:
+        return WorkChange(counted.base, counted.head)
     base, head = (_count(bundle, workload, side) for side in (Side.BASE, Side.HEAD))
     return WorkChange(base, head) if base > 0 and head > 0 else None
 

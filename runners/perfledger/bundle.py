@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from perfledger.metrics import Metric
 from perfledger.profile import Profile
 from perfledger.records import Failure, Machine, Param, Revision, Run, Side, WorkloadSpec
+from perfledger.work import CountedWork
 
 # 1: first version. A reader accepts every version up to its own.
 BUNDLE_VERSION = 1
@@ -95,6 +96,7 @@ class Bundle:
     new_workloads: tuple[str, ...] = ()  # registered in head only: nothing to compare with
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
     profiles: tuple[Profile, ...] = ()
+    work: tuple[CountedWork, ...] = ()  # what a step asks for, before anything was measured
     pricing: Pricing = field(default_factory=Pricing)
     repository: str = ""  # owner/name, where it is known
     pull_request: int | None = None

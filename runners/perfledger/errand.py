@@ -1,4 +1,4 @@
-"""A request becomes messages: what is registered, what was measured, what was profiled."""
+"""A request becomes messages: what is registered, measured, profiled or counted."""
 
 import os
 import sys
@@ -60,7 +60,7 @@ def run_errand(request: Request, channel: Channel) -> None:
     match request.command:
         case Command.LIST:
             _list(errand)
-        case Command.MEASURE | Command.PROFILE:
+        case Command.MEASURE | Command.PROFILE | Command.COUNT:
             _run(errand)
         case _ as unreachable:
             assert_never(unreachable)
@@ -130,9 +130,13 @@ def _answer(
     try:
         with kept_state():
             one = registered.get(name) or _absent(name, broken)
-            if errand.request.command is Command.PROFILE:
-                return Event.PROFILED, _profile(errand, one, number)
-            return Event.RUN, _measure(errand, one)
+            match errand.request.command:
+                case Command.PROFILE:
+                    return Event.PROFILED, _profile(errand, one, number)
+                case Command.COUNT:
+                    return Event.COUNTED, _count(errand, one)
+                case Command.MEASURE | Command.LIST:
+                    return Event.RUN, _measure(errand, one)
     except BaseException as error:  # a door: no workload may end the others' run
         errand.channel.leave_if_forked()
         if not isinstance(error, UnmeasurableError):
@@ -209,6 +213,12 @@ def _profile(errand: Errand, one: Registered, number: int) -> Fields:
     if traced is None:  # nothing profiles plain Python steps yet: an answer all the same
         return {"tool": "", "trace": "", "steps": 0, "step_seconds": 0.0}
     return {**asdict(traced), "trace": str(traced.trace)}
+
+
+def _count(errand: Errand, one: Registered) -> Fields:
+    device, meter = choose_meter(one.spec, requested=errand.request.device)
+    with meter.placed():
+        return asdict(meter.work(lambda: _set_up(errand, one, device, meter)))
 
 
 def _set_up(errand: Errand, one: Registered, device: Device, meter: Meter) -> Step:

@@ -10,8 +10,10 @@ from typing import Any
 from perfledger import jax_profile, memory
 from perfledger.clock import Clock
 from perfledger.failure import UnmeasurableError
+from perfledger.jax_work import jax_work
 from perfledger.meter import Traced
 from perfledger.records import Device, Why
+from perfledger.work import Work
 from perfledger.workload import Step
 
 PLATFORMS = {Device.CPU: "cpu", Device.CUDA: "gpu", Device.TPU: "tpu"}
@@ -101,6 +103,10 @@ class JaxMeter:
             return None
         flops: Any = costs.get("flops", 0.0) if costs else 0.0
         return float(flops) if flops > 0 else None
+
+    def work(self, set_up: Callable[[], Step]) -> Work:
+        """Return what XLA counts of the programs that a step would run."""
+        return jax_work(self._jax, importlib.import_module("jax.extend.core"), set_up())
 
     def devices(self) -> int:
         """Return over how many devices the first step's arrays are laid out."""

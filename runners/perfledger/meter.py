@@ -1,5 +1,6 @@
 """What measuring a step needs of the framework that it computes with, as a port, and the host's."""
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Protocol
 
 from perfledger import memory
 from perfledger.clock import Clock, HostClock
+from perfledger.work import Work
 from perfledger.workload import Step
 
 
@@ -44,6 +46,13 @@ class Meter(Protocol):
         """Return the floating-point operations of one step; None when nothing tells."""
         ...
 
+    def work(self, set_up: Callable[[], Step]) -> Work:
+        """Return what one step asks for, without running it where that can be.
+
+        `set_up` returns the step; it may be called twice, and neither step may be used again.
+        """
+        ...
+
     def devices(self) -> int:
         """Return on how many devices the steps so far have computed."""
         ...
@@ -74,6 +83,11 @@ class HostMeter:
         """Return None: nobody counts what Python computes."""
         del step
         return None
+
+    def work(self, set_up: Callable[[], Step]) -> Work:
+        """Return nothing but why: nobody counts what Python computes."""
+        del set_up
+        return Work(limits=("nothing counts what plain Python computes",))
 
     def devices(self) -> int:
         """Return 1: the host."""

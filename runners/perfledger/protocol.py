@@ -26,6 +26,7 @@ class Command(StrEnum):
     LIST = "list"
     MEASURE = "measure"
     PROFILE = "profile"
+    COUNT = "count"
 
 
 class Event(StrEnum):
@@ -39,6 +40,7 @@ class Event(StrEnum):
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     RUN = "run"  # workload, started_at, samples, warmups_s, left_out, turns, device, devices
     PROFILED = "profiled"  # workload, tool, trace (a path), steps (kept), step_seconds
+    COUNTED = "counted"  # workload, counts, limits, program: the fields of a Work
     FAILED = "failed"  # workload, why, detail
     DONE = "done"
 

@@ -11,6 +11,8 @@ from perfledger.clock import Clock, HostClock
 from perfledger.failure import UnmeasurableError
 from perfledger.meter import Traced
 from perfledger.records import Device, Why
+from perfledger.torch_work import torch_work
+from perfledger.work import Work
 from perfledger.workload import Step
 
 
@@ -79,6 +81,10 @@ class TorchMeter:
         except Exception:  # a door: this step is an extra one, and the run is complete
             return None
         return float(counter.get_total_flops()) or None
+
+    def work(self, set_up: Callable[[], Step]) -> Work:
+        """Return what torch counts of a step, on tensors without data where that works."""
+        return torch_work(self._torch, importlib.import_module, set_up)
 
     def devices(self) -> int:
         """Return how many CUDA devices hold, or held since `reset_peak`, any tensor."""

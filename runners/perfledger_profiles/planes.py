@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 Stat = str | int | float
+Stats = Mapping[str, Stat]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +14,7 @@ class XEvent:
     name: str
     start_ns: int
     end_ns: int
-    stats: Mapping[str, Stat] = field(default_factory=dict[str, Stat])
+    stats: Stats = field(default_factory=dict[str, Stat])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,12 @@ class XLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class XPlane:
-    """The host or one device."""
+    """The host or one device.
+
+    `stats` are about the device; `facts` hold, by the events' name, what is true of all of them.
+    """
 
     name: str  # "/host:CPU", "/device:TPU:0"
     lines: tuple[XLine, ...]
+    stats: Stats = field(default_factory=dict[str, Stat])
+    facts: Mapping[str, Stats] = field(default_factory=dict[str, Stats])

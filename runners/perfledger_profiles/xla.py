@@ -6,15 +6,14 @@ else XLA's own threads, else a wait, else "(outside operations)". With several d
 mean.
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfledger.profile import Bucket, Profile
 from perfledger.records import Side
 from perfledger_profiles.breakdown import (
-    Label,
     Timeline,
     breakdown,
     kept_steps,
@@ -22,30 +21,50 @@ from perfledger_profiles.breakdown import (
     note_on_steps,
     windows_of,
 )
-from perfledger_profiles.hlo import bucket_of, instruction_label
-from perfledger_profiles.planes import XEvent, XLine, XPlane
-from perfledger_profiles.redact import clean_name
-from perfledger_profiles.spans import NOBODY, Segments
-from perfledger_profiles.xla_host import XlaCall, executor_calls, host_operations, thread_calls
+from perfledger_profiles.planes import XLine, XPlane
+from perfledger_profiles.spans import Segments
+from perfledger_profiles.xla_device import (
+    STREAM,
+    DeviceCall,
+    DeviceWork,
+    device_work,
+    is_device,
+    profiled_device,
+)
+from perfledger_profiles.xla_host import (
+    CORRELATION,
+    HOST_LANE,
+    STEP,
+    Labelled,
+    XlaCall,
+    bucket_layers,
+    executor_calls,
+    host_operations,
+    thread_calls,
+    thread_rank,
+)
+from perfledger_profiles.xla_kernels import kernels_of
+from perfledger_profiles.xla_readings import readings_of
+from perfledger_profiles.xla_steps import each_step, median_window, slices_of
+from perfledger_profiles.xla_streams import idle_streams
 
 TOOL = "jax.profiler"
 NO_STEPS = "no step annotations: the whole trace is taken as one step"
 
-_HOST = "/host:CPU"
-# Not a SparseCore's plane, whose time is part of its TensorCore's.
-_DEVICE = re.compile(r"/device:(TPU|GPU):\d+")
-_STREAM = "Stream #"
-_OPERATIONS = "XLA Ops"
-_MODULES = "XLA Modules"
-_STEPS = "Steps"
-_RUN_ID = re.compile(r"\(\d+\)$")
-_DEVICE_ORDER = (
-    Bucket.COMPUTE,
-    Bucket.COMMUNICATION,
-    Bucket.COPY,
-    Bucket.MEMSET,
-    Bucket.INPUT,
-)
+HOST = "/host:CPU"
+# What the CUDA and the ROCm driver were asked, where it was not put among the host's threads.
+DRIVERS = ("/host:CUPTI", "/host:ROCTRACER")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Host:
+    """What the host did: its operations (XLA on the CPU), its main thread, XLA's own threads."""
+
+    operations: Sequence[XlaCall]
+    thread: Sequence[XlaCall]
+    waiting: Sequence[XlaCall]
+    steps: tuple[tuple[int, int], ...]
+    launches: Mapping[int, int]  # a kernel's correlation id → when it was launched
 
 
 def profile_of_planes(
@@ -55,22 +74,21 @@ def profile_of_planes(
 
     Raises ProfileError when nothing took any time.
     """
-    lines = [line for plane in planes if plane.name == _HOST for line in plane.lines]
-    main = max(lines, key=_main_rank, default=None)
-    others = [line for line in lines if line is not main]
-    host = thread_calls(main) if main is not None else []
-    waiting = executor_calls(others)
-    devices = [plane for plane in planes if _DEVICE.fullmatch(plane.name)]
-    work = [device_operations(plane) for plane in devices] or [host_operations(lines)]
-    marks = _marks(main, devices)
+    devices = [plane for plane in planes if is_device(plane)]
+    works = [device_work(plane) for plane in devices]
+    host = _host(planes, has_devices=bool(works))
+    marks = [host.steps or work.steps for work in works] or [host.steps]
     notes = () if any(marks) else (NO_STEPS,)
     timelines: list[Timeline] = []
-    for calls, steps in zip(work, marks, strict=True):
-        found = windows_of(steps or _whole([*calls, *host]))
+    for number, steps in enumerate(marks):
+        work = works[number] if works else None
+        found = windows_of(
+            steps or _whole(work.calls if work else (*host.operations, *host.thread))
+        )
         kept = kept_steps(found)
-        timelines.append(_timeline(calls, host, waiting, windows=kept))
+        timelines.append(_timeline(work, host, windows=kept))
         notes = (*notes, *note_on_steps(found, kept))
-    return breakdown(
+    profile = breakdown(
         timelines,
         workload=workload,
         side=side,
@@ -78,99 +96,94 @@ def profile_of_planes(
         dropped_events=dropped_events,
         notes=tuple(dict.fromkeys(notes)),
     )
+    windows = [timeline.windows for timeline in timelines]
+    profile = replace(
+        profile,
+        has_steps=any(marks),
+        device=profiled_device(devices),
+        kernels=kernels_of(works, windows) if works else (),
+        each_step=each_step(timelines),
+        streams=idle_streams(works, windows, host.launches) if works else (),
+        slices=slices_of(list(_lanes(works, host, windows))),
+    )
+    return replace(profile, readings=readings_of(profile, works, windows))
 
 
-def device_operations(plane: XPlane) -> list[XlaCall]:
-    """Return what ran on a device: its streams' kernels (GPU), or its operations (TPU)."""
-    streams = [line for line in plane.lines if line.name.startswith(_STREAM)]
-    if streams:
-        events = [event for line in streams for event in line.events]
-        return [_call(event, _kernel_label(event)) for event in events]
-    modules = [event for line in plane.lines if line.name == _MODULES for event in line.events]
-    events = [event for line in plane.lines if line.name == _OPERATIONS for event in line.events]
-    around = nest_calls(modules, range(len(modules))).segments
-    starts = np.array([event.start_ns for event in events], dtype=np.int64)
-    return [
-        _call(event, instruction_label(event.name, module=_module(modules, number)))
-        for event, number in zip(events, around.at(starts).tolist(), strict=True)
-    ]
-
-
-def _call(event: XEvent, label: Label) -> XlaCall:
-    return XlaCall(label=label, start_ns=event.start_ns, end_ns=event.end_ns)
-
-
-def _kernel_label(event: XEvent) -> Label:
-    """Return the label of a kernel or copy; the HLO operation that launched it is its path."""
-    around = [str(event.stats[key]) for key in ("hlo_module", "hlo_op") if key in event.stats]
-    bucket = bucket_of(event.name)
-    if bucket is Bucket.COMPUTE and around:
-        bucket = bucket_of(around[-1])
-    return Label(
-        clean_name(event.name), bucket, path=clean_name("/".join(around)) if around else ""
+def _host(planes: Sequence[XPlane], *, has_devices: bool) -> _Host:
+    lines = [line for plane in planes if plane.name == HOST for line in plane.lines]
+    drivers = [line for plane in planes if plane.name in DRIVERS for line in plane.lines]
+    main = max(lines, key=_rank, default=None)
+    marked = main.events if main is not None else ()
+    return _Host(
+        operations=() if has_devices else host_operations(lines),
+        thread=thread_calls(main) if main is not None else (),
+        waiting=executor_calls(line for line in lines if line is not main),
+        steps=tuple((e.start_ns, e.end_ns) for e in marked if STEP in e.stats),
+        launches=_launches([*lines, *drivers]) if has_devices else {},
     )
 
 
-def _module(modules: Sequence[XEvent], number: int) -> str:
-    if number == NOBODY:
-        return ""
-    return clean_name(_RUN_ID.sub("", modules[number].name))
+def _rank(line: XLine) -> tuple[int, int]:
+    return thread_rank((event.name, event.stats) for event in line.events)
 
 
-def _main_rank(line: XLine) -> tuple[int, int]:
-    """Rank the thread that takes the steps first: by its steps, then by its calls of functions."""
-    steps = sum("step_num" in event.stats for event in line.events)
-    return steps, sum("Function(" in event.name for event in line.events)
+def _launches(lines: Sequence[XLine]) -> dict[int, int]:
+    launches: dict[int, int] = {}
+    for line in lines:
+        for event in line.events:
+            number = event.stats.get(CORRELATION)
+            if isinstance(number, int):
+                launches[number] = min(event.start_ns, launches.get(number, event.start_ns))
+    return launches
 
 
-def _marks(main: XLine | None, devices: Sequence[XPlane]) -> list[list[tuple[int, int]]]:
-    """Return the steps of each device: the host's, which see what the device waits for."""
-    count = max(len(devices), 1)
-    if main is not None:
-        steps = [(e.start_ns, e.end_ns) for e in main.events if "step_num" in e.stats]
-        if steps:
-            return [steps] * count
-    if not devices:
-        return [[]]
-    return [
-        [(e.start_ns, e.end_ns) for line in plane.lines if line.name == _STEPS for e in line.events]
-        for plane in devices
-    ]
-
-
-def _whole(calls: Sequence[XlaCall]) -> list[tuple[int, int]]:
+def _whole(calls: Sequence[XlaCall | DeviceCall]) -> list[tuple[int, int]]:
     if not calls:
         return []
     return [(min(call.start_ns for call in calls), max(call.end_ns for call in calls))]
 
 
-def _timeline(
-    work: Sequence[XlaCall],
-    host: Sequence[XlaCall],
-    waiting: Sequence[XlaCall],
-    *,
-    windows: Segments,
-) -> Timeline:
-    calls = [*work, *host, *waiting]
-    on_host = range(len(work), len(work) + len(host))
-    thread = nest_calls(calls, on_host).segments
+def _timeline(work: DeviceWork | None, host: _Host, *, windows: Segments) -> Timeline:
+    """Return one device's timeline, or the host's where there is none."""
+    own: Sequence[XlaCall | DeviceCall] = work.calls if work else host.operations
+    calls = [*own, *host.thread, *host.waiting]
+    on_thread = range(len(own), len(own) + len(host.thread))
+    thread = nest_calls(calls, on_thread).segments
     is_sync = np.array([call.label.bucket is Bucket.SYNC for call in calls], dtype=np.bool_)
     return Timeline(
         labels=[call.label for call in calls],
         start_ns=np.array([call.start_ns for call in calls], dtype=np.int64),
         is_counted=np.array([call.is_counted for call in calls], dtype=np.bool_),
         layers=(
-            *_device_layers(work),
+            *(work.layers if work else bucket_layers(host.operations)),
             thread.where(~is_sync),
-            nest_calls(calls, range(on_host.stop, len(calls))).segments,
+            nest_calls(calls, range(on_thread.stop, len(calls))).segments,
             thread.where(is_sync),
         ),
         windows=windows,
     )
 
 
-def _device_layers(work: Sequence[XlaCall]) -> list[Segments]:
-    return [
-        nest_calls(work, [n for n, call in enumerate(work) if call.label.bucket is b]).segments
-        for b in _DEVICE_ORDER
-    ]
+def _lanes(
+    works: Sequence[DeviceWork], host: _Host, windows: Sequence[Segments]
+) -> Iterator[tuple[tuple[int, int], Mapping[str, Sequence[Labelled]]]]:
+    """Yield what is drawn of the median step: the host, then each device by its lanes."""
+    on_thread = [call for call in host.thread if call.is_counted]
+    threads: dict[str, list[Labelled]] = {HOST_LANE: [*on_thread]}
+    for operation in host.operations:
+        threads.setdefault(operation.lane, []).append(operation)
+    first = median_window(windows[0])
+    if first is not None:
+        yield first, threads
+    for work, kept in zip(works, windows, strict=False):
+        window = median_window(kept)
+        lanes: dict[str, list[Labelled]] = {}
+        for call in (*work.calls, *work.asynchronous):
+            lanes.setdefault(_lane(work, call.lane, count=len(works)), []).append(call)
+        if window is not None:
+            yield window, lanes
+
+
+def _lane(work: DeviceWork, lane: str, *, count: int) -> str:
+    own = f"stream {lane.removeprefix(STREAM)}" if lane.startswith(STREAM) else lane
+    return f"{work.name} {own}" if count > 1 else own

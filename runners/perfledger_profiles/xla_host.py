@@ -1,19 +1,29 @@
 """Turn the host's events of an XLA profile into calls: operations, compiling, waiting."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from perfledger.profile import Bucket
-from perfledger_profiles.breakdown import Label, nest_calls
+from perfledger_profiles.breakdown import Label, Spanned, nest_calls
 from perfledger_profiles.hlo import bucket_of
-from perfledger_profiles.planes import Stat, XEvent, XLine
+from perfledger_profiles.planes import Stat, Stats, XEvent, XLine
 from perfledger_profiles.redact import clean_name
-from perfledger_profiles.spans import NOBODY
+from perfledger_profiles.spans import NOBODY, Segments
 
 COMPILING = "(compiling)"
 TRACING = "(tracing)"
 XLA_RUNTIME = "(XLA runtime)"
+HOST_LANE = "host"
+# What runs beside each other on a device or on the host's cores: the first wins an instant.
+BUCKET_ORDER = (
+    Bucket.COMPUTE,
+    Bucket.COMMUNICATION,
+    Bucket.COPY,
+    Bucket.MEMSET,
+    Bucket.INPUT,
+)
 
 _FUNCTION = re.compile(r"\w*Function\((.*)\)")
 _COMPILE = re.compile(r"backend_compile|XlaCompile|::Compile|CompileAndLoad|(Cpu|Gpu|Tpu)Compiler")
@@ -21,7 +31,23 @@ _TRACE = re.compile(r"trace_to_jaxpr|lower_sharding_computation|lower_jaxpr")
 _WAIT = re.compile(r"(?i)await|wait for|blockhostuntilready|block_until_ready")
 _EXECUTOR = "ThunkExecutor::Execute"
 _END = "end: "
-_PYTHON_FRAME = "$"
+# Python's own frames tell nothing of the device, and may be most of a file.
+PYTHON_FRAME = "$"
+# Steps, operations, and what a kernel and the call that launched it have in common.
+STEP, OPERATION, CORRELATION = "step_num", "hlo_op", "correlation_id"
+# An executor of TensorFlow's names what it runs "model/dense/MatMul:MatMul" (tf_op_utils.cc).
+_TENSORFLOW = re.compile(r"(?P<name>[\w.][\w.\\/>-]*):(?P<kind>[A-Z_]\w*)")
+# The step waits for its next batch (tf.data).
+_INPUT = ("IteratorGetNextOp::", "IteratorGetNextAsOptionalOp::")
+
+
+class Labelled(Spanned, Protocol):
+    """A stretch of time with a label."""
+
+    @property
+    def label(self) -> Label:
+        """Return what it is."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,35 +58,75 @@ class XlaCall:
     start_ns: int
     end_ns: int
     is_counted: bool = True
+    lane: str = HOST_LANE  # the thread, where it is drawn
 
 
-def host_operations(lines: Iterable[XLine]) -> list[XlaCall]:
-    """Return the HLO operations that ran on the host's threads, for XLA on the CPU.
+def thread_rank(events: Iterable[tuple[str, Stats]]) -> tuple[int, int]:
+    """Rank the thread that takes the steps first: by its steps, then by its calls of functions.
 
-    An operation may go on after its event: "end: NAME", linked to it, says when it was over.
+    `events` are names and stats.
     """
-    events = [event for line in lines for event in line.events]
+    steps = functions = 0
+    for name, stats in events:
+        steps += STEP in stats
+        functions += "Function(" in name
+    return steps, functions
+
+
+def is_of_use(name: str, stats: Stats) -> bool:
+    """Tell whether an event of another thread says anything of a step."""
+    if OPERATION in stats or CORRELATION in stats or name.startswith((_END, _EXECUTOR)):
+        return True
+    return ":" in name and _TENSORFLOW.fullmatch(name) is not None
+
+
+def bucket_layers(calls: Sequence[Labelled]) -> tuple[Segments, ...]:
+    """Return who fills each instant of each bucket: of calls beside each other the latest."""
+    return tuple(
+        nest_calls(
+            calls, [n for n, call in enumerate(calls) if call.label.bucket is bucket]
+        ).segments
+        for bucket in BUCKET_ORDER
+    )
+
+
+def host_operations(lines: Sequence[XLine]) -> list[XlaCall]:
+    """Return the operations that ran on the host's threads: XLA's on the CPU, or TensorFlow's.
+
+    An operation of XLA's may go on after its event: "end: NAME", linked to it, says when it was
+    over.
+    """
     ends: dict[Stat, int] = {}
-    for event in events:
-        if event.name.startswith(_END) and "_c" in event.stats:
-            ends[event.stats["_c"]] = event.start_ns
+    for line in lines:
+        for event in line.events:
+            if "_c" in event.stats and event.name.startswith(_END):
+                ends[event.stats["_c"]] = event.start_ns
     calls: list[XlaCall] = []
-    for event in events:
-        if "hlo_op" in event.stats:
-            over_ns = ends.get(event.stats.get("_p", ""), 0)
-            calls.append(
-                XlaCall(
-                    label=hlo_label(event),
-                    start_ns=event.start_ns,
-                    end_ns=max(event.end_ns, over_ns),
-                )
-            )
+    for number, line in enumerate(lines):
+        lane = f"{clean_name(line.name.partition('/')[0])} {number}"
+        for event in line.events:
+            label = _operation_label(event)
+            if label is not None:
+                over_ns = ends.get(event.stats.get("_p", ""), 0)
+                end_ns = max(event.end_ns, over_ns)
+                start_ns = event.start_ns
+                calls.append(XlaCall(label=label, start_ns=start_ns, end_ns=end_ns, lane=lane))
     return calls
+
+
+def _operation_label(event: XEvent) -> Label | None:
+    if OPERATION in event.stats:
+        return hlo_label(event)
+    operation = _TENSORFLOW.fullmatch(event.name) if ":" in event.name else None
+    if operation is None:
+        return None
+    kind = clean_name(operation["kind"])
+    return Label(kind, bucket_of(kind), path=clean_name(operation["name"]))
 
 
 def hlo_label(event: XEvent) -> Label:
     """Return the label of an operation that names its HLO instruction and module in its stats."""
-    name = clean_name(str(event.stats["hlo_op"]))
+    name = clean_name(str(event.stats[OPERATION]))
     module = str(event.stats.get("hlo_module", ""))
     return Label(name, bucket_of(name), path=clean_name(module) if module else "")
 
@@ -96,8 +162,8 @@ def thread_calls(line: XLine) -> list[XlaCall]:
 
 def _is_own(event: XEvent) -> bool:
     """Tell whether an event is neither a step, nor an operation, nor one of Python's frames."""
-    is_marker = "step_num" in event.stats or "hlo_op" in event.stats
-    return not is_marker and not event.name.startswith((_PYTHON_FRAME, _END))
+    is_marker = STEP in event.stats or OPERATION in event.stats
+    return not is_marker and not event.name.startswith((PYTHON_FRAME, _END))
 
 
 def _is_building(name: str) -> bool:
@@ -109,7 +175,7 @@ def _call(event: XEvent, around: XlaCall | None, *, builds: bool) -> XlaCall:
     outer = around.label.name if around is not None else ""
     function = _FUNCTION.fullmatch(name)
     about = function[1] if function else _about(outer)
-    label = Label(name, Bucket.SYNC if _WAIT.search(name) else Bucket.RUNTIME)
+    label = Label(name, _thread_bucket(name))
     is_counted = True
     if _COMPILE.search(name):
         label = Label(f"{COMPILING} {about}".strip(), Bucket.RUNTIME)
@@ -119,6 +185,12 @@ def _call(event: XEvent, around: XlaCall | None, *, builds: bool) -> XlaCall:
     elif builds and (function or _TRACE.search(name)):
         label = Label(f"{TRACING} {about}".strip(), Bucket.RUNTIME)
     return XlaCall(label=label, start_ns=event.start_ns, end_ns=event.end_ns, is_counted=is_counted)
+
+
+def _thread_bucket(name: str) -> Bucket:
+    if name.startswith(_INPUT):
+        return Bucket.INPUT
+    return Bucket.SYNC if _WAIT.search(name) else Bucket.RUNTIME
 
 
 def _stands_for_all(name: str) -> bool:

@@ -3,7 +3,7 @@
 The only module here that needs jax, and only when it is called.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -12,16 +12,57 @@ from typing import Protocol, cast
 from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.planes import Stat, XEvent, XLine, XPlane
-from perfledger_profiles.xla import profile_of_planes
+from perfledger_profiles.event_facts import event_facts
+from perfledger_profiles.planes import Stat, Stats, XEvent, XLine, XPlane
+from perfledger_profiles.xla import DRIVERS, HOST, profile_of_planes
+from perfledger_profiles.xla_device import (
+    ASYNCHRONOUS,
+    COPY_DETAILS,
+    DEVICE,
+    DEVICE_DURATION,
+    KERNEL_DETAILS,
+    MODULES,
+    OPERATIONS,
+    STEPS,
+    STREAM,
+)
+from perfledger_profiles.xla_host import (
+    CORRELATION,
+    OPERATION,
+    PYTHON_FRAME,
+    STEP,
+    is_of_use,
+    thread_rank,
+)
+from perfledger_profiles.xla_kernels import BYTES, FLOPS, MODEL_FLOPS
 
 # A few steps are a few MB; a protocol buffer cannot be larger than 2 GiB.
 MAX_FILE_BYTES = 512 * 2**20
 
-_OFFSET, _DURATION = "device_offset_ps", "device_duration_ps"
-_STATS = ("step_num", "hlo_op", "hlo_module", "_p", "_c", _OFFSET, _DURATION)
+_OFFSET, _DURATION = "device_offset_ps", DEVICE_DURATION
+_STATS = frozenset(
+    {
+        STEP,
+        OPERATION,
+        "hlo_module",
+        "_p",
+        "_c",
+        "tf_op",
+        _OFFSET,
+        _DURATION,
+        CORRELATION,
+        KERNEL_DETAILS,
+        COPY_DETAILS,
+    }
+)
+_FACTS = frozenset({FLOPS, MODEL_FLOPS, BYTES, "hlo_category", "tf_op"})
+_DEVICE_LINES = frozenset({OPERATIONS, ASYNCHRONOUS, MODULES, STEPS})
 _PS_PER_NS = 1000
 _MAX_NS = 2**60
+
+
+_NOTHING: dict[str, Stat] = {}  # shared by all events that have no stats of use
+_Raw = tuple[str, float, float, Stats]  # name, start and duration in nanoseconds, stats
 
 
 class _Event(Protocol):
@@ -39,6 +80,7 @@ class _Line(Protocol):
 class _Plane(Protocol):
     name: str
     lines: Iterable[_Line]
+    stats: Iterable[tuple[str, object]]
 
 
 class _Space(Protocol):
@@ -58,7 +100,13 @@ def read_xplane(path: Path, *, workload: str, side: Side) -> Profile:
     data = _bytes(path)
     try:
         space = cast("_Space", profiler.ProfileData.from_serialized_xspace(data))
-        read = [_plane(plane) for plane in space.planes]
+        planes = [(number, plane) for number, plane in enumerate(space.planes)]
+        chosen = [(number, plane) for number, plane in planes if _is_wanted(plane.name)]
+        names = frozenset(plane.name for _, plane in chosen if DEVICE.fullmatch(plane.name))
+        facts = event_facts(data, planes=names, wanted=_FACTS)
+        read = [
+            _plane(plane, facts[number] if number < len(facts) else {}) for number, plane in chosen
+        ]
     except (RuntimeError, UnicodeDecodeError) as error:
         msg = f"{path.name} is not an XLA profile (xplane.pb), or it is cut off"
         raise ProfileError(msg) from error
@@ -81,52 +129,91 @@ def _bytes(path: Path) -> bytes:
         raise ProfileError(msg) from error
 
 
-def _plane(plane: _Plane) -> tuple[XPlane, int]:
+def _is_wanted(plane_name: str) -> bool:
+    return plane_name in (HOST, *DRIVERS) or DEVICE.fullmatch(plane_name) is not None
+
+
+def _plane(plane: _Plane, facts: Mapping[str, Stats]) -> tuple[XPlane, int]:
     """Return the plane, and how many of its events have no usable time."""
-    lines = [(line.name, [_event(event) for event in line.events]) for line in plane.lines]
-    shift_ns = _shift_ns([event for _, events in lines for event in events])
+    is_device = DEVICE.fullmatch(plane.name) is not None
+    lines = _device_lines(plane) if is_device else _host_lines(plane)
     broken = 0
     kept: list[XLine] = []
     for name, events in lines:
-        timed = [_on_device_clock(event, shift_ns) for event in events]
-        sound = tuple(e for e in timed if 0 <= e.start_ns <= e.end_ns < _MAX_NS)
-        broken += len(timed) - len(sound)
+        sound = tuple(e for e in events if 0 <= e.start_ns <= e.end_ns < _MAX_NS)
+        broken += len(events) - len(sound)
         kept.append(XLine(name=name, events=sound))
-    return XPlane(name=plane.name, lines=tuple(kept)), broken
+    stats = {name: stat for name, stat in plane.stats if isinstance(stat, str | int | float)}
+    return XPlane(name=plane.name, lines=tuple(kept), stats=stats, facts=facts), broken
 
 
-def _event(event: _Event) -> XEvent:
-    stats: dict[str, Stat] = {
-        name: value
-        for name, value in event.stats
-        if name in _STATS and isinstance(value, str | int | float)
-    }
-    start_ns = round(event.start_ns)
-    end_ns = start_ns + round(event.duration_ns)
-    return XEvent(name=event.name, start_ns=start_ns, end_ns=end_ns, stats=stats)
+def _device_lines(plane: _Plane) -> list[tuple[str, list[XEvent]]]:
+    """Return a device's lines, on its own clock moved onto the host's where that was read."""
+    lines = [
+        (line.name, list(_raw(line)))
+        for line in plane.lines
+        if line.name in _DEVICE_LINES or line.name.startswith(STREAM)
+    ]
+    shift_ns = _shift_ns([raw for _, events in lines for raw in events])
+    return [(name, [_event(raw, shift_ns=shift_ns) for raw in events]) for name, events in lines]
 
 
-def _shift_ns(events: Sequence[XEvent]) -> int:
-    """Return how far the host's clock is ahead of the device's."""
-    clocks = [(event.start_ns, _device_times_ns(event)) for event in events]
-    return round(median([start - times[0] for start, times in clocks if times] or [0]))
+def _host_lines(plane: _Plane) -> list[tuple[str, list[XEvent]]]:
+    """Return the host's threads: all of the one that takes the steps, of others what is needed.
+
+    Of XLA's own threads most files have tens of thousands of events that say nothing of a step.
+    """
+    lines = [(line.name, list(_raw(line))) for line in plane.lines]
+    ranks = [thread_rank((name, stats) for name, _, _, stats in events) for _, events in lines]
+    main = max(range(len(lines)), key=ranks.__getitem__, default=None)
+    return [
+        (
+            name,
+            [_event(raw) for raw in events if number == main or is_of_use(raw[0], raw[3])],
+        )
+        for number, (name, events) in enumerate(lines)
+    ]
 
 
-def _on_device_clock(event: XEvent, shift_ns: int) -> XEvent:
-    """Return the event on the device's own clock, where it was read, moved onto the host's.
+def _raw(line: _Line) -> Iterator[_Raw]:
+    for event in line.events:
+        name = event.name
+        if name[:1] == PYTHON_FRAME:
+            continue
+        stats = _NOTHING
+        for key, value in event.stats:
+            if key in _STATS and isinstance(value, str | int | float):
+                stats = stats or {}
+                stats[key] = value
+        yield name, event.start_ns, event.duration_ns, stats
+
+
+def _event(raw: _Raw, *, shift_ns: int = 0) -> XEvent:
+    """Return the event, by the device's own clock where there is one.
 
     The profiler's translation to the host's clock bends single events by up to their own length.
+    Beginning and end are both rounded, so that what follows on each other does not overlap.
     """
-    times = _device_times_ns(event)
-    if times is None:
-        return event
-    start_ns = times[0] + shift_ns
-    return XEvent(name=event.name, start_ns=start_ns, end_ns=start_ns + times[1], stats=event.stats)
+    name, start, duration, stats = raw
+    if _OFFSET in stats:
+        offset_ps, duration_ps = stats[_OFFSET], stats.get(_DURATION)
+        if isinstance(offset_ps, int) and isinstance(duration_ps, int):
+            start_ns = _nanoseconds(offset_ps) + shift_ns
+            end_ns = _nanoseconds(offset_ps + duration_ps) + shift_ns
+            return XEvent(name=name, start_ns=start_ns, end_ns=end_ns, stats=stats)
+    start_ns = round(start)
+    return XEvent(name=name, start_ns=start_ns, end_ns=start_ns + round(duration), stats=stats)
 
 
-def _device_times_ns(event: XEvent) -> tuple[int, int] | None:
-    """Return the event's start and duration on the device's clock."""
-    offset_ps, duration_ps = event.stats.get(_OFFSET), event.stats.get(_DURATION)
-    if isinstance(offset_ps, int) and isinstance(duration_ps, int):
-        return round(offset_ps / _PS_PER_NS), round(duration_ps / _PS_PER_NS)
-    return None
+def _shift_ns(events: Sequence[_Raw]) -> int:
+    """Return how far the host's clock is ahead of the device's."""
+    apart = [
+        start - _nanoseconds(offset_ps)
+        for _, start, _, stats in events
+        if isinstance(offset_ps := stats.get(_OFFSET), int) and _DURATION in stats
+    ]
+    return round(median(apart)) if apart else 0
+
+
+def _nanoseconds(picoseconds: int) -> int:
+    return (picoseconds + _PS_PER_NS // 2) // _PS_PER_NS

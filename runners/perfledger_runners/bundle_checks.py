@@ -9,7 +9,9 @@ from perfledger.bundle import Bundle, KnownSpread, Plan, Pricing
 from perfledger.metrics import STEP_TIME, Metric
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
-from perfledger_runners.readings import is_possible, is_utc
+from perfledger.work import CountedWork
+from perfledger_runners.messages import MAX_COUNTS, MAX_LIMITS
+from perfledger_runners.readings import MAX_READING, is_possible, is_utc
 
 MAX_WORKLOADS = 2000
 MAX_METRICS = 100
@@ -28,6 +30,7 @@ MAX_INTEGER = 2**63 - 1
 # Fields, and mappings' and lists' names, below which a text may be longer than a word.
 LONG_TEXTS = {
     "detail": MAX_DETAIL,
+    "limits": MAX_DETAIL,
     "log_tail": MAX_LOG,
     "logs": MAX_LOG,
     "notes": MAX_DETAIL,
@@ -89,6 +92,7 @@ def check_bundle(bundle: Bundle) -> None:
     _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})
     for index, profile in enumerate(bundle.profiles):
         check_profile(f"profiles[{index}]", profile, ids)
+    _check_work(bundle.work, ids)
     _check_pricing(bundle.pricing)
 
 
@@ -167,6 +171,21 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
             _require(name in metrics, f"{where}.samples: {name!r} is none of the bundle's metrics")
             is_fine = is_possible(metrics[name], samples)
             _require(is_fine, f"{where}.samples.{name}: a reading that no measurement has")
+
+
+def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
+    places = {(each.workload, each.side) for each in counted}
+    _require(len(places) == len(counted), "work: a workload's side is there twice")
+    for index, each in enumerate(counted):
+        where = f"work[{index}]"
+        _require(each.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+        names = {count.name for count in each.work.counts}
+        is_short = len(each.work.counts) <= MAX_COUNTS and len(each.work.limits) <= MAX_LIMITS
+        _require(is_short, f"{where}.work: more than {MAX_COUNTS} counts or {MAX_LIMITS} limits")
+        _require(len(names) == len(each.work.counts), f"{where}.work.counts: a name is there twice")
+        for count in each.work.counts:
+            is_count = 0 <= count.value <= MAX_READING
+            _require(is_count, f"{where}.work.counts: {count.name[:80]!r} is no count")
 
 
 def _check_pricing(pricing: Pricing) -> None:

@@ -23,6 +23,7 @@ from perfledger_runners.messages import (
     MAX_LINE_BYTES,
     Answer,
     Conversation,
+    Counted,
     Done,
     Failed,
     GarbageError,
@@ -85,7 +86,7 @@ def run_request(
                     if not settled:
                         settled.update(waiting)
                         yield from (failed(each, message.why, message.detail) for each in waiting)
-                case Ran() | Profiled() | Failed():
+                case Ran() | Profiled() | Counted() | Failed():
                     settled.add(message.workload)
                     yield message
                 case _:

@@ -9,12 +9,14 @@ from msgspec import Meta, Struct
 from perfledger.metrics import METRICS
 from perfledger.protocol import Command
 from perfledger.records import Device, Framework, Param, Why
-from perfledger_runners.readings import is_possible, is_utc
+from perfledger_runners.readings import MAX_READING, is_possible, is_utc
 from perfledger_runners.text import MAX_DETAIL, clean
 
 MAX_LINE_BYTES = 2**20
 MAX_ID = 300
 MAX_DEVICES = 100_000
+MAX_COUNTS = 100
+MAX_LIMITS = 20
 
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"
 
@@ -119,6 +121,24 @@ class Profiled(Message, frozen=True, kw_only=True, tag="profiled"):
     step_seconds: Seconds = 0.0
 
 
+class CountOf(Struct, frozen=True, kw_only=True):
+    """One figure about a step, as a Count has it."""
+
+    name: Id
+    unit: Word
+    value: Annotated[float, Meta(ge=0, le=MAX_READING)]
+    source: Word
+
+
+class Counted(Message, frozen=True, kw_only=True, tag="counted"):
+    """What one step of a workload asks for, as a Work has it."""
+
+    workload: Id
+    counts: Annotated[tuple[CountOf, ...], Meta(max_length=MAX_COUNTS)] = ()
+    limits: Annotated[tuple[Text, ...], Meta(max_length=MAX_LIMITS)] = ()
+    program: Word = ""
+
+
 class Failed(Message, frozen=True, kw_only=True, tag="failed"):
     """A workload could not be measured; `workload` is "" when none had begun."""
 
@@ -131,7 +151,9 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
     """All that was asked has been answered."""
 
 
-Answer = Facts | Listed | Broken | Started | Sampling | Turn | Ran | Profiled | Failed | Done
+Answer = (
+    Facts | Listed | Broken | Started | Sampling | Turn | Ran | Profiled | Counted | Failed | Done
+)
 DECODER: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
 
@@ -190,7 +212,7 @@ class Conversation:
         match message:
             case Started():
                 self.current = message.workload
-            case Ran() | Profiled() | Failed():
+            case Ran() | Profiled() | Counted() | Failed():
                 self.settled.add(message.workload)
             case Done():
                 self.is_done = True
@@ -207,7 +229,7 @@ class Conversation:
             case Started():
                 is_new = self._is_open(message.workload) and not self.is_in_workload
                 return is_new and self.command is not Command.LIST
-            case Sampling() | Turn() | Ran() | Profiled():
+            case Sampling() | Turn() | Ran() | Profiled() | Counted():
                 return self.is_in_workload and message.workload == self.current
             case Failed():
                 return self._is_open(message.workload)

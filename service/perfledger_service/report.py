@@ -6,6 +6,7 @@ from enum import IntEnum, StrEnum
 from perfledger.bundle import Plan
 from perfledger.metrics import Kind
 from perfledger.records import Failure, Machine, Revision, WorkloadSpec
+from perfledger_baselines.counted import ComparedWork
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.quote import ChangePrice, UnitCost
 from perfledger_profiles.cause import Explanation
@@ -85,6 +86,7 @@ class Report:
     title: str  # the check run's title
     headline: str
     work: tuple[WorkRate, ...] = ()
+    counted: tuple[ComparedWork, ...] = ()
     notes: tuple[str, ...] = ()
     is_local: bool = True
 

@@ -7,6 +7,7 @@ from perfledger.bundle import DeclaredThroughput, FleetUse, Pricing
 from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, STEP_TIME
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Device, Failure, Machine, Run, Side, Why
+from perfledger.work import FLOPS, Count, CountedWork, Work
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_service.report import Conclusion, ExitCode
@@ -242,3 +243,22 @@ def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(reported):
 
     assert explanation.causes[0].name == "aten::mm"
     assert reported(profiles=both[:1]).explanations == ()
+
+
+def test_work_that_was_counted_before_it_ran_is_compared_and_gives_achieved_flops(make_bundle):
+    bundle = make_bundle()
+    name = bundle.workloads[0].id
+    sides = tuple(
+        CountedWork(
+            workload=name,
+            side=side,
+            work=Work(counts=(Count(name=FLOPS, unit="FLOP", value=flops, source="a counter"),)),
+        )
+        for side, flops in ((Side.BASE, 4e12), (Side.HEAD, 8e12))
+    )
+
+    report = report_on(replace(bundle, work=sides), today=TODAY, is_local=True)
+
+    (compared,) = report.counted
+    assert [change.change for change in compared.changes] == [1.0]
+    assert (report.work[0].base_flops, report.work[0].head_flops) == (4e12, 8e12)

@@ -14,6 +14,7 @@ from decimal import Decimal
 from perfledger.bundle import Plan
 from perfledger.metrics import Metric
 from perfledger.records import Failure, Machine, Revision, WorkloadSpec
+from perfledger_baselines.counted import ComparedWork
 from perfledger_baselines.explanation import explain_verdict
 from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.verdict import Estimate, Verdict
@@ -56,9 +57,29 @@ def report_json(report: Report, *, url: str = "") -> str:
         "unit_costs": [_unit_cost(cost) for cost in report.unit_costs],
         "change_prices": [_change_price(price) for price in report.change_prices],
         "work": [_work(rate) for rate in report.work],
+        "counted": [_counted(compared) for compared in report.counted],
         "notes": list(report.notes),
     }
     return json.dumps(document, indent=2, allow_nan=False)
+
+
+def _counted(compared: ComparedWork) -> Json:
+    return {
+        "workload": compared.workload,
+        "is_same_program": compared.is_same_program,
+        "counts": [
+            {
+                "name": count.name,
+                "unit": count.unit,
+                "base": _number(count.base),
+                "head": _number(count.head),
+                "change": _number(count.change),
+                "source": count.source,
+            }
+            for count in compared.counts
+        ],
+        "limits": list(compared.limits),
+    }
 
 
 def _revision(revision: Revision) -> Json:

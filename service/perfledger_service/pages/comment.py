@@ -36,6 +36,7 @@ class Limits:
     prices: int = 40
     failures: int = 60
     names: int = 40
+    counts: int = 24
     notes: int = 20
     top: int = 8  # rows of the small table that quiet results may fill
     loud: int = 60  # rows of the small table in all
@@ -58,6 +59,7 @@ LADDER = (
         prices=8,
         failures=12,
         names=10,
+        counts=8,
         notes=3,
         loud=20,
     ),
@@ -71,6 +73,7 @@ LADDER = (
         prices=2,
         failures=4,
         names=3,
+        counts=2,
         notes=0,
         top=5,
         loud=5,
@@ -142,6 +145,8 @@ def _render(report: Report, *, limits: Limits, url: str) -> str:
         "results": cut.first(every, limits.results, "results in full"),
         "throughputs": rows.throughput_rows(report)[: limits.results],
         "work": rows.work_rows(report)[: limits.results],
+        "counts": cut.first(rows.changed_counts(report), limits.counts, "counts that changed"),
+        "counted": rows.count_groups(report)[: limits.notes],
         "unit_costs": cut.first(unit_costs, limits.unit_costs, "prices of a million units"),
         "sources": cut.first(prices.source_rows(report), limits.sources, "sources of prices"),
         "notes": cut.first(report.notes, limits.notes, "notes"),

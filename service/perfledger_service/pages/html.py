@@ -30,6 +30,7 @@ _MAX_CAUSES = 12
 _MAX_PLOTS = 24
 _MAX_ROWS = 1000
 _MAX_POINTS = 200
+_MAX_COUNTED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         unsure=rows.unsure(every[:_MAX_ROWS]),
         throughputs=rows.throughput_rows(report)[:_MAX_ROWS],
         work=rows.work_rows(report)[:_MAX_ROWS],
+        counted=rows.count_groups(report)[:_MAX_COUNTED],
         plots=_plots(report, pairs_of(bundle)),
         margin=figures.margin(report.plan.margin),
         blocks=reasons.reason_blocks(report, max_causes=_MAX_CAUSES),

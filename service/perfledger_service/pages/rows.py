@@ -9,12 +9,16 @@ from dataclasses import dataclass
 
 from perfledger.metrics import Kind
 from perfledger.records import Failure, Side, Why
+from perfledger_baselines.counted import CountChange
 from perfledger_baselines.explanation import explain_verdict
 from perfledger_baselines.judge import is_trade
 from perfledger_baselines.looks import FEWEST_PAIRS
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_service.pages import figures, words
 from perfledger_service.report import Report, WorkRate
+
+# A smaller change of a count is shown as 0.00 %: the page and the JSON have it.
+_SEEN = 5e-5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,34 @@ class WorkRow:
     base: str
     head: str
     share: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRow:
+    """One counted figure of a workload's step; exact, and known before it was measured."""
+
+    workload: str
+    what: str  # foreign, if it is none of our counts
+    base: str
+    head: str
+    change: str  # "" where base is nothing
+    source: str  # foreign
+    has_changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountGroup:
+    """What a workload's step asks for, by count; `limits` are foreign."""
+
+    workload: str
+    counts: tuple[CountRow, ...]
+    limits: tuple[str, ...]
+    is_same_program: bool
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether any count differs between the sides."""
+        return any(row.has_changed for row in self.counts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +186,42 @@ def work_rows(report: Report) -> tuple[WorkRow, ...]:
             share=_shares(rate),
         )
         for rate in report.work
+    )
+
+
+def count_groups(report: Report) -> tuple[CountGroup, ...]:
+    """Return what every workload's step asks for on both sides; what changed comes first."""
+    groups = (
+        CountGroup(
+            workload=compared.workload,
+            counts=tuple(_count_row(compared.workload, count) for count in compared.counts),
+            limits=compared.limits,
+            is_same_program=compared.is_same_program is True,
+        )
+        for compared in report.counted
+    )
+    return tuple(sorted(groups, key=lambda group: not group.has_changed))
+
+
+def changed_counts(report: Report) -> tuple[CountRow, ...]:
+    """Return the counts in which the sides differ by more than a comment has digits for."""
+    return tuple(
+        _count_row(compared.workload, count)
+        for compared in report.counted
+        for count in compared.changes
+        if count.change is None or abs(count.change) >= _SEEN
+    )
+
+
+def _count_row(workload: str, count: CountChange) -> CountRow:
+    return CountRow(
+        workload=workload,
+        what=words.count_label(count.name),
+        base=words.counted(count.base, count.unit),
+        head=words.counted(count.head, count.unit),
+        change="" if count.change is None else figures.percent(count.change),
+        source=count.source,
+        has_changed=count.has_changed,
     )
 
 

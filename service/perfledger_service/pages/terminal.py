@@ -26,6 +26,7 @@ STYLES = {
 }
 _MAX_NAME = 200
 _MAX_CAUSES = 6
+_MAX_COUNTS = 40
 _MAX_LOG_LINES = 12
 _INDENT = (0, 0, 0, 2)
 
@@ -33,6 +34,7 @@ _INDENT = (0, 0, 0, 2)
 def report_table(report: Report, *, url: str = "") -> Group:
     """Return the report for a terminal: the verdict, every result, causes, prices and notes."""
     parts: list[RenderableType] = [_headline(report), *_results(report), *_missing(report)]
+    parts.extend(_counts(report))
     parts.extend(_reasons(report))
     parts.extend(_prices(report))
     parts.extend(_closing(report, url=url))
@@ -115,6 +117,23 @@ def _missing(report: Report) -> Iterator[RenderableType]:
         yield Text(f"New in head, nothing to compare with: {clean(name, limit=_MAX_NAME)}")
     for name, why in report.skipped:
         yield Text(f"Skipped {clean(name, limit=_MAX_NAME)}: {clean(why, limit=400)}")
+
+
+def _counts(report: Report) -> Iterator[RenderableType]:
+    changed = rows.changed_counts(report)
+    if not changed:
+        return
+    yield _heading("What a step asks for, counted before it ran")
+    for workload, group in groupby(changed[:_MAX_COUNTS], key=lambda row: row.workload):
+        yield Padding(Text(clean(workload, limit=_MAX_NAME), style="bold"), _INDENT)
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(width=26, overflow="fold")
+        for _ in range(3):
+            grid.add_column(min_width=11, justify="right")
+        for row in group:
+            change = Text(row.change or "new", style="bold")
+            grid.add_row(Text(clean(row.what, limit=60)), Text(row.base), Text(row.head), change)
+        yield Padding(grid, (0, 0, 0, 4))
 
 
 def _reasons(report: Report) -> Iterator[RenderableType]:

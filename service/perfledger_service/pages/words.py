@@ -1,5 +1,6 @@
 """Turns outcomes, metrics and causes into the words, marks and colours that pages use for them."""
 
+from perfledger import work
 from perfledger.metrics import (
     CPU_ACTIVE,
     FLOPS_PER_STEP,
@@ -42,6 +43,19 @@ _LABELS = {
     CPU_ACTIVE.name: "CPU active",
     SM_ACTIVE.name: "SM active",
     FLOPS_PER_STEP.name: "work per step",
+}
+_COUNTS = {
+    work.FLOPS: "floating-point operations",
+    work.TRANSCENDENTALS: "exponentials, logarithms and the like",
+    work.BYTES: "bytes read and written",
+    work.OPERATORS: "operators called",
+    work.PROGRAMS: "compiled programs run",
+    work.PROGRAM_MEMORY: "memory of the largest program",
+    work.ARGUMENT_MEMORY: "its arguments",
+    work.OUTPUT_MEMORY: "its results",
+    work.TEMPORARY_MEMORY: "its temporaries",
+    work.ALIASED_MEMORY: "its results in place of arguments",
+    work.CODE_MEMORY: "its code",
 }
 _WHY = {
     Why.MISSING: "is not registered",
@@ -116,6 +130,16 @@ def tone(outcome: str, *, is_warning: bool = False) -> str:
 def metric_label(name: str) -> str | None:
     """Return what people call a metric, or None for one that perfledger does not know."""
     return _LABELS.get(name)
+
+
+def count_label(name: str) -> str:
+    """Return what people call something counted; a name that is not ours is foreign text."""
+    return _COUNTS.get(name, name)
+
+
+def counted(number: float, unit: str) -> str:
+    """Return a count as a figure, with its unit where it has one."""
+    return figures.count(number) if unit == "1" else value(number, unit)
 
 
 def value(number: float, unit: str) -> str:

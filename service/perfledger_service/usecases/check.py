@@ -19,6 +19,7 @@ from perfledger_baselines.judge import judge_bundle
 from perfledger_baselines.prior import priors_of
 from perfledger_baselines.sequential import PairedLooks
 from perfledger_baselines.tails import fewest_steps
+from perfledger_runners.counting import count_both
 from perfledger_runners.discovery import Discovery, discover
 from perfledger_runners.explain import profile_both
 from perfledger_runners.harness import Harness, Limits, prepare_harness
@@ -186,6 +187,8 @@ def _measure(
     names = [spec.id for spec in planned.measured]
     recalled = recall(history, machine, names)
     plan = _plan(settings, names, recalled)
+    watcher.stage("counting the work of a step")
+    counted = count_both(site.harness, site.requests, planned.measured)
     watcher.stage("measuring pairs of base and head")
     measured = _pairs(site, settings, planned, machine.device, plan=plan, gpu=gpu, watcher=watcher)
     bundle = Bundle(
@@ -200,6 +203,7 @@ def _measure(
         runs=measured.runs,
         failures=planned.failures + measured.failures,
         new_workloads=tuple(spec.id for spec in planned.new),
+        work=counted,
         pricing=settings.pricing,
         pull_request=question.pull_request,
         undecided=settings.undecided,

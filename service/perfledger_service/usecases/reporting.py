@@ -7,6 +7,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.profile import Profile
 from perfledger.records import Device, Machine, Side, WorkloadSpec
+from perfledger_baselines.counted import compared_work
 from perfledger_baselines.judge import is_trade, judge_bundle
 from perfledger_baselines.prior import Priors
 from perfledger_baselines.typical import typical_range
@@ -60,6 +61,7 @@ def report_on(
         title=title,
         headline=f"{title}: {_counts(bundle, verdicts)}",
         work=work_rates(bundle, verdicts),
+        counted=compared_work(bundle),
         notes=bundle.notes + _elsewhere(bundle),
         is_local=is_local,
     )

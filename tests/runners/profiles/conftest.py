@@ -101,8 +101,8 @@ class Planes:
     def line(self, name, *events):
         return XLine(name=name, events=events)
 
-    def plane(self, name, *lines):
-        return XPlane(name=name, lines=lines)
+    def plane(self, name, *lines, stats=None, facts=None):
+        return XPlane(name=name, lines=lines, stats=stats or {}, facts=facts or {})
 
     def host(self, *lines):
         return self.plane("/host:CPU", *lines)

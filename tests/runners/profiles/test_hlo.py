@@ -2,7 +2,7 @@ import pytest
 
 from perfledger.profile import Bucket
 from perfledger_profiles.breakdown import Label
-from perfledger_profiles.hlo import bucket_of, instruction_label
+from perfledger_profiles.hlo import Direction, bucket_of, direction_of, instruction_label
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,53 @@ def test_an_instruction_that_returns_a_tuple_gives_all_its_shapes():
 
 def test_a_bare_name_is_a_label():
     assert instruction_label("%fusion.2", module="m") == Label("fusion.2", Bucket.COMPUTE, path="m")
+
+
+def instruction(opcode, result, rest=""):
+    return f"%x.1 = {result} {opcode}({result} %y){rest}"
+
+
+HOST = "f32[8]{0:T(128)S(5)}"
+CORE = "f32[8]{0:T(128)S(1)}"
+HERE = "f32[8]{0:T(128)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "bucket"),
+    [
+        (instruction("copy-done", HOST), Bucket.COPY),
+        (instruction("async-done", HOST), Bucket.COPY),
+        (instruction("dynamic-slice-start", HOST), Bucket.COPY),
+        (instruction("copy-done", CORE), Bucket.COMPUTE),
+        (instruction("copy-start", HERE), Bucket.COPY),
+        (instruction("copy", CORE), Bucket.COPY),
+        (instruction("all-gather-done", HOST), Bucket.COMMUNICATION),
+        (instruction("send-done", HERE, ", channel_id=1, is_host_transfer=true"), Bucket.COPY),
+        (instruction("send-done", HERE, ", channel_id=1"), Bucket.COMMUNICATION),
+        (instruction("outfeed", "token[]"), Bucket.COPY),
+        (instruction("infeed", HERE), Bucket.INPUT),
+        (instruction("fusion", HOST), Bucket.COMPUTE),
+    ],
+)
+def test_the_memory_that_is_copied_to_says_what_for(text, bucket):
+    assert instruction_label(text, module="").bucket is bucket
+
+
+def started(target, source):
+    return f"%copy-start.4 = ({target}, {source}, u32[]{{:S(2)}}) copy-start({source} %param.3)"
+
+
+@pytest.mark.parametrize(
+    ("text", "direction"),
+    [
+        (started(HERE, HOST), Direction.TO_DEVICE),
+        (started(HOST, HERE), Direction.TO_HOST),
+        (started(CORE, HERE), None),
+        (started(HOST, HOST), None),
+        ("%copy-start.4 = u32[] copy-start()", None),
+        ("copy-start.4", None),
+        (instruction("copy-done", HOST), None),
+    ],
+)
+def test_a_copy_goes_to_the_memory_that_it_returns(text, direction):
+    assert direction_of(text) is direction

@@ -134,3 +134,47 @@ def test_without_jax_the_error_says_what_to_install(tmp_path, monkeypatch):
 
     with pytest.raises(ProfileError, match=r"needs jax: pip install 'perfledger\[jax\]'"):
         read(tmp_path / "vm.xplane.pb")
+
+
+FACTS = """
+planes {
+  name: "/device:TPU:0"
+  event_metadata { key: 1 value {
+    id: 1 name: "%add = f32[8]{0} add(f32[8]{0} %a)"
+    stats { metadata_id: 1 int64_value: 128 } stats { metadata_id: 2 int64_value: 1024 }
+    stats { metadata_id: 3 str_value: "loop fusion" } } }
+  stat_metadata { key: 1 value { id: 1 name: "flops" } }
+  stat_metadata { key: 2 value { id: 2 name: "bytes_accessed" } }
+  stat_metadata { key: 3 value { id: 3 name: "hlo_category" } }
+  stat_metadata { key: 4 value { id: 4 name: "device_type_string" } }
+  stats { metadata_id: 4 str_value: "TPU v6 Lite" }
+  lines { name: "XLA Ops" timestamp_ns: 1000
+    events { metadata_id: 1 offset_ps: 0 duration_ps: 40000000 } }
+  lines { name: "XLA TraceMe" timestamp_ns: 1000
+    events { metadata_id: 1 offset_ps: -90000000000 duration_ps: 1 } }
+}
+planes {
+  name: "/host:CPU"
+  event_metadata { key: 1 value { id: 1 name: "$train.py:7 step" } }
+  event_metadata { key: 2 value { id: 2 name: "MapDmaBuffer" } }
+  lines { name: "python" timestamp_ns: 0
+    events { metadata_id: 1 offset_ps: 0 duration_ps: 100000000 } }
+  lines { name: "worker" timestamp_ns: 0
+    events { metadata_id: 2 offset_ps: 0 duration_ps: 100000000 } }
+}
+"""
+
+
+@pytest.mark.slow
+def test_what_is_written_once_for_all_events_of_a_name_is_read(serialize, tmp_path):
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(serialize(FACTS))
+
+    profile = read(path)
+
+    (kernel,) = profile.kernels
+    assert (kernel.name, kernel.flops, kernel.bytes) == ("add", 128.0, 1024.0)
+    assert profile.device is not None
+    assert profile.device.name == "TPU v6 Lite"
+    assert profile.dropped_events == 0
+    assert "train.py" not in repr(profile)

@@ -313,3 +313,12 @@ def test_a_failing_workload_fails_its_profile_too(write, errand, tmp_path):
     answer = errand(root, Command.PROFILE, trace_folder=str(tmp_path / "traces"))
 
     assert answer.about("benchmarks.bad:work")["why"] == Why.RAISED
+
+
+def test_counting_answers_for_plain_python_with_the_reason_why_not(write, errand):
+    answer = errand(write({"benchmarks/fine.py": FINE}), Command.COUNT)
+
+    assert [each["event"] for each in answer.messages] == ["facts", "started", "counted", "done"]
+    counted = answer.about("benchmarks.fine:fine")
+    assert (counted["counts"], counted["program"]) == ([], "")
+    assert counted["limits"] == ["nothing counts what plain Python computes"]

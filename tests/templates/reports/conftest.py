@@ -10,6 +10,7 @@ import pytest
 from perfledger.bundle import Plan
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.records import Failure, Revision, Side, Why
+from perfledger_baselines.counted import ComparedWork, CountChange
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import ChangePrice, Provenance
 from perfledger_profiles.cause import Explanation, How
@@ -61,6 +62,49 @@ def work_rate(make, *, peak):
         base_flops_per_second=3.507e14,
         head_flops_per_second=2.966e14,
         peak_flops_per_second=peak,
+    )
+
+
+def counts(make):
+    """What two steps ask for: one that moves more than before, and one that is the same."""
+    by_torch = "inputs and outputs of every operator, unfused"
+    return (
+        ComparedWork(
+            workload=make.GPT,
+            counts=(
+                CountChange(
+                    name="flops_per_step",
+                    unit="FLOP",
+                    base=4.31e12,
+                    head=4.31e12,
+                    source="torch's FlopCounterMode",
+                ),
+                CountChange(
+                    name="bytes_per_step", unit="B", base=9.21e9, head=1.42e10, source=by_torch
+                ),
+                CountChange(
+                    name="operators_per_step", unit="1", base=812, head=1184, source=by_torch
+                ),
+            ),
+            limits=(
+                "head: counted in a real step, since it needs the values of tensors: KeyError",
+            ),
+            is_same_program=None,
+        ),
+        ComparedWork(
+            workload=make.TRANSFORMER,
+            counts=(
+                CountChange(
+                    name="temporary_memory",
+                    unit="B",
+                    base=0.0,
+                    head=0.0,
+                    source="XLA memory analysis of the largest compiled program",
+                ),
+            ),
+            limits=(),
+            is_same_program=True,
+        ),
     )
 
 
@@ -158,6 +202,7 @@ def regressed(make):
             make.unit_cost(make.ATTENTION, "sequences", make.P5, "1.6646"),
         ),
         work=(work_rate(make, peak=989.4e12),),
+        counted=counts(make),
         conclusion=Conclusion.FAILURE,
         exit_code=ExitCode.REGRESSION,
         title="Performance regressed",

@@ -2,8 +2,10 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger import work
 from perfledger.metrics import METRICS
 from perfledger.records import Why
+from perfledger_baselines.counted import ComparedWork, CountChange
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.cause import How
@@ -215,3 +217,48 @@ def test_the_terminal_says_what_a_change_that_cannot_be_seen_could_cost(reports)
 
     assert "no detectable change in cost, somewhere from -399 to +703 USD a year on AWS" in text
     assert "has no yearly price. No fleet." in text
+
+
+def counted(reports, *changes):
+    counts = tuple(
+        CountChange(name="bytes_per_step", unit="B", base=base, head=head, source="a counter")
+        for base, head in changes
+    )
+    compared = ComparedWork(workload="m:f", counts=counts, limits=(), is_same_program=None)
+    return replace(reports["unchanged"], counted=(compared,))
+
+
+def test_counts_that_differ_by_less_than_can_be_shown_are_on_the_page_only(reports):
+    report = counted(reports, (1e6, 1e6 + 1), (1e6, 1.1e6), (0.0, 5.0), (7.0, 7.0))
+
+    assert [row.change for row in rows.changed_counts(report)] == ["+10.0\xa0%", ""]
+    (group,) = rows.count_groups(report)
+    assert [row.has_changed for row in group.counts] == [True, True, True, False]
+
+
+def test_workloads_with_changed_counts_come_first(reports):
+    report = counted(reports, (1.0, 2.0))
+    quiet = replace(report.counted[0], workload="a:quiet", counts=(), is_same_program=True)
+
+    groups = rows.count_groups(replace(report, counted=(quiet, *report.counted)))
+
+    assert [(group.workload, group.has_changed) for group in groups] == [
+        ("m:f", True),
+        ("a:quiet", False),
+    ]
+    assert groups[1].is_same_program
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [(812.0, "1", "812"), (1184.0, "1", "1,184"), (4.2e6, "FLOP", "4.20\xa0MFLOP")],
+)
+def test_counts_are_numbers_and_no_shares(value, unit, shown):
+    assert words.counted(value, unit) == shown
+
+
+def test_every_count_has_its_words():
+    names = {value for name, value in vars(work).items() if name.isupper()}
+
+    assert names
+    assert all(words.count_label(name) != name for name in names)

@@ -1,0 +1,158 @@
+"""Turn what ran on XLA's devices into rows of kernels: time, launches, FLOPs and bytes per step."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+
+import numpy as np
+
+from perfledger.profile import Kernel
+from perfledger_profiles.planes import Stats
+from perfledger_profiles.spans import NOBODY, Segments
+from perfledger_profiles.xla_device import KERNEL_DETAILS, STREAM, DeviceCall, DeviceWork
+from perfledger_profiles.xla_family import family_of, runs_on_matrix_unit
+
+# What is longer than these is most of any step that was looked at.
+MAX_KERNELS = 200
+# What an instruction computes and moves, as XLA counts it: model FLOPs leave out what is computed
+# again (rematerialised).
+FLOPS, MODEL_FLOPS, BYTES = "flops", "model_flops", "bytes_accessed"
+
+_PICO = 1e-12
+_MAX_DIGITS = 10
+_MAX_DETAILS = 300
+
+
+def kernels_of(works: Sequence[DeviceWork], windows: Sequence[Segments]) -> tuple[Kernel, ...]:
+    """Return the longest kernels per step and device; `windows` are the kept steps of each device.
+
+    An operation that runs others, such as a loop, has only the time that is its own. Of two
+    programs' operations by one name each bears its program's.
+    """
+    steps = sum(kept.owner.size for kept in windows)
+    rows: dict[tuple[str, str, str], _Row] = {}
+    for call in kept_calls(works, windows):
+        key = (call.label.name, *_kind(call))
+        row = rows.get(key)
+        if row is None:
+            row = rows[key] = _Row(call)
+        row.add(call)
+    programs: dict[str, set[str]] = {}
+    for name, program, _ in rows:
+        programs.setdefault(name, set()).add(program)
+    kernels = [
+        row.kernel(f"{program}:{name}" if len(programs[name]) > 1 else name, steps=steps)
+        for (name, program, _), row in rows.items()
+    ]
+    return tuple(sorted(kernels, key=_rank)[:MAX_KERNELS])
+
+
+def kept_calls(works: Sequence[DeviceWork], windows: Sequence[Segments]) -> Iterator[DeviceCall]:
+    """Yield what began in the kept steps of its device."""
+    for work, kept in zip(works, windows, strict=True):
+        places = kept.at(np.array([call.start_ns for call in work.calls], dtype=np.int64))
+        for call, place in zip(work.calls, places.tolist(), strict=True):
+            if place != NOBODY:
+                yield call
+
+
+def counted(facts: Stats, *names: str) -> float | None:
+    """Return the first of these facts that is there; None where none is a count."""
+    for name in names:
+        value = facts.get(name)
+        if isinstance(value, int | float) and value >= 0 and isfinite(value):
+            return float(value)
+    return None
+
+
+@dataclass(slots=True)
+class _Leaves:
+    """How many calls have the same facts, and run no others."""
+
+    facts: Stats
+    count: int = 0
+
+
+@dataclass(slots=True)
+class _Row:
+    """The sums over the calls of one kernel."""
+
+    call: DeviceCall
+    picoseconds: int = 0
+    count: int = 0
+    leaves: dict[int, _Leaves] = field(default_factory=dict[int, _Leaves])
+
+    def add(self, call: DeviceCall) -> None:
+        """Add one call; what runs others computes and moves nothing itself."""
+        self.picoseconds += call.picoseconds
+        self.count += 1
+        if call.is_leaf:
+            known = self.leaves.get(id(call.facts))
+            if known is None:
+                known = self.leaves[id(call.facts)] = _Leaves(call.facts)
+            known.count += 1
+
+    def total(self, fact: str) -> float | None:
+        """Return the sum of a fact over the calls, None where one of them does not say."""
+        values = [(counted(each.facts, fact), each.count) for each in self.leaves.values()]
+        known = [value * count for value, count in values if value is not None]
+        return sum(known, 0.0) if len(known) == len(values) else None
+
+    def kernel(self, name: str, *, steps: int) -> Kernel:
+        """Return the row per step."""
+        call = self.call
+        told = {**call.facts, **call.stats}
+        family = family_of(call.label.name, call.label.bucket, told)
+        launch = _launch(call.stats)
+        return Kernel(
+            name=name,
+            family=family,
+            seconds=self.picoseconds * _PICO / steps,
+            count=self.count / steps,
+            grid=launch.get("grid", ""),
+            block=launch.get("block", ""),
+            registers=_integer(launch.get("regs", "")),
+            shared_memory_bytes=_shared_memory(launch),
+            flops=_each(self.total(FLOPS), steps),
+            bytes=_each(self.total(BYTES), steps),
+            is_tensor=None if launch else runs_on_matrix_unit(family, told),
+        )
+
+
+def _kind(call: DeviceCall) -> tuple[str, str]:
+    """Return what tells kernels of one name apart: the program on a TPU, the launch on a GPU."""
+    details = call.stats.get(KERNEL_DETAILS)
+    if isinstance(details, str):
+        return "", details
+    return ("", "") if call.lane.startswith(STREAM) else (call.label.path, "")
+
+
+def _each(total: float | None, steps: int) -> float | None:
+    return None if total is None else total / steps
+
+
+def _launch(stats: Stats) -> dict[str, str]:
+    """Read "regs:32 static_shared:0 dynamic_shared:0 grid:20,1,1 block:1024,1,1 occ_pct:100"."""
+    details = stats.get(KERNEL_DETAILS)
+    if not isinstance(details, str):
+        return {}
+    parts = (part.partition(":") for part in details[:_MAX_DETAILS].split())
+    return {name: value for name, _, value in parts if _is_plain(value)}
+
+
+def _is_plain(value: str) -> bool:
+    return all(part.isdecimal() and len(part) <= _MAX_DIGITS for part in value.split(","))
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+def _shared_memory(launch: Mapping[str, str]) -> int | None:
+    fixed = _integer(launch.get("static_shared", ""))
+    chosen = _integer(launch.get("dynamic_shared", ""))
+    return None if fixed is None or chosen is None else fixed + chosen
+
+
+def _rank(kernel: Kernel) -> tuple[float, str, str, str]:
+    return -kernel.seconds, kernel.name, kernel.grid, kernel.block
