@@ -1,40 +1,52 @@
 """Turn two profiles of a workload into an Explanation: which operations account for the change."""
 
-from collections.abc import Sequence
-from statistics import median
+from collections.abc import Callable, Sequence
+from math import fsum
 
 from perfledger.profile import Operation, Profile
+from perfledger_profiles.bottleneck import Classification
 from perfledger_profiles.breakdown import FOLDED
 from perfledger_profiles.cause import Cause, Explanation, How
-from perfledger_profiles.matching import Change, match
+from perfledger_profiles.change import Change
+from perfledger_profiles.doubt import MAX_REST_SHARE, Evidence, Timing, note_on
+from perfledger_profiles.drift import with_clock
+from perfledger_profiles.grouping import coarser, longest
+from perfledger_profiles.matching import match
+from perfledger_profiles.noise import Noise
+from perfledger_profiles.reason import reason_of
 from perfledger_profiles.suggestions import suggestion
+from perfledger_profiles.waterfall import waterfall
+from perfledger_profiles.work import work_of
 
+# The list ends where it explains enough (1 - MAX_REST_SHARE), and here.
 MAX_CAUSES = 5
-# Enough to act on; below it the list goes on.
-EXPLAINED_SHARE = 0.8
-# With more than this unlisted, the list is not the reason for the change.
-MAX_REST_SHARE = 0.25
-# Two profiles of the same code differ by about a quarter of a percent of a step.
-NOISE_SHARE = 0.002
-# When the same work takes this much longer or shorter at the median of its operations, it is not a
-# few of them that changed but what they all run on.
-MAX_COMMON_RATIO = 1.25
-# Fewer operations than this may all be what the change is about.
-MIN_COMMON_OPERATIONS = 8
+
+Classifier = Callable[[Profile], Classification]
 
 
-def explain(base: Profile, head: Profile) -> Explanation:
+def explain(
+    base: Profile,
+    head: Profile,
+    *,
+    noise: Noise | None = None,
+    timing: Timing | None = None,
+    reproduction: str = "",
+    classifier: Classifier | None = None,
+) -> Explanation:
     """Return the causes of the change between two profiled steps, those in its direction first.
 
-    base_step_seconds + the causes' deltas + rest_seconds = head_step_seconds.
+    base_step_seconds + the causes' deltas + rest_seconds = head_step_seconds, and so do the
+    buckets'. `noise` is what two profiles of the same code differ by, where that was learnt;
+    `timing` is base's and head's step in seconds, measured without a profiler.
     """
-    change_s = head.step_seconds - base.step_seconds
-    floor_s = NOISE_SHARE * base.step_seconds
-    changes = match(base.operations, head.operations)
-    listed = _listed(changes, change_s, floor_s) if abs(change_s) >= floor_s else []
+    known = noise if noise is not None else Noise()
+    evidence = Evidence(
+        base=base, head=head, changes=changes_of(base, head), noise=known, timing=timing
+    )
+    listed = _listed(evidence) if evidence.is_change else []
     causes = tuple(_cause(change, base, head) for change in listed)
-    rest_s = change_s - sum(cause.delta_seconds for cause in causes)
-    note = _note(change_s, rest_s, floor_s) or _note_on_all(changes, floor_s)
+    rest_s = evidence.change_seconds - fsum(cause.delta_seconds for cause in causes)
+    note = note_on(evidence, rest_s)
     return Explanation(
         workload=head.workload,
         base_step_seconds=base.step_seconds,
@@ -43,18 +55,43 @@ def explain(base: Profile, head: Profile) -> Explanation:
         rest_seconds=rest_s,
         is_attributable=not note,
         note=note,
+        buckets=waterfall(base, head, known),
+        residual_seconds=evidence.residual_seconds,
+        base_bottleneck=classifier(base) if classifier is not None else None,
+        head_bottleneck=classifier(head) if classifier is not None else None,
+        reproduction=reproduction,
     )
 
 
-def _listed(changes: Sequence[Change], change_s: float, floor_s: float) -> list[Change]:
+def changes_of(base: Profile, head: Profile) -> tuple[Change, ...]:
+    """Return what the two steps are made of, matched; summaries without steps by their kernels."""
+    families = {kernel.name: kernel.family for side in (base, head) for kernel in side.kernels}
+    return match(work_of(base), work_of(head), families=families)
+
+
+def _listed(evidence: Evidence) -> list[Change]:
+    """Choose the changes to show: single operations, or groups of them where those are too many."""
+    step_s = max(evidence.base.step_seconds, evidence.head.step_seconds)
+    alike = with_clock(evidence.changes, floor_s=evidence.floor_seconds)
+    first: list[Change] = []
+    for changes in coarser(alike, step_seconds=step_s):
+        chosen, rest_s = _chosen(changes, evidence)
+        if abs(rest_s) <= MAX_REST_SHARE * abs(evidence.change_seconds):
+            return chosen
+        first = first or chosen
+    return first
+
+
+def _chosen(changes: Sequence[Change], evidence: Evidence) -> tuple[list[Change], float]:
     """Choose the fewest changes that explain enough, each time the one that explains most.
 
-    One in the other direction is listed when what was chosen so far overshoots.
+    One in the other direction is listed when what was chosen so far overshoots. Also return what
+    the chosen ones leave of the change.
     """
-    left = [c for c in changes if abs(c.delta_seconds) > floor_s and not _is_folded(c)]
+    change_s = rest_s = evidence.change_seconds
+    left = [change for change in changes if _is_worth_telling(change, evidence)]
     chosen: list[Change] = []
-    rest_s = change_s
-    while len(chosen) < MAX_CAUSES and abs(rest_s) > (1 - EXPLAINED_SHARE) * abs(change_s):
+    while len(chosen) < MAX_CAUSES and abs(rest_s) > MAX_REST_SHARE * abs(change_s):
         helpful = [change for change in left if change.delta_seconds * rest_s > 0]
         if not helpful:
             break
@@ -62,17 +99,23 @@ def _listed(changes: Sequence[Change], change_s: float, floor_s: float) -> list[
         left.remove(largest)
         chosen.append(largest)
         rest_s -= largest.delta_seconds
-    return sorted(chosen, key=lambda c: (c.delta_seconds * change_s < 0, -abs(c.delta_seconds)))
+    chosen.sort(key=lambda c: (c.delta_seconds * change_s < 0, -abs(c.delta_seconds)))
+    return chosen, rest_s
 
 
-def _is_folded(change: Change) -> bool:
-    """Tell whether a change is of many small operations that nobody can look up."""
-    return any(operation.name == FOLDED for operation in (*change.base, *change.head))
+def _is_worth_telling(change: Change, evidence: Evidence) -> bool:
+    """Tell whether a change is beyond the noise, and of operations that one can look up."""
+    operations = (*change.base, *change.head)
+    floor_s = evidence.noise.group_floor_seconds(operations, evidence.base.step_seconds)
+    is_folded = any(operation.name == FOLDED for operation in operations)
+    return abs(change.delta_seconds) > floor_s and not is_folded
 
 
 def _cause(change: Change, base: Profile, head: Profile) -> Cause:
     how = change.how
-    name = _name_of(change.head or change.base)
+    name = change.label or _name_of(change.head or change.base)
+    main = longest(change.head or change.base)
+    reason, evidence = reason_of(change, base, head)
     return Cause(
         name=name,
         base_name=_name_of(change.base) if how is How.REPLACED else name,
@@ -82,6 +125,13 @@ def _cause(change: Change, base: Profile, head: Profile) -> Cause:
         base_count=change.base_count,
         head_count=change.head_count,
         suggestion=suggestion(change, base, head),
+        bucket=main.bucket,
+        path="" if change.label else main.path,
+        reason=reason,
+        evidence=evidence,
+        count_effect_seconds=change.count_effect_seconds,
+        rate_effect_seconds=change.rate_effect_seconds,
+        reverted_step_seconds=max(0.0, head.step_seconds - change.delta_seconds),
     )
 
 
@@ -90,39 +140,5 @@ def _name_of(operations: Sequence[Operation]) -> str:
     seconds: dict[str, float] = {}
     for operation in operations:
         seconds[operation.name] = seconds.get(operation.name, 0.0) + operation.seconds
-    longest = max(seconds, key=lambda name: seconds[name])
-    return longest if len(seconds) == 1 else f"{longest} (+{len(seconds) - 1})"
-
-
-def _note(change_s: float, rest_s: float, floor_s: float) -> str:
-    """Say why the causes do not account for the change; "" when they do."""
-    if abs(change_s) < floor_s or change_s == 0:
-        return (
-            f"the profiled steps differ by less than {NOISE_SHARE:.1%} of a step: "
-            "nothing to attribute"
-        )
-    share = abs(rest_s) / abs(change_s)
-    if share > MAX_REST_SHARE:
-        return (
-            f"not attributable from this profile: {share:.0%} of the change is spread over "
-            "operations that are not listed"
-        )
-    return ""
-
-
-def _note_on_all(changes: Sequence[Change], floor_s: float) -> str:
-    """Say that nearly everything got slower or faster alike; "" when it did not."""
-    ratios = [
-        change.head_seconds / change.base_seconds
-        for change in changes
-        if change.is_same_work and min(change.base_seconds, change.head_seconds) > floor_s
-    ]
-    if len(ratios) < MIN_COMMON_OPERATIONS:
-        return ""
-    ratio = median(ratios)
-    if 1 / MAX_COMMON_RATIO <= ratio <= MAX_COMMON_RATIO:
-        return ""
-    return (
-        f"not attributable from this profile: the same work takes {ratio:.2f} times as long in "
-        "most operations, so the machine, its clock or the number of threads changed"
-    )
+    longest_name = max(seconds, key=lambda name: seconds[name])
+    return longest_name if len(seconds) == 1 else f"{longest_name} (+{len(seconds) - 1})"

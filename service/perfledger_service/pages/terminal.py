@@ -151,11 +151,16 @@ def _reasons(report: Report) -> Iterator[RenderableType]:
             name = f" {clean(cause.base_name)}" if cause.base_name else ""
             what = Text(clean(cause.name), style="bold")
             what.append(f": {cause.how}{name}", style="not bold")
+            if cause.why:
+                what.append(f"; {clean(cause.why, limit=400)}", style="not bold dim")
             style = "red" if cause.is_slower else "green"
             grid.add_row(Text(cause.delta, style=style), Text(cause.share), what)
         if block.causes:
             grid.add_row(Text(block.rest, style="dim"), Text(), Text("all the rest", style="dim"))
         yield Padding(grid, _INDENT)
+        if block.causes and block.causes[0].bound:
+            first = block.causes[0]
+            yield Padding(Text(f"Without {clean(first.name)} {first.bound}."), _INDENT)
         for suggestion in block.suggestions:
             yield Padding(Text(clean_sentence(suggestion)), _INDENT)
 

@@ -1,9 +1,10 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.profile import Bucket, Operation
+from perfledger.profile import Bucket, Family, Operation
 from perfledger_profiles.cause import How
-from perfledger_profiles.matching import Change, match, normal_name
+from perfledger_profiles.change import Stage
+from perfledger_profiles.matching import match
 
 
 def hows(base, head):
@@ -44,11 +45,71 @@ def test_an_operation_that_moved_is_the_same_work(make):
     assert hows(base, head) == [(How.RATE, ("aten::copy_",), ("aten::copy_",))]
 
 
-def test_what_came_and_went_inside_one_operation_replaces_it(make):
-    base = [make.operation("conv_fused", 1.0, path="layer")]
-    head = [make.operation("im2col", 1.0, path="layer"), make.operation("gemm", 1.0, path="layer")]
+def test_what_came_and_went_inside_one_operator_replaces_it(make):
+    place = "aten::conv2d"
+    base = [make.operation("conv_fused", 1.0, shapes="float[1]", path=place)]
+    head = [
+        make.operation("im2col", 1.0, shapes="float[2]", path=place),
+        make.operation("gemm", 1.0, shapes="float[2]", path=place),
+    ]
 
     assert hows(base, head) == [(How.REPLACED, ("conv_fused",), ("im2col", "gemm"))]
+
+
+def test_a_span_that_may_hold_the_whole_step_says_nothing_about_what_came_and_went_in_it(make):
+    for place in ("my forward", "jit_step"):
+        base = [make.operation("aten::tanh", 1.0, shapes="float[8]", path=place)]
+        head = [make.operation("aten::sort", 1.0, shapes="float[8]", path=place)]
+
+        assert [how for how, _, _ in hows(base, head)] == [How.GONE, How.NEW]
+
+
+def test_kernels_that_an_hlo_operation_launched_are_at_one_place(make):
+    base = [make.operation("volta_sgemm_nn", 1.0, path="jit_step/dot.3")]
+    head = [make.operation("winograd", 1.0, path="jit_step/dot.3")]
+
+    assert hows(base, head) == [(How.REPLACED, ("volta_sgemm_nn",), ("winograd",))]
+
+
+def test_numbers_tell_operations_apart_only_within_the_same_program(make):
+    base = [make.operation("dot.3", 1.0, path="jit_f"), make.operation("dot.4", 2.0, path="jit_f")]
+    same = [make.operation("dot.3", 1.5, path="jit_f"), make.operation("dot.4", 2.0, path="jit_f")]
+    moved = [make.operation("dot.4", 1.0, path="jit_f"), make.operation("dot.5", 2.0, path="jit_f")]
+
+    assert [change.delta_seconds for change in match(base, same)] == [0.5, 0.0]
+    assert [change.delta_seconds for change in match(base, moved)] == [0.0]
+
+
+def test_the_same_library_kernel_of_another_generation_is_matched_by_its_name(make):
+    base = [make.operation("volta_sgemm_128x64_nn", 1.0, path="a")]
+    head = [make.operation("ampere_sgemm_64x64_tn", 1.0, path="b")]
+
+    (change,) = match(base, head)
+
+    assert change.stage is Stage.NAME
+
+
+def test_kernels_of_one_family_are_matched_last(make):
+    base = [make.operation("old_gemm_thing", 1.0), make.operation("old_thing", 1.0)]
+    head = [make.operation("new_product", 1.0), make.operation("new_thing", 1.0)]
+    families = {"old_gemm_thing": Family.GEMM, "new_product": Family.GEMM}
+
+    found = [(change.stage, change.how) for change in match(base, head, families=families)]
+
+    assert found == [
+        (Stage.FAMILY, How.REPLACED),
+        (Stage.ALONE, How.GONE),
+        (Stage.ALONE, How.NEW),
+    ]
+
+
+def test_a_compiled_region_is_the_same_place_whatever_its_number(make):
+    base = [make.operation("aten::mm", 1.0, path="Torch-Compiled Region: 0/0")]
+    head = [make.operation("aten::mm", 2.0, path="Torch-Compiled Region: 1/0")]
+
+    (change,) = match(base, head)
+
+    assert (change.stage, change.delta_seconds) == (Stage.SAME, 1.0)
 
 
 def test_what_has_no_counterpart_is_new_or_gone(make):
@@ -89,6 +150,23 @@ def test_a_fused_attention_that_is_won_is_matched_with_its_parts(make):
     ]
 
 
+def test_what_is_done_to_the_scores_of_an_attention_in_parts_is_part_of_it(make):
+    fused, parts = fused_and_parts(make)
+    scores = "float[8,64,64]"
+    softmax = make.operation("aten::_softmax", 2.0, shapes=scores, path="aten::softmax")
+    scale = make.operation("aten::div", 1.0, shapes=f"{scores} double[]")
+    other = make.operation("aten::div", 1.0, shapes="float[8,64,32]")
+
+    (attention,) = [
+        change
+        for change in match(fused, [*parts, softmax, scale, other])
+        if change.stage is Stage.ATTENTION
+    ]
+
+    assert scale in attention.head
+    assert other not in attention.head
+
+
 def test_torchs_own_fallback_inside_the_fused_operator_is_parts(make):
     where = "aten::scaled_dot_product_attention"
     base = [make.operation("aten::_scaled_dot_product_flash_attention_for_cpu", 1.0, path=where)]
@@ -97,38 +175,6 @@ def test_torchs_own_fallback_inside_the_fused_operator_is_parts(make):
     ]
 
     assert [how for how, _, _ in hows(base, head)] == [How.REPLACED]
-
-
-@pytest.mark.parametrize(
-    ("name", "normal"),
-    [
-        ("aten::add_", "aten::add_"),
-        ("fusion.12", "fusion"),
-        ("loop_add_fusion_3", "loop_add_fusion"),
-        ("void gemm<float, pair<4, 8>>(int)", "void gemm(int)"),
-        ("triton_poi_fused_add_0a1b2c3d4e", "triton_poi_fused_add"),
-        ("callback at 0x7f00dead", "callback at "),
-        ("<lambda>", "<lambda>"),
-    ],
-)
-def test_names_are_compared_without_what_compilers_number(name, normal):
-    assert normal_name(name) == normal
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "how"),
-    [
-        ((10.0, 10.0), (20.0, 20.0), How.COUNT),
-        ((10.0, 10.0), (20.0, 10.0), How.RATE),
-        ((10.0, 10.0), (30.0, 15.0), How.RATE),
-        ((10.0, 10.0), (16.0, 15.0), How.COUNT),
-        ((10.0, 0.0), (16.0, 15.0), How.RATE),
-    ],
-)
-def test_the_larger_of_count_and_rate_names_the_change(make, base, head, how):
-    change = Change(base=(make.operation("a", *base),), head=(make.operation("a", *head),))
-
-    assert change.how is how
 
 
 operations = st.lists(

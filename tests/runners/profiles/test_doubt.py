@@ -1,0 +1,69 @@
+import pytest
+
+from perfledger_profiles.diff import explain
+from perfledger_profiles.noise import Noise
+
+
+def pair(make, *, kernels=0.0, planted=2e-3):
+    """Return profiles with a planted operation, and kernels that came and went without a match."""
+    base = [make.operation("aten::mm", 10e-3)]
+    head = [make.operation("aten::mm", 10e-3), make.operation("aten::sort", planted)]
+    if kernels:
+        base.append(make.operation("old_kernel", kernels))
+        head.append(make.operation("new_kernel", kernels))
+    return make.profile(*base), make.profile(*head)
+
+
+def test_a_change_that_timing_agrees_with_is_attributed(make):
+    explanation = explain(*pair(make), timing=(9.9e-3, 11.8e-3))
+
+    assert explanation.is_attributable
+    assert explanation.residual_seconds == pytest.approx(-0.1e-3)
+
+
+def test_a_change_that_timing_does_not_see_is_not_attributable(make):
+    explanation = explain(*pair(make), timing=(9.9e-3, 10.2e-3))
+
+    assert [cause.name for cause in explanation.causes] == ["aten::sort"]
+    assert explanation.note == (
+        "not attributable from this profile: without a profiler the step's change is another one, "
+        "by 53% of the profiled change: profile both sides again, with more steps"
+    )
+
+
+def test_without_timing_there_is_no_residual(make):
+    assert explain(*pair(make)).residual_seconds is None
+
+
+def test_a_profiler_that_doubles_the_step_is_taken_out_of_its_change(make):
+    explanation = explain(*pair(make), timing=(5e-3, 6e-3))
+
+    assert explanation.is_attributable
+    assert explanation.residual_seconds == pytest.approx(-1e-3)
+
+
+def test_a_timing_without_a_length_takes_nothing_out(make):
+    assert not explain(*pair(make), timing=(0.0, 0.0)).is_attributable
+
+
+def test_kernels_that_may_be_the_same_under_other_names_are_a_doubt(make):
+    doubtful, clear = explain(*pair(make, kernels=0.6e-3)), explain(*pair(make, kernels=0.4e-3))
+
+    assert doubtful.note == (
+        "not attributable from this profile: kernels that are new or gone and match nothing cancel "
+        "out 30% of the change: profile both sides again, with input shapes recorded"
+    )
+    assert clear.is_attributable
+
+
+def test_operators_that_came_and_went_are_known_by_their_names(make):
+    base = make.profile(make.operation("aten::mm", 10e-3), make.operation("aten::tanh", 2e-3))
+    head = make.profile(make.operation("aten::mm", 10e-3), make.operation("aten::sort", 5e-3))
+
+    assert explain(base, head).is_attributable
+
+
+def test_what_is_open_within_twice_the_noise_of_the_step_does_not_matter(make):
+    explanation = explain(*pair(make, kernels=0.6e-3), noise=Noise(step_seconds=0.5e-3))
+
+    assert explanation.is_attributable

@@ -1,0 +1,92 @@
+from perfledger_profiles.cause import How, Reason
+from perfledger_profiles.change import Change, Stage
+from perfledger_profiles.diff import explain
+from perfledger_profiles.grouping import coarser
+
+
+def changes(make, *names_and_paths):
+    return [
+        Change(base=(), head=(make.operation(name, 1.0, path=path),), stage=Stage.ALONE)
+        for name, path in names_and_paths
+    ]
+
+
+def labels(level):
+    return [(change.label, len(change.head)) for change in level]
+
+
+def test_changes_that_are_new_stay_single_then_go_by_name_then_by_place(make):
+    single = changes(
+        make, ("aten::mul", "f/g"), ("aten::mul", "f/h"), ("aten::add", "f/g"), ("aten::mm", "")
+    )
+
+    levels = list(coarser(single, step_seconds=100.0))
+
+    assert [labels(level) for level in levels] == [
+        *[[("", 1)] * 4] * 3,
+        [("aten::mul", 2), ("", 1), ("", 1)],
+        [("f/g", 2), ("", 1), ("", 1)],
+        [("f", 3), ("", 1)],
+    ]
+
+
+def test_a_place_that_is_nearly_the_whole_step_is_not_one_change(make):
+    single = changes(make, ("aten::mul", "step"), ("aten::add", "step"))
+
+    levels = list(coarser(single, step_seconds=2.0))
+
+    assert [len(level) for level in levels] == [2] * 6
+
+
+def test_a_type_that_runs_through_a_program_is_one_change(make):
+    sizes = range(10, 20)
+    base = make.profile(
+        *(make.operation(f"aten::op{n}", 1e-3, shapes=f"float[{n}]") for n in sizes)
+    )
+    head = make.profile(
+        *(make.operation(f"aten::op{n}", 3e-3, shapes=f"double[{n}]") for n in sizes)
+    )
+
+    (cause,) = explain(base, head).causes
+
+    assert (cause.name, cause.how, cause.reason) == ("(float became double)", How.RATE, Reason.TYPE)
+    assert cause.evidence == "float[10] became double[10]"
+
+
+def test_a_batch_that_runs_through_a_program_is_one_change(make):
+    def side(batch, seconds):
+        return make.profile(
+            *(
+                make.operation(f"aten::op{n}", seconds, shapes=f"float[3,{n}] float[{batch},{n}]")
+                for n in range(10)
+            )
+        )
+
+    (cause,) = explain(side(32, 1e-3), side(64, 2e-3)).causes
+
+    assert (cause.name, cause.reason) == ("(32 became 64)", Reason.SHAPE)
+    assert cause.evidence == "float[32,0] became float[64,0]"
+
+
+def test_what_is_called_so_many_times_as_often_is_one_change(make):
+    names = [f"aten::op{number}" for number in range(10)]
+    base = make.profile(*(make.operation(name, 1e-3, 2.0) for name in names))
+    head = make.profile(*(make.operation(name, 3e-3, 6.0) for name in names))
+
+    (cause,) = explain(base, head).causes
+
+    assert (cause.name, cause.how) == ("(3 times as many calls)", How.COUNT)
+    assert cause.evidence == "aten::op0, aten::op1 and 8 more"
+
+
+def test_a_change_spread_over_one_optimizer_is_told_as_the_optimizers(make):
+    where = "Optimizer.step#Adam.step"
+    names = [f"aten::op{number}" for number in range(9)]
+    other = make.operation("aten::mm", 50e-3)
+    base = make.profile(other)
+    head = make.profile(other, *(make.operation(name, 1e-3, path=where) for name in names))
+
+    (cause,) = explain(base, head).causes
+
+    assert (cause.name, cause.how, cause.head_count) == ("Optimizer.step", How.NEW, 9.0)
+    assert cause.evidence == "aten::op0, aten::op1 and 7 more"
