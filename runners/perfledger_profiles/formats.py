@@ -21,6 +21,7 @@ from perfledger_profiles.nccl_tests import read_nccl_tests
 from perfledger_profiles.ncu import read_ncu
 from perfledger_profiles.nsys_sqlite import read_nsys_sqlite
 from perfledger_profiles.nsys_stats import read_nsys_stats
+from perfledger_profiles.occupancy import with_occupancy
 from perfledger_profiles.packing import is_packed, unpacked, unpacked_head
 from perfledger_profiles.perf_analyzer import read_perf_analyzer
 from perfledger_profiles.vllm import read_vllm
@@ -174,15 +175,23 @@ def read_profile(
         msg = f"{path.name} cannot be read: {error.strerror}"
         raise ProfileError(msg) from error
     found = format or detect_format(head, path.name)
-    if found in PATH_READERS and not is_packed(head):
-        return PATH_READERS[found](path, workload=workload, side=side)
-    if size > MAX_UNPACKED_BYTES:
+    is_own = found in PATH_READERS and not is_packed(head)  # such a reader has its own limits
+    if size > MAX_UNPACKED_BYTES and not is_own:
         msg = f"{path.name} is larger than {MAX_UNPACKED_BYTES} bytes: profile fewer steps"
         raise ProfileError(msg)
+    return with_occupancy(_read(path, found, workload, side, is_plain=not is_packed(head)))
+
+
+def _read(path: Path, format_: Format, workload: str, side: Side, *, is_plain: bool) -> Profile:
+    """Read a file of a known format; a Chrome trace piece by piece, packed or not."""
+    if format_ is Format.KINETO:
+        return read_kineto(path, workload=workload, side=side)
+    if format_ not in PATH_READERS:
+        return READERS[format_](path.read_bytes(), workload=workload, side=side)
+    if is_plain:
+        return PATH_READERS[format_](path, workload=workload, side=side)
     data = path.read_bytes()
-    if found in PATH_READERS:
-        return _read_packed(data, path.name, PATH_READERS[found], workload=workload, side=side)
-    return READERS[found](data, workload=workload, side=side)
+    return _read_packed(data, path.name, PATH_READERS[format_], workload=workload, side=side)
 
 
 def _read_packed(data: bytes, name: str, read: PathReader, *, workload: str, side: Side) -> Profile:

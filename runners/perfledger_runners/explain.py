@@ -6,10 +6,12 @@ Nothing here can fail a check: a profile explains a verdict, it does not make on
 import resource
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -64,41 +66,26 @@ def profile_both(
     return Explained(profiles=tuple(profiles), notes=tuple(dict.fromkeys(notes)))
 
 
-def read_trace(reader: str, trace: Path, *, workload: str, side: Side, harness: Harness) -> Profile:
+def read_trace(
+    reader: str, trace: Path, *, workload: str, side: Side, environment: Mapping[str, str]
+) -> Profile:
     """Return the profile in a trace, read by a child of our own interpreter with limits.
 
-    Raises ReaderError.
+    `environment` is what the child is started with, less its secrets. Nothing is written beside
+    the trace. Raises ReaderError.
     """
-    arguments = [reader, str(trace), workload, side]
-    output = trace.with_name(trace.name + ".profile.json")
-    # Threads that numpy's linear algebra would start on every core cost addresses, and do nothing.
-    environment = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1"}
-    with output.open("wb") as file:
-        process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-P", "-m", "perfledger_profiles", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.PIPE,
-            env=without_secrets(harness.environment) | environment,
-            start_new_session=True,
-        )
-    limit_resources(process.pid)
+    # A workload's name may begin with a dash.
+    answer = _answer(["--", reader, str(trace), workload, side], environment)
     try:
-        _, complaint = process.communicate(timeout=READER_WALL_S)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.communicate()
-        msg = f"the reader did not end within {READER_WALL_S:g} s"
-        raise ReaderError(msg) from error
-    if process.returncode != 0:
-        words = last_line(clean(complaint.decode(errors="replace")))
-        msg = words or f"the reader ended with status {process.returncode}"
-        raise ReaderError(msg[:MAX_NOTE])
-    try:
-        return _checked(msgspec.json.decode(output.read_bytes(), type=Profile), workload)
+        # What a foreign process called things, as a bundle may hold it.
+        profile = msgspec.convert(_cleaned(msgspec.json.decode(answer)), type=Profile)
+        # A file of readings alone, such as a log of bandwidths, has no time to be checked.
+        if profile.has_steps or profile.operations:
+            check_profile("profile", profile, {workload})
     except (msgspec.MsgspecError, BundleError) as error:
         msg = f"the reader's answer is no profile: {error}"
         raise ReaderError(msg) from error
+    return profile
 
 
 def limit_resources(process: int) -> None:
@@ -140,7 +127,13 @@ def _profile(harness: Harness, message: Profiled, folder: Path, side: Side) -> P
     if not (trace.is_relative_to(folder.resolve()) and trace.is_file()):
         return f"{complaint}: the child named a file that is not where it was to be"
     try:
-        profile = read_trace(reader, trace, workload=message.workload, side=side, harness=harness)
+        profile = read_trace(
+            reader,
+            trace,
+            workload=message.workload,
+            side=side,
+            environment=harness.environment,
+        )
     except ReaderError as error:
         return f"{complaint}: {error}"
     finally:
@@ -148,18 +141,44 @@ def _profile(harness: Harness, message: Profiled, folder: Path, side: Side) -> P
     return profile
 
 
-def _checked(profile: Profile, workload: str) -> Profile:
-    """Return the profile as a bundle may hold it: its names were written by a foreign process."""
-    operations = tuple(
-        replace(
-            operation,
-            name=clean(operation.name)[:MAX_DETAIL],
-            shapes=clean(operation.shapes)[:MAX_DETAIL],
-            path=clean(operation.path)[:MAX_DETAIL],
+def _answer(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:
+    """Return what the reader prints within its limits."""
+    # Threads that numpy's linear algebra would start on every core cost addresses, and do nothing.
+    fixed = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.TemporaryFile() as file:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-P", "-m", "perfledger_profiles", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            env=without_secrets(environment) | fixed,
+            start_new_session=True,
         )
-        for operation in profile.operations
-    )
-    notes = tuple(clean(note)[:MAX_DETAIL] for note in profile.notes)
-    checked = replace(profile, operations=operations, notes=notes)
-    check_profile("profile", checked, {workload})
-    return checked
+        limit_resources(process.pid)
+        try:
+            _, complaint = process.communicate(timeout=READER_WALL_S)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            process.communicate()
+            msg = f"the reader did not end within {READER_WALL_S:g} s"
+            raise ReaderError(msg) from error
+        if process.returncode != 0:
+            words = last_line(clean(complaint.decode(errors="replace")))
+            msg = words or f"the reader ended with status {process.returncode}"
+            raise ReaderError(msg[:MAX_NOTE])
+        file.seek(0)
+        return file.read()
+
+
+def _cleaned(value: object) -> object:
+    """Return decoded JSON with every text in it clean, and cut to what a bundle takes."""
+    match value:
+        case str():
+            return clean(value)[:MAX_DETAIL]
+        case list():
+            return [_cleaned(item) for item in cast("list[object]", value)]
+        case dict():
+            fields = cast("dict[str, object]", value)
+            return {name: _cleaned(item) for name, item in fields.items()}
+        case _:
+            return value

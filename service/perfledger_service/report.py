@@ -9,6 +9,7 @@ from perfledger.records import Failure, Machine, Revision, WorkloadSpec
 from perfledger_baselines.counted import ComparedWork
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.quote import ChangePrice, UnitCost
+from perfledger_profiles.bottleneck import Recommendation
 from perfledger_profiles.cause import Explanation
 
 
@@ -61,6 +62,14 @@ class WorkRate:
         return flops_per_second / peak if peak else None
 
 
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What to do about what holds a workload's head back, with its evidence."""
+
+    workload: str
+    recommendations: tuple[Recommendation, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """One check, judged, explained and priced; `headline` is the verdict in one line."""
@@ -89,6 +98,7 @@ class Report:
     counted: tuple[ComparedWork, ...] = ()
     notes: tuple[str, ...] = ()
     is_local: bool = True
+    advice: tuple[Advice, ...] = ()
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

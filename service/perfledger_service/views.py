@@ -12,11 +12,14 @@ from enum import StrEnum
 from itertools import pairwise
 
 from perfledger.metrics import Worse
+from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_baselines.history.findings import History
 from perfledger_baselines.verdict import Verdict
 from perfledger_cost_models.comparison import Bar, BreakEven, Compared
 from perfledger_cost_models.sheet import Price
+from perfledger_profiles.bottleneck import Classification, Recommendation
+from perfledger_profiles.cause import Explanation
 
 
 class UploadStatus(StrEnum):
@@ -234,3 +237,66 @@ class OwningView:
     parts: tuple[tuple[str, float, float, float], ...]  # name, USD a year: P5, most likely, P95
     hour: Compared
     bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoofPoint:
+    """One kernel under the roof: FLOP per byte moved, and FLOP per second while it runs."""
+
+    name: str
+    intensity: float
+    flops_per_second: float
+    seconds: float  # per step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoofView:
+    """What a device can do at most, and what the kernels of a profile attain."""
+
+    device: str
+    dtype: str
+    peak_flops_per_second: float
+    bytes_per_second: float
+    points: tuple[RoofPoint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceView:
+    """What one profiler file says; `name` is the file's."""
+
+    name: str
+    profile: Profile
+    classification: Classification
+    recommendations: tuple[Recommendation, ...] = ()
+    roof: RoofView | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceDiffView:
+    """What changed between two profiler files."""
+
+    base: TraceView
+    head: TraceView
+    explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supposition:
+    """A part of a step that is supposed to be so many times faster; infinity: it is gone."""
+
+    name: str
+    factor: float
+    seconds: float  # per step, before
+    share: float  # of the step, 0 to 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIfView:
+    """A step before and after some of it got faster, and how much it could get at most."""
+
+    name: str
+    step_seconds: float
+    new_step_seconds: float
+    suppositions: tuple[Supposition, ...]
+    ceiling: float  # how many times as fast with all of it gone; may be infinite
+    notes: tuple[str, ...] = ()

@@ -52,6 +52,16 @@ def test_the_pull_requests_page_says_the_verdict(site, upload):
     assert f"/runs/{upload['id']}" in page
 
 
+def test_only_a_checks_page_may_speak_to_a_window_that_it_opens(site, upload):
+    found = {
+        path: answer.headers["cross-origin-opener-policy"]
+        for path, answer in pages_of(site, upload["id"]).items()
+    }
+
+    assert found.pop(f"/runs/{upload['id']}") == "same-origin-allow-popups"
+    assert set(found.values()) == {"same-origin"}
+
+
 @pytest.mark.usefixtures("upload")
 def test_names_of_repositories_have_no_case(site):
     assert site.get("/OCTO/Models/pull/7").status_code == 200

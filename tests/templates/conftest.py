@@ -1,9 +1,11 @@
 """What sample reports are made with, and golden files."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from datetime import date
 from decimal import Decimal
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +17,36 @@ from perfledger.metrics import (
     STEP_TIME,
     Metric,
 )
+from perfledger.profile import (
+    Bucket,
+    Family,
+    Kernel,
+    Operation,
+    Profile,
+    ProfiledDevice,
+    Reading,
+    Slice,
+    StreamIdle,
+)
 from perfledger.records import (
     Device,
     Framework,
     Machine,
+    Side,
     WorkloadSpec,
 )
 from perfledger_baselines.verdict import Estimate, Outcome, Verdict
 from perfledger_cost_models.quote import Provenance, Rate, UnitCost
+from perfledger_profiles.bottleneck import (
+    Bottleneck,
+    Classification,
+    Confidence,
+    Detail,
+    Recommendation,
+    Share,
+)
 from perfledger_profiles.cause import Cause, How
+from perfledger_service.views import RoofPoint, RoofView, TraceView
 
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
 GOLDEN = Path(__file__).parent / "golden"
@@ -200,6 +223,120 @@ def cause(
     )
 
 
+def a_slice(
+    lane: str, name: str, bucket: Bucket, start_s: float, seconds: float, *, depth: int = 0
+) -> Slice:
+    return Slice(
+        lane=lane, name=name, bucket=bucket, start_seconds=start_s, seconds=seconds, depth=depth
+    )
+
+
+def profile(side: Side = Side.HEAD, *, softmax_s: float = 0.00274) -> Profile:
+    """Return a profile made up by hand: a step on a device and its host."""
+    operations = (
+        Operation(name="aten::addmm", bucket=Bucket.COMPUTE, seconds=0.00391, count=48.0),
+        Operation(name="aten::_softmax", bucket=Bucket.COMPUTE, seconds=softmax_s, count=12.0),
+        Operation(name="nccl:all_reduce", bucket=Bucket.COMMUNICATION, seconds=0.0012, count=2.0),
+        Operation(name="aten::copy_", bucket=Bucket.COPY, seconds=0.00059, count=60.0),
+        Operation(name="(outside operations)", bucket=Bucket.OTHER, seconds=0.0008, count=0.0),
+    )
+    gemm, softmax = "ampere_sgemm_128x64_tn", "softmax_warp_forward<float, 10>"
+    kernels = (
+        Kernel(
+            name=gemm,
+            family=Family.GEMM,
+            seconds=0.00391,
+            count=48.0,
+            occupancy=0.31,
+            is_tensor=True,
+        ),
+        Kernel(name=softmax, family=Family.NORMALIZATION, seconds=softmax_s, count=12.0),
+    )
+    end = 0.005 + softmax_s
+    return Profile(
+        workload=GPT,
+        side=side,
+        tool="torch.profiler",
+        steps=4,
+        step_seconds=sum(operation.seconds for operation in operations),
+        operations=operations,
+        dropped_events=3,
+        notes=("1 of 6 steps left out: far longer than the median",),
+        device=ProfiledDevice(name="NVIDIA H100 80GB HBM3", multiprocessors=132),
+        kernels=kernels,
+        streams=(
+            StreamIdle(
+                stream="stream 7",
+                busy_seconds=0.0066,
+                host_wait_seconds=0.0008,
+                kernel_wait_seconds=0.0001,
+                other_seconds=0.0,
+            ),
+        ),
+        readings=(
+            Reading(name="gpu_busy", value=0.91),
+            Reading(name="bus_bw", value=2.1e11, unit="B/s", subject="all_reduce"),
+        ),
+        slices=(
+            a_slice("host", "train_step", Bucket.CPU, 0.0, end),
+            a_slice("host", "aten::addmm", Bucket.CPU, 0.0005, 0.0004, depth=1),
+            a_slice("stream 7", gemm, Bucket.COMPUTE, 0.001, 0.0039),
+            a_slice("stream 7", softmax, Bucket.COMPUTE, 0.005, softmax_s),
+        ),
+    )
+
+
+def classification(primary: Bottleneck = Bottleneck.COMPUTE, share: float = 0.72) -> Classification:
+    return Classification(
+        primary=primary,
+        shares=(
+            Share(bottleneck=primary, share=share, is_high=False, is_moderate=False),
+            Share(bottleneck=Bottleneck.HOST, share=0.16, is_high=False, is_moderate=True),
+        ),
+        confidence=Confidence.HIGH,
+        detail=Detail.OCCUPANCY if primary is Bottleneck.LATENCY else Detail.NONE,
+        secondary=(Bottleneck.HOST,),
+        reasons=("no overhead is high: the largest, host, has 16.0% of the step",),
+    )
+
+
+ADVICE = Recommendation(
+    text="capture the step in a CUDA graph: torch.compile with reduce-overhead",
+    trigger="16.0% of the step is the host's",
+    share=0.16,
+    step_seconds=0.0078,
+)
+
+
+def trace_view(name: str = "trace.json.gz", side: Side = Side.HEAD, **values: Any) -> TraceView:
+    return TraceView(
+        name=name,
+        profile=profile(side, **values),
+        classification=classification(),
+        recommendations=(ADVICE,),
+        roof=RoofView(
+            device="NVIDIA H100 80GB HBM3",
+            dtype="bfloat16",
+            peak_flops_per_second=989.4e12,
+            bytes_per_second=3.35e12,
+            points=(
+                RoofPoint(
+                    name="ampere_sgemm_128x64_tn",
+                    intensity=410.0,
+                    flops_per_second=6.1e14,
+                    seconds=0.00391,
+                ),
+                RoofPoint(
+                    name="softmax_warp_forward<float, 10>",
+                    intensity=1.2,
+                    flops_per_second=2.9e12,
+                    seconds=0.00274,
+                ),
+            ),
+        ),
+    )
+
+
 class Make:
     """What samples are made with."""
 
@@ -212,6 +349,10 @@ class Make:
     unchanged = staticmethod(unchanged)
     unit_cost = staticmethod(unit_cost)
     cause = staticmethod(cause)
+    profile = staticmethod(profile)
+    classification = staticmethod(classification)
+    trace_view = staticmethod(trace_view)
+    ADVICE = ADVICE
 
 
 @pytest.fixture(scope="session")
@@ -232,3 +373,26 @@ def matches_golden() -> Callable[[str, str], None]:
         assert text == path.read_text(encoding="utf-8"), f"run again with {UPDATE}=1 if intended"
 
     return check
+
+
+def rewritten(value, rewrite):
+    match value:
+        case Enum():
+            return value
+        case str():
+            return rewrite(value)
+        case tuple():
+            return tuple(rewritten(item, rewrite) for item in value)
+        case Mapping():
+            return {rewritten(k, rewrite): rewritten(v, rewrite) for k, v in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            changed = {f.name: rewritten(getattr(value, f.name), rewrite) for f in fields(value)}
+            return replace(value, **changed)
+        case _:
+            return value
+
+
+@pytest.fixture(scope="session")
+def rewrite() -> Callable[[object, Callable[[str], str]], object]:
+    """Return a function that puts every text of a value through another function."""
+    return rewritten

@@ -103,6 +103,26 @@ def test_count(value, expected):
 )
 def test_flops(value, expected):
     assert plain(figures.flops(value)) == expected
+    assert plain(figures.flops_per_second(value)) == f"{expected}/s"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1.5566e12, "1.56 TB/s"), (2.1e11, "210 GB/s"), (0, "0 B/s"), (float("nan"), "not known")],
+)
+def test_bandwidths_are_decimal_as_makers_state_them(value, expected):
+    assert plain(figures.bytes_per_second(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(1.41e9, "1.41 GHz"), (0, "0 Hz"), (float("inf"), "not known")]
+)
+def test_hertz(value, expected):
+    assert plain(figures.hertz(value)) == expected
+
+
+def test_work_that_is_no_number_has_no_unit():
+    assert figures.flops_per_second(float("nan")) == "not known"
 
 
 @pytest.mark.parametrize(

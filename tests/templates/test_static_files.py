@@ -26,11 +26,41 @@ def test_vendored_files_are_what_was_vendored():
     assert found == noted
 
 
-@pytest.mark.parametrize("name", ["perfledger.css", "chart.js", "icon.svg", "vendor/uPlot.min.css"])
+@pytest.mark.parametrize(
+    "name", ["perfledger.css", "picture.css", "chart.js", "icon.svg", "vendor/uPlot.min.css"]
+)
 def test_static_files_load_nothing_from_elsewhere(name):
     text = (STATIC / name).read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
 
     assert not re.search(r"https?:|url\(|@import|\bfetch\(|\beval\(|innerHTML", text)
+
+
+def test_the_only_address_that_a_script_opens_is_perfettos():
+    text = (STATIC / "perfetto.js").read_text(encoding="utf-8")
+
+    assert re.findall(r"\w+://[^\s\"]+", text) == ["https://ui.perfetto.dev"]
+    assert not re.search(r"\bfetch\(|\beval\(|innerHTML|XMLHttpRequest|sendBeacon", text)
+
+
+def test_every_colour_of_a_picture_has_a_dark_one():
+    css = (STATIC / "picture.css").read_text(encoding="utf-8")
+    light, dark = (
+        set(re.findall(r"\.picture ([.\w-]+) \{[^}]*?(fill|stroke): #", block))
+        for block in css.split("@media")
+    )
+
+    assert light == dark
+
+
+@pytest.mark.parametrize("place", [pytest.param(0, id="light"), pytest.param(1, id="dark")])
+def test_the_shapes_of_a_picture_stand_out_and_names_inside_them_are_readable(place):
+    css = (STATIC / "picture.css").read_text(encoding="utf-8").split("@media")[place]
+    colours = dict(re.findall(r"\.picture ([.\w-]+) \{[^}]*?fill: (#[0-9a-f]{6})", css))
+    ground, inside, lane = (colours.pop(name) for name in (".paper", ".inside", ".lane"))
+
+    assert inside == ground
+    assert all(contrast(colour, ground) >= 4.5 for colour in colours.values())
+    assert all(contrast(colour, lane) >= 4.5 for colour in colours.values())
 
 
 def test_every_colour_of_the_light_theme_has_a_dark_one():

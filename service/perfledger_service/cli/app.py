@@ -2,7 +2,7 @@
 
 import typer
 
-from perfledger_service.cli import checking, costs, histories, serving, setting_up
+from perfledger_service.cli import checking, costs, histories, serving, setting_up, tracing
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -30,6 +30,12 @@ prices = typer.Typer(help="The price sheet.", no_args_is_help=True)
 prices.command("list")(costs.prices_list)
 prices.command("check")(costs.prices_check)
 app.add_typer(prices, name="prices")
+
+trace = typer.Typer(help="Profiler files.", no_args_is_help=True)
+trace.command("summary")(tracing.summary)
+trace.command("diff")(tracing.diff)
+trace.command("whatif")(tracing.whatif)
+app.add_typer(trace, name="trace")
 
 database = typer.Typer(help="The service's database.", no_args_is_help=True)
 database.command("upgrade")(serving.database_upgrade)

@@ -17,6 +17,9 @@ Look at what was measured
   compare       compare two bundles, or two files of runs, that were not measured in pairs
   power         say which changes so many pairs find, and how many pairs a change needs
 
+Look at profiler files (torch, JAX, nsys, ncu, nccl-tests, dcgm)
+  trace         summary, diff, whatif: where a step's time goes, why it changed, what could be
+
 Set up
   init          write a configuration, an example workload and a GitHub workflow
   config show   print every setting with its value and where it comes from

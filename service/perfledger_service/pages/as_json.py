@@ -19,7 +19,7 @@ from perfledger_baselines.explanation import explain_verdict
 from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.verdict import Estimate, Verdict
 from perfledger_cost_models.quote import ChangePrice, Rate, UnitCost
-from perfledger_profiles.cause import Cause, Explanation
+from perfledger_service.pages.profile_json import explanation_document, recommendation_documents
 from perfledger_service.report import Report, WorkRate
 
 # 1: first version.
@@ -53,7 +53,14 @@ def report_json(report: Report, *, url: str = "") -> str:
         "failures": [_failure(failure) for failure in report.failures],
         "new_workloads": list(report.new_workloads),
         "skipped": [{"workload": name, "reason": why} for name, why in report.skipped],
-        "explanations": [_explanation(explanation) for explanation in report.explanations],
+        "explanations": [explanation_document(explanation) for explanation in report.explanations],
+        "advice": [
+            {
+                "workload": one.workload,
+                "recommendations": recommendation_documents(one.recommendations),
+            }
+            for one in report.advice
+        ],
         "unit_costs": [_unit_cost(cost) for cost in report.unit_costs],
         "change_prices": [_change_price(price) for price in report.change_prices],
         "work": [_work(rate) for rate in report.work],
@@ -202,32 +209,6 @@ def _failure(failure: Failure) -> Json:
         "detail": failure.detail,
         "pair": failure.pair,
         "log_tail": failure.log_tail,
-    }
-
-
-def _explanation(explanation: Explanation) -> Json:
-    return {
-        "workload": explanation.workload,
-        "base_step_seconds": _number(explanation.base_step_seconds),
-        "head_step_seconds": _number(explanation.head_step_seconds),
-        "rest_seconds": _number(explanation.rest_seconds),
-        "is_attributable": explanation.is_attributable,
-        "note": explanation.note,
-        "causes": [_cause(cause) for cause in explanation.causes],
-    }
-
-
-def _cause(cause: Cause) -> Json:
-    return {
-        "name": cause.name,
-        "base_name": cause.base_name,
-        "how": str(cause.how),
-        "base_seconds": _number(cause.base_seconds),
-        "head_seconds": _number(cause.head_seconds),
-        "delta_seconds": _number(cause.delta_seconds),
-        "base_count": _number(cause.base_count),
-        "head_count": _number(cause.head_count),
-        "suggestion": cause.suggestion,
     }
 
 

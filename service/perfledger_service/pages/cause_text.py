@@ -4,19 +4,9 @@ Nothing is escaped here: names and evidence come from foreign files, and each pa
 escapes them in its own way.
 """
 
-from perfledger_profiles.cause import Cause, Explanation, How, Reason
+from perfledger_profiles.cause import Cause, Explanation, How
 from perfledger_service.pages import figures, words
 
-_KINDS = {
-    Reason.UNKNOWN: "",
-    Reason.CLOCK: "All by one ratio, as by a clock",
-    Reason.SHAPE: "Other input sizes",
-    Reason.TYPE: "Another type",
-    Reason.VARIANT: "Another kernel for the same work",
-    Reason.FUSION: "Put together or taken apart",
-    Reason.OCCUPANCY: "Another occupancy",
-    Reason.BYTES: "Other amounts of memory moved",
-}
 # A share of a change that is itself next to nothing says nothing.
 _MIN_SHARED_CHANGE = 1e-3
 
@@ -25,13 +15,12 @@ def cause_text(cause: Cause, explanation: Explanation) -> str:
     """Return one cause in plain sentences, with all that is known of it."""
     where = f" in {cause.path}" if cause.path else ""
     replaced = f" {cause.base_name}" if cause.how is How.REPLACED else ""
-    limit = bound(cause, explanation)
     sentences = (
         f"{cause.name}{where}: {words.how(cause)}{replaced}",
         _how_much(cause, explanation),
         why(cause),
         cause.suggestion[:1].upper() + cause.suggestion[1:],
-        f"Without it {limit}" if limit else "",
+        bound(cause, explanation),
     )
     return " ".join(f"{sentence}." for sentence in sentences if sentence)
 
@@ -51,19 +40,20 @@ def share_of_step(cause: Cause, explanation: Explanation) -> str:
 
 def why(cause: Cause) -> str:
     """Return why each call takes another time and what that rests on; "" where nothing is known."""
-    kind = _KINDS[cause.reason]
+    known = words.reason(cause)
+    kind = known[:1].upper() + known[1:]
     if not (kind and cause.evidence):
         return kind or cause.evidence
     return f"{kind}: {cause.evidence}"
 
 
 def bound(cause: Cause, explanation: Explanation) -> str:
-    """Return what a step takes at best when the cause is reverted (Amdahl); "" if unknown."""
+    """Return how fast a step can be at most when the cause is reverted (Amdahl); "" if unknown."""
     step_s = explanation.head_step_seconds
     if cause.reverted_step_seconds is None or cause.delta_seconds <= 0 or step_s <= 0:
         return ""
     less = figures.percent(cause.reverted_step_seconds / step_s - 1)
-    return f"a step takes {figures.seconds(cause.reverted_step_seconds)} ({less})"
+    return f"Without it a step takes {figures.seconds(cause.reverted_step_seconds)} ({less})"
 
 
 def _how_much(cause: Cause, explanation: Explanation) -> str:

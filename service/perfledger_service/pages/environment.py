@@ -1,7 +1,8 @@
 """Turns a template's name and values into text: the one Jinja environment of the product.
 
-A value that a template names and is not given is an error. Templates of HTML escape by themselves;
-those of Markdown say for each foreign text how: `code` for a name, `prose` for a sentence of ours.
+A value that a template names and is not given is an error. Templates of HTML and SVG escape by
+themselves; those of Markdown say for each foreign text how: `code` for a name, `prose` for a
+sentence of ours.
 """
 
 from typing import Any
@@ -13,7 +14,7 @@ from perfledger_service.pages import escape
 _ENVIRONMENT = Environment(
     loader=PackageLoader("perfledger_templates", ""),
     undefined=StrictUndefined,
-    autoescape=select_autoescape(enabled_extensions=("html.j2",), default=False),
+    autoescape=select_autoescape(enabled_extensions=("html.j2", "svg.j2"), default=False),
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=False,

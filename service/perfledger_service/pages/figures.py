@@ -63,6 +63,24 @@ def flops(value: float) -> str:
     return shown if shown == NOT_KNOWN else f"{shown}{NBSP}{prefix}FLOP"
 
 
+def flops_per_second(value: float) -> str:
+    """Return floating-point operations per second with three digits: "297 TFLOP/s"."""
+    shown = flops(value)
+    return shown if shown == NOT_KNOWN else f"{shown}/s"
+
+
+def bytes_per_second(value: float) -> str:
+    """Return a bandwidth in decimal units, as makers state theirs: "1.56 TB/s"."""
+    scale, prefix = _scale(value, _COUNTS)
+    return f"{_significant(value / scale, 3)}{NBSP}{prefix}B/s" if _is_number(value) else NOT_KNOWN
+
+
+def hertz(value: float) -> str:
+    """Return a frequency with three digits: "1.41 GHz"."""
+    scale, prefix = _scale(value, _COUNTS)
+    return f"{_significant(value / scale, 3)}{NBSP}{prefix}Hz" if _is_number(value) else NOT_KNOWN
+
+
 def share(value: float) -> str:
     """Return a share of one as a percentage without a sign: "82.4 %"."""
     return percent(value).removeprefix("+")

@@ -1,8 +1,9 @@
 """Turns stored views and reports into whole HTML documents.
 
-The pages work without scripts; the only script is the series page's chart. They are written for
-CONTENT_SECURITY_POLICY: nothing inline, nothing from elsewhere. Besides the routes of `views`
-a check's page links to its bundle, as a download, at `/runs/{id}/bundle.json`.
+The pages work without scripts; those there are draw the series page's chart, and hand a check's
+steps over to a viewer of traces. They are written for CONTENT_SECURITY_POLICY: nothing inline,
+nothing from elsewhere. Besides the routes of `views` a check's page links to its bundle, as a
+download, at `/runs/{id}/bundle.json`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,6 +18,7 @@ from perfledger_service.pages import facts, figures, prices, reasons, rows, stor
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.pair_plot import PairPlot, Pairs, pair_plot, pairs_of
 from perfledger_service.pages.series_plot import series_data, series_plot
+from perfledger_service.pages.step_pictures import step_pictures, steps_data
 from perfledger_service.report import Report
 from perfledger_service.views import IndexView, PullRequestView, SeriesView, UploadView
 
@@ -24,6 +26,9 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "object-src 'none'"
 )
+# The page of a check opens Perfetto's UI and speaks to it, which "same-origin" would forbid. Those
+# that others open, and that would like to speak to ours, are cut off as before.
+RUN_OPENER_POLICY = "same-origin-allow-popups"
 
 # What a page shows of each kind at most; the bundle holds everything.
 _MAX_CAUSES = 12
@@ -82,6 +87,9 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         for row in rows.verdict_rows(report)
     )
     loud, quiet = prices.split(report, every)
+    explanations = reasons.ordered(report)
+    blocks = reasons.reason_blocks(report, max_causes=_MAX_CAUSES)
+    pictures = step_pictures(explanations, bundle.profiles)
     return render(
         "html/run.html.j2",
         report=report,
@@ -94,7 +102,8 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         counted=rows.count_groups(report)[:_MAX_COUNTED],
         plots=_plots(report, pairs_of(bundle)),
         margin=figures.margin(report.plan.margin),
-        blocks=reasons.reason_blocks(report, max_causes=_MAX_CAUSES),
+        blocks=tuple(zip(blocks, pictures, strict=True)),
+        steps=steps_data(explanations, bundle.profiles),
         prices=loud,
         quiet_prices=quiet,
         unit_costs=_by_workload(prices.unit_cost_rows(report)[:_MAX_ROWS]),

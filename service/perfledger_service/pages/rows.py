@@ -181,8 +181,8 @@ def work_rows(report: Report) -> tuple[WorkRow, ...]:
         WorkRow(
             workload=rate.workload,
             work=_from_to(figures.flops(rate.base_flops), figures.flops(rate.head_flops)),
-            base=f"{figures.flops(rate.base_flops_per_second)}/s",
-            head=f"{figures.flops(rate.head_flops_per_second)}/s",
+            base=figures.flops_per_second(rate.base_flops_per_second),
+            head=figures.flops_per_second(rate.head_flops_per_second),
             share=_shares(rate),
         )
         for rate in report.work

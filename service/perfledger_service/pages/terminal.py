@@ -14,6 +14,7 @@ from rich.text import Text
 
 from perfledger_service.pages import facts, prices, reasons, rows
 from perfledger_service.pages.escape import clean, clean_sentence
+from perfledger_service.pages.explained import block_text
 from perfledger_service.report import Conclusion, Report
 
 STYLES = {
@@ -140,29 +141,7 @@ def _reasons(report: Report) -> Iterator[RenderableType]:
     for block in reasons.reason_blocks(report, max_causes=_MAX_CAUSES):
         how = "slower" if block.is_slower else "faster"
         yield _heading(f"Why {clean(block.workload, limit=_MAX_NAME)} is {how}")
-        profiled = f"Profiled: {block.base} a step on base, {block.head} on head ({block.delta})."
-        note = f" {clean_sentence(block.note)}" if block.note else ""
-        yield Padding(Text(profiled + note), _INDENT)
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(min_width=9, justify="right")
-        grid.add_column(min_width=6, justify="right")
-        grid.add_column(overflow="fold")
-        for cause in block.causes:
-            name = f" {clean(cause.base_name)}" if cause.base_name else ""
-            what = Text(clean(cause.name), style="bold")
-            what.append(f": {cause.how}{name}", style="not bold")
-            if cause.why:
-                what.append(f"; {clean(cause.why, limit=400)}", style="not bold dim")
-            style = "red" if cause.is_slower else "green"
-            grid.add_row(Text(cause.delta, style=style), Text(cause.share), what)
-        if block.causes:
-            grid.add_row(Text(block.rest, style="dim"), Text(), Text("all the rest", style="dim"))
-        yield Padding(grid, _INDENT)
-        if block.causes and block.causes[0].bound:
-            first = block.causes[0]
-            yield Padding(Text(f"Without {clean(first.name)} {first.bound}."), _INDENT)
-        for suggestion in block.suggestions:
-            yield Padding(Text(clean_sentence(suggestion)), _INDENT)
+        yield from block_text(block)
 
 
 def _prices(report: Report) -> Iterator[RenderableType]:

@@ -10,12 +10,14 @@ from perfledger.metrics import (
     STEP_TIME_P95,
     STEP_TIME_P99,
 )
+from perfledger.profile import Bucket
 from perfledger.records import Why
 from perfledger_baselines.explanation import Explanation
 from perfledger_baselines.judge import is_trade
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.quote import Provenance
-from perfledger_profiles.cause import Cause, How
+from perfledger_profiles.bottleneck import Bottleneck
+from perfledger_profiles.cause import Cause, How, Reason
 from perfledger_service.pages import figures
 from perfledger_service.report import Conclusion, Report
 
@@ -34,6 +36,9 @@ _FIGURES = {
     "B": figures.byte_count,
     "1": figures.share,
     "FLOP": figures.flops,
+    "FLOP/s": figures.flops_per_second,
+    "B/s": figures.bytes_per_second,
+    "Hz": figures.hertz,
 }
 _LABELS = {
     STEP_TIME.name: "step time",
@@ -70,6 +75,39 @@ _WHY = {
     Why.PYTHON: "has no interpreter that can run it",
     Why.THROTTLED: "ran on a throttled device",
     Why.BUDGET: "did not get its turn before the time was spent",
+}
+# At most fourteen characters: the first column of a terminal's table.
+_BUCKETS = {
+    Bucket.COMPUTE: "compute",
+    Bucket.COMMUNICATION: "communication",
+    Bucket.COPY: "copies",
+    Bucket.MEMSET: "memset",
+    Bucket.INPUT: "input",
+    Bucket.SYNC: "device wait",
+    Bucket.RUNTIME: "runtime calls",
+    Bucket.CPU: "CPU",
+    Bucket.OTHER: "other",
+}
+_BOTTLENECKS = {
+    Bottleneck.ENVIRONMENT: "the machine, not the code",
+    Bottleneck.INPUT: "input",
+    Bottleneck.COMMUNICATION: "communication",
+    Bottleneck.TRANSFER: "copies between host and device",
+    Bottleneck.HOST: "the host",
+    Bottleneck.COMPUTE: "compute",
+    Bottleneck.MEMORY: "memory bandwidth",
+    Bottleneck.LATENCY: "latency",
+    Bottleneck.UNKNOWN: "something that the profile does not tell",
+}
+_REASONS = {
+    Reason.UNKNOWN: "",
+    Reason.CLOCK: "all by one ratio, as by a clock",
+    Reason.SHAPE: "other input sizes",
+    Reason.TYPE: "another type",
+    Reason.VARIANT: "another kernel for the same work",
+    Reason.FUSION: "put together or taken apart",
+    Reason.OCCUPANCY: "another occupancy",
+    Reason.BYTES: "other amounts of memory moved",
 }
 _WARNING_MARK = "\N{LARGE ORANGE CIRCLE}"
 
@@ -162,11 +200,32 @@ def how(cause: Cause) -> str:
             before, after = figures.count(cause.base_count), figures.count(cause.head_count)
             return f"{after} calls a step, {before} before"
         case How.NEW:
-            return f"new, {_calls(cause.head_count)} a step"
+            return f"new, {calls(cause.head_count)} a step"
         case How.GONE:
-            return f"gone, {_calls(cause.base_count)} a step before"
+            return f"gone, {calls(cause.base_count)} a step before"
         case How.REPLACED:
             return "takes the place of"
+
+
+def reason(cause: Cause) -> str:
+    """Return why each call takes another time, as far as the profiles tell; "" if they do not."""
+    return _REASONS[cause.reason]
+
+
+def bucket(of: Bucket) -> str:
+    """Return what a stretch of a step was spent on."""
+    return _BUCKETS[of]
+
+
+def bottleneck(of: Bottleneck) -> str:
+    """Return what a step is bound by: what follows "bound by"."""
+    return _BOTTLENECKS[of]
+
+
+def calls(count: float) -> str:
+    """Return how often something runs in a step: "24 calls"."""
+    shown = figures.count(count)
+    return f"{shown} call" if shown == "1" else f"{shown} calls"
 
 
 def why(reason: Why) -> str:
@@ -183,8 +242,3 @@ def provenance(known: Provenance) -> str:
             return "declared"
         case Provenance.UNKNOWN:
             return "not known on this device"
-
-
-def _calls(count: float) -> str:
-    shown = figures.count(count)
-    return f"{shown} call" if shown == "1" else f"{shown} calls"

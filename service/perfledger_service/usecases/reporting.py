@@ -5,7 +5,6 @@ from datetime import date
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
-from perfledger.profile import Profile
 from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger_baselines.counted import compared_work
 from perfledger_baselines.judge import is_trade, judge_bundle
@@ -18,9 +17,8 @@ from perfledger_cost_models.quote import ChangePrice, UnitCost
 from perfledger_cost_models.rates import standard_rates
 from perfledger_cost_models.sheet import packaged_sheet
 from perfledger_cost_models.unit_cost import unit_costs
-from perfledger_profiles.cause import Explanation
-from perfledger_profiles.diff import explain
 from perfledger_service.report import Conclusion, ExitCode, Report
+from perfledger_service.usecases.explaining import explain_bundle
 from perfledger_service.usecases.work_rates import work_rates
 
 WARNING = "warning"
@@ -39,6 +37,7 @@ def report_on(
     verdicts = judge_bundle(bundle, priors=priors)
     conclusion, exit_code = _conclusion(bundle, verdicts)
     title = _title(bundle, verdicts)
+    explanations, advice = explain_bundle(bundle, verdicts)
     return Report(
         bundle_id=bundle.id,
         created_at=bundle.created_at,
@@ -53,7 +52,8 @@ def report_on(
         failures=bundle.failures,
         new_workloads=bundle.new_workloads,
         skipped=tuple(bundle.skipped.items()),
-        explanations=_explanations(bundle),
+        explanations=explanations,
+        advice=advice,
         unit_costs=_unit_costs(bundle, today=today),
         change_prices=_change_prices(bundle, verdicts, today=today),
         conclusion=conclusion,
@@ -135,17 +135,6 @@ def _counts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
 
 def _counted(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (word == WARNING and number != 1)}"
-
-
-def _explanations(bundle: Bundle) -> tuple[Explanation, ...]:
-    found: dict[tuple[str, Side], Profile] = {
-        (profile.workload, profile.side): profile for profile in bundle.profiles
-    }
-    return tuple(
-        explain(found[spec.id, Side.BASE], found[spec.id, Side.HEAD])
-        for spec in bundle.workloads
-        if (spec.id, Side.BASE) in found and (spec.id, Side.HEAD) in found
-    )
 
 
 def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:

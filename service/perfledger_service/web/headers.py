@@ -1,4 +1,7 @@
-"""Answers in, answers with the headers that keep a browser from doing harm out."""
+"""Answers in, answers with the headers that keep a browser from doing harm out.
+
+A route may set one of them itself, where it needs another value.
+"""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -26,7 +29,9 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

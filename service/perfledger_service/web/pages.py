@@ -31,7 +31,7 @@ def index(hub: AnyHub) -> str:
 
 
 @router.get("/runs/{upload_id}")
-def run(hub: AnyHub, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> str:
+def run(hub: AnyHub, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> HTMLResponse:
     """Show all that is known of one upload."""
     with reading(hub.engine) as session:
         view = upload_view(session, upload_id)
@@ -41,7 +41,8 @@ def run(hub: AnyHub, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> str:
             report, bundle = report_of(session, upload, reporter=hub.reporter)
             return html.run_page(report, view, bundle)
 
-        return hub.pages.page(view, lay_out)
+        page = hub.pages.page(view, lay_out)
+    return HTMLResponse(page, headers={"Cross-Origin-Opener-Policy": html.RUN_OPENER_POLICY})
 
 
 @router.get("/runs/{upload_id}/bundle.json", response_class=Response)

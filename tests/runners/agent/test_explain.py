@@ -1,5 +1,6 @@
 """Profiles are made by real children of torch and jax, and read by a real child of ours."""
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -145,15 +146,40 @@ def test_a_trace_that_cannot_be_read_is_a_note(scripted, harness, request_for, t
 
 def test_a_reader_that_nobody_wrote_is_an_error(harness, trace):
     with pytest.raises(ReaderError, match="invalid choice: 'nsys'"):
-        read_trace("nsys", trace(b""), workload="w", side=Side.BASE, harness=harness)
+        read_trace(
+            "nsys",
+            trace(b""),
+            workload="w",
+            side=Side.BASE,
+            environment=harness.environment,
+        )
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"{}", b"\x1f\x8b\x00", b"[" * 10_000])
 def test_a_trace_that_is_none_is_an_error_with_the_readers_words(harness, trace, content):
     with pytest.raises(ReaderError) as caught:
-        read_trace("kineto", trace(content), workload="w", side=Side.BASE, harness=harness)
+        read_trace(
+            "kineto",
+            trace(content),
+            workload="w",
+            side=Side.BASE,
+            environment=harness.environment,
+        )
 
     assert 5 < len(str(caught.value)) <= 500
+
+
+def test_a_reader_leaves_nothing_beside_the_trace_and_takes_any_name(harness, trace, tmp_path):
+    event = {"ph": "X", "cat": "cpu_op", "name": "a\x07b", "pid": 1, "tid": 1, "ts": 0, "dur": 9}
+    file = trace(json.dumps({"traceEvents": [event]}).encode())
+
+    profile = read_trace(
+        "kineto", file, workload="-w", side=Side.HEAD, environment=harness.environment
+    )
+
+    assert (profile.workload, profile.side) == ("-w", Side.HEAD)
+    assert "ab" in {operation.name for operation in profile.operations}
+    assert [path for path in tmp_path.iterdir() if path.is_file()] == [file]
 
 
 @pytest.mark.parametrize(

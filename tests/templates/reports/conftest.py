@@ -1,20 +1,21 @@
 """Reports made by hand from the value types, one for each thing that a comment has to say."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
-from enum import Enum
 
 import pytest
 
 from perfledger.bundle import Plan
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
+from perfledger.profile import Bucket
 from perfledger.records import Failure, Revision, Side, Why
 from perfledger_baselines.counted import ComparedWork, CountChange
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import ChangePrice, Provenance
-from perfledger_profiles.cause import Explanation, How
-from perfledger_service.report import Conclusion, ExitCode, Report, WorkRate
+from perfledger_profiles.bottleneck import Bottleneck
+from perfledger_profiles.cause import BucketChange, Explanation, How, Reason
+from perfledger_service.report import Advice, Conclusion, ExitCode, Report, WorkRate
 
 
 def explanation(make):
@@ -31,13 +32,38 @@ def explanation(make):
                 base_name="aten::_scaled_dot_product_flash_attention",
                 suggestion="the attention lost its fused path: call "
                 "torch.nn.functional.scaled_dot_product_attention",
+                reason=Reason.FUSION,
+                evidence="fused attention became matmul and softmax",
+                reverted_step_seconds=0.01292,
             ),
-            make.cause("aten::copy_", How.COUNT, (0.00021, 0.00059), (24.0, 60.0)),
+            make.cause(
+                "aten::copy_",
+                How.COUNT,
+                (0.00021, 0.00059),
+                (24.0, 60.0),
+                path="train_step/Attention.forward",
+                count_effect_seconds=0.00033,
+                rate_effect_seconds=0.00005,
+            ),
             make.cause("aten::bmm", How.NEW, (0.0, 0.00031), (0.0, 24.0)),
             make.cause("aten::addmm", How.RATE, (0.00402, 0.00391), (48.0, 48.0)),
         ),
         rest_seconds=-0.00002,
         is_attributable=True,
+        buckets=(
+            BucketChange(bucket=Bucket.COMPUTE, base_seconds=0.0102, head_seconds=0.01212),
+            BucketChange(bucket=Bucket.COPY, base_seconds=0.00021, head_seconds=0.00059),
+            BucketChange(
+                bucket=Bucket.CPU,
+                base_seconds=0.00195,
+                head_seconds=0.00193,
+                noise_seconds=0.00004,
+            ),
+        ),
+        residual_seconds=-0.00004,
+        base_bottleneck=make.classification(Bottleneck.COMPUTE, 0.81),
+        head_bottleneck=make.classification(Bottleneck.MEMORY, 0.79),
+        reproduction=f"perfledger check --base 8c1f0a2b3c4d -w '{make.GPT}'",
     )
 
 
@@ -169,6 +195,7 @@ def regressed(make):
             *make.unchanged(make.ATTENTION, 0.000871),
         ),
         explanations=(explanation(make),),
+        advice=(Advice(make.GPT, (make.ADVICE,)),),
         change_prices=(
             gpt_price(make),
             replace(
@@ -357,26 +384,3 @@ def reports(make) -> Mapping[str, Report]:
 def named_report(request, reports) -> tuple[str, Report]:
     """Return each of the sample reports with its name."""
     return request.param, reports[request.param]
-
-
-def rewritten(value, rewrite):
-    match value:
-        case Enum():
-            return value
-        case str():
-            return rewrite(value)
-        case tuple():
-            return tuple(rewritten(item, rewrite) for item in value)
-        case Mapping():
-            return {rewritten(k, rewrite): rewritten(v, rewrite) for k, v in value.items()}
-        case _ if is_dataclass(value) and not isinstance(value, type):
-            changed = {f.name: rewritten(getattr(value, f.name), rewrite) for f in fields(value)}
-            return replace(value, **changed)
-        case _:
-            return value
-
-
-@pytest.fixture(scope="session")
-def rewrite() -> Callable[[object, Callable[[str], str]], object]:
-    """Return a function that puts every text of a value through another function."""
-    return rewritten

@@ -29,8 +29,8 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 WOBBLE = (0.004, -0.006, 0.002, -0.001, 0.005, -0.004)
 
 
-def bundle_of(report) -> Bundle:
-    """Return a bundle whose pairs lie around the report's estimates."""
+def bundle_of(report, profiles=()) -> Bundle:
+    """Return a bundle whose pairs lie around the report's estimates, with these profiles."""
     runs: list[Run] = []
     for spec in report.workloads:
         verdicts = [v for v in report.verdicts if v.workload == spec.id and v.estimate is not None]
@@ -61,6 +61,7 @@ def bundle_of(report) -> Bundle:
         metrics=tuple({v.metric.name: v.metric for v in report.verdicts}.values()),
         runs=tuple(runs),
         failures=report.failures,
+        profiles=profiles,
         logs={"0": "epoch 1\nloss 0.3\n", "1": "<b>loud</b>\n"},
     )
 
@@ -142,10 +143,12 @@ def series(make) -> SeriesView:
 
 
 @pytest.fixture(scope="session")
-def make_pages(reports, series, rewrite) -> Callable[..., Mapping[str, str]]:
+def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str]]:
     """Return a function that renders every page, its texts put through another function."""
 
-    def make(change=lambda text: text):
+    profiles = (make.profile(Side.BASE, softmax_s=0.00102), make.profile(Side.HEAD))
+
+    def make_all(change=lambda text: text):
         named = rewrite(tuple(reports.values()), change)
         uploads = tuple(
             replace(upload_of(report, number), repository=change("acme/models"))
@@ -194,10 +197,11 @@ def make_pages(reports, series, rewrite) -> Callable[..., Mapping[str, str]]:
             "/series/3": html.series_page(replace(line, points=())),
         }
         for report, upload in zip(named, uploads, strict=True):
-            pages[f"/runs/{upload.id}"] = html.run_page(report, upload, bundle_of(report))
+            profiled = bundle_of(report, rewrite(profiles, change))
+            pages[f"/runs/{upload.id}"] = html.run_page(report, upload, profiled)
         return pages
 
-    return make
+    return make_all
 
 
 @pytest.fixture(scope="session")
@@ -222,6 +226,9 @@ def served(pages) -> Iterator[str]:
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(content)))
             self.send_header("Content-Security-Policy", html.CONTENT_SECURITY_POLICY)
+            is_run = self.path.startswith("/runs/")
+            opener = html.RUN_OPENER_POLICY if is_run else "same-origin"
+            self.send_header("Cross-Origin-Opener-Policy", opener)
             self.end_headers()
             self.wfile.write(content)
 

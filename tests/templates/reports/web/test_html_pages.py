@@ -152,6 +152,32 @@ def test_a_check_shows_its_causes_prices_machine_and_logs(pages):
     assert f'href="/runs/{0:032x}/bundle.json" download' in text
 
 
+def test_a_check_shows_why_its_step_changed_in_words_and_pictures(pages):
+    text = pages[f"/runs/{0:032x}"].replace("\u00a0", " ")
+    page = Page(text)
+
+    evidence = "<code>fused attention became matmul and softmax</code>"
+    assert f"put together or taken apart: {evidence}" in text
+    assert "in <code>train_step/Attention.forward</code>" in text
+    assert "Bound by compute (81.0 % of the step, high confidence) on base, and by memory" in text
+    assert "Capture the step in a CUDA graph" in text
+    assert page.values("viewbox").count("0 30 960 216.0") == 1
+    assert [label for label in page.values("aria-label") if label.startswith("One step of")] == [
+        "One step of base: 4 shapes in 2 lanes; the table below has what takes longest",
+        "One step of head: 4 shapes in 2 lanes; the table below has what takes longest",
+    ]
+    assert [step["title"] for step in json.loads(page.data)] == [
+        "base and head of benchmarks.gpt:train_step[batch=8]"
+    ]
+
+
+def test_a_check_without_profiles_has_no_pictures(pages):
+    text = pages[f"/runs/{1:032x}"]
+
+    assert "picture-frame" not in text
+    assert "perfetto.js" not in text
+
+
 def test_a_check_without_a_price_says_what_is_not_known(pages):
     text = pages[f"/runs/{4:032x}"]
 

@@ -1,0 +1,138 @@
+"""Commands that look at profiler files: what one says, what changed between two, and what if."""
+
+from enum import StrEnum
+from math import nan
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.checking import Format, Formatted, Output
+from perfledger_service.cli.showing import show_table, show_text
+from perfledger_service.errors import UsageError
+from perfledger_service.pages.escape import clean
+from perfledger_service.pages.explained import trace_diff_markdown, trace_diff_text
+from perfledger_service.pages.picture import trace_diff_svg, trace_svg
+from perfledger_service.pages.profile_json import trace_diff_json, trace_json
+from perfledger_service.pages.profiled import trace_markdown, trace_text
+from perfledger_service.pages.supposed import what_if_json, what_if_markdown, what_if_text
+from perfledger_service.usecases.tracing import difference, export, summarize, what_if
+
+
+class TraceFormat(StrEnum):
+    """How a trace is written."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    SVG = "svg"
+    SPEEDSCOPE = "speedscope"
+
+
+class TraceDiffFormat(StrEnum):
+    """How the difference of two traces is written."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+    SVG = "svg"
+
+
+TraceFile = Annotated[
+    Path, typer.Argument(help="a file of torch.profiler, jax.profiler, nsys, ncu, nccl-tests, ...")
+]
+
+
+def summary(
+    file: TraceFile,
+    *,
+    form: Annotated[
+        TraceFormat, typer.Option("--format", help="how to write it; svg draws, speedscope exports")
+    ] = TraceFormat.TABLE,
+    output: Output = None,
+) -> None:
+    """Say where a step's time goes, what it is bound by and what to do about it.
+
+    Reads the file in a process of its own with limits on memory and time. Exits with 0 whatever
+    it finds, with 2 for a file that cannot be read.
+    """
+    found = summarize(file)
+    match form:
+        case TraceFormat.TABLE:
+            show_table(trace_text(found), output)
+        case TraceFormat.MARKDOWN:
+            show_text(trace_markdown(found), output)
+        case TraceFormat.JSON:
+            show_text(trace_json(found), output)
+        case TraceFormat.SVG:
+            show_text(trace_svg(found), output)
+        case TraceFormat.SPEEDSCOPE:
+            show_text(export(found), output)
+
+
+def diff(
+    base: TraceFile,
+    head: Annotated[Path, typer.Argument(help="another of the same kind")],
+    *,
+    form: Annotated[
+        TraceDiffFormat, typer.Option("--format", help="how to write it; svg draws")
+    ] = TraceDiffFormat.TABLE,
+    output: Output = None,
+) -> None:
+    """Say which operations made a step slower or faster, and what is left unexplained.
+
+    The first file is the base. It judges nothing: exits with 0 whatever changed, with 2 for a file
+    that cannot be read.
+    """
+    found = difference(base, head)
+    match form:
+        case TraceDiffFormat.TABLE:
+            show_table(trace_diff_text(found), output)
+        case TraceDiffFormat.MARKDOWN:
+            show_text(trace_diff_markdown(found), output)
+        case TraceDiffFormat.JSON:
+            show_text(trace_diff_json(found), output)
+        case TraceDiffFormat.SVG:
+            show_text(trace_diff_svg(found), output)
+
+
+def whatif(
+    file: TraceFile,
+    *,
+    faster: Annotated[
+        list[str],
+        typer.Option(
+            help="NAME=FACTOR: this bucket, operation or kernel, so many times as fast; repeatable"
+        ),
+    ],
+    form: Formatted = Format.TABLE,
+    output: Output = None,
+) -> None:
+    """Say what a step would take if parts of it were faster (Amdahl's law).
+
+    A factor of inf takes a part away; one below 1 makes it slower.
+    """
+    found = what_if(file, changes=dict(map(_faster, faster)))
+    match form:
+        case Format.TABLE:
+            show_table(what_if_text(found), output)
+        case Format.MARKDOWN:
+            show_text(what_if_markdown(found), output)
+        case Format.JSON:
+            show_text(what_if_json(found), output)
+
+
+def _faster(given: str) -> tuple[str, float]:
+    """Return a part's name and its factor; a name may have an equals sign itself."""
+    name, _, number = given.rpartition("=")
+    try:
+        factor = float(number)
+    except ValueError:
+        factor = nan
+    if not name or not factor > 0:
+        msg = (
+            f"--faster {clean(given)}: give NAME=FACTOR with a factor above 0, such as input=2, "
+            "or input=inf to take it away"
+        )
+        raise UsageError(msg)
+    return name, factor

@@ -1,0 +1,129 @@
+"""Turns what a trace says, or what changed between two, into one SVG that stands alone.
+
+It follows the reader's light or dark colours, loads nothing and runs nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from perfledger.profile import Bucket, Profile
+from perfledger_service.pages import figures, words
+from perfledger_service.pages.bottlenecks import bound_by, bound_by_change
+from perfledger_service.pages.environment import render
+from perfledger_service.pages.kernel_rows import BarRow, bucket_rows, kernel_rows, operation_rows
+from perfledger_service.pages.roofline_plot import RooflinePlot, roofline_plot
+from perfledger_service.pages.timeline import TimelinePlot, longest_seconds, timeline_plot
+from perfledger_service.pages.waterfall import WaterfallPlot, waterfall_plot
+from perfledger_service.views import TraceDiffView, TraceView
+
+MAX_ROWS = 15
+
+_FIRST = 66.0  # y of the first part, below the title
+_BARS_ROW, _BARS_ABOVE = 20.0, 44.0
+_LEGEND_HEIGHT = 14.0
+_ROOFLINE_HEIGHT = 360.0
+_GAP = 16.0
+
+Legend = tuple[tuple[str, str], ...]  # (tone, word)
+
+
+class PartKind(StrEnum):
+    """Which macro of the template draws a part."""
+
+    WATERFALL = "waterfall"
+    TIMELINE = "timeline"
+    ROOFLINE = "roofline"
+    BARS = "bars"
+    LEGEND = "legend"
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Rows of names with bars; where they are numbered, a roofline's dots have these numbers."""
+
+    rows: tuple[BarRow, ...]
+    is_numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """One picture of the sheet, and how high it is."""
+
+    kind: PartKind
+    title: str
+    plot: WaterfallPlot | TimelinePlot | RooflinePlot | Bars | Legend
+    height: float
+    y: float = 0.0
+
+
+def trace_svg(view: TraceView) -> str:
+    """Return the breakdown, the timeline, the roofline and the longest kernels of a trace."""
+    profile = view.profile
+    parts = [_bars("Where the step goes", bucket_rows(profile))]
+    parts += _timelines({"The step nearest to the median": profile})
+    kernels = kernel_rows(profile, most=MAX_ROWS)
+    names = [row.name for row in kernels]
+    roof = None if view.roof is None else roofline_plot(view.roof, names=names)
+    if roof is not None:
+        title = f"Roofline of {roof.summary}"
+        parts.append(Part(kind=PartKind.ROOFLINE, title=title, plot=roof, height=_ROOFLINE_HEIGHT))
+    parts.append(_bars("Longest kernels", kernels, is_numbered=roof is not None))
+    parts.append(_bars("Operations with the most time", operation_rows(profile, most=MAX_ROWS)))
+    step = f"{figures.seconds(profile.step_seconds)} a step" if profile.has_steps else "no steps"
+    return _sheet(view.name, f"{step}; bound by {bound_by(view.classification)}", parts)
+
+
+def trace_diff_svg(view: TraceDiffView) -> str:
+    """Return the waterfall between two traces, and a step of each on one axis of time."""
+    parts: list[Part] = []
+    waterfall = waterfall_plot(view.explanation)
+    if waterfall is not None:
+        title = f"From base to head: {waterfall.summary}"
+        parts.append(
+            Part(kind=PartKind.WATERFALL, title=title, plot=waterfall, height=waterfall.height)
+        )
+    parts += _timelines(
+        {"Base, a typical step": view.base.profile, "Head, a typical step": view.head.profile}
+    )
+    for name, side in (("base", view.base), ("head", view.head)):
+        rows = kernel_rows(side.profile, most=MAX_ROWS)
+        rows = rows or operation_rows(side.profile, most=MAX_ROWS)
+        parts.append(_bars(f"What runs longest on {name}", rows))
+    summary = bound_by_change(view.base.classification, view.head.classification)
+    return _sheet(f"{view.base.name} \N{RIGHTWARDS ARROW} {view.head.name}", summary, parts)
+
+
+def legend(profiles: Sequence[Profile]) -> Legend:
+    """Return the colours that the timelines of these profiles use, with their words."""
+    used = {one.bucket for profile in profiles for one in profile.slices}
+    return tuple((str(bucket), words.bucket(bucket)) for bucket in Bucket if bucket in used)
+
+
+def _timelines(profiles: dict[str, Profile]) -> list[Part]:
+    span_s = longest_seconds(*profiles.values())
+    parts = [
+        Part(kind=PartKind.TIMELINE, title=title, plot=plot, height=plot.height)
+        for title, profile in profiles.items()
+        if (plot := timeline_plot(profile, span_seconds=span_s)) is not None
+    ]
+    if parts:
+        colours = legend(tuple(profiles.values()))
+        parts.append(Part(kind=PartKind.LEGEND, title="", plot=colours, height=_LEGEND_HEIGHT))
+    return parts
+
+
+def _bars(title: str, rows: tuple[BarRow, ...], *, is_numbered: bool = False) -> Part:
+    height = _BARS_ABOVE + _BARS_ROW * len(rows) if rows else 0.0
+    return Part(kind=PartKind.BARS, title=title, plot=Bars(rows, is_numbered), height=height)
+
+
+def _sheet(title: str, summary: str, parts: Sequence[Part]) -> str:
+    """Return the parts below each other; those without any height are left out."""
+    placed: list[Part] = []
+    y = _FIRST
+    for part in parts:
+        if part.height > 0:
+            placed.append(replace(part, y=y))
+            y += part.height + _GAP
+    return render("picture.svg.j2", title=title, summary=summary, parts=placed, height=y) + "\n"

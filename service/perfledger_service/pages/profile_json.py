@@ -1,0 +1,166 @@
+"""Turns profiles and what explains them into JSON for programs: SI units, null for unknown.
+
+Keys are only ever added; what each holds is in docs/reference.md.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import cast
+
+from perfledger.profile import Profile
+from perfledger_profiles.bottleneck import Classification, Recommendation
+from perfledger_profiles.cause import BucketChange, Cause, Explanation
+from perfledger_service.views import TraceDiffView, TraceView
+
+# 1: first version. Keys are only ever added.
+TRACE_FORMAT = "perfledger-trace"
+TRACE_DIFF_FORMAT = "perfledger-trace-diff"
+TRACE_VERSION = 1
+
+Json = Mapping[str, object]
+
+
+def trace_json(view: TraceView) -> str:
+    """Return what a trace says as one JSON document, the profile whole."""
+    document = {"format": TRACE_FORMAT, "version": TRACE_VERSION} | trace_document(view)
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def trace_diff_json(view: TraceDiffView) -> str:
+    """Return what changed between two traces as one JSON document, without the profiles."""
+    document = {
+        "format": TRACE_DIFF_FORMAT,
+        "version": TRACE_VERSION,
+        "base": view.base.name,
+        "head": view.head.name,
+        "explanation": explanation_document(view.explanation),
+        "recommendations": recommendation_documents(view.head.recommendations),
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def trace_document(view: TraceView) -> dict[str, object]:
+    """Return a trace's profile, its classification and what is recommended."""
+    return {
+        "name": view.name,
+        "profile": _profile(view.profile),
+        "classification": classification_document(view.classification),
+        "recommendations": recommendation_documents(view.recommendations),
+        "roof": None if view.roof is None else _finite(asdict(view.roof)),
+    }
+
+
+def explanation_document(explanation: Explanation) -> Json:
+    """Return why a workload's step time changed."""
+    return {
+        "workload": explanation.workload,
+        "base_step_seconds": number(explanation.base_step_seconds),
+        "head_step_seconds": number(explanation.head_step_seconds),
+        "rest_seconds": number(explanation.rest_seconds),
+        "is_attributable": explanation.is_attributable,
+        "note": explanation.note,
+        "causes": [_cause(cause) for cause in explanation.causes],
+        "buckets": [_bucket_change(change) for change in explanation.buckets],
+        "residual_seconds": number(explanation.residual_seconds),
+        "base_bottleneck": classification_document(explanation.base_bottleneck),
+        "head_bottleneck": classification_document(explanation.head_bottleneck),
+        "reproduction": explanation.reproduction,
+    }
+
+
+def classification_document(found: Classification | None) -> Json | None:
+    """Return what a step is bound by, with all its shares; null where that is not known."""
+    if found is None:
+        return None
+    return {
+        "primary": str(found.primary),
+        "detail": str(found.detail),
+        "confidence": str(found.confidence),
+        "is_estimate": found.is_estimate,
+        "secondary": [str(one) for one in found.secondary],
+        "shares": [
+            {
+                "bottleneck": str(one.bottleneck),
+                "share": number(one.share),
+                "ceiling": number(one.ceiling),
+                "is_high": one.is_high,
+                "is_moderate": one.is_moderate,
+            }
+            for one in found.shares
+        ],
+        "reasons": list(found.reasons),
+    }
+
+
+def recommendation_documents(recommendations: Sequence[Recommendation]) -> list[Json]:
+    """Return what to do, with its evidence and what it could bring."""
+    return [
+        {
+            "text": one.text,
+            "trigger": one.trigger,
+            "share": number(one.share),
+            "step_seconds": number(one.step_seconds),
+        }
+        for one in recommendations
+    ]
+
+
+def number(value: float | None) -> float | None:
+    """Return a number that JSON has, or None."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _cause(cause: Cause) -> Json:
+    return {
+        "name": cause.name,
+        "base_name": cause.base_name,
+        "how": str(cause.how),
+        "base_seconds": number(cause.base_seconds),
+        "head_seconds": number(cause.head_seconds),
+        "delta_seconds": number(cause.delta_seconds),
+        "base_count": number(cause.base_count),
+        "head_count": number(cause.head_count),
+        "suggestion": cause.suggestion,
+        "bucket": str(cause.bucket),
+        "path": cause.path,
+        "reason": str(cause.reason),
+        "evidence": cause.evidence,
+        "count_effect_seconds": number(cause.count_effect_seconds),
+        "rate_effect_seconds": number(cause.rate_effect_seconds),
+        "reverted_step_seconds": number(cause.reverted_step_seconds),
+    }
+
+
+def _bucket_change(change: BucketChange) -> Json:
+    return {
+        "bucket": str(change.bucket),
+        "base_seconds": number(change.base_seconds),
+        "head_seconds": number(change.head_seconds),
+        "delta_seconds": number(change.delta_seconds),
+        "noise_seconds": number(change.noise_seconds),
+    }
+
+
+def _profile(profile: Profile) -> object:
+    """Return the profile under its own names, and the buckets' sums beside them."""
+    document = asdict(profile)
+    document["buckets"] = {
+        str(bucket): seconds for bucket, seconds in profile.bucket_seconds().items()
+    }
+    return _finite(document)
+
+
+def _finite(value: object) -> object:
+    """Return a value with null in place of every number that JSON does not have."""
+    match value:
+        case float():
+            return number(value)
+        case dict():
+            fields = cast("dict[str, object]", value)
+            return {name: _finite(item) for name, item in fields.items()}
+        case list() | tuple():
+            return [_finite(item) for item in cast("Sequence[object]", value)]
+        case _:
+            return value

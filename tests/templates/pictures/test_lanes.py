@@ -1,0 +1,119 @@
+"""Slices become lanes, and lanes become files for other viewers of traces."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger.profile import Bucket, Slice
+from perfledger_service.pages.chrome_trace import MAX_EVENTS, chrome_trace
+from perfledger_service.pages.lanes import Call, lanes_of
+from perfledger_service.pages.speedscope import SCHEMA, speedscope
+
+times = st.one_of(st.floats(0, 0.1), st.floats(0, 1e-6), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+slices = st.lists(
+    st.builds(
+        Slice,
+        lane=st.sampled_from(["host", "stream 7"]),
+        name=st.sampled_from(["a", "b", "<c>\x00"]),
+        bucket=st.sampled_from(list(Bucket)),
+        start_seconds=times,
+        seconds=times,
+    ),
+    max_size=30,
+)
+
+
+@given(slices)
+@settings(max_examples=80)
+def test_calls_lie_within_the_call_around_them(found):
+    for lane in lanes_of(found, most=1000):
+        around: list[Call] = []
+        for call in lane.calls:
+            del around[call.depth :]
+            assert len(around) == call.depth
+            assert call.start_ns <= call.end_ns
+            if around:
+                assert around[-1].start_ns <= call.start_ns
+                assert call.end_ns <= around[-1].end_ns
+            around.append(call)
+
+
+@pytest.mark.parametrize("start", [float("nan"), float("inf"), -1.0, 1e9])
+def test_times_that_no_step_has_are_left_out(start):
+    odd = Slice(lane="host", name="a", bucket=Bucket.CPU, start_seconds=start, seconds=1.0)
+
+    assert lanes_of([odd, replace(odd, start_seconds=0.0, seconds=-1.0)], most=10) == ()
+
+
+def test_the_longest_calls_are_kept_in_their_order():
+    found = [
+        Slice(lane="host", name=f"{n}", bucket=Bucket.CPU, start_seconds=n, seconds=(n % 5) / 10)
+        for n in range(20)
+    ]
+
+    (lane,) = lanes_of(found, most=4)
+
+    assert [call.name for call in lane.calls] == ["4", "9", "14", "19"]
+
+
+def test_a_file_for_speedscope_keeps_the_rules_of_its_format(make):
+    @given(slices)
+    @settings(max_examples=80)
+    def holds(found):
+        profile = replace(make.profile(), slices=tuple(found))
+        check_speedscope(json.loads(speedscope(profile, name="trace.json")))
+
+    holds()
+
+
+def check_speedscope(document):
+    """Hold a document against what speedscope's format asks of evented profiles."""
+    assert document["$schema"] == SCHEMA
+    assert {type(frame["name"]) for frame in document["shared"]["frames"]} <= {str}
+    for profile in document["profiles"]:
+        assert (profile["type"], profile["unit"]) == ("evented", "nanoseconds")
+        at, opened = profile["startValue"], []
+        for event in profile["events"]:
+            assert at <= event["at"] <= profile["endValue"]
+            at = event["at"]
+            if event["type"] == "O":
+                assert 0 <= event["frame"] < len(document["shared"]["frames"])
+                opened.append(event["frame"])
+            else:
+                assert event["type"] == "C"
+                assert opened.pop() == event["frame"]
+        assert opened == []
+
+
+def test_a_file_for_speedscope_has_a_profile_for_each_lane(make):
+    document = json.loads(speedscope(make.profile(), name="trace.json"))
+
+    assert [profile["name"] for profile in document["profiles"]] == ["host", "stream 7"]
+    assert [event["type"] for event in document["profiles"][0]["events"]] == ["O", "O", "C", "C"]
+    assert document["profiles"][1]["events"][0]["at"] == 1_000_000
+
+
+def events_of(profiles):
+    return json.loads(json.dumps(chrome_trace(profiles)))["traceEvents"]
+
+
+def test_a_chrome_trace_has_a_process_for_each_side_and_a_thread_for_each_lane(make):
+    events = events_of({"base": make.profile(), "head": make.profile()})
+    names = [event["args"]["name"] for event in events if event["ph"] == "M"]
+
+    assert names[:3] == ["base: the step nearest to the median", "host", "stream 7"]
+    assert {event["pid"] for event in events} == {1, 2}
+    (kernel,) = [e for e in events if e["name"] == "ampere_sgemm_128x64_tn" and e["pid"] == 2]
+    assert (kernel["ts"], kernel["dur"], kernel["tid"]) == (1000.0, 3900.0, 2)
+
+
+def test_a_chrome_trace_says_how_many_calls_it_leaves_out(make):
+    one = make.profile().slices[0]
+    many = tuple(replace(one, start_seconds=float(n), seconds=0.5) for n in range(MAX_EVENTS + 10))
+
+    events = events_of({"head": replace(make.profile(), slices=many)})
+
+    assert events[0]["args"]["name"].endswith("without its 10 shortest calls")
+    assert len(events) == MAX_EVENTS + 2

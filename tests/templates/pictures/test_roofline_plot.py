@@ -1,0 +1,58 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger_service.pages.roofline_plot import roofline_plot
+
+
+@pytest.fixture
+def roof(make):
+    return make.trace_view().roof
+
+
+def test_kernels_lie_below_the_roof_and_on_their_side_of_the_ridge(roof):
+    plot = roofline_plot(roof)
+
+    assert plot is not None
+    gemm, softmax = plot.dots
+    assert softmax.x < plot.ridge_x < gemm.x
+    assert (softmax.is_memory_bound, gemm.is_memory_bound) == (True, False)
+    assert gemm.y > plot.flat[1]
+    assert plot.slope[2:] == plot.flat[:2]
+    assert plot.ridge.replace("\u00a0", " ") == "295.3 FLOP/B"
+
+
+def test_a_dot_says_how_much_of_the_roof_it_reaches(roof):
+    plot = roofline_plot(roof)
+
+    assert plot is not None
+    assert (
+        plot.dots[1]
+        .title.replace("\u00a0", " ")
+        .endswith("2.90 TFLOP/s at 1.200 FLOP/B, 72 % of the roof there")
+    )
+
+
+def test_a_dots_area_is_its_share_of_the_time_and_its_number_its_row(roof):
+    plot = roofline_plot(roof, names=["another", roof.points[1].name])
+
+    assert plot is not None
+    assert plot.dots[0].radius > plot.dots[1].radius
+    assert [dot.number for dot in plot.dots] == ["", "2"]
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300, 5e-324])
+def test_a_kernel_that_no_device_runs_has_no_dot(roof, value):
+    gemm, softmax = roof.points
+
+    plot = roofline_plot(replace(roof, points=(replace(gemm, intensity=value), softmax)))
+
+    assert plot is not None
+    assert len(plot.dots) == 1
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+def test_without_a_roof_or_a_kernel_there_is_no_chart(roof, value):
+    assert roofline_plot(replace(roof, peak_flops_per_second=value)) is None
+    assert roofline_plot(replace(roof, bytes_per_second=value)) is None
+    assert roofline_plot(replace(roof, points=())) is None
