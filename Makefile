@@ -28,6 +28,12 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/judge_peers.py
 	$(BIN)/python benchmarks/history_detectors.py
 	$(BIN)/python benchmarks/history_two_tiers.py
+	$(BIN)/python benchmarks/judge_error_rates.py --history
+	$(BIN)/python benchmarks/judge_kinds.py
+	$(BIN)/python benchmarks/share_scales.py
+	$(BIN)/python benchmarks/trace_reading.py
+	$(BIN)/python benchmarks/trace_fuzzing.py
+	$(BIN)/python benchmarks/planted_causes.py
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .

@@ -32,7 +32,8 @@ def block_text(block: ReasonBlock) -> Iterator[RenderableType]:
     """Yield why a step changed for a terminal: causes, the waterfall, what it is bound by."""
     profiled = f"Profiled: {block.base} a step on base, {block.head} on head ({block.delta})."
     if not block.is_attributable:
-        profiled += " No operation accounts for it."
+        those = "These do not account" if block.causes else "No operation accounts"
+        profiled += f" {those} for it."
     note = clean_sentence(block.note) if block.note else ""
     sentences = (profiled, note, block.residual, block.bottleneck)
     yield Padding(Text(" ".join(filter(None, sentences))), _INDENT)
