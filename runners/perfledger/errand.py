@@ -21,13 +21,11 @@ from perfledger.failure import UnmeasurableError, detail_of, why_of
 from perfledger.framework import framework_of
 from perfledger.measure import Sampled, measure, warm_up
 from perfledger.meter import Meter
-from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME
 from perfledger.protocol import Command, Event, Request
 from perfledger.records import Device, Why, WorkloadSpec
 from perfledger.state import kept_state
 from perfledger.workload import DEVICE_PARAMETER, Step, Workload
-
-MAX_COUNTED_STEP_S = 2.0  # counting the FLOPs of a step costs up to ten times the step
 
 Fields = Mapping[str, object]
 
@@ -167,7 +165,7 @@ def _measure(errand: Errand, one: Registered) -> Fields:
             after_step=channel.leave_if_forked,
             turn=_turn(channel, name) if errand.request.takes_turns else None,
         )
-        samples = _samples(step, sampled, meter, device)
+        samples = _samples(sampled, meter, device)
     return {
         "started_at": started_at,
         "samples": samples,
@@ -187,15 +185,10 @@ def _turn(channel: Channel, name: str) -> Callable[[], None]:
     return turn
 
 
-def _samples(
-    step: Step, sampled: Sampled, meter: Meter, device: Device
-) -> Mapping[str, tuple[float, ...]]:
-    peak = meter.peak_bytes()  # before counting, which needs memory of its own
-    is_short = max(sampled.steps_s) <= MAX_COUNTED_STEP_S
+def _samples(sampled: Sampled, meter: Meter, device: Device) -> Mapping[str, tuple[float, ...]]:
     readings = {
         CPU_ACTIVE.name: sampled.cpu_active if device is Device.CPU else None,
-        PEAK_MEMORY.name: peak,
-        FLOPS_PER_STEP.name: meter.flops(step) if is_short else None,
+        PEAK_MEMORY.name: meter.peak_bytes(),
     }
     known = {name: (value,) for name, value in readings.items() if value}
     return {STEP_TIME.name: sampled.steps_s, **known}

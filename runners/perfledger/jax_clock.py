@@ -89,21 +89,6 @@ class JaxMeter:
             return float(memory.peak_bytes())
         return peak if peak > self._peak_before else None
 
-    def flops(self, step: Step) -> float | None:
-        """Return XLA's own count for a step that is itself jitted; None for other steps.
-
-        A step that is Python around jitted functions cannot be compiled as a whole.
-        """
-        lower = getattr(step, "lower", None)
-        if lower is None:
-            return None
-        try:
-            costs: Any = lower().compile().cost_analysis()
-        except Exception:  # a door: this compilation is an extra, the run is complete
-            return None
-        flops: Any = costs.get("flops", 0.0) if costs else 0.0
-        return float(flops) if flops > 0 else None
-
     def work(self, set_up: Callable[[], Step]) -> Work:
         """Return what XLA counts of the programs that a step would run."""
         return jax_work(self._jax, importlib.import_module("jax.extend.core"), set_up())

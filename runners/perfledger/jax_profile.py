@@ -1,5 +1,7 @@
 """A JAX step becomes an xplane file written by jax.profiler."""
 
+import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,9 @@ from perfledger.workload import Step
 
 TOOL = "jax.profiler"
 ACTIVE = 5  # steps; the profiler's own start falls into the first
+# As torch_profile's: of a few windows one is mostly undisturbed.
+WINDOWS = 3
+ENOUGH_SECONDS = 5.0
 
 
 def trace(
@@ -20,9 +25,37 @@ def trace(
 ) -> Traced:
     """Profile `step` into an .xplane.pb below `folder`; each step is an annotated "step".
 
-    Python's own calls are left out: they would be most of the file and of the overhead.
+    Python's own calls are left out: they would be most of the file and of the overhead. Of up to
+    WINDOWS passes the one with the shortest steps is kept.
     """
-    profiler = jax.profiler
+    spent, best, best_seconds = 0.0, folder, math.inf
+    for number in range(WINDOWS):
+        window = folder / str(number)
+        times = _window(jax.profiler, step, clock, window)
+        seconds = sum(times[1:]) / len(times[1:])
+        if seconds < best_seconds:
+            best, best_seconds = window, seconds
+        spent += sum(times)
+        if spent > ENOUGH_SECONDS:
+            break
+    for window in folder.iterdir():
+        if window != best:
+            shutil.rmtree(window)
+    files = sorted(best.glob("plugins/profile/*/*.xplane.pb"))
+    if not files:
+        msg = f"jax.profiler wrote no .xplane.pb below {best}"
+        raise FileNotFoundError(msg)
+    return Traced(tool=TOOL, trace=files[-1], steps=ACTIVE - 1, step_seconds=best_seconds)
+
+
+def _window(
+    profiler: Any,  # noqa: ANN401 - see trace
+    step: Step,
+    clock: Clock,
+    folder: Path,
+) -> list[float]:
+    """Profile one pass into a folder of its own; return what each of its steps took."""
+    folder.mkdir(parents=True)
     times: list[float] = []
     _start(profiler, folder)
     try:
@@ -31,12 +64,7 @@ def trace(
                 times.append(clock.time(step))
     finally:
         profiler.stop_trace()
-    files = sorted(folder.glob("plugins/profile/*/*.xplane.pb"))
-    if not files:
-        msg = f"jax.profiler wrote no .xplane.pb below {folder}"
-        raise FileNotFoundError(msg)
-    kept = times[1:]
-    return Traced(tool=TOOL, trace=files[-1], steps=len(kept), step_seconds=sum(kept) / len(kept))
+    return times
 
 
 def _start(profiler: Any, folder: Path) -> None:  # noqa: ANN401 - see trace

@@ -42,10 +42,6 @@ class Meter(Protocol):
         """Return the most memory held since `reset_peak`; None when nothing tells."""
         ...
 
-    def flops(self, step: Step) -> float | None:
-        """Return the floating-point operations of one step; None when nothing tells."""
-        ...
-
     def work(self, set_up: Callable[[], Step]) -> Work:
         """Return what one step asks for, without running it where that can be.
 
@@ -78,11 +74,6 @@ class HostMeter:
     def peak_bytes(self) -> float | None:
         """Return the most resident memory since `reset_peak`."""
         return float(memory.peak_bytes())
-
-    def flops(self, step: Step) -> float | None:
-        """Return None: nobody counts what Python computes."""
-        del step
-        return None
 
     def work(self, set_up: Callable[[], Step]) -> Work:
         """Return nothing but why: nobody counts what Python computes."""

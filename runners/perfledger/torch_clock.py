@@ -69,19 +69,6 @@ class TorchMeter:
             return float(self._torch.cuda.max_memory_allocated()) or None
         return float(memory.peak_bytes())
 
-    def flops(self, step: Step) -> float | None:
-        """Return what torch's FlopCounterMode counts in one step: 2 per multiply-add.
-
-        None when it counts nothing, or when the step does not run under it.
-        """
-        counter = importlib.import_module("torch.utils.flop_counter").FlopCounterMode(display=False)
-        try:
-            with counter:
-                step()
-        except Exception:  # a door: this step is an extra one, and the run is complete
-            return None
-        return float(counter.get_total_flops()) or None
-
     def work(self, set_up: Callable[[], Step]) -> Work:
         """Return what torch counts of a step, on tensors without data where that works."""
         return torch_work(self._torch, importlib.import_module, set_up)

@@ -1,5 +1,6 @@
 """A torch step becomes a Chrome trace written by torch.profiler."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ from perfledger.workload import Step
 
 TOOL = "torch.profiler"
 WAIT, WARMUP, ACTIVE = 1, 2, 5  # steps; the profiler's own start falls into the first active one
+# What else a machine does comes in bursts of a second: of a few windows one is mostly undisturbed.
+WINDOWS = 3
+ENOUGH_SECONDS = 5.0  # of steps; an accelerator that takes longer has nobody beside it
 
 
 def trace(
@@ -22,18 +26,39 @@ def trace(
     """Profile `step` into `path`; each active step is a ProfilerStep#N annotation.
 
     Shapes are recorded, stacks and memory are not: they cost more than they explain. The device is
-    waited for inside each step, so that a step's annotation holds all of its work.
+    waited for inside each step, so that a step's annotation holds all of its work. Of up to WINDOWS
+    passes the one with the shortest steps is kept.
     """
     profiler = torch.profiler
     activities = [profiler.ProfilerActivity.CPU]
     if has_cuda:
         activities.append(profiler.ProfilerActivity.CUDA)
+    best: Any = None
+    spent, best_seconds = 0.0, math.inf
+    for _ in range(WINDOWS):
+        profile, times = _window(profiler, step, clock, activities)
+        kept = times[-(ACTIVE - 1) :]
+        seconds = sum(kept) / len(kept)
+        if seconds < best_seconds:
+            best, best_seconds = profile, seconds
+        spent += sum(times)
+        if spent > ENOUGH_SECONDS:
+            break
+    best.export_chrome_trace(str(path))
+    return Traced(tool=TOOL, trace=path, steps=ACTIVE - 1, step_seconds=best_seconds)
+
+
+def _window(
+    profiler: Any,  # noqa: ANN401 - see trace
+    step: Step,
+    clock: Clock,
+    activities: list[Any],
+) -> tuple[Any, list[float]]:
+    """Return one profiled pass, and what each of its steps took."""
     schedule = profiler.schedule(wait=WAIT, warmup=WARMUP, active=ACTIVE, repeat=1)
     times: list[float] = []
     with profiler.profile(activities=activities, schedule=schedule, record_shapes=True) as profile:
         for _ in range(WAIT + WARMUP + ACTIVE):
             times.append(clock.time(step))
             profile.step()
-    profile.export_chrome_trace(str(path))
-    kept = times[-(ACTIVE - 1) :]
-    return Traced(tool=TOOL, trace=path, steps=len(kept), step_seconds=sum(kept) / len(kept))
+    return profile, times

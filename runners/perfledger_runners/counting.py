@@ -4,6 +4,7 @@ Nothing here can fail a check: what cannot be counted is measured all the same.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from perfledger.protocol import Command, Request
@@ -21,26 +22,52 @@ FRAMEWORKS = (Framework.TORCH, Framework.JAX)
 
 
 def count_both(
-    harness: Harness, requests: Mapping[Side, Request], workloads: Sequence[WorkloadSpec]
+    harness: Harness,
+    requests: Mapping[Side, Request],
+    workloads: Sequence[WorkloadSpec],
+    *,
+    is_at_once: bool = False,
 ) -> tuple[CountedWork, ...]:
     """Count the work of a step on both sides: one child for each framework and side.
 
-    What fails on base is not tried on head, and waits for the pairs to be reported.
+    Nothing is timed, so that both sides may be counted at once where the device holds both. Else
+    what fails on base is not tried on head, and waits for the pairs to be reported.
     """
     limits = harness.limits
     seconds = min(limits.workload_s, MAX_COUNTING_SECONDS)
     hasty = replace(harness, limits=replace(limits, workload_s=seconds))
-    found: list[CountedWork] = []
-    for framework in FRAMEWORKS:
-        group = tuple(spec.id for spec in workloads if spec.framework is framework)
-        failed: set[str] = set()
-        for side in Side:
-            asked = tuple(name for name in group if name not in failed)
-            for message in _answers(hasty, requests[side], asked):
-                failed |= {message.workload} if isinstance(message, Failed) else set()
-                found.append(CountedWork(workload=message.workload, side=side, work=_work(message)))
+    count = _at_once if is_at_once else _one_by_one
+    found = [
+        CountedWork(workload=message.workload, side=side, work=_work(message))
+        for framework in FRAMEWORKS
+        for side, message in count(
+            hasty, requests, tuple(spec.id for spec in workloads if spec.framework is framework)
+        )
+    ]
     places = {spec.id: index for index, spec in enumerate(workloads)}
     return tuple(sorted(found, key=lambda each: (places[each.workload], each.side)))
+
+
+def _at_once(
+    harness: Harness, requests: Mapping[Side, Request], workloads: tuple[str, ...]
+) -> Iterator[tuple[Side, Counted | Failed]]:
+    def answers(side: Side) -> tuple[Counted | Failed, ...]:
+        return tuple(_answers(harness, requests[side], workloads))
+
+    with ThreadPoolExecutor(len(Side)) as pool:
+        for side, found in zip(Side, pool.map(answers, Side), strict=True):
+            yield from ((side, message) for message in found)
+
+
+def _one_by_one(
+    harness: Harness, requests: Mapping[Side, Request], workloads: tuple[str, ...]
+) -> Iterator[tuple[Side, Counted | Failed]]:
+    failed: set[str] = set()
+    for side in Side:
+        asked = tuple(name for name in workloads if name not in failed)
+        for message in _answers(harness, requests[side], asked):
+            failed |= {message.workload} if isinstance(message, Failed) else set()
+            yield side, message
 
 
 def _answers(

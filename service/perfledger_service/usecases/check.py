@@ -188,7 +188,12 @@ def _measure(
     recalled = recall(history, machine, names)
     plan = _plan(settings, names, recalled)
     watcher.stage("counting the work of a step")
-    counted = count_both(site.harness, site.requests, planned.measured)
+    counted = count_both(
+        site.harness,
+        site.requests,
+        planned.measured,
+        is_at_once=machine.device is Device.CPU,
+    )
     watcher.stage("measuring pairs of base and head")
     measured = _pairs(site, settings, planned, machine.device, plan=plan, gpu=gpu, watcher=watcher)
     bundle = Bundle(

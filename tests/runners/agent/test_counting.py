@@ -47,11 +47,15 @@ def flops(found):
 
 
 @pytest.mark.slow
-def test_both_sides_are_counted_without_being_measured(roomy, sides):
+@pytest.mark.parametrize("is_at_once", [False, True])
+def test_both_sides_are_counted_without_being_measured(roomy, sides, is_at_once):
     base, head = (TORCH.format(size=n) + JAX.format(size=n) for n in (8, 16))
 
     found = count_both(
-        roomy, sides(base, head), [spec("dot", Framework.JAX), spec("matmul"), spec("plain")]
+        roomy,
+        sides(base, head),
+        [spec("dot", Framework.JAX), spec("matmul"), spec("plain")],
+        is_at_once=is_at_once,
     )
 
     assert flops(found) == {

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from perfledger import jax_profile
-from perfledger.failure import UnmeasurableError
-from perfledger.jax_clock import RETURN_ARRAYS, JaxClock, JaxMeter, jax_device, jax_facts
+from perfledger.jax_clock import RETURN_ARRAYS, JaxClock, JaxMeter, jax_facts
 from perfledger.protocol import Command
-from perfledger.records import Device, Why
+from perfledger.records import Device
 
 
 class FakeArray:
@@ -165,49 +164,6 @@ class Jitted:
         return self._costs
 
 
-@pytest.mark.parametrize(
-    ("costs", "expected"), [({"flops": 1024.0}, 1024.0), ({"flops": 0.0}, None), ({}, None)]
-)
-def test_a_jitted_steps_flops_are_what_xla_counts(costs, expected):
-    assert JaxMeter(FakeJax(), Device.TPU).flops(Jitted(costs)) == expected
-
-
-def test_a_step_of_plain_python_has_no_count():
-    assert JaxMeter(FakeJax(), Device.TPU).flops(FakeArray) is None
-
-
-def test_a_step_that_xla_cannot_count_has_no_count():
-    assert JaxMeter(FakeJax(), Device.TPU).flops(Jitted(None)) is None
-
-
-@pytest.mark.parametrize(
-    ("wanted", "platform", "expected"),
-    [
-        ("auto", "gpu", Device.CUDA),
-        ("auto", "cpu", Device.CPU),
-        ("auto", "tpu", Device.TPU),
-        ("tpu", "tpu", Device.TPU),
-        ("cpu", "tpu", Device.CPU),
-        ("cuda", "gpu", Device.CUDA),
-    ],
-)
-def test_the_device_is_the_default_backend_or_the_one_asked_for(wanted, platform, expected):
-    assert jax_device(wanted, FakeJax(platform=platform)) is expected
-
-
-@pytest.mark.parametrize(
-    ("wanted", "platform", "detail"),
-    [
-        ("tpu", "cpu", r"JAX 0.10.2 finds no 'tpu' device here \(Unknown backend tpu\)"),
-        ("auto", "METAL", "no clock for JAX on 'METAL'"),
-    ],
-)
-def test_a_jax_device_that_is_not_here_is_an_error(wanted, platform, detail):
-    with pytest.raises(UnmeasurableError, match=detail) as caught:
-        jax_device(wanted, FakeJax(platform=platform))
-    assert caught.value.why is Why.NO_DEVICE
-
-
 def test_the_facts_are_those_of_the_default_backend():
     assert jax_facts(FakeJax()) == {
         "platform": "tpu",
@@ -247,8 +203,22 @@ def test_each_profiled_step_is_annotated_and_the_first_is_not_kept(tmp_path, scr
     )
 
     assert profiler.calls == ["start", *(f"step {n}" for n in range(5)), "stop"]
-    assert traced.trace == tmp_path / "plugins/profile/now/host.xplane.pb"
+    assert traced.trace == tmp_path / "0/plugins/profile/now/host.xplane.pb"
     assert (traced.steps, traced.step_seconds) == (4, 2.5)
+
+
+def test_of_several_profiled_windows_the_least_disturbed_is_kept(tmp_path, scripted_clock):
+    profiler = FakeProfiler(is_writing=True)
+    clock = scripted_clock([0.1, 0.9, 0.9, 0.9, 0.9, *[0.1] * 5, *[0.2] * 5])
+
+    traced = jax_profile.trace(
+        SimpleNamespace(profiler=profiler), FakeArray, clock, folder=tmp_path
+    )
+
+    assert profiler.calls.count("start") == 3
+    assert traced.trace == tmp_path / "1/plugins/profile/now/host.xplane.pb"
+    assert traced.step_seconds == pytest.approx(0.1)
+    assert [path.name for path in tmp_path.iterdir()] == ["1"]
 
 
 def test_the_profiler_is_stopped_when_a_step_raises(tmp_path, scripted_clock):
@@ -268,7 +238,7 @@ def test_a_profiler_that_writes_nothing_is_an_error(tmp_path, scripted_clock):
     jax = SimpleNamespace(profiler=FakeProfiler(is_writing=False))
 
     with pytest.raises(FileNotFoundError, match=r"wrote no \.xplane\.pb below"):
-        jax_profile.trace(jax, FakeArray, scripted_clock([1.0] * 5), folder=tmp_path)
+        jax_profile.trace(jax, FakeArray, scripted_clock([2.0] * 5), folder=tmp_path)
 
 
 WORKLOADS = """
@@ -311,18 +281,12 @@ def measured_jax(tmp_path_factory, run_child):
 
 
 @pytest.mark.slow
-def test_a_real_jitted_step_is_measured_with_its_flops(measured_jax):
-    samples = measured_jax[0].about("benchmarks.mul:jitted_step")["samples"]
-
-    assert samples["flops_per_step"] == [2.0 * 8**3]
-    assert min(samples["step_time_p50"]) > 0
-
-
-@pytest.mark.slow
-def test_a_real_step_of_python_around_jitted_code_is_measured_without_flops(measured_jax):
-    samples = measured_jax[0].about("benchmarks.mul:python_step")["samples"]
+@pytest.mark.parametrize("name", ["jitted_step", "python_step"])
+def test_a_real_step_is_measured(measured_jax, name):
+    samples = measured_jax[0].about(f"benchmarks.mul:{name}")["samples"]
 
     assert set(samples) == {"step_time_p50", "cpu_active", "peak_memory"}
+    assert min(samples["step_time_p50"]) > 0
 
 
 @pytest.mark.slow

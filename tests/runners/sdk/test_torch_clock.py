@@ -201,22 +201,26 @@ class FakeProfile:
         self.path = path
 
 
-def test_a_profile_on_cuda_watches_the_device_too_and_drops_the_first_active_step(
-    tmp_path, scripted_clock
-):
+@pytest.fixture
+def profiling():
     made: list[FakeProfile] = []
 
     def profile(**arguments):
         made.append(FakeProfile(**arguments))
         return made[-1]
 
-    torch = SimpleNamespace(
-        profiler=SimpleNamespace(
-            ProfilerActivity=SimpleNamespace(CPU="cpu", CUDA="cuda"),
-            schedule=lambda **arguments: arguments,
-            profile=profile,
-        )
+    profiler = SimpleNamespace(
+        ProfilerActivity=SimpleNamespace(CPU="cpu", CUDA="cuda"),
+        schedule=lambda **arguments: arguments,
+        profile=profile,
     )
+    return SimpleNamespace(profiler=profiler), made
+
+
+def test_a_profile_on_cuda_watches_the_device_too_and_drops_the_first_active_step(
+    tmp_path, scripted_clock, profiling
+):
+    torch, made = profiling
     clock = scripted_clock([9.0, 9.0, 9.0, 9.0, 1.0, 2.0, 3.0, 4.0])
 
     path = tmp_path / "0.kineto.json.gz"
@@ -226,6 +230,19 @@ def test_a_profile_on_cuda_watches_the_device_too_and_drops_the_first_active_ste
     assert made[0].schedule == {"wait": 1, "warmup": 2, "active": 5, "repeat": 1}
     assert (made[0].steps, made[0].path) == (8, str(path))
     assert (traced.trace, traced.steps, traced.step_seconds) == (path, 4, 2.5)
+
+
+def test_of_several_profiled_windows_the_least_disturbed_is_kept(
+    tmp_path, scripted_clock, profiling
+):
+    torch, made = profiling
+    clock = scripted_clock([*[0.3] * 8, *[0.1] * 8, *[0.2] * 8])
+
+    path = tmp_path / "0.kineto.json.gz"
+    traced = torch_profile.trace(torch, list, clock, path=path, has_cuda=False)
+
+    assert [each.path for each in made] == ["", str(path), ""]
+    assert traced.step_seconds == pytest.approx(0.1)
 
 
 WORKLOADS = """
@@ -238,14 +255,6 @@ def train(batch=4, device="?"):
     data = torch.ones(batch, 8, device=device)
     def step():
         model(data).sum().backward()
-    return step
-
-@perfledger.workload()
-def counted():
-    import torch.utils._python_dispatch as dispatch
-    def step():
-        if dispatch._get_current_dispatch_mode() is not None:
-            raise ValueError("not under a dispatch mode")
     return step
 """
 
@@ -263,26 +272,11 @@ def measured(tmp_path_factory, run_child):
 
 
 @pytest.mark.slow
-def test_a_real_training_step_is_measured_with_its_flops(measured):
+def test_a_real_training_step_is_measured(measured):
     run = measured[0].about("benchmarks.net:train")
 
-    # Forward 2·4·8·2, backward for the weights the same; the data needs no gradient.
-    assert run["samples"]["flops_per_step"] == [256.0]
     assert len(run["samples"]["step_time_p50"]) == 2
-    assert set(run["samples"]) == {
-        "step_time_p50",
-        "cpu_active",
-        "peak_memory",
-        "flops_per_step",
-    }
-
-
-@pytest.mark.slow
-def test_a_step_that_cannot_be_counted_is_measured_without(measured):
-    run = measured[0].about("benchmarks.net:counted")
-
-    assert run["event"] == "run"
-    assert "flops_per_step" not in run["samples"]
+    assert set(run["samples"]) == {"step_time_p50", "cpu_active", "peak_memory"}
 
 
 @pytest.mark.slow
