@@ -47,6 +47,9 @@ EXPECTED = {
     Device.CUDA: (STEP_TIME, PEAK_MEMORY, SM_ACTIVE),
     Device.TPU: (STEP_TIME, PEAK_MEMORY),
 }
+# Of steps of each side and pair that take turns. On a busy CPU process differs from process by more
+# than what another second of turns would tell: the time is better spent on another pair.
+TURNS_SECONDS = 1.0
 
 
 class Watcher(Progress, Protocol):
@@ -254,7 +257,9 @@ def _pairs(
     )
     # Base and head take turns on a CPU. An accelerator is quieter, and holds one at a time.
     takes_turns = device is Device.CPU
-    requests = {side: replace(site.requests[side], takes_turns=takes_turns) for side in Side}
+    requests = (
+        {side: _in_turns(site.requests[side]) for side in Side} if takes_turns else site.requests
+    )
     return measure_pairs(
         site.harness,
         requests,
@@ -266,6 +271,13 @@ def _pairs(
         telemetry=GpuTelemetry(gpu) if gpu else None,
         progress=watcher,
     )
+
+
+def _in_turns(request: Request) -> Request:
+    """Return the request in turns; tails need all the steps that they can have."""
+    usual = Effort()
+    seconds = TURNS_SECONDS if request.effort == usual else usual.max_seconds
+    return replace(request, takes_turns=True, effort=replace(request.effort, max_seconds=seconds))
 
 
 def _explained(bundle: Bundle, site: _Site, watcher: Watcher) -> Bundle:
