@@ -1,6 +1,7 @@
 """What was read of a provider's bulk file into prices that say where each of them comes from."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -87,6 +88,13 @@ def prices_of(provider: str, offers: Iterable[Offer], *, origin: Origin) -> Bulk
         elif key not in prices:
             prices[key] = _price(provider, offer, known[offer.sku], origin)
     return BulkPrices(prices=tuple(prices.values()), left_out=left_out)
+
+
+def day_of(text: str) -> date | None:
+    """Return the day that a moment in ISO 8601 begins with, None where it is none."""
+    with suppress(ValueError):
+        return date.fromisoformat(text[:10])
+    return None
 
 
 def _reason(offer: Offer, known: Mapping[str, Holds]) -> str:

@@ -7,7 +7,6 @@ Format: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/reading-ser
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -19,6 +18,7 @@ from perfledger_cost_models.bulk import (
     BulkPrices,
     Offer,
     Origin,
+    day_of,
     prices_of,
 )
 from perfledger_cost_models.sheet import PricingModel
@@ -121,7 +121,7 @@ def _offers(rows: Iterable[list[str]], header: dict[str, int]) -> Iterator[Offer
                 cells["Region Code"],
                 years,
                 cells["PurchaseOption"],
-                _day(cells["EffectiveDate"]),
+                day_of(cells["EffectiveDate"]),
             )
             if cells["Unit"] == "Hrs":
                 reserved[key].hourly = usd
@@ -136,7 +136,7 @@ def _offer(cells: dict[str, str], usd: Decimal) -> Offer:
         region=cells["Region Code"],
         model=PricingModel.ON_DEMAND,
         usd_per_hour=usd,
-        as_of=_day(cells["EffectiveDate"]),
+        as_of=day_of(cells["EffectiveDate"]),
     )
 
 
@@ -166,9 +166,3 @@ def _usd(text: str) -> Decimal | None:
     except InvalidOperation:
         return None
     return usd if usd.is_finite() and usd >= 0 else None
-
-
-def _day(text: str) -> date | None:
-    with suppress(ValueError):
-        return date.fromisoformat(text[:10])
-    return None

@@ -4,8 +4,6 @@ Format: https://learn.microsoft.com/en-us/rest/api/cost-management/retail-prices
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from datetime import date
 from decimal import Decimal
 
 import msgspec
@@ -16,6 +14,7 @@ from perfledger_cost_models.bulk import (
     BulkPrices,
     Offer,
     Origin,
+    day_of,
     prices_of,
 )
 from perfledger_cost_models.sheet import PricingModel
@@ -98,12 +97,6 @@ def _offer(item: _Item, model: PricingModel, usd: Decimal, *, term: str = "") ->
         region=item.region,
         model=model,
         usd_per_hour=usd,
-        as_of=_day(item.since),
+        as_of=day_of(item.since),
         term=term,
     )
-
-
-def _day(text: str) -> date | None:
-    with suppress(ValueError):
-        return date.fromisoformat(text[:10])
-    return None

@@ -7,14 +7,13 @@ https://cloud.google.com/billing/docs/reference/rest/v1/services.skus/list
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 
 import msgspec
 
-from perfledger_cost_models.bulk import BulkFileError, BulkPrices, Offer, Origin, prices_of
+from perfledger_cost_models.bulk import BulkFileError, BulkPrices, Offer, Origin, day_of, prices_of
 from perfledger_cost_models.sheet import PricingModel
 
 MAX_PAGE_BYTES = 64 * 2**20  # a page has up to 5000 SKUs of about two kilobytes
@@ -212,6 +211,4 @@ def _usd(sku: _Sku) -> Decimal | None:
 
 
 def _day(sku: _Sku) -> date | None:
-    with suppress(ValueError, IndexError):
-        return date.fromisoformat(sku.pricing[0].since[:10])
-    return None
+    return day_of(sku.pricing[0].since) if sku.pricing else None

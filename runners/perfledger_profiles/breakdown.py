@@ -19,6 +19,7 @@ from perfledger_profiles.spans import (
     nest,
     owned,
     summed,
+    union,
 )
 
 # What is longer than these is most of any step that was looked at; the rest is folded per bucket.
@@ -80,6 +81,14 @@ def nest_calls(calls: Sequence[Spanned], numbers: Sequence[int]) -> Nesting:
         np.array([calls[number].start_ns for number in numbers], dtype=np.int64),
         np.array([calls[number].end_ns for number in numbers], dtype=np.int64),
         np.array(numbers, dtype=np.int64),
+    )
+
+
+def union_of(calls: Sequence[Spanned]) -> Segments:
+    """Return the disjoint stretches in which at least one of the calls runs."""
+    return union(
+        np.array([call.start_ns for call in calls], dtype=np.int64),
+        np.array([call.end_ns for call in calls], dtype=np.int64),
     )
 
 

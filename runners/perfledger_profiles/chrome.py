@@ -5,7 +5,6 @@ nothing here needs, such as host and user names, are never decoded.
 """
 
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from io import SEEK_END, BytesIO
@@ -15,21 +14,14 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.packing import MAX_RATIO, RATIO_APPLIES_BYTES, gunzip, is_packed
 
 MAX_UNPACKED_BYTES = 512 * 2**20
-# Real traces pack 14 to 35 times; a bomb reaches a thousand.
-MAX_RATIO = 256
-# Below this no ratio is suspicious: a short trace of one repeated event packs very well.
-RATIO_APPLIES_BYTES = 32 * 2**20
 # The largest trace within the size limit has three million, and a thousand more arguments.
 MAX_EVENTS = 5_000_000
 # What is decoded at once, some 3,000 events: less costs time per call, more leaves the caches.
 BATCH_BYTES = 2**20
 
-_GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # zlib's number for "with a gzip header"
-# Unpacks to 17 MB at most; what is lost where the data is damaged.
-_PIECE_BYTES = 16 * 2**10
 _PLAIN_BYTES = 2**18
 _CUT_OFF = "the file is cut off: events are missing at its end"
 
@@ -240,7 +232,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes | None]:
     """Yield the plain bytes piece by piece, and None where they are damaged or end early."""
     packed = file.seek(0, SEEK_END)
     file.seek(0)
-    if file.read(len(_GZIP)) != _GZIP:
+    if not is_packed(file.read(2)):
         _check_size(packed, packed=packed)
         file.seek(0)
         while plain := file.read(_PLAIN_BYTES):
@@ -248,27 +240,10 @@ def _pieces(file: BinaryIO) -> Iterator[bytes | None]:
         return
     file.seek(0)
     size = 0
-    for part in _gunzip(file):
+    for part in gunzip(file):
         size += len(part or b"")
         _check_size(size, packed=packed)
         yield part
-
-
-def _gunzip(file: BinaryIO) -> Iterator[bytes | None]:
-    unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
-    while packed := file.read(_PIECE_BYTES):
-        rest = packed
-        while rest:
-            if unpacker.eof:
-                unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
-            try:
-                yield unpacker.decompress(rest)
-            except zlib.error:
-                yield None
-                return
-            rest = unpacker.unused_data.lstrip(b"\0")
-    if not unpacker.eof:
-        yield None
 
 
 def _check_size(size: int, *, packed: int) -> None:

@@ -3,6 +3,8 @@
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from io import BytesIO
+from typing import BinaryIO
 
 from perfledger_profiles.errors import ProfileError
 
@@ -14,7 +16,7 @@ RATIO_APPLIES_BYTES = 32 * 2**20
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31  # zlib's number for "with a gzip header"
 # Unpacks to 17 MB at most; what is lost where the data is damaged.
-_PIECE_BYTES = 16 * 2**10
+PIECE_BYTES = 16 * 2**10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ def unpacked(data: bytes, *, max_bytes: int) -> Unpacked:
         return Unpacked(data)
     parts: list[bytes] = []
     size = 0
-    for part in _gunzip(data):
+    for part in gunzip(BytesIO(data)):
         if part is None:
             return Unpacked(b"".join(parts), is_cut_off=True)
         size += len(part)
@@ -54,18 +56,18 @@ def unpacked_head(data: bytes, *, max_bytes: int) -> bytes:
     if not is_packed(data):
         return data[:max_bytes]
     head = bytearray()
-    for part in _gunzip(data):
+    for part in gunzip(BytesIO(data)):
         if part is None or len(head) >= max_bytes:
             break
         head += part
     return bytes(head[:max_bytes])
 
 
-def _gunzip(data: bytes) -> Iterator[bytes | None]:
-    """Yield the members' bytes piece by piece, and None where the data is damaged or ends early."""
+def gunzip(file: BinaryIO) -> Iterator[bytes | None]:
+    """Yield the members' bytes piece by piece, and None where they are damaged or end early."""
     unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)
-    for start in range(0, len(data), _PIECE_BYTES):
-        rest = data[start : start + _PIECE_BYTES]
+    while packed := file.read(PIECE_BYTES):
+        rest = packed
         while rest:
             if unpacker.eof:
                 unpacker = zlib.decompressobj(wbits=_GZIP_WINDOW)

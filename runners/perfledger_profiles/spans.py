@@ -189,11 +189,21 @@ def union(start_ns: IntArray, end_ns: IntArray) -> Segments:
     )
 
 
+def common(one: Segments, other: Segments) -> Segments:
+    """Return the stretches in which both are running."""
+    edges = np.unique(np.concatenate([one.start_ns, one.end_ns, other.start_ns, other.end_ns]))
+    left, right = edges[:-1], edges[1:]
+    both = (one.at(left) != NOBODY) & (other.at(left) != NOBODY)
+    return Segments(
+        start_ns=left[both],
+        end_ns=right[both],
+        owner=np.arange(np.count_nonzero(both), dtype=np.int64),
+    )
+
+
 def common_ns(one: Segments, other: Segments) -> int:
     """Return for how long both are running."""
-    edges = np.sort(np.concatenate([one.start_ns, one.end_ns, other.start_ns, other.end_ns]))
-    both = (one.at(edges[:-1]) != NOBODY) & (other.at(edges[:-1]) != NOBODY)
-    return int(np.diff(edges)[both].sum())
+    return common(one, other).length_ns()
 
 
 def owned(layers: Sequence[Segments], windows: Segments) -> Owned:

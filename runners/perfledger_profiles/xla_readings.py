@@ -8,11 +8,10 @@ from typing import TypeVar
 import numpy as np
 
 from perfledger.profile import Bucket, Profile, Reading
-from perfledger_profiles.breakdown import Spanned
+from perfledger_profiles.breakdown import Spanned, union_of
 from perfledger_profiles.hlo import Direction, direction_of
-from perfledger_profiles.spans import NOBODY, Segments
+from perfledger_profiles.spans import NOBODY, Segments, common
 from perfledger_profiles.xla_device import COPY_DETAILS, DeviceCall, DeviceWork
-from perfledger_profiles.xla_intervals import common, length_ns, union_of
 from perfledger_profiles.xla_kernels import BYTES, FLOPS, MODEL_FLOPS, counted, kept_calls
 
 _Begun = TypeVar("_Begun", bound=Spanned)
@@ -34,9 +33,9 @@ def readings_of(
     """
     if not works:
         return ()
-    kept_ns = sum(length_ns(kept) for kept in windows)
+    kept_ns = sum(kept.length_ns() for kept in windows)
     busy_ns = sum(
-        length_ns(common(union_of(work.calls), kept))
+        common(union_of(work.calls), kept).length_ns()
         for work, kept in zip(works, windows, strict=True)
     )
     return (
@@ -67,10 +66,10 @@ def _duty(
         if not work.modules:
             return
         on_duty = [call for call in work.calls if not call.label.name.startswith(_OFF_DUTY)]
-        active_ns += length_ns(common(union_of(on_duty), kept))
+        active_ns += common(union_of(on_duty), kept).length_ns()
         begin = min(module.start_ns for module in work.modules)
         end = max(module.end_ns for module in work.modules)
-        whole_ns += length_ns(kept) if has_steps else max(end - begin, length_ns(kept))
+        whole_ns += kept.length_ns() if has_steps else max(end - begin, kept.length_ns())
     yield from _share("duty_cycle", active_ns, whole_ns, "operations / programs (xprof)")
 
 
@@ -81,8 +80,8 @@ def _communication(works: Sequence[DeviceWork], windows: Sequence[Segments]) -> 
         everything = (*work.calls, *work.asynchronous, *_pairs(work.calls))
         talking = common(union_of(_of(Bucket.COMMUNICATION, everything)), kept)
         computing = union_of(_of(Bucket.COMPUTE, (c for c in work.calls if c.is_leaf)))
-        total_ns += length_ns(talking)
-        beside_ns += length_ns(common(talking, computing))
+        total_ns += talking.length_ns()
+        beside_ns += common(talking, computing).length_ns()
     if total_ns:
         steps = sum(kept.owner.size for kept in windows)
         source = "union of collectives, from start to done"
@@ -103,7 +102,7 @@ def _host_copies(works: Sequence[DeviceWork], windows: Sequence[Segments]) -> It
             ]
             # The asynchronous copies of a TPU are recorded for some of its cores only.
             steps += kept.owner.size if copies else 0
-            busy_ns += length_ns(common(union_of(copies), kept))
+            busy_ns += common(union_of(copies), kept).length_ns()
             moved += sum(_moved(call) for call in _began_in(copies, kept))
         if busy_ns:
             seconds = busy_ns / _NS

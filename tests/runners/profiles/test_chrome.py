@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.records import Side
-from perfledger_profiles import chrome
+from perfledger_profiles import chrome, packing
 from perfledger_profiles.chrome import Batch, read_batches
 from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.kineto import read_kineto
@@ -90,7 +90,7 @@ def test_a_file_of_several_packed_members_is_read_whole():
 def small_batches(monkeypatch):
     monkeypatch.setattr(chrome, "BATCH_BYTES", 600)
     monkeypatch.setattr(chrome, "_PLAIN_BYTES", 250)
-    monkeypatch.setattr(chrome, "_PIECE_BYTES", 20)
+    monkeypatch.setattr(packing, "PIECE_BYTES", 20)
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -2,7 +2,8 @@ from dataclasses import dataclass
 
 from hypothesis import given, strategies as st
 
-from perfledger_profiles.xla_intervals import common, length_ns, union_of
+from perfledger_profiles.breakdown import union_of
+from perfledger_profiles.spans import common
 
 
 @dataclass
@@ -25,7 +26,7 @@ SPANS = st.lists(
 def test_a_union_covers_what_its_parts_cover_once(spans):
     union = union_of(spans)
 
-    assert length_ns(union) == len(covered(spans))
+    assert union.length_ns() == len(covered(spans))
     assert (union.start_ns[1:] > union.end_ns[:-1]).all()
 
 
@@ -33,4 +34,4 @@ def test_a_union_covers_what_its_parts_cover_once(spans):
 def test_what_is_common_lies_in_both(one, other):
     shared = common(union_of(one), union_of(other))
 
-    assert length_ns(shared) == len(covered(one) & covered(other))
+    assert shared.length_ns() == len(covered(one) & covered(other))
