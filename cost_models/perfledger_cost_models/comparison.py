@@ -4,7 +4,7 @@ Every uncertain input is drawn once for all options (common random numbers), so 
 cannot decide between them: the chance that one is cheaper is that of the same world for both.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ from perfledger_cost_models.onprem import (
     QUANTILES,
     Server,
     YearlyCost,
+    drawn_inputs,
+    figures_of,
     yearly_cost,
 )
 from perfledger_cost_models.parameter import ParameterSheet
@@ -89,7 +91,7 @@ def owned_option(server: Server, sheet: ParameterSheet, *, use: float) -> Option
         name=server.option,
         accelerator=server.accelerator,
         mode_usd=float(_owned_usd(server, sheet, use, {})[0]),
-        draws_usd=_owned_usd(server, sheet, use, _drawn(server, sheet)),
+        draws_usd=_owned_usd(server, sheet, use, drawn_inputs(server, sheet)),
         assumed=tuple(found.words for found in map(sheet.find, server.inputs) if found.is_assumed),
     )
 
@@ -158,7 +160,7 @@ def break_even(server: Server, sheet: ParameterSheet, *, usd_per_hour: float) ->
     if not 0 < usd_per_hour < np.inf:
         msg = f"{usd_per_hour} USD an hour is no price: owning cannot be held against it"
         raise ComparisonError(msg)
-    draws = _drawn(server, sheet)
+    draws = drawn_inputs(server, sheet)
     idle, busy = (_yearly_usd(server, sheet, use, draws) for use in (0.0, 1.0))
     margin = HOURS_PER_YEAR * server.accelerators * usd_per_hour - (busy - idle)
     uses = np.where(margin > 0, idle / np.where(margin > 0, margin, 1.0), NEVER)
@@ -169,7 +171,7 @@ def break_even(server: Server, sheet: ParameterSheet, *, usd_per_hour: float) ->
 def tornado(server: Server, sheet: ParameterSheet, *, use: float) -> tuple[Bar, ...]:
     """Return what each input of an owned server does to its useful hour, the widest bar first."""
     _check_use(use)
-    draws = _drawn(server, sheet)
+    draws = drawn_inputs(server, sheet)
     ranks = _ranks(_owned_usd(server, sheet, use, draws))
     bars: list[Bar] = []
     for name in server.inputs:
@@ -192,9 +194,9 @@ def yearly_parts(
     """
     _check_use(use)
     licence = sheet.find(LICENCES).mode
-    likely = yearly_cost(server, _figure(sheet, {}), licence=licence, utilization=use)
+    likely = yearly_cost(server, figures_of(sheet, {}), licence=licence, utilization=use)
     drawn = yearly_cost(
-        server, _figure(sheet, _drawn(server, sheet)), licence=licence, utilization=use
+        server, figures_of(sheet, drawn_inputs(server, sheet)), licence=licence, utilization=use
     )
     parts: list[tuple[str, float, float, float]] = []
     for (name, draws), (_, at_mode) in zip(_parts(drawn), _parts(likely), strict=True):
@@ -220,14 +222,6 @@ def _check_use(use: float) -> None:
         raise ComparisonError(msg)
 
 
-def _drawn(server: Server, sheet: ParameterSheet) -> dict[str, FloatArray]:
-    found = map(sheet.find, server.inputs)
-    return {
-        each.name: pert(float(each.low), float(each.mode), float(each.high), name=each.name)
-        for each in found
-    }
-
-
 def _owned_usd(
     server: Server, sheet: ParameterSheet, use: float, figures: Mapping[str, FloatArray]
 ) -> FloatArray:
@@ -241,20 +235,8 @@ def _yearly_usd(
     server: Server, sheet: ParameterSheet, use: float, figures: Mapping[str, FloatArray]
 ) -> FloatArray:
     licence = sheet.find(LICENCES).mode
-    figure = _figure(sheet, figures)
+    figure = figures_of(sheet, figures)
     return yearly_cost(server, figure, licence=licence, utilization=use).total_usd
-
-
-def _figure(
-    sheet: ParameterSheet, figures: Mapping[str, FloatArray]
-) -> Callable[[str], FloatArray]:
-    """Return what gives an input's value by its name: drawn where it is, else its mode."""
-
-    def figure(name: str) -> FloatArray:
-        known = figures.get(name)
-        return np.array([float(sheet.find(name).mode)]) if known is None else known
-
-    return figure
 
 
 def _ranks(values: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """What a server costs to own, and how well it is used, into USD per useful accelerator-hour."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -149,20 +149,41 @@ def hourly_cost(server: Server, parameters: ParameterSheet, *, utilization: floa
         raise ValueError(msg)
     useful_hours = HOURS_PER_YEAR * server.accelerators * utilization
 
-    def mode(name: str) -> FloatArray:
-        return np.array([float(parameters.find(name).mode)])
-
-    def drawn(name: str) -> FloatArray:
-        found = parameters.find(name)
-        return pert(float(found.low), float(found.mode), float(found.high), name=name)
-
     licence = parameters.find(LICENCES).mode  # optional: bought or not, but not uncertain
-    at_modes = yearly_cost(server, mode, licence=licence, utilization=utilization)
-    draws = yearly_cost(server, drawn, licence=licence, utilization=utilization)
+    at_modes = yearly_cost(
+        server, figures_of(parameters, {}), licence=licence, utilization=utilization
+    )
+    draws = yearly_cost(
+        server,
+        figures_of(parameters, drawn_inputs(server, parameters)),
+        licence=licence,
+        utilization=utilization,
+    )
     p5, p50, p95 = np.quantile(draws.total_usd / useful_hours, QUANTILES).tolist()
     return HourlyCost(
         mode_usd=float(at_modes.total_usd[0]) / useful_hours, p5_usd=p5, p50_usd=p50, p95_usd=p95
     )
+
+
+def drawn_inputs(server: Server, parameters: ParameterSheet) -> dict[str, FloatArray]:
+    """Return draws of all that a server's yearly cost depends on, by the inputs' names."""
+    found = map(parameters.find, server.inputs)
+    return {
+        each.name: pert(float(each.low), float(each.mode), float(each.high), name=each.name)
+        for each in found
+    }
+
+
+def figures_of(
+    parameters: ParameterSheet, known: Mapping[str, FloatArray]
+) -> Callable[[str], FloatArray]:
+    """Return what gives an input's value by its name: what is known of it, else its mode."""
+
+    def figure(name: str) -> FloatArray:
+        value = known.get(name)
+        return np.array([float(parameters.find(name).mode)]) if value is None else value
+
+    return figure
 
 
 def yearly_cost(
