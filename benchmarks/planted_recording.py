@@ -45,7 +45,7 @@ def record(kind: Kind, side: Side, folder: Path, *, module: Any, seed: int) -> N
     for _ in range(WARM_UPS):
         meter.clock.time(step)
     seconds = median(meter.clock.time(step) for _ in range(TIMED))
-    traced = meter.trace(step, folder, "trace")
+    traced = meter.trace(lambda: step, folder, "trace")
     assert traced is not None
     said = {"trace": str(traced.trace), "seconds": seconds}
     (folder / "recording.json").write_text(json.dumps(said), encoding="utf-8")

@@ -19,7 +19,7 @@ from perfledger.discovery import Broken, Found, discover, import_roots
 from perfledger.facts import facts
 from perfledger.failure import UnmeasurableError, detail_of, why_of
 from perfledger.framework import framework_of
-from perfledger.measure import Sampled, measure, warm_up
+from perfledger.measure import Bench, Sampled, measure
 from perfledger.meter import Meter
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME
 from perfledger.protocol import Command, Event, Request
@@ -156,16 +156,17 @@ def _measure(errand: Errand, one: Registered) -> Fields:
     device, meter = choose_meter(one.spec, requested=errand.request.device)
     started_at = datetime.now(UTC).isoformat()
     with meter.placed():
-        step = _set_up(errand, one, device, meter)
+        peaks = _Peaks(lambda: _set_up(errand, one, device, meter), meter)
         sampled = measure(
-            step,
+            peaks.set_up,
             meter.clock,
             effort=errand.request.effort,
+            set_ups=one.workload.set_ups,
             on_sampling=lambda: channel.send(Event.SAMPLING, {"workload": name}),
             after_step=channel.leave_if_forked,
             turn=_turn(channel, name) if errand.request.takes_turns else None,
         )
-        samples = _samples(sampled, meter, device)
+        samples = _samples(sampled, peaks.first(), device)
     return {
         "started_at": started_at,
         "samples": samples,
@@ -177,6 +178,26 @@ def _measure(errand: Errand, one: Registered) -> Fields:
     }
 
 
+class _Peaks:
+    """What the first set-up and its steps held: a later one may find what an earlier one left."""
+
+    def __init__(self, set_up: Callable[[], Step], meter: Meter) -> None:
+        self._set_up, self._meter = set_up, meter
+        self._peaks: list[float | None] = []
+        self._is_set_up = False
+
+    def set_up(self) -> Step:
+        """Read the peak of the set-up before, if there was one; set up and return the step."""
+        if self._is_set_up:
+            self._peaks.append(self._meter.peak_bytes())
+        self._is_set_up = True
+        return self._set_up()
+
+    def first(self) -> float | None:
+        """Return the first peak, in bytes; None when nothing tells."""
+        return self._peaks[0] if self._peaks else self._meter.peak_bytes()
+
+
 def _turn(channel: Channel, name: str) -> Callable[[], None]:
     def turn() -> None:
         channel.send(Event.TURN, {"workload": name})
@@ -185,10 +206,12 @@ def _turn(channel: Channel, name: str) -> Callable[[], None]:
     return turn
 
 
-def _samples(sampled: Sampled, meter: Meter, device: Device) -> Mapping[str, tuple[float, ...]]:
+def _samples(
+    sampled: Sampled, peak_bytes: float | None, device: Device
+) -> Mapping[str, tuple[float, ...]]:
     readings = {
         CPU_ACTIVE.name: sampled.cpu_active if device is Device.CPU else None,
-        PEAK_MEMORY.name: meter.peak_bytes(),
+        PEAK_MEMORY.name: peak_bytes,
     }
     known = {name: (value,) for name, value in readings.items() if value}
     return {STEP_TIME.name: sampled.steps_s, **known}
@@ -198,14 +221,38 @@ def _profile(errand: Errand, one: Registered, number: int) -> Fields:
     device, meter = choose_meter(one.spec, requested=errand.request.device)
     folder = Path(errand.request.trace_folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    after_step = errand.channel.leave_if_forked
+    bench = Bench(
+        lambda: _set_up(errand, one, device, meter),
+        meter.clock,
+        effort=errand.request.effort,
+        after_step=errand.channel.leave_if_forked,
+    )
     with meter.placed():
-        step = _set_up(errand, one, device, meter)
-        warm_up(step, meter.clock, effort=errand.request.effort, after_step=after_step)
-        traced = meter.trace(step, folder, str(number))
+        bench.renew()
+        traced = meter.trace(_windows(errand, one, bench), folder, str(number))
     if traced is None:  # nothing profiles plain Python steps yet: an answer all the same
         return {"tool": "", "trace": "", "steps": 0, "step_seconds": 0.0}
     return {**asdict(traced), "trace": str(traced.trace)}
+
+
+def _windows(errand: Errand, one: Registered, bench: Bench) -> Callable[[], Step]:
+    """Return what waits for a window's turn and returns its step: of a set-up of its own, if asked.
+
+    So both sides have their quiet windows at the same time, and each side lucky set-ups.
+    """
+    takes_turns = errand.request.takes_turns
+    turn = _turn(errand.channel, one.spec.id) if takes_turns else lambda: None
+    is_first = True
+
+    def step_of_window() -> Step:
+        nonlocal is_first
+        turn()
+        if not is_first and one.workload.set_ups > 1:
+            bench.renew()
+        is_first = False
+        return bench.step
+
+    return step_of_window
 
 
 def _count(errand: Errand, one: Registered) -> Fields:

@@ -97,9 +97,9 @@ class JaxMeter:
         """Return over how many devices the first step's arrays are laid out."""
         return max(1, self._clock.devices)
 
-    def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
+    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> Traced | None:
         """Profile a few steps with jax.profiler into an xplane file."""
-        return jax_profile.trace(self._jax, step, self.clock, folder=folder / name)
+        return jax_profile.trace(self._jax, next_step, self.clock, folder=folder / name)
 
     def _device_peak(self) -> float | None:
         stats: Any = self._device.memory_stats()  # None on the CPU

@@ -2,6 +2,7 @@
 
 import math
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,18 @@ from perfledger.workload import Step
 TOOL = "jax.profiler"
 ACTIVE = 5  # steps; the profiler's own start falls into the first
 # As torch_profile's: of a few windows one is mostly undisturbed.
-WINDOWS = 3
+WINDOWS = 5
 ENOUGH_SECONDS = 5.0
 
 
 def trace(
     jax: Any,  # noqa: ANN401 - JAX is fenced in, see jax_clock
-    step: Step,
+    next_step: Callable[[], Step],
     clock: Clock,
     *,
     folder: Path,
 ) -> Traced:
-    """Profile `step` into an .xplane.pb below `folder`; each step is an annotated "step".
+    """Profile steps into an .xplane.pb below `folder`; each step is an annotated "step".
 
     Python's own calls are left out: they would be most of the file and of the overhead. Of up to
     WINDOWS passes the one with the shortest steps is kept.
@@ -31,7 +32,7 @@ def trace(
     spent, best, best_seconds = 0.0, folder, math.inf
     for number in range(WINDOWS):
         window = folder / str(number)
-        times = _window(jax.profiler, step, clock, window)
+        times = _window(jax.profiler, next_step(), clock, window)
         seconds = sum(times[1:]) / len(times[1:])
         if seconds < best_seconds:
             best, best_seconds = window, seconds

@@ -9,8 +9,8 @@ import math
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 
 from perfledger.clock import Clock
 from perfledger.protocol import Effort
@@ -23,7 +23,6 @@ FIRST_BLOCK = 10  # between two looks at the samples; a look costs time between 
 TURN_SECONDS = 0.1  # of steps at a time where base and head take turns: noise lasts longer
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
-NOTHING = nullcontext()
 Affinity = Callable[[int], Collection[int]]
 AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
 
@@ -52,38 +51,72 @@ class Host:
     cores: Callable[[], int] = usable_cores
 
 
+class Bench:
+    """The step of the latest set-up, and all that was timed."""
+
+    def __init__(
+        self,
+        set_up: Callable[[], Step],
+        clock: Clock,
+        *,
+        effort: Effort,
+        after_step: Callable[[], None],
+    ) -> None:
+        self._set_up, self._clock = set_up, clock
+        self._effort, self._after_step = effort, after_step
+        self.step: Step = _no_step
+        self.warmups_s: list[float] = []
+        self.samples_s: list[float] = []
+
+    def renew(self) -> None:
+        """Let the step go, set up anew and warm up: briefly, where this process did it before."""
+        self.step = _no_step
+        self.step = self._set_up()
+        effort, known = self._effort, bool(self.warmups_s)
+        brief = replace(effort, max_warmups=effort.min_warmups) if known else effort
+        self.warmups_s += warm_up(self.step, self._clock, effort=brief, after_step=self._after_step)
+
+    def time(self, count: int) -> None:
+        """Add `count` samples: nothing but the step, two readings of the clock and one check."""
+        step = self.step
+        timed, keep, after_step = self._clock.time, self.samples_s.append, self._after_step
+        for _ in range(count):
+            keep(timed(step))
+            after_step()
+
+
 def measure(
-    step: Step,
+    set_up: Callable[[], Step],
     clock: Clock,
     *,
     effort: Effort,
+    set_ups: int = 1,
     on_sampling: Callable[[], None] = lambda: None,
     after_step: Callable[[], None] = lambda: None,
     turn: Callable[[], None] | None = None,
     host: Host = Host(),
 ) -> Sampled:
-    """Warm `step` up, call `on_sampling`, then time it until the samples are enough.
+    """Set up and warm up, call `on_sampling`, then time the step until the samples are enough.
 
     `after_step` is called after every step, outside of what is timed. `turn` returns when it is
-    this process's turn for the next TURN_SECONDS of steps; without it all of them follow.
+    this process's turn for the next TURN_SECONDS of steps; without it all of them follow. The
+    samples are spread evenly over as many `set_ups`, each warmed up; the step before is let go.
     """
-    warmups = warm_up(step, clock, effort=effort, after_step=after_step)
+    bench = Bench(set_up, clock, effort=effort, after_step=after_step)
+    bench.renew()
     on_sampling()
     watch = _Watch(host)
-    if turn is None:
-        turns: tuple[int, ...] = ()
-        steps = sample(step, clock, effort=effort, after_step=after_step, around=watch)
-    else:
-        steps, turns = sample_in_turns(
-            step,
-            clock,
-            effort=effort,
-            after_step=after_step,
-            warmups_s=warmups,
-            turn=turn,
-            around=watch,
-        )
-    return Sampled(warmups_s=warmups, steps_s=steps, turns=turns, cpu_active=watch.active())
+    turns = (
+        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, around=watch)
+        if turn is not None
+        else _sample(bench, effort, set_ups=set_ups, around=watch)
+    )
+    return Sampled(
+        warmups_s=tuple(bench.warmups_s),
+        steps_s=tuple(bench.samples_s),
+        turns=turns,
+        cpu_active=watch.active(),
+    )
 
 
 def warm_up(
@@ -101,54 +134,68 @@ def warm_up(
     return tuple(times)
 
 
-def sample(
-    step: Step,
-    clock: Clock,
-    *,
-    effort: Effort,
-    after_step: Callable[[], None] = lambda: None,
-    around: AbstractContextManager[None] = NOTHING,
-) -> tuple[float, ...]:
-    """Time `step` until the samples are enough; return every sample, in seconds.
+def _sample(
+    bench: Bench, effort: Effort, *, set_ups: int, around: AbstractContextManager[None]
+) -> tuple[int, ...]:
+    """Time the step until the samples are enough, an equal part of them after each set-up.
 
-    `around` is entered for each block of steps that follow on each other.
+    `around` is entered for each block of steps that follow on each other. There are no turns.
     """
-    samples: list[float] = []
-    block = max(1, effort.min_steps)
-    while block:
-        with around:
-            _time_block(step, clock, block, samples, after_step)
-        block = _next_block(samples, effort)
-    return tuple(samples)
+    part = replace(
+        effort,
+        min_steps=math.ceil(effort.min_steps / set_ups),
+        max_steps=math.ceil(effort.max_steps / set_ups),
+        min_seconds=effort.min_seconds / set_ups,
+        max_seconds=effort.max_seconds / set_ups,
+    )
+    for number in range(set_ups):
+        if number > 0:
+            bench.renew()
+        begun = len(bench.samples_s)
+        block = max(1, part.min_steps)
+        while block:
+            with around:
+                bench.time(block)
+            block = _next_block(bench.samples_s[begun:], part)
+    return ()
 
 
-def sample_in_turns(
-    step: Step,
-    clock: Clock,
-    *,
+def _sample_in_turns(
+    bench: Bench,
     effort: Effort,
-    after_step: Callable[[], None] = lambda: None,
-    warmups_s: Sequence[float],
+    *,
+    set_ups: int,
     turn: Callable[[], None],
-    around: AbstractContextManager[None] = NOTHING,
-) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Time `step` in turns of TURN_SECONDS for `max_seconds`; return the samples and the turns.
+    around: AbstractContextManager[None],
+) -> tuple[int, ...]:
+    """Time the step in turns of TURN_SECONDS for `max_seconds`; return how many each turn took.
 
     The other process takes as many, so that each turn has a neighbour: time, not how steady the
-    samples are, says when it is enough. Steps of microseconds make shorter turns, not fewer.
+    samples are, says when it is enough. Steps of microseconds make shorter turns, not fewer. What
+    sets up anew does so in its own turn, for it would disturb the other's.
     """
-    samples: list[float] = []
     turns: list[int] = []
     most = max(1, math.ceil(effort.max_seconds / TURN_SECONDS))
-    steps = _steps_in_turn(warmups_s, most=max(1, MAX_SAMPLES // most))
+    steps = _steps_in_turn(bench.warmups_s, most=max(1, MAX_SAMPLES // most))
     while len(turns) < most and (
-        len(samples) < effort.min_steps or sum(samples) < effort.max_seconds
+        len(bench.samples_s) < effort.min_steps or sum(bench.samples_s) < effort.max_seconds
     ):
         turn()
+        if turns and _is_due(len(turns), most, set_ups):
+            bench.renew()
         with around:
-            _time_block(step, clock, steps, samples, after_step)
+            bench.time(steps)
         turns.append(steps)
-    return tuple(samples), tuple(turns)
+    return tuple(turns)
+
+
+def _is_due(turn: int, turns: int, set_ups: int) -> bool:
+    """Whether this turn is the first one of the next set-up, when they share the turns evenly."""
+    return turn * set_ups // turns > (turn - 1) * set_ups // turns
+
+
+def _no_step() -> None:
+    """Stand for the step where there is none."""
 
 
 def _steps_in_turn(warmups_s: Sequence[float], *, most: int) -> int:
@@ -190,16 +237,6 @@ def _is_warm(times: Sequence[float], effort: Effort) -> bool:
     last = sorted(times[-WARMUP_WINDOW:])[WARMUP_WINDOW // 2]
     before = sorted(times[-2 * WARMUP_WINDOW : -WARMUP_WINDOW])[WARMUP_WINDOW // 2]
     return abs(last - before) <= WARMUP_AGREEMENT * before
-
-
-def _time_block(
-    step: Step, clock: Clock, count: int, samples: list[float], after_step: Callable[[], None]
-) -> None:
-    """Add `count` times: nothing but the step, two readings of the clock and one check."""
-    timed, keep = clock.time, samples.append
-    for _ in range(count):
-        keep(timed(step))
-        after_step()
 
 
 def _next_block(samples: Sequence[float], effort: Effort) -> int:

@@ -53,8 +53,11 @@ class Meter(Protocol):
         """Return on how many devices the steps so far have computed."""
         ...
 
-    def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
-        """Profile a few steps into a file in `folder`; None when there is no profiler."""
+    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> Traced | None:
+        """Profile a few steps into a file in `folder`; None when there is no profiler.
+
+        `next_step` is called before each window of steps and returns the step of that window.
+        """
         ...
 
 
@@ -84,7 +87,7 @@ class HostMeter:
         """Return 1: the host."""
         return 1
 
-    def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
+    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> Traced | None:
         """Return None."""
-        del step, folder, name
+        del next_step, folder, name
         return None

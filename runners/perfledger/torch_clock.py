@@ -81,11 +81,11 @@ class TorchMeter:
         peaks = [int(cuda.max_memory_allocated(index)) for index in range(cuda.device_count())]
         return max(1, sum(peak > 0 for peak in peaks))
 
-    def trace(self, step: Step, folder: Path, name: str) -> Traced | None:
+    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> Traced | None:
         """Profile a few steps with torch.profiler into a Chrome trace."""
         return torch_profile.trace(
             self._torch,
-            step,
+            next_step,
             self.clock,
             path=folder / f"{name}.kineto.json.gz",
             has_cuda=self._is_cuda,

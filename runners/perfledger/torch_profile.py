@@ -1,6 +1,7 @@
 """A torch step becomes a Chrome trace written by torch.profiler."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +12,19 @@ from perfledger.workload import Step
 TOOL = "torch.profiler"
 WAIT, WARMUP, ACTIVE = 1, 2, 5  # steps; the profiler's own start falls into the first active one
 # What else a machine does comes in bursts of a second: of a few windows one is mostly undisturbed.
-WINDOWS = 3
+WINDOWS = 5
 ENOUGH_SECONDS = 5.0  # of steps; an accelerator that takes longer has nobody beside it
 
 
 def trace(
     torch: Any,  # noqa: ANN401 - torch is fenced in, see torch_clock
-    step: Step,
+    next_step: Callable[[], Step],
     clock: Clock,
     *,
     path: Path,
     has_cuda: bool,
 ) -> Traced:
-    """Profile `step` into `path`; each active step is a ProfilerStep#N annotation.
+    """Profile steps into `path`; each active step is a ProfilerStep#N annotation.
 
     Shapes are recorded, stacks and memory are not: they cost more than they explain. The device is
     waited for inside each step, so that a step's annotation holds all of its work. Of up to WINDOWS
@@ -36,7 +37,7 @@ def trace(
     best: Any = None
     spent, best_seconds = 0.0, math.inf
     for _ in range(WINDOWS):
-        profile, times = _window(profiler, step, clock, activities)
+        profile, times = _window(profiler, next_step(), clock, activities)
         kept = times[-(ACTIVE - 1) :]
         seconds = sum(kept) / len(kept)
         if seconds < best_seconds:

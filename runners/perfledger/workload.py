@@ -12,6 +12,7 @@ from perfledger.records import Framework, Param, WorkloadSpec
 DEVICES = ("auto", "cpu", "cuda", "tpu")
 DEVICE_PARAMETER = "device"  # filled in by the harness, never part of an id
 MAX_UNIT_LENGTH = 40  # a unit is a column head, not a sentence
+MAX_SET_UPS = 20  # in one process: as many as there are turns
 MAX_TEXT_LENGTH = 100  # of a parameter's value: it is part of an id
 FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous, or break a code span
 
@@ -34,6 +35,7 @@ class Workload:
     units_per_step: Units = 1.0
     device: str = "auto"
     framework: Framework | None = None  # None: found out from what the function uses
+    set_ups: int = 1  # in each process
     params: Mapping[str, tuple[Param, ...]] = field(default_factory=dict[str, tuple[Param, ...]])
 
     @property
@@ -46,6 +48,8 @@ class Workload:
         _check_unit(self)
         if self.device not in DEVICES:
             raise _error(self, f"device {self.device!r} is none of {', '.join(DEVICES)}")
+        if type(self.set_ups) is not int or not 1 <= self.set_ups <= MAX_SET_UPS:
+            raise _error(self, f"set_ups {self.set_ups!r} is no number from 1 to {MAX_SET_UPS}")
         _check_grid(self, self.params)
         for name, parameter in _parameters(self).items():
             is_filled = name in self.params or name == DEVICE_PARAMETER
@@ -95,6 +99,7 @@ def workload(
     units_per_step: Units = 1.0,
     device: str = "auto",
     framework: str | None = None,
+    set_ups: int = 1,
     params: Mapping[str, Sequence[Param]] | None = None,
 ) -> Callable[[SetUp], SetUp]:
     """Register the decorated function as a workload.
@@ -104,6 +109,8 @@ def workload(
     called with those of the workload's parameters that it names. `params` maps a parameter to the
     values to measure it with; several make a grid. A parameter named `device` is given the device
     ("cpu", "cuda" or "tpu"). `framework` ("torch", "jax" or "host") is found out when left out.
+    Each process calls the function `set_ups` times and shares its steps among them: where memory
+    comes to lie makes one set-up faster than the next, and a process takes longer to start.
 
     Raises WorkloadError when an argument cannot be, or the name is taken.
     """
@@ -116,6 +123,7 @@ def workload(
             units_per_step=units_per_step,
             device=device,
             framework=_framework(framework, function),
+            set_ups=set_ups,
             params=_grid(params or {}, function),
         )
         taken = REGISTERED.get(found.key)

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -217,6 +217,21 @@ class Child:
             self._socket.close()
             self._watched.clear()
         return self._process.wait()
+
+
+def start_early(harness: Harness, request: Request, stack: ExitStack) -> Child | None:
+    """Start the child of a request that takes turns; None where one starts when it is read.
+
+    So both sides import and set up at once: that takes longer than measuring. One that cannot be
+    started is tried again when the side is read, and reported.
+    """
+    if not request.takes_turns:
+        return None
+    with suppress(OSError):
+        child = Child(harness, request)
+        stack.callback(child.close)
+        return child
+    return None
 
 
 class _Watch:

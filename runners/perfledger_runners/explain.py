@@ -7,8 +7,8 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -19,9 +19,10 @@ from perfledger.profile import Profile
 from perfledger.protocol import Command, Request
 from perfledger.records import Side, WorkloadSpec
 from perfledger_runners.bundle_checks import BundleError, check_profile
-from perfledger_runners.child import run_request
+from perfledger_runners.child import Child, run_request, start_early
 from perfledger_runners.harness import Harness, without_secrets
-from perfledger_runners.messages import Failed, Profiled
+from perfledger_runners.messages import Failed, Profiled, Turn
+from perfledger_runners.pairs import alternate
 from perfledger_runners.text import MAX_DETAIL, clean, last_line
 
 # The profiler a child used → the reader of `python -m perfledger_profiles` for its files.
@@ -50,17 +51,26 @@ class Explained:
 def profile_both(
     harness: Harness, requests: Mapping[Side, Request], workloads: Sequence[WorkloadSpec]
 ) -> Explained:
-    """Profile the workloads once on each side: one child for each framework and side."""
-    profiles: list[Profile] = []
-    notes: list[str] = []
+    """Profile the workloads once on each side: one child for each framework and side.
+
+    Where the requests take turns, the sides' windows of profiled steps alternate: what else the
+    machine is doing would else be found in one of the two profiles.
+    """
+    found: list[Profile | str] = []
     for framework in dict.fromkeys(spec.framework for spec in workloads):
         group = tuple(spec.id for spec in workloads if spec.framework is framework)
-        for side in Side:
-            for found in _profile_side(harness, requests[side], group, side):
-                if isinstance(found, Profile):
-                    profiles.append(found)
-                else:
-                    notes.append(found)
+        with ExitStack() as stack:
+            asked = {side: _profiling(harness, requests[side], group, side) for side in Side}
+            children = {side: start_early(harness, asked[side], stack) for side in Side}
+            base, head = (
+                stack.enter_context(
+                    closing(_profile_side(harness, asked[side], side, children[side], found))
+                )
+                for side in Side
+            )
+            alternate(base, head, group)
+    profiles = [each for each in found if isinstance(each, Profile)]
+    notes = [each for each in found if isinstance(each, str)]
     places = {spec.id: index for index, spec in enumerate(workloads)}
     profiles.sort(key=lambda profile: (places[profile.workload], profile.side))
     return Explained(profiles=tuple(profiles), notes=tuple(dict.fromkeys(notes)))
@@ -104,18 +114,33 @@ def limit_resources(process: int) -> None:
             resource.prlimit(process, kind, (most, most))
 
 
-def _profile_side(
+def _profiling(
     harness: Harness, request: Request, workloads: tuple[str, ...], side: Side
-) -> Iterator[Profile | str]:
+) -> Request:
     folder = harness.folder / "traces" / side
     folder.mkdir(parents=True, exist_ok=True)
-    asked = replace(request, command=Command.PROFILE, workloads=workloads, trace_folder=str(folder))
-    for message in run_request(harness, asked):
-        if isinstance(message, Failed):
-            reason = f"{message.why}: {message.detail}"[:MAX_NOTE]
-            yield f"{message.workload} could not be profiled on {side}: {reason}"
-        elif isinstance(message, Profiled):
-            yield _profile(harness, message, folder, side)
+    return replace(request, command=Command.PROFILE, workloads=workloads, trace_folder=str(folder))
+
+
+def _profile_side(
+    harness: Harness,
+    request: Request,
+    side: Side,
+    child: Child | None,
+    found: list[Profile | str],
+) -> Generator[str]:
+    """Profile one side into `found`, a note where it fails; yield what waits for its turn."""
+    for message in run_request(harness, request, first=child):
+        match message:
+            case Failed():
+                reason = f"{message.why}: {message.detail}"[:MAX_NOTE]
+                found.append(f"{message.workload} could not be profiled on {side}: {reason}")
+            case Profiled():
+                found.append(_profile(harness, message, Path(request.trace_folder), side))
+            case Turn():
+                yield message.workload
+            case _:
+                pass
 
 
 def _profile(harness: Harness, message: Profiled, folder: Path, side: Side) -> Profile | str:

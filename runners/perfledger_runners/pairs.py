@@ -3,14 +3,14 @@
 import random
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from perfledger.protocol import Command, Request
 from perfledger.records import Failure, Framework, Run, Side, Why, WorkloadSpec
 from perfledger.stopping import StoppingRule
-from perfledger_runners.child import Child, Ended, run_request
+from perfledger_runners.child import Child, Ended, run_request, start_early
 from perfledger_runners.harness import Harness
 from perfledger_runners.messages import Failed, Ran, Sampling, Started, Turn
 from perfledger_runners.telemetry import NoTelemetry, Telemetry, throttled, with_readings
@@ -163,11 +163,14 @@ class _Check:
         )
         found: dict[Side, dict[str, Run]] = {side: {} for side in SIDES}
         with ExitStack() as stack:
+            children = [
+                start_early(self.harness, self._request(alive, place), stack) for place in sides
+            ]
             first, second = (
                 stack.enter_context(
                     closing(self._measure_side(alive, place, found[place.side], child))
                 )
-                for place, child in zip(sides, self._started(alive, sides, stack), strict=True)
+                for place, child in zip(sides, children, strict=True)
             )
             alternate(first, second, alive)
         for each in workloads:
@@ -192,24 +195,6 @@ class _Check:
             logs=self.logs,
             order=self.order[:pairs],
         )
-
-    def _started(
-        self, workloads: tuple[str, ...], places: Sequence[_Place], stack: ExitStack
-    ) -> list[Child | None]:
-        """Start both sides where they take turns: none measures before both wait for theirs.
-
-        Importing a framework takes longer than measuring. None where a side starts when it is read.
-        """
-        children: list[Child | None] = []
-        for place in places:
-            request = self._request(workloads, place)
-            child = None
-            if request.takes_turns:
-                with suppress(OSError):  # it is tried again when the side is read, and reported
-                    child = Child(self.harness, request)
-                    stack.callback(child.close)
-            children.append(child)
-        return children
 
     def _request(self, workloads: tuple[str, ...], place: _Place) -> Request:
         return replace(self.requests[place.side], command=Command.MEASURE, workloads=workloads)

@@ -10,7 +10,9 @@ from torch import Tensor
 from models.gpt import GPT, GPTConfig, language_loss
 
 
-@perfledger.workload(unit="tokens", units_per_step=lambda batch, context: batch * context)
+@perfledger.workload(
+    unit="tokens", units_per_step=lambda batch, context: batch * context, set_ups=5
+)
 def train_step(
     device: str,
     batch: int = 1,

@@ -9,7 +9,7 @@ from torch import Tensor
 from models.resnet import ResNet
 
 
-@perfledger.workload(unit="images", units_per_step=lambda batch: batch)
+@perfledger.workload(unit="images", units_per_step=lambda batch: batch, set_ups=5)
 def inference(
     device: str, batch: int = 8, size: int = 32, width: int = 16, layers: int = 2
 ) -> Callable[[], Tensor]:

@@ -255,14 +255,9 @@ def _pairs(
         metrics=(*EXPECTED[device], *_tails(settings)),
         priors=priors_of(plan),
     )
-    # Base and head take turns on a CPU. An accelerator is quieter, and holds one at a time.
-    takes_turns = device is Device.CPU
-    requests = (
-        {side: _in_turns(site.requests[side]) for side in Side} if takes_turns else site.requests
-    )
     return measure_pairs(
         site.harness,
-        requests,
+        _in_turns(site.requests, device),
         planned.measured,
         rule,
         seed=plan.seed,
@@ -273,11 +268,25 @@ def _pairs(
     )
 
 
-def _in_turns(request: Request) -> Request:
-    """Return the request in turns; tails need all the steps that they can have."""
+def _in_turns(requests: Mapping[Side, Request], device: Device) -> Mapping[Side, Request]:
+    """Return the requests in turns on a CPU; tails need all the steps that they can have.
+
+    An accelerator is quieter, and holds one process at a time.
+    """
+    if device is not Device.CPU:
+        return requests
     usual = Effort()
-    seconds = TURNS_SECONDS if request.effort == usual else usual.max_seconds
-    return replace(request, takes_turns=True, effort=replace(request.effort, max_seconds=seconds))
+    return {
+        side: replace(
+            request,
+            takes_turns=True,
+            effort=replace(
+                request.effort,
+                max_seconds=TURNS_SECONDS if request.effort == usual else usual.max_seconds,
+            ),
+        )
+        for side, request in requests.items()
+    }
 
 
 def _explained(bundle: Bundle, site: _Site, watcher: Watcher) -> Bundle:
@@ -287,7 +296,7 @@ def _explained(bundle: Bundle, site: _Site, watcher: Watcher) -> Bundle:
     if not chosen:
         return bundle
     watcher.stage("profiling what regressed")
-    profiled = profile_both(site.harness, site.requests, chosen)
+    profiled = profile_both(site.harness, _in_turns(site.requests, bundle.machine.device), chosen)
     return replace(bundle, profiles=profiled.profiles, notes=bundle.notes + profiled.notes)
 
 

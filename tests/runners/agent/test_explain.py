@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
 
 import pytest
 
@@ -80,6 +82,29 @@ def test_a_torch_workload_is_profiled_on_both_sides(roomy, sides):
         for path in (roomy.folder / "traces").rglob("*.json*")
         if path.name.endswith("trace.json")
     ]
+
+
+def test_on_a_cpu_the_windows_of_both_sides_alternate(roomy, sides, tmp_path):
+    calls = tmp_path / "calls"
+    text = TORCH.replace("return lambda: one @ one", "return lambda: note(one)")
+    noting = """
+    def note(one):
+        with open({calls!r}, "a") as file:
+            file.write({side!r})
+        return one @ one
+"""
+    asked = {side: replace(request, takes_turns=True) for side, request in sides("").items()}
+    for side, request in asked.items():
+        function = noting.format(calls=str(calls), side=side[0]).replace("\n    ", "\n")
+        (Path(request.root) / "benchmarks" / "w.py").write_text(
+            "import perfledger\n" + function + text, encoding="utf-8"
+        )
+
+    explained = profile_both(roomy, asked, [spec("matmul", Framework.TORCH)])
+
+    assert [profile.side for profile in explained.profiles] == [Side.BASE, Side.HEAD]
+    windows = [side for side, steps in groupby(calls.read_text(encoding="utf-8")[-80:])]
+    assert len(windows) >= 5  # of 8 steps each, five a side: base, head, head, base, ...
 
 
 def test_a_jax_workload_is_profiled_on_both_sides(roomy, sides):

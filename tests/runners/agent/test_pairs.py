@@ -353,7 +353,7 @@ def a():
 
 
 def in_turns(requests):
-    effort = replace(next(iter(requests.values())).effort, max_seconds=0.4)
+    effort = replace(next(iter(requests.values())).effort, min_steps=4, max_seconds=0.4)
     changes = {"takes_turns": True, "effort": effort}
     return {side: replace(request, **changes) for side, request in requests.items()}
 

@@ -2,6 +2,8 @@ import itertools
 import math
 import os
 import statistics
+import weakref
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -13,7 +15,6 @@ from perfledger.measure import (
     QUIET,
     Host,
     measure,
-    sample,
     usable_cores,
     warm_up,
 )
@@ -24,6 +25,15 @@ EFFORT = Effort(min_warmups=3, max_warmups=12, max_warmup_seconds=100.0)
 
 def step():
     pass
+
+
+def set_up():
+    return step
+
+
+def steps_of(clock, effort):
+    """Every sample, without a warm-up before."""
+    return measure(set_up, clock, effort=replace(effort, min_warmups=0, max_warmups=0)).steps_s
 
 
 @pytest.mark.parametrize(
@@ -58,47 +68,47 @@ def test_the_fewest_warm_ups_are_made_whatever_they_take(scripted_clock):
 def test_quiet_samples_end_at_the_first_look(scripted_clock):
     effort = Effort(min_steps=10, min_seconds=5.0)
 
-    assert sample(step, scripted_clock([1.0] * 99), effort=effort) == (1.0,) * 10
+    assert steps_of(scripted_clock([1.0] * 99), effort=effort) == (1.0,) * 10
 
 
 def test_a_quiet_but_short_series_goes_on_until_the_seconds_are_full(scripted_clock):
     effort = Effort(min_steps=10, min_seconds=30.0, max_seconds=60.0)
 
-    assert len(sample(step, scripted_clock([1.0] * 99), effort=effort)) == 30
+    assert len(steps_of(scripted_clock([1.0] * 99), effort=effort)) == 30
 
 
 def test_noisy_samples_end_at_the_most_steps(scripted_clock):
     effort = Effort(min_steps=10, max_steps=45, min_seconds=0.0, max_seconds=1e9)
     noisy = itertools.cycle([1.0, 2.0])
 
-    assert len(sample(step, scripted_clock(noisy), effort=effort)) == 45
+    assert len(steps_of(scripted_clock(noisy), effort=effort)) == 45
 
 
 def test_slow_steps_end_when_the_time_is_over_but_not_before_the_fewest(scripted_clock):
     effort = Effort(min_steps=4, max_steps=99, max_seconds=30.0)
     noisy = [10.0, 20.0] * 50
 
-    assert len(sample(step, scripted_clock(noisy), effort=effort)) == 4
+    assert len(steps_of(scripted_clock(noisy), effort=effort)) == 4
 
 
 def test_a_look_does_not_overrun_the_time_by_a_whole_block(scripted_clock):
     effort = Effort(min_steps=2, max_steps=99, min_seconds=0.0, max_seconds=10.0)
     noisy = [1.0, 3.0] * 50
 
-    assert sum(sample(step, scripted_clock(noisy), effort=effort)) <= 10.0 + 3.0
+    assert sum(steps_of(scripted_clock(noisy), effort=effort)) <= 10.0 + 3.0
 
 
 @pytest.mark.parametrize("seconds", [1e-7, 0.0])
 def test_steps_that_take_next_to_nothing_end_at_the_most_that_are_kept(scripted_clock, seconds):
     clock = scripted_clock(itertools.repeat(seconds))
 
-    assert len(sample(step, clock, effort=Effort())) == MAX_SAMPLES
+    assert len(steps_of(clock, effort=Effort())) == MAX_SAMPLES
 
 
 def test_one_step_is_never_quiet(scripted_clock):
     effort = Effort(min_steps=1, max_steps=3, min_seconds=0.0, max_seconds=9.0)
 
-    assert len(sample(step, scripted_clock([1.0] * 9), effort=effort)) == 3
+    assert len(steps_of(scripted_clock([1.0] * 9), effort=effort)) == 3
 
 
 @pytest.mark.slow
@@ -107,7 +117,7 @@ def test_one_step_is_never_quiet(scripted_clock):
 def test_sampling_ends_quiet_or_with_its_effort_spent(scripted_clock, times, fewest):
     effort = Effort(min_steps=fewest, max_steps=100, min_seconds=10.0, max_seconds=60.0)
 
-    samples = sample(step, scripted_clock(times), effort=effort)
+    samples = steps_of(scripted_clock(times), effort=effort)
 
     noise = statistics.stdev(samples) / math.sqrt(len(samples)) / statistics.fmean(samples)
     is_spent = len(samples) >= effort.max_steps or sum(samples) >= effort.max_seconds
@@ -122,7 +132,7 @@ def test_measuring_says_when_sampling_begins(scripted_clock):
     effort = Effort(min_steps=FIRST_BLOCK, min_seconds=0.0)
 
     sampled = measure(
-        lambda: calls.append("step"),
+        lambda: lambda: calls.append("step"),
         scripted_clock([1.0] * 99),
         effort=effort,
         on_sampling=lambda: calls.append("sampling"),
@@ -132,11 +142,80 @@ def test_measuring_says_when_sampling_begins(scripted_clock):
     assert len(calls) == 6 + 1 + len(sampled.steps_s)
 
 
+@pytest.mark.parametrize(
+    ("turn", "expected"),
+    [
+        pytest.param(None, [4, 4, 4, 4, 4], id="one after the other"),
+        pytest.param(lambda: None, [2, 2, 2, 2, 2], id="in turns"),
+    ],
+)
+def test_the_samples_are_shared_evenly_among_the_set_ups(scripted_clock, turn, expected):
+    steps = []
+
+    def set_up():
+        steps.append(0)
+        number = len(steps) - 1
+
+        def count():
+            steps[number] += 1
+
+        return count
+
+    sampled = measure(
+        set_up,
+        scripted_clock([0.1] * 999),
+        effort=Effort(min_warmups=3, min_steps=20, min_seconds=1.0, max_seconds=1.0),
+        set_ups=5,
+        turn=turn,
+    )
+
+    warm_ups = [6, 3, 3, 3, 3]  # the first one has to find out what steady is
+    assert len(sampled.warmups_s) == sum(warm_ups)
+    assert [one - warm for one, warm in zip(steps, warm_ups, strict=True)] == expected
+
+
+def test_a_set_up_finds_the_step_before_it_let_go(scripted_clock):
+    alive = weakref.WeakSet()
+    found = []
+
+    class Step:
+        def __call__(self):
+            pass
+
+    def set_up():
+        found.append(len(alive))
+        new = Step()
+        alive.add(new)
+        return new
+
+    measure(set_up, scripted_clock([0.1] * 999), effort=Effort(), set_ups=3, turn=lambda: None)
+
+    assert found == [0, 0, 0]
+
+
+def test_setting_up_anew_waits_for_the_turn(scripted_clock):
+    calls = []
+
+    def set_up():
+        calls.append("set up")
+        return step
+
+    measure(
+        set_up,
+        scripted_clock([0.1] * 999),
+        effort=Effort(min_steps=1, max_seconds=0.4),
+        set_ups=2,
+        turn=lambda: calls.append("turn"),
+    )
+
+    assert calls == ["set up", "turn", "turn", "turn", "set up", "turn"]
+
+
 def test_something_may_be_done_after_every_step_warm_ups_too(scripted_clock):
     calls = []
 
     sampled = measure(
-        step,
+        set_up,
         scripted_clock([1.0] * 99),
         effort=Effort(min_seconds=0.0),
         after_step=lambda: calls.append(1),
@@ -155,7 +234,7 @@ def test_something_may_be_done_after_every_step_warm_ups_too(scripted_clock):
 def test_cpu_activity_is_the_share_of_all_cores_time(scripted_clock, cpu, expected):
     host = Host(wall=iter((0.0, 10.0)).__next__, cpu=iter(cpu).__next__, cores=lambda: 2)
 
-    sampled = measure(step, scripted_clock([1.0] * 99), effort=Effort(), host=host)
+    sampled = measure(set_up, scripted_clock([1.0] * 99), effort=Effort(), host=host)
 
     assert sampled.cpu_active == expected
 
@@ -163,7 +242,7 @@ def test_cpu_activity_is_the_share_of_all_cores_time(scripted_clock, cpu, expect
 def test_no_time_passed_is_no_activity(scripted_clock):
     host = Host(wall=lambda: 1.0, cpu=lambda: 1.0, cores=lambda: 2)
 
-    assert measure(step, scripted_clock([1.0] * 99), effort=Effort(), host=host).cpu_active == 0.0
+    assert measure(set_up, scripted_clock([1.0] * 99), effort=Effort(), host=host).cpu_active == 0.0
 
 
 def test_the_hosts_clock_times_the_step_itself():

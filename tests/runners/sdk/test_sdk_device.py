@@ -61,7 +61,7 @@ def test_the_hosts_meter_knows_time_and_memory_and_no_more(tmp_path):
     assert isinstance(meter.clock, HostClock)
     assert peak is not None
     assert peak > 1_000_000
-    assert meter.trace(list, tmp_path, "0") is None
+    assert meter.trace(lambda: list, tmp_path, "0") is None
     with meter.placed() as nothing:
         assert nothing is None
 

@@ -224,7 +224,7 @@ def test_a_profile_on_cuda_watches_the_device_too_and_drops_the_first_active_ste
     clock = scripted_clock([9.0, 9.0, 9.0, 9.0, 1.0, 2.0, 3.0, 4.0])
 
     path = tmp_path / "0.kineto.json.gz"
-    traced = torch_profile.trace(torch, list, clock, path=path, has_cuda=True)
+    traced = torch_profile.trace(torch, lambda: list, clock, path=path, has_cuda=True)
 
     assert made[0].activities == ["cpu", "cuda"]
     assert made[0].schedule == {"wait": 1, "warmup": 2, "active": 5, "repeat": 1}
@@ -236,13 +236,13 @@ def test_of_several_profiled_windows_the_least_disturbed_is_kept(
     tmp_path, scripted_clock, profiling
 ):
     torch, made = profiling
-    clock = scripted_clock([*[0.3] * 8, *[0.1] * 8, *[0.2] * 8])
+    clock = scripted_clock([*[0.03] * 8, *[0.01] * 8, *[0.02] * 24])
 
     path = tmp_path / "0.kineto.json.gz"
-    traced = torch_profile.trace(torch, list, clock, path=path, has_cuda=False)
+    traced = torch_profile.trace(torch, lambda: list, clock, path=path, has_cuda=False)
 
-    assert [each.path for each in made] == ["", str(path), ""]
-    assert traced.step_seconds == pytest.approx(0.1)
+    assert [each.path for each in made] == ["", str(path), "", "", ""]
+    assert traced.step_seconds == pytest.approx(0.01)
 
 
 WORKLOADS = """
