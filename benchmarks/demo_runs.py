@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -33,6 +33,7 @@ FOLDER = ROOT / "build" / "demo-runs"  # the demo's own: emptied by every run
 PAIRS = 40
 RANKS = 13, 26  # of 40 ratios in order, from 0: between them lies their median in 96 of 100 cases
 PAIRS_PER_PROCESS = 5  # then both sides start afresh: a process has a speed of its own
+SET_UP, TURN = "set up", "turn"  # what a child is asked to do; each pair has set-ups of its own
 STEPS = 8  # timed a turn, after one that is not: the other side's turn left the caches cold
 WARMUPS = 5
 
@@ -150,10 +151,12 @@ def plain_loop(repository: Path, branch: str, workload: str, folder: Path) -> di
                 for side, place in sides.items()
             }
             for _ in range(PAIRS_PER_PROCESS):
+                for turn in turns.values():
+                    turn(SET_UP)
                 order = sorted(sides, reverse=len(pairs) % 2 == 1)
                 times: dict[str, float] = dict.fromkeys(sides, 0.0)
                 for side in (*order, *reversed(order)):  # what drifts hits both alike
-                    times[side] += turns[side]() / 2
+                    times[side] += turns[side](TURN) / 2
                 pairs.append((times["base"], times["head"]))
     return {"pairs": pairs}
 
@@ -164,11 +167,11 @@ class _Turns:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
 
-    def __call__(self) -> float:
-        """Let the child take its turn; return its median step, in seconds."""
+    def __call__(self, what: str) -> float:
+        """Let the child set up or take its turn; return its median step, in seconds."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write("\n")
+        self._process.stdin.write(f"{what}\n")
         self._process.stdin.flush()
         return float(self._process.stdout.readline())
 
@@ -193,17 +196,17 @@ def _stepping(place: Path, workload: str) -> Iterator[_Turns]:
 def _child(workload: str) -> None:
     """Answer every line on standard input with the median time of a few steps on the CPU."""
     module, _, function = workload.partition(":")
-    step = getattr(import_module(module), function)("cpu")
-    for _ in range(WARMUPS):
-        step()
-    for _ in sys.stdin:
-        step()
+    set_up = getattr(import_module(module), function)
+    step: Callable[[], object] = set_up("cpu")
+    for line in sys.stdin:
+        if line.strip() == SET_UP:
+            step = set_up("cpu")
         times = []
-        for _ in range(STEPS):
+        for _ in range((WARMUPS if line.strip() == SET_UP else 1) + STEPS):
             began = time.perf_counter()
             step()
             times.append(time.perf_counter() - began)
-        print(statistics.median(times), flush=True)
+        print(statistics.median(times[-STEPS:]), flush=True)
 
 
 def _run_once(number: int, console: Console) -> dict[str, Any]:

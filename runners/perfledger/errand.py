@@ -86,11 +86,20 @@ def _run(errand: Errand) -> None:
     used = {each.spec.framework for each in registered if each.spec.id in wanted or not wanted}
     errand.channel.send(Event.FACTS, asdict(facts(used)))
     for number, name in enumerate(wanted or by_id):
+        _wait_until_ready(errand, name)
         errand.channel.send(Event.STARTED, {"workload": name})
         event, fields = _answer(errand, by_id, name=name, number=number, broken=broken)
         _flush()
         errand.channel.send(event, {"workload": name, **fields})
         memory.give_back()
+    _wait_until_ready(errand, "")
+
+
+def _wait_until_ready(errand: Errand, name: str) -> None:
+    """Wait for the other side before what would disturb it: a set-up, or with "" the end."""
+    if errand.request.takes_turns:
+        errand.channel.send(Event.READY, {"workload": name})
+        errand.channel.wait()
 
 
 def _look(errand: Errand, modules: frozenset[str]) -> tuple[list[Registered], list[Broken]]:

@@ -4,7 +4,8 @@ The agent writes a Request to a file and starts `python -P -m perfledger FILE`. 
 the descriptor named in PERFLEDGER_FD, one JSON object a line, each with `version` and `event`.
 Standard output and error stay the workload's own. Where the request asks for turns, the child says
 TURN before each few steps and goes on when the agent writes a byte back: so base and head share
-whatever the machine is doing, a few steps at a time.
+whatever the machine is doing, a few steps at a time. It says READY before each set-up and before it
+ends, and waits as well: what disturbs is then done on both sides at once, while neither is timed.
 """
 
 import json
@@ -37,6 +38,7 @@ class Event(StrEnum):
     BROKEN = "broken"  # LIST: path, detail: a file that could not be imported
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
+    READY = "ready"  # workload, "" before the end: waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     RUN = "run"  # workload, started_at, samples, warmups_s, left_out, turns, device, devices
     PROFILED = "profiled"  # workload, tool, trace (a path), steps (kept), step_seconds
@@ -78,7 +80,9 @@ class Request:
     device: str = "auto"
     effort: Effort = field(default_factory=Effort)
     trace_folder: str = ""
-    takes_turns: bool = False  # MEASURE: see TURN; the descriptor is then one that can be read
+    takes_turns: bool = (
+        False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
+    )
     version: int = PROTOCOL_VERSION
 
     def write(self, path: Path) -> None:

@@ -29,6 +29,7 @@ from perfledger_runners.messages import (
     GarbageError,
     Profiled,
     Ran,
+    Ready,
     Sampling,
     Started,
     Turn,
@@ -64,9 +65,16 @@ class Ended:
     log_tail: str
 
 
+@dataclass(frozen=True, slots=True)
+class Going:
+    """Follows Ready: the child goes on, and its reader may do something else meanwhile."""
+
+    workload: str
+
+
 def run_request(
     harness: Harness, request: Request, *, first: "Child | None" = None
-) -> Generator[Answer | Ended]:
+) -> Generator[Answer | Going | Ended]:
     """Yield a result for each of the request's workloads, from as many children as it takes.
 
     A child that dies takes with it only the workload that it was at: those that it had not reached
@@ -101,7 +109,7 @@ def run_request(
 
 def run_child(
     harness: Harness, request: Request, *, child: "Child | None" = None
-) -> Generator[Answer | Ended]:
+) -> Generator[Answer | Going | Ended]:
     """Run one child and yield what it says, then what became of it if it did not end well.
 
     A Failed without a workload is about the child: no workload was under way. `child` is one that
@@ -256,6 +264,8 @@ class _Watch:
             case Sampling() | Turn():
                 self._phase = "being measured"  # within its time, which runs from its start
                 return
+            case Ready():
+                return
             case Started():
                 self._phase, self._allowed_s = "setting up or warming up", self._limits.workload_s
             case Done():
@@ -285,7 +295,7 @@ class _Watch:
         return Why.OUT_OF_MEMORY, f"held {held} bytes of memory: {self._memory} are allowed"
 
 
-def _converse(child: Child, harness: Harness, request: Request) -> Iterator[Answer]:
+def _converse(child: Child, harness: Harness, request: Request) -> Iterator[Answer | Going]:
     talk = Conversation(request.command, frozenset(request.workloads))
     watch = _Watch(child, harness)
     rest, total = b"", 0
@@ -312,14 +322,18 @@ def _converse(child: Child, harness: Harness, request: Request) -> Iterator[Answ
         yield _death(child, talk.current if talk.is_in_workload else "")
 
 
-def _heard(message: Answer, child: Child, watch: _Watch, harness: Harness) -> Iterator[Answer]:
+def _heard(
+    message: Answer, child: Child, watch: _Watch, harness: Harness
+) -> Iterator[Answer | Going]:
     """Pass a message on; a child that asks for its turn has it when the reader comes back."""
     watch.hear(message)
     asked_at = harness.clock()
     yield message
-    if isinstance(message, Turn):
+    if isinstance(message, Ready | Turn):
         watch.wait(harness.clock() - asked_at)
         child.give_turn()
+    if isinstance(message, Ready):
+        yield Going(message.workload)
 
 
 def _check_size(rest: bytes, total: int) -> None:

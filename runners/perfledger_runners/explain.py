@@ -21,8 +21,8 @@ from perfledger.records import Side, WorkloadSpec
 from perfledger_runners.bundle_checks import BundleError, check_profile
 from perfledger_runners.child import Child, run_request, start_early
 from perfledger_runners.harness import Harness, without_secrets
-from perfledger_runners.messages import Failed, Profiled, Turn
-from perfledger_runners.pairs import alternate
+from perfledger_runners.messages import Failed, Profiled
+from perfledger_runners.pairs import alternate, stop_of
 from perfledger_runners.text import MAX_DETAIL, clean, last_line
 
 # The profiler a child used → the reader of `python -m perfledger_profiles` for its files.
@@ -131,14 +131,14 @@ def _profile_side(
 ) -> Generator[str]:
     """Profile one side into `found`, a note where it fails; yield what waits for its turn."""
     for message in run_request(harness, request, first=child):
+        if stop := stop_of(message):
+            yield stop
         match message:
             case Failed():
                 reason = f"{message.why}: {message.detail}"[:MAX_NOTE]
                 found.append(f"{message.workload} could not be profiled on {side}: {reason}")
             case Profiled():
                 found.append(_profile(harness, message, Path(request.trace_folder), side))
-            case Turn():
-                yield message.workload
             case _:
                 pass
 

@@ -92,6 +92,12 @@ class Sampling(Message, frozen=True, kw_only=True, tag="sampling"):
     workload: Id
 
 
+class Ready(Message, frozen=True, kw_only=True, tag="ready"):
+    """A child that takes turns waits before it sets a workload up, or with "" before it ends."""
+
+    workload: Annotated[str, Meta(max_length=MAX_ID)]
+
+
 class Turn(Message, frozen=True, kw_only=True, tag="turn"):
     """A workload waits for its turn to take the next few steps."""
 
@@ -152,7 +158,18 @@ class Done(Message, frozen=True, kw_only=True, tag="done"):
 
 
 Answer = (
-    Facts | Listed | Broken | Started | Sampling | Turn | Ran | Profiled | Counted | Failed | Done
+    Facts
+    | Listed
+    | Broken
+    | Ready
+    | Started
+    | Sampling
+    | Turn
+    | Ran
+    | Profiled
+    | Counted
+    | Failed
+    | Done
 )
 DECODER: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
 
@@ -216,7 +233,7 @@ class Conversation:
                 self.settled.add(message.workload)
             case Done():
                 self.is_done = True
-            case Facts() | Listed() | Broken() | Sampling() | Turn():
+            case Facts() | Listed() | Broken() | Ready() | Sampling() | Turn():
                 pass
         return message
 
@@ -226,15 +243,15 @@ class Conversation:
                 return self.current == ""
             case Listed() | Broken():
                 return self.command is Command.LIST
-            case Started():
+            case Ready(workload="") | Done():
+                return not self.is_in_workload
+            case Ready() | Started():
                 is_new = self._is_open(message.workload) and not self.is_in_workload
                 return is_new and self.command is not Command.LIST
             case Sampling() | Turn() | Ran() | Profiled() | Counted():
                 return self.is_in_workload and message.workload == self.current
             case Failed():
                 return self._is_open(message.workload)
-            case Done():
-                return not self.is_in_workload
 
     def _is_open(self, workload: str) -> bool:
         return workload not in self.settled and (not self.asked or workload in self.asked)

@@ -10,14 +10,16 @@ from typing import Protocol
 from perfledger.protocol import Command, Request
 from perfledger.records import Failure, Framework, Run, Side, Why, WorkloadSpec
 from perfledger.stopping import StoppingRule
-from perfledger_runners.child import Child, Ended, run_request, start_early
+from perfledger_runners.child import Child, Ended, Going, run_request, start_early
 from perfledger_runners.harness import Harness
-from perfledger_runners.messages import Failed, Ran, Sampling, Started, Turn
+from perfledger_runners.messages import Failed, Ran, Ready, Sampling, Started, Turn
 from perfledger_runners.telemetry import NoTelemetry, Telemetry, throttled, with_readings
 
 SIDES = (Side.BASE, Side.HEAD)
 # Of a child that did well: enough to see what it warned of.
 MAX_LOG_KEPT = 2000
+BEFORE = "before {}"
+END = BEFORE.format("")
 
 
 class Progress(Protocol):
@@ -108,19 +110,32 @@ def measure_pairs(
     return check.measured(workloads, pairs, budget_s=budget_s)
 
 
+def stop_of(message: object) -> str | None:
+    """Return the name of the place where a child stops with this message; None if it goes on."""
+    match message:
+        case Turn():
+            return message.workload
+        case Ready() | Going():
+            return BEFORE.format(message.workload)
+        case _:
+            return None
+
+
 def alternate(first: Iterator[str], second: Iterator[str], workloads: Sequence[str]) -> None:
     """Run two sides to their ends, in turns wherever they wait for one.
 
-    Each yields the workload that waits. The side that is behind in the list of workloads goes on
-    until both wait at the same one; there they go first, second, second, first. Sides that never
-    wait run one after the other.
+    Each yields where it stops, as `stop_of` says: before a workload's set-up, at each of its turns,
+    and before its end. The side that is behind goes on until both are at the same stop; there they
+    go first, second, second, first. Sides that never stop run one after the other.
     """
-    places = {name: index for index, name in enumerate(workloads)}
+    stops = (*(stop for name in workloads for stop in (BEFORE.format(name), name)), END)
+    places = {name: index for index, name in enumerate(stops)}
     sides = (first, second)
     at = [places.get(next(side, ""), len(places)) for side in sides]
-    turns = 0
+    turns, place = 0, 0
     while min(at) < len(places):
         if at[0] == at[1]:
+            turns, place = (turns if at[0] == place else 0), at[0]
             mine = (0, 1, 1, 0)[turns % 4]
             turns += 1
         else:
@@ -208,7 +223,7 @@ class _Check:
     ) -> Generator[str]:
         """Measure the workloads on one side, in as many children as it takes, into `found`.
 
-        Yields the name of a workload each time that it waits for its turn. `child` was started with
+        Yields where it stops each time that it waits for its turn. `child` was started with
         all of them; else those are left out that the side before it failed.
         """
         if child is None:
@@ -220,6 +235,8 @@ class _Check:
         process: int | None = None
         try:
             for message in run_request(self.harness, request, first=child):
+                if stop := stop_of(message):
+                    yield stop
                 if process is None:
                     process = self.processes
                     self.processes += 1
@@ -228,8 +245,6 @@ class _Check:
                         self.progress.measuring(message.workload, place.side, place.pair)
                     case Sampling():
                         self.telemetry.start()
-                    case Turn():
-                        yield message.workload
                     case Ran():
                         found[message.workload] = self._keep(message, place, process)
                     case Failed():

@@ -1,6 +1,8 @@
 """Two scripted sides in, the order in which they take their turns out."""
 
-from perfledger_runners.pairs import alternate
+from perfledger_runners.child import Going
+from perfledger_runners.messages import Ready, Started, Turn
+from perfledger_runners.pairs import alternate, stop_of
 
 
 def waiting(*names, told):
@@ -17,7 +19,7 @@ def test_sides_take_turns_first_second_second_first():
 
     alternate(first, second, ["a", "b"])
 
-    assert order == ["1a", "2a", "2a", "1a", "1a", "2a", "2b", "1b"]
+    assert order == ["1a", "2a", "2a", "1a", "1a", "2a", "1b", "2b"]
 
 
 def test_the_side_that_is_behind_catches_up_before_turns_go_on():
@@ -38,3 +40,23 @@ def test_a_side_that_never_waits_or_lost_its_workloads_holds_nobody_up():
     alternate(iter(()), second, ["a", "b"])
 
     assert order == ["2a", "2b"]
+
+
+def test_both_sides_set_up_and_end_at_the_same_time():
+    order = []
+    stops = ("before a", "before a", "a", "a", "before ", "before ")
+    first = waiting(*stops, told=lambda name: order.append(f"1 {name}"))
+    second = waiting(*stops, told=lambda name: order.append(f"2 {name}"))
+
+    alternate(first, second, ["a"])
+
+    set_up = ["1 before a", "2 before a", "2 before a", "1 before a"]
+    assert order[:4] == set_up  # both are let go before either is waited for
+    assert order[4:8] == ["1 a", "2 a", "2 a", "1 a"]
+    assert order[8:10] == ["1 before ", "2 before "]
+
+
+def test_a_message_that_waits_names_its_stop():
+    assert stop_of(Turn(version=1, workload="a")) == "a"
+    assert stop_of(Ready(version=1, workload="a")) == stop_of(Going("a")) == "before a"
+    assert stop_of(Started(version=1, workload="a")) is None
