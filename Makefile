@@ -34,6 +34,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/trace_reading.py
 	$(BIN)/python benchmarks/trace_fuzzing.py
 	$(BIN)/python benchmarks/planted_causes.py
+	$(BIN)/python benchmarks/projection.py
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .

@@ -18,6 +18,8 @@ ACHIEVABLE_MATRIX_FRACTION = 0.87
 ACHIEVABLE_FLOAT8_FRACTION = 0.78
 # STREAM add on a GB200, of the device's stated bandwidth (superbenchmark's log).
 ACHIEVABLE_BANDWIDTH_FRACTION = 0.904
+# nccl-tests' all_reduce on eight A100: 235 of 300 GB/s one way, at 8 GiB.
+ACHIEVABLE_INTERCONNECT_FRACTION = 0.78
 
 _TERA = 1e12
 _GIGA = 1e9
@@ -66,6 +68,7 @@ class Hardware:
     multiprocessors: int | None = None
     clock_hz: float | None = None
     achievable: Mapping[str, float] = field(default_factory=dict[str, float])
+    interconnect_bytes_per_second: float | None = None  # one way, over all of its links
 
 
 def find_hardware(model: str, memory_bytes: int | None) -> Hardware | None:
@@ -147,7 +150,12 @@ def _hardware(row: Mapping[str, str]) -> Hardware:
         multiprocessors=int(row["sms"]) if row["sms"] else None,
         clock_hz=float(row["clock_mhz_at_peak"]) * _MEGA if row["clock_mhz_at_peak"] else None,
         achievable={} if measured is None else {"bfloat16": measured / peaks["bfloat16"]},
+        interconnect_bytes_per_second=_one_way(row["ici_gbs_bidir"]),
     )
+
+
+def _one_way(both_ways: str) -> float | None:
+    return float(both_ways) * _GIGA / 2 if both_ways else None
 
 
 def _plain(dtype: str) -> str:

@@ -17,6 +17,8 @@ from perfledger.records import Side
 from perfledger_baselines.history.findings import History
 from perfledger_baselines.verdict import Verdict
 from perfledger_cost_models.comparison import Bar, BreakEven, Compared
+from perfledger_cost_models.descriptor import Descriptor
+from perfledger_cost_models.projection import NotProjected, ProjectedCost, Projection
 from perfledger_cost_models.sheet import Price
 from perfledger_profiles.bottleneck import Classification, Recommendation
 from perfledger_profiles.cause import Explanation
@@ -237,6 +239,27 @@ class OwningView:
     parts: tuple[tuple[str, float, float, float], ...]  # name, USD a year: P5, most likely, P95
     hour: Compared
     bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectedRow:
+    """A device not measured: how fast a workload is projected to be there, and what that costs."""
+
+    device: str  # as on the price sheet, else as in the table of devices
+    projection: Projection | NotProjected
+    costs: tuple[ProjectedCost, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectionView:
+    """A workload on the device it runs on, and projected onto others."""
+
+    descriptor: Descriptor
+    source: str
+    units_per_second: tuple[float, float, float] | None  # of one source device; None: not known
+    is_measured: bool  # there; else it was declared
+    rows: tuple[ProjectedRow, ...]
+    published: int  # ratios that the intervals are calibrated on
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,15 @@
 
 import typer
 
-from perfledger_service.cli import checking, costs, histories, serving, setting_up, tracing
+from perfledger_service.cli import (
+    checking,
+    costs,
+    histories,
+    projecting,
+    serving,
+    setting_up,
+    tracing,
+)
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -24,6 +32,7 @@ app.add_typer(config, name="config")
 cost = typer.Typer(help="What hours and changes cost.", no_args_is_help=True)
 cost.command("compare")(costs.cost_compare)
 cost.command("tco")(costs.cost_tco)
+cost.command("project")(projecting.project)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

@@ -27,6 +27,7 @@ Set up
 Price
   cost compare  say what a useful hour costs owned and on every way to buy it
   cost tco      say what owning a server costs a year, and what that depends on most
+  cost project  say how fast and dear a workload would be on devices that it was not measured on
   prices        list the price sheet with dates and sources; check one for what cannot be right
 
 Serve

@@ -22,13 +22,15 @@ from perfledger_cost_models.purchase import mode_of
 from perfledger_cost_models.sheet import (
     Price,
     PriceMissingError,
+    PriceSheet,
     PricingModel,
     packaged_sheet,
     packaged_text,
     read_sheet,
 )
 from perfledger_cost_models.table import MAX_SHEET_CHARS
-from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.errors import NotFoundError
+from perfledger_service.usecases.text_files import read_text
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import CostRow, CostView, OwningView
 
@@ -41,10 +43,10 @@ def check_prices(path: Path | None, *, previous: Path | None = None) -> SheetChe
 
     Raises NotFoundError, TooLargeError, UsageError and what a sheet that is no table raises.
     """
-    text = packaged_text() if path is None else _text(path)
+    text = packaged_text() if path is None else read_text(path, most_bytes=MAX_SHEET_BYTES)
     name = packaged_sheet().name if path is None else path.name
     with translated():
-        before = None if previous is None else read_sheet(_text(previous), previous.name)
+        before = None if previous is None else _sheet(previous)
         return check_sheet(text, name, previous=before)
 
 
@@ -106,18 +108,8 @@ def owning(option: str, *, use: float) -> OwningView:
         )
 
 
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_SHEET_BYTES:
-            msg = f"{path} is larger than {MAX_SHEET_BYTES} bytes: split the sheet"
-            raise TooLargeError(msg)
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        msg = f"no file {path}"
-        raise NotFoundError(msg) from error
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path} cannot be read as text: {error}"
-        raise UsageError(msg) from error
+def _sheet(path: Path) -> PriceSheet:
+    return read_sheet(read_text(path, most_bytes=MAX_SHEET_BYTES), path.name)
 
 
 def _newest(accelerator: str) -> tuple[Price, ...]:

@@ -146,7 +146,7 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
         costs.extend(
             unit_costs(
                 spec=spec,
-                units_per_second=_throughput(bundle, spec, devices=machine.count),
+                units_per_second=throughput(bundle, spec, devices=machine.count),
                 device_model=_device_model(machine),
                 device_memory_bytes=machine.memory_bytes,
                 declared=bundle.pricing.declared,
@@ -156,7 +156,7 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
     return tuple(costs)
 
 
-def _throughput(
+def throughput(
     bundle: Bundle, spec: WorkloadSpec, *, devices: int
 ) -> tuple[float, float, float] | None:
     """Return head's units of work per second of one device: low, typical, high."""

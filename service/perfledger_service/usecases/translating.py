@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from perfledger_baselines.history.series import SeriesError
 from perfledger_baselines.rule import PlanError
 from perfledger_cost_models.comparison import ComparisonError
+from perfledger_cost_models.descriptor import DescriptorError
+from perfledger_cost_models.projection import ProjectionError
 from perfledger_cost_models.purchase import PurchaseError
 from perfledger_cost_models.table import PriceSheetError
 from perfledger_runners.bundle_checks import BundleError
@@ -22,6 +24,8 @@ _ASKED_WRONGLY = (
     SeriesError,
     ComparisonError,
     PurchaseError,
+    DescriptorError,
+    ProjectionError,
 )
 
 

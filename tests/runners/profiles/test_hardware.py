@@ -156,3 +156,11 @@ def test_multiprocessors_times_clock_reproduce_the_half_precision_peak(row):
     reckoned = row.multiprocessors * row.clock_hz * per_clock
 
     assert row.peak_flops["float16"] == pytest.approx(reckoned, rel=0.012)
+
+
+def test_an_interconnect_counts_one_way_and_is_none_where_there_is_none():
+    links = {each.key: each.interconnect_bytes_per_second for each in known_hardware()}
+
+    assert links["a100-sxm4-80gb"] == 300e9
+    assert links["h100-sxm5-80gb"] == 450e9
+    assert links["t4"] is None

@@ -1,0 +1,109 @@
+"""What is projected, as agreed: nothing in it can be taken for measured."""
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from perfledger_cost_models.descriptor import (
+    Arithmetic,
+    Communication,
+    Descriptor,
+    Fixed,
+    Memory,
+    Pattern,
+)
+from perfledger_cost_models.projection import NotProjected, ProjectedCost, Projection
+from perfledger_cost_models.quote import Rate
+from perfledger_cost_models.roofs import ResourceSeconds
+from perfledger_service.pages.projected import projection_csv, projection_svg, projection_text
+from perfledger_service.pages.terminal import plain
+from perfledger_service.views import ProjectedRow, ProjectionView
+
+SECONDS = ResourceSeconds(arithmetic=2e-3, memory=1e-3, communication=0.0, fixed=1e-4)
+RATE = Rate(
+    option="p5.48xlarge/on_demand",
+    label="AWS p5.48xlarge, on demand",
+    accelerator="H100-80GB",
+    usd_per_device_hour=Decimal("7.20"),
+    low=Decimal("7.20"),
+    high=Decimal("7.20"),
+    as_of=date(2026, 11, 9),
+    is_read_date=False,
+    source="price list",
+    assumed=("utilization 0.4",),
+    warnings=("price is 120 days old",),
+)
+
+
+def a_projection(target, speed, *, is_calibrated):
+    return Projection(
+        workload="gpt:step <p50> & more",
+        unit="tokens",
+        source="a100-sxm4-80gb",
+        target=target,
+        speed=speed,
+        low=speed / 2,
+        high=speed * 2,
+        source_seconds=SECONDS,
+        target_seconds=SECONDS,
+        dtypes=("float8", "bfloat16"),
+        unexplained=0.4,
+        is_calibrated=is_calibrated,
+    )
+
+
+@pytest.fixture
+def view():
+    h100 = a_projection("h100-sxm5-80gb", 2.5, is_calibrated=True)
+    cost = ProjectedCost(
+        projection=h100,
+        rate=RATE,
+        usd=Decimal("2.00"),
+        low=Decimal("1.00"),
+        high=Decimal("4.00"),
+    )
+    return ProjectionView(
+        descriptor=Descriptor(
+            name="gpt:step <p50> & more",
+            unit="tokens",
+            arithmetic=(Arithmetic(dtypes=("float8", "bfloat16"), flops=1.8e9, source="6 N"),),
+            memory=(Memory(bytes=4.2e6, source="a rule", is_assumed=True),),
+            communication=(
+                Communication(pattern=Pattern.ALL_REDUCE, bytes=1.2e4, source="gradients"),
+            ),
+            fixed=Fixed(seconds=1e-6, source="a profile"),
+            devices=8,
+        ),
+        source="A100-80GB",
+        units_per_second=(390.0, 400.0, 410.0),
+        is_measured=True,
+        rows=(
+            ProjectedRow(device="H100-80GB", projection=h100, costs=(cost,)),
+            ProjectedRow(
+                device="TPU-v4", projection=a_projection("tpu-v4", 0.75, is_calibrated=False)
+            ),
+            ProjectedRow(
+                device="T4",
+                projection=NotProjected(
+                    workload="gpt:step",
+                    source="a100-sxm4-80gb",
+                    target="t4",
+                    why="t4 has no published peak for float8 or bfloat16",
+                ),
+            ),
+        ),
+        published=70,
+    )
+
+
+def test_a_projection_is_written_for_a_terminal_as_agreed(view, matches_golden):
+    matches_golden("projection_80.txt", plain(projection_text(view), width=80))
+
+
+def test_a_projection_is_drawn_as_agreed(view, matches_golden):
+    matches_golden("projection.svg", projection_svg(view))
+
+
+def test_a_projection_is_a_table_as_agreed(view, matches_golden):
+    matches_golden("projection.csv", projection_csv(view))
