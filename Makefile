@@ -52,5 +52,5 @@ $(VENV)/.ready-demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -c constraints.txt -e '.[service,postgres,gpu,torch,jax,numba,dev]'
+	$(BIN)/python -m pip install -c constraints.txt -e '.[service,postgres,gpu,torch,jax,numba,review,parquet,dev]'
 	touch $@
