@@ -96,6 +96,7 @@ class Bundle:
     new_workloads: tuple[str, ...] = ()  # registered in head only: nothing to compare with
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
     profiles: tuple[Profile, ...] = ()
+    repeats: tuple[Profile, ...] = ()  # the same code again, operations only: how far such differ
     work: tuple[CountedWork, ...] = ()  # what a step asks for, before anything was measured
     pricing: Pricing = field(default_factory=Pricing)
     repository: str = ""  # owner/name, where it is known

@@ -241,7 +241,8 @@ def _profile(errand: Errand, one: Registered, number: int) -> Fields:
         traced = meter.trace(_windows(errand, one, bench), folder, str(number))
     if traced is None:  # nothing profiles plain Python steps yet: an answer all the same
         return {"tool": "", "trace": "", "steps": 0, "step_seconds": 0.0}
-    return {**asdict(traced), "trace": str(traced.trace)}
+    paths = {"trace": str(traced.trace), "again": str(traced.again or "")}
+    return {**asdict(traced), **paths}
 
 
 def _windows(errand: Errand, one: Registered, bench: Bench) -> Callable[[], Step]:

@@ -1,15 +1,17 @@
 """What measuring a step needs of the framework that it computes with, as a port, and the host's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from perfledger import memory
 from perfledger.clock import Clock, HostClock
 from perfledger.work import Work
 from perfledger.workload import Step
+
+Kept = TypeVar("Kept")  # what a profiler keeps of a pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,7 @@ class Traced:
     trace: Path
     steps: int  # kept: the first profiled one pays for the profiler's own start
     step_seconds: float
+    again: Path | None = None  # the same steps once more; what two such files differ by is noise
 
 
 class Meter(Protocol):
@@ -59,6 +62,14 @@ class Meter(Protocol):
         `next_step` is called before each window of steps and returns the step of that window.
         """
         ...
+
+
+def shortest(windows: Sequence[tuple[float, Kept]]) -> list[tuple[float, Kept]]:
+    """Return the two profiled passes with the shortest steps, by their seconds.
+
+    What disturbs a pass makes it longer: what is left of a disturbance shows in what two differ by.
+    """
+    return sorted(windows, key=lambda window: window[0])[:2]
 
 
 class HostMeter:

@@ -128,6 +128,19 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Collective:
+    """What the calls of one collective took in one kept step, in their order.
+
+    Ranks are compared by it: the n-th call of a name is the same collective on all of them.
+    """
+
+    name: str
+    step: int  # its number
+    seconds: tuple[float, ...]
+    ranks: int | None = None  # in its group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPoint:
     """How much memory was in use at one moment of the profile."""
 
@@ -176,6 +189,8 @@ class Profile:
     readings: tuple[Reading, ...] = ()
     slices: tuple[Slice, ...] = ()  # of the step nearest to the median
     memory: tuple[MemoryPoint, ...] = ()
+    rank: int | None = None  # of the process in its job
+    collectives: tuple[Collective, ...] = ()
 
     def bucket_seconds(self) -> dict[Bucket, float]:
         """Return the seconds per step that each bucket has; they sum to `step_seconds`."""

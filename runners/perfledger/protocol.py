@@ -41,7 +41,7 @@ class Event(StrEnum):
     READY = "ready"  # workload, "" before the end: waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     RUN = "run"  # workload, started_at, samples, warmups_s, left_out, turns, device, devices
-    PROFILED = "profiled"  # workload, tool, trace (a path), steps (kept), step_seconds
+    PROFILED = "profiled"  # workload, tool, trace and again (paths), steps (kept), step_seconds
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a Work
     FAILED = "failed"  # workload, why, detail
     DONE = "done"

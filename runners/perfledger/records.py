@@ -83,6 +83,8 @@ class Run:
     device: Device | None = None  # what it ran on; None: the machine's own
     devices: int = 1  # how many of them a step computes on
     turns: tuple[int, ...] = ()  # steps in each turn; turn i of both sides were made side by side
+    clock_mhz: float | None = None  # of the device's processors meanwhile, median
+    slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # by what → share, 0 to 1
 
     def __post_init__(self) -> None:
         if not self.samples or not all(self.samples.values()):

@@ -139,7 +139,7 @@ def breakdown(
 ) -> Profile:
     """Return the mean step over all windows of all timelines.
 
-    `each_step` is there when all timelines have the same number of windows, and then their mean.
+    A step of `each_step` is the mean over the timelines that have a window by its number.
     Raises ProfileError when there is no window with a length.
     """
     windows = sum(timeline.windows.owner.size for timeline in timelines)
@@ -200,15 +200,13 @@ def _add(timeline: Timeline, spent_ns: dict[Label, int], calls: dict[Label, int]
 def _each_step(
     timelines: Sequence[Timeline], steps_ns: Sequence[npt.NDArray[np.int64]]
 ) -> tuple[Step, ...]:
-    if len({by_step.shape for by_step in steps_ns}) > 1:
-        return ()
-    mean = np.mean(np.stack(steps_ns), axis=0) / _NS
-    numbers = timelines[0].windows.owner.tolist()
-    rows = (tuple(row) for row in mean.tolist())
-    return tuple(
-        Step(number=number, seconds=sum(row), buckets=row)
-        for number, row in zip(numbers, rows, strict=True)
-    )
+    longest = max(timelines, key=lambda timeline: timeline.windows.owner.size)
+    steps: list[Step] = []
+    for place, number in enumerate(longest.windows.owner.tolist()):
+        rows = [by_step[place] for by_step in steps_ns if place < len(by_step)]
+        mean = tuple((np.mean(rows, axis=0) / _NS).tolist())
+        steps.append(Step(number=number, seconds=sum(mean), buckets=mean))
+    return tuple(steps)
 
 
 def _folded(operations: Sequence[Operation]) -> tuple[Operation, ...]:

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from perfledger.profile import Bucket
 from perfledger_profiles.bottleneck import Classification
+from perfledger_profiles.device_state import DeviceState
 
 
 class How(StrEnum):
@@ -93,6 +94,9 @@ class Explanation:
     note: str = ""
     buckets: tuple[BucketChange, ...] = ()  # in the order of Bucket
     residual_seconds: float | None = None
+    noise_seconds: float | None = None  # what two profiles of the same code differ by, if learnt
+    base_device: DeviceState | None = None  # while base's steps were taken
+    head_device: DeviceState | None = None
     base_bottleneck: Classification | None = None
     head_bottleneck: Classification | None = None
     reproduction: str = ""  # the command that profiles this workload again

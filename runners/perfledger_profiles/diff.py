@@ -7,8 +7,8 @@ from perfledger.profile import Operation, Profile
 from perfledger_profiles.bottleneck import Classification
 from perfledger_profiles.breakdown import FOLDED
 from perfledger_profiles.cause import Cause, Explanation, How
-from perfledger_profiles.change import Change
-from perfledger_profiles.doubt import MAX_REST_SHARE, Evidence, Timing, note_on
+from perfledger_profiles.change import Change, Stage
+from perfledger_profiles.doubt import MAX_REST_SHARE, DeviceStates, Evidence, Timing, note_on
 from perfledger_profiles.drift import with_clock
 from perfledger_profiles.grouping import coarser, longest
 from perfledger_profiles.matching import match
@@ -30,6 +30,7 @@ def explain(
     *,
     noise: Noise | None = None,
     timing: Timing | None = None,
+    devices: DeviceStates | None = None,
     reproduction: str = "",
     classifier: Classifier | None = None,
 ) -> Explanation:
@@ -37,16 +38,22 @@ def explain(
 
     base_step_seconds + the causes' deltas + rest_seconds = head_step_seconds, and so do the
     buckets'. `noise` is what two profiles of the same code differ by, where that was learnt;
-    `timing` is base's and head's step in seconds, measured without a profiler.
+    `timing` is base's and head's step in seconds, measured without a profiler; `devices` is what
+    the device did meanwhile, on base and on head.
     """
     known = noise if noise is not None else Noise()
     evidence = Evidence(
-        base=base, head=head, changes=changes_of(base, head), noise=known, timing=timing
+        base=base,
+        head=head,
+        changes=changes_of(base, head),
+        noise=known,
+        timing=timing,
+        devices=devices,
     )
     listed = _listed(evidence) if evidence.is_change else []
     causes = tuple(_cause(change, base, head) for change in listed)
     rest_s = evidence.change_seconds - fsum(cause.delta_seconds for cause in causes)
-    note = note_on(evidence, rest_s)
+    note = note_on(evidence, rest_s, is_clock_listed=any(c.stage is Stage.CLOCK for c in listed))
     return Explanation(
         workload=head.workload,
         base_step_seconds=base.step_seconds,
@@ -57,6 +64,9 @@ def explain(
         note=note,
         buckets=waterfall(base, head, known),
         residual_seconds=evidence.residual_seconds,
+        noise_seconds=known.step_seconds if known.pairs else None,
+        base_device=devices[0] if devices is not None else None,
+        head_device=devices[1] if devices is not None else None,
         base_bottleneck=classifier(base) if classifier is not None else None,
         head_bottleneck=classifier(head) if classifier is not None else None,
         reproduction=reproduction,
@@ -104,11 +114,10 @@ def _chosen(changes: Sequence[Change], evidence: Evidence) -> tuple[list[Change]
 
 
 def _is_worth_telling(change: Change, evidence: Evidence) -> bool:
-    """Tell whether a change is beyond the noise, and of operations that one can look up."""
+    """Tell whether a change is beyond the noise, and mostly of operations that one can look up."""
     operations = (*change.base, *change.head)
     floor_s = evidence.noise.group_floor_seconds(operations, evidence.base.step_seconds)
-    is_folded = any(operation.name == FOLDED for operation in operations)
-    return abs(change.delta_seconds) > floor_s and not is_folded
+    return abs(change.delta_seconds) > floor_s and longest(operations).name != FOLDED
 
 
 def _cause(change: Change, base: Profile, head: Profile) -> Cause:

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from perfledger.profile import Profile
+from perfledger.profile import Bucket, Profile
 from perfledger_profiles.change import Change, Stage
-from perfledger_profiles.drift import drift_of
+from perfledger_profiles.device_state import DeviceState
+from perfledger_profiles.drift import CLOCK_TOLERANCE, drift_of
 from perfledger_profiles.names import is_operator_name
 from perfledger_profiles.noise import MAX_DEVIATIONS, NOISE_SHARE, Noise
 
@@ -19,6 +20,7 @@ NOT_ATTRIBUTABLE = "not attributable from this profile"
 PROFILE_AGAIN = "profile both sides again"
 
 Timing = tuple[float, float]
+DeviceStates = tuple[DeviceState, DeviceState]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,7 @@ class Evidence:
     changes: Sequence[Change]
     noise: Noise
     timing: Timing | None
+    devices: DeviceStates | None = None
 
     @property
     def change_seconds(self) -> float:
@@ -54,10 +57,11 @@ class Evidence:
         return (self.timing[1] - self.timing[0]) - self.change_seconds
 
 
-def note_on(evidence: Evidence, rest_s: float) -> str:
+def note_on(evidence: Evidence, rest_s: float, *, is_clock_listed: bool = False) -> str:
     """Say why the causes do not account for the change, and what would; "" when they do.
 
-    `rest_s` is what the listed causes leave of the profiled change.
+    `rest_s` is what the listed causes leave of the profiled change; a device's own clock that is
+    among them needs no note.
     """
     if not evidence.is_change:
         return _note_on_nothing(evidence)
@@ -68,10 +72,10 @@ def note_on(evidence: Evidence, rest_s: float) -> str:
             f"{NOT_ATTRIBUTABLE}: {abs(rest_s) / change_s:.0%} of the change is spread over "
             "operations that are not listed"
         )
-    ratio, drift_s = drift_of(evidence.changes, floor_s=evidence.floor_seconds)
+    drift, drift_s = _drift(evidence, is_clock_listed=is_clock_listed)
     unseen_s, exchanged_s = _unseen_seconds(evidence), _exchanged_seconds(evidence.changes)
     doubts = {
-        _note_on_drift(ratio): abs(drift_s),
+        drift: abs(drift_s),
         _note_on_unseen(unseen_s / change_s): unseen_s,
         _note_on_exchanged(exchanged_s / change_s): exchanged_s,
     }
@@ -88,6 +92,38 @@ def _note_on_nothing(evidence: Evidence) -> str:
         )
     return (
         f"the profiled steps differ by less than {NOISE_SHARE:.1%} of a step: nothing to attribute"
+    )
+
+
+def _drift(evidence: Evidence, *, is_clock_listed: bool) -> tuple[str, float]:
+    """Return what the machine and not the code changed, in words and in seconds of a step."""
+    clock_s = _clock_seconds(evidence)
+    if clock_s * evidence.change_seconds > 0:
+        share = min(clock_s / evidence.change_seconds, 1.0)
+        return _note_on_clock(share, evidence), 0.0 if is_clock_listed else clock_s
+    ratio, drift_s = drift_of(evidence.changes, floor_s=evidence.floor_seconds)
+    return _note_on_drift(ratio), drift_s
+
+
+def _clock_seconds(evidence: Evidence) -> float:
+    """Return what another clock adds to a step that the device computes in; 0 if it is the same.
+
+    What the device computes takes its cycles, at whatever clock; what memory bounds takes less.
+    """
+    if evidence.devices is None or evidence.base.device is None:
+        return 0.0
+    base, head = evidence.devices
+    ratio = base.clock_hertz / head.clock_hertz
+    if abs(ratio - 1) <= CLOCK_TOLERANCE:
+        return 0.0
+    return (ratio - 1) * evidence.base.bucket_seconds()[Bucket.COMPUTE]
+
+
+def _note_on_clock(share: float, evidence: Evidence) -> str:
+    how = "slower" if evidence.change_seconds > 0 else "faster"
+    return (
+        f"the device was {how}, not the code: its clock alone makes up to {share:.0%} of the "
+        f"change: {PROFILE_AGAIN} with locked clocks"
     )
 
 

@@ -16,6 +16,7 @@ from perfledger.profile import Bucket, Profile, ProfiledDevice, Reading, Step, S
 from perfledger.records import Side
 from perfledger_profiles.allocations import memory_points
 from perfledger_profiles.breakdown import Timeline, breakdown
+from perfledger_profiles.collectives import collectives_of
 from perfledger_profiles.idle import idle_streams
 from perfledger_profiles.kernels import kernel_rows, tensor_share
 from perfledger_profiles.labels import Labels, Threads, label_calls, nest_threads
@@ -66,6 +67,8 @@ def profile_of(trace: Trace, *, workload: str, side: Side) -> Profile:
         ),
         slices=step_slices(trace, labels, threads, steps.windows, main=steps.main),
         memory=memory_points(trace.memory, steps.windows),
+        rank=trace.rank,
+        collectives=collectives_of(trace, labels.bucket, steps),
     )
 
 

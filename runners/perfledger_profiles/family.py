@@ -42,7 +42,7 @@ _RULES = {
         Family.EMBEDDING: r"""
               embedding | index_?select | compute_grad_weight | krn_partial | sum_and_scatter
             | compute_num_of_partial_segments | fbgemm_gpu | permute_pooled | bounds_check_indices
-            | linearize_index
+            | linearize_index | ^(gather|scatter)([._]\d+)*$
         """,
         Family.OPTIMIZER: r"""
               multi_tensor | fused_?(adam|sgd|lamb|adagrad|lion)
@@ -87,7 +87,9 @@ _RULES = {
             | ^aten::_?(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|tanh|abs|sin|cos|lerp|clamp)_?$
             | ^aten::(masked_fill|where|fill|zero|addcmul|addcdiv|threshold_backward)_?$
             | ^aten::(eq|ne|gt|lt|ge|le|hardtanh|hardswish|bernoulli|normal|uniform|random)_?$
-            | ^(add|subtract|multiply|divide|exponential|select|broadcast|convert|iota)(\.\d+)?$
+            | ^loop[_ ](?!.*reduc)
+            | ^(_?(add|subtract|multiply|divide|exponential|select|broadcast|convert|copy|iota))+
+              ([._]\d+)*$
         """,
         Family.REDUCTION: r"""
               reduc | argm(ax|in) | cumsum | cumprod | DeviceScan | nll_loss | NLLCriterion

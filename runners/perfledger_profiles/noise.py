@@ -22,8 +22,10 @@ class Noise:
 
     Deviations are taken from zero, which is what the same code's true change is: one pair is
     enough to know something, and none that is missing makes a group quieter than it is.
+    Without any pair it is not known, and a share of the step is all there is to go by.
     """
 
+    pairs: int = 0  # it was learnt from
     step_seconds: float = 0.0
     buckets: Mapping[Bucket, float] = field(default_factory=dict[Bucket, float])
     groups: Mapping[Group, float] = field(default_factory=dict[Group, float])
@@ -52,6 +54,7 @@ def learn_noise(pairs: Sequence[tuple[Profile, Profile]]) -> Noise:
         for group, deviation in _deviations(one, other).items():
             groups[group].append(deviation)
     return Noise(
+        len(pairs),
         median(steps),
         {bucket: median(found) for bucket, found in buckets.items()},
         {group: _median_of(found, len(pairs)) for group, found in groups.items()},

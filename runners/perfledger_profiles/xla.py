@@ -45,7 +45,7 @@ from perfledger_profiles.xla_host import (
 )
 from perfledger_profiles.xla_kernels import kernels_of
 from perfledger_profiles.xla_readings import readings_of
-from perfledger_profiles.xla_steps import each_step, median_window, slices_of
+from perfledger_profiles.xla_steps import median_window, slices_of
 from perfledger_profiles.xla_streams import idle_streams
 
 TOOL = "jax.profiler"
@@ -102,7 +102,6 @@ def profile_of_planes(
         has_steps=any(marks),
         device=profiled_device(devices),
         kernels=kernels_of(works, windows) if works else (),
-        each_step=each_step(timelines),
         streams=idle_streams(works, windows, host.launches) if works else (),
         slices=slices_of(list(_lanes(works, host, windows))),
     )

@@ -3,6 +3,7 @@
 import re
 
 from perfledger.profile import Bucket, Family
+from perfledger_profiles.family import family_of
 from perfledger_profiles.planes import Stats
 
 # What jax and TensorFlow call the operation that an instruction was made for: the last part of
@@ -18,32 +19,16 @@ _SOURCES = {
     "sort": Family.SORTING,
     "top_k": Family.SORTING,
 }
-# By name: kernels of cuBLAS, cuDNN, CUTLASS, Triton and XLA's own emitters; HLO instructions and
-# their categories. The first that fits.
-_ELEMENTWISE = r"loop|wrapped_|elementwise|(?<![a-z])(add|multiply|select|convert|broadcast)"
-_NAMES = tuple(
-    (re.compile(rf"(?i){pattern}"), family)
-    for pattern, family in (
-        (r"attention|fmha|flash|mha_", Family.ATTENTION),
-        (r"reduce[-_]window|select[-_]and[-_]scatter|pool", Family.POOLING),
-        (r"winograd|[dw]grad|fprop|convolution|(?<![a-z])conv(?!ert)", Family.CONVOLUTION),
-        (r"gemm|matmul|cublas|cutlass|nvjet|xmma|(?<![a-z])dot(?![a-z])", Family.GEMM),
-        (r"softmax|(?<![a-z])(layer|batch|rms|group)_?norm", Family.NORMALIZATION),
-        (r"gather|scatter|embedding", Family.EMBEDDING),
-        (r"sort|top_?k", Family.SORTING),
-        (r"reduce|reduction|argm(ax|in)", Family.REDUCTION),
-        (r"(?<![a-z])(copy|transpose)(?![a-z])", Family.COPY),
-        (_ELEMENTWISE, Family.ELEMENTWISE),
-        (r"fusion|fused", Family.FUSION),
-    )
-)
+# What the compiler puts around the names of what it fused or wrapped: "wrapped_add.2",
+# "input_reduce_fusion_1".
+_WRAPPING = re.compile(r"^wrapped_|(?<=.)_fusion(?=[._\d]*$)")
 _MATRIX_FAMILIES = (Family.GEMM, Family.CONVOLUTION)
 # Runs code that XLA does not see into.
 _OPAQUE = "custom-call"
 
 
-def family_of(name: str, bucket: Bucket, facts: Stats) -> Family:
-    """Return the family of an operation, by its bucket, what it was made for, its category, name.
+def instruction_family(name: str, bucket: Bucket, facts: Stats) -> Family:
+    """Return the family of an operation: by its bucket, what it was made for, its name, category.
 
     On a TPU a matrix product is a convolution to the compiler, so that what it was made for goes
     before its category.
@@ -62,8 +47,9 @@ def family_of(name: str, bucket: Bucket, facts: Stats) -> Family:
     if known is not None:
         return known
     texts = (name, str(facts.get("hlo_category", "")), str(facts.get("hlo_op", "")))
-    found = (family for text in texts for pattern, family in _NAMES if pattern.search(text))
-    return next((family for family in found if family is not Family.FUSION), _rest(texts))
+    found = (family_of(_WRAPPING.sub("", text)) for text in texts)
+    told = (family for family in found if family not in (Family.FUSION, Family.OTHER))
+    return next(told, _rest(texts))
 
 
 def runs_on_matrix_unit(family: Family, facts: Stats) -> bool | None:

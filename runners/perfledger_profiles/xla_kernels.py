@@ -10,7 +10,7 @@ from perfledger.profile import Kernel
 from perfledger_profiles.planes import Stats
 from perfledger_profiles.spans import NOBODY, Segments
 from perfledger_profiles.xla_device import KERNEL_DETAILS, STREAM, DeviceCall, DeviceWork
-from perfledger_profiles.xla_family import family_of, runs_on_matrix_unit
+from perfledger_profiles.xla_family import instruction_family, runs_on_matrix_unit
 
 # What is longer than these is most of any step that was looked at.
 MAX_KERNELS = 200
@@ -102,7 +102,7 @@ class _Row:
         """Return the row per step."""
         call = self.call
         told = {**call.facts, **call.stats}
-        family = family_of(call.label.name, call.label.bucket, told)
+        family = instruction_family(call.label.name, call.label.bucket, told)
         launch = _launch(call.stats)
         return Kernel(
             name=name,

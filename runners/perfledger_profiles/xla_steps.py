@@ -1,40 +1,19 @@
-"""Turn timelines and their kept steps into each step's buckets and the picture of a median one."""
+"""Turn the calls of a step nearest to the median into its picture."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from perfledger.profile import Bucket, Slice, Step
-from perfledger_profiles.breakdown import Label, Timeline, nest_calls
-from perfledger_profiles.spans import NOBODY, IntArray, Segments
+from perfledger.profile import Slice
+from perfledger_profiles.breakdown import Label, nest_calls
+from perfledger_profiles.spans import NOBODY, Segments
 from perfledger_profiles.xla_host import Labelled
 
 # More than a picture shows; the longest are kept.
 MAX_SLICES = 2_000
 
 _NS = 1e9
-_BUCKETS = {bucket: number for number, bucket in enumerate(Bucket)}
-_OTHER = _BUCKETS[Bucket.OTHER]
-
-Shares = npt.NDArray[np.float64]
-
-
-def each_step(timelines: Sequence[Timeline]) -> tuple[Step, ...]:
-    """Return the kept steps with their buckets, each the mean over the devices that have it.
-
-    Buckets are exclusive, by the timeline's layers, and sum to the step.
-    """
-    shares = [_bucket_ns(timeline) for timeline in timelines]
-    most = max((len(each) for each in shares), default=0)
-    longest = next((t.windows for t in timelines if t.windows.owner.size == most), None)
-    numbers: list[int] = [] if longest is None else longest.owner.tolist()
-    steps: list[Step] = []
-    for place, number in enumerate(numbers):
-        row = np.mean([each[place] for each in shares if place < len(each)], axis=0) / _NS
-        steps.append(Step(number=number, seconds=float(row.sum()), buckets=tuple(row.tolist())))
-    return tuple(steps)
 
 
 def median_window(windows: Segments) -> tuple[int, int] | None:
@@ -86,24 +65,6 @@ class _Drawn:
             seconds=self.length_ns / _NS,
             depth=self.depth,
         )
-
-
-def _bucket_ns(timeline: Timeline) -> Shares:
-    """Return the nanoseconds that each bucket has of each window, of shape (windows, buckets)."""
-    windows = timeline.windows
-    parts = (*timeline.layers, windows)
-    edges = np.unique(np.concatenate([e for s in parts for e in (s.start_ns, s.end_ns)]))
-    left, length = edges[:-1], np.diff(edges)
-    owner: IntArray = np.full(left.shape, NOBODY, dtype=np.int64)
-    for layer in timeline.layers:
-        owner = np.where(owner == NOBODY, layer.at(left), owner)
-    # The last entry is for NOBODY, whose number is -1.
-    bucket = np.array([*(_BUCKETS[label.bucket] for label in timeline.labels), _OTHER])
-    inside = windows.at(left) != NOBODY
-    place = np.searchsorted(windows.start_ns, left[inside], side="right") - 1
-    table = np.zeros((windows.owner.size, len(_BUCKETS)), dtype=np.float64)
-    np.add.at(table, (place, bucket[owner[inside]]), length[inside])
-    return table
 
 
 def _nested(lane: str, calls: Sequence[Labelled], window: tuple[int, int]) -> Iterator[_Drawn]:

@@ -90,8 +90,9 @@ def check_bundle(bundle: Bundle) -> None:
     _check_machine(bundle.machine)
     ids = _check_workloads(bundle)
     _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})
-    for index, profile in enumerate(bundle.profiles):
-        check_profile(f"profiles[{index}]", profile, ids)
+    for name, profiles in (("profiles", bundle.profiles), ("repeats", bundle.repeats)):
+        for index, profile in enumerate(profiles):
+            check_profile(f"{name}[{index}]", profile, ids)
     _check_work(bundle.work, ids)
     _check_pricing(bundle.pricing)
 
@@ -161,6 +162,9 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
         _require(run.position in (0, 1), f"{where}.position: neither 0 nor 1")
         _require(run.process >= 0, f"{where}.process: negative")
         _require(run.devices >= 1, f"{where}.devices: not positive")
+        _require(run.clock_mhz is None or run.clock_mhz > 0, f"{where}.clock_mhz: not positive")
+        is_share = all(0 <= share <= 1 for share in run.slowed.values())
+        _require(is_share, f"{where}.slowed: not a share from 0 to 1")
         _require(is_utc(run.started_at), f"{where}.started_at: not a UTC time in ISO 8601")
         _require(min(run.warmups_s, default=0) >= 0, f"{where}.warmups_s: negative")
         _require(min(run.left_out.values(), default=0) >= 0, f"{where}.left_out: negative")

@@ -44,7 +44,8 @@ class ReaderError(Exception):
 class Explained:
     """The profiles, by workload and then by side, and what there is to say about missing ones."""
 
-    profiles: tuple[Profile, ...]
+    profiles: tuple[Profile, ...] = ()
+    repeats: tuple[Profile, ...] = ()  # the same code again, as far as its operations go
     notes: tuple[str, ...] = ()
 
 
@@ -56,7 +57,7 @@ def profile_both(
     Where the requests take turns, the sides' windows of profiled steps alternate: what else the
     machine is doing would else be found in one of the two profiles.
     """
-    found: list[Profile | str] = []
+    found: list[Explained] = []
     for framework in dict.fromkeys(spec.framework for spec in workloads):
         group = tuple(spec.id for spec in workloads if spec.framework is framework)
         with ExitStack() as stack:
@@ -69,11 +70,14 @@ def profile_both(
                 for side in Side
             )
             alternate(base, head, group)
-    profiles = [each for each in found if isinstance(each, Profile)]
-    notes = [each for each in found if isinstance(each, str)]
     places = {spec.id: index for index, spec in enumerate(workloads)}
+    profiles = [profile for each in found for profile in each.profiles]
     profiles.sort(key=lambda profile: (places[profile.workload], profile.side))
-    return Explained(profiles=tuple(profiles), notes=tuple(dict.fromkeys(notes)))
+    return Explained(
+        profiles=tuple(profiles),
+        repeats=tuple(profile for each in found for profile in each.repeats),
+        notes=tuple(dict.fromkeys(note for each in found for note in each.notes)),
+    )
 
 
 def read_trace(
@@ -123,11 +127,7 @@ def _profiling(
 
 
 def _profile_side(
-    harness: Harness,
-    request: Request,
-    side: Side,
-    child: Child | None,
-    found: list[Profile | str],
+    harness: Harness, request: Request, side: Side, child: Child | None, found: list[Explained]
 ) -> Generator[str]:
     """Profile one side into `found`, a note where it fails; yield what waits for its turn."""
     for message in run_request(harness, request, first=child):
@@ -136,34 +136,61 @@ def _profile_side(
         match message:
             case Failed():
                 reason = f"{message.why}: {message.detail}"[:MAX_NOTE]
-                found.append(f"{message.workload} could not be profiled on {side}: {reason}")
+                note = f"{message.workload} could not be profiled on {side}: {reason}"
+                found.append(Explained(notes=(note,)))
             case Profiled():
-                found.append(_profile(harness, message, Path(request.trace_folder), side))
+                found.append(_explained(harness, message, Path(request.trace_folder), side))
             case _:
                 pass
 
 
-def _profile(harness: Harness, message: Profiled, folder: Path, side: Side) -> Profile | str:
-    reader = READERS.get(message.tool)
-    if reader is None:
-        return f"{message.workload} was not profiled: there is no profiler for what it runs on"
-    complaint = f"the profile of {message.workload} on {side} could not be read"
-    trace = Path(message.trace).resolve()
+def _explained(harness: Harness, message: Profiled, folder: Path, side: Side) -> Explained:
+    """Read what a child recorded, and what it recorded again."""
+    if message.tool not in READERS:
+        note = f"{message.workload} was not profiled: there is no profiler for what it runs on"
+        return Explained(notes=(note,))
+    read: list[Profile] = []
+    notes: list[str] = []
+    for path in filter(None, (message.trace, message.again)):
+        try:
+            read.append(_profile(harness, message, Path(path).resolve(), folder, side))
+        except ReaderError as error:
+            notes.append(f"the profile of {message.workload} on {side} could not be read: {error}")
+    return Explained(
+        profiles=tuple(read[:1]), repeats=tuple(map(_summed, read[1:])), notes=tuple(notes)
+    )
+
+
+def _profile(harness: Harness, message: Profiled, trace: Path, folder: Path, side: Side) -> Profile:
+    """Return the profile in a trace of a child's, and remove the trace; raises ReaderError."""
     if not (trace.is_relative_to(folder.resolve()) and trace.is_file()):
-        return f"{complaint}: the child named a file that is not where it was to be"
+        msg = "the child named a file that is not where it was to be"
+        raise ReaderError(msg)
     try:
-        profile = read_trace(
-            reader,
+        return read_trace(
+            READERS[message.tool],
             trace,
             workload=message.workload,
             side=side,
             environment=harness.environment,
         )
-    except ReaderError as error:
-        return f"{complaint}: {error}"
     finally:
         trace.unlink()
-    return profile
+
+
+def _summed(profile: Profile) -> Profile:
+    """Return a profile without all that noise is not learnt from: a tenth of its size."""
+    return replace(
+        profile,
+        kernels=(),
+        each_step=(),
+        streams=(),
+        readings=(),
+        slices=(),
+        memory=(),
+        collectives=(),
+        notes=(),
+    )
 
 
 def _answer(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:

@@ -118,11 +118,12 @@ class Ran(Message, frozen=True, kw_only=True, tag="run"):
 
 
 class Profiled(Message, frozen=True, kw_only=True, tag="profiled"):
-    """A workload was profiled into the file `trace`."""
+    """A workload was profiled into the file `trace`, and where that was short into `again` too."""
 
     workload: Id
     tool: Word
     trace: Annotated[str, Meta(max_length=4096)]
+    again: Annotated[str, Meta(max_length=4096)] = ""
     steps: Annotated[int, Meta(ge=0)] = 0
     step_seconds: Seconds = 0.0
 

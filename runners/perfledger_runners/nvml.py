@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from perfledger_profiles.device_state import POWER_CAP
+
 CLOCK_SM = 1  # NVML_CLOCK_SM
 TEMPERATURE_GPU = 0  # NVML_TEMPERATURE_GPU
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "clocks event reasons").
@@ -16,6 +18,14 @@ CLOCKS_SET = 0x2  # held by a setting: application clocks or locked clocks
 # Hardware, heat by software and hardware, power brake. Not 0x4, the software's power cap: usual at
 # full load, and the same for both sides.
 HARD_THROTTLE = 0x8 | 0x20 | 0x40 | 0x80
+# What holds a clock down, in words.
+SLOWDOWNS: Mapping[int, str] = {
+    0x4: POWER_CAP,
+    0x8: "a slowdown of the board",
+    0x20: "heat",
+    0x40: "heat",
+    0x80: "the power supply's brake",
+}
 GPM_VERSION = 1  # NVML_GPM_METRICS_GET_VERSION
 GPM_SM_UTIL = 2  # NVML_GPM_METRIC_SM_UTIL: share of time with a warp resident, mean over SMs, in %
 

@@ -2,14 +2,16 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Protocol
 
 from perfledger.metrics import SM_ACTIVE, STEP_TIME
 from perfledger.records import Device, Failure, Run, Why
-from perfledger_runners.nvml import HARD_THROTTLE, Gpu, GpuState
+from perfledger_runners.nvml import HARD_THROTTLE, SLOWDOWNS, Gpu, GpuState
 
 # NVML wants more than 0.1 s between two readings of SM activity; the shortest run samples 0.3 s.
 READ_EVERY_S = 0.12
@@ -110,7 +112,14 @@ def with_readings(run: Run, readings: Sequence[Reading]) -> Run:
     slowed = sum(bool(each.state.reasons & HARD_THROTTLE) for each in during)
     told = {SM_ACTIVE.name: shares} if shares else {}
     left_out = {THROTTLED: slowed} if slowed else {}
-    return replace(run, samples={**run.samples, **told}, left_out={**run.left_out, **left_out})
+    clocks = [each.state.clock_mhz for each in during if each.state.clock_mhz]
+    return replace(
+        run,
+        samples={**run.samples, **told},
+        left_out={**run.left_out, **left_out},
+        clock_mhz=median(clocks) if clocks else None,
+        slowed=_slowed(during),
+    )
 
 
 def throttled(run: Run, readings: Sequence[Reading]) -> Failure | None:
@@ -132,6 +141,16 @@ def throttled(run: Run, readings: Sequence[Reading]) -> Failure | None:
         detail=f"the GPU was slowed down in {len(bad)} of {len(during)} readings ({facts}): "
         "the clock, not the code, would be measured; check cooling and power",
     )
+
+
+def _slowed(during: Sequence[Reading]) -> dict[str, float]:
+    """Return what held the clock down, with its share of the readings."""
+    found = Counter(
+        words
+        for each in during
+        for words in {words for bit, words in SLOWDOWNS.items() if each.state.reasons & bit}
+    )
+    return {words: count / len(during) for words, count in found.items()}
 
 
 def _during(run: Run, readings: Sequence[Reading]) -> tuple[Reading, ...]:

@@ -22,6 +22,8 @@ from perfledger_cost_models.projection import NotProjected, ProjectedCost, Proje
 from perfledger_cost_models.sheet import Price
 from perfledger_profiles.bottleneck import Classification, Recommendation
 from perfledger_profiles.cause import Explanation
+from perfledger_profiles.roofline import Roofline
+from perfledger_profiles.stragglers import Stragglers
 
 
 class UploadStatus(StrEnum):
@@ -263,27 +265,6 @@ class ProjectionView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoofPoint:
-    """One kernel under the roof: FLOP per byte moved, and FLOP per second while it runs."""
-
-    name: str
-    intensity: float
-    flops_per_second: float
-    seconds: float  # per step
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoofView:
-    """What a device can do at most, and what the kernels of a profile attain."""
-
-    device: str
-    dtype: str
-    peak_flops_per_second: float
-    bytes_per_second: float
-    points: tuple[RoofPoint, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceView:
     """What one profiler file says; `name` is the file's."""
 
@@ -291,7 +272,15 @@ class TraceView:
     profile: Profile
     classification: Classification
     recommendations: tuple[Recommendation, ...] = ()
-    roof: RoofView | None = None
+    roof: Roofline | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RanksView:
+    """What the profiler files of one job's ranks say together; ranks in the order of the files."""
+
+    traces: tuple[TraceView, ...]
+    stragglers: Stragglers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,25 +290,3 @@ class TraceDiffView:
     base: TraceView
     head: TraceView
     explanation: Explanation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Supposition:
-    """A part of a step that is supposed to be so many times faster; infinity: it is gone."""
-
-    name: str
-    factor: float
-    seconds: float  # per step, before
-    share: float  # of the step, 0 to 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WhatIfView:
-    """A step before and after some of it got faster, and how much it could get at most."""
-
-    name: str
-    step_seconds: float
-    new_step_seconds: float
-    suppositions: tuple[Supposition, ...]
-    ceiling: float  # how many times as fast with all of it gone; may be infinite
-    notes: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from perfledger.records import Device, Failure, Machine, Run, Side, Why
 from perfledger.work import FLOPS, Count, CountedWork, Work
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import Provenance
+from perfledger_profiles.device_state import DeviceState
 from perfledger_service.report import Conclusion, ExitCode
 from perfledger_service.usecases.reporting import report_on
 
@@ -242,7 +243,40 @@ def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(reported):
     (explanation,) = reported(profiles=both).explanations
 
     assert explanation.causes[0].name == "aten::mm"
+    assert explanation.noise_seconds is None
     assert reported(profiles=both[:1]).explanations == ()
+
+    again = (profile(Side.BASE, 0.013), profile(Side.HEAD, 0.013))
+    (within,) = reported(profiles=both, repeats=again).explanations
+
+    assert within.noise_seconds == pytest.approx(0.002)
+    assert within.causes == ()
+
+
+def test_clocks_that_differ_between_the_sides_are_told(make_bundle):
+    bundle = make_bundle()
+    clocks = {Side.BASE: 1980.0, Side.HEAD: 1755.0}
+    slowed = {Side.BASE: {}, Side.HEAD: {"its power cap": 0.9, "heat": 0.1}}
+    runs = tuple(
+        replace(run, clock_mhz=clocks[run.side], slowed=slowed[run.side]) for run in bundle.runs
+    )
+    profiles = tuple(
+        Profile(
+            workload="gpt:step",
+            side=side,
+            tool="torch.profiler",
+            steps=4,
+            step_seconds=0.01,
+            operations=(),
+        )
+        for side in Side
+    )
+
+    report = report_on(replace(bundle, runs=runs, profiles=profiles), today=TODAY, is_local=True)
+
+    (explanation,) = report.explanations
+    assert explanation.base_device == DeviceState(clock_hertz=1.98e9)
+    assert explanation.head_device == DeviceState(clock_hertz=1.755e9, slowed_by=("its power cap",))
 
 
 def test_work_that_was_counted_before_it_ran_is_compared_and_gives_achieved_flops(make_bundle):

@@ -43,6 +43,24 @@ def a_trace(*, copies_us=100, steps=4):
     return json.dumps({"schemaVersion": 1, "traceEvents": events})
 
 
+IDLE = json.dumps(
+    {
+        "schemaVersion": 1,
+        "traceEvents": [
+            {
+                "ph": "X",
+                "cat": "user_annotation",
+                "name": "ProfilerStep#1",
+                "pid": 1,
+                "tid": 1,
+                "ts": 0,
+                "dur": STEP_US,
+            }
+        ],
+    }
+)
+
+
 @pytest.fixture
 def write(tmp_path):
     def write(name, text):
@@ -92,6 +110,42 @@ def test_a_summary_is_drawn_and_written_to_a_file(trace, write, tmp_path):
     assert ElementTree.parse(drawn).getroot().tag.endswith("svg")
 
 
+def a_rank(number, *, late_us):
+    """Return a trace of one rank that joins its only collective so late, made up."""
+    gemm = {"cat": "kernel", "name": "gemm", "tid": 7, "ts": 10, "dur": 400 + late_us}
+    join_us = 500 + late_us
+    reduce = {"cat": "kernel", "name": "ncclAllReduce", "tid": 20, "dur": 900 - join_us}
+    step = {"cat": "user_annotation", "name": "ProfilerStep#1", "tid": 1, "ts": 0, "dur": STEP_US}
+    events = [
+        {"ph": "X", "pid": 1, "args": {"stream": event["tid"]}, **event}
+        for event in (step, gemm, reduce | {"ts": join_us})
+    ]
+    told = {"distributedInfo": {"backend": "nccl", "rank": number, "world_size": 3}}
+    return json.dumps({"schemaVersion": 1, "traceEvents": events} | told)
+
+
+def test_of_several_ranks_the_one_that_is_waited_for_is_named(trace, write):
+    ranks = [write(f"rank{n}.json", a_rank(n, late_us=200 * (n == 1))) for n in range(3)]
+
+    shown = " ".join(trace("summary", *ranks).split())
+    document = json.loads(trace("summary", *ranks, "--format", "json"))
+
+    assert "The others wait for rank 1: 200 µs a step (20.0 % of it)." in shown
+    assert "It joins 1 of 1 collectives last." in shown
+    assert "Rank 1 computes 1.5 times as long as the median rank" in shown
+    assert [one["wait_seconds"] for one in document["ranks"]] == pytest.approx([2e-4, 0.0, 2e-4])
+    assert "| **1** |" in trace("summary", *ranks, "--format", "markdown")
+
+
+def test_ranks_are_not_drawn_and_must_compute(trace, write):
+    ranks = [write(f"rank{n}.json", a_rank(n, late_us=0)) for n in range(2)]
+
+    with pytest.raises(UsageError, match="--format svg is of one file"):
+        trace("summary", *ranks, "--format", "svg")
+    with pytest.raises(UsageError, match=r"idle\.json has no compute in its steps"):
+        trace("summary", ranks[0], write("idle.json", IDLE))
+
+
 def test_two_traces_are_compared_and_the_cause_is_named(trace, write):
     files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=400))
 
@@ -104,10 +158,23 @@ def test_two_traces_are_compared_and_the_cause_is_named(trace, write):
     assert (document["base"], document["head"]) == ("base.json", "head.json")
 
 
+def test_changes_no_larger_than_between_files_of_the_same_code_are_noise(trace, write):
+    files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=130))
+    alike, loud = write("a.json", a_trace(copies_us=102)), write("b.json", a_trace(copies_us=160))
+
+    told = trace("diff", *files, "--aa", alike)
+    untold = json.loads(trace("diff", *files, "--aa", loud, "--format", "json"))["explanation"]
+
+    assert "aten::copy_" in told
+    assert "Two profiles of the same code differ by 2.00 µs a step." in " ".join(told.split())
+    assert (untold["causes"], untold["noise_seconds"]) == ([], pytest.approx(60e-6))
+    assert "no more than two profiles of the same code do" in untold["note"]
+
+
 def test_two_traces_are_written_as_markdown_and_drawn(trace, write):
     files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=400))
 
-    assert "| `aten::copy_`" in trace("diff", *files, "--format", "markdown")
+    assert "| 1 | `aten::copy_` |" in trace("diff", *files, "--format", "markdown")
     assert trace("diff", *files, "--format", "svg").startswith("<svg")
 
 

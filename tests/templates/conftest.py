@@ -46,7 +46,8 @@ from perfledger_profiles.bottleneck import (
     Share,
 )
 from perfledger_profiles.cause import Cause, How
-from perfledger_service.views import RoofPoint, RoofView, TraceView
+from perfledger_profiles.roofline import Ceilings, Roofline, RooflinePoint
+from perfledger_service.views import TraceView
 
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
 GOLDEN = Path(__file__).parent / "golden"
@@ -300,6 +301,8 @@ def classification(primary: Bottleneck = Bottleneck.COMPUTE, share: float = 0.72
     )
 
 
+RIDGE = 295.3  # FLOP per byte of an H100
+
 ADVICE = Recommendation(
     text="capture the step in a CUDA graph: torch.compile with reduce-overhead",
     trigger="16.0% of the step is the host's",
@@ -308,31 +311,28 @@ ADVICE = Recommendation(
 )
 
 
+def roofline_point(name: str, *figures: float) -> RooflinePoint:
+    fields = ("intensity_flop_per_byte", "flops_per_second", "seconds", "attained")
+    known: dict[str, Any] = dict(zip(fields, figures, strict=True))
+    return RooflinePoint(name=name, is_memory_side=figures[0] < RIDGE, **known)
+
+
 def trace_view(name: str = "trace.json.gz", side: Side = Side.HEAD, **values: Any) -> TraceView:
     return TraceView(
         name=name,
         profile=profile(side, **values),
         classification=classification(),
         recommendations=(ADVICE,),
-        roof=RoofView(
+        roof=Roofline(
             device="NVIDIA H100 80GB HBM3",
             dtype="bfloat16",
-            peak_flops_per_second=989.4e12,
-            bytes_per_second=3.35e12,
+            ceilings=Ceilings(989.4e12, 3.35e12),
             points=(
-                RoofPoint(
-                    name="ampere_sgemm_128x64_tn",
-                    intensity=410.0,
-                    flops_per_second=6.1e14,
-                    seconds=0.00391,
-                ),
-                RoofPoint(
-                    name="softmax_warp_forward<float, 10>",
-                    intensity=1.2,
-                    flops_per_second=2.9e12,
-                    seconds=0.00274,
-                ),
+                roofline_point("ampere_sgemm_128x64_tn", 410.0, 6.1e14, 0.00391, 0.617),
+                roofline_point("softmax_warp_forward<float, 10>", 1.2, 2.9e12, 0.00274, 0.721),
             ),
+            step=roofline_point("step", 37.0, 3.0e13, 0.00924, 0.242),
+            covered=0.9,
         ),
     )
 

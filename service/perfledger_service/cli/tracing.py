@@ -15,8 +15,16 @@ from perfledger_service.pages.explained import trace_diff_markdown, trace_diff_t
 from perfledger_service.pages.picture import trace_diff_svg, trace_svg
 from perfledger_service.pages.profile_json import trace_diff_json, trace_json
 from perfledger_service.pages.profiled import trace_markdown, trace_text
+from perfledger_service.pages.ranks import ranks_json, ranks_markdown, ranks_text
 from perfledger_service.pages.supposed import what_if_json, what_if_markdown, what_if_text
-from perfledger_service.usecases.tracing import difference, export, summarize, what_if
+from perfledger_service.usecases.histories import shown
+from perfledger_service.usecases.tracing import (
+    compare_ranks,
+    difference,
+    export,
+    summarize,
+    what_if,
+)
 
 
 class TraceFormat(StrEnum):
@@ -44,7 +52,13 @@ TraceFile = Annotated[
 
 
 def summary(
-    file: TraceFile,
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="a file of torch.profiler, jax.profiler, nsys, ncu, nccl-tests, ...; of several "
+            "ranks one each"
+        ),
+    ],
     *,
     form: Annotated[
         TraceFormat, typer.Option("--format", help="how to write it; svg draws, speedscope exports")
@@ -53,10 +67,14 @@ def summary(
 ) -> None:
     """Say where a step's time goes, what it is bound by and what to do about it.
 
-    Reads the file in a process of its own with limits on memory and time. Exits with 0 whatever
-    it finds, with 2 for a file that cannot be read.
+    Of several files, one for each rank of a job: which rank the others wait for, how often and how
+    long. Reads each file in a process of its own with limits on memory and time. Exits with 0
+    whatever it finds, with 2 for a file that cannot be read.
     """
-    found = summarize(file)
+    if len(files) > 1:
+        _show_ranks(files, form, output)
+        return
+    found = summarize(files[0])
     match form:
         case TraceFormat.TABLE:
             show_table(trace_text(found), output)
@@ -74,6 +92,14 @@ def diff(
     base: TraceFile,
     head: Annotated[Path, typer.Argument(help="another of the same kind")],
     *,
+    again: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--aa",
+            help="another file of base's own code: changes no larger than between those are noise; "
+            "repeatable",
+        ),
+    ] = None,
     form: Annotated[
         TraceDiffFormat, typer.Option("--format", help="how to write it; svg draws")
     ] = TraceDiffFormat.TABLE,
@@ -84,7 +110,7 @@ def diff(
     The first file is the base. It judges nothing: exits with 0 whatever changed, with 2 for a file
     that cannot be read.
     """
-    found = difference(base, head)
+    found = difference(base, head, again=again or ())
     match form:
         case TraceDiffFormat.TABLE:
             show_table(trace_diff_text(found), output)
@@ -112,14 +138,28 @@ def whatif(
 
     A factor of inf takes a part away; one below 1 makes it slower.
     """
-    found = what_if(file, changes=dict(map(_faster, faster)))
+    name, found = shown(file), what_if(file, changes=dict(map(_faster, faster)))
     match form:
         case Format.TABLE:
-            show_table(what_if_text(found), output)
+            show_table(what_if_text(name, found), output)
         case Format.MARKDOWN:
-            show_text(what_if_markdown(found), output)
+            show_text(what_if_markdown(name, found), output)
         case Format.JSON:
-            show_text(what_if_json(found), output)
+            show_text(what_if_json(name, found), output)
+
+
+def _show_ranks(files: list[Path], form: TraceFormat, output: Path | None) -> None:
+    if form in (TraceFormat.SVG, TraceFormat.SPEEDSCOPE):
+        msg = f"--format {form} is of one file: give a single one, or table, markdown or json"
+        raise UsageError(msg)
+    found = compare_ranks(files)
+    match form:
+        case TraceFormat.TABLE:
+            show_table(ranks_text(found), output)
+        case TraceFormat.MARKDOWN:
+            show_text(ranks_markdown(found), output)
+        case TraceFormat.JSON:
+            show_text(ranks_json(found), output)
 
 
 def _faster(given: str) -> tuple[str, float]:

@@ -35,7 +35,7 @@ def block_text(block: ReasonBlock) -> Iterator[RenderableType]:
         those = "These do not account" if block.causes else "No operation accounts"
         profiled += f" {those} for it."
     note = clean_sentence(block.note) if block.note else ""
-    sentences = (profiled, note, block.residual, block.bottleneck)
+    sentences = (profiled, note, block.caveats, block.bottleneck)
     yield Padding(Text(" ".join(filter(None, sentences))), _INDENT)
     yield Padding(_cause_grid(block), _INDENT)
     if block.waterfall:

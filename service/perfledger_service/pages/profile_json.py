@@ -12,6 +12,8 @@ from typing import cast
 from perfledger.profile import Profile
 from perfledger_profiles.bottleneck import Classification, Recommendation
 from perfledger_profiles.cause import BucketChange, Cause, Explanation
+from perfledger_profiles.device_state import DeviceState
+from perfledger_profiles.roofline import Roofline
 from perfledger_service.views import TraceDiffView, TraceView
 
 # 1: first version. Keys are only ever added.
@@ -48,7 +50,7 @@ def trace_document(view: TraceView) -> dict[str, object]:
         "profile": _profile(view.profile),
         "classification": classification_document(view.classification),
         "recommendations": recommendation_documents(view.recommendations),
-        "roof": None if view.roof is None else _finite(asdict(view.roof)),
+        "roof": None if view.roof is None else _roof(view.roof),
     }
 
 
@@ -64,6 +66,9 @@ def explanation_document(explanation: Explanation) -> Json:
         "causes": [_cause(cause) for cause in explanation.causes],
         "buckets": [_bucket_change(change) for change in explanation.buckets],
         "residual_seconds": number(explanation.residual_seconds),
+        "noise_seconds": number(explanation.noise_seconds),
+        "base_device": _device(explanation.base_device),
+        "head_device": _device(explanation.head_device),
         "base_bottleneck": classification_document(explanation.base_bottleneck),
         "head_bottleneck": classification_document(explanation.head_bottleneck),
         "reproduction": explanation.reproduction,
@@ -143,6 +148,13 @@ def _bucket_change(change: BucketChange) -> Json:
     }
 
 
+def _device(state: DeviceState | None) -> Json | None:
+    """Return at what clock a device ran; null where that is not known."""
+    if state is None:
+        return None
+    return {"clock_hertz": number(state.clock_hertz), "slowed_by": list(state.slowed_by)}
+
+
 def _profile(profile: Profile) -> object:
     """Return the profile under its own names, and the buckets' sums beside them."""
     document = asdict(profile)
@@ -150,6 +162,21 @@ def _profile(profile: Profile) -> object:
         str(bucket): seconds for bucket, seconds in profile.bucket_seconds().items()
     }
     return _finite(document)
+
+
+def _roof(roof: Roofline) -> object:
+    """Return the roofs and the points below them; `step` is that of all the points together."""
+    return _finite(
+        {
+            "device": roof.device,
+            "dtype": roof.dtype,
+            **asdict(roof.ceilings),
+            "ridge_flop_per_byte": roof.ceilings.ridge_flop_per_byte,
+            "points": [asdict(point) for point in roof.points],
+            "step": None if roof.step is None else asdict(roof.step),
+            "covered": roof.covered,
+        }
+    )
 
 
 def _finite(value: object) -> object:

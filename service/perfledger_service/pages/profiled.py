@@ -3,7 +3,7 @@
 Nothing that others wrote reaches a page but as clean text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from perfledger.profile import ProfiledDevice, Reading, StreamIdle
+from perfledger_profiles.roofline import Roofline
 from perfledger_service.pages import figures, words
 from perfledger_service.pages.bottlenecks import AdviceRow, advice_rows, bound_by, share_rows
 from perfledger_service.pages.escape import clean, clean_sentence, code, prose, sentence
@@ -28,6 +29,7 @@ _MAX_SHORT = 90  # two lines of a terminal of 80 columns
 _BAR = "\N{FULL BLOCK}"
 _BAR_COLUMNS = 16
 _INDENT = (0, 0, 0, 2)
+_OTHER_TOOLS = "temporal_"  # HolisticTraceAnalysis's
 
 
 def trace_text(view: TraceView) -> Group:
@@ -68,6 +70,29 @@ def device_line(device: ProfiledDevice | None) -> str:
     if device.compute_capability:
         parts.append(f"compute capability {device.compute_capability}")
     return ", ".join(parts)
+
+
+def roof_line(roof: Roofline | None, *, shown: Callable[[str], str]) -> str:
+    """Return how near a step comes to what its device can do, "" where that is not known.
+
+    `shown` makes a name one that can be shown there.
+    """
+    if roof is None or roof.step is None:
+        return ""
+    ceilings, step = roof.ceilings, roof.step
+    return (
+        f"Roofline: {figures.share(step.attained)} of what the device can do at "
+        f"{figures.count(step.intensity_flop_per_byte)} FLOP/B, that is "
+        f"{figures.flops_per_second(step.flops_per_second)}, counted for kernels with "
+        f"{figures.whole_share(roof.covered)} of the kernels' time; the roof is "
+        f"{figures.flops_per_second(ceilings.peak_flops_per_second)} of {shown(roof.dtype)} and "
+        f"{figures.bytes_per_second(ceilings.peak_bytes_per_second)}."
+    )
+
+
+def shown_readings(readings: Sequence[Reading]) -> tuple[Reading, ...]:
+    """Return the readings, last those that repeat another tool's figures for who compares them."""
+    return tuple(sorted(readings, key=lambda one: one.name.startswith(_OTHER_TOOLS)))
 
 
 def bar_grid(rows: Sequence[BarRow]) -> Table:
@@ -126,6 +151,9 @@ def _parts(view: TraceView) -> Iterator[RenderableType]:
     if device:
         yield Text(clean(device, limit=_MAX_NAME), style="dim")
     yield from _bottleneck(view)
+    roof = roof_line(view.roof, shown=clean)
+    if roof:
+        yield Padding(Text(roof, style="dim"), (1, 0, 0, 0))
     tables = (
         ("Where the step goes", bucket_rows(profile)),
         ("Operations with the most time of the step", operation_rows(profile, most=MAX_ROWS)),
@@ -137,7 +165,7 @@ def _parts(view: TraceView) -> Iterator[RenderableType]:
     if profile.streams:
         yield from _titled("Streams, per step", _stream_grid(profile.streams[:MAX_STREAMS]))
     if profile.readings:
-        yield from _titled("Readings", _reading_grid(profile.readings))
+        yield from _titled("Readings", _reading_grid(shown_readings(profile.readings)))
     for note in profile.notes[:MAX_NOTES]:
         yield Padding(Text(clean_sentence(note), style="dim"), (1, 0, 0, 0))
 
@@ -209,10 +237,13 @@ def _markdown(view: TraceView) -> Iterator[str]:
     for one in advice_rows(view.recommendations):
         yield f"- {sentence(one.text)} Why: {prose(one.trigger)}. {one.bound}".rstrip()
     yield ""
+    roof = roof_line(view.roof, shown=code)
+    if roof:
+        yield f"{roof}\n"
     yield from _bar_table("bucket", bucket_rows(profile), is_foreign=False)
     yield from _bar_table("operation", operation_rows(profile, most=MAX_ROWS))
     yield from _bar_table("kernel", kernel_rows(profile, most=MAX_ROWS))
-    yield from _readings_table(profile.readings[:MAX_READINGS])
+    yield from _readings_table(shown_readings(profile.readings)[:MAX_READINGS])
     for note in profile.notes[:MAX_NOTES]:
         yield sentence(note)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfledger_profiles.bottleneck import Recommendation
 from perfledger_profiles.cause import Cause, Explanation, How
-from perfledger_service.pages import cause_text, figures, words
+from perfledger_service.pages import figures, words
 from perfledger_service.pages.bottlenecks import (
     AdviceRow,
     SharePair,
@@ -16,14 +16,19 @@ from perfledger_service.pages.bottlenecks import (
     bound_by_change,
     share_pairs,
 )
+from perfledger_service.pages.caveats import caveats
 from perfledger_service.pages.escape import ELLIPSIS
-from perfledger_service.pages.waterfall import residual, waterfall_text
+from perfledger_service.pages.short_name import short_name
+from perfledger_service.pages.waterfall import waterfall_text
 from perfledger_service.report import Report
 
 # Of the operations around one, the innermost: where to look.
 _MAX_PATH = 60  # characters
 # What is done more often and also slower has two parts; a part below this is not worth words.
 _MIN_EFFECT = 0.1  # of the difference
+# A share of a change that is itself next to nothing says nothing.
+_MIN_SHARED_CHANGE = 1e-3
+_ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +36,16 @@ class CauseRow:
     """One difference between two profiles as it is shown."""
 
     name: str
+    short: str  # that fits a line
     base_name: str  # "" unless it was replaced
+    kind: str  # of change, in a word or two
     how: str
     base: str
     head: str
+    ends: str  # what it took on both sides; "" where there is only one
     delta: str
-    share: str
+    share: str  # of the step's change
+    of_step: str  # of base's step
     part: float  # of the largest difference listed, 0 to 1: the length of a bar
     is_slower: bool
     suggestion: str
@@ -45,6 +54,11 @@ class CauseRow:
     path: str  # the operations around it
     effects: str  # how much of it comes from the number of calls, where that is not all
     reverted: str  # what a step would take without it
+
+    @property
+    def because(self) -> str:
+        """Return why each call takes another time and what that rests on; "" if unknown."""
+        return ": ".join(text for text in (self.why, self.evidence) if text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +76,7 @@ class ReasonBlock:
     is_attributable: bool
     note: str
     waterfall: str  # lines of text, all of them ours; "" without buckets
-    residual: str
+    caveats: str  # what is the device's, what the profiles leave open, what noise there is
     bottleneck: str
     shares: tuple[SharePair, ...]
     advice: tuple[AdviceRow, ...]
@@ -112,7 +126,7 @@ def reason_block(
         is_attributable=explanation.is_attributable,
         note=explanation.note,
         waterfall=waterfall_text(explanation),
-        residual=residual(explanation),
+        caveats=caveats(explanation),
         bottleneck=bound_by_change(*sides),
         shares=share_pairs(*sides),
         advice=advice_rows(tuple(advice)),
@@ -127,14 +141,20 @@ def _ratio(explanation: Explanation) -> float:
 
 def _cause_row(cause: Cause, explanation: Explanation, *, largest: float) -> CauseRow:
     delta = cause.delta_seconds
+    base, head = map(figures.seconds, (cause.base_seconds, cause.head_seconds))
+    is_on_both = cause.how not in (How.NEW, How.GONE)
     return CauseRow(
         name=cause.name,
+        short=short_name(cause.name),
         base_name=cause.base_name if cause.how is How.REPLACED else "",
+        kind=words.kind(cause),
         how=words.how(cause),
-        base=figures.seconds(cause.base_seconds),
-        head=figures.seconds(cause.head_seconds),
+        base=base,
+        head=head,
+        ends=f"{base} {_ARROW} {head} a step" if is_on_both else "",
         delta=figures.signed_seconds(delta),
-        share=cause_text.share_of_change(cause, explanation),
+        share=_share_of_change(cause, explanation),
+        of_step=_share_of_step(cause, explanation),
         part=abs(delta) / largest if largest > 0 else 0.0,
         is_slower=delta > 0,
         suggestion=cause.suggestion,
@@ -142,8 +162,30 @@ def _cause_row(cause: Cause, explanation: Explanation, *, largest: float) -> Cau
         evidence=cause.evidence,
         path=_end(cause.path),
         effects=_effects(cause),
-        reverted=cause_text.bound(cause, explanation),
+        reverted=_bound(cause, explanation),
     )
+
+
+def _share_of_change(cause: Cause, explanation: Explanation) -> str:
+    """Return which part of the step's change the cause is; "" of a change that is next to none."""
+    total = explanation.head_step_seconds - explanation.base_step_seconds
+    is_shared = abs(total) > _MIN_SHARED_CHANGE * abs(cause.delta_seconds) > 0
+    return figures.whole_share(cause.delta_seconds / total) if is_shared else ""
+
+
+def _share_of_step(cause: Cause, explanation: Explanation) -> str:
+    """Return the cause's difference as a part of base's step; "" of a step without a length."""
+    step_s = explanation.base_step_seconds
+    return figures.percent(cause.delta_seconds / step_s) if step_s > 0 else ""
+
+
+def _bound(cause: Cause, explanation: Explanation) -> str:
+    """Return how fast a step can be at most when the cause is reverted (Amdahl); "" if unknown."""
+    step_s = explanation.head_step_seconds
+    if cause.reverted_step_seconds is None or cause.delta_seconds <= 0 or step_s <= 0:
+        return ""
+    less = figures.percent(cause.reverted_step_seconds / step_s - 1)
+    return f"Without it a step takes {figures.seconds(cause.reverted_step_seconds)} ({less})"
 
 
 def _end(path: str) -> str:

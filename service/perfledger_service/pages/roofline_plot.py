@@ -8,10 +8,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfledger_profiles.roofline import Roofline, RooflinePoint
 from perfledger_service.pages import figures
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.scale import Scale, Tick
-from perfledger_service.views import RoofPoint, RoofView
 
 # As the template draws it.
 _LEFT, _RIGHT = 84.0, 944.0
@@ -66,17 +66,18 @@ class RooflinePlot:
     y_ticks: tuple[Tick, ...]
 
 
-def roofline_plot(roof: RoofView, *, names: Sequence[str] = ()) -> RooflinePlot | None:
+def roofline_plot(roof: Roofline, *, names: Sequence[str] = ()) -> RooflinePlot | None:
     """Return the chart, None without a roof or without a kernel that can be placed under it.
 
     Dots of the kernels in `names` have their place there as a number, from 1.
     """
-    peak, bandwidth = roof.peak_flops_per_second, roof.bytes_per_second
+    peak = roof.ceilings.peak_flops_per_second
+    bandwidth = roof.ceilings.peak_bytes_per_second
     points = [point for point in roof.points if _is_drawable(point)]
     if not (_is_known(peak) and _is_known(bandwidth) and points):
         return None
-    ridge = peak / bandwidth
-    intensities = [ridge, *(point.intensity for point in points)]
+    ridge = roof.ceilings.ridge_flop_per_byte
+    intensities = [ridge, *(point.intensity_flop_per_byte for point in points)]
     rates = [peak, *(point.flops_per_second for point in points)]
     x = _log_scale(min(intensities), max(intensities), _LEFT, _RIGHT)
     y = _log_scale(min(rates), max(rates), _BOTTOM, _TOP)
@@ -92,7 +93,7 @@ def roofline_plot(roof: RoofView, *, names: Sequence[str] = ()) -> RooflinePlot 
         ridge=f"{figures.count(ridge)} FLOP/B",
         peak=figures.flops_per_second(peak),
         bandwidth=figures.bytes_per_second(bandwidth),
-        dots=_dots(points, roof, x, y, names),
+        dots=_dots(points, x, y, names),
         x_ticks=tuple(Tick(x.at(power), f"{10.0**power:g}") for power in _powers(x)),
         y_ticks=tuple(Tick(y.at(power), f"{_power(power)}FLOP/s") for power in _powers(y)),
     )
@@ -102,8 +103,8 @@ def _is_known(value: float) -> bool:
     return _LOWEST < value < _HIGHEST
 
 
-def _is_drawable(point: RoofPoint) -> bool:
-    return _is_known(point.intensity) and _is_known(point.flops_per_second)
+def _is_drawable(point: RooflinePoint) -> bool:
+    return _is_known(point.intensity_flop_per_byte) and _is_known(point.flops_per_second)
 
 
 def _log_scale(low: float, high: float, start: float, end: float) -> Scale:
@@ -117,21 +118,20 @@ def _log_scale(low: float, high: float, start: float, end: float) -> Scale:
 
 
 def _dots(
-    points: Sequence[RoofPoint], roof: RoofView, x: Scale, y: Scale, names: Sequence[str]
+    points: Sequence[RooflinePoint], x: Scale, y: Scale, names: Sequence[str]
 ) -> tuple[RoofDot, ...]:
     """Return the kernels' dots, the largest first, so that small ones lie on top."""
     ordered = sorted(points, key=lambda point: -point.seconds)[:_MAX_POINTS]
     total = sum(point.seconds for point in ordered)
-    ridge = roof.peak_flops_per_second / roof.bytes_per_second
     numbers = {name: str(place) for place, name in enumerate(names, start=1)}
     return tuple(
         RoofDot(
-            x=x.at(math.log10(point.intensity)),
+            x=x.at(math.log10(point.intensity_flop_per_byte)),
             y=y.at(math.log10(point.flops_per_second)),
             radius=_radius(point.seconds / total if total > 0 else 0.0),
             number=numbers.get(point.name, ""),
-            is_memory_bound=point.intensity < ridge,
-            title=_title(point, roof),
+            is_memory_bound=point.is_memory_side,
+            title=_title(point),
         )
         for point in ordered
     )
@@ -142,12 +142,11 @@ def _radius(share: float) -> float:
     return round(math.sqrt(_SMALLEST**2 + share * (_LARGEST**2 - _SMALLEST**2)), 2)
 
 
-def _title(point: RoofPoint, roof: RoofView) -> str:
-    reachable = min(roof.peak_flops_per_second, point.intensity * roof.bytes_per_second)
+def _title(point: RooflinePoint) -> str:
     return (
         f"{clean(point.name, limit=120)}: {figures.flops_per_second(point.flops_per_second)} at "
-        f"{figures.count(point.intensity)} FLOP/B, "
-        f"{figures.whole_share(point.flops_per_second / reachable)} of the roof there"
+        f"{figures.count(point.intensity_flop_per_byte)} FLOP/B, "
+        f"{figures.whole_share(point.attained)} of the roof there"
     )
 
 

@@ -123,19 +123,6 @@ def waterfall_plot(explanation: Explanation) -> WaterfallPlot | None:
     )
 
 
-def residual(explanation: Explanation) -> str:
-    """Return in a sentence what the profiles leave open, "" where that is not known."""
-    left = explanation.residual_seconds
-    if left is None:
-        return ""
-    profiled_s = explanation.head_step_seconds - explanation.base_step_seconds
-    timed, profiled, other = map(figures.signed_seconds, (profiled_s + left, profiled_s, left))
-    return (
-        f"Timed without a profiler the step changed by {timed}, and the profiles differ by "
-        f"{profiled}: they do not show the other {other}."
-    )
-
-
 def _rows(explanation: Explanation) -> Iterator[WaterfallRow]:
     at = explanation.base_step_seconds
     yield _step_row("base", at)

@@ -207,6 +207,21 @@ def how(cause: Cause) -> str:
             return "takes the place of"
 
 
+def kind(cause: Cause) -> str:
+    """Return in a word or two in which way an operation's time changed, for a narrow column."""
+    match cause.how:
+        case How.RATE:
+            return "slower" if cause.delta_seconds > 0 else "faster"
+        case How.COUNT:
+            return "more calls" if cause.head_count > cause.base_count else "fewer calls"
+        case How.NEW:
+            return "new"
+        case How.GONE:
+            return "gone"
+        case How.REPLACED:
+            return "replaced"
+
+
 def reason(cause: Cause) -> str:
     """Return why each call takes another time, as far as the profiles tell; "" if they do not."""
     return _REASONS[cause.reason]

@@ -297,7 +297,12 @@ def _explained(bundle: Bundle, site: _Site, watcher: Watcher) -> Bundle:
         return bundle
     watcher.stage("profiling what regressed")
     profiled = profile_both(site.harness, _in_turns(site.requests, bundle.machine.device), chosen)
-    return replace(bundle, profiles=profiled.profiles, notes=bundle.notes + profiled.notes)
+    return replace(
+        bundle,
+        profiles=profiled.profiles,
+        repeats=profiled.repeats,
+        notes=bundle.notes + profiled.notes,
+    )
 
 
 def _machine(

@@ -2,30 +2,44 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from statistics import fmean, median
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.profile import Profile
-from perfledger.records import Machine, Side
+from perfledger.records import Machine, Run, Side
 from perfledger_baselines.verdict import Estimate, Verdict
+from perfledger_profiles.bottleneck import Classification
 from perfledger_profiles.cause import Explanation
 from perfledger_profiles.classify import classify
+from perfledger_profiles.device_state import (
+    DeviceState,
+    device_state,
+    disturbances,
+    used_memory_share,
+)
 from perfledger_profiles.diff import explain
+from perfledger_profiles.doubt import DeviceStates
 from perfledger_profiles.hardware import Hardware
 from perfledger_profiles.hardware_match import match_hardware
+from perfledger_profiles.noise import learn_noise
 from perfledger_profiles.recommend import recommend
 from perfledger_profiles.roofline import Roofline, roofline_of
-from perfledger_profiles.whatif import WhatIfError, what_if
+from perfledger_profiles.whatif import WhatIf, WhatIfError, what_if
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.escape import clean
 from perfledger_service.report import Advice
-from perfledger_service.views import RoofPoint, RoofView, Supposition, TraceView, WhatIfView
+from perfledger_service.views import TraceView
 
 # The peak that utilization is stated against, then those of the narrower types that a kernel must
 # use if it is faster than that.
 ROOF_DTYPES = ("bfloat16", "float8", "float4")
 # Of a roof: clocks and a table's figures are not exact.
 MAX_ATTAINED = 1.05
+# Of the readings that say so: what held a clock down less often did not set the pace.
+MOSTLY = 0.5
+
+_HERTZ_PER_MHZ = 1e6
 
 Timing = tuple[float, float]
 
@@ -45,13 +59,16 @@ def look_at(
     """
     hardware = _hardware(profile, machine)
     perturbation = profile.step_seconds / timed_seconds if timed_seconds else None
-    classification = classify(profile, hardware=hardware, perturbation=perturbation)
+    classification = _classified(profile, hardware, perturbation=perturbation)
     return TraceView(
         name=name,
         profile=profile,
         classification=classification,
         recommendations=recommend(
-            profile, classification, hardware=hardware, memory_share=memory_share
+            profile,
+            classification,
+            hardware=hardware,
+            memory_share=used_memory_share(profile) if memory_share is None else memory_share,
         ),
         roof=_roof(profile, hardware),
     )
@@ -63,36 +80,34 @@ def explain_change(
     *,
     machine: Machine | None = None,
     timing: Timing | None = None,
+    devices: DeviceStates | None = None,
+    repeats: Sequence[tuple[Profile, Profile]] = (),
     reproduction: str = "",
 ) -> Explanation:
-    """Return why head's step takes another time; `timing` is both sides without a profiler."""
+    """Return why head's step takes another time.
+
+    `timing` is both sides without a profiler, `devices` what the device did meanwhile, by the
+    profiles themselves unless given; `repeats` are pairs of profiles of the same code, which tell
+    how much of a change is none.
+    """
     return explain(
         base,
         head,
+        noise=learn_noise(repeats),
         timing=timing,
+        devices=devices or _both(device_state(base), device_state(head)),
         reproduction=reproduction,
-        classifier=lambda profile: classify(profile, hardware=_hardware(profile, machine)),
+        classifier=lambda profile: _classified(profile, _hardware(profile, machine)),
     )
 
 
-def suppose(name: str, profile: Profile, changes: Mapping[str, float]) -> WhatIfView:
+def suppose(name: str, profile: Profile, changes: Mapping[str, float]) -> WhatIf:
     """Return the step with parts of it so many times faster; raises UsageError."""
     try:
-        found = what_if(profile, changes=changes)
+        return what_if(profile, changes=changes)
     except WhatIfError as error:
         msg = f"{name}: {clean(str(error), limit=400)}"
         raise UsageError(msg) from error
-    return WhatIfView(
-        name=name,
-        step_seconds=found.step_seconds,
-        new_step_seconds=found.new_step_seconds,
-        suppositions=tuple(
-            Supposition(name=one.name, factor=one.factor, seconds=one.seconds, share=one.share)
-            for one in found.changes
-        ),
-        ceiling=found.ceiling,
-        notes=found.notes,
-    )
 
 
 def explain_bundle(
@@ -108,6 +123,7 @@ def explain_bundle(
         base, head = (found.get((spec.id, side)) for side in (Side.BASE, Side.HEAD))
         if base is None or head is None:
             continue
+        again = {one.side: one for one in bundle.repeats if one.workload == spec.id}
         machine = machines.get((spec.id, Side.HEAD), bundle.machine)
         timed = estimates.get((spec.id, STEP_TIME.name))
         timing = None if timed is None else (timed.base, timed.head)
@@ -117,6 +133,8 @@ def explain_bundle(
                 head,
                 machine=machine,
                 timing=timing,
+                devices=_both(*(_device(bundle.runs, spec.id, side) for side in Side)),
+                repeats=[(one, again[one.side]) for one in (base, head) if one.side in again],
                 reproduction=_reproduction(bundle, spec.id),
             )
         )
@@ -130,6 +148,38 @@ def explain_bundle(
         if view.recommendations:
             advice.append(Advice(spec.id, view.recommendations))
     return tuple(explanations), tuple(advice)
+
+
+def _classified(
+    profile: Profile, hardware: Hardware | None, *, perturbation: float | None = None
+) -> Classification:
+    """Return what a step is bound by, unless its device was not fit to measure on."""
+    return classify(
+        profile,
+        hardware=hardware,
+        perturbation=perturbation,
+        environment=disturbances(profile, hardware),
+    )
+
+
+def _both(base: DeviceState | None, head: DeviceState | None) -> DeviceStates | None:
+    return None if base is None or head is None else (base, head)
+
+
+def _device(runs: Sequence[Run], workload: str, side: Side) -> DeviceState | None:
+    """Return at what clock a side of a workload was timed, and what mostly held it down."""
+    mine = [run for run in runs if (run.workload, run.side) == (workload, side) and run.clock_mhz]
+    if not mine:
+        return None
+    reasons = dict.fromkeys(words for run in mine for words in run.slowed)
+    return DeviceState(
+        clock_hertz=median(run.clock_mhz or 0.0 for run in mine) * _HERTZ_PER_MHZ,
+        slowed_by=tuple(
+            words
+            for words in reasons
+            if fmean(run.slowed.get(words, 0.0) for run in mine) >= MOSTLY
+        ),
+    )
 
 
 def _hardware(profile: Profile, machine: Machine | None) -> Hardware | None:
@@ -152,7 +202,7 @@ def _hardware(profile: Profile, machine: Machine | None) -> Hardware | None:
     ).hardware
 
 
-def _roof(profile: Profile, hardware: Hardware | None) -> RoofView | None:
+def _roof(profile: Profile, hardware: Hardware | None) -> Roofline | None:
     """Return the roofs of the widest type that no kernel is too fast for."""
     best: Roofline | None = None
     for dtype in ROOF_DTYPES:
@@ -160,23 +210,7 @@ def _roof(profile: Profile, hardware: Hardware | None) -> RoofView | None:
         best = roof or best
         if roof is not None and all(point.attained <= MAX_ATTAINED for point in roof.points):
             break
-    if best is None:
-        return None
-    return RoofView(
-        device=best.device,
-        dtype=best.dtype,
-        peak_flops_per_second=best.ceilings.peak_flops_per_second,
-        bytes_per_second=best.ceilings.peak_bytes_per_second,
-        points=tuple(
-            RoofPoint(
-                name=point.name,
-                intensity=point.intensity_flop_per_byte,
-                flops_per_second=point.flops_per_second,
-                seconds=point.seconds,
-            )
-            for point in best.points
-        ),
-    )
+    return best
 
 
 def _memory_share(estimate: Estimate | None, machine: Machine) -> float | None:

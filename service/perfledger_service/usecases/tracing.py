@@ -1,17 +1,21 @@
 """Profiler files in, what they say and what changed between them out."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
-from perfledger.profile import Profile
+from perfledger.profile import Bucket, Profile
 from perfledger.records import Side
+from perfledger_profiles.stragglers import stragglers_of
+from perfledger_profiles.whatif import WhatIf
 from perfledger_runners.explain import ReaderError, read_trace
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.pages.speedscope import speedscope
 from perfledger_service.usecases.explaining import explain_change, look_at, suppose
 from perfledger_service.usecases.histories import shown
-from perfledger_service.views import TraceDiffView, TraceView, WhatIfView
+from perfledger_service.views import RanksView, TraceDiffView, TraceView
 
 
 def summarize(path: Path) -> TraceView:
@@ -20,22 +24,52 @@ def summarize(path: Path) -> TraceView:
     return look_at(name, _profile(path, workload=name, side=Side.HEAD))
 
 
-def difference(base: Path, head: Path) -> TraceDiffView:
-    """Read two profiler files and say what changed; raises NotFoundError and UsageError."""
+def compare_ranks(paths: Sequence[Path]) -> RanksView:
+    """Read a profiler file of each rank of a job and say which rank the others wait for.
+
+    Raises NotFoundError and UsageError.
+    """
+    names = [shown(path) for path in paths]
+    profiles = [
+        _profile(path, workload=name, side=Side.HEAD)
+        for path, name in zip(paths, names, strict=True)
+    ]
+    found = stragglers_of(profiles)
+    if found is None:
+        idle = names[min(range(len(profiles)), key=lambda place: _compute_seconds(profiles[place]))]
+        msg = f"{idle} has no compute in its steps: give one profiler file of each rank of a job"
+        raise UsageError(msg)
+    told = found.readings()
+    return RanksView(
+        traces=tuple(
+            look_at(name, replace(profile, readings=(*profile.readings, *told)))
+            for name, profile in zip(names, profiles, strict=True)
+        ),
+        stragglers=found,
+    )
+
+
+def difference(base: Path, head: Path, *, again: Sequence[Path] = ()) -> TraceDiffView:
+    """Read two profiler files and say what changed; raises NotFoundError and UsageError.
+
+    `again` are other files of base's own code: what any two of those differ by is noise.
+    """
     workload = shown(head)
     sides = tuple(
         _profile(path, workload=workload, side=side)
         for path, side in ((base, Side.BASE), (head, Side.HEAD))
     )
-    _check_same_kind(*sides)
+    same = [sides[0], *(_profile(path, workload=workload, side=Side.BASE) for path in again)]
+    for other in (*sides[1:], *same[1:]):
+        _check_same_kind(sides[0], other)
     return TraceDiffView(
         base=look_at(shown(base), sides[0]),
         head=look_at(shown(head), sides[1]),
-        explanation=explain_change(*sides),
+        explanation=explain_change(*sides, repeats=tuple(combinations(same, 2))),
     )
 
 
-def what_if(path: Path, *, changes: Mapping[str, float]) -> WhatIfView:
+def what_if(path: Path, *, changes: Mapping[str, float]) -> WhatIf:
     """Say what a file's step would take if parts of it were so many times faster.
 
     Raises NotFoundError and UsageError.
@@ -71,6 +105,10 @@ def _profile(path: Path, *, workload: str, side: Side) -> Profile:
         name, words = shown(path), str(error)
         msg = words if name in words else f"{name}: {words}"
         raise UsageError(msg) from error
+
+
+def _compute_seconds(profile: Profile) -> float:
+    return profile.bucket_seconds()[Bucket.COMPUTE]
 
 
 def _check_same_kind(base: Profile, head: Profile) -> None:

@@ -83,6 +83,18 @@ BUNDLE = Bundle(
             operations=(Operation(name="aten::mm", bucket=Bucket.COMPUTE, seconds=0.1, count=2.0),),
         ),
     ),
+    repeats=(
+        Profile(
+            workload=SPEC.id,
+            side=Side.HEAD,
+            tool="torch.profiler",
+            steps=4,
+            step_seconds=0.11,
+            operations=(
+                Operation(name="aten::mm", bucket=Bucket.COMPUTE, seconds=0.11, count=2.0),
+            ),
+        ),
+    ),
     pricing=Pricing(
         fleet=(
             FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1e4),
@@ -218,6 +230,13 @@ def test_a_bundle_that_cannot_be_written_leaves_what_was_there(tmp_path):
 
 def test_a_field_that_this_version_does_not_know_is_left_alone():
     assert read_bundle(changed("colour", "blue")) == BUNDLE
+
+
+def test_a_bundle_from_before_there_were_repeats_is_read():
+    old = document()
+    del old["repeats"]
+
+    assert read_bundle(json.dumps(old).encode()) == replace(BUNDLE, repeats=())
 
 
 def test_a_newer_version_is_refused_with_advice():
@@ -381,7 +400,7 @@ def test_lists_have_limits_and_no_doubles(bundle):
 
 
 def test_a_bundle_of_failures_only_is_a_bundle():
-    bundle = replace(BUNDLE, workloads=(), runs=(), profiles=())
+    bundle = replace(BUNDLE, workloads=(), runs=(), profiles=(), repeats=())
 
     assert read_bundle(bundle.to_json().encode()) == bundle
 

@@ -77,11 +77,11 @@ def test_a_torch_workload_is_profiled_on_both_sides(roomy, sides):
     for profile in explained.profiles:
         assert (profile.workload, profile.tool) == ("benchmarks.w:matmul", "torch.profiler")
         assert any("mm" in operation.name for operation in profile.operations)
-    assert not [
-        path
-        for path in (roomy.folder / "traces").rglob("*.json*")
-        if path.name.endswith("trace.json")
-    ]
+    assert [repeat.side for repeat in explained.repeats] == [Side.BASE, Side.HEAD]
+    for repeat in explained.repeats:
+        assert any("mm" in operation.name for operation in repeat.operations)
+        assert repeat.slices == ()
+    assert not list((roomy.folder / "traces").rglob("*.json*"))
 
 
 def test_on_a_cpu_the_windows_of_both_sides_alternate(roomy, sides, tmp_path):
@@ -112,6 +112,7 @@ def test_a_jax_workload_is_profiled_on_both_sides(roomy, sides):
 
     assert explained.notes == ()
     assert [profile.tool for profile in explained.profiles] == ["jax.profiler"] * 2
+    assert [repeat.workload for repeat in explained.repeats] == ["benchmarks.w:dot"] * 2
 
 
 def test_what_cannot_be_profiled_is_a_note(harness, sides):

@@ -26,8 +26,8 @@ RUN = Run(
 )
 
 
-def reading(at_s, *, reasons=0, sm_active=None):
-    state = GpuState(reasons=reasons, clock_mhz=1410.0, power_w=300.0, temperature_c=88.0)
+def reading(at_s, *, reasons=0, sm_active=None, clock_mhz=1410.0):
+    state = GpuState(reasons=reasons, clock_mhz=clock_mhz, power_w=300.0, temperature_c=88.0)
     return Reading(at_s=at_s, state=state, sm_active=sm_active)
 
 
@@ -55,7 +55,21 @@ def test_what_the_gpu_did_beside_a_run_on_the_cpu_is_nobodys_business():
 
 
 def test_an_older_gpu_tells_no_sm_activity():
-    assert with_readings(RUN, [reading(0.1)]) == RUN
+    assert with_readings(RUN, [reading(0.1)]).samples == RUN.samples
+
+
+def test_a_run_keeps_its_median_clock_and_what_held_it_down_how_often():
+    readings = [
+        reading(0.1, reasons=0x4, clock_mhz=1200.0),
+        reading(0.2, reasons=0x64, clock_mhz=1100.0),
+        reading(0.3, clock_mhz=1410.0),
+        reading(0.4, clock_mhz=None),
+    ]
+
+    run = with_readings(RUN, readings)
+
+    assert run.clock_mhz == 1200.0
+    assert run.slowed == {"its power cap": 0.5, "heat": 0.25}
 
 
 @pytest.mark.parametrize("reasons", [0x8, 0x20, 0x40, 0x80, 0x48 | 0x4])
@@ -77,7 +91,7 @@ def test_an_idle_a_locked_or_a_power_capped_clock_is_not(reasons):
     readings = [reading(0.1, reasons=reasons)]
 
     assert throttled(RUN, readings) is None
-    assert with_readings(RUN, readings) == RUN
+    assert with_readings(RUN, readings).left_out == {}
 
 
 @pytest.mark.parametrize(("slowed", "is_failure"), [(1, False), (2, False), (3, True)])

@@ -143,12 +143,13 @@ def test_each_step_has_its_own_buckets():
     assert second.seconds == sum(second.buckets) == pytest.approx(20e-9)
 
 
-def test_steps_of_several_devices_are_averaged_unless_they_differ_in_number():
+def test_a_step_is_the_mean_over_the_devices_that_have_it():
     label = [Label("a", Bucket.COMPUTE)]
     one, other = (timeline(label, [0], [end], [(0, 10)]) for end in (10, 4))
     longer = timeline(label, [0], [4], [(0, 10), (10, 20)])
 
-    (step,) = profile(one, other).each_step
+    (both,) = profile(one, other).each_step
+    first, second = profile(one, longer).each_step
 
-    assert step.buckets[0] == pytest.approx(7e-9)
-    assert profile(one, longer).each_step == ()
+    assert both.buckets[0] == first.buckets[0] == pytest.approx(7e-9)
+    assert (second.seconds, second.buckets[0]) == (pytest.approx(10e-9), 0.0)

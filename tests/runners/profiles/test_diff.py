@@ -98,6 +98,28 @@ def test_at_the_edge_of_the_noise_it_is_explained(make):
     assert [cause.name for cause in explain(base, head).causes] == ["a"]
 
 
+def test_a_few_folded_operations_do_not_hide_what_they_are_matched_with(make):
+    """Of many short waits for input the shortest are folded, on one side only."""
+    waits = ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "aten::_cat", FOLDED)
+    base, head = (
+        make.profile(
+            make.operation("gemm", 10e-3),
+            *(
+                make.operation(name, seconds, bucket=Bucket.INPUT)
+                for name, seconds in zip(waits, spent, strict=True)
+            ),
+        )
+        for spent in ((30e-3, 5e-3, 0.2e-3), (0.5e-3, 0.0, 0.1e-3))
+    )
+
+    explanation = explain(base, head)
+
+    assert [(cause.bucket, cause.name) for cause in explanation.causes] == [
+        (Bucket.INPUT, f"{waits[0]} (+2)")
+    ]
+    assert explanation.is_attributable
+
+
 def test_folded_operations_are_never_a_cause(make):
     base = make.profile(make.operation(FOLDED, 10e-3))
     head = make.profile(make.operation(FOLDED, 20e-3))

@@ -18,6 +18,7 @@ def test_noise_is_the_median_deviation_from_zero_of_pairs_of_the_same_code(make)
 
     noise = learn_noise(pairs)
 
+    assert noise.pairs == 3
     assert noise.step_seconds == pytest.approx(0.5)
     assert noise.buckets[Bucket.COMPUTE] == pytest.approx(0.5)
     assert noise.groups["a", ""] == pytest.approx(0.5)

@@ -1,7 +1,7 @@
 import pytest
 
 from perfledger.profile import Bucket, Family
-from perfledger_profiles.xla_family import family_of, runs_on_matrix_unit
+from perfledger_profiles.xla_family import instruction_family, runs_on_matrix_unit
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from perfledger_profiles.xla_family import family_of, runs_on_matrix_unit
     ],
 )
 def test_what_it_was_made_for_then_its_name_then_its_category_tell(name, facts, family):
-    assert family_of(name, Bucket.COMPUTE, facts) is family
+    assert instruction_family(name, Bucket.COMPUTE, facts) is family
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_what_it_was_made_for_then_its_name_then_its_category_tell(name, facts, 
     ],
 )
 def test_what_moves_data_is_told_by_its_bucket(bucket, family):
-    assert family_of("fusion.3", bucket, {}) is family
+    assert instruction_family("fusion.3", bucket, {}) is family
 
 
 @pytest.mark.parametrize(

@@ -230,9 +230,10 @@ def test_a_profile_on_cuda_watches_the_device_too_and_drops_the_first_active_ste
     assert made[0].schedule == {"wait": 1, "warmup": 2, "active": 5, "repeat": 1}
     assert (made[0].steps, made[0].path) == (8, str(path))
     assert (traced.trace, traced.steps, traced.step_seconds) == (path, 4, 2.5)
+    assert traced.again is None  # it took long enough
 
 
-def test_of_several_profiled_windows_the_least_disturbed_is_kept(
+def test_of_several_profiled_windows_the_two_least_disturbed_are_kept(
     tmp_path, scripted_clock, profiling
 ):
     torch, made = profiling
@@ -241,7 +242,9 @@ def test_of_several_profiled_windows_the_least_disturbed_is_kept(
     path = tmp_path / "0.kineto.json.gz"
     traced = torch_profile.trace(torch, lambda: list, clock, path=path, has_cuda=False)
 
-    assert [each.path for each in made] == ["", str(path), "", "", ""]
+    assert traced.again is not None
+    assert [each.path for each in made] == ["", str(path), str(traced.again), "", ""]
+    assert traced.again.parent == tmp_path
     assert traced.step_seconds == pytest.approx(0.01)
 
 

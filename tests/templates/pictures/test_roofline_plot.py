@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger_profiles.roofline import Ceilings
 from perfledger_service.pages.roofline_plot import roofline_plot
 
 
@@ -45,7 +46,9 @@ def test_a_dots_area_is_its_share_of_the_time_and_its_number_its_row(roof):
 def test_a_kernel_that_no_device_runs_has_no_dot(roof, value):
     gemm, softmax = roof.points
 
-    plot = roofline_plot(replace(roof, points=(replace(gemm, intensity=value), softmax)))
+    plot = roofline_plot(
+        replace(roof, points=(replace(gemm, intensity_flop_per_byte=value), softmax))
+    )
 
     assert plot is not None
     assert len(plot.dots) == 1
@@ -53,6 +56,6 @@ def test_a_kernel_that_no_device_runs_has_no_dot(roof, value):
 
 @pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
 def test_without_a_roof_or_a_kernel_there_is_no_chart(roof, value):
-    assert roofline_plot(replace(roof, peak_flops_per_second=value)) is None
-    assert roofline_plot(replace(roof, bytes_per_second=value)) is None
+    for ceilings in (Ceilings(value, 3.35e12), Ceilings(989.4e12, value)):
+        assert roofline_plot(replace(roof, ceilings=ceilings)) is None
     assert roofline_plot(replace(roof, points=())) is None

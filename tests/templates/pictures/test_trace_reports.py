@@ -11,12 +11,13 @@ from cmarkgfm.cmark import Options
 from perfledger.profile import Bucket, Reading
 from perfledger.records import Side
 from perfledger_profiles.cause import BucketChange, Explanation, How, Reason
+from perfledger_profiles.whatif import Faster, WhatIf
 from perfledger_service.pages.explained import trace_diff_markdown, trace_diff_text
 from perfledger_service.pages.profile_json import trace_diff_json, trace_json
 from perfledger_service.pages.profiled import head_line, trace_markdown, trace_text
 from perfledger_service.pages.supposed import what_if_json, what_if_markdown, what_if_text
 from perfledger_service.pages.terminal import plain
-from perfledger_service.views import Supposition, TraceDiffView, WhatIfView
+from perfledger_service.views import TraceDiffView
 
 HOSTILE = "`</b>|<img src=x>\x1b[31m@octocat\n# head"
 
@@ -58,15 +59,14 @@ def diff_view(make):
 
 @pytest.fixture
 def what_if():
-    return WhatIfView(
-        name="trace.json",
+    return WhatIf(
         step_seconds=0.1,
         new_step_seconds=0.06,
-        suppositions=(
-            Supposition(name="input", factor=inf, seconds=0.03, share=0.3),
-            Supposition(name="gemm", factor=2.0, seconds=0.02, share=0.2),
+        changes=(
+            Faster(name="input", factor=inf, seconds=0.03, share=0.3),
+            Faster(name="gemm", factor=2.0, seconds=0.02, share=0.2),
         ),
-        ceiling=2.0,
+        share=0.5,
         notes=("what is removed here may uncover other work",),
     )
 
@@ -168,26 +168,26 @@ def test_json_has_null_where_there_is_no_number(make):
 
 
 def test_a_what_if_says_what_comes_of_it_and_what_could_at_most(what_if):
-    text = plain(what_if_text(what_if)).replace("\u00a0", " ")
+    text = plain(what_if_text("trace.json", what_if)).replace("\u00a0", " ")
 
     assert "trace.json: 100 ms → 60.0 ms a step (-40.0 %)" in text
     assert "30.0 %  input  gone" in text
     assert "gemm   2.0 times as fast" in text
     assert "With all of it gone the step would be 2.0 times as fast (Amdahl)." in text
     assert "What is removed here may uncover other work." in text
-    assert "| `gemm` |" in what_if_markdown(what_if)
+    assert "| `gemm` |" in what_if_markdown("trace.json", what_if)
 
 
 def test_a_what_if_in_json_has_null_for_what_is_infinite(what_if):
-    document = json.loads(what_if_json(replace(what_if, ceiling=inf)))
+    document = json.loads(what_if_json("trace.json", replace(what_if, share=1.0)))
 
     assert document["ceiling"] is None
     assert [one["factor"] for one in document["changes"]] == [None, 2.0]
 
 
 def test_a_what_if_of_all_and_of_nothing_is_said_too(what_if):
-    assert "nothing would be left" in plain(what_if_text(replace(what_if, ceiling=inf)))
-    assert "%)" not in plain(what_if_text(replace(what_if, step_seconds=0.0)))
+    assert "nothing would be left" in plain(what_if_text("trace.json", replace(what_if, share=1.0)))
+    assert "%)" not in plain(what_if_text("trace.json", replace(what_if, step_seconds=0.0)))
 
 
 def test_what_others_wrote_is_only_text(make, diff_view, what_if, rewrite):
@@ -197,12 +197,12 @@ def test_what_others_wrote_is_only_text(make, diff_view, what_if, rewrite):
     texts = [
         plain(trace_text(rewrite(make.trace_view(), hostile))),
         plain(trace_diff_text(rewrite(diff_view, hostile))),
-        plain(what_if_text(rewrite(what_if, hostile))),
+        plain(what_if_text(HOSTILE, rewrite(what_if, hostile))),
     ]
     pages = [
         trace_markdown(rewrite(make.trace_view(), hostile)),
         trace_diff_markdown(rewrite(diff_view, hostile)),
-        what_if_markdown(rewrite(what_if, hostile)),
+        what_if_markdown(HOSTILE, rewrite(what_if, hostile)),
     ]
 
     assert not any("\x1b" in text for text in (*texts, *pages))
