@@ -93,6 +93,13 @@ def insert(data: bytes, _: Sequence[bytes], rng: Random) -> bytes:
     return data[:at] + rng.choice(JUNK) * rng.choice((1, 1, 3, 2_000)) + data[at:]
 
 
+def stretch(data: bytes, _: Sequence[bytes], rng: Random) -> bytes:
+    """Repeat a few bytes until what takes the square of their number takes a second."""
+    at = rng.randint(0, len(data))
+    piece = rng.choice((b" ", b"\t", data[at : at + rng.randint(1, 12)]))
+    return data[:at] + piece * rng.choice((3_000, 20_000)) + data[at:]
+
+
 def cut(data: bytes, rng: Random) -> tuple[int, int]:
     start = rng.randint(0, len(data))
     return start, min(len(data), start + rng.randint(0, 400))
@@ -100,5 +107,5 @@ def cut(data: bytes, rng: Random) -> tuple[int, int]:
 
 MUTATIONS: tuple[Mutation, ...] = (
     *(flip, truncate, behead, duplicate, delete, splice),
-    *(replace_numbers, replace_numbers, nest, unquote, insert),
+    *(replace_numbers, replace_numbers, nest, unquote, insert, stretch),
 )

@@ -17,10 +17,14 @@ _NS = 1e9
 def memory_points(memory: MemoryInstants, windows: Segments) -> tuple[MemoryPoint, ...]:
     """Return the memory in use in the kept steps, device by device, at most MAX_POINTS in all.
 
-    Of each stretch of time the highest point is kept, so that no peak is lost.
+    Of each stretch of time the highest point is kept, so that no peak is lost. What was not
+    recorded is no point; of more devices than points those that use most are kept.
     """
-    kept = windows.at(memory.time_ns) != NOBODY
-    devices = np.unique(memory.device[kept]).tolist()
+    kept = (windows.at(memory.time_ns) != NOBODY) & (memory.allocated_bytes >= 0)
+    peak = np.zeros(len(memory.devices), dtype=np.int64)
+    np.maximum.at(peak, memory.device[kept], memory.allocated_bytes[kept])
+    used = np.unique(memory.device[kept])
+    devices = used[np.argsort(-peak[used], kind="stable")[:MAX_POINTS]].tolist()
     return tuple(
         point
         for device in devices

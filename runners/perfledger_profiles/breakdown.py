@@ -166,11 +166,28 @@ def breakdown(
         tool=tool,
         steps=max(timeline.windows.owner.size for timeline in timelines),
         step_seconds=sum(spent_ns.values()) / windows / _NS,
-        operations=_folded(operations),
+        operations=folded(operations),
         dropped_events=dropped_events,
         notes=tuple(notes),
         each_step=_each_step(timelines, steps_ns),
     )
+
+
+def folded(operations: Sequence[Operation], *, most: int = MAX_OPERATIONS) -> tuple[Operation, ...]:
+    """Return the longest operations, and what the rest amounts to in each bucket, longest first."""
+    ranked = sorted(operations, key=_rank)
+    rest = {bucket: [one for one in ranked[most:] if one.bucket is bucket] for bucket in Bucket}
+    sums = [
+        Operation(
+            name=FOLDED,
+            bucket=bucket,
+            seconds=sum(one.seconds for one in group),
+            count=sum(one.count for one in group),
+        )
+        for bucket, group in rest.items()
+        if group
+    ]
+    return tuple(sorted([*ranked[:most], *sums], key=_rank))
 
 
 def _add(timeline: Timeline, spent_ns: dict[Label, int], calls: dict[Label, int]) -> IntArray:
@@ -207,23 +224,6 @@ def _each_step(
         mean = tuple((np.mean(rows, axis=0) / _NS).tolist())
         steps.append(Step(number=number, seconds=sum(mean), buckets=mean))
     return tuple(steps)
-
-
-def _folded(operations: Sequence[Operation]) -> tuple[Operation, ...]:
-    ranked = sorted(operations, key=_rank)
-    kept, rest = ranked[:MAX_OPERATIONS], ranked[MAX_OPERATIONS:]
-    for bucket in Bucket:
-        group = [operation for operation in rest if operation.bucket is bucket]
-        if group:
-            kept.append(
-                Operation(
-                    name=FOLDED,
-                    bucket=bucket,
-                    seconds=sum(operation.seconds for operation in group),
-                    count=sum(operation.count for operation in group),
-                )
-            )
-    return tuple(sorted(kept, key=_rank))
 
 
 def _rank(operation: Operation) -> tuple[float, str, str, str]:

@@ -36,9 +36,8 @@ _MAX_REPAIRED_CHARACTERS = 20_000
 _BORDER = re.compile(r"\}\s*,\s*\{")
 _END = re.compile(r"\}\s*\]")
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
-_NAME = re.compile(
-    r'("name"\s*:\s*")(.*?)("\s*(?:,\s*"(?:ph|cat|pid|tid|ts|dur|args|id|s)"|$))', re.DOTALL
-)
+_NAME = re.compile(r'"name"\s*:\s*"')
+_NAME_END = re.compile(r'"\s*(?:,\s*"(?:ph|cat|pid|tid|ts|dur|args|id|s)"|$)')
 _BARE_QUOTE = re.compile(r'(?<!\\)"')
 
 Data = TypeVar("Data", bytes, bytearray)
@@ -56,8 +55,6 @@ class Args(msgspec.Struct, gc=False):
     bytes: Scalar = -1
     registers: msgspec.Raw = msgspec.field(default=NO_JSON, name="registers per thread")
     shared_memory: msgspec.Raw = msgspec.field(default=NO_JSON, name="shared memory")
-    blocks: msgspec.Raw = msgspec.field(default=NO_JSON, name="blocks per SM")
-    warps: msgspec.Raw = msgspec.field(default=NO_JSON, name="warps per SM")
     grid: msgspec.Raw = NO_JSON
     block: msgspec.Raw = NO_JSON
     collective: msgspec.Raw = msgspec.field(default=NO_JSON, name="Collective name")
@@ -289,6 +286,11 @@ def _event(chunk: str | None) -> Event | None:
 
 
 def _repaired(chunk: str) -> str:
-    """Escape what profilers forget to escape: quotes in names, backslashes in paths."""
+    """Escape what profilers forget to escape: quotes in the name, backslashes in paths."""
     escaped = _BAD_ESCAPE.sub(r"\\\\", chunk)
-    return _NAME.sub(lambda m: m[1] + _BARE_QUOTE.sub(r'\\"', m[2]) + m[3], escaped)
+    opening = _NAME.search(escaped)
+    closing = _NAME_END.search(escaped, opening.end()) if opening else None
+    if opening is None or closing is None:
+        return escaped
+    begin, end = opening.end(), closing.start()
+    return escaped[:begin] + _BARE_QUOTE.sub(r'\\"', escaped[begin:end]) + escaped[end:]

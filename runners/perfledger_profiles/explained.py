@@ -9,6 +9,7 @@ annotation in the user's code, and "(outside operations)".
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -17,28 +18,30 @@ from perfledger.records import Side
 from perfledger_profiles.allocations import memory_points
 from perfledger_profiles.breakdown import Timeline, breakdown
 from perfledger_profiles.collectives import collectives_of
-from perfledger_profiles.idle import idle_streams
+from perfledger_profiles.idle import idle_per_step, stream_calls
 from perfledger_profiles.kernels import kernel_rows, tensor_share
 from perfledger_profiles.labels import Labels, Threads, label_calls, nest_threads
 from perfledger_profiles.launches import launches_of
 from perfledger_profiles.readings import trace_readings
 from perfledger_profiles.slices import step_slices
 from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, listed, nest
-from perfledger_profiles.steps import Steps, steps_of
+from perfledger_profiles.steps import Steps, of_one_process, steps_of
 from perfledger_profiles.temporal import temporal_breakdown, temporal_idle
 from perfledger_profiles.trace import Trace
 
 _NS = 1e9
 _US_PER_SECOND = 1e6
 _BUCKETS = tuple(Bucket)
+_TEMPORAL = "HolisticTraceAnalysis's breakdown of the file without its last step"
 _DEVICE_ORDER = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET)
 
 
-def profile_of(trace: Trace, *, workload: str, side: Side) -> Profile:
+def profile_of(whole: Trace, *, workload: str, side: Side) -> Profile:
     """Return the profile of a trace's kept steps.
 
     Raises ProfileError when there is no step with a length.
     """
+    trace = of_one_process(whole)
     steps = steps_of(trace)
     launched_by = launches_of(trace)
     threads = nest_threads(trace, ~steps.is_marker)
@@ -59,11 +62,11 @@ def profile_of(trace: Trace, *, workload: str, side: Side) -> Profile:
         device=_device(trace),
         kernels=kernels,
         each_step=_numbered(profile.each_step, steps.numbers),
-        streams=_streams(trace, launched_by, work, steps.windows),
+        streams=_streams(trace, launched_by, steps.windows),
         readings=(
             *trace_readings(trace, labels.bucket, launched_by, steps.windows),
             *_shares(profile, tensor_share(kernels)),
-            *_temporal(trace),
+            *_temporal(whole),
         ),
         slices=step_slices(trace, labels, threads, steps.windows, main=steps.main),
         memory=memory_points(trace.memory, steps.windows),
@@ -150,32 +153,13 @@ def _device(trace: Trace) -> ProfiledDevice | None:
     return replace(device, count=sum(trace.devices[n].name == device.name for n in used))
 
 
-def _streams(
-    trace: Trace, launched_by: IntArray, work: BoolArray, windows: Segments
-) -> tuple[StreamIdle, ...]:
-    """Return the streams' gaps per step; what lies in steps that are not kept is cut off.
-
-    Work that overlaps on a stream makes negative gaps; a sum of them is no time.
-    """
-    scale = windows.owner.size * _NS
-    return tuple(
-        StreamIdle(
-            stream=idle.stream,
-            busy_seconds=idle.busy_ns / scale,
-            host_wait_seconds=max(idle.host_wait_ns, 0) / scale,
-            kernel_wait_seconds=max(idle.kernel_wait_ns, 0) / scale,
-            other_seconds=max(idle.other_ns, 0) / scale,
-        )
-        for idle in idle_streams(trace, launched_by, work, since_ns=_row_begins(trace, windows))
-    )
-
-
-def _row_begins(trace: Trace, windows: Segments) -> IntArray:
-    """Return for each call when the row of consecutive kept steps began in which it starts."""
-    follows = np.diff(windows.owner, prepend=NOBODY - 1) == 1
-    row = np.maximum.accumulate(np.where(follows, 0, np.arange(windows.owner.size)))
-    place = np.searchsorted(windows.start_ns, trace.start_ns, side="right") - 1
-    return windows.start_ns[row[np.maximum(place, 0)]]
+def _streams(trace: Trace, launched_by: IntArray, windows: Segments) -> tuple[StreamIdle, ...]:
+    """Return the streams that worked in the kept steps, the busiest first."""
+    work = trace.is_device_work
+    used = np.unique(trace.lane[work & (windows.at(trace.start_ns) != NOBODY)])
+    chosen = work & np.isin(trace.lane, used)
+    found = [idle_per_step(calls, windows) for calls in stream_calls(trace, launched_by, chosen)]
+    return tuple(sorted(found, key=lambda idle: (-idle.busy_seconds, idle.stream)))
 
 
 def _shares(profile: Profile, tensor: float | None) -> Iterator[Reading]:
@@ -200,26 +184,26 @@ def _temporal(trace: Trace) -> Iterator[Reading]:
     found = temporal_breakdown(trace)
     if found is None:
         return
-    source = "HolisticTraceAnalysis's temporal breakdown of the file without its last step"
-    for name, value in (
+    reading = partial(Reading, unit="s", source=_TEMPORAL)
+    for name, us in (
         ("temporal_idle", found.idle_us),
         ("temporal_compute", found.compute_us),
         ("temporal_non_compute", found.non_compute_us),
         ("temporal_kernel", found.kernel_us),
     ):
-        yield Reading(name=name, value=value / _US_PER_SECOND, unit="s", source=source)
+        yield reading(name=name, value=us / _US_PER_SECOND)
     if found.overlap is not None:
-        yield Reading(name="temporal_overlap", value=found.overlap, source=source)
+        yield Reading(name="temporal_overlap", value=found.overlap, source=_TEMPORAL)
+    for work, us in found.by_work:
+        subject = " + ".join(str(one.name).lower() for one in work)
+        yield reading(name="temporal_kernel_type", value=us / _US_PER_SECOND, subject=subject)
+    for kernel in found.top:
+        subject = kernel.name
+        yield reading(name="temporal_top", value=kernel.us / _US_PER_SECOND, subject=subject)
     for idle in temporal_idle(trace):
-        for name, value in (
+        for name, ns in (
             ("temporal_host_wait", idle.host_wait_ns),
             ("temporal_kernel_wait", idle.kernel_wait_ns),
             ("temporal_other_wait", idle.other_ns),
         ):
-            yield Reading(
-                name=name,
-                value=value / _NS,
-                unit="s",
-                subject=f"stream {idle.stream}",
-                source="HolisticTraceAnalysis's idle time breakdown, in the same calls",
-            )
+            yield reading(name=name, value=ns / _NS, subject=f"stream {idle.stream}")

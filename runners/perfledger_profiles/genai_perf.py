@@ -16,7 +16,7 @@ from perfledger_profiles.documents import (
     is_json,
 )
 from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.quantity import number_of, scale_of
+from perfledger_profiles.quantity import number_of, scale_of, title_and_unit
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.summary import summary_profile
 from perfledger_profiles.tables import rows_of
@@ -49,7 +49,6 @@ _OF_THE_RUN = (
     *("image_throughput", "total_token_throughput", "benchmark_duration"),
 )
 _STATISTIC = re.compile(r"avg|min|max|std|p\d{1,2}(?:\.\d+)?")
-_TITLE = re.compile(r"([^()]*?)\s*(?:\(([^()]*)\))?")
 _METRIC_NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 _GPU = re.compile(r"gpu_?(\d{1,4})")
 
@@ -144,8 +143,8 @@ def _tabulated(lines: Sequence[str]) -> tuple[list[_Metric], int]:
 
 
 def _row(row: Mapping[str, str], *, is_torn: bool) -> _Metric | None:
-    match = _TITLE.fullmatch(row.get("Metric", "").strip())
-    name = match[1].casefold().replace(" ", "_") if match else ""
+    title, unit = title_and_unit(row.get("Metric", "")) or ("", "")
+    name = title.casefold().replace(" ", "_")
     subject = _gpu(row["GPU"]) if "GPU" in row else ""
     cells = {("avg" if key == "Value" else key): cell for key, cell in row.items()}
     statistics = {
@@ -153,9 +152,9 @@ def _row(row: Mapping[str, str], *, is_torn: bool) -> _Metric | None:
         for key, cell in cells.items()
         if _STATISTIC.fullmatch(key) and (value := number_of(cell)) is not None
     }
-    if match is None or is_torn or not statistics or not _METRIC_NAME.fullmatch(name):
+    if is_torn or not statistics or not _METRIC_NAME.fullmatch(name):
         return None
-    return _Metric(name=name, unit=match[2] or "", subject=subject, statistics=statistics)
+    return _Metric(name=name, unit=unit, subject=subject, statistics=statistics)
 
 
 def _readings(metric: _Metric) -> Iterator[Reading]:

@@ -8,7 +8,7 @@ from perfledger_profiles.breakdown import Label
 from perfledger_profiles.redact import clean_name
 
 _INSTRUCTION = re.compile(r"%([^ =]+) = (.+?) ([a-z][a-z0-9-]*)\(")
-_COLLECTIVE = re.compile(r"(?i)(all-|reduce-scatter|collective-|ragged-all|send|recv|nccl|rccl)")
+_COLLECTIVE = re.compile(r"(?i)(all-|reduce-scatter|collective|ragged-all|send|recv|nccl|rccl)")
 _COPY = re.compile(r"(?i)(copy|memcpy|outfeed)([-.]|d2|h2|p2|$)")
 _ASYNCHRONOUS = ("-start", "-done")
 _HOST_TRANSFER = "is_host_transfer=true"

@@ -34,6 +34,7 @@ def kernel_rows(trace: Trace, chosen: BoolArray, *, steps: int) -> tuple[Kernel,
     length = summed(place, trace.end_ns[work] - trace.start_ns[work], size=parts.size)
     count = np.bincount(place, minlength=parts.size)
     moved = summed(place, np.maximum(trace.bytes[work], 0), size=parts.size)
+    is_told = np.bincount(place, weights=trace.bytes[work] < 0, minlength=parts.size) == 0
     rows: dict[tuple[str, str, str], Kernel] = {}
     for part in np.argsort(-length, kind="stable").tolist():
         row = _kernel(
@@ -41,7 +42,7 @@ def kernel_rows(trace: Trace, chosen: BoolArray, *, steps: int) -> tuple[Kernel,
             int(work[first[part]]),
             seconds=int(length[part]) / steps / _NS,
             count=int(count[part]) / steps,
-            moved=int(moved[part]) / steps,
+            moved=int(moved[part]) / steps if is_told[part] else None,
         )
         shape = (row.name, row.grid, row.block)
         rows[shape] = _joined(rows[shape], row) if shape in rows else row
@@ -63,7 +64,9 @@ def tensor_share(kernels: Sequence[Kernel]) -> float | None:
     return sum(kernel.seconds for kernel in computing if kernel.is_tensor) / total
 
 
-def _kernel(trace: Trace, call: int, *, seconds: float, count: float, moved: float) -> Kernel:
+def _kernel(
+    trace: Trace, call: int, *, seconds: float, count: float, moved: float | None
+) -> Kernel:
     name = trace.names[int(trace.name[call])]
     number = int(trace.launch[call])
     launch = trace.launches[number] if number != UNKNOWN else _NO_LAUNCH
@@ -80,7 +83,7 @@ def _kernel(trace: Trace, call: int, *, seconds: float, count: float, moved: flo
         block=_text(launch.block),
         registers=launch.registers,
         shared_memory_bytes=launch.shared_memory_bytes,
-        bytes=None if is_kernel or moved == 0 else moved,
+        bytes=None if is_kernel else moved,
         is_tensor=is_tensor_kernel(name) if is_kernel else False,
     )
 
@@ -90,10 +93,10 @@ def _text(shape: tuple[int, int, int] | None) -> str:
 
 
 def _joined(row: Kernel, more: Kernel) -> Kernel:
-    moved = [each.bytes for each in (row, more) if each.bytes is not None]
+    is_told = row.bytes is not None and more.bytes is not None
     return replace(
         row,
         seconds=row.seconds + more.seconds,
         count=row.count + more.count,
-        bytes=sum(moved) if moved else None,
+        bytes=(row.bytes or 0.0) + (more.bytes or 0.0) if is_told else None,
     )

@@ -10,7 +10,7 @@ from perfledger_profiles.chrome import UNREADABLE, Header, read_batches
 from perfledger_profiles.explained import profile_of
 from perfledger_profiles.kineto_columns import KinetoColumns
 from perfledger_profiles.redact import clean_name
-from perfledger_profiles.trace import Trace
+from perfledger_profiles.trace import MAX_COUNT, Trace
 
 # AMD's wavefronts are 64 wide, and its "capability" is no NVIDIA generation's.
 _NVIDIA_WARP = 32
@@ -78,12 +78,17 @@ def _devices(header: Header | None) -> tuple[ProfiledDevice, ...]:
     return tuple(
         ProfiledDevice(
             name=clean_name(device.name),
-            memory_bytes=device.memory,
+            memory_bytes=_possible(device.memory),
             compute_capability=_capability(device),
-            multiprocessors=device.multiprocessors,
+            multiprocessors=_possible(device.multiprocessors),
         )
         for device in found
     )
+
+
+def _possible(count: int | None) -> int | None:
+    """Return a count of what a device has; zero and what fits no counter say that it is unknown."""
+    return count if count is not None and 0 < count < MAX_COUNT else None
 
 
 def _capability(device: _Device) -> str:

@@ -17,6 +17,7 @@ from perfledger_profiles.redact import clean_name
 from perfledger_profiles.spans import BoolArray, IntArray
 from perfledger_profiles.trace import (
     LAST_ON_DEVICE,
+    MAX_COUNT,
     UNKNOWN,
     Kind,
     Lane,
@@ -31,7 +32,7 @@ _MEMORY = "[memory]"
 
 # What a kernel's launch is known by. JSON has no such character as it stands.
 _LAUNCH = (
-    *("grid", "block", "registers", "shared_memory", "warps", "blocks"),
+    *("grid", "block", "registers", "shared_memory"),
     *("collective", "elements", "element_type", "ranks"),
 )
 _SEAM = b"\0"
@@ -42,7 +43,6 @@ _DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps"}
 _MAX_TS_US = 4e15
 _MAX_DURATION_US = 1e12
 _NS_PER_US = 1000
-_MAX_INT = 2**62
 _NO_ARGS = Args()
 
 Key = TypeVar("Key", bound=Hashable)
@@ -230,10 +230,10 @@ def _whole(values: Sequence[Scalar]) -> IntArray:
 
 def _integer(value: Scalar) -> int:
     try:
-        number = int(value or 0)
+        number = UNKNOWN if value is None else int(value)
     except (ValueError, OverflowError):
         return UNKNOWN
-    return number if value is not None and abs(number) < _MAX_INT else UNKNOWN
+    return number if abs(number) < MAX_COUNT else UNKNOWN
 
 
 def _moved(args: Sequence[Args], kind: IntArray) -> IntArray:
@@ -261,15 +261,12 @@ def _input(key: bytes) -> tuple[bytes, bytes]:
 def _launch(key: bytes) -> Launch:
     """Return what was recorded as values; what is not of its type is unknown."""
     parts = key.split(_SEAM)
-    grid, block, registers, shared, warps, blocks = parts[:6]
-    collective, elements, element_type, ranks = parts[6:]
+    grid, block, registers, shared, collective, elements, element_type, ranks = parts
     return Launch(
         grid=_shape(grid),
         block=_shape(block),
         registers=_count(registers),
         shared_memory_bytes=_count(shared),
-        warps_per_multiprocessor=_read(warps, float),
-        blocks_per_multiprocessor=_read(blocks, float),
         collective=_text(collective),
         elements=_count(elements),
         element_type=_text(element_type),
@@ -288,7 +285,7 @@ def _read(data: bytes, kind: type[Value]) -> Value | None:
 
 def _count(data: bytes) -> int | None:
     value = _read(data, int)
-    return value if value is not None and 0 <= value < _MAX_INT else None
+    return value if value is not None and 0 <= value < MAX_COUNT else None
 
 
 def _text(data: bytes) -> str:
@@ -298,4 +295,4 @@ def _text(data: bytes) -> str:
 
 def _shape(data: bytes) -> tuple[int, int, int] | None:
     shape = _read(data, tuple[int, int, int])
-    return shape if shape is not None and all(0 < side < _MAX_INT for side in shape) else None
+    return shape if shape is not None and all(0 < side < MAX_COUNT for side in shape) else None

@@ -49,11 +49,13 @@ def queues(trace: Trace, launched_by: IntArray) -> Queues:
     """Return the length of each stream's queue whenever it changes.
 
     A launch adds one, a start on the device takes one away; only linked calls count
-    (HolisticTraceAnalysis's queue length).
+    (HolisticTraceAnalysis's queue length). By clocks that disagree a call may start before its
+    launch: it was never queued.
     """
     work = np.flatnonzero(launched_by != NOBODY)
     lane = np.tile(trace.lane[work], 2)
-    time = np.concatenate([trace.start_ns[launched_by[work]], trace.start_ns[work]])
+    launched = trace.start_ns[launched_by[work]]
+    time = np.concatenate([launched, np.maximum(trace.start_ns[work], launched)])
     change = np.repeat(np.array([1, -1], dtype=np.int64), work.size)
     order = np.lexsort((-change, time, lane))
     lane, time, change = lane[order], time[order], change[order]

@@ -169,9 +169,10 @@ def _half(
     )
     if size_bytes > 0 and seconds > 0:
         value, source = _bandwidth(size_bytes, seconds, column, group)
-        yield Reading(
-            name=f"bus_bw{suffix}", value=value, unit="B/s", subject=subject, source=source
-        )
+        if value > 0:  # a column rounds what is small to 0.00
+            yield Reading(
+                name=f"bus_bw{suffix}", value=value, unit="B/s", subject=subject, source=source
+            )
     wrong = [half.wrong for half in halves if half.wrong is not None]
     if wrong:
         yield Reading(
@@ -210,7 +211,7 @@ def _totals(table: Table, group: _Group, lines: Sequence[str]) -> Iterator[Readi
         for row in rows
         if (half := row.out_of_place) and half.seconds > 0
     ]
-    if best:
+    if best and max(best) > 0:
         yield Reading(name="bus_bw_max", value=max(best), unit="B/s", source="highest bus_bw")
     if group.ranks is not None:
         yield Reading(name="ranks", value=group.ranks, source="Using devices")
@@ -221,9 +222,12 @@ def _footer(lines: Sequence[str]) -> Iterator[Reading]:
     for line in lines:
         if not line.startswith("#") and "#" not in line[:32]:
             continue
-        if mean := _MEAN.search(line):
-            value = (number_of(mean[1]) or 0.0) * _GIGA
-            yield Reading(name="bus_bw_mean", value=value, unit="B/s", source="Avg bus bandwidth")
+        mean = _MEAN.search(line)
+        value = number_of(mean[1]) if mean else None
+        if value:
+            yield Reading(
+                name="bus_bw_mean", value=value * _GIGA, unit="B/s", source="Avg bus bandwidth"
+            )
         if wrong := _OUT_OF_BOUNDS.search(line):
             yield Reading(
                 name="out_of_bounds_values", value=float(wrong[1]), source="Out of bounds values"

@@ -93,7 +93,7 @@ def _kernel(launches: Sequence[Launch]) -> Kernel | None:
         name=first.name,
         family=family_of(first.name),
         seconds=seconds,
-        count=sum(one.count for one in launches),
+        count=sum(one.count for one in launches if DURATION in one.metrics),
         grid=first.grid,
         block=first.block,
         registers=_whole(first.metrics.get(REGISTERS)),

@@ -6,13 +6,21 @@ import numpy as np
 
 from perfledger.profile import ProfiledDevice
 from perfledger_profiles.spans import IntArray
-from perfledger_profiles.trace import UNKNOWN, Kind, Lane, Launch, Trace
+from perfledger_profiles.trace import (
+    LAST_DEVICE_WORK,
+    MAX_COUNT,
+    UNKNOWN,
+    Kind,
+    Lane,
+    Launch,
+    Trace,
+)
 
 TOOL = "nsys"
-# A global number holds the process in its bits 24 to 47, the thread below them (NVIDIA's manual).
+# A global number holds the process in its bits 24 to 47, the thread below them, and above them the
+# machine (NVIDIA's manual).
 _THREAD_BITS = 24
 _MASK = 2**_THREAD_BITS - 1
-_MAX_INT = 2**62
 _GRAPH = "(CUDA graph)"
 _COLUMNS = (
     "kind", "start", "end", "name", "lane", "process", "correlation", "stream", "launch", "bytes",
@@ -54,7 +62,7 @@ class NsysColumns:
             end,
             name,
             self._lanes.setdefault(lane, len(self._lanes)),
-            _known(process) >> _THREAD_BITS,
+            _process(process),
             _known(correlation),
             _known(stream),
             UNKNOWN if not launch else self._place(_launch(launch)),
@@ -77,9 +85,8 @@ class NsysColumns:
         correlation: Cell = None,
     ) -> None:
         """Add a call of one of the host's threads, named by its global number."""
-        number = _known(thread)
-        process = (number >> _THREAD_BITS) & _MASK
-        lane = (process, number & _MASK, False)
+        process = _process(thread)
+        lane = (process, _known(thread) & _MASK, False)
         place = self._lanes.setdefault(lane, len(self._lanes))
         link = _known(correlation)
         self._add(kind, start, end, name, place, process, link, UNKNOWN, UNKNOWN, UNKNOWN)
@@ -88,7 +95,7 @@ class NsysColumns:
         """Return all that was added."""
         table = np.array(self._rows, dtype=np.int64).reshape(-1, len(_COLUMNS))
         column = dict(zip(_COLUMNS, table.T, strict=True))
-        begin_ns = int(column["start"].min(initial=_MAX_INT)) if self._rows else 0
+        begin_ns = int(column["start"].min(initial=MAX_COUNT)) if self._rows else 0
         return Trace(
             tool=TOOL,
             names=tuple(self._names),
@@ -115,7 +122,7 @@ class NsysColumns:
         )
 
     def _add(self, kind: Kind, start: Cell, end: Cell, name: Cell, *rest: int) -> None:
-        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end < _MAX_INT):
+        if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end < MAX_COUNT):
             self._dropped += 1
             return
         text = self._strings.get(name, "") if isinstance(name, int) else str(name or "")
@@ -127,7 +134,13 @@ class NsysColumns:
 
 
 def _known(value: Cell) -> int:
-    return value if isinstance(value, int) and 0 <= value < _MAX_INT else UNKNOWN
+    return value if isinstance(value, int) and 0 <= value < MAX_COUNT else UNKNOWN
+
+
+def _process(value: Cell) -> int:
+    """Return the process that a global number of a process or a thread holds."""
+    number = _known(value)
+    return UNKNOWN if number == UNKNOWN else (number >> _THREAD_BITS) & _MASK
 
 
 def _launch(cells: Sequence[Cell]) -> Launch:
@@ -146,9 +159,11 @@ def _launch(cells: Sequence[Cell]) -> Launch:
 def _links(kind: IntArray, process: IntArray, correlation: IntArray) -> IntArray:
     """Return correlation numbers that are unique: each process counts its own.
 
-    Where host and device disagree about the only process, its number is not asked for.
+    Where the only process of the device is none of the host's, its number is not asked for.
     """
-    if np.unique(process[kind <= Kind.MEMSET]).size <= 1:
+    is_work = kind <= LAST_DEVICE_WORK
+    on_device, on_host = np.unique(process[is_work]), np.unique(process[~is_work])
+    if on_device.size <= 1 and not np.isin(on_device, on_host).any():
         return correlation
     _, link = np.unique(np.stack([process, correlation], axis=1), axis=0, return_inverse=True)
     return np.where(correlation > 0, link.reshape(-1) + 1, UNKNOWN)

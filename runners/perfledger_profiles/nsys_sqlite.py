@@ -171,11 +171,16 @@ def _devices(connection: sqlite3.Connection, tables: _Tables) -> Iterator[Profil
     ):
         yield ProfiledDevice(
             name=clean_name(str(name)),
-            memory_bytes=memory if isinstance(memory, int) else None,
+            memory_bytes=_possible(memory),
             compute_capability=_capability(major, minor),
-            multiprocessors=count if isinstance(count, int) else None,
-            peak_bytes_per_second=float(bandwidth) if isinstance(bandwidth, int) else None,
+            multiprocessors=_possible(count),
+            peak_bytes_per_second=None if (rate := _possible(bandwidth)) is None else float(rate),
         )
+
+
+def _possible(count: Cell) -> int | None:
+    """Return a count of what a device has; nsys writes 0 where it does not know."""
+    return count if isinstance(count, int) and count > 0 else None
 
 
 def _capability(major: Cell, minor: Cell) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from perfledger_profiles.quantity import Scale, number_of, scale_of
+from perfledger_profiles.quantity import Scale, number_of, scale_of, title_and_unit
 from perfledger_profiles.tables import rows_of
 
 
@@ -75,8 +75,6 @@ _TELLING = (
 )
 # Names of columns before 2021.4.
 _RENAMED = {"operations": "count"}
-# "Total Time (ns)"; before 2021.4 "Time(%)".
-_TITLE = re.compile(r"([^()]*?)\s*(?:\(([^()]*)\))?")
 # `osrt_sum` has the columns of `cuda_api_sum`: the line before it, or else its functions, tell.
 _OS_RUNTIME = re.compile(r"osrt_?sum|OS Runtime Summary", re.IGNORECASE)
 _API = re.compile(r"cuda_?api_?sum|CUDA API Summary", re.IGNORECASE)
@@ -112,11 +110,11 @@ def head_of(cells: Sequence[str]) -> Head | None:
     """Return what these cells are the head of, None where they are not one."""
     columns: dict[str, Column] = {}
     for index, cell in enumerate(cells):
-        match = _TITLE.fullmatch(cell.strip().removeprefix("\ufeff"))
-        if match is None:
+        title = title_and_unit(cell.strip().removeprefix("\ufeff"))
+        if title is None:
             return None
-        name = match[1].casefold()
-        columns.setdefault(_RENAMED.get(name, name), Column(index, scale_of(match[2] or "")))
+        name = title[0].casefold()
+        columns.setdefault(_RENAMED.get(name, name), Column(index, scale_of(title[1])))
     for report, telling in _TELLING:
         if telling <= columns.keys():
             return Head(report, columns, len(cells))

@@ -20,7 +20,7 @@ from perfledger_profiles.redact import clean_name
 from perfledger_profiles.summary import MAX_VALUE
 
 # "NVIDIA A100-SXM4-40GB (0)": the model and the device's number.
-_DEVICE = re.compile(r"(.*?)\s*\((\d+)\)")
+_DEVICE = re.compile(r"(.*)\((\d+)\)")
 # Names and launch shapes of one trace; what is remembered is not made again for each row.
 _KNOWN = 20_000
 _SOURCE = "nsys cuda_gpu_trace"

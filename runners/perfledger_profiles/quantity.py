@@ -90,6 +90,19 @@ def count_of(text: str) -> int | None:
     return int(value) if value is not None and value >= 0 and value == int(value) else None
 
 
+def title_and_unit(cell: str) -> tuple[str, str] | None:
+    """Return the title and the unit of a column: "Total Time (ns)", or "" for a title alone.
+
+    None where the brackets are others. Without a pattern: one that looks for the end of a title
+    takes the square of its length for a cell of nothing but space.
+    """
+    title, bracket, rest = cell.strip().partition("(")
+    unit = rest.removesuffix(")")
+    is_closed = not bracket or rest.endswith(")")
+    is_plain = is_closed and ")" not in title and not any(mark in unit for mark in "()")
+    return (title.rstrip(), unit) if is_plain else None
+
+
 def decimal_mark(cells: Iterable[str]) -> str:
     """Return what stands before the decimals in these cells: some tools follow the locale."""
     return "," if any(_DECIMAL_COMMA.fullmatch(cell.strip()) for cell in cells) else "."

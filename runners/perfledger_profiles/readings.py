@@ -7,6 +7,7 @@ import numpy as np
 
 from perfledger.profile import Bucket, Reading
 from perfledger_profiles.launches import launch_delays_ns, queues
+from perfledger_profiles.message_sizes import message_readings
 from perfledger_profiles.spans import (
     NOBODY,
     BoolArray,
@@ -41,6 +42,7 @@ def trace_readings(
     return (
         *_busy(trace, windows),
         *_communication(trace, work, bucket, steps=windows.owner.size),
+        *message_readings(trace, work & (bucket == _COMMUNICATION)),
         *_launching(trace, work, launched_by, windows),
         *_transfers(trace, work, steps=windows.owner.size),
     )
@@ -52,10 +54,14 @@ def _busy(trace: Trace, windows: Segments) -> Iterator[Reading]:
     It never judges: a kernel of one thread makes it 100 %.
     """
     work = np.flatnonzero(trace.is_device_work)
-    device = np.array([str(lane.process) for lane in trace.lanes])[trace.lane[work]]
+    processes = [lane.process for lane in trace.lanes]
+    number = {process: place for place, process in enumerate(dict.fromkeys(processes))}
+    device = np.array([number[process] for process in processes])[trace.lane[work]]
+    work = work[np.argsort(device, kind="stable")]
+    _, first = np.unique(np.sort(device), return_index=True)
     shares = [
         common_ns(union(trace.start_ns[mine], trace.end_ns[mine]), windows)
-        for mine in (work[device == each] for each in np.unique(device))
+        for mine in np.split(work, first[1:])
     ]
     share = sum(shares) / len(shares) / windows.length_ns()
     yield Reading(name="gpu_busy", value=share, source="union of device events / step")

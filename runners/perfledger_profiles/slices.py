@@ -3,11 +3,11 @@
 import numpy as np
 
 from perfledger.profile import Bucket, Slice
-from perfledger_profiles.idle import stream_name
+from perfledger_profiles.idle import stream_names
 from perfledger_profiles.labels import Labels, Threads
 from perfledger_profiles.redact import clean_name
-from perfledger_profiles.spans import IntArray, Segments
-from perfledger_profiles.trace import Trace
+from perfledger_profiles.spans import IntArray, Segments, listed
+from perfledger_profiles.trace import Lane, Trace
 
 # More cannot be told apart in a picture, and what is left out is the shortest.
 MAX_SLICES = 400
@@ -51,13 +51,14 @@ def step_slices(
 
 def _lane_names(trace: Trace, calls: IntArray, *, main: int) -> dict[int, str]:
     lanes, first = np.unique(trace.lane[calls], return_index=True)
+    streams = stream_names(trace, listed(calls[first]))
     return {
-        lane: _lane_name(trace, lane, int(calls[place]), main=main)
-        for lane, place in zip(lanes.tolist(), first.tolist(), strict=True)
+        lane: _lane_name(trace.lanes[lane], stream, is_main=lane == main)
+        for lane, stream in zip(listed(lanes), streams, strict=True)
     }
 
 
-def _lane_name(trace: Trace, lane: int, call: int, *, main: int) -> str:
-    if trace.lanes[lane].is_device:
-        return f"stream {stream_name(trace, call)}"
-    return "host" if lane == main else clean_name(f"thread {trace.lanes[lane].thread}")
+def _lane_name(lane: Lane, stream: str, *, is_main: bool) -> str:
+    if lane.is_device:
+        return f"stream {stream}"
+    return "host" if is_main else clean_name(f"thread {lane.thread}")

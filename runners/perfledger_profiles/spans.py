@@ -221,16 +221,6 @@ def owned(layers: Sequence[Segments], windows: Segments) -> Owned:
     return Owned(owner=owner, window=window[kept], length_ns=length[kept])
 
 
-def exclusive_ns(layers: Sequence[Segments], windows: Segments, *, calls: int) -> IntArray:
-    """Return each call's nanoseconds inside the windows; the first layer that has an owner wins.
-
-    The result has shape (calls + 1,): its last entry is the time that no layer accounts for, so
-    that it always sums to the length of the windows.
-    """
-    pieces = owned(layers, windows)
-    return summed(pieces.owner, pieces.length_ns, size=calls + 1)
-
-
 def listed(array: IntArray) -> list[int]:
     """Return the numbers as Python's own, which index tuples."""
     numbers: list[int] = array.tolist()

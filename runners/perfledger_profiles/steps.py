@@ -1,14 +1,17 @@
 """Turn a trace's step markers into the windows that are kept."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perfledger_profiles.breakdown import kept_steps, note_on_steps, windows_of
+from perfledger_profiles.kineto_columns import TOOL
+from perfledger_profiles.launches import launches_of
 from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, listed, summed
 from perfledger_profiles.trace import Kind, Trace
 
+OTHER_PROCESSES = "processes with steps of their own, whose work is left out: {}"
 NO_STEPS = "no ProfilerStep markers: the whole trace is taken as one step"
 
 # torch.profiler's own marker, and what people call their ranges: "step 3", "Iteration_12", "batch".
@@ -34,11 +37,7 @@ class Steps:
 
 def steps_of(trace: Trace) -> Steps:
     """Return the kept steps of a trace, see `kept_steps`."""
-    is_marker = trace.is_on_host & trace.named([_number(n) is not None for n in trace.names])
-    if not is_marker.any() and trace.tool != "torch.profiler":
-        is_marker = (trace.kind == Kind.ANNOTATION) & trace.named(
-            [_RANGE.fullmatch(name) is not None for name in trace.names]
-        )
+    is_marker = _markers(trace)
     main = _main_lane(trace, is_marker)
     marks = np.flatnonzero(is_marker & (trace.lane == main))
     found = windows_of(_spans(trace, marks) if marks.size else _whole(trace))
@@ -52,6 +51,37 @@ def steps_of(trace: Trace) -> Steps:
         has_markers=marks.size > 0,
         notes=(*notes, *note_on_steps(found, kept)),
     )
+
+
+def of_one_process(trace: Trace) -> Trace:
+    """Leave out what processes with steps of their own started on a device, and say so.
+
+    One recording may be of all ranks of a job. What the others' devices do is no time of the steps
+    that are looked at. torch.profiler records one process: where files of several were joined, the
+    numbers of their launches are not unique, and do not tell whose work is whose.
+    """
+    if trace.tool == TOOL:
+        return trace
+    is_marker = _markers(trace)
+    marked = {trace.lanes[lane].process for lane in listed(np.unique(trace.lane[is_marker]))}
+    if len(marked) <= 1:
+        return trace
+    others = marked - {trace.lanes[_main_lane(trace, is_marker)].process}
+    is_others = np.array([not lane.is_device and lane.process in others for lane in trace.lanes])
+    launched_by = launches_of(trace)
+    is_foreign = (launched_by != NOBODY) & is_others[trace.lane[launched_by]]
+    note = OTHER_PROCESSES.format(len(others))
+    return replace(trace.where(~is_foreign), notes=(*trace.notes, note))
+
+
+def _markers(trace: Trace) -> BoolArray:
+    """Tell which calls are step markers."""
+    is_marker = trace.is_on_host & trace.named([_number(n) is not None for n in trace.names])
+    if is_marker.any() or trace.tool == TOOL:
+        return is_marker
+    is_range = trace.named([_RANGE.fullmatch(name) is not None for name in trace.names])
+    found: BoolArray = is_range & (trace.kind == Kind.ANNOTATION)
+    return found
 
 
 def _number(name: str) -> int | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from perfledger.profile import Bucket, Family, Kernel, Operation, Profile, ProfiledDevice, Reading
 from perfledger.records import Side
-from perfledger_profiles.breakdown import FOLDED, MAX_OPERATIONS
+from perfledger_profiles.breakdown import folded
 from perfledger_profiles.errors import ProfileError
 
 # What is shorter than these is not worth a line; it is folded, one for each family.
@@ -117,19 +117,12 @@ def _operations(kernels: Sequence[Kernel]) -> tuple[Operation, ...]:
         key = kernel.name, _bucket(kernel)
         seconds[key] += kernel.seconds
         counts[key] += kernel.count
-    found = [
-        Operation(name=name, bucket=bucket, seconds=spent, count=counts[name, bucket])
-        for (name, bucket), spent in seconds.items()
-    ]
-    found.sort(key=lambda operation: (-operation.seconds, operation.name))
-    rest: dict[Bucket, Operation] = {}
-    for one in found[MAX_OPERATIONS:]:
-        sum_ = rest.get(one.bucket, Operation(name=FOLDED, bucket=one.bucket, seconds=0, count=0))
-        rest[one.bucket] = replace(
-            sum_, seconds=sum_.seconds + one.seconds, count=sum_.count + one.count
-        )
-    whole = [*found[:MAX_OPERATIONS], *rest.values()]
-    return tuple(sorted(whole, key=lambda operation: (-operation.seconds, operation.name)))
+    return folded(
+        [
+            Operation(name=name, bucket=bucket, seconds=spent, count=counts[name, bucket])
+            for (name, bucket), spent in seconds.items()
+        ]
+    )
 
 
 def _bucket(kernel: Kernel) -> Bucket:

@@ -11,7 +11,7 @@ from enum import Flag, auto
 
 import numpy as np
 
-from perfledger_profiles.idle import Idle, idle_streams
+from perfledger_profiles.idle import Idle, idle_between, stream_calls
 from perfledger_profiles.launches import launches_of
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.spans import (
@@ -105,15 +105,6 @@ def temporal_breakdown(
     )
 
 
-def temporal_kernels(trace: Trace, *, include_last_step: bool = False) -> BoolArray:
-    """Tell which calls that tool takes for kernels, and keeps.
-
-    Those that a kept call of the host launched. It keeps all before the last step began or, with
-    the last step, all before that one's end; in a trace with fewer than two steps simply all.
-    """
-    return _kept(trace, *_rounded(trace), include_last_step=include_last_step)
-
-
 def temporal_idle(trace: Trace, *, include_last_step: bool = False) -> tuple[Idle, ...]:
     """Return why each stream stood still, by that tool's rule and in its whole microseconds."""
     start, end = _rounded(trace)
@@ -121,10 +112,16 @@ def temporal_idle(trace: Trace, *, include_last_step: bool = False) -> tuple[Idl
     rounded = replace(
         trace, start_ns=start * _US - trace.epoch_ns, end_ns=end * _US - trace.epoch_ns
     )
-    return idle_streams(rounded, launches_of(trace), kept & trace.is_device_work)
+    streams = stream_calls(rounded, launches_of(trace), kept & trace.is_device_work)
+    return tuple(map(idle_between, streams))
 
 
 def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bool) -> BoolArray:
+    """Tell which calls that tool takes for kernels, and keeps.
+
+    Those that a kept call of the host launched. It keeps all before the last step began or, with
+    the last step, all before that one's end; in a trace with fewer than two steps simply all.
+    """
     has_stream: BoolArray = trace.stream != UNKNOWN
     is_step = trace.named([_STEP.match(name) is not None for name in trace.names])
     if len(set(listed(trace.name[is_step]))) < _MIN_STEPS:

@@ -5,7 +5,7 @@ go through `clean_name` before anything is shown.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -15,6 +15,8 @@ from perfledger_profiles.spans import BoolArray, IntArray
 
 # In every column: not recorded.
 UNKNOWN = -1
+# Whatever a file counts, what is no less is broken: sums of two still fit a column.
+MAX_COUNT = 2**62
 
 
 class Kind(IntEnum):
@@ -51,8 +53,6 @@ class Launch:
     block: tuple[int, int, int] | None = None
     registers: int | None = None  # per thread
     shared_memory_bytes: int | None = None  # per block, static and dynamic
-    warps_per_multiprocessor: float | None = None
-    blocks_per_multiprocessor: float | None = None
     collective: str = ""  # "allreduce"
     elements: int | None = None  # that the collective takes in
     element_type: str = ""
@@ -120,6 +120,22 @@ class Trace:
     def is_on_host(self) -> BoolArray:
         """Tell which calls are those of the host's threads."""
         return self.kind > LAST_ON_DEVICE
+
+    def where(self, chosen: BoolArray) -> "Trace":
+        """Return the trace with only these of its calls."""
+        return replace(
+            self,
+            name=self.name[chosen],
+            kind=self.kind[chosen],
+            lane=self.lane[chosen],
+            start_ns=self.start_ns[chosen],
+            end_ns=self.end_ns[chosen],
+            correlation=self.correlation[chosen],
+            stream=self.stream[chosen],
+            launch=self.launch[chosen],
+            input=self.input[chosen],
+            bytes=self.bytes[chosen],
+        )
 
     def named(self, chosen: Sequence[bool]) -> BoolArray:
         """Return which calls have one of the chosen names; `chosen` has one entry per name."""

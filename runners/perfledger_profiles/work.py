@@ -1,10 +1,9 @@
 """Turn a profile into the operations that two profiles are compared by."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from perfledger.profile import Bucket, Kernel, Operation, Profile
-from perfledger_profiles.breakdown import FOLDED, OUTSIDE
+from perfledger_profiles.breakdown import FOLDED, OUTSIDE, folded
 
 # Our readers keep 200. Matching compares some with all others, and a bundle of another's making may
 # hold many thousands.
@@ -23,10 +22,7 @@ def work_of(profile: Profile) -> tuple[Operation, ...]:
         one.count for one in operations if not one.path and one.name not in {FOLDED, OUTSIDE}
     )
     counted = [replace(one, count=calls) if one.name == OUTSIDE else one for one in operations]
-    if len(counted) <= MAX_COMPARED:
-        return tuple(counted)
-    counted.sort(key=lambda one: -one.seconds)
-    return (*counted[:MAX_COMPARED], *_folded(counted[MAX_COMPARED:]))
+    return tuple(counted) if len(counted) <= MAX_COMPARED else folded(counted, most=MAX_COMPARED)
 
 
 def _launched(kernel: Kernel) -> Operation:
@@ -37,17 +33,3 @@ def _launched(kernel: Kernel) -> Operation:
         count=kernel.count,
         shapes=f"grid[{kernel.grid}] block[{kernel.block}]" if kernel.grid else "",
     )
-
-
-def _folded(operations: Sequence[Operation]) -> list[Operation]:
-    groups = {bucket: [one for one in operations if one.bucket is bucket] for bucket in Bucket}
-    return [
-        Operation(
-            name=FOLDED,
-            bucket=bucket,
-            seconds=sum(one.seconds for one in group),
-            count=sum(one.count for one in group),
-        )
-        for bucket, group in groups.items()
-        if group
-    ]

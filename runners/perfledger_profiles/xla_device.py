@@ -26,7 +26,6 @@ KERNEL_DETAILS = "kernel_details"
 COPY_DETAILS = "memcpy_details"
 
 _RUN_ID = re.compile(r"\(\d+\)$")
-_STREAM_KINDS = re.compile(r"\(.*\)$")
 _PS_PER_NS = 1000
 _TERA, _GIGA = 1e12, 1e9
 
@@ -149,7 +148,7 @@ def _kernel(event: XEvent, line: XLine, plane: XPlane) -> DeviceCall:
         label=Label(clean_name(event.name), bucket, path=path),
         start_ns=event.start_ns,
         end_ns=event.end_ns,
-        lane=_STREAM_KINDS.sub("", line.name),
+        lane=line.name.partition("(")[0],  # "Stream #7(Compute,Memset)"
         text=event.name,
         picoseconds=duration_ps(event),
         stats=event.stats,

@@ -20,7 +20,8 @@ _NS = 1e9
 _OFF_DUTY = ("infeed", "outfeed", "send", "recv")
 # "%all-gather-done.3 = ... all-gather-done((...) %all-gather-start.3), channel_id=1"
 _START = re.compile(r"-start(\.\d+)?$")
-_STARTED_BY = re.compile(r"-done\([^%]*%([\w.-]+-start[\w.-]*)")
+_DONE = "-done("
+_STARTED_BY = re.compile(r"[^%]*%([\w.-]+-start[\w.-]*)")
 _SIZE = re.compile(r"(?:^| )size:(\d{1,15})(?: |$)")
 
 
@@ -93,7 +94,8 @@ def _communication(works: Sequence[DeviceWork], windows: Sequence[Segments]) -> 
 def _host_copies(works: Sequence[DeviceWork], windows: Sequence[Segments]) -> Iterator[Reading]:
     """Yield the time of copies from and to the host, and their rate while they ran."""
     for direction in Direction:
-        steps, busy_ns, moved = 0, 0, 0.0
+        steps, busy_ns = 0, 0
+        moved: list[float | None] = []
         for work, kept in zip(works, windows, strict=True):
             copies = [
                 call
@@ -103,22 +105,24 @@ def _host_copies(works: Sequence[DeviceWork], windows: Sequence[Segments]) -> It
             # The asynchronous copies of a TPU are recorded for some of its cores only.
             steps += kept.owner.size if copies else 0
             busy_ns += common(union_of(copies), kept).length_ns()
-            moved += sum(_moved(call) for call in _began_in(copies, kept))
+            moved += [_moved(call) for call in _began_in(copies, kept)]
         if busy_ns:
             seconds = busy_ns / _NS
             source = "union of copies, from start to done"
             name = f"{direction}_time"
             yield Reading(name=name, value=seconds / steps, unit="s", source=source)
-            if moved:
+            if (total := _sum_of(moved)) is not None:
                 name = f"{direction}_bw"
-                yield Reading(name=name, value=moved / seconds, unit="B/s", source=source)
+                yield Reading(name=name, value=total / seconds, unit="B/s", source=source)
 
 
 def _input(profile: Profile) -> Iterator[Reading]:
     waited = profile.bucket_seconds()[Bucket.INPUT]
     if waited > 0 and profile.step_seconds > 0:
         share = waited / profile.step_seconds
-        yield Reading(name="input_wait_frac", value=share, source="infeed, exclusive / step")
+        yield Reading(
+            name="input_wait_frac", value=share, source="waits for input, exclusive / step"
+        )
 
 
 def _model_flops(works: Sequence[DeviceWork], windows: Sequence[Segments]) -> Iterator[Reading]:
@@ -160,7 +164,7 @@ def _pairs(calls: Sequence[DeviceCall]) -> Iterator[DeviceCall]:
         if _START.search(call.label.name):
             open_calls[call.label.name] = call
             continue
-        started_by = _STARTED_BY.search(call.text)
+        started_by = _STARTED_BY.match(call.text.partition(_DONE)[2])
         start = open_calls.pop(started_by[1], None) if started_by else None
         if start is not None:
             yield replace(start, end_ns=call.end_ns)
@@ -179,6 +183,12 @@ def _began_in(calls: Sequence[_Begun], kept: Segments) -> Iterator[_Begun]:
             yield call
 
 
-def _moved(call: DeviceCall) -> float:
+def _moved(call: DeviceCall) -> float | None:
     size = _SIZE.search(str(call.stats.get(COPY_DETAILS, "")))
-    return float(size[1]) if size else counted(call.facts, BYTES) or 0.0
+    return float(size[1]) if size else counted(call.facts, BYTES)
+
+
+def _sum_of(values: Sequence[float | None]) -> float | None:
+    """Return the sum of what is known, None where one is not or there is none."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None

@@ -5,23 +5,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from perfledger.profile import StreamIdle
+from perfledger_profiles.idle import StreamCalls, idle_per_step
 from perfledger_profiles.spans import NOBODY, Segments
 from perfledger_profiles.xla_device import STREAM, DeviceCall, DeviceWork
 from perfledger_profiles.xla_host import CORRELATION
-
-# Between two kernels that are queued the device itself takes no longer (HolisticTraceAnalysis 0.6,
-# consecutive_kernel_delay).
-KERNEL_WAIT_NS = 30_000
-
-_NS = 1e9
 
 
 def idle_streams(
     works: Sequence[DeviceWork], windows: Sequence[Segments], launches: Mapping[int, int]
 ) -> tuple[StreamIdle, ...]:
-    """Return the idle times per step of all streams, by HolisticTraceAnalysis's rule.
+    """Return the idle times per step of all streams, the busiest first.
 
-    A gap counts in the step in which the kernel after it began, from that step's beginning on.
     `launches` are the host's calls that launched, by correlation id, and when they began.
     """
     found: list[StreamIdle] = []
@@ -33,41 +27,20 @@ def idle_streams(
                 by_stream.setdefault(call.lane.removeprefix(STREAM), []).append(call)
         if kept.owner.size:
             found += [
-                _idle(f"{prefix}{stream}", calls, kept, launches)
+                idle_per_step(_calls(f"{prefix}{stream}", calls, launches), kept)
                 for stream, calls in by_stream.items()
             ]
     return tuple(sorted(found, key=lambda idle: (-idle.busy_seconds, idle.stream)))
 
 
-def _idle(
-    stream: str, calls: Sequence[DeviceCall], kept: Segments, launches: Mapping[int, int]
-) -> StreamIdle:
+def _calls(stream: str, calls: Sequence[DeviceCall], launches: Mapping[int, int]) -> StreamCalls:
     ordered = sorted(calls, key=lambda call: (call.start_ns, call.end_ns))
-    starts = np.array([call.start_ns for call in ordered], dtype=np.int64)
-    inside = (kept.at(starts) != NOBODY).tolist()
-    begins = kept.start_ns[np.searchsorted(kept.start_ns, starts, side="right") - 1].tolist()
-    busy = host = kernel = other = 0
-    ended = ordered[0].start_ns
-    for call, is_kept, begin in zip(ordered, inside, begins, strict=True):
-        if is_kept:
-            since = max(ended, begin)
-            gap = max(0, call.start_ns - since)
-            busy += max(0, call.end_ns - max(call.start_ns, ended))
-            launched = launches.get(_correlation(call))
-            if launched is not None and launched > since:
-                host += gap
-            elif gap < KERNEL_WAIT_NS:
-                kernel += gap
-            else:
-                other += gap
-        ended = max(ended, call.end_ns)
-    steps = kept.owner.size * _NS
-    return StreamIdle(
+    launched = [launches.get(_correlation(call), NOBODY) for call in ordered]
+    return StreamCalls(
         stream=stream,
-        busy_seconds=busy / steps,
-        host_wait_seconds=host / steps,
-        kernel_wait_seconds=kernel / steps,
-        other_seconds=other / steps,
+        start_ns=np.array([call.start_ns for call in ordered], dtype=np.int64),
+        end_ns=np.array([call.end_ns for call in ordered], dtype=np.int64),
+        launch_ns=np.array(launched, dtype=np.int64),
     )
 
 

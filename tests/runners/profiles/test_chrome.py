@@ -233,3 +233,11 @@ def test_whatever_happens_to_a_file_it_is_read_or_refused(data):
         return
 
     assert sum(o.seconds for o in profile.operations) == pytest.approx(profile.step_seconds)
+
+
+def test_names_that_never_end_cost_their_event_at_once():
+    endless = '"dur": oops, ' + '"name":"' * 2_000 + "x"
+    text = text_of(*("a",) * 50).replace('"dur": 5', endless)
+
+    with pytest.raises(ProfileError, match="no event"):
+        read_events(text.encode())

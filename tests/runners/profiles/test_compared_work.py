@@ -24,6 +24,7 @@ def test_of_very_many_operations_the_longest_are_compared_and_no_time_is_lost(ma
     work = work_of(make.profile(*many))
 
     assert len(work) == MAX_COMPARED + 1
-    assert (work[0].name, work[-1].name) == (f"op{MAX_COMPARED + 9}", FOLDED)
+    assert (work[0].name, work[-1].name) == (f"op{MAX_COMPARED + 9}", "op10")
+    assert [one.seconds for one in work if one.name == FOLDED] == [pytest.approx(sum(range(11)))]
     assert sum(one.seconds for one in work) == pytest.approx(sum(one.seconds for one in many))
     assert sum(one.count for one in work) == len(many)

@@ -187,3 +187,9 @@ def test_a_sample_is_read_as_it_was_written(labels, value):
     (found,) = read_samples([f"name{{{body}}} {value!r} 1700000000000"]).samples
 
     assert (found.name, found.labels, found.value) == ("name", labels, repr(value))
+
+
+def test_a_line_of_nothing_but_space_is_told_at_once():
+    read = read_samples(["name" + " " * 500_000 + "1 2 3"])
+
+    assert (read.samples, read.dropped) == ([], 1)

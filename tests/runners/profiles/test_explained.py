@@ -72,15 +72,19 @@ def test_another_tools_figures_are_of_the_file_without_its_last_step(steps):
     assert profile.reading("temporal_compute") == pytest.approx(600e-6)
     assert profile.reading("temporal_idle") == pytest.approx(600e-6)
     assert profile.reading("temporal_overlap") == pytest.approx(0.5)
+    together = profile.reading("temporal_kernel_type", subject="compute + communication")
+    assert together == pytest.approx(200e-6)
+    assert profile.reading("temporal_top", subject="volta_sgemm_128x64_nt") == pytest.approx(600e-6)
 
 
 def test_streams_say_why_they_stood_still_per_step(steps):
     stream, other = steps.read().streams
 
     assert (stream.stream, stream.busy_seconds) == ("7", pytest.approx(400e-6))
-    # 200 us before each copy; and in the second step the kernel's launch came after all was done.
+    # 200 us before each copy; the kernels' launches came after all was done: 200 us of the first
+    # step, then 200 to its end and 200 of the second.
     assert stream.other_seconds == pytest.approx(200e-6)
-    assert stream.host_wait_seconds == pytest.approx(400e-6 / 2)
+    assert stream.host_wait_seconds == pytest.approx(600e-6 / 2)
     assert (other.stream, other.busy_seconds) == ("20", pytest.approx(200e-6))
 
 
@@ -166,3 +170,33 @@ def test_memory_outside_the_kept_steps_is_left_out(trace):
         (pytest.approx(50e-6), 150.0, None),
         (pytest.approx(150e-6), 250.0, None),
     ]
+
+
+def test_memory_that_was_not_recorded_is_no_point(trace):
+    trace.step(1, 0, 100)
+    for time, more in ((10, {}), (20, {"Total Allocated": 5})):
+        said = {"Device Type": 1, "Device Id": 0, "Bytes": 512, **more}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+
+    assert [point.allocated_bytes for point in trace.read().memory] == [5.0]
+
+
+def test_of_more_devices_than_points_those_that_use_most_are_kept(trace):
+    trace.step(1, 0, 10_000)
+    for number in range(MAX_POINTS + 10):
+        said = {"Device Type": 1, "Device Id": number, "Total Allocated": number}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": number, "args": said})
+
+    points = trace.read().memory
+
+    assert len(points) == MAX_POINTS
+    assert min(point.allocated_bytes for point in points) == 10
+
+
+def test_each_of_very_many_devices_counts_and_long_names_of_them_cost_nothing(trace):
+    trace.step(1, 0, 1000)
+    for number in range(300):
+        process = f"{number}" + "x" * 100_000
+        trace.add("k", number, 10, cat="kernel", thread=(process, 7), stream=7)
+
+    assert trace.read().reading("gpu_busy") == pytest.approx(0.01)

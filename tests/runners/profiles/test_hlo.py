@@ -13,6 +13,7 @@ from perfledger_profiles.hlo import Direction, bucket_of, direction_of, instruct
         ("all-reduce-start.1", Bucket.COMMUNICATION),
         ("reduce-scatter", Bucket.COMMUNICATION),
         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Bucket.COMMUNICATION),
+        ("CollectiveReduceV2", Bucket.COMMUNICATION),
         ("reduce.2", Bucket.COMPUTE),
         ("copy.4", Bucket.COPY),
         ("copy-done.2", Bucket.COPY),

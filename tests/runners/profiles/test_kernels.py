@@ -93,3 +93,10 @@ def test_where_names_do_not_tell_there_is_no_share_of_tensor_cores():
     assert tensor_share([known, unknown]) is None
     assert tensor_share([kernel("a", 80.0, is_tensor=True), kernel("b", 20.0, is_tensor=None)])
     assert tensor_share([]) is None
+
+
+def test_bytes_that_are_told_of_some_copies_only_are_not_those_of_all(trace):
+    trace.add("Memcpy HtoD", 0, 4, cat="gpu_memcpy", bytes=100)
+    trace.add("Memcpy HtoD", 10, 4, cat="gpu_memcpy")
+
+    assert [row.bytes for row in rows(trace)] == [None]

@@ -256,3 +256,14 @@ def test_the_operations_of_any_trace_sum_to_the_step(many):
     )
     assert all(o.seconds >= 0 for o in profile.operations)
     assert profile.step_seconds > 0
+
+
+@pytest.mark.parametrize("broken", [0, -1, 10**30])
+def test_a_device_that_has_nothing_or_too_much_of_something_is_not_known(trace, broken):
+    said = {"name": "NVIDIA T4", "totalGlobalMem": broken, "numSms": broken}
+    trace.header = {"deviceProperties": [said]}
+    trace.step(1, 0, 100).add("k", 10, 20, cat="kernel", thread=(0, 7), stream=7)
+
+    device = trace.read().device
+
+    assert (device.memory_bytes, device.multiprocessors) == (None, None)

@@ -67,8 +67,6 @@ def test_how_a_kernel_was_launched_is_kept_once_for_all_alike(trace):
             block=(128, 1, 1),
             registers=90,
             shared_memory_bytes=49152,
-            warps_per_multiprocessor=2.37,
-            blocks_per_multiprocessor=0.59,
         ),
     )
 
@@ -93,13 +91,14 @@ def test_what_is_not_of_its_type_is_unknown_and_costs_no_event(trace):
     trace.add("gemm", 0, 1, cat="kernel", stream="x", correlation=None, **odd)
     trace.add("gemm", 0, 1, cat="kernel", stream="7", correlation=2**80, grid=[1, 0, 1])
     trace.add("Memcpy HtoD", 0, 1, cat="gpu_memcpy", stream=1.0, bytes="much")
+    trace.add("Memset", 0, 1, cat="gpu_memset", stream="", bytes=None)
 
     columns = trace.columns()
 
     assert columns.launches == (Launch(),) * len(columns.launches)
-    assert columns.stream.tolist() == [UNKNOWN, 7, 1]
-    assert columns.correlation.tolist() == [UNKNOWN] * 3
-    assert columns.bytes.tolist() == [UNKNOWN] * 3
+    assert columns.stream.tolist() == [UNKNOWN, 7, 1, UNKNOWN]
+    assert columns.correlation.tolist() == [UNKNOWN] * 4
+    assert columns.bytes.tolist() == [UNKNOWN] * 4
     assert columns.dropped_events == 0
 
 

@@ -77,3 +77,10 @@ def test_queues_of_launches_before_their_starts_are_never_negative_and_end_empty
     assert (found.length >= 0).all()
     assert found.length[-1] == 0
     assert np.abs(np.diff(found.length)).max(initial=0) == 1
+
+
+def test_what_starts_before_its_launch_by_another_clock_was_never_queued(trace):
+    trace.launch("cudaLaunchKernel", 20, 1, kernel="k", at=10, lasts=1, correlation=1)
+    columns = trace.columns()
+
+    assert queues(columns, launches_of(columns)).length.tolist() == [1, 0]

@@ -242,3 +242,14 @@ def test_a_packed_log_is_read():
 def test_what_is_no_log_is_refused(text):
     with pytest.raises(ProfileError, match="no row of nccl-tests"):
         read(text)
+
+
+def test_what_a_column_rounds_to_nothing_is_no_bandwidth():
+    unnamed = NEW_HEAD.format(program="hypercube", ranks=ranks(8))
+
+    profile = read(
+        unnamed + row(8, "float none -1", 1e-5, 1.0) + "# Avg bus bandwidth    : 1.2.3\n"
+    )
+
+    assert profile.reading("collective_time", subject="8") == pytest.approx(1e-5)
+    assert not [reading for reading in profile.readings if reading.name.startswith("bus_bw")]

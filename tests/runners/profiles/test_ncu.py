@@ -209,3 +209,12 @@ def test_a_value_that_cannot_be_is_counted(value):
 def test_what_has_no_kernel_is_refused(text):
     with pytest.raises(ProfileError, match="no kernel is in this file"):
         read(text)
+
+
+def test_a_launch_without_a_time_is_not_counted_among_those_with_one():
+    page = raw(("gpu__time_duration.sum", "ns"), launches=(("100",), ("n/a",), ("300",)))
+
+    (kernel,) = read(page).kernels
+
+    assert kernel.count == 2
+    assert kernel.seconds == pytest.approx(400e-9)

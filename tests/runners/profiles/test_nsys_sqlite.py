@@ -7,7 +7,9 @@ from perfledger.profile import Bucket, Family, ProfiledDevice
 from perfledger.records import Side
 from perfledger_profiles import nsys_sqlite
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.launches import launches_of
 from perfledger_profiles.nsys_sqlite import HIDDEN_KERNELS, read_nsys_sqlite, read_nsys_trace
+from perfledger_profiles.spans import NOBODY
 
 US = 1000
 PROCESS = 5 << 24
@@ -224,3 +226,62 @@ def test_the_file_is_left_as_it_was(export):
 
     assert export.path.read_bytes() == before
     assert list(export.path.parent.iterdir()) == [export.path]
+
+
+def test_what_a_device_has_none_of_is_not_known(export):
+    export.run("DROP TABLE TARGET_INFO_GPU")
+    export.fill(
+        "TARGET_INFO_GPU",
+        "name, smMajor, smMinor, smCount, totalMemory, memoryBandwidth",
+        ("GB10", 12, 1, 0, 0, 0),
+    )
+
+    assert export.read().device == ProfiledDevice(name="GB10", compute_capability="12.1")
+
+
+def test_a_process_is_known_whatever_machine_its_number_names(export):
+    # The bits above the process's tell the machine and the virtual machine.
+    for process, begin in ((6, 50), (8, 60)):
+        thread, number = (3 << 48) + (process << 24) + 9, (3 << 48) + (process << 24)
+        export.fill(
+            "CUPTI_ACTIVITY_KIND_RUNTIME", RUNTIME, (begin * US, (begin + 5) * US, thread, 1, 2)
+        )
+        row = (700 * US, 701 * US, 0, process, 1, number, 1000, 2)
+        export.fill("CUPTI_ACTIVITY_KIND_MEMCPY", MEMCPY, row)
+    trace = read_nsys_trace(export.path)
+
+    started = {
+        stream: trace.start_ns[call]
+        for call, stream in zip(launches_of(trace), trace.stream, strict=True)
+        if call != NOBODY
+    }
+
+    assert (started[6], started[8]) == (50 * US, 60 * US)
+
+
+def test_calls_of_a_process_that_started_nothing_are_not_taken_for_launches(export):
+    thread = (6 << 24) | 8
+    export.fill("CUPTI_ACTIVITY_KIND_RUNTIME", RUNTIME, (15 * US, 60 * US, thread, 1, 2))
+    trace = read_nsys_trace(export.path)
+
+    kernel = trace.start_ns.tolist().index(100 * US)
+
+    assert trace.start_ns[launches_of(trace)[kernel]] == 10 * US
+
+
+def test_what_other_ranks_devices_do_is_no_time_of_the_steps(export):
+    other = 6 << 24
+    for begin in (0, 1000 * US):
+        row = (begin, begin + 1000 * US, 59, other | 8, "step", None)
+        export.fill("NVTX_EVENTS", NVTX, row)
+        export.fill(
+            "CUPTI_ACTIVITY_KIND_RUNTIME", RUNTIME, (begin, begin + 9, other | 8, begin + 1, 4)
+        )
+        copy = (begin + 600 * US, begin + 900 * US, 1, 7, begin + 1, other, 5, 1)
+        export.fill("CUPTI_ACTIVITY_KIND_MEMCPY", MEMCPY, copy)
+
+    profile = export.read()
+
+    assert profile.bucket_seconds()[Bucket.COPY] == pytest.approx(100e-6)
+    assert [stream.stream for stream in profile.streams] == ["0:7"]
+    assert "processes with steps of their own, whose work is left out: 1" in profile.notes

@@ -222,3 +222,10 @@ def test_what_is_no_report_is_refused(text):
 def test_a_report_without_a_usable_row_is_refused():
     with pytest.raises(ProfileError, match="nothing in this file can be used"):
         read(KERNELS.splitlines()[0] + "\nx,nan,3,1,1,1,1,1,a\n1,nan,3,1,1,1,1,1,a\n")
+
+
+def test_a_device_of_nothing_but_space_is_told_at_once():
+    profile = read(TRACE.replace("NVIDIA A100-SXM4-40GB (0)", "A" + " " * 100_000 + "(x)"))
+
+    assert profile.device is not None
+    assert profile.device.name == "A"

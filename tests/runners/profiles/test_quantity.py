@@ -9,6 +9,7 @@ from perfledger_profiles.quantity import (
     launch_shape,
     number_of,
     scale_of,
+    title_and_unit,
 )
 
 
@@ -120,3 +121,26 @@ def test_any_text_is_a_unit_or_none(text):
 @given(st.integers(min_value=-(10**15), max_value=10**15))
 def test_a_number_with_separators_is_the_number(value):
     assert number_of(f"{value:,}") == value
+
+
+@pytest.mark.parametrize(
+    ("cell", "title", "unit"),
+    [
+        ("Total Time (ns)", "Total Time", "ns"),
+        ("Time(%)", "Time", "%"),
+        (" Name ", "Name", ""),
+        ("Grid ()", "Grid", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_columns_title_is_told_from_its_unit(cell, title, unit):
+    assert title_and_unit(cell) == (title, unit)
+
+
+@pytest.mark.parametrize("cell", ["a (b", "a) b", "a (b) c", "a (b))", "a ((b)", "(a) (b)"])
+def test_other_brackets_are_no_unit(cell):
+    assert title_and_unit(cell) is None
+
+
+def test_a_title_of_nothing_but_space_is_told_at_once():
+    assert title_and_unit("Reg" + " " * 2_000_000 + "Trd (") is None

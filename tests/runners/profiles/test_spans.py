@@ -10,10 +10,10 @@ from perfledger_profiles.spans import (
     common_ns,
     crossing_parents,
     depths,
-    exclusive_ns,
     is_inside,
     nest,
     nested_parents,
+    owned,
     union,
 )
 
@@ -189,10 +189,9 @@ def test_shares_sum_to_the_windows_and_the_first_layer_loses_nothing(first, seco
     windows = windows_of(steps)
     layers = [nested(first).segments, nested(second).segments]
 
-    shares = exclusive_ns(layers, windows, calls=max(len(first), len(second)))
+    shares, alone = owned(layers, windows), owned(layers[:1], windows)
 
-    assert shares.sum() == (windows.end_ns - windows.start_ns).sum()
+    assert shares.length_ns.sum() == windows.length_ns()
     inside = {t for start, end in steps for t in range(start, end)}
     busy = {t for start, end in first for t in range(start, end)}
-    alone = exclusive_ns(layers[:1], windows, calls=len(first))
-    assert alone[:-1].sum() == len(inside & busy)
+    assert alone.length_ns[alone.owner != NOBODY].sum() == len(inside & busy)

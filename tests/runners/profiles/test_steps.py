@@ -1,6 +1,6 @@
 import pytest
 
-from perfledger_profiles.steps import NO_STEPS, steps_of
+from perfledger_profiles.steps import NO_STEPS, of_one_process, steps_of
 
 
 def lengths(steps):
@@ -49,3 +49,15 @@ def test_absurd_numbers_are_read(trace, number):
     trace.add(f"ProfilerStep#{number}", 0, 10, cat="user_annotation")
 
     assert len(steps_of(trace.columns()).numbers) == 1
+
+
+def test_of_joined_files_no_rank_is_told_from_the_others(trace):
+    for process in (1, 2):
+        trace.step(1, 0, 100, thread=(process, 1))
+        trace.add(
+            "cudaLaunchKernel", process, 1, cat="cuda_runtime", thread=(process, 1), correlation=5
+        )
+        trace.add("k", 10, 10, cat="kernel", thread=(process, 7), stream=7, correlation=5)
+    columns = trace.columns()
+
+    assert of_one_process(columns) is columns

@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 from perfledger.profile import Bucket, Family, Kernel, Reading
 from perfledger.records import Side
 from perfledger_profiles import summary
+from perfledger_profiles.breakdown import FOLDED, MAX_OPERATIONS
 from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.summary import OTHER_KERNELS, summary_profile
 
@@ -54,7 +55,6 @@ def test_only_copies_of_the_driver_are_spent_on_copying():
 
 def test_what_is_beyond_the_limits_is_folded_and_nothing_is_lost(monkeypatch):
     monkeypatch.setattr(summary, "MAX_KERNELS", 2)
-    monkeypatch.setattr(summary, "MAX_OPERATIONS", 2)
 
     profile = made(kernels=[kernel(f"k{n}", 1.0 + n) for n in range(5)])
 
@@ -64,6 +64,15 @@ def test_what_is_beyond_the_limits_is_folded_and_nothing_is_lost(monkeypatch):
         ("k3", 4.0),
     ]
     assert sum(one.seconds for one in profile.operations) == profile.step_seconds == 15.0
+
+
+def test_operations_beyond_the_limit_are_folded_too():
+    many = [kernel(f"k{n}", 1.0) for n in range(MAX_OPERATIONS + 5)]
+
+    operations = made(kernels=many).operations
+
+    assert len(operations) == MAX_OPERATIONS + 1
+    assert (operations[0].name, operations[0].seconds) == (FOLDED, 5.0)
 
 
 def test_of_readings_with_one_name_and_subject_the_first_counts():

@@ -71,3 +71,12 @@ def test_operations_that_follow_on_each_other_are_in_no_one_else(planes):
     )
 
     assert [(call.picoseconds, call.is_leaf) for call in work.calls] == [(10_000, True)] * 2
+
+
+def test_a_stream_whose_name_is_broken_is_told_at_once(planes):
+    name = "Stream #1" + "(" * 500_000
+    events = [planes.event("gemm", n, 1) for n in range(20)]
+
+    work = device_work(planes.plane("/device:GPU:0", planes.line(name, *events)))
+
+    assert {call.lane for call in work.calls} == {"Stream #1"}

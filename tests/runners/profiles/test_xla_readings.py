@@ -148,3 +148,24 @@ def test_the_host_alone_has_no_readings(planes):
 
     assert profile.readings == ()
     assert profile.device is None
+
+
+def test_an_instruction_that_names_no_start_is_told_at_once(planes):
+    endless = "%all-gather-done.3 = f32[8] all-gather-done(" + "-done(" * 200_000
+
+    profile = read(step(planes), tpu(planes, planes.event(endless, 0, 10)))
+
+    assert profile.reading("comm_time") is not None
+
+
+def test_copies_of_which_some_do_not_say_what_they_move_have_no_rate(planes):
+    copies = [
+        planes.event("MemcpyH2D", 10, 50, memcpy_details="size:5000 dest:0"),
+        planes.event("MemcpyH2D", 70, 20),
+    ]
+    stream = planes.line("Stream #14(MemcpyH2D)", *copies)
+
+    profile = read(step(planes), planes.plane("/device:GPU:0", stream))
+
+    assert profile.reading("h2d_time") == pytest.approx(70e-9)
+    assert profile.reading("h2d_bw") is None
