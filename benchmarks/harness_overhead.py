@@ -9,12 +9,13 @@ import argparse
 import os
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from time import perf_counter
 
 from perfledger.channel import Channel
 from perfledger.clock import HostClock
-from perfledger.measure import sample
+from perfledger.measure import measure
 from perfledger.protocol import Effort
 
 GOAL_US = 2.0  # per step, more than the bare loop
@@ -47,7 +48,8 @@ class Step:
 def harness(seconds: float, effort: Effort, after_step: Callable[[], None]) -> list[float]:
     """Return the gaps of the measuring loop."""
     step = Step(seconds)
-    sample(step, HostClock(), effort=effort, after_step=after_step)
+    alone = replace(effort, min_warmups=0, max_warmups=0)
+    measure(lambda: step, HostClock(), effort=alone, after_step=after_step)
     return step.gaps_us()
 
 

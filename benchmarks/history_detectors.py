@@ -3,9 +3,9 @@
 python benchmarks/history_detectors.py [--series 16] [--seed N] [--peers]
 
 Each detector sees the same series: nine kinds of noise, three lengths, with one to three steps of
-0.5 to 10 % or with none. A place counts within five commits. With --peers also Apache Otava and
-ruptures, where they are installed (`pip install apache-otava ruptures`): they are no dependency.
-Speed is a ratio in one run.
+0.5 to 10 % or with none. A place counts within five commits. With --peers also Apache Otava,
+MongoDB's E-divisive and ruptures, where they are installed (`pip install apache-otava ruptures
+signal-processing-algorithms`): they are no dependency. Speed is a ratio in one run.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,25 @@ REACH = 5
 SPEED_LENGTHS = (100, 1_000, 10_000, 100_000)
 
 Detector = Callable[[Sequence[float]], Sequence[int]]
+
+
+@dataclass
+class Tally:
+    """What a detector made of some series: steps found, claimed and there; alarms over nothing."""
+
+    right: int = 0
+    claimed: int = 0
+    true: int = 0
+    false: int = 0
+    points: int = 0
+
+    @property
+    def f1(self) -> float:
+        return 2 * self.right / max(1, self.claimed + self.true)
+
+    @property
+    def false_per_1000(self) -> float:
+        return 1000 * self.false / self.points
 
 
 def ours(values: Sequence[float]) -> Sequence[int]:
@@ -46,6 +66,14 @@ def otava(values: Sequence[float]) -> Sequence[int]:
     return []
 
 
+def mongo(values: Sequence[float]) -> Sequence[int]:
+    """MongoDB's E-divisive, by signal-processing-algorithms, with its own defaults."""
+    package = "signal_processing_algorithms.energy_statistics"
+    search: Any = importlib.import_module(f"{package}.energy_statistics")
+    np.random.seed(1234)
+    return [int(place) for place in search.e_divisive(np.asarray(values), pvalue=0.05)]
+
+
 def kernel(values: Sequence[float]) -> Sequence[int]:
     """Kernel change points by ruptures, with the penalty that people set by hand."""
     ruptures: Any = importlib.import_module("ruptures")
@@ -54,6 +82,9 @@ def kernel(values: Sequence[float]) -> Sequence[int]:
     spread = 1.4826 * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2) or 1.0
     search = ruptures.KernelCPD(kernel="rbf", min_size=2).fit(levels / spread)
     return [int(place) for place in search.predict(pen=1.5 * math.log(len(levels)))[:-1]]
+
+
+QUADRATIC = frozenset({mongo, kernel})
 
 
 def matched(truth: Sequence[int], found: Sequence[int]) -> list[int]:
@@ -67,38 +98,36 @@ def matched(truth: Sequence[int], found: Sequence[int]) -> list[int]:
     return hit
 
 
-def score(name: str, find: Detector, *, count: int, seed: int) -> str:
-    """Return a detector's line."""
-    right = claimed = true = false = points = 0
+def score(name: str, find: Detector, *, count: int, seed: int) -> tuple[str, str]:
+    """Return a detector's lines of the two tables."""
     of_size = {size: [0, 0] for size in SIZES}
-    by_noise: dict[str, float] = {}
-    for number, noise in enumerate(NOISES):
-        alarms = quiet_points = 0
+    tallies = {noise: Tally() for noise in NOISES}
+    for number, (noise, tally) in enumerate(tallies.items()):
         for length in LENGTHS:
             rng = np.random.default_rng([seed, number, length])
             for _ in range(count):
                 moved = make_series(noise, length, rng, most_steps=3)
                 found = find(moved.values.tolist())
                 hit = matched(moved.places, found)
-                right, claimed, true = (
-                    right + len(hit),
-                    claimed + len(found),
-                    true + len(moved.places),
-                )
+                tally.right += len(hit)
+                tally.claimed += len(found)
+                tally.true += len(moved.places)
                 count_sizes(moved, hit, of_size)
                 still = make_series(noise, length, rng, most_steps=0)
-                alarms += len(find(still.values.tolist()))
-                quiet_points += length
-        by_noise[noise] = 1000 * alarms / quiet_points
-        false, points = false + alarms, points + quiet_points
-    precision, recall = right / max(1, claimed), right / true
-    f1 = 2 * precision * recall / max(1e-9, precision + recall)
-    sizes = " / ".join(f"{hits / max(1, total):.2f}" for hits, total in of_size.values())
-    worst = max(by_noise, key=lambda noise: by_noise[noise])
-    return (
-        f"| {name} | {f1:.3f} | {precision:.2f} | {recall:.2f} | {sizes} "
-        f"| {1000 * false / points:.2f} | {by_noise[worst]:.1f} ({worst}) |"
+                tally.false += len(find(still.values.tolist()))
+                tally.points += length
+    every = Tally(
+        *(sum(getattr(tally, each.name) for tally in tallies.values()) for each in fields(Tally))
     )
+    sizes = " / ".join(f"{hits / max(1, total):.2f}" for hits, total in of_size.values())
+    worst = max(tallies, key=lambda noise: tallies[noise].false_per_1000)
+    by_noise = " | ".join(f"{each.f1:.2f} / {each.false_per_1000:.1f}" for each in tallies.values())
+    line = (
+        f"| {name} | {every.f1:.3f} | {every.right / max(1, every.claimed):.2f} "
+        f"| {every.right / every.true:.2f} | {sizes} | {every.false_per_1000:.2f} "
+        f"| {tallies[worst].false_per_1000:.1f} ({worst}) |"
+    )
+    return line, f"| {name} | {by_noise} |"
 
 
 def count_sizes(series: Series, hit: Sequence[int], of_size: dict[float, list[int]]) -> None:
@@ -134,7 +163,7 @@ def speed(detectors: dict[str, Detector], *, seed: int) -> None:
         find(stairs(200, seed=seed))  # imports and compiles
         for length in SPEED_LENGTHS:
             values = stairs(length, seed=seed)
-            if name.startswith("kernel") and length > 2_000:  # quadratic
+            if find in QUADRATIC and length > 2_000:
                 cells.append("-")
                 continue
             took = seconds(partial(find, values))
@@ -152,15 +181,24 @@ def main() -> None:
     arguments = parser.parse_args()
     detectors: dict[str, Detector] = {"perfledger": ours}
     if arguments.peers:
-        detectors |= {"Apache Otava, defaults": otava, "kernel-RBF by hand (ruptures)": kernel}
+        detectors |= {
+            "Apache Otava, defaults": otava,
+            "MongoDB, defaults": mongo,
+            "kernel-RBF by hand (ruptures)": kernel,
+        }
     sizes = " / ".join(f"{100 * size:g}" for size in SIZES)
     print(
         f"| detector | F1 | precision | recall | recall at {sizes} % "
         "| false per 1000 points | ... worst noise |"
     )
     print("|---" * 7 + "|")
+    by_noise: list[str] = []
     for name, find in detectors.items():
-        print(score(name, find, count=arguments.series, seed=arguments.seed), flush=True)
+        line, other = score(name, find, count=arguments.series, seed=arguments.seed)
+        print(line, flush=True)
+        by_noise.append(other)
+    print("\n| F1 / false per 1000 points | " + " | ".join(NOISES) + " |")
+    print("|---" * (len(NOISES) + 1) + "|\n" + "\n".join(by_noise), flush=True)
     speed(detectors, seed=arguments.seed)
 
 

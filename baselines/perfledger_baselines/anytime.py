@@ -54,7 +54,7 @@ def weigh_anytime(
     pairs = len(differences)
     mean = math.fsum(differences) / pairs if pairs else 0.0
     squares = math.fsum((each - mean) ** 2 for each in differences)
-    known, known_degrees = (prior.variance, prior.degrees) if prior else (0.0, 0.0)
+    known, known_degrees = (prior.variance, prior.weight) if prior else (0.0, 0.0)
     degrees = pairs - 1 + known_degrees
     if not pairs or degrees < FEWEST_DEGREES:
         return AnytimeEvidence(pairs=pairs, mean=mean, e_value=1.0, half_width=math.inf)

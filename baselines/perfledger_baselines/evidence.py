@@ -4,11 +4,12 @@ How much pairs differ without cause is learnt from two sources: from the pairs t
 there is a history, from that (`prior`). The moderated variance (Smyth, "Linear models and empirical
 Bayes methods", Statistical Applications in Genetics 3, 2004)
 
-    (d0 v0 + (k - 1) s^2) / (d0 + k - 1)    with  d0 + k - 1  degrees of freedom, at most 25
+    (w v0 + (k - 1) s^2) / (w + k - 1)    with w of 12, fewer if the history is short
 
-makes one pair a test. It errs where the history does: two runs of one session share a state that
-runs of different sessions do not, and then it is far too wide. From four pairs on the plain paired
-t test stands beside it, with a fifth of alpha: whichever is sharper decides, and Bonferroni pays.
+makes one pair a test; its degrees of freedom follow from how well each of the two is known
+(`prior.moderate`). It errs where the history does: two runs of one session share a state that runs
+of different sessions do not, and then it is far too wide. From four pairs on the plain paired t
+test stands beside it, with a fifth of alpha: whichever is sharper decides, and Bonferroni pays.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from perfledger_baselines.looks import FEWEST_PAIRS, Looks, fewest_alone
-from perfledger_baselines.prior import MAX_DEGREES, SpreadPrior
+from perfledger_baselines.prior import SpreadPrior, moderate
 from perfledger_baselines.spending import nominal_levels, overall_p_values
 
 # Relative. Pairs whose differences agree better than one part in ten thousand do so because the
@@ -138,17 +139,17 @@ def _moments(
     own_degrees: NDArray[np.float64] = np.maximum(pairs - 1, 0).astype(np.float64)
     own_sd = np.maximum(np.sqrt(squares / np.maximum(own_degrees, 1)), SMALLEST_SPREAD)
     has_prior = known_degrees > 0
-    degrees = own_degrees + known_degrees
-    variance = (known_degrees * known_variance + squares) / np.maximum(degrees, 1)
-    moderated: NDArray[np.float64] = np.sqrt(variance)
+    variance, degrees = moderate(
+        known_variance, known_degrees, squares=squares, own_degrees=own_degrees
+    )
     is_identical = ~values.any(axis=1) & (pairs >= FEWEST_PAIRS)
     return _Moments(
         pairs=pairs,
         mean=mean,
         own_sd=own_sd,
         own_degrees=np.maximum(own_degrees, 1),  # so that the quantiles exist
-        sd=np.where(is_identical, 0.0, np.where(has_prior, moderated, own_sd)),
-        degrees=np.maximum(np.where(has_prior, np.minimum(degrees, MAX_DEGREES), own_degrees), 1),
+        sd=np.where(is_identical, 0.0, np.where(has_prior, np.sqrt(variance), own_sd)),
+        degrees=np.maximum(np.where(has_prior, degrees, own_degrees), 1),
         has_prior=has_prior,
         fewest_alone=alone,
     )

@@ -12,11 +12,11 @@ from scipy.special import stdtrit
 from perfledger.bundle import Plan
 from perfledger_baselines.location import medians
 
-# What a spread from history is worth, in degrees of freedom: enough to make one pair a test, few
-# enough for a dozen pairs of today to overrule it (moderated variance: Smyth 2004).
-PRIOR_DEGREES = 12
-# Spreads of runs scatter more than theory says (states, tails): however many pairs agree with the
-# history, the bounds never come closer to the normal's than this.
+# A spread from history counts as so many pairs beside those of today (moderated variance: Smyth
+# 2004): few enough for a dozen of today to overrule it.
+MOST_WEIGHT = 12
+# How well a spread is known, in degrees of freedom. However long the history, it is of other days
+# than today: its bounds never come closer to the normal's than this.
 MAX_DEGREES = 25
 # Single spikes are no spread: values are clipped so many standard deviations from the median. That
 # deviation is the larger of what the median absolute deviation and what the outer tenths make of
@@ -50,12 +50,17 @@ class PriorSource(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpreadPrior:
-    """The variance of a pair's difference of logs, and the degrees of freedom it is worth."""
+    """The variance of a pair's difference of logs, and with how many degrees of freedom."""
 
     variance: float
     degrees: float
     source: PriorSource
     values: int  # pairs or runs that told it
+
+    @property
+    def weight(self) -> float:
+        """Return how many pairs of today it counts as."""
+        return min(self.degrees, MOST_WEIGHT)
 
 
 # Workload and metric's name → what is known of the spread of its pairs.
@@ -71,9 +76,9 @@ def prior_from_pairs(differences: Sequence[float]) -> SpreadPrior:
 
     Raises PriorError for fewer than five, or for one that is no number.
     """
-    values = _checked(differences)
+    values = _clipped(_checked(differences))
     return SpreadPrior(
-        variance=_clipped_variance(values),
+        variance=float(values.var(ddof=1)),
         degrees=_degrees(values),
         source=PriorSource.PAIRS,
         values=len(values),
@@ -107,13 +112,40 @@ def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
             f"is told by {FEWEST_COARSE}"
         )
         raise PriorError(msg)
-    degrees = _degrees(values, lost=len(parts) - 1)
+    clipped = _clipped(values)
+    degrees = _degrees(clipped, lost=len(parts) - 1)
+    variance = _variance_of_tails(values, degrees=degrees)
     return SpreadPrior(
-        variance=max(_clipped_variance(values), _variance_of_tails(values)),
+        variance=max(float(clipped.var(ddof=1)), variance),
         degrees=degrees,
         source=PriorSource.PAIRS,
         values=len(values),
     )
+
+
+def moderate(
+    variance: NDArray[np.float64],
+    degrees: NDArray[np.float64],
+    *,
+    squares: NDArray[np.float64],
+    own_degrees: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the variance that history and today tell together, and its degrees of freedom.
+
+    With w the history's weight, v0 its `variance` and s^2 today's, `squares` / `own_degrees`:
+
+        (w v0 + own_degrees s^2) / (w + own_degrees)
+
+    The degrees are those of a sum of two variances (Satterthwaite, "An approximate distribution of
+    estimates of variance components", Biometrics Bulletin 2, 1946). So a history of 30 is worth 25
+    to a single pair though it weighs as 12, and next to nothing where today is far noisier.
+    """
+    weight = np.minimum(degrees, MOST_WEIGHT)
+    total, count = weight * variance + squares, np.maximum(weight + own_degrees, 1)
+    told = np.where(total > 0, weight * variance / np.where(total > 0, total, 1), weight / count)
+    moderated: NDArray[np.float64] = total / count
+    both = told**2 / np.maximum(degrees, 1) + (1 - told) ** 2 / np.maximum(own_degrees, 1)
+    return moderated, 1 / both
 
 
 def priors_of(plan: Plan) -> dict[tuple[str, str], SpreadPrior]:
@@ -140,11 +172,12 @@ def prior_from_runs(values: Sequence[float], *, changes: Sequence[int] = ()) -> 
     with np.errstate(divide="ignore", invalid="ignore"):  # what has no log is refused below
         logs = _checked(np.log(np.asarray(values, dtype=np.float64)))
     parts = np.split(logs, sorted(changes))
-    residuals = np.concatenate([part - medians(part[np.newaxis, :]) for part in parts if len(part)])
-    lost = len(parts) - 1
+    residuals = _clipped(
+        np.concatenate([part - medians(part[np.newaxis, :]) for part in parts if len(part)])
+    )
     return SpreadPrior(
-        variance=2 * _clipped_variance(residuals),
-        degrees=_degrees(residuals, lost=lost),
+        variance=2 * float(residuals.var(ddof=1)),
+        degrees=_degrees(residuals, lost=len(parts) - 1),
         source=PriorSource.RUNS,
         values=len(residuals),
     )
@@ -162,7 +195,7 @@ def _checked(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float6
     return checked
 
 
-def _clipped_variance(values: NDArray[np.float64]) -> float:
+def _clipped(values: NDArray[np.float64]) -> NDArray[np.float64]:
     ordered = np.sort(values)
     center = medians(ordered[np.newaxis, :])[0]
     outer = int(OUTER * len(ordered))
@@ -171,18 +204,29 @@ def _clipped_variance(values: NDArray[np.float64]) -> float:
     reach = CLIP * max(MAD_TO_SD * deviation, OUTER_TO_SD * width)
     if reach > ROUNDING:  # where nearly all agree, the few that do not are all the spread there is
         ordered = ordered.clip(center - reach, center + reach)
-    return float(ordered.var(ddof=1))
+    return ordered
 
 
-def _variance_of_tails(values: NDArray[np.float64]) -> float:
+def _variance_of_tails(values: NDArray[np.float64], *, degrees: float) -> float:
     """Return the variance with which a t test of one value calls RARE of these values a change.
 
     Spikes in some of a hundred pairs hardly move the variance, and single pairs that have one were
     called changed. The quantile of the values is put where that of t is; normal ones lie below it.
     """
     quantile = float(np.quantile(np.abs(values), 1 - RARE))
-    return (quantile / -float(stdtrit(PRIOR_DEGREES, RARE / 2))) ** 2
+    return (quantile / -float(stdtrit(degrees, RARE / 2))) ** 2
 
 
 def _degrees(values: NDArray[np.float64], *, lost: int = 0) -> float:
-    return float(max(1, min(PRIOR_DEGREES, len(values) - 1 - lost)))
+    """Return with how many degrees of freedom so many values tell their variance.
+
+    Of normal ones, as many as are left. A variance of others scatters by their kurtosis: it is as
+    well known as that of 2 n / (kurtosis - 1) normal ones (Box, "Non-normality and tests on
+    variances", Biometrika 40, 1953).
+    """
+    most: float = min(MAX_DEGREES, len(values) - 1 - lost)
+    squares = (values - values.mean()) ** 2
+    if squares.mean() > ROUNDING**2:
+        excess = float((squares**2).mean() / squares.mean() ** 2) - 1  # 2 for normal values
+        most = min(most, 2 * len(values) / max(excess, 1.0))
+    return float(max(1, most))

@@ -15,7 +15,7 @@ from scipy.special import stdtr, stdtrit
 
 from perfledger_baselines.evidence import SMALLEST_SPREAD, Evidence
 from perfledger_baselines.looks import FEWEST_PAIRS
-from perfledger_baselines.prior import MAX_DEGREES, SpreadPrior
+from perfledger_baselines.prior import SpreadPrior, moderate
 
 
 def weigh_unpaired(
@@ -30,11 +30,11 @@ def weigh_unpaired(
     With s^2 the pooled variance of n and m runs (n + m - 2 degrees of freedom) and v = s0^2 what
     the history says of one run, the variance of the difference is
 
-        (1 / sqrt(n) + 1 / sqrt(m)) * (d0 v + (n + m - 2) s^2) / (d0 + n + m - 2)
+        (1 / sqrt(n) + 1 / sqrt(m)) * (w v + (n + m - 2) s^2) / (w + n + m - 2)
         + 2 max(0, v - s^2)
 
-    Without a history s^2 stands alone, and each side needs four runs. Raises ValueError where a
-    side has none.
+    with w and the degrees of freedom of `prior.moderate`. Without a history s^2 stands alone, and
+    each side needs four runs. Raises ValueError where a side has none.
     """
     before, after = np.asarray(base, dtype=np.float64), np.asarray(head, dtype=np.float64)
     if not (len(before) and len(after)):
@@ -44,17 +44,21 @@ def weigh_unpaired(
     squares = sum(float(((side - side.mean()) ** 2).sum()) for side in (before, after))
     own = squares / own_degrees if own_degrees else 0.0
     known, known_degrees = (prior.variance / 2, prior.degrees) if prior else (0.0, 0.0)
-    degrees = own_degrees + known_degrees
     is_enough = prior is not None or min(len(before), len(after)) >= FEWEST_PAIRS
-    moderated = (known_degrees * known + squares) / degrees if degrees else 0.0
-    moderated = max(moderated, SMALLEST_SPREAD**2 / 2)
+    variances, degrees = moderate(
+        np.array([known]),
+        np.array([known_degrees]),
+        squares=np.array([squares]),
+        own_degrees=np.array([float(own_degrees)]),
+    )
+    moderated = max(float(variances[0]), SMALLEST_SPREAD**2 / 2)
     shared = max(0.0, known - own) if own_degrees else 0.0
     share = 1 / math.sqrt(len(before)) + 1 / math.sqrt(len(after))
     return _evidence(
         float(after.mean() - before.mean()),
         math.sqrt(moderated * share + 2 * shared),
         pairs=min(len(before), len(after)),
-        degrees=min(degrees, MAX_DEGREES) if is_enough else 0.0,
+        degrees=float(degrees[0]) if is_enough else 0.0,
         alpha=alpha,
     )
 

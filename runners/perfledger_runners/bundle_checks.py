@@ -19,7 +19,7 @@ MAX_PAIRS = 10_000
 MAX_LOOKS = 100
 # Four metrics of as many workloads as there may be, and more than is worth telling in advance.
 MAX_SPREADS = 10_000
-# What a history is worth is a dozen degrees of freedom; a thousand is no rule of ours.
+# What a history is worth is two dozen degrees of freedom; a thousand is no rule of ours.
 MAX_DEGREES = 1000
 MAX_OPERATIONS = 20_000
 # Ids, names, units, refs, versions: what stands in a table's cell.

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import (
@@ -53,6 +54,7 @@ def seconds(value: object) -> float:
 
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+Usd = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
 # From one half on a test that is right as often as a coin would do.
 ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]
 
@@ -110,6 +112,10 @@ class CheckSettings(BaseSettings):
     alpha: ErrorRate = Field(0.05, description="chance of any false regression in one check")
     max_pairs: Annotated[int, Field(ge=4, le=1000)] = Field(20, description="most pairs of runs")
     budget: Seconds = Field(600.0, description="most time for measuring, such as 10m")
+    budget_usd: Usd | None = Field(None, description="most money for measuring, in USD")
+    device_price: str = Field(
+        "", description="USD an hour of a device here, or its purchase option: budget_usd needs it"
+    )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
     metrics: tuple[Literal["step_time_p95", "step_time_p99"], ...] = Field(
         (), description="tails of the step time that are judged beside what always is"

@@ -142,6 +142,7 @@ class IndexView:
 class MeasuredSeries:
     """A history as a file tells it: one value per point in order, NaN where there is none.
 
+    `errors` are the values' standard errors, NaN where one is not known, and empty where none is.
     `labels` name the points (commits, dates); they are empty where nothing does. `epochs` are the
     indices at which another machine took over: nothing is found across them.
     """
@@ -149,6 +150,7 @@ class MeasuredSeries:
     name: str
     unit: str  # "" where the file does not say
     values: tuple[float, ...]
+    errors: tuple[float, ...] = ()
     labels: tuple[str, ...] = ()
     epochs: tuple[int, ...] = ()
 

@@ -9,7 +9,6 @@ from perfledger_baselines.budget import Budget, BudgetError
 
 def test_without_caps_everything_is_allowed():
     assert Budget().seconds == math.inf
-    assert Budget().allows(pairs=10**6, seconds=1e9)
 
 
 def test_time_and_money_allow_the_lesser_of_the_two():
@@ -21,24 +20,9 @@ def test_time_and_money_allow_the_lesser_of_the_two():
 
 
 @pytest.mark.parametrize(
-    ("pairs", "seconds", "next_seconds", "expected"),
-    [
-        (3, 50.0, 10.0, True),
-        (4, 50.0, 10.0, False),
-        (3, 50.0, 10.1, False),
-        (3, 60.0, 0.0, True),
-    ],
-)
-def test_a_pair_begins_only_if_it_will_fit(pairs, seconds, next_seconds, expected):
-    budget = Budget(max_pairs=4, max_seconds=60)
-
-    assert budget.allows(pairs=pairs, seconds=seconds, next_seconds=next_seconds) is expected
-
-
-@pytest.mark.parametrize(
     ("caps", "complaint"),
     [
-        ({"max_pairs": 0}, "max_pairs is 0"),
+        ({"max_seconds": 0}, "max_seconds is 0"),
         ({"max_seconds": math.nan}, "max_seconds is nan"),
         ({"max_seconds": math.inf}, "max_seconds is inf"),
         ({"max_usd": Decimal(-1), "usd_per_hour": Decimal(1)}, "max_usd is -1"),

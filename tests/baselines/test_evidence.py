@@ -7,11 +7,11 @@ from scipy.stats import t as student, ttest_1samp
 
 from perfledger_baselines.evidence import MODERATED_SHARE, SMALLEST_SPREAD, weigh
 from perfledger_baselines.looks import default_looks, looks_taken
-from perfledger_baselines.prior import PRIOR_DEGREES, PriorSource, SpreadPrior
+from perfledger_baselines.prior import MAX_DEGREES, MOST_WEIGHT, PriorSource, SpreadPrior
 from perfledger_baselines.spending import nominal_levels, overall_p_values
 
 FIVE = [0.01, 0.03, 0.02, -0.01, 0.04]
-PRIOR = SpreadPrior(variance=0.01**2, degrees=PRIOR_DEGREES, source=PriorSource.PAIRS, values=30)
+PRIOR = SpreadPrior(variance=0.01**2, degrees=MAX_DEGREES, source=PriorSource.PAIRS, values=30)
 
 
 def weigh_one(differences, planned=(), alpha=0.05, prior=None):
@@ -126,17 +126,23 @@ def test_one_pair_is_a_test_where_the_spread_is_known():
     evidence = weigh_one([0.03], prior=PRIOR)
 
     assert evidence.is_enough
-    assert evidence.p_value == pytest.approx(2 * student.sf(3.0, PRIOR_DEGREES), rel=1e-3)
-    assert evidence.half_width == pytest.approx(student.isf(0.025, PRIOR_DEGREES) * 0.01)
+    assert evidence.p_value == pytest.approx(2 * student.sf(3.0, MAX_DEGREES), rel=1e-3)
+    assert evidence.half_width == pytest.approx(student.isf(0.025, MAX_DEGREES) * 0.01)
 
 
-def test_what_is_known_and_what_is_seen_are_pooled_by_their_degrees():
+def test_what_is_known_and_what_is_seen_are_pooled_by_their_weights():
     evidence = weigh_one([0.02, -0.02, 0.01], prior=PRIOR)
 
-    seen = np.var([0.02, -0.02, 0.01], ddof=1)
-    pooled = (PRIOR_DEGREES * 0.01**2 + 2 * seen) / (PRIOR_DEGREES + 2)
-    assert evidence.sd == pytest.approx(math.sqrt(pooled))
-    assert (evidence.degrees, evidence.share) == (PRIOR_DEGREES + 2, 1.0)
+    known, seen = MOST_WEIGHT * 0.01**2, 2 * np.var([0.02, -0.02, 0.01], ddof=1)
+    assert evidence.sd == pytest.approx(math.sqrt((known + seen) / (MOST_WEIGHT + 2)))
+    degrees = (known + seen) ** 2 / (known**2 / MAX_DEGREES + seen**2 / 2)
+    assert (evidence.degrees, evidence.share) == (pytest.approx(degrees), 1.0)
+
+
+def test_pairs_far_noisier_than_their_history_are_hardly_surer_for_it():
+    evidence = weigh_one([0.2, -0.2, 0.1], prior=PRIOR)
+
+    assert evidence.degrees == pytest.approx(2, rel=0.05)
 
 
 def test_quiet_pairs_overrule_a_history_that_is_far_too_wide():
@@ -144,9 +150,7 @@ def test_quiet_pairs_overrule_a_history_that_is_far_too_wide():
 
     evidence = weigh_one(
         quiet,
-        prior=SpreadPrior(
-            variance=0.1**2, degrees=PRIOR_DEGREES, source=PriorSource.RUNS, values=30
-        ),
+        prior=SpreadPrior(variance=0.1**2, degrees=MAX_DEGREES, source=PriorSource.RUNS, values=30),
     )
 
     plain = ttest_1samp(quiet, 0).pvalue / (1 - MODERATED_SHARE)
@@ -157,7 +161,7 @@ def test_quiet_pairs_overrule_a_history_that_is_far_too_wide():
 def test_a_history_without_any_spread_still_allows_for_coarse_readings():
     evidence = weigh_one(
         [0.0002],
-        prior=SpreadPrior(variance=0.0, degrees=PRIOR_DEGREES, source=PriorSource.PAIRS, values=30),
+        prior=SpreadPrior(variance=0.0, degrees=MAX_DEGREES, source=PriorSource.PAIRS, values=30),
     )
 
     assert evidence.sd == pytest.approx(SMALLEST_SPREAD)

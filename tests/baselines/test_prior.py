@@ -3,12 +3,13 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import t as student
+from scipy.stats import norm, t as student
 
 from perfledger.bundle import KnownSpread, Plan
 from perfledger_baselines.prior import (
+    MAX_DEGREES,
     MOST_VALUES,
-    PRIOR_DEGREES,
+    MOST_WEIGHT,
     RARE,
     PriorError,
     PriorSource,
@@ -29,7 +30,7 @@ def test_earlier_pairs_tell_the_variance_of_pairs():
     prior = prior_from_pairs(draw(0.02).tolist())
 
     assert prior.variance == pytest.approx(0.02**2, rel=0.1)
-    assert (prior.degrees, prior.source) == (PRIOR_DEGREES, PriorSource.PAIRS)
+    assert (prior.degrees, prior.source) == (MAX_DEGREES, PriorSource.PAIRS)
     assert prior.values == 2000
 
 
@@ -64,11 +65,21 @@ def test_two_states_are_a_spread(share):
     assert prior.variance == pytest.approx(states.var(), rel=0.01)
 
 
-@pytest.mark.parametrize(("count", "changes", "degrees"), [(5, (), 4), (8, (4,), 6), (30, (), 12)])
-def test_a_short_history_is_worth_less(count, changes, degrees):
-    prior = prior_from_runs(np.exp(draw(0.01, count)).tolist(), changes=changes)
+@pytest.mark.parametrize(("count", "changes", "degrees"), [(5, (), 4), (8, (4,), 6), (90, (), 25)])
+def test_a_short_history_is_known_less_well(count, changes, degrees):
+    evenly = norm.ppf((np.arange(count) + 0.5) / count)
 
-    assert prior.degrees == degrees
+    prior = prior_from_runs(np.exp(0.01 * evenly).tolist(), changes=changes)
+
+    assert prior.degrees == pytest.approx(degrees)
+    assert prior.weight == min(degrees, MOST_WEIGHT)
+
+
+def test_a_history_with_heavy_tails_is_known_less_well():
+    heavy = student.ppf((np.arange(30) + 0.5) / 30, 3)
+
+    assert prior_from_pairs((0.01 * heavy).tolist()).degrees < 20
+    assert prior_from_pairs((0.01 * np.tile([1.0, -1.0], 20)).tolist()).degrees == MAX_DEGREES
 
 
 @pytest.mark.parametrize(
@@ -122,7 +133,7 @@ def test_what_a_check_found_is_no_spread():
 def test_a_level_costs_a_degree_of_freedom_each():
     assert prior_from_checks([[0.01, 0.02, 0.03]] * 2).degrees == 4
     assert prior_from_checks([[0.01, 0.02]] * 3).degrees == 3
-    assert prior_from_checks([[0.01, 0.02]] * 30).degrees == PRIOR_DEGREES
+    assert prior_from_checks([[0.01, 0.02]] * 30).degrees == MAX_DEGREES
 
 
 def test_a_single_pair_tells_nothing_of_the_spread():
@@ -186,7 +197,7 @@ def test_base_and_head_swapped_differ_as_much(checks):
     there, back = prior_from_checks(checks), prior_from_checks(swapped)
 
     assert back.variance == pytest.approx(there.variance, rel=1e-9, abs=1e-30)
-    assert back.degrees == there.degrees
+    assert back.degrees == pytest.approx(there.degrees)
 
 
 def test_what_a_plan_knows_is_what_judging_leans_on():

@@ -108,6 +108,28 @@ def test_a_tail_that_the_configuration_asks_for_is_judged_on_enough_steps(reposi
     assert min(len(run["samples"]["step_time_p50"]) for run in runs) >= 20
 
 
+def test_a_cap_in_money_without_a_price_ends_before_anything_is_measured(repository):
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+
+    done = perfledger(repository, "check", "--budget-usd", "0.5")
+
+    assert done.returncode == 2
+    assert "what an hour of" in done.stderr
+    assert "set device_price to the USD" in done.stderr
+    assert "measuring pairs" not in done.stderr
+
+
+def test_a_cap_in_money_is_said_with_its_price(repository):
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+    money = ("--budget-usd", "0.05", "--device-price", "3600")
+
+    done = perfledger(repository, "check", *money, "--format", "json")
+
+    (note,) = (each for each in json.loads(done.stdout)["notes"] if "measuring was" in each)
+    assert "at most 0.05 USD: 0 s of 1 of" in note
+    assert done.returncode == 3  # the first pair is finished, and decides nothing
+
+
 def test_the_bundle_can_be_judged_again_from_its_file(repository, tmp_path):
     bundle = tmp_path / "bundle.json"
     (repository / "bench" / "sums.py").write_text(workloads(times=2))

@@ -1,6 +1,7 @@
 """`perfledger detect --epoch`: a column that says where another machine took over."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -104,6 +105,39 @@ def test_a_column_that_is_not_there_is_an_error(upgraded, arguments, message):
         detect(upgraded, *arguments)
 
 
-def test_a_folder_of_bundles_has_no_such_column(tmp_path):
-    with pytest.raises(UsageError, match="--epoch is for a file"):
-        detect(tmp_path, "--epoch", "driver")
+@pytest.mark.parametrize("option", ["--epoch", "--error"])
+def test_a_folder_of_bundles_has_no_such_column(tmp_path, option):
+    with pytest.raises(UsageError, match="--epoch and --error are for a file"):
+        detect(tmp_path, option, "driver")
+
+
+def test_a_column_of_standard_errors_is_kept_with_the_values(history):
+    path = history([(1.0, 0.1), (2.0, ""), (3.0, 0.3)], header="ms,se")
+
+    (series,) = read_histories(path, error="se")
+
+    assert series.values == (1.0, 2.0, 3.0)
+    assert series.errors == pytest.approx((0.1, math.nan, 0.3), nan_ok=True)
+
+
+def test_a_standard_error_that_is_none_names_what_is_wrong(history):
+    path = history([(1.0, -0.1)] * 30, header="ms,se")
+
+    with pytest.raises(UsageError, match="negative or infinite"):
+        detect(path, "--error", "se")
+
+
+def test_what_is_known_badly_makes_no_change(history):
+    """Three wild values in a row are a change, unless they say themselves how wild they are."""
+    noise = np.random.default_rng(3).standard_normal(60)
+    rows = [(10 * math.exp(0.002 * each), 0.02) for each in noise]
+    rows[40:] = [(10.05 * math.exp(0.002 * each), 0.4) for each in noise[40:]]
+    path = history(rows, header="ms,se")
+
+    plain, weighed = (
+        json.loads(detect(path, "--format", "json", *arguments))["series"][0]["changes"]
+        for arguments in (("--column", "ms"), ("--error", "se"))
+    )
+
+    assert len(plain) == 1
+    assert weighed == []

@@ -254,6 +254,23 @@ def test_a_folder_of_bundles_is_a_series_for_each_workload_and_metric_in_order_o
     assert series.unit == "s"
 
 
+def test_a_point_that_more_processes_tell_has_a_smaller_standard_error(folder):
+    path = folder({"pairs": 4}, {"pairs": 16}, {"pairs": 4})
+
+    found = {series.name: series for series in read_histories(path)}
+
+    few, many, others = found["gpt:step step_time_p50"].errors
+    assert few == pytest.approx(2 * many, rel=0.01)
+    assert few == pytest.approx(others, rel=0.01)
+    assert found["gpt:step peak_memory"].errors == (0.0, 0.0, 0.0)
+
+
+def test_points_of_one_process_each_have_no_standard_errors(folder):
+    series, *_ = read_histories(folder({"pairs": 1}, {"pairs": 1}))
+
+    assert series.errors == ()
+
+
 def test_a_check_of_a_branch_adds_its_head_unless_that_was_never_committed(folder):
     dirty = Revision(sha="e" * 40, is_dirty=True)
     path = folder({"pull_request": None}, {"pull_request": None, "head": dirty})

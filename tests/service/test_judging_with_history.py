@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.bundle import FleetUse, KnownSpread, Plan, Pricing
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95
 from perfledger.records import Device, Machine
 from perfledger_baselines.looks import FIRST_LOOK_KNOWN, default_looks
 from perfledger_baselines.prior import PriorSource
@@ -19,6 +19,7 @@ from perfledger_service.usecases.reporting import report_on
 from perfledger_service.usecases.uploads import report_of
 
 CLASS = "cpu:Test CPU:1"
+WITH_TAIL = {"metrics": (STEP_TIME, PEAK_MEMORY, STEP_TIME_P95), "samples": 20}
 
 
 @pytest.fixture
@@ -36,21 +37,22 @@ def learn(judged, make_bundle):
 def a_pair(make_bundle):
     """Return a bundle of a single pair, of a check that could have stopped there."""
 
-    def make(*, ratio=1.05, seed=1, pairs=1, **plan):
+    def make(*, ratio=1.05, seed=1, pairs=1, metrics=(STEP_TIME, PEAK_MEMORY), samples=5, **plan):
         planned = Plan(
             seed=1,
             order=("base",) * pairs,
             looks=default_looks(20, fewest=FIRST_LOOK_KNOWN),
             **plan,
         )
-        return make_bundle(ratio=ratio, seed=seed, pairs=pairs, plan=planned)
+        shape = {"pairs": pairs, "metrics": metrics, "samples": samples}
+        return make_bundle(ratio=ratio, seed=seed, plan=planned, **shape)
 
     return make
 
 
-def step_time(engine, upload):
+def step_time(engine, upload, *, metric=STEP_TIME):
     with reading(engine) as session:
-        return next(v for v in verdicts_of(session, upload.id) if v.metric == STEP_TIME)
+        return next(v for v in verdicts_of(session, upload.id) if v.metric == metric)
 
 
 def test_without_a_history_one_pair_decides_nothing(engine, judged, a_pair):
@@ -170,3 +172,25 @@ def test_too_short_a_history_is_none(engine, learn, judged, a_pair):
     upload = judged(engine, a_pair())
 
     assert step_time(engine, upload).prior is None
+
+
+def test_a_tail_has_a_history_like_any_metric(any_engine, learn, judged, a_pair):
+    learn(any_engine, **WITH_TAIL)
+
+    upload = judged(any_engine, a_pair(**WITH_TAIL))
+
+    verdict = step_time(any_engine, upload, metric=STEP_TIME_P95)
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.prior is not None
+    assert (verdict.prior.values, verdict.prior.source) == (24, PriorSource.PAIRS)
+
+
+def test_a_tail_that_too_few_steps_tell_is_stored_nowhere(engine, judged, make_bundle):
+    """Nor does it cost the other metrics their history."""
+    upload = judged(engine, make_bundle(**(WITH_TAIL | {"samples": 19})))
+
+    with reading(engine) as session:
+        project = project_named(session, "octo/models")
+        told = {known.metric for known in history_on_devices(session, project.id, [CLASS]).priors}
+    assert step_time(engine, upload, metric=STEP_TIME_P95).outcome is Outcome.NOT_MEASURED
+    assert told == {STEP_TIME.name}

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from sqlalchemy import event
 from sqlmodel import select
 
-from perfledger.metrics import METRICS, STEP_TIME, TAILS, Kind
+from perfledger.metrics import METRICS, PEAK_MEMORY, STEP_TIME, TAILS, Kind
 from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store.database import reading
 from perfledger_service.store.observations import pack, sample_type_of
@@ -55,6 +55,23 @@ def test_only_readings_are_shortened():
     shortened = {kind for kind, sample_type in kinds.items() if sample_type == "f4"}
     assert shortened == {Kind.SPEED, Kind.TAIL, Kind.UTILIZATION}
     assert {kind for kind in kinds if kinds[kind] == "f8"} == {Kind.MEMORY, Kind.WORK}
+
+
+def test_a_tail_is_observed_as_one_number_of_each_process(engine, judged, make_bundle):
+    tail = TAILS["step_time_p95"]
+    upload = judged(
+        engine, make_bundle(samples=20, pairs=3, metrics=(STEP_TIME, PEAK_MEMORY, tail))
+    )
+
+    with reading(engine) as session:
+        series = session.exec(select(SeriesRow).where(SeriesRow.metric == tail.name)).one()
+        assert series.id is not None
+        points = series_view(session, series.id).points
+        samples = samples_of(session, series, upload)
+
+    assert [point.center for point in points] == pytest.approx([0.01, 0.012], rel=5e-3)
+    assert all(point.low < point.center < point.high for point in points)
+    assert [len(samples[side]) for side in Side] == [3, 3]
 
 
 def test_each_side_of_an_upload_is_an_observation_of_its_commit(any_engine, judged, make_bundle):

@@ -26,35 +26,54 @@ NORMAL_QUANTILE = 1.96  # of a 95 % interval
 
 
 def detect(
-    values: Sequence[float], *, epochs: Sequence[int] = (), min_change: float = MIN_CHANGE
+    values: Sequence[float],
+    *,
+    errors: Sequence[float] = (),
+    epochs: Sequence[int] = (),
+    min_change: float = MIN_CHANGE,
 ) -> History:
     """Return all that is found in one series: one value per commit, NaN where none was measured.
 
-    `epochs` are indices at which the class of machine changed: the series is searched in pieces,
-    and nothing is found across them. Indices that are returned are those of `values`: gaps are
-    never filled. Fewer than 8 observations show nothing. Raises SeriesError if nothing was
-    measured, for an infinite value, and for epochs or a smallest change that make no sense.
+    `errors` are the values' standard errors in their unit, NaN where one is not known: what more
+    processes tell counts for more. Without them all values are as good. `epochs` are indices at
+    which the class of machine changed: the series is searched in pieces, and nothing is found
+    across them. Indices that are returned are those of `values`: gaps are never filled. Fewer than
+    8 observations show nothing. Raises SeriesError if nothing was measured, for an infinite value,
+    and for errors, epochs or a smallest change that make no sense.
     """
     if not epochs:
-        return _histories([observe(values)], min_change=min_change)[0]
+        return _histories([observe(values, errors=errors)], min_change=min_change)[0]
     bounds = [0, *epochs, len(values)]
     if any(later <= earlier for earlier, later in pairwise(bounds)):
         msg = f"epochs {tuple(epochs)} do not split {len(values)} commits: give rising indices"
         raise SeriesError(msg)
     given = np.asarray(values, dtype=np.float64)
+    told = np.split(np.asarray(errors, dtype=np.float64), epochs)
     pieces: list[Observations] = []
-    for first, stop in pairwise(bounds):
-        if not np.isnan(given[first:stop]).all():
-            piece = observe(given[first:stop])
+    parts = np.split(given, epochs)
+    for first, part, errors_of_part in zip(bounds[:-1], parts, told, strict=True):
+        if not np.isnan(part).all():
+            piece = observe(part, errors=errors_of_part)
             pieces.append(replace(piece, places=piece.places + first))
     return _joined(_histories(pieces or [observe(given)], min_change=min_change))
 
 
 def detect_many(
-    series: Sequence[Sequence[float]], *, min_change: float = MIN_CHANGE
+    series: Sequence[Sequence[float]],
+    *,
+    errors: Sequence[Sequence[float]] = (),
+    min_change: float = MIN_CHANGE,
 ) -> tuple[History, ...]:
-    """Return what `detect` returns for each series, many at once: equally long ones together."""
-    observed = [observe(values, name=f"series {number}") for number, values in enumerate(series)]
+    """Return what `detect` returns for each series, many at once: equally long ones together.
+
+    `errors` has the standard errors of each series, in the same order.
+    """
+    observed = [
+        observe(values, errors=told, name=f"series {number}")
+        for number, (values, told) in enumerate(
+            zip(series, errors or [()] * len(series), strict=True)
+        )
+    ]
     return tuple(_histories(observed, min_change=min_change))
 
 

@@ -37,6 +37,7 @@ class Row:
     """
 
     levels: NDArray[np.float64]
+    errors: NDArray[np.float64]
     cleaned: NDArray[np.float64]
     is_spike: NDArray[np.bool_]
     sd: float
@@ -58,50 +59,61 @@ class _Block:
     slopes: Slopes
 
 
-def find_moves(levels: NDArray[np.float64], *, floors: NDArray[np.float64]) -> list[Row]:
+def find_moves(
+    levels: NDArray[np.float64], errors: NDArray[np.float64], *, floors: NDArray[np.float64]
+) -> list[Row]:
     """Return each of (R, N) rows with its moves of at least its floor, (R,).
 
-    Rows that creep are searched again without their slope: on a slope, steps drown in stairs.
+    `errors`, (R, N), are the levels' standard errors, zero where nobody told them. Rows that creep
+    are searched again without their slope: on a slope, steps drown in stairs.
     """
-    block = _search(levels, floors)
-    rows = list(_rows(block, levels, slopes=np.zeros(len(levels))))
+    block = _search(levels, errors, floors)
+    rows = list(_rows(block, levels, errors, slopes=np.zeros(len(levels))))
     creeping = np.flatnonzero(block.slopes.is_drift)
     if len(creeping) > 0:
         slopes = block.slopes.slope[creeping]
         turn = np.arange(int(levels.shape[1])) - (levels.shape[1] - 1) / 2
-        straight = _search(levels[creeping] - slopes[:, None] * turn, floors[creeping])
-        again = _rows(straight, levels[creeping], slopes=slopes)
+        flat = levels[creeping] - slopes[:, None] * turn
+        straight = _search(flat, errors[creeping], floors[creeping])
+        again = _rows(straight, levels[creeping], errors[creeping], slopes=slopes)
         for index, row in zip(creeping.tolist(), again, strict=True):
             rows[index] = row
     return rows
 
 
-def _search(levels: NDArray[np.float64], floors: NDArray[np.float64]) -> _Block:
-    noise = estimate_noise(levels)
+def _search(
+    levels: NDArray[np.float64], errors: NDArray[np.float64], floors: NDArray[np.float64]
+) -> _Block:
+    noise = estimate_noise(levels, errors)
     changes = search_changes(noise, floors=floors)
     slopes = pool_slopes(noise, changes.gaps)
     return _Block(count=int(levels.shape[1]), noise=noise, changes=changes, slopes=slopes)
 
 
 def _rows(
-    block: _Block, levels: NDArray[np.float64], *, slopes: NDArray[np.float64]
+    block: _Block,
+    levels: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    *,
+    slopes: NDArray[np.float64],
 ) -> Iterator[Row]:
     noise = block.noise
     moves = list(_moves(block))
     bounds = np.searchsorted(block.changes.gaps.row, np.arange(len(slopes) + 1)).tolist()
     sd, dependence = noise.sd.tolist(), noise.dependence.tolist()
-    for index, (slope, error) in enumerate(
+    for index, (slope, slope_error) in enumerate(
         zip(slopes.tolist(), block.slopes.error.tolist(), strict=True)
     ):
         yield Row(
             levels=levels[index],
+            errors=errors[index],
             cleaned=noise.cleaned[index],
             is_spike=noise.is_spike[index],
             sd=sd[index],
             dependence=dependence[index],
             moves=tuple(moves[bounds[index] : bounds[index + 1]]),
             slope=slope,
-            slope_error=error,
+            slope_error=slope_error,
         )
 
 

@@ -31,6 +31,10 @@ DIFFERENCE_SPREADS = 3.5
 # Beyond this the noise is a random walk, in which no step can be told from chance anyway.
 LARGEST_DEPENDENCE = 0.95
 
+# Of a typical level's variance, that may be its own error: what a session does to all of its
+# processes is in none of their errors, and moves public series more than those say.
+LARGEST_ERROR_SHARE = 0.75
+
 # A shorter series cannot tell its dependence.
 FEWEST_FOR_DEPENDENCE = 12
 
@@ -42,17 +46,22 @@ FEWEST = 5
 class Noise:
     """The noise of R rows: (R, N) `cleaned` levels, and (R,) SD and lag-1 dependence of these.
 
-    `is_spike`, (R, N), are the levels that the running median stands for.
+    `is_spike`, (R, N), are the levels that the running median stands for, and `weights`, (R, N), as
+    how many typical ones each counts.
     """
 
     cleaned: NDArray[np.float64]
+    weights: NDArray[np.float64]
     is_spike: NDArray[np.bool_]
     sd: NDArray[np.float64]
     dependence: NDArray[np.float64]
 
 
-def estimate_noise(levels: NDArray[np.float64]) -> Noise:
-    """Return the noise of (R, N) levels, N of at least FEWEST."""
+def estimate_noise(levels: NDArray[np.float64], errors: NDArray[np.float64]) -> Noise:
+    """Return the noise of (R, N) levels, N of at least FEWEST, with standard errors of their own.
+
+    Where nobody told them, errors are zero.
+    """
     spread = _spreads(levels)
     middle = median_of_five(levels)
     off = levels - middle
@@ -60,7 +69,8 @@ def estimate_noise(levels: NDArray[np.float64]) -> Noise:
     reach = CLIP_SPREADS * spread[:, None]
     cleaned = middle + np.where(is_spike, 0.0, np.clip(off, -reach, reach))
     sd, dependence = _dependence(cleaned, middle, spread)
-    return Noise(cleaned=cleaned, is_spike=is_spike, sd=sd, dependence=dependence)
+    weights = _weights(sd, errors)
+    return Noise(cleaned=cleaned, weights=weights, is_spike=is_spike, sd=sd, dependence=dependence)
 
 
 def median_of_five(levels: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -76,6 +86,20 @@ def median_of_five(levels: NDArray[np.float64]) -> NDArray[np.float64]:
     least, most = np.minimum(inner, other), np.maximum(inner, other)
     middle = np.minimum(np.maximum(least, three), most)
     return np.concatenate([middle[:, [0, 0]], middle, middle[:, [-1, -1]]], axis=1)
+
+
+def _weights(sd: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (R, N) weights: the variance of a typical level over that of each.
+
+    The SD of a row holds a typical error. What is left of it beside that is the same for all.
+    """
+    if not errors.any():
+        return np.ones_like(errors)
+    typical = np.median(errors, axis=1) ** 2
+    told = np.minimum(1, LARGEST_ERROR_SHARE * sd**2 / np.maximum(typical, SMALLEST_SPREAD**4))
+    extra = told[:, None] * (errors**2 - typical[:, None])
+    weights: NDArray[np.float64] = sd[:, None] ** 2 / (sd[:, None] ** 2 + extra)
+    return weights
 
 
 def _spreads(levels: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -78,6 +78,7 @@ def read_all(
 def _read(block: Sequence[Observations], *, min_change: float) -> Iterator[Reading]:
     """Search equally long series together, and those that need it once more alone."""
     levels = np.stack([observations.levels for observations in block])
+    errors = np.stack([observations.errors for observations in block])
     floors = np.array([_floor(observations, min_change) for observations in block])
     guesses = guess_states(levels)
     states = {
@@ -87,13 +88,13 @@ def _read(block: Sequence[Observations], *, min_change: float) -> Iterator[Readi
     }
     for number, two in states.items():
         levels[number] = two.levels
-    rows = find_moves(levels, floors=floors)
+    rows = find_moves(levels, errors, floors=floors)
     doubts: dict[int, tuple[Row, float]] = {}
     for number in [n for n, row in enumerate(rows) if row.moves and n not in states]:
         guess = _second_guess(rows[number], guesses.get(number))
         if guess is not None:
             two = separate_states(levels[number], distance=guess.distance)
-            again = find_moves(two.levels[None], floors=floors[[number]])[0]
+            again = find_moves(two.levels[None], errors[[number]], floors=floors[[number]])[0]
             if guess.is_sure:
                 states[number], rows[number] = two, again
             else:

@@ -17,6 +17,7 @@ from perfledger_baselines.history.split import (
     REACH,
     Tallies,
     beside_line,
+    fit_gain,
     normal_quantile,
     over_line,
     weigh_split,
@@ -101,17 +102,21 @@ def search_changes(noise: Noise, *, floors: NDArray[np.float64]) -> Changes:
 
 
 def _tallies(noise: Noise, rows: Sequence[int]) -> dict[int, Tallies]:
-    cleaned = noise.cleaned
-    running = np.zeros((3, len(cleaned), int(cleaned.shape[1]) + 1))
+    cleaned, weights = noise.cleaned, noise.weights
+    running = np.zeros((5, len(cleaned), int(cleaned.shape[1]) + 1))
     np.cumsum(cleaned, axis=1, out=running[0, :, 1:])
-    np.cumsum(cleaned**2, axis=1, out=running[1, :, 1:])
-    np.cumsum(cleaned * np.arange(int(cleaned.shape[1])), axis=1, out=running[2, :, 1:])
+    np.cumsum(cleaned * np.arange(int(cleaned.shape[1])), axis=1, out=running[1, :, 1:])
+    np.cumsum(weights, axis=1, out=running[2, :, 1:])
+    np.cumsum(weights * cleaned, axis=1, out=running[3, :, 1:])
+    np.cumsum(weights * cleaned**2, axis=1, out=running[4, :, 1:])
     sd, dependence = noise.sd.tolist(), noise.dependence.tolist()
     return {
         row: Tallies(
             levels=as_vector(running[0, row]),
-            squares=as_vector(running[1, row]),
-            moments=as_vector(running[2, row]),
+            moments=as_vector(running[1, row]),
+            weights=as_vector(running[2, row]),
+            weighted=as_vector(running[3, row]),
+            squares=as_vector(running[4, row]),
             sd=sd[row],
             dependence=dependence[row],
         )
@@ -211,6 +216,8 @@ def score(
         return excess
     near_before, near_after = min(place - first, REACH), min(stop - place, REACH)
     unit = error * error * near_before * near_after / (near_before + near_after)
+    # Lines are fitted by least squares: what a step gains by a better fit is not held against them.
+    unit /= fit_gain(near_before, near_after, row.dependence)
     if over_line(row, bounds) >= OVER_LINE * unit:
         return excess
     beside = math.sqrt(beside_line(row, first, place, stop) / unit)

@@ -27,8 +27,10 @@ class Tallies(NamedTuple):
     """One row, for kernels: a sum over [a, b) is a running sum, of N + 1, at b less that at a."""
 
     levels: Sequence[float]
-    squares: Sequence[float]
     moments: Sequence[float]  # of index times level
+    weights: Sequence[float]
+    weighted: Sequence[float]  # of weight times level
+    squares: Sequence[float]  # of weight times squared level
     sd: float
     dependence: float
 
@@ -61,9 +63,7 @@ def weigh_stretch(
     """
     mean = total / count
     rest = max(squares - count * mean * mean, 0.0)
-    apart = 1 - dependence
-    decay = 2 * dependence * (1 - dependence**count) / (count * apart * apart)
-    factor = (1 + dependence) / apart - decay
+    factor = mean_factor(count, dependence)
     # n dependent observations leave n - factor squares on average, and know factor times less.
     free = max(count - factor, 0.0)
     prior = PRIOR_OBSERVATIONS * sd * sd
@@ -80,18 +80,77 @@ def weigh_split(
 ) -> tuple[float, float, float, float, float]:
     """Weigh [first, place) against [place, stop), over REACH at most.
 
-    Return both means, the standard error of their difference, its degrees of freedom, and the |z|
-    of Welch's t (Biometrika 34, 1947).
+    Return both levels, the standard error of their difference, its degrees of freedom, and the |z|
+    of Welch's t (Biometrika 34, 1947). Each observation counts by its weight. In dependent noise
+    the levels are fitted by generalised least squares: `fit_step`.
     """
     first, stop = max(first, place - REACH), min(stop, place + REACH)
-    total, square = row.levels[place] - row.levels[first], row.squares[place] - row.squares[first]
-    before, one, known_one = weigh_stretch(total, square, place - first, row.sd, row.dependence)
-    total, square = row.levels[stop] - row.levels[place], row.squares[stop] - row.squares[place]
-    after, two, known_two = weigh_stretch(total, square, stop - place, row.sd, row.dependence)
+    sd, dependence = row.sd, row.dependence
+    count = row.weights[place] - row.weights[first]
+    total, square = (
+        row.weighted[place] - row.weighted[first],
+        row.squares[place] - row.squares[first],
+    )
+    before, one, known_one = weigh_stretch(total, square, count, sd, dependence)
+    more = row.weights[stop] - row.weights[place]
+    total, square = row.weighted[stop] - row.weighted[place], row.squares[stop] - row.squares[place]
+    after, two, known_two = weigh_stretch(total, square, more, sd, dependence)
     variance = one + two
     degrees = variance * variance / (one * one / known_one + two * two / known_two)
+    if dependence > 0:
+        before, after = fit_step(row, first, place, stop)
+        variance *= fit_gain(count, more, dependence)
     error = math.sqrt(variance)
     return before, after, error, degrees, normal_quantile((after - before) / error, degrees)
+
+
+@compiled
+def fit_step(row: Tallies, first: int, place: int, stop: int) -> tuple[float, float]:
+    """Return the levels before and after a step in AR(1) noise, by generalised least squares.
+
+    Cochrane & Orcutt (1949): each level less `dependence` times the one before it is fresh. The one
+    at the step sees all of it, later ones 1 - dependence. Here fresh ones are divided by that, and
+    the first level of all counts as 1 + 2 `extra` of them.
+    """
+    extra = row.dependence / (1 - row.dependence)
+    before = row.weights[place] - row.weights[first]
+    after = row.weights[stop] - row.weights[place]
+    start, end = level_at(row, first), level_at(row, stop - 1)
+    jump = level_at(row, place) - level_at(row, place - 1)
+    total = row.weighted[stop] - row.weighted[first] + extra * (start + end)
+    later = row.weighted[stop] - row.weighted[place] + extra * (end + (1 + extra) * jump)
+    weight, share = before + after + 2 * extra, after + extra
+    step = later - share * total / weight
+    step /= share + extra + extra * extra - share * share / weight
+    level = (total - share * step) / weight
+    return level, level + step
+
+
+@compiled
+def fit_gain(before: float, after: float, dependence: float) -> float:
+    """Return the variance of such a step as a share of that of the difference of the two means.
+
+    Of 20 observations a side it is .77 at a dependence of .6, and of long stretches 1.
+    """
+    extra = dependence / (1 - dependence)
+    share = after + extra
+    fresh = share + extra + extra * extra - share * share / (before + after + 2 * extra)
+    means = mean_factor(before, dependence) / before + mean_factor(after, dependence) / after
+    return (1 + dependence) / (1 - dependence) / fresh / means
+
+
+@compiled
+def level_at(row: Tallies, place: int) -> float:
+    """Return one level."""
+    return row.levels[place + 1] - row.levels[place]
+
+
+@compiled
+def mean_factor(count: float, dependence: float) -> float:
+    """Return by what AR(1) noise multiplies the variance of a mean of `count` observations."""
+    apart = 1 - dependence
+    decay: float = 2 * dependence * (1 - dependence**count) / (count * apart * apart)
+    return (1 + dependence) / apart - decay
 
 
 @compiled

@@ -45,7 +45,8 @@ def settle(row: Row, *, floor: float) -> Settled:
             is_kept[first.place : last.place] = False
             excursions.append(_excursion(first, last, kept))
         kept = kept[is_kept]
-        row = find_moves(row.levels[None, is_kept], floors=np.array([floor]))[0]
+        levels, errors = row.levels[None, is_kept], row.errors[None, is_kept]
+        row = find_moves(levels, errors, floors=np.array([floor]))[0]
     excursions += _spikes(row, kept, floor=floor)
     return Settled(
         row=row,

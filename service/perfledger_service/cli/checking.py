@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from perfledger.bundle import Bundle
 from perfledger_service.cli.progress import TerminalWatcher
 from perfledger_service.errors import PerfledgerError, UsageError
 from perfledger_service.pages.as_json import report_json
 from perfledger_service.pages.comment import comment
+from perfledger_service.pages.pair_plot import PairsOfTests, pairs_of
 from perfledger_service.pages.terminal import plain_text, report_table
 from perfledger_service.report import ExitCode, Report
 from perfledger_service.settings import upload_settings
@@ -44,6 +46,13 @@ def check(
     ] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or tpu")] = None,
     budget: Annotated[str | None, typer.Option(help="most time for measuring: 10m")] = None,
+    budget_usd: Annotated[
+        str | None, typer.Option(help="most money for measuring, in USD; needs --device-price")
+    ] = None,
+    device_price: Annotated[
+        str | None,
+        typer.Option(help="USD an hour of a device here, or its purchase option"),
+    ] = None,
     form: Formatted = Format.TABLE,
     output: Output = None,
     bundle: Annotated[Path | None, typer.Option(help="also write the result bundle here")] = None,
@@ -76,12 +85,17 @@ def check(
         found, report = run_check(
             Path(),
             question,
-            flags={"device": device, "budget": budget},
+            flags={
+                "device": device,
+                "budget": budget,
+                "budget_usd": budget_usd,
+                "device_price": device_price,
+            },
             watcher=watcher,
             history=history or target,
         )
     spooled = bundles.spool(found, os.environ, also=bundle)
-    _show(report, form=form, output=output)
+    _show(found, report, form=form, output=output)
     typer.echo(f"bundle: {spooled}", err=True)
     if target is not None:
         _upload(spooled, target)
@@ -95,9 +109,9 @@ def report(
     output: Output = None,
 ) -> None:
     """Judge, explain and price a result bundle again, from its file."""
-    found = bundles.report_of(bundle)
-    _show(found, form=form, output=output)
-    raise typer.Exit(found.exit_code)
+    found, judged = bundles.report_of(bundle)
+    _show(found, judged, form=form, output=output)
+    raise typer.Exit(judged.exit_code)
 
 
 def submit(
@@ -137,21 +151,22 @@ def _upload(bundle: Path, target: bundles.Target) -> None:
     typer.echo(f"page: {page}", err=True)
 
 
-def _show(report: Report, *, form: Format, output: Path | None) -> None:
+def _show(bundle: Bundle, report: Report, *, form: Format, output: Path | None) -> None:
     """Write the report where it was asked for; a file leaves the terminal its table."""
-    text = _text(report, form=form)
+    pairs = pairs_of(bundle)
+    text = _text(report, pairs, form=form)
     if output is not None:
         output.write_text(text, encoding="utf-8")
     if output is None and form is not Format.TABLE:
         typer.echo(text)
     else:
-        Console().print(report_table(report))
+        Console().print(report_table(report, pairs=pairs))
 
 
-def _text(report: Report, *, form: Format) -> str:
+def _text(report: Report, pairs: PairsOfTests, *, form: Format) -> str:
     match form:
         case Format.TABLE:
-            return plain_text(report)
+            return plain_text(report, pairs=pairs)
         case Format.MARKDOWN:
             return comment(report)
         case Format.JSON:

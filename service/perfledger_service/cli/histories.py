@@ -53,6 +53,9 @@ def detect(
     epoch: Annotated[
         str | None, typer.Option(help="the column that changes where another machine took over")
     ] = None,
+    error: Annotated[
+        str | None, typer.Option(help="the column with the values' standard errors")
+    ] = None,
     form: Annotated[
         HistoryFormat, typer.Option("--format", help="how to write it; svg draws one series")
     ] = HistoryFormat.TABLE,
@@ -63,7 +66,7 @@ def detect(
     One value per commit in a CSV or JSON file, or a folder of bundles in order of their dates.
     Empty cells and "nan" are gaps. Exits with 0 whatever is found.
     """
-    found = search(file, column=column, epoch=epoch)
+    found = search(file, column=column, epoch=epoch, error=error)
     match form:
         case HistoryFormat.TABLE:
             show_table(histories_text(found), output)

@@ -4,7 +4,7 @@ Coordinates are in the plot's own units, y downwards.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfledger.bundle import Bundle
@@ -36,9 +36,10 @@ class PairPlot:
 
 
 Pairs = tuple[tuple[float, float], ...]
+PairsOfTests = Mapping[tuple[str, str], Pairs]  # by workload and metric's name
 
 
-def pairs_of(bundle: Bundle) -> dict[tuple[str, str], Pairs]:
+def pairs_of(bundle: Bundle) -> PairsOfTests:
     """Return (base, head) of every pair by workload and metric, reduced as the judge does it."""
     metrics = judged_metrics(bundle.metrics)
     found: dict[tuple[str, str], Pairs] = {}

@@ -6,15 +6,19 @@ text: no control characters, no rich markup.
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from types import MappingProxyType
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from perfledger_service.pages import facts, prices, reasons, rows
+from perfledger_baselines.verdict import Outcome
+from perfledger_service.pages import facts, prices, reasons, rows, words
 from perfledger_service.pages.escape import clean, clean_sentence
 from perfledger_service.pages.explained import block_text
+from perfledger_service.pages.interval_picture import interval_picture
+from perfledger_service.pages.pair_plot import PairsOfTests
 from perfledger_service.report import Conclusion, Report
 
 STYLES = {
@@ -25,16 +29,21 @@ STYLES = {
     "improved": "green",
     "unchanged": "dim",
 }
+NO_PAIRS: PairsOfTests = MappingProxyType({})
 _MAX_NAME = 200
 _MAX_CAUSES = 6
+_MAX_PICTURES = 8
 _MAX_COUNTS = 40
 _MAX_LOG_LINES = 12
 _INDENT = (0, 0, 0, 2)
 
 
-def report_table(report: Report, *, url: str = "") -> Group:
-    """Return the report for a terminal: the verdict, every result, causes, prices and notes."""
-    parts: list[RenderableType] = [_headline(report), *_results(report), *_missing(report)]
+def report_table(report: Report, *, pairs: PairsOfTests = NO_PAIRS, url: str = "") -> Group:
+    """Return the report for a terminal: the verdict, every result, causes, prices and notes.
+
+    `pairs` are drawn below the results that are not as before.
+    """
+    parts: list[RenderableType] = [_headline(report), *_results(report, pairs), *_missing(report)]
     parts.extend(_counts(report))
     parts.extend(_reasons(report))
     parts.extend(_prices(report))
@@ -42,9 +51,11 @@ def report_table(report: Report, *, url: str = "") -> Group:
     return Group(*parts)
 
 
-def plain_text(report: Report, *, width: int = 80, url: str = "") -> str:
+def plain_text(
+    report: Report, *, pairs: PairsOfTests = NO_PAIRS, width: int = 80, url: str = ""
+) -> str:
     """Return the same without colour, for a file or a log."""
-    return plain(report_table(report, url=url), width=width)
+    return plain(report_table(report, pairs=pairs, url=url), width=width)
 
 
 def plain(shown: RenderableType, *, width: int = 80) -> str:
@@ -69,12 +80,30 @@ def _headline_style(conclusion: Conclusion) -> str:
             return "bold red"
 
 
-def _results(report: Report) -> Iterator[RenderableType]:
+def _results(report: Report, pairs: PairsOfTests) -> Iterator[RenderableType]:
     groups = rows.by_workload(rows.verdict_rows(report))
+    left = _MAX_PICTURES
     for place, (workload, group) in enumerate(groups):
         yield Text()
         yield Text(clean(workload, limit=_MAX_NAME), style="bold")
         yield Padding(_result_grid(group, has_titles=place == 0), _INDENT)
+        drawn = tuple(_pictures(report, workload, pairs))[:left]
+        left -= len(drawn)
+        yield from (Padding(Text(each, style="dim", no_wrap=True), _INDENT) for each in drawn)
+
+
+def _pictures(report: Report, workload: str, pairs: PairsOfTests) -> Iterator[str]:
+    """Yield the pairs, the interval and the margin of each result that is not as before."""
+    for verdict in report.verdicts:
+        drawn = pairs.get((verdict.workload, verdict.metric.name), ())
+        is_quiet = verdict.outcome is Outcome.UNCHANGED and not verdict.is_warning
+        if verdict.workload != workload or verdict.estimate is None or is_quiet or not drawn:
+            continue
+        changes = [head / base - 1 for base, head in drawn]
+        picture = interval_picture(verdict.estimate, margin=report.plan.margin, changes=changes)
+        if picture:
+            name = words.metric_label(verdict.metric.name) or clean(verdict.metric.name, limit=40)
+            yield f"{name}: pairs, interval, margin\n{picture}"
 
 
 def _result_grid(group: Sequence[rows.VerdictRow], *, has_titles: bool) -> Table:

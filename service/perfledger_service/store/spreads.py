@@ -43,8 +43,9 @@ def add_differences(
 ) -> None:
     """Store how an upload's pairs differed: one statement for all of it.
 
-    Its observations are stored before, and with them its series. The caller holds the project's
-    lock, so that entries are numbered in the order in which they can be seen.
+    Its observations are stored before, and with them its series; a tail that some run outside the
+    pairs could not tell has neither. The caller holds the project's lock, so that entries are
+    numbered in the order in which they can be seen.
     """
     keys = [_key(one) for one in differences]
     known = session.exec(
@@ -60,6 +61,7 @@ def add_differences(
             "differences": pack(one.values, SAMPLE_TYPE),
         }
         for key, one in zip(keys, differences, strict=True)
+        if key in series
     ]
     if rows:
         session.exec(insert(SpreadRow), params=rows)

@@ -74,11 +74,11 @@ def read(path: Path) -> Bundle:
         return read_bundle(data)
 
 
-def report_of(path: Path) -> Report:
+def report_of(path: Path) -> tuple[Bundle, Report]:
     """Judge, explain and price a bundle from its file."""
     bundle = read(path)
     with translated():
-        return report_on(bundle, today=datetime.now(UTC).date(), is_local=True)
+        return bundle, report_on(bundle, today=datetime.now(UTC).date(), is_local=True)
 
 
 def submit(path: Path, target: Target) -> str:

@@ -33,6 +33,7 @@ from perfledger_runners.telemetry import GpuTelemetry
 from perfledger_service.errors import UsageError
 from perfledger_service.report import Report
 from perfledger_service.settings import CheckSettings, check_settings
+from perfledger_service.usecases.affording import allowance_of
 from perfledger_service.usecases.bundles import Target
 from perfledger_service.usecases.planning import Planned, plan_workloads
 from perfledger_service.usecases.recalling import Recalled, recall
@@ -187,6 +188,7 @@ def _measure(
     if not (planned.workloads or planned.failures):
         raise UsageError(_nothing_found(settings, question))
     machine, gpu, notes = _machine(head, settings)
+    allowance = allowance_of(settings, machine, today=datetime.now(UTC).date())
     names = [spec.id for spec in planned.measured]
     recalled = recall(history, machine, names)
     plan = _plan(settings, names, recalled)
@@ -198,7 +200,16 @@ def _measure(
         is_at_once=machine.device is Device.CPU,
     )
     watcher.stage("measuring pairs of base and head")
-    measured = _pairs(site, settings, planned, machine.device, plan=plan, gpu=gpu, watcher=watcher)
+    measured = _pairs(
+        site,
+        settings,
+        planned,
+        machine.device,
+        plan=plan,
+        gpu=gpu,
+        budget_s=allowance.seconds,
+        watcher=watcher,
+    )
     bundle = Bundle(
         id=secrets.token_hex(16),
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -217,7 +228,7 @@ def _measure(
         undecided=settings.undecided,
         settings=settings.in_force(),
         logs=measured.logs,
-        notes=planned.notes + notes + recalled.notes,
+        notes=planned.notes + notes + allowance.notes + recalled.notes,
         perfledger=version("perfledger"),
     )
     return _explained(bundle, site, watcher)
@@ -245,6 +256,7 @@ def _pairs(
     *,
     plan: Plan,
     gpu: Gpu | None,
+    budget_s: float,
     watcher: Watcher,
 ) -> Measured:
     rule = PairedLooks(
@@ -262,7 +274,7 @@ def _pairs(
         rule,
         seed=plan.seed,
         max_pairs=settings.max_pairs,
-        budget_s=settings.budget,
+        budget_s=budget_s,
         telemetry=GpuTelemetry(gpu) if gpu else None,
         progress=watcher,
     )

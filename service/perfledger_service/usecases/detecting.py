@@ -9,16 +9,21 @@ from perfledger_service.views import SearchedSeries
 
 
 def search(
-    path: Path, *, column: str | None = None, epoch: str | None = None
+    path: Path, *, column: str | None = None, epoch: str | None = None, error: str | None = None
 ) -> tuple[SearchedSeries, ...]:
     """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError.
 
-    `epoch` is the column whose changes split a file's series.
+    `epoch` is the column whose changes split a file's series, `error` the one with the values'
+    standard errors.
     """
-    histories = read_histories(path, column=column, epoch=epoch)
+    histories = read_histories(path, column=column, epoch=epoch, error=error)
     with translated():
         if epoch is None:
-            found = detect_many([series.values for series in histories])
+            errors = [series.errors for series in histories]
+            found = detect_many([series.values for series in histories], errors=errors)
         else:
-            found = tuple(detect(series.values, epochs=series.epochs) for series in histories)
+            found = tuple(
+                detect(series.values, errors=series.errors, epochs=series.epochs)
+                for series in histories
+            )
     return tuple(map(SearchedSeries, histories, found))

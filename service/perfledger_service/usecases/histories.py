@@ -49,20 +49,24 @@ _SHOWN_SHA = 10  # hexadecimal digits that tell a repository's commits apart
 
 
 def read_histories(
-    path: Path, *, column: str | None = None, epoch: str | None = None
+    path: Path, *, column: str | None = None, epoch: str | None = None, error: str | None = None
 ) -> tuple[MeasuredSeries, ...]:
     """Return the histories at `path`: one of a file, one per workload and metric of a folder.
 
     `column` is a column's name in a file, and the whole name of a series in a folder; `epoch` is
-    the name of a file's column that changes where another machine took over.
+    the name of a file's column that changes where another machine took over, `error` that of the
+    one with the values' standard errors.
     Raises NotFoundError, TooLargeError, and UsageError for what is no history.
     """
     if path.is_dir():
-        if epoch is not None:
-            msg = "--epoch is for a file: bundles say themselves which machine they are of"
+        if epoch is not None or error is not None:
+            msg = (
+                "--epoch and --error are for a file: bundles say themselves which machine they are "
+                "of, and how many processes"
+            )
             raise UsageError(msg)
         return _chosen(bundles_histories(_bundles_in(path)), column)
-    found = read_bundle_or_series(path, column=column, epoch=epoch)
+    found = read_bundle_or_series(path, column=column, epoch=epoch, error=error)
     if isinstance(found, Bundle):
         msg = (
             f"{shown(path)} is the bundle of one check, and a history needs more: give a folder of "
@@ -73,7 +77,7 @@ def read_histories(
 
 
 def read_bundle_or_series(
-    path: Path, *, column: str | None = None, epoch: str | None = None
+    path: Path, *, column: str | None = None, epoch: str | None = None, error: str | None = None
 ) -> Bundle | MeasuredSeries:
     """Return what a file holds; raises NotFoundError, TooLargeError and UsageError."""
     data = _bytes_of(path)
@@ -82,14 +86,14 @@ def read_bundle_or_series(
     name = shown(path)
     text = text_of(data, name)
     if path.suffix.lower() != ".json" and not text.lstrip().startswith(("[", "{")):
-        return _series(read_csv(text, name), column, epoch)
+        return _series(read_csv(text, name), column, epoch=epoch, error=error)
     document = parse_json(text, name)
     if isinstance(document, dict):
         fields = cast("Mapping[str, object]", document)
         if fields.get("format") == BUNDLE_FORMAT:
             return bundles.read(path)
-        return _series(columns_of(fields, name), column, epoch)
-    return _series(columns_of(document, name), column, epoch)
+        return _series(columns_of(fields, name), column, epoch=epoch, error=error)
+    return _series(columns_of(document, name), column, epoch=epoch, error=error)
 
 
 def bundles_histories(given: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
@@ -99,7 +103,7 @@ def bundles_histories(given: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     base, since a pull request's head or uncommitted changes may never be merged.
     """
     ordered = sorted(given, key=lambda bundle: bundle.created_at)
-    values: dict[tuple[str, str, str], dict[int, float]] = {}
+    values: dict[tuple[str, str, str], dict[int, tuple[float, ...]]] = {}
     units: dict[str, str] = {}
     labels: list[str] = []
     for place, bundle in enumerate(ordered):
@@ -113,17 +117,41 @@ def bundles_histories(given: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
                 found = run_values(runs, metric)
                 if found:
                     units[metric.name] = metric.unit
-                    typical = float(np.exp(np.mean(np.log(found))))
-                    values.setdefault((workload, metric.name, machine), {})[place] = typical
+                    values.setdefault((workload, metric.name, machine), {})[place] = found
     has_one_machine = len({machine for _, _, machine in values}) == 1
     return tuple(
         MeasuredSeries(
             name=f"{workload} {metric}" + ("" if has_one_machine else f" on {machine}"),
             unit=units[metric],
-            values=tuple(points.get(place, np.nan) for place in range(len(ordered))),
+            values=tuple(_typical(points.get(place, ())) for place in range(len(ordered))),
+            errors=_errors(points, len(ordered)),
             labels=tuple(labels),
         )
         for (workload, metric, machine), points in values.items()
+    )
+
+
+def _typical(processes: Sequence[float]) -> float:
+    return float(np.exp(np.mean(np.log(processes)))) if processes else math.nan
+
+
+def _errors(points: Mapping[int, Sequence[float]], count: int) -> tuple[float, ...]:
+    """Return the standard error of each of `count` points, by how many processes tell it.
+
+    How far processes of one check lie apart is learnt from all checks: of a few in one it is a
+    guess. Empty where every point has one process.
+    """
+    logs = {place: np.log(processes) for place, processes in points.items()}
+    degrees = sum(len(each) - 1 for each in logs.values())
+    if not degrees:
+        return ()
+    squares = sum(float(((each - each.mean()) ** 2).sum()) for each in logs.values())
+    sd = math.sqrt(squares / degrees)
+    return tuple(
+        sd / math.sqrt(len(points[place])) * _typical(points[place])
+        if place in points
+        else math.nan
+        for place in range(count)
     )
 
 
@@ -199,12 +227,16 @@ def _bytes_of(path: Path) -> bytes:
     return data
 
 
-def _series(sheet: Sheet, wanted: str | None, epoch: str | None) -> MeasuredSeries:
+def _series(
+    sheet: Sheet, wanted: str | None, *, epoch: str | None, error: str | None
+) -> MeasuredSeries:
     if len(sheet.places) > MAX_POINTS:
         msg = f"{sheet.source} has more than {MAX_POINTS:,} points: give its newest ones"
         raise TooLargeError(msg)
     told = None if epoch is None else _wanted_column(sheet, epoch)
-    sheet = replace(sheet, columns=tuple(each for each in sheet.columns if each is not told))
+    spread = None if error is None else _wanted_column(sheet, error)
+    left = tuple(each for each in sheet.columns if each is not told and each is not spread)
+    sheet = replace(sheet, columns=left)
     column = _wanted_column(sheet, wanted) if wanted is not None else _values_column(sheet)
     values = sheet.numbers(column)
     if all(value != value for value in values):  # noqa: PLR0124 - only NaN differs from itself
@@ -213,7 +245,14 @@ def _series(sheet: Sheet, wanted: str | None, epoch: str | None) -> MeasuredSeri
     named = _label_column(sheet, column)
     labels = tuple(map(_label, named.cells)) if named else ()
     epochs = () if told is None else _epochs(sheet, told, values)
-    return MeasuredSeries(name=column.name, unit="", values=values, labels=labels, epochs=epochs)
+    return MeasuredSeries(
+        name=column.name,
+        unit="",
+        values=values,
+        errors=() if spread is None else sheet.numbers(spread),
+        labels=labels,
+        epochs=epochs,
+    )
 
 
 def _epochs(sheet: Sheet, column: Column, values: Sequence[float]) -> tuple[int, ...]:

@@ -13,10 +13,10 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import Metric
+from perfledger.metrics import Kind, Metric
 from perfledger.records import Machine, Run, Side
 from perfledger_baselines.differences import pair_differences
-from perfledger_baselines.location import locations
+from perfledger_baselines.location import located
 from perfledger_baselines.prior import Priors
 from perfledger_baselines.typical import typical_range
 from perfledger_runners.bundles import GZIP_MAGIC, read_bundle, unpack
@@ -214,15 +214,25 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
         _observation(metric, measured, sha=sha[side], machine=machines[workload, side])
         for (workload, side), all_runs in runs.items()
         for metric in bundle.metrics
-        if (measured := [run for run in all_runs if metric.name in run.samples])
+        if (measured := _telling(metric, all_runs))
     )
 
 
+def _telling(metric: Metric, runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the runs that tell a metric; of a tail none if not all do, for they are the faster."""
+    found = zip(runs, located(runs, metric), strict=True)
+    telling = tuple(run for run, value in found if value is not None)
+    return () if metric.kind is Kind.TAIL and len(telling) < len(runs) else telling
+
+
 def _observation(metric: Metric, runs: Sequence[Run], *, sha: str, machine: Machine) -> Observation:
-    batch = [run.samples[metric.name] for run in runs]
+    values = [value for value in located(runs, metric) if value is not None]
+    batch = [
+        run.samples.get(metric.name, (value,)) for run, value in zip(runs, values, strict=True)
+    ]
     interval = typical_range(runs, metric=metric)
     if interval is None:  # too few processes, or zeros: the center alone, without a spread
-        center = float(np.median(locations(batch, scale=metric.scale)))
+        center = float(np.median(values))
         interval = center, center, center
     low, center, high = interval
     return Observation(

@@ -71,11 +71,14 @@ def row_of(make, seed):
     logs = make.noise(200, seed=seed)
     logs[60:] += 0.02
     logs[120:] -= 0.04
-    sums = np.zeros((3, 201))
-    for row, values in enumerate((logs, logs**2, logs * np.arange(200))):
-        np.cumsum(values, out=sums[row, 1:])
-    levels, squares, moments = (as_vector(row) for row in sums)
-    return Tallies(levels, squares, moments, 0.01, 0.2), np.arange(5, 200, 5)
+    weights = np.resize([0.5, 1.0, 2.0], 200)
+    sums = np.zeros((5, 201))
+    columns = (logs, logs * np.arange(200), weights, weights * logs, weights * logs**2)
+    for number, values in enumerate(columns):
+        np.cumsum(values, out=sums[number, 1:])
+    levels, moments, weights_sum, weighted, squares = (as_vector(row) for row in sums)
+    row = Tallies(levels, moments, weights_sum, weighted, squares, sd=0.01, dependence=0.2)
+    return row, np.arange(5, 200, 5)
 
 
 @pytest.mark.slow

@@ -175,7 +175,7 @@ def test_the_samples_are_shared_evenly_among_the_set_ups(scripted_clock, turn, e
 
 
 def test_a_set_up_finds_the_step_before_it_let_go(scripted_clock):
-    alive = weakref.WeakSet()
+    alive: weakref.WeakSet[object] = weakref.WeakSet()
     found = []
 
     class Step:

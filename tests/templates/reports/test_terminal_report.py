@@ -77,3 +77,20 @@ def test_hostile_text_cannot_steer_the_terminal(reports, rewrite):
             assert ("[bold red]" in shown) == ("[bold red]" in text)
 
     holds()
+
+
+def test_pairs_are_drawn_below_what_changed_and_not_below_what_did_not(reports):
+    report = reports["undecided"]
+    pairs = {
+        (verdict.workload, verdict.metric.name): ((1.0, 0.99), (1.0, 1.05))
+        for verdict in report.verdicts
+    }
+
+    lines = plain_text(report, pairs=pairs).splitlines()
+
+    drawn = [line.strip() for line in lines if line.endswith(": pairs, interval, margin")]
+    assert drawn == ["step time: pairs, interval, margin", "peak memory: pairs, interval, margin"]
+    assert max(map(len, lines)) <= 80
+    first = lines.index("  step time: pairs, interval, margin")
+    assert lines[first + 1].count("\N{BULLET}") == 2
+    assert "\N{BLACK CIRCLE}" in lines[first + 2]
