@@ -9,7 +9,12 @@ import typer
 from perfledger_service import errors
 from perfledger_service.cli.app import app
 from perfledger_service.cli.help import HELP
-from perfledger_service.settings import CheckSettings, ServiceSettings, UploadSettings
+from perfledger_service.settings import (
+    CheckSettings,
+    PriceSettings,
+    ServiceSettings,
+    UploadSettings,
+)
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -36,7 +41,14 @@ def test_every_setting_of_a_check_is_in_the_reference_with_its_default(setting):
     assert f"| `{setting}` |" in REFERENCE
 
 
-@pytest.mark.parametrize("setting", [*ServiceSettings.model_fields, *UploadSettings.model_fields])
+@pytest.mark.parametrize(
+    "setting",
+    [
+        *ServiceSettings.model_fields,
+        *UploadSettings.model_fields,
+        *PriceSettings.model_fields,
+    ],
+)
 def test_every_setting_of_the_service_is_in_the_reference(setting):
     assert f"`PERFLEDGER_{setting.upper()}`" in REFERENCE
 

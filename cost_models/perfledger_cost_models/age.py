@@ -1,10 +1,12 @@
 """The day of a price and today into a warning, where the price is too old to be trusted."""
 
+from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import assert_never
 
-from perfledger_cost_models.sheet import PricingModel
+from perfledger_cost_models.sheet import Price, PriceSheet, PricingModel
+from perfledger_cost_models.sheet_diff import newest_prices
 
 
 class Shelf(StrEnum):
@@ -21,10 +23,36 @@ class Shelf(StrEnum):
 MAX_AGE_DAYS = {Shelf.LIST: 90, Shelf.BLOCK: 30, Shelf.SPOT: 7, Shelf.HARDWARE: 180}
 
 
+@dataclass(frozen=True, slots=True)
+class OldPrice:
+    """A price that is older than its kind keeps."""
+
+    price: Price
+    warning: str
+
+
+def old_prices(sheet: PriceSheet, *, today: date | None) -> tuple[OldPrice, ...]:
+    """Return the newest prices of a sheet that are too old, or dated after today."""
+    found = (
+        OldPrice(price, warning)
+        for price in newest_prices(sheet).values()
+        for warning in age_warnings(
+            price.as_of,
+            today=today,
+            shelf=shelf_of(price.pricing_model),
+            is_read_date=price.is_read_date,
+        )
+    )
+    return tuple(found)
+
+
 def shelf_of(model: PricingModel) -> Shelf:
-    """Return how long a pricing model's prices keep; commitments and indices as list prices."""
+    """Return how long a pricing model's prices keep.
+
+    Commitments and indices keep as list prices do, offers of a marketplace as spot prices.
+    """
     match model:
-        case PricingModel.SPOT:
+        case PricingModel.SPOT | PricingModel.MARKETPLACE:
             return Shelf.SPOT
         case PricingModel.CAPACITY_BLOCK:
             return Shelf.BLOCK

@@ -33,6 +33,7 @@ class Origin:
 
     source: str  # its URL, as far as it may be shown
     retrieved_at: date
+    published: date | None = None  # the day that the file itself states, if it does
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class Offer:
     region: str
     model: PricingModel
     usd_per_hour: Decimal
-    as_of: date | None
+    since: date | None  # the day from which it is in force
     term: str = ""
     note: str = ""
 
@@ -72,22 +73,27 @@ def known_instances(provider: str) -> Mapping[str, Holds]:
 def prices_of(provider: str, offers: Iterable[Offer], *, origin: Origin) -> BulkPrices:
     """Return the offers as prices: one of each instance, mode, term and region.
 
-    Instances without accelerators that are known, prices of nothing and second prices are left out
-    and counted: a price list may hold a capacity block at 0.00, and then an instance is not free.
+    Instances without accelerators that are known, prices of nothing, those not yet in force and
+    second prices are left out and counted: a price list may hold a capacity block at 0.00, and then
+    an instance is not free. A price is as of the day that its file states, else that it was read;
+    the day from which it is in force may be years ago, and is no sign of its age.
     """
     known = known_instances(provider)
-    prices: dict[tuple[str, str, str, str], Price] = {}
+    best: dict[tuple[str, str, str, str], Offer] = {}
     left_out: dict[str, int] = {}
     for offer in offers:
-        reason = _reason(offer, known)
+        reason = _reason(offer, known, origin)
         key = offer.sku, offer.model, offer.term, offer.region
-        if not reason and key in prices and prices[key].usd_per_hour != offer.usd_per_hour:
-            reason = "a second, other price of the same"
+        if not reason and key in best:
+            reason = _second(best[key], offer)
+            if _is_newer(offer, best[key]):
+                best[key] = offer
+        elif not reason:
+            best[key] = offer
         if reason:
             left_out[reason] = left_out.get(reason, 0) + 1
-        elif key not in prices:
-            prices[key] = _price(provider, offer, known[offer.sku], origin)
-    return BulkPrices(prices=tuple(prices.values()), left_out=left_out)
+    prices = tuple(_price(provider, offer, known[offer.sku], origin) for offer in best.values())
+    return BulkPrices(prices=prices, left_out=left_out)
 
 
 def day_of(text: str) -> date | None:
@@ -97,15 +103,30 @@ def day_of(text: str) -> date | None:
     return None
 
 
-def _reason(offer: Offer, known: Mapping[str, Holds]) -> str:
+def _reason(offer: Offer, known: Mapping[str, Holds], origin: Origin) -> str:
     if offer.sku not in known:
         return "no accelerator that is known"
     if not 0 < offer.usd_per_hour <= MAX_USD_PER_HOUR:
         return "no price above zero"
+    if offer.since is not None and offer.since > origin.retrieved_at:
+        return "not yet in force"
     return ""
 
 
+def _second(first: Offer, second: Offer) -> str:
+    """Return why one of two offers of the same is left out; "" for the same price twice."""
+    if first.usd_per_hour == second.usd_per_hour:
+        return ""
+    is_same_day = first.since == second.since
+    return "a second, other price of the same" if is_same_day else "replaced by a newer price"
+
+
+def _is_newer(one: Offer, other: Offer) -> bool:
+    return one.since is not None and (other.since is None or one.since > other.since)
+
+
 def _price(provider: str, offer: Offer, holds: Holds, origin: Origin) -> Price:
+    since = f"in force since {offer.since}" if offer.since else ""
     return Price(
         provider=provider,
         sku=offer.sku,
@@ -115,10 +136,10 @@ def _price(provider: str, offer: Offer, holds: Holds, origin: Origin) -> Price:
         pricing_model=offer.model,
         term=offer.term,
         usd_per_hour=offer.usd_per_hour,
-        as_of=offer.as_of or origin.retrieved_at,
-        is_read_date=offer.as_of is None,
+        as_of=origin.published or origin.retrieved_at,
+        is_read_date=origin.published is None,
         retrieved_at=origin.retrieved_at,
         confidence=Confidence.HIGH,
         source=origin.source,
-        note=offer.note,
+        note="; ".join(filter(None, (since, offer.note))),
     )

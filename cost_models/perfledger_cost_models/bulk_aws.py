@@ -7,7 +7,7 @@ Format: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/reading-ser
 import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from itertools import islice
@@ -74,8 +74,9 @@ def read_aws(lines: Iterable[str], *, origin: Origin) -> BulkPrices:
     """
     rows = csv.reader(_checked(lines), strict=True)
     try:
-        header = _header(rows)
-        return prices_of("aws", _offers(rows, header), origin=origin)
+        header, published = _header(rows)
+        dated = replace(origin, published=published)
+        return prices_of("aws", _offers(rows, header), origin=dated)
     except csv.Error as error:
         msg = f"AWS's price list cannot be read, line {rows.line_num}: {error}: fetch it again"
         raise BulkFileError(msg) from error
@@ -89,15 +90,19 @@ def _checked(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _header(rows: Iterator[list[str]]) -> dict[str, int]:
+def _header(rows: Iterator[list[str]]) -> tuple[dict[str, int], date | None]:
+    """Return where the columns stand, and the day of publication that stands above them."""
+    published: date | None = None
     for row in islice(rows, MAX_PREAMBLE):
+        if row[:1] == ["Publication Date"] and len(row) > 1:
+            published = day_of(row[1])
         places = {name: index for index, name in enumerate(row)}
         if "SKU" in places:
             missing = [name for name in COLUMNS if name not in places]
             if missing:
                 msg = f"AWS's price list lacks the columns {missing}: fetch AmazonEC2's index.csv"
                 raise BulkFileError(msg)
-            return {name: places[name] for name in COLUMNS}
+            return {name: places[name] for name in COLUMNS}, published
     msg = f"no column SKU in the first {MAX_PREAMBLE} lines: fetch AmazonEC2's index.csv"
     raise BulkFileError(msg)
 
@@ -136,14 +141,14 @@ def _offer(cells: dict[str, str], usd: Decimal) -> Offer:
         region=cells["Region Code"],
         model=PricingModel.ON_DEMAND,
         usd_per_hour=usd,
-        as_of=day_of(cells["EffectiveDate"]),
+        since=day_of(cells["EffectiveDate"]),
     )
 
 
 def _reserved(
     found: dict[tuple[str, str, str, str, date | None], _Parts],
 ) -> Iterator[Offer]:
-    for (sku, region, length, option, as_of), parts in found.items():
+    for (sku, region, length, option, since), parts in found.items():
         years = YEARS.get(length)
         if years is None or parts.hourly is None:  # a part that is missing is not zero
             continue
@@ -154,7 +159,7 @@ def _reserved(
             region=region,
             model=PricingModel.RESERVED,
             usd_per_hour=parts.hourly + spread,
-            as_of=as_of,
+            since=since,
             term=f"{years}y_{payment}",
             note=f"{parts.upfront} USD up front" if parts.upfront else "",
         )

@@ -97,6 +97,6 @@ def _offer(item: _Item, model: PricingModel, usd: Decimal, *, term: str = "") ->
         region=item.region,
         model=model,
         usd_per_hour=usd,
-        as_of=day_of(item.since),
+        since=day_of(item.since),
         term=term,
     )

@@ -104,7 +104,7 @@ class _Catalog:
     """The parts' prices; the day is the newest of any of them."""
 
     usd: dict[_Part, Decimal] = field(default_factory=dict[_Part, Decimal])
-    as_of: date | None = None
+    since: date | None = None
 
 
 def read_google(pages: Iterable[bytes], *, origin: Origin) -> BulkPrices:
@@ -150,7 +150,7 @@ def _tpu_offers(sku: _Sku) -> Iterator[Offer]:
             region=region,
             model=PricingModel.SPOT if is_spot else PricingModel.ON_DEMAND,
             usd_per_hour=usd / chips,
-            as_of=_day(sku),
+            since=_day(sku),
             term="per chip",
         )
 
@@ -169,7 +169,7 @@ def _add_part(catalog: _Catalog, sku: _Sku) -> None:
         catalog.usd[_Part(name, region, model)] = usd
     day = _day(sku)
     if day is not None:
-        catalog.as_of = max(day, catalog.as_of or day)
+        catalog.since = max(day, catalog.since or day)
 
 
 def _machine_offers(catalog: _Catalog) -> Iterator[Offer]:
@@ -193,7 +193,7 @@ def _machine_offers(catalog: _Catalog) -> Iterator[Offer]:
                 region=region,
                 model=model,
                 usd_per_hour=sum(usd, Decimal(0)),
-                as_of=catalog.as_of,
+                since=catalog.since,
                 note="accelerators, cores and memory; local SSDs are priced apart",
             )
 

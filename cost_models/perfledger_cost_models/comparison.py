@@ -5,19 +5,24 @@ cannot decide between them: the chance that one is cheaper is that of the same w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from perfledger_cost_models.draws import DRAWS, FloatArray, pert
 from perfledger_cost_models.onprem import (
+    AS_STUDIED,
     HOURS_PER_YEAR,
     LICENCES,
     QUANTILES,
+    Ownership,
     Server,
+    Site,
     YearlyCost,
     drawn_inputs,
     figures_of,
+    inputs_of,
     yearly_cost,
 )
 from perfledger_cost_models.parameter import ParameterSheet
@@ -81,8 +86,10 @@ class Bar:
         return abs(self.high_usd - self.low_usd)
 
 
-def owned_option(server: Server, sheet: ParameterSheet, *, use: float) -> Option:
-    """Return an owned server's useful hour at a share `use` of all hours.
+def owned_option(
+    server: Server, sheet: ParameterSheet, *, use: float, terms: Ownership = AS_STUDIED
+) -> Option:
+    """Return an owned server's useful hour at a share `use` of all hours that it is up.
 
     Raises PriceMissingError for an input that the sheet lacks, ComparisonError for no such share.
     """
@@ -90,9 +97,18 @@ def owned_option(server: Server, sheet: ParameterSheet, *, use: float) -> Option
     return Option(
         name=server.option,
         accelerator=server.accelerator,
-        mode_usd=float(_owned_usd(server, sheet, use, {})[0]),
-        draws_usd=_owned_usd(server, sheet, use, drawn_inputs(server, sheet)),
-        assumed=tuple(found.words for found in map(sheet.find, server.inputs) if found.is_assumed),
+        mode_usd=float(_owned_usd(server, sheet, use, {}, terms)[0]),
+        draws_usd=_owned_usd(server, sheet, use, drawn_inputs(server, sheet, terms=terms), terms),
+        assumed=tuple(
+            found.words for found in map(sheet.find, inputs_of(server, terms)) if found.is_assumed
+        ),
+    )
+
+
+def worked_option(option: Option, hours: FloatArray | float, *, mode_hours: float) -> Option:
+    """Return what a piece of work costs that takes so many useful accelerator-hours there."""
+    return replace(
+        option, mode_usd=option.mode_usd * mode_hours, draws_usd=option.draws_usd * hours
     )
 
 
@@ -148,7 +164,23 @@ def compare(options: Sequence[Option]) -> tuple[Compared, ...]:
     return tuple(sorted(found, key=lambda one: (one.p50_usd, one.name)))
 
 
-def break_even(server: Server, sheet: ParameterSheet, *, usd_per_hour: float) -> BreakEven:
+def owned_curve(
+    server: Server, sheet: ParameterSheet, uses: Sequence[float], *, terms: Ownership = AS_STUDIED
+) -> tuple[tuple[float, float, float], ...]:
+    """Return P5, P50 and P95 of an owned useful hour at each of these uses: (c0 + c1 u) / (K u)."""
+    idle, busy = _idle_and_busy(server, sheet, terms)
+    hours = HOURS_PER_YEAR * server.accelerators * terms.availability
+    points: list[tuple[float, float, float]] = []
+    for use in uses:
+        _check_use(use)
+        p5, p50, p95 = np.quantile((idle + (busy - idle) * use) / (hours * use), QUANTILES).tolist()
+        points.append((p5, p50, p95))
+    return tuple(points)
+
+
+def break_even(
+    server: Server, sheet: ParameterSheet, *, usd_per_hour: float, terms: Ownership = AS_STUDIED
+) -> BreakEven:
     """Return the use from which owning costs less than hours at this price.
 
     A year of the server costs c0 + c1 u, for only its energy depends on the use u; with K hours of
@@ -160,24 +192,26 @@ def break_even(server: Server, sheet: ParameterSheet, *, usd_per_hour: float) ->
     if not 0 < usd_per_hour < np.inf:
         msg = f"{usd_per_hour} USD an hour is no price: owning cannot be held against it"
         raise ComparisonError(msg)
-    draws = drawn_inputs(server, sheet)
-    idle, busy = (_yearly_usd(server, sheet, use, draws) for use in (0.0, 1.0))
-    margin = HOURS_PER_YEAR * server.accelerators * usd_per_hour - (busy - idle)
+    idle, busy = _idle_and_busy(server, sheet, terms)
+    up_hours = HOURS_PER_YEAR * terms.availability * server.accelerators
+    margin = up_hours * usd_per_hour - (busy - idle)
     uses = np.where(margin > 0, idle / np.where(margin > 0, margin, 1.0), NEVER)
     p5, p50, p95 = (use if use <= 1 else None for use in np.quantile(uses, QUANTILES).tolist())
     return BreakEven(p5=p5, p50=p50, p95=p95, chance_ever=float((uses <= 1).mean()))
 
 
-def tornado(server: Server, sheet: ParameterSheet, *, use: float) -> tuple[Bar, ...]:
+def tornado(
+    server: Server, sheet: ParameterSheet, *, use: float, terms: Ownership = AS_STUDIED
+) -> tuple[Bar, ...]:
     """Return what each input of an owned server does to its useful hour, the widest bar first."""
     _check_use(use)
-    draws = drawn_inputs(server, sheet)
-    ranks = _ranks(_owned_usd(server, sheet, use, draws))
+    draws = drawn_inputs(server, sheet, terms=terms)
+    ranks = _ranks(_owned_usd(server, sheet, use, draws, terms))
     bars: list[Bar] = []
-    for name in server.inputs:
+    for name in inputs_of(server, terms):
         found = sheet.find(name)
         low, high = (
-            float(_owned_usd(server, sheet, use, {name: np.array([float(end)])})[0])
+            float(_owned_usd(server, sheet, use, {name: np.array([float(end)])}, terms)[0])
             for end in (found.low, found.high)
         )
         correlation = float(np.corrcoef(_ranks(draws[name]), ranks)[0, 1]) if low != high else 0.0
@@ -186,7 +220,7 @@ def tornado(server: Server, sheet: ParameterSheet, *, use: float) -> tuple[Bar, 
 
 
 def yearly_parts(
-    server: Server, sheet: ParameterSheet, *, use: float
+    server: Server, sheet: ParameterSheet, *, use: float, terms: Ownership = AS_STUDIED
 ) -> tuple[tuple[str, float, float, float], ...]:
     """Return each part of what owning costs a year, in USD: its name, P5, most likely and P95.
 
@@ -194,23 +228,27 @@ def yearly_parts(
     """
     _check_use(use)
     licence = sheet.find(LICENCES).mode
-    likely = yearly_cost(server, figures_of(sheet, {}), licence=licence, utilization=use)
-    drawn = yearly_cost(
-        server, figures_of(sheet, drawn_inputs(server, sheet)), licence=licence, utilization=use
+    likely, drawn = (
+        yearly_cost(server, figures_of(sheet, known), licence=licence, utilization=use, terms=terms)
+        for known in ({}, drawn_inputs(server, sheet, terms=terms))
     )
     parts: list[tuple[str, float, float, float]] = []
-    for (name, draws), (_, at_mode) in zip(_parts(drawn), _parts(likely), strict=True):
+    for (name, draws), (_, at_mode) in zip(
+        _parts(drawn, terms), _parts(likely, terms), strict=True
+    ):
         p5, _, p95 = np.quantile(draws, QUANTILES).tolist()
         parts.append((name, p5, float(at_mode[0]), p95))
     return tuple(parts)
 
 
-def _parts(cost: YearlyCost) -> tuple[tuple[str, FloatArray], ...]:
+def _parts(cost: YearlyCost, terms: Ownership) -> tuple[tuple[str, FloatArray], ...]:
+    """Return the parts that a server has on these terms."""
+    is_colocated = terms.site is Site.COLOCATION
     return (
         ("capital", cost.capital_usd),
-        ("support", cost.support_usd),
+        ("support", cost.support_usd) if terms.has_support else ("failures", cost.failures_usd),
         ("energy", cost.energy_usd),
-        ("colocation", cost.colocation_usd),
+        ("colocation", cost.colocation_usd) if is_colocated else ("facility", cost.facility_usd),
         ("staff", cost.staff_usd),
         ("licences", np.array([cost.licences_usd])),
     )
@@ -223,20 +261,38 @@ def _check_use(use: float) -> None:
 
 
 def _owned_usd(
-    server: Server, sheet: ParameterSheet, use: float, figures: Mapping[str, FloatArray]
+    server: Server,
+    sheet: ParameterSheet,
+    use: float,
+    figures: Mapping[str, FloatArray],
+    terms: Ownership,
 ) -> FloatArray:
     """Return USD per useful hour; inputs without figures are at their modes."""
-    hours = HOURS_PER_YEAR * server.accelerators * use
-    useful: FloatArray = _yearly_usd(server, sheet, use, figures) / hours
+    hours = HOURS_PER_YEAR * server.accelerators * terms.availability * use
+    useful: FloatArray = _yearly_usd(server, sheet, use, figures, terms) / hours
     return useful
 
 
 def _yearly_usd(
-    server: Server, sheet: ParameterSheet, use: float, figures: Mapping[str, FloatArray]
+    server: Server,
+    sheet: ParameterSheet,
+    use: float,
+    figures: Mapping[str, FloatArray],
+    terms: Ownership,
 ) -> FloatArray:
     licence = sheet.find(LICENCES).mode
     figure = figures_of(sheet, figures)
-    return yearly_cost(server, figure, licence=licence, utilization=use).total_usd
+    return yearly_cost(server, figure, licence=licence, utilization=use, terms=terms).total_usd
+
+
+@lru_cache(maxsize=16)
+def _idle_and_busy(
+    server: Server, sheet: ParameterSheet, terms: Ownership
+) -> tuple[FloatArray, FloatArray]:
+    """Return what a year without any use and one of full use cost, draw by draw."""
+    draws = drawn_inputs(server, sheet, terms=terms)
+    idle, busy = (_yearly_usd(server, sheet, use, draws, terms) for use in (0.0, 1.0))
+    return idle, busy
 
 
 def _ranks(values: FloatArray) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A bill in the FOCUS format (1.0 to 1.2, CSV) into device-hours used and what was really paid.
+"""A bill in the FOCUS format (1.0 to 1.2) into device-hours used and what was really paid.
 
 FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-specification/v1-2/.
 EffectiveCost counts: it has a commitment's upfront money spread over the usage that it covers, and
@@ -6,7 +6,7 @@ rows of commitments that nobody used, so that its sum is what the hours of the p
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 import msgspec
 
 from perfledger_cost_models.bulk import known_instances
-from perfledger_cost_models.sheet import Price, PricingModel
+from perfledger_cost_models.sheet import BILLED, Price, PricingModel
 from perfledger_cost_models.table import Confidence
 
 COLUMNS = (
@@ -130,15 +130,26 @@ def read_focus(lines: Iterable[str], *, team_tag: str = "") -> Bill:
     is no bill in FOCUS, a row with a cost that is no number, and another currency than USD.
     """
     rows = csv.reader(_checked(lines), strict=True)
-    reading = _Reading(usage={}, total=_Sums())
     try:
-        header = _header(next(rows, list[str]()))
-        for cells in rows:
-            if cells:
-                _add(reading, _row(cells, header, rows.line_num), rows.line_num, team_tag)
+        header = next(rows, list[str]())
+        return bill_of(header, ((rows.line_num, cells) for cells in rows), team_tag=team_tag)
     except csv.Error as error:
         msg = f"the bill cannot be read, line {rows.line_num}: {error}: export it again"
         raise BillError(msg) from error
+
+
+def bill_of(
+    header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]], *, team_tag: str = ""
+) -> Bill:
+    """Return the bill that rows of text say, each with its line; empty rows are none.
+
+    Raises BillError as `read_focus` does.
+    """
+    reading = _Reading(usage={}, total=_Sums())
+    places = _header(header)
+    for line, cells in rows:
+        if cells:
+            _add(reading, _row(cells, places, line), line, team_tag)
     if reading.start is None or reading.end is None:
         msg = "the bill has no rows: export the period again"
         raise BillError(msg)
@@ -172,7 +183,7 @@ def paid_prices(bill: Bill, *, source: str) -> tuple[Price, ...]:
             accelerator=known_instances(provider)[sku].accelerator,
             count=known_instances(provider)[sku].count,
             pricing_model=model,
-            term="billed",
+            term=BILLED,
             usd_per_hour=found.effective / found.hours,
             as_of=bill.end.date(),
             is_read_date=False,
@@ -204,7 +215,7 @@ def _checked(lines: Iterable[str]) -> Iterator[str]:
         yield line.removeprefix("\ufeff") if number == 0 else line
 
 
-def _header(cells: list[str]) -> dict[str, int]:
+def _header(cells: Sequence[str]) -> dict[str, int]:
     places = {name: index for index, name in enumerate(cells)}
     missing = [name for name in COLUMNS if name not in places]
     if missing:
@@ -213,7 +224,7 @@ def _header(cells: list[str]) -> dict[str, int]:
     return {name: places[name] for name in (*COLUMNS, *OPTIONAL) if name in places}
 
 
-def _row(cells: list[str], header: Mapping[str, int], line: int) -> dict[str, str]:
+def _row(cells: Sequence[str], header: Mapping[str, int], line: int) -> dict[str, str]:
     if len(cells) <= max(header.values()):
         msg = f"the bill's line {line} is cut off: a sum without it would be wrong; export it again"
         raise BillError(msg)

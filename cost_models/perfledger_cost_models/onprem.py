@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from enum import StrEnum
 from functools import lru_cache
 
 import numpy as np
@@ -17,6 +18,7 @@ from perfledger_cost_models.quote import Rate
 
 HOURS_PER_YEAR = 8760
 MONTHS_PER_YEAR = 12
+MAX_KW = 1000  # more is not one server
 QUANTILES = (0.05, 0.50, 0.95)
 RATE_COVERAGE = QUANTILES[-1] - QUANTILES[0]  # the share of draws between a Rate's low and high
 
@@ -39,6 +41,44 @@ SHARED = (
     "staff_fte_per_8gpu_node_small",
     "staff_cost_loaded",
 )
+SUPPORT = "support_contract"
+COLOCATION = "colo_price"
+# What depends on how a server is owned.
+FACILITY = ("facility_capex", "facility_years", "facility_operation")
+FAILURE_RATE = "gpu_annual_failure_rate"
+MODELLED_POWER = ("average_load_power_fraction", "idle_power_server_fraction")
+
+
+class OwnershipError(ValueError):
+    """Terms on which no server is owned."""
+
+
+class Site(StrEnum):
+    """Where a server stands."""
+
+    COLOCATION = "colocation"  # rented by the provisioned kW
+    FACILITY = "facility"  # one's own: built for it, and written off over its own years
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ownership:
+    """On which terms a server is owned; as they are by default its use is that of all hours."""
+
+    site: Site = Site.COLOCATION
+    has_support: bool = True  # else accelerators that fail are bought anew, and nothing is insured
+    availability: float = 1.0  # the share of all hours that it is up; its use is then of these
+    drawn_kw: float | None = None  # the server's measured mean draw at its use; None: modelled
+
+    def __post_init__(self) -> None:
+        if not 0 < self.availability <= 1:
+            msg = f"an availability of {self.availability}: give a share above 0 and up to 1"
+            raise OwnershipError(msg)
+        if self.drawn_kw is not None and not 0 < self.drawn_kw < MAX_KW:
+            msg = f"a draw of {self.drawn_kw} kW: give a server's, above 0 and below {MAX_KW}"
+            raise OwnershipError(msg)
+
+
+AS_STUDIED = Ownership()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +91,7 @@ class Server:
     accelerators: int
     price: str  # a parameter's name
     max_power: str  # a parameter's name
+    card: str = ""  # a parameter's name: the price of one accelerator as a replacement
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -66,6 +107,7 @@ SERVERS = (
         accelerators=8,
         price="server_price_8xH100_SXM",
         max_power="max_power_8xH100",
+        card="gpu_used_price_H100_SXM",
     ),
     Server(
         option="onprem-8xA100",
@@ -74,6 +116,7 @@ SERVERS = (
         accelerators=8,
         price="server_price_8xA100_80GB",
         max_power="max_power_8xA100",
+        card="gpu_used_price_A100",
     ),
 )
 
@@ -88,12 +131,20 @@ class YearlyCost:
     colocation_usd: FloatArray
     staff_usd: FloatArray
     licences_usd: float
+    facility_usd: FloatArray
+    failures_usd: FloatArray
 
     @property
     def total_usd(self) -> FloatArray:
         """Return the sum of the parts."""
-        running = self.energy_usd + self.colocation_usd + self.staff_usd + self.licences_usd
-        return self.capital_usd + self.support_usd + running
+        return self.capital_usd + self.running_usd
+
+    @property
+    def running_usd(self) -> FloatArray:
+        """Return the sum of the parts without the capital."""
+        site = self.energy_usd + self.colocation_usd + self.facility_usd
+        people = self.staff_usd + self.licences_usd
+        return self.support_usd + self.failures_usd + site + people
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,22 +193,29 @@ def rate(
 
 
 @lru_cache(maxsize=32)
-def hourly_cost(server: Server, parameters: ParameterSheet, *, utilization: float) -> HourlyCost:
-    """Return TCO / (8760 · accelerators · utilization), in USD per useful accelerator-hour."""
+def hourly_cost(
+    server: Server,
+    parameters: ParameterSheet,
+    *,
+    utilization: float,
+    terms: Ownership = AS_STUDIED,
+) -> HourlyCost:
+    """Return TCO / (8760 · accelerators · availability · utilization), USD per useful hour."""
     if not 0 < utilization <= 1:
         msg = f"utilization {utilization} is not a share above 0 and up to 1"
         raise ValueError(msg)
-    useful_hours = HOURS_PER_YEAR * server.accelerators * utilization
+    useful_hours = HOURS_PER_YEAR * server.accelerators * terms.availability * utilization
 
     licence = parameters.find(LICENCES).mode  # optional: bought or not, but not uncertain
-    at_modes = yearly_cost(
-        server, figures_of(parameters, {}), licence=licence, utilization=utilization
-    )
-    draws = yearly_cost(
-        server,
-        figures_of(parameters, drawn_inputs(server, parameters)),
-        licence=licence,
-        utilization=utilization,
+    at_modes, draws = (
+        yearly_cost(
+            server,
+            figures_of(parameters, known),
+            licence=licence,
+            utilization=utilization,
+            terms=terms,
+        )
+        for known in ({}, drawn_inputs(server, parameters, terms=terms))
     )
     p5, p50, p95 = np.quantile(draws.total_usd / useful_hours, QUANTILES).tolist()
     return HourlyCost(
@@ -165,13 +223,32 @@ def hourly_cost(server: Server, parameters: ParameterSheet, *, utilization: floa
     )
 
 
-def drawn_inputs(server: Server, parameters: ParameterSheet) -> dict[str, FloatArray]:
-    """Return draws of all that a server's yearly cost depends on, by the inputs' names."""
-    found = map(parameters.find, server.inputs)
-    return {
-        each.name: pert(float(each.low), float(each.mode), float(each.high), name=each.name)
-        for each in found
+def inputs_of(server: Server, terms: Ownership) -> tuple[str, ...]:
+    """Return the names of the parameters that a server's yearly cost depends on, on these terms.
+
+    Raises OwnershipError for a server that nobody insures and whose accelerators have no price.
+    """
+    is_colocated = terms.site is Site.COLOCATION
+    left_out = {
+        *(() if is_colocated else (COLOCATION,)),
+        *(() if terms.has_support else (SUPPORT,)),
+        *(() if terms.drawn_kw is None else MODELLED_POWER),
     }
+    if not (terms.has_support or server.card):
+        msg = f"{server.option} has no support and its accelerators no price: name it as its card"
+        raise OwnershipError(msg)
+    return (
+        *(name for name in server.inputs if name not in left_out),
+        *(() if is_colocated else FACILITY),
+        *(() if terms.has_support else (FAILURE_RATE, server.card)),
+    )
+
+
+def drawn_inputs(
+    server: Server, parameters: ParameterSheet, *, terms: Ownership = AS_STUDIED
+) -> dict[str, FloatArray]:
+    """Return draws of all that a server's yearly cost depends on, by the inputs' names."""
+    return dict(_drawn(server, parameters, terms))
 
 
 def figures_of(
@@ -192,28 +269,69 @@ def yearly_cost(
     *,
     licence: Decimal,
     utilization: float,
+    terms: Ownership = AS_STUDIED,
 ) -> YearlyCost:
-    """Return what `server` costs a year in colocation; `figure` gives an input's value by name.
+    """Return what `server` costs a year; `figure` gives an input's value by name.
 
     capital = price·(1 + network + storage)·(1 + spares)·crf - residual·price·sff, with crf and sff
     at the weighted average cost of capital over the depreciation years; support = share·price;
-    energy = kW·8760·PUE·price per kWh with kW = max·(load·u + idle·(1 - u)); colocation =
-    max kW·12·price per kW-month; staff = FTE·salary; licences = `licence`·accelerators.
+    energy = kW·8760·PUE·price per kWh with kW = max·(load·u + idle·(1 - u)), u of all hours, or as
+    measured; colocation = max kW·12·price per kW-month, or a facility = max kW·capex per
+    kW·(crf over its years + operation); failures without support = rate·accelerators·card's price;
+    staff = FTE·salary; licences = `licence`·accelerators.
     """
     price, max_kw = figure(server.price), figure(server.max_power)
     wacc, years = figure("wacc"), figure("depreciation_years")
-    extras = 1 + figure("network_share_of_capex") + figure("storage_share_of_capex")
-    capex = price * extras * (1 + figure("spares_pool"))
     resale = figure("residual_value_60m") * price
-    load = figure("average_load_power_fraction") * utilization
-    idle = figure("idle_power_server_fraction") * (1 - utilization)
-    energy_kwh = max_kw * (load + idle) * HOURS_PER_YEAR * figure("pue_enterprise")
+    energy_kwh = mean_kw(server, figure, utilization=utilization, terms=terms) * HOURS_PER_YEAR
+    nothing = np.zeros(1)
+    is_colocated = terms.site is Site.COLOCATION
+    rent = max_kw * MONTHS_PER_YEAR * figure(COLOCATION) if is_colocated else nothing
+    facility = nothing if is_colocated else max_kw * _facility_usd_per_kw(figure)
+    failures = nothing if terms.has_support else figure(FAILURE_RATE) * figure(server.card)
     return YearlyCost(
-        capital_usd=capex * capital_recovery_factor(wacc, years)
+        capital_usd=capex_usd(server, figure) * capital_recovery_factor(wacc, years)
         - resale * sinking_fund_factor(wacc, years),
-        support_usd=figure("support_contract") * price,
-        energy_usd=energy_kwh * figure("electricity_us_industrial"),
-        colocation_usd=max_kw * MONTHS_PER_YEAR * figure("colo_price"),
+        support_usd=figure(SUPPORT) * price if terms.has_support else nothing,
+        energy_usd=energy_kwh * figure("pue_enterprise") * figure("electricity_us_industrial"),
+        colocation_usd=rent,
         staff_usd=figure("staff_fte_per_8gpu_node_small") * figure("staff_cost_loaded"),
         licences_usd=float(licence) * server.accelerators,
+        facility_usd=facility,
+        failures_usd=failures * server.accelerators,
     )
+
+
+def capex_usd(server: Server, figure: Callable[[str], FloatArray]) -> FloatArray:
+    """Return what a server costs with its network, storage and spares."""
+    extras = 1 + figure("network_share_of_capex") + figure("storage_share_of_capex")
+    return figure(server.price) * extras * (1 + figure("spares_pool"))
+
+
+def mean_kw(
+    server: Server, figure: Callable[[str], FloatArray], *, utilization: float, terms: Ownership
+) -> FloatArray:
+    """Return a server's mean draw without its facility's: measured, else modelled from its use."""
+    if terms.drawn_kw is not None:
+        return np.array([terms.drawn_kw])
+    busy = utilization * terms.availability
+    load, idle = (figure(name) for name in MODELLED_POWER)
+    return figure(server.max_power) * (load * busy + idle * (1 - busy))
+
+
+@lru_cache(maxsize=16)
+def _drawn(
+    server: Server, parameters: ParameterSheet, terms: Ownership
+) -> Mapping[str, FloatArray]:
+    """Return the same draws for every option that a server is held against."""
+    found = map(parameters.find, inputs_of(server, terms))
+    return {
+        each.name: pert(float(each.low), float(each.mode), float(each.high), name=each.name)
+        for each in found
+    }
+
+
+def _facility_usd_per_kw(figure: Callable[[str], FloatArray]) -> FloatArray:
+    """Return what a kilowatt of one's own facility costs a year."""
+    capex, years, operation = (figure(name) for name in FACILITY)
+    return capex * (capital_recovery_factor(figure("wacc"), years) + operation)

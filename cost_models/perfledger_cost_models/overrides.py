@@ -29,6 +29,23 @@ source = "ECB reference rate"
 [tax]                   # on everything that is bought; nothing without it
 share = 0.19
 source = "German VAT, not deducted"
+
+[[parameter]]           # an input of owning, in place of the packaged one; no longer "assumed"
+name = "wacc"
+low = 0.07
+mode = 0.08
+high = 0.09
+unit = "per year"       # of a new one; the packaged inputs have theirs
+as_of = 2026-10-01
+source = "treasury"
+
+[[server]]              # one more server that could be owned; its price and power are inputs
+option = "onprem-8xH200"
+accelerator = "H200-141GB"
+accelerators = 8
+price = "server_price_8xH200"
+max_power = "max_power_8xH100"
+card = "card_price_H200"  # optional: what replaces an accelerator without a support contract
 """
 
 import tomllib
@@ -40,6 +57,8 @@ from typing import Annotated, Any
 
 import msgspec
 
+from perfledger_cost_models.onprem import Server
+from perfledger_cost_models.parameter import Parameter, ParameterSheet
 from perfledger_cost_models.sheet import MAX_ACCELERATORS, Price, PriceSheet, PricingModel
 from perfledger_cost_models.table import Confidence
 
@@ -111,6 +130,36 @@ class Tax(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
         _check_within("share", self.share, Decimal(1))
 
 
+class OwnParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An organisation's own figure for an input of owning."""
+
+    name: Text
+    low: Decimal
+    mode: Decimal
+    high: Decimal
+    as_of: date
+    source: Text
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        is_range = 0 <= self.low <= self.mode <= self.high < MAX_MONEY
+        if not (self.high.is_finite() and is_range):
+            figures = f"{self.low}, {self.mode}, {self.high}"
+            msg = f"{self.name}: {figures} are not 0 <= low <= mode <= high"
+            raise ValueError(msg)
+
+
+class OwnServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A server that an organisation has or could have."""
+
+    option: Annotated[str, msgspec.Meta(max_length=60, pattern="^onprem-[A-Za-z0-9._-]+$")]
+    accelerator: Text
+    accelerators: Annotated[int, msgspec.Meta(ge=1, le=MAX_ACCELERATORS)]
+    price: Text
+    max_power: Text
+    card: str = ""
+
+
 class Overrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All that an organisation says about prices."""
 
@@ -118,6 +167,8 @@ class Overrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     price: tuple[OwnPrice, ...] = ()
     exchange: tuple[Exchange, ...] = ()
     tax: Tax | None = None
+    parameter: tuple[OwnParameter, ...] = ()
+    server: tuple[OwnServer, ...] = ()
 
 
 def read_overrides(text: str, name: str) -> Overrides:
@@ -154,6 +205,68 @@ def apply_overrides(sheet: PriceSheet, overrides: Overrides, *, name: str) -> Pr
     return PriceSheet(name=name, prices=prices)
 
 
+def with_contract(overrides: Overrides, contract: Overrides) -> Overrides:
+    """Return an organisation's overrides with a contract laid over them.
+
+    What the contract prices or names counts in place of the same of the organisation's; discounts
+    add up in number, not on one price; its tax, if it has one, is the tax.
+    """
+    priced = {_place(price) for price in contract.price}
+    rated = {each.currency for each in contract.exchange}
+    named = {each.name for each in contract.parameter}
+    known = {each.option for each in contract.server}
+    kept = [each for each in overrides.price if _place(each) not in priced]
+    return Overrides(
+        discount=(*overrides.discount, *contract.discount),
+        price=(*kept, *contract.price),
+        exchange=(
+            *(each for each in overrides.exchange if each.currency not in rated),
+            *contract.exchange,
+        ),
+        tax=contract.tax or overrides.tax,
+        parameter=(
+            *(each for each in overrides.parameter if each.name not in named),
+            *contract.parameter,
+        ),
+        server=(*(each for each in overrides.server if each.option not in known), *contract.server),
+    )
+
+
+def apply_parameters(sheet: ParameterSheet, overrides: Overrides, *, name: str) -> ParameterSheet:
+    """Return the inputs as the organisation sees them: its own count, with high confidence.
+
+    Raises OverrideError for one that stands there twice and for a new one without a unit.
+    """
+    own: dict[str, Parameter] = {}
+    published = {each.name: each for each in sheet.parameters}
+    for each in overrides.parameter:
+        if each.name in own:
+            msg = f"the input {each.name!r} stands in the overrides twice: leave one out"
+            raise OverrideError(msg)
+        unit = each.unit or (published[each.name].unit if each.name in published else "")
+        if not unit:
+            msg = f"{each.name!r} is no packaged input: correct its name, or give its unit"
+            raise OverrideError(msg)
+        own[each.name] = _own_parameter(each, unit)
+    return ParameterSheet(name=name, parameters=tuple((published | own).values()))
+
+
+def own_servers(overrides: Overrides) -> tuple[Server, ...]:
+    """Return the servers that an organisation adds."""
+    return tuple(
+        Server(
+            option=each.option,
+            label=f"On-premises {each.option.removeprefix('onprem-')}",
+            accelerator=each.accelerator,
+            accelerators=each.accelerators,
+            price=each.price,
+            max_power=each.max_power,
+            card=each.card,
+        )
+        for each in overrides.server
+    )
+
+
 def layered(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
     """Return sheets laid over each other: of one option and region the last sheet's prices count.
 
@@ -172,6 +285,25 @@ def _check_within(name: str, value: Decimal, most: Decimal) -> None:
     if not (value.is_finite() and 0 < value < most):
         msg = f"{name} is {value}: give a number above 0 and below {most}"
         raise ValueError(msg)
+
+
+def _place(price: OwnPrice) -> tuple[str, str, PricingModel, str, str]:
+    return price.provider, price.sku, price.model, price.term, price.region
+
+
+def _own_parameter(each: OwnParameter, unit: str) -> Parameter:
+    return Parameter(
+        name=each.name,
+        unit=unit,
+        low=each.low,
+        mode=each.mode,
+        high=each.high,
+        period=each.as_of.isoformat(),
+        as_of=each.as_of,
+        is_read_date=False,
+        confidence=Confidence.HIGH,
+        source=each.source,
+    )
 
 
 def _own(price: OwnPrice, rates: Mapping[str, Exchange]) -> Price:

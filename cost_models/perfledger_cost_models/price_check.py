@@ -14,7 +14,9 @@ from enum import StrEnum
 from statistics import median
 
 from perfledger_cost_models.sheet import COLUMNS, Price, PriceSheet, PricingModel, read_price
+from perfledger_cost_models.sheet_diff import newest_prices
 from perfledger_cost_models.table import Confidence, PriceSheetError, Row, read_rows
+from perfledger_cost_models.tpu import slice_of
 
 # What catalogs write where they have no price.
 SENTINELS = (Decimal(0), Decimal(700))
@@ -29,6 +31,7 @@ WINDOWS_USD_PER_VCPU = Decimal("0.046")
 WINDOWS_TOLERANCE = Decimal("0.01")
 # A larger step since the last sheet is real (AWS, June 2025: -44 %) or wrong: somebody has to look.
 MAX_STEP = Decimal("0.20")
+STEP_RULE = "step since the last sheet"
 PAIR = 2
 # Two prices of one thing in one currency agree this well if one was copied from the other.
 SAME = Decimal("0.001")
@@ -37,9 +40,6 @@ _AZURE_SIZE = re.compile(r"Standard_[A-Z]+(?P<processors>\d+)[a-z]*_(?P<rest>\w+
 _SIZE = re.compile(
     r"(?P<family>[a-z]+\d+[a-z]*(?:-[a-z]+\d*)?)\.\w+|(?P<google>a\d-[a-z]+gpu)-\d+g"
 )
-_TPU_SLICE = re.compile(r"(?:tpu-)?(?P<version>v\d+(?:litepod|[ep])?)-(?P<size>\d+)")
-_COUNTS_CORES = ("v2", "v3", "v4", "v5p")  # two cores a chip; v5litepod, v5e and v6e count chips
-_CORES_PER_CHIP = 2
 _COMMITMENTS = (PricingModel.SAVINGS_PLAN, PricingModel.RESERVED, PricingModel.COMMITTED_USE)
 _YEARS = re.compile(r"(?P<years>[13])y")
 
@@ -77,6 +77,11 @@ class SheetCheck:
         """Return the findings for which a row must not be used."""
         return tuple(finding for finding in self.findings if finding.level is Level.REJECT)
 
+    @property
+    def to_approve(self) -> tuple[Finding, ...]:
+        """Return the large steps since the last sheet, which somebody has to approve."""
+        return tuple(finding for finding in self.findings if finding.rule == STEP_RULE)
+
 
 @dataclass(frozen=True, slots=True)
 class _Listed:
@@ -111,7 +116,7 @@ def check_sheet(text: str, name: str, *, previous: PriceSheet | None = None) -> 
         listed = [one for one in listed if one.row not in rejected]
     if previous is not None:
         findings += [
-            _finding(one, level, "step since the last sheet", reason)
+            _finding(one, level, STEP_RULE, reason)
             for one, level, reason in _steps(listed, previous)
         ]
     return SheetCheck(
@@ -278,13 +283,9 @@ def _outliers(listed: Sequence[_Listed]) -> _Found:
 
 def _chips(listed: Sequence[_Listed]) -> _Found:
     for one in listed:
-        found = _TPU_SLICE.fullmatch(one.price.sku)
-        if found is None:
-            continue
-        size = int(found["size"])
-        chips = size // _CORES_PER_CHIP if found["version"] in _COUNTS_CORES else size
-        if one.price.count != chips:
-            reason = f"{one.price.sku} is {chips} chips, not {one.price.count}"
+        found = slice_of(one.price.sku)
+        if found is not None and one.price.count != found.chips:
+            reason = f"{one.price.sku} is {found.chips} chips, not {one.price.count}"
             yield one, Level.REJECT, reason
 
 
@@ -304,9 +305,7 @@ def _denominators(listed: Sequence[_Listed]) -> _Found:
 
 
 def _steps(listed: Sequence[_Listed], previous: PriceSheet) -> _Found:
-    newest: dict[tuple[str, str, str], Price] = {}
-    for price in sorted(previous.prices, key=lambda price: price.as_of):
-        newest[price.provider, price.option, price.region] = price
+    newest = newest_prices(previous)
     for one in _current(listed):
         price = one.price
         known = newest.get((price.provider, price.option, price.region))

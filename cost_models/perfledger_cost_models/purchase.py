@@ -15,11 +15,15 @@ import numpy as np
 
 from perfledger_cost_models.finance import capital_recovery_factor
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.sheet import Price, PricingModel
+from perfledger_cost_models.sheet import BILLED, Price, PricingModel
 
 # Of a commitment's price, paid before the first hour. AWS's "partial" is about half:
 # https://docs.aws.amazon.com/savingsplans/latest/userguide/sp-overview.html
 UPFRONT_SHARES = {"all_upfront": Decimal(1), "partial_upfront": Decimal("0.5")}
+
+# What is sold of capacity blocks, in days, and how long before its end a block is taken away.
+BLOCK_DAYS: tuple[int, ...] = (*range(1, 15), *range(21, 183, 7))
+BLOCK_END_HOURS = 0.5
 
 _TERM = re.compile(r"(?P<years>[1-5])y(?:_(?P<payment>\w+))?")
 
@@ -74,11 +78,17 @@ class Mode:
 
 def mode_of(price: Price) -> Mode:
     """Return how a published price is paid; raises PurchaseError for a term that cannot be read."""
+    used = Mode(option=price.option, payment=Payment.USED, usd_per_hour=price.usd_per_device_hour)
+    if price.option_term == BILLED:  # what was paid, by the hours that were used
+        return used
     match price.pricing_model:
-        case PricingModel.ON_DEMAND | PricingModel.SPOT | PricingModel.MARKET_INDEX:
-            return Mode(
-                option=price.option, payment=Payment.USED, usd_per_hour=price.usd_per_device_hour
-            )
+        case (
+            PricingModel.ON_DEMAND
+            | PricingModel.SPOT
+            | PricingModel.MARKETPLACE
+            | PricingModel.MARKET_INDEX
+        ):
+            return used
         case PricingModel.CAPACITY_BLOCK:
             return Mode(
                 option=price.option, payment=Payment.TERM, usd_per_hour=price.usd_per_device_hour
@@ -110,6 +120,32 @@ def break_even_use(committed: Mode, on_demand: Mode, *, wacc: float = 0.0) -> De
         raise PurchaseError(msg)
     use = committed.committed_usd_per_hour(wacc=wacc) / on_demand.usd_per_hour
     return use if use <= 1 else None
+
+
+def block_hours(work_hours: float) -> int:
+    """Return the hours of the shortest capacity block in which so much work gets done.
+
+    Blocks are sold by the day up to 14 and by the week up to 182 days, and are taken away half an
+    hour before they end, so that a day's work needs two days:
+    https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-capacity-blocks.html. Raises
+    PurchaseError for no work, and for more than the longest block holds.
+    """
+    needed = work_hours + BLOCK_END_HOURS
+    days = next((days for days in BLOCK_DAYS if 24 * days >= needed), None)
+    if not work_hours > 0 or days is None:
+        most = 24 * BLOCK_DAYS[-1] - BLOCK_END_HOURS
+        msg = f"{work_hours} hours of work are in no block: give above 0 and up to {most}"
+        raise PurchaseError(msg)
+    return 24 * days
+
+
+def block_usd_per_useful_hour(usd_per_hour: Decimal, work_hours: float) -> Decimal:
+    """Return what an hour of so much work costs in the shortest block that holds it.
+
+    It falls as the block fills and jumps where the next one is needed: the cliff. Raises
+    PurchaseError as `block_hours` does.
+    """
+    return block_usd_per_hour(usd_per_hour * block_hours(work_hours), work_hours)
 
 
 def block_usd_per_hour(fee_usd: Decimal, used_hours: float) -> Decimal:

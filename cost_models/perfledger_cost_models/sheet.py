@@ -1,7 +1,7 @@
 """The text of a price list into prices with their sources, found by purchase option."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from perfledger_cost_models.table import Confidence, Row, read_rows
+from perfledger_cost_models.tpu import slice_of
 
 PACKAGED_SHEET = "packaged-2026-11-20"
 COLUMNS = (
@@ -40,6 +41,7 @@ _OPTION = re.compile(
     r"(?:(?P<provider>[^:/@]+):)?(?P<sku>[^:/@]+)/(?P<model>[^:/@]+)"
     r"(?:/(?P<term>[^:/@]+))?(?:@(?P<region>[^:/@]+))?"
 )
+BILLED = "billed"  # the term of a price that a bill was worked out from: effective, by hours used
 _PER_CHIP = "per chip"  # in the term column; says what is counted, not for how long it is bought
 
 
@@ -59,6 +61,7 @@ class PricingModel(StrEnum):
     RESERVED = "reserved"
     COMMITTED_USE = "committed_use"
     CAPACITY_BLOCK = "capacity_block"
+    MARKETPLACE = "marketplace"  # what somebody else's machine is offered for just now
     MARKET_INDEX = "market_index"
 
 
@@ -123,14 +126,15 @@ class PriceSheet:
 
         Without a region it is the reference region's. A low-confidence price is returned only where
         there is no better one. A price that states its day goes before one with a day of reading.
-        Raises PriceMissingError, which names what is there instead; a term is never guessed.
+        A slice of TPUs, such as tpu-v4-32, that is not listed costs what its chips cost. Raises
+        PriceMissingError, which names what is there instead; a term is never guessed.
         """
         asked = _OPTION.fullmatch(option) if len(option) <= MAX_OPTION_CHARS else None
         if asked is None:
             hint = "write sku/pricing_model[/term][@region], such as 'p5.48xlarge/on_demand'"
             raise PriceMissingError(option, self.name, hint)
         wanted = (asked["sku"], asked["model"], asked["term"] or "")
-        found = self._select(wanted, asked["provider"])
+        found = self._select(wanted, asked["provider"]) or self._slices(wanted, asked["provider"])
         if len({price.provider for price in found}) > 1:
             raise self._missing(option, found, reason="several providers sell it, name one of")
         region = asked["region"] or _reference_region(found)
@@ -145,6 +149,23 @@ class PriceSheet:
             for price in self.prices
             if (price.sku, price.pricing_model, price.option_term) == wanted
             and provider in {None, price.provider}
+        ]
+
+    def _slices(self, wanted: tuple[str, str, str], provider: str | None) -> list[Price]:
+        """Return the prices of a slice of TPUs: its chips' prices times their number."""
+        found = slice_of(wanted[0])
+        if found is None or found.chips > MAX_ACCELERATORS:
+            return []
+        chips = self._select((found.sku, *wanted[1:]), provider)
+        return [
+            replace(
+                price,
+                sku=wanted[0],
+                count=price.count * found.chips,
+                usd_per_hour=price.usd_per_hour * found.chips,
+                note=f"{found.chips} chips; {price.note}".rstrip("; "),
+            )
+            for price in chips
         ]
 
     def _neighbours(self, sku: str, model: str) -> list[Price]:

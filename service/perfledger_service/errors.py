@@ -8,6 +8,7 @@ PerfledgerError             an internal failure that we can name      → 500, e
 ├── TooLargeError           more bytes than the limit                 → 413, exit 2
 ├── ConflictError           contradicts what is already stored        → 409, exit 2
 ├── NotMeasuredError        nothing at all could be measured          → 500, exit 3
+├── CatalogError            a price service refused or did not answer → 502, exit 4
 └── GitHubError             GitHub refused or did not answer          → 502, exit 4
 
 Exit 1 is a regression and exit 3 is undecided or not measured: verdicts, most of the time.
@@ -69,6 +70,12 @@ class NotMeasuredError(PerfledgerError):
     """Nothing at all could be measured: there is no interpreter that can."""
 
     exit_code = 3
+
+
+class CatalogError(PerfledgerError):
+    """A provider's price service refused, did not answer, or answered with something else."""
+
+    status = 502
 
 
 class GitHubError(PerfledgerError):

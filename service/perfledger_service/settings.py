@@ -184,6 +184,17 @@ class UploadSettings(BaseSettings):
     upload_token: SecretStr | None = Field(None, description="the project's token")
 
 
+class PriceSettings(BaseSettings):
+    """Which prices and inputs count besides the packaged ones; flags go before them."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
+
+    prices: str = Field("", description="the sheet that `perfledger prices update` wrote")
+    overrides: str = Field("", description="the organisation's prices and inputs, in TOML")
+    contract: str = Field("", description="prices of a contract, in the same TOML")
+    google_api_key: SecretStr | None = Field(None, description="for Google's billing catalog")
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """One setting as it is in force, and who said so."""
@@ -257,7 +268,12 @@ def upload_settings() -> UploadSettings:
     return _validated(UploadSettings, {})
 
 
-def origins_of(settings: ServiceSettings | UploadSettings) -> tuple[Origin, ...]:
+def price_settings() -> PriceSettings:
+    """Read where an organisation's prices are from the environment."""
+    return _validated(PriceSettings, {})
+
+
+def origins_of(settings: ServiceSettings | UploadSettings | PriceSettings) -> tuple[Origin, ...]:
     """Return each of the settings with its origin; secrets are masked."""
     return tuple(
         Origin(

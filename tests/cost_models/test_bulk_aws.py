@@ -66,7 +66,8 @@ def test_an_on_demand_price_says_its_day_and_its_source():
         "us-east-1",
         Decimal("55.04"),
     )
-    assert (price.accelerator, price.count, price.as_of) == ("H100-80GB", 8, date(2026, 7, 1))
+    assert (price.accelerator, price.count, price.as_of) == ("H100-80GB", 8, date(2026, 7, 20))
+    assert price.note == "in force since 2026-07-01"
     assert price.source == "the EC2 price list"
 
 
@@ -128,10 +129,30 @@ def test_two_prices_of_the_same_are_not_mixed_up():
     assert found.left_out == {"a second, other price of the same": 1}
 
 
-def test_a_price_without_a_day_is_of_the_day_it_was_read():
-    (price,) = read({"EffectiveDate": "soon"}).prices
+def test_a_price_is_as_of_the_publication_however_long_it_has_been_in_force():
+    (price,) = read({"EffectiveDate": "2024-01-01"}).prices
+
+    assert (price.as_of, price.is_read_date) == (date(2026, 7, 20), False)
+
+
+def test_a_list_without_a_publication_date_is_of_the_day_it_was_read():
+    (price,) = read_aws(list(lines({}))[len(PREAMBLE) :], origin=ORIGIN).prices
 
     assert (price.as_of, price.is_read_date) == (date(2026, 11, 20), True)
+
+
+OLDER = {"EffectiveDate": "2025-01-01", "PricePerUnit": "98.32"}
+
+
+@pytest.mark.parametrize("rows", [(OLDER, {}), ({}, OLDER)])
+def test_of_two_prices_the_one_that_came_into_force_later_counts(rows):
+    assert [price.usd_per_hour for price in read(*rows).prices] == [Decimal("55.04")]
+
+
+def test_a_price_that_is_not_yet_in_force_is_left_out():
+    found = read({"EffectiveDate": "2027-01-01"})
+
+    assert (found.prices, found.left_out) == ((), {"not yet in force": 1})
 
 
 def test_a_file_without_the_columns_says_which():

@@ -52,7 +52,8 @@ def test_a_price_says_its_day_its_region_and_what_it_pays_for():
 
     assert (price.option, price.region) == ("Standard_NC48ads_A100_v4/on_demand", "eastus")
     assert (price.usd_per_hour, price.count) == (Decimal("7.346"), 2)
-    assert (price.as_of, price.is_read_date) == (date(2026, 6, 1), False)
+    assert (price.as_of, price.is_read_date) == (date(2026, 11, 20), True)
+    assert price.note == "in force since 2026-06-01"
 
 
 def test_the_windows_meter_is_not_the_instance():

@@ -133,10 +133,11 @@ def test_a_sku_without_what_makes_a_price_is_left_alone(changes):
     assert options(sku("TpuV5e Running in Iowa", 1.2) | changes) == {}
 
 
-def test_the_day_is_the_catalogs():
+def test_the_day_is_that_of_reading_and_the_note_says_since_when():
     (price,) = read_google([page(sku("TpuV5e Running in Iowa", 1.2))], origin=ORIGIN).prices
 
-    assert (price.as_of, price.is_read_date) == (date(2026, 9, 26), False)
+    assert (price.as_of, price.is_read_date) == (date(2026, 11, 20), True)
+    assert price.note == "in force since 2026-09-26"
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"skus": 3}', b"\xff", b'{"error": {}}'])

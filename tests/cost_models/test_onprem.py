@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.onprem import SERVERS, hourly_cost, rate, yearly_cost
+from perfledger_cost_models.onprem import (
+    SERVERS,
+    Ownership,
+    OwnershipError,
+    Site,
+    hourly_cost,
+    inputs_of,
+    rate,
+    yearly_cost,
+)
 from perfledger_cost_models.parameter import packaged_parameters
 from perfledger_cost_models.sheet import PriceMissingError
 
@@ -137,3 +146,60 @@ def test_a_dearer_input_makes_a_dearer_hour(name):
     dearer = hourly_cost(H100, with_mode(name, Decimal(str(dear))), utilization=0.7)
 
     assert dearer.mode_usd > hourly_cost(H100, PARAMETERS, utilization=0.7).mode_usd
+
+
+def year(**terms):
+    return yearly_cost(
+        H100, at_modes, licence=Decimal(0), utilization=0.7, terms=Ownership(**terms)
+    )
+
+
+def test_an_own_facility_is_its_annuity_and_operation_in_place_of_rent():
+    """10.2 kW at 11,700 USD, over 15 years at 8.5 %: crf 0.1204, and 4 % a year to run it."""
+    cost = year(site=Site.FACILITY)
+
+    crf = 0.085 / (1 - 1.085**-15)
+    assert cost.facility_usd[0] == pytest.approx(10.2 * 11_700 * (crf + 0.04), rel=1e-9)
+    assert cost.colocation_usd[0] == 0
+    assert cost.energy_usd[0] == year().energy_usd[0]
+
+
+def test_without_support_accelerators_that_fail_are_bought():
+    cost = year(has_support=False)
+
+    assert (cost.support_usd[0], cost.failures_usd[0]) == pytest.approx((0, 0.06 * 22_500 * 8))
+
+
+def test_a_server_that_is_up_less_has_dearer_useful_hours():
+    up, down = (
+        hourly_cost(H100, PARAMETERS, utilization=0.7, terms=Ownership(availability=share))
+        for share in (1.0, 0.9)
+    )
+
+    assert up.mode_usd < down.mode_usd <= up.mode_usd / 0.9
+
+
+def test_a_measured_draw_is_what_is_paid_for():
+    cost = year(drawn_kw=8.0)
+
+    assert cost.energy_usd[0] == pytest.approx(8.0 * 8760 * 1.54 * 0.0861)
+
+
+def test_what_does_not_count_is_neither_drawn_nor_named():
+    names = inputs_of(H100, Ownership(site=Site.FACILITY, has_support=False, drawn_kw=8.0))
+
+    assert {"colo_price", "support_contract", "average_load_power_fraction"} & set(names) == set()
+    assert {"facility_capex", "gpu_annual_failure_rate", "gpu_used_price_H100_SXM"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    "terms", [{"availability": 0.0}, {"availability": 1.1}, {"drawn_kw": 0.0}, {"drawn_kw": 1e9}]
+)
+def test_terms_that_cannot_be_are_refused(terms):
+    with pytest.raises(OwnershipError, match="give a"):
+        Ownership(**terms)
+
+
+def test_a_server_without_support_needs_the_price_of_a_card():
+    with pytest.raises(OwnershipError, match="card"):
+        inputs_of(replace(H100, card=""), Ownership(has_support=False))

@@ -34,11 +34,11 @@ def sheet_of(*changes):
 def test_every_packaged_input_is_ordered_sourced_and_dated():
     sheet = packaged_parameters()
 
-    assert len(sheet.parameters) == 40
+    assert len(sheet.parameters) == 43
     for parameter in sheet.parameters:
         assert 0 <= parameter.low <= parameter.mode <= parameter.high
         assert parameter.source
-        assert parameter.as_of <= date(2026, 11, 20)
+        assert parameter.as_of <= date(2026, 11, 22)
 
 
 def test_a_vague_period_is_dated_by_the_day_it_was_read_and_a_day_by_itself():

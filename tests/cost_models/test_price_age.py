@@ -2,8 +2,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from perfledger_cost_models.age import MAX_AGE_DAYS, Shelf, age_warnings, shelf_of
-from perfledger_cost_models.sheet import PricingModel
+from perfledger_cost_models.age import MAX_AGE_DAYS, Shelf, age_warnings, old_prices, shelf_of
+from perfledger_cost_models.sheet import PricingModel, packaged_sheet
 
 DAY = date(2026, 1, 1)
 
@@ -39,7 +39,7 @@ def test_without_a_day_nothing_is_said_about_age():
     assert age_warnings(DAY, today=None, shelf=Shelf.SPOT, is_read_date=False) == ()
 
 
-def test_only_spot_and_blocks_keep_shorter_than_list_prices():
+def test_only_spot_marketplaces_and_blocks_keep_shorter_than_list_prices():
     assert {model: shelf_of(model) for model in PricingModel} == {
         PricingModel.ON_DEMAND: Shelf.LIST,
         PricingModel.SPOT: Shelf.SPOT,
@@ -47,5 +47,18 @@ def test_only_spot_and_blocks_keep_shorter_than_list_prices():
         PricingModel.RESERVED: Shelf.LIST,
         PricingModel.COMMITTED_USE: Shelf.LIST,
         PricingModel.CAPACITY_BLOCK: Shelf.BLOCK,
+        PricingModel.MARKETPLACE: Shelf.SPOT,
         PricingModel.MARKET_INDEX: Shelf.LIST,
     }
+
+
+def test_only_the_newest_price_of_an_option_is_held_to_its_age():
+    sheet = packaged_sheet()
+    found = old_prices(sheet, today=date(2026, 11, 22))
+
+    assert old_prices(sheet, today=None) == ()
+    assert all((date(2026, 11, 22) - each.price.as_of).days > 7 for each in found)
+    assert not any(
+        (each.price.sku, each.price.pricing_model) == ("p5.48xlarge", PricingModel.ON_DEMAND)
+        for each in found
+    )

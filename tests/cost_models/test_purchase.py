@@ -1,3 +1,4 @@
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -7,11 +8,13 @@ from perfledger_cost_models.purchase import (
     Mode,
     Payment,
     PurchaseError,
+    block_hours,
     block_usd_per_hour,
+    block_usd_per_useful_hour,
     break_even_use,
     mode_of,
 )
-from perfledger_cost_models.sheet import packaged_sheet
+from perfledger_cost_models.sheet import BILLED, PricingModel, packaged_sheet
 
 SHEET = packaged_sheet()
 ON_DEMAND = mode_of(SHEET.find("p5.48xlarge/on_demand"))
@@ -117,3 +120,46 @@ def test_a_block_that_was_never_used_has_no_price_an_hour():
 def test_a_use_is_a_share_of_the_hours(use):
     with pytest.raises(PurchaseError, match="above 0"):
         ON_DEMAND.usd_per_useful_hour(use)
+
+
+@pytest.mark.parametrize(
+    ("work", "hours"), [(1, 24), (23.5, 24), (23.6, 48), (335, 336), (336, 504), (4367.5, 4368)]
+)
+def test_work_needs_whole_days_and_beyond_two_weeks_whole_weeks(work, hours):
+    assert block_hours(work) == hours
+
+
+@pytest.mark.parametrize("work", [0, -1, 4368, float("nan")])
+def test_work_that_no_block_holds_is_refused(work):
+    with pytest.raises(PurchaseError, match="in no block"):
+        block_hours(work)
+
+
+def test_a_block_gets_dearer_at_the_cliff():
+    """Half an hour before its end a block is taken away: 23.5 h of work fill a day, 24 need two."""
+    full, over = (block_usd_per_useful_hour(Decimal("41.53"), work) for work in (23.5, 24))
+
+    assert full == Decimal("41.53") * 24 / Decimal("23.5")
+    assert over == Decimal("41.53") * 48 / 24
+
+
+@pytest.mark.parametrize(("used", "usd"), [(24, "41.53"), (12, "83.06"), (2, "498.36")])
+def test_a_days_block_costs_what_the_published_table_says(used, usd):
+    assert block_usd_per_hour(Decimal("41.53") * 24, used) == Decimal(usd)
+
+
+@given(st.floats(0.1, 4000))
+def test_a_useful_hour_of_a_block_is_never_cheaper_than_its_rate(work):
+    assert block_usd_per_useful_hour(Decimal(10), work) > 10
+
+
+def test_an_offer_of_a_marketplace_is_paid_by_use():
+    offer = replace(SHEET.find("p5.48xlarge/on_demand"), pricing_model=PricingModel.MARKETPLACE)
+
+    assert mode_of(offer).payment is Payment.USED
+
+
+def test_what_a_bill_says_was_paid_is_paid_by_use_whatever_the_mode():
+    paid = replace(SHEET.find("p5.48xlarge/savings_plan/3y_all_upfront"), term=BILLED)
+
+    assert mode_of(paid).usd_per_useful_hour(0.5) == paid.usd_per_device_hour

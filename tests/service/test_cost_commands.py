@@ -1,16 +1,14 @@
-"""`perfledger cost` and `perfledger prices` as a user runs them."""
+"""`perfledger cost` as a user runs it."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
-from perfledger_cost_models.sheet import COLUMNS, packaged_sheet, packaged_text
+from perfledger_cost_models.sheet import packaged_sheet
 from perfledger_service.cli.app import app
-from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
-from perfledger_service.usecases.costing import MAX_SHEET_BYTES, check_prices
-
-FREE = "gcp,tpu-v6e,asia-east1,TPU-v6e,1,on_demand,per chip,700.0,700.0,,2026-11-20,high,a list,"
+from perfledger_service.errors import NotFoundError, UsageError
 
 
 @pytest.fixture
@@ -25,83 +23,12 @@ def run():
     return run
 
 
-@pytest.fixture
-def sheet(tmp_path):
-    def sheet(*rows):
-        path = tmp_path / "prices.csv"
-        path.write_text("\n".join([",".join(COLUMNS), *rows, ""]))
-        return path
-
-    return sheet
-
-
-def test_the_packaged_sheet_can_be_used_whole(run):
-    count = len(packaged_sheet().prices)
-
-    assert f"{count} of {count} rows can be used, 0 rejected" in " ".join(
-        run("prices", "check").split()
-    )
-
-
-def test_a_row_that_must_not_be_used_exits_with_2_and_says_why(run, sheet):
-    shown = run("prices", "check", sheet(FREE), code=2)
-
-    assert "row 2 gcp:tpu-v6e/on_demand@asia-east1" in shown
-    assert "700.0 is a placeholder" in shown
-    assert max(map(len, shown.splitlines())) <= 80
-
-
-def test_findings_are_written_as_json(run, sheet):
-    document = json.loads(run("prices", "check", sheet(FREE), "--format", "json", code=2))
-
-    assert (document["rows"], document["usable"]) == (1, 0)
-    assert [found["level"] for found in document["findings"]] == ["reject"]
-
-
-def test_findings_are_written_as_markdown_with_names_in_code(run, sheet):
-    shown = run("prices", "check", sheet(FREE), "--format", "markdown", code=2)
-
-    assert "| 2 | `gcp:tpu-v6e/on_demand@asia-east1` | reject | placeholder |" in shown
-
-
-def test_what_moved_since_the_last_sheet_is_to_be_approved(run, tmp_path):
-    before = tmp_path / "before.csv"
-    before.write_text(packaged_text().replace("55.04,6.88", "40.00,5.0"))
-
-    shown = run("prices", "check", "--against", before)
-
-    assert "step since the last sheet" in shown
-    assert "+37.6%" in shown
-
-
-def test_a_missing_sheet_says_which(tmp_path):
-    with pytest.raises(NotFoundError, match=r"nothing\.csv"):
-        check_prices(tmp_path / "nothing.csv")
-
-
-def test_a_sheet_that_is_no_text_says_so(tmp_path):
-    path = tmp_path / "prices.csv"
-    path.write_bytes(b"\xff\xfe")
-
-    with pytest.raises(UsageError, match="as text"):
-        check_prices(path)
-
-
-def test_a_sheet_that_is_too_large_is_not_read(tmp_path):
-    path = tmp_path / "prices.csv"
-    with path.open("wb") as file:
-        file.truncate(MAX_SHEET_BYTES + 1)
-
-    with pytest.raises(TooLargeError, match="split"):
-        check_prices(path)
-
-
 def test_hours_are_compared_with_the_cheapest_first(run):
     options = json.loads(run("cost", "compare", "--use", "70", "--format", "json"))["options"]
 
     medians = [option["p50_usd"] for option in options]
     assert medians == sorted(medians)
-    assert sum(option["chance_cheapest"] for option in options) == pytest.approx(1)
+    assert sum(option["chance_cheapest"] or 0 for option in options) == pytest.approx(1)
     by_name = {option["name"]: option for option in options}
     assert by_name["aws:p5.48xlarge/on_demand"]["break_even"]["p50"] == pytest.approx(
         0.43, abs=0.01
@@ -181,3 +108,215 @@ def test_owning_is_written_as_markdown(run):
 def test_a_server_that_is_not_known_says_which_are(run):
     with pytest.raises(NotFoundError, match="onprem-8xH100"):
         run("cost", "tco", "onprem-8xB200")
+
+
+def test_speeds_say_what_a_million_tokens_cost_on_all_accelerators(run):
+    words = ("--speed", "8xH100-80GB=32000", "--speed", "TPU-v4=2000", "--unit", "tokens")
+    document = json.loads(run("cost", "compare", *words, "--format", "json"))
+
+    by_name = {option["name"]: option for option in document["options"]}
+    assert document["piece"] == "a million tokens"
+    work = by_name["aws:p5.48xlarge/on_demand"]["work"]
+    assert work["p50_usd"] == pytest.approx(6.88 / (4000 * 3600 / 1e6), rel=1e-9)
+    assert {option["accelerator"] for option in document["options"]} == {"H100-80GB", "TPU-v4"}
+    chances = [option["work"]["chance_cheapest"] for option in document["options"]]
+    assert sum(chance for chance in chances if chance is not None) == pytest.approx(1)
+
+
+def test_a_step_and_an_inference_cost_what_their_closed_forms_say(run):
+    def usd(*words):
+        found = json.loads(run("cost", "compare", *words, "--format", "json"))["options"]
+        return next(
+            option["work"]["mode_usd"]
+            for option in found
+            if option["name"] == "aws:p5.48xlarge/on_demand"
+        )
+
+    assert usd("--step", "8xH100-80GB=0.45") == pytest.approx(55.04 * 0.45 / 3600, rel=1e-9)
+    assert usd("--queries", "H100-80GB=42") == pytest.approx(6.88 / (42 * 3.6), rel=1e-9)
+
+
+LOG = """:::MLLOG {"namespace": "", "time_ms": 1000, "event_type": "INTERVAL_START", \
+"key": "run_start", "value": null, "metadata": {}}
+:::MLLOG {"namespace": "", "time_ms": 316840, "event_type": "INTERVAL_END", \
+"key": "run_stop", "value": null, "metadata": {"status": "%s"}}
+"""
+
+
+@pytest.mark.slow
+def test_a_training_costs_the_time_of_its_log(run, tmp_path):
+    log = tmp_path / "bert.log"
+    log.write_text(LOG % "success")
+
+    found = json.loads(run("cost", "compare", "--train", f"8xH100-80GB={log}", "--format", "json"))
+
+    option = next(o for o in found["options"] if o["name"] == "aws:p5.48xlarge/on_demand")
+    assert option["work"]["mode_usd"] == pytest.approx(55.04 * 315.84 / 3600, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_a_training_that_reached_no_target_has_no_cost(run, tmp_path):
+    log = tmp_path / "bert.log"
+    log.write_text(LOG % "aborted")
+
+    with pytest.raises(UsageError, match="no time to train"):
+        run("cost", "compare", "--train", f"8xH100-80GB={log}")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--speed", "fast"), "ACCELERATOR=VALUE"),
+        (("--speed", "H100-80GB=fast"), "no number"),
+        (("--speed", "H100-80GB=3:2:1"), "in this order"),
+        (("--speed", "H100-80GB=0"), "above zero"),
+        (("--speed", "H100-80GB=nan"), "above zero|order"),
+        (("--speed", "H100-80GB=1", "--step", "H100-80GB=1"), "one of"),
+        (("--step", "H100-80GB=1", "--step", "8xH100-80GB=1"), "one for each"),
+        (("--train", "H100-80GB=nothing.log"), "neither a log nor a time"),
+        (("--interruptions", "0.1"), "both"),
+        (("--years", "4"), "3 or 5"),
+        (("--availability", "0"), "availability"),
+    ],
+)
+def test_what_cannot_be_said_is_refused(run, words, reason):
+    with pytest.raises(UsageError, match=reason):
+        run("cost", "compare", *words)
+
+
+def test_interruptions_make_spot_dearer_and_a_fallback_more_so(run):
+    def usd(*words):
+        found = json.loads(run("cost", "compare", *words, "--format", "json"))["options"]
+        return next(
+            option["p50_usd"] for option in found if option["name"] == "gcp:a3-highgpu-8g/spot"
+        )
+
+    often = ("--interruptions", "0.1", "--save", "3")
+    assert "with a save every 0.967 h" in " ".join(run("cost", "compare", *often).split())
+    assert usd() < usd(*often) < usd(*often, "--fallback", "10")
+
+
+def test_a_job_that_does_not_fit_into_a_days_block_pays_for_two(run):
+    def usd(hours):
+        words = ("--accelerator", "A100-40GB", "--job-hours", hours, "--format", "json")
+        return next(
+            option["p50_usd"]
+            for option in json.loads(run("cost", "compare", *words))["options"]
+            if option["name"] == "aws:p4d.24xlarge/capacity_block/prepaid"
+        )
+
+    assert usd(23.5) == pytest.approx(14.75 / 8 * 24 / 23.5)
+    assert usd(24) == pytest.approx(14.75 / 8 * 2)
+
+
+def test_a_rumoured_price_wins_no_draw(run):
+    document = json.loads(run("cost", "compare", "--format", "json"))
+
+    rumour = next(o for o in document["options"] if o["name"] == "azure:ND H100 v5 spot/spot")
+    assert rumour["chance_cheapest"] is None
+    assert any("ND H100 v5 spot" in words for words in document["assumed"])
+
+
+def test_every_family_that_is_named_is_in_one_table(run):
+    rows = run("cost", "compare", "--accelerator", "all", "--format", "csv").splitlines()
+
+    for name in (
+        "p4d.24xlarge",
+        "p4de.24xlarge",
+        "p5.48xlarge",
+        "p5e.48xlarge",
+        "p5en.48xlarge",
+        "a2-ultragpu-8g",
+        "a3-highgpu-8g",
+        "ND96asr_v4",
+        "ND96isr_H100_v5",
+        "tpu-v4",
+        "tpu-v5e",
+        "tpu-v5p",
+        "tpu-v6e",
+    ):
+        assert any(name in row for row in rows), name
+
+
+def test_what_a_server_is_worth_agrees_with_its_break_even(run):
+    """At the use from which owning pays, as much is won as lost: NPV near zero at the modes."""
+    (found,) = (
+        option
+        for option in json.loads(run("cost", "compare", "--format", "json"))["options"]
+        if option["name"] == "aws:p5.48xlarge/on_demand"
+    )
+    assert found["break_even"]["p50"] > 0.4
+    assert found["investment"]["npv_p50_usd"] < 0
+
+    (more,) = (
+        option
+        for option in json.loads(run("cost", "compare", "--use", "60", "--format", "json"))[
+            "options"
+        ]
+        if option["name"] == "aws:p5.48xlarge/on_demand"
+    )
+    assert more["investment"]["npv_p50_usd"] > 0
+    assert 0 < more["investment"]["irr"] < 1
+    assert more["investment"]["payback_years"] < 5
+
+
+def test_energy_and_carbon_are_said_by_location_and_unknown_by_market(run):
+    shown = " ".join(run("cost", "compare").split())
+
+    assert "CO2 0.38 kg by location, unknown by market" in shown
+    known = " ".join(run("cost", "compare", "--market-kg", "0.1").split())
+    assert "kg by market" in known
+
+
+def test_the_drawing_is_one_svg_that_loads_and_runs_nothing(run):
+    for words in (("compare",), ("tco",)):
+        drawn = run("cost", *words, "--format", "svg")
+        root = ElementTree.fromstring(drawn)
+        assert root.tag.endswith("svg")
+        assert "script" not in drawn
+        assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_servers_terms_change_its_parts(run):
+    words = ("--site", "facility", "--no-support", "--availability", "97", "--format", "json")
+    document = json.loads(run("cost", "tco", *words))
+
+    assert {part["part"] for part in document["usd_per_year"]} == {
+        "capital",
+        "failures",
+        "energy",
+        "facility",
+        "staff",
+        "licences",
+    }
+    assert any("facility years" in words for words in document["useful_hour"]["assumed"])
+
+
+def test_own_inputs_are_no_longer_assumed(run, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(
+        '[[parameter]]\nname = "wacc"\nlow = 0.07\nmode = 0.08\nhigh = 0.09\n'
+        'as_of = 2026-10-01\nsource = "treasury"\n'
+    )
+
+    packaged = json.loads(run("cost", "tco", "--format", "json"))["useful_hour"]
+    ours = json.loads(run("cost", "tco", "--overrides", own, "--format", "json"))["useful_hour"]
+
+    assert any(words.startswith("wacc") for words in packaged["assumed"])
+    assert not any(words.startswith("wacc") for words in ours["assumed"])
+
+
+def test_owning_is_written_as_csv(run):
+    rows = run("cost", "tco", "--format", "csv").splitlines()
+
+    assert rows[0] == "kind,name,unit,low,mode,high"
+    kinds = {row.split(",")[0] for row in rows[1:]}
+    assert kinds == {"part", "hour", "tornado", "npv", "assumed"}
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "svg"])
+@pytest.mark.parametrize("command", ["compare", "tco"])
+def test_every_form_names_what_is_assumed(run, command, form):
+    shown = " ".join(run("cost", command, "--format", form).split())
+
+    assert "staff cost loaded" in shown

@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_service.pages.escape import (
     EMPTY,
+    cell,
     clean,
     clean_sentence,
     code,
@@ -206,3 +207,17 @@ def test_a_log_keeps_its_last_lines_and_its_indentation():
     assert readable_lines(log, max_characters=100, max_lines=2) == "[31m  second[0m\nthird"
     assert readable_lines("", max_characters=100, max_lines=2) == EMPTY
     assert fence("a\nb", language="sh") == "```sh\na\nb\n```"
+
+
+@given(hostile)
+def test_a_cell_is_never_a_formula_and_never_invisible(text):
+    shown = cell(text)
+
+    assert shown[:1] not in ("=", "@")
+    assert not (shown[:1] in ("+", "-") and not shown[1:2].isdigit())
+    assert set(shown).isdisjoint("\x00\n\r\t\u202e\u200b")
+
+
+@pytest.mark.parametrize("text", ["-0.33", "+5", "aws:p5.48xlarge/on_demand", ""])
+def test_a_cell_leaves_numbers_and_names_alone(text):
+    assert cell(text) == text

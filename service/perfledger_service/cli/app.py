@@ -6,6 +6,7 @@ from perfledger_service.cli import (
     checking,
     costs,
     histories,
+    prices as sheets,
     projecting,
     serving,
     setting_up,
@@ -36,8 +37,11 @@ cost.command("project")(projecting.project)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)
-prices.command("list")(costs.prices_list)
-prices.command("check")(costs.prices_check)
+prices.command("list")(sheets.prices_list)
+prices.command("check")(sheets.prices_check)
+prices.command("update")(sheets.prices_update)
+prices.command("diff")(sheets.prices_diff)
+prices.command("bill")(sheets.prices_bill)
 app.add_typer(prices, name="prices")
 
 trace = typer.Typer(help="Profiler files.", no_args_is_help=True)

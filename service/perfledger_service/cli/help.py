@@ -25,10 +25,10 @@ Set up
   config show   print every setting with its value and where it comes from
 
 Price
-  cost compare  say what a useful hour costs owned and on every way to buy it
+  cost compare  say what an hour or a piece of work costs owned and on every way to buy it
   cost tco      say what owning a server costs a year, and what that depends on most
   cost project  say how fast and dear a workload would be on devices that it was not measured on
-  prices        list the price sheet with dates and sources; check one for what cannot be right
+  prices        list, check, update and diff price sheets; read a bill
 
 Serve
   serve         run the service: uploads, comments, checks and pages

@@ -1,11 +1,19 @@
-"""What the check is doing in, a line on the terminal that says how far it is out."""
+"""What is being done in, a line on the terminal that says how far it is out."""
 
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TransferSpeedColumn,
+)
 
 from perfledger.records import Side
 from perfledger_service.pages.escape import clean
@@ -63,6 +71,48 @@ class TerminalWatcher:
         self._progress.update(self._task, completed=pairs, state=state)
         if not self._console.is_terminal:
             self._console.print(f"  {pairs} pairs: {state}", markup=False)
+
+
+class DownloadBar:
+    """Shows on standard error how much of which file has come; a context, as above."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("asking", total=None)
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Clear the line away."""
+        self._progress.stop()
+
+    def began(self, name: str, *, total_bytes: int | None) -> None:
+        """Show the next file; where standard error is no terminal, as a line of its own."""
+        shown = escape(clean(name.removeprefix("https://"), limit=48))
+        self._progress.reset(self._task, total=total_bytes, description=shown)
+        if not self._console.is_terminal:
+            self._console.print(f"fetching {name}", markup=False)
+
+    def received(self, count: int) -> None:
+        """Show what has come."""
+        self._progress.advance(self._task, count)
 
 
 def _minutes(seconds: float) -> str:

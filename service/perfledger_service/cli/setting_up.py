@@ -12,6 +12,7 @@ from perfledger_service.pages.escape import clean
 from perfledger_service.settings import (
     check_settings,
     origins_of,
+    price_settings,
     service_settings,
     upload_settings,
 )
@@ -57,7 +58,12 @@ def config_show(
     name, values = configured_table(root_of(folder)) or ("", None)
     _, check = check_settings(flags={}, table=values, table_name=name)
     table = Table("setting", "value", "from", box=None)
-    for group in (check, origins_of(service_settings()), origins_of(upload_settings())):
+    for group in (
+        check,
+        origins_of(service_settings()),
+        origins_of(upload_settings()),
+        origins_of(price_settings()),
+    ):
         for setting in group:
             table.add_row(*map(_text, (setting.name, setting.value, setting.origin)))
         table.add_section()

@@ -1,127 +1,68 @@
-"""Turns faults of a price list, and what hours cost, into terminal text, Markdown and JSON.
+"""Turns what hours and pieces of work cost into terminal text and Markdown.
 
 Nothing that others wrote reaches a page but as clean text.
 """
 
-import json
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from perfledger_cost_models.comparison import BreakEven
-from perfledger_cost_models.price_check import Level, SheetCheck
+from perfledger_cost_models.comparison import BreakEven, Compared
+from perfledger_cost_models.footprint import Footprint
+from perfledger_cost_models.investment import Investment
+from perfledger_cost_models.onprem import Site
 from perfledger_cost_models.sheet import PricingModel
 from perfledger_service.pages.escape import clean, code, prose
 from perfledger_service.views import CostRow, CostView, OwningView
 
-# 1: first version. Keys are only ever added.
-CHECK_FORMAT = "perfledger-price-check"
-COSTS_FORMAT = "perfledger-costs"
-OWNING_FORMAT = "perfledger-owning"
-VERSION = 1
-
-_STYLES = {Level.REJECT: "red", Level.WARN: "yellow", Level.UNKNOWN: "dim"}
 _MAX_NAME = 120
-_MAX_REASON = 300
-_MAX_NOTE = 2000
-_BAR = 20  # characters of the longest bar
-
-
-def price_check_text(check: SheetCheck) -> Group:
-    """Return the findings for a terminal of 80 columns."""
-    parts: list[RenderableType] = []
-    for finding in check.findings:
-        head = Text(f"row {finding.row} ", style="bold")
-        head.append(clean(finding.option, limit=_MAX_NAME), style="not bold")
-        line = Text(f"  {finding.level}", style=_STYLES[finding.level])
-        line.append(f" {finding.rule}: {clean(finding.reason, limit=_MAX_REASON)}", style="none")
-        parts += [head, line]
-    parts.append(Text(_summary(check), style="red" if check.rejected else "green"))
-    return Group(*parts)
-
-
-def price_check_markdown(check: SheetCheck) -> str:
-    """Return the findings as Markdown."""
-    lines = [_summary(check), "", "| row | option | | rule | why |", "|---|---|---|---|---|"]
-    lines += [
-        f"| {each.row} | {code(each.option, limit=_MAX_NAME)} | {each.level} | {each.rule} "
-        f"| {prose(each.reason)} |"
-        for each in check.findings
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def price_check_json(check: SheetCheck) -> str:
-    """Return the findings as JSON."""
-    document = {
-        "format": CHECK_FORMAT,
-        "version": VERSION,
-        "sheet": check.name,
-        "rows": check.rows,
-        "usable": len(check.sheet.prices),
-        "findings": [asdict(finding) for finding in check.findings],
-    }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+_MAX_NOTE = 4000
+_BAR = 16  # characters of the longest bar
+_SHORT_BAR = 6  # beside the names of options, which are long
+_DOUBT = "?"
 
 
 def costs_text(view: CostView) -> Group:
-    """Return what hours cost for a terminal of 80 columns, with a bar for each option."""
-    grid = Table.grid(padding=(0, 1))
-    for justify in ("left", "right", "left", "right", "right"):
-        grid.add_column(justify=justify, overflow="fold")
-    grid.add_row("option", "USD", "", "cheapest", "own from", style="dim")
-    longest = max(row.cost.p50_usd for row in view.rows)
-    for row in view.rows:
-        cost = row.cost
-        grid.add_row(
-            Text(clean(cost.name, limit=_MAX_NAME)),
-            f"{cost.p50_usd:.2f}{_interval(row)}",
-            "█" * max(1, round(_BAR * cost.p50_usd / longest)),
-            f"{cost.chance_cheapest:.0%}",
-            _own_from(row.break_even),
-        )
-    notes = [Text(clean(words, limit=_MAX_NOTE), style="dim") for words in _notes(view)]
-    return Group(Text(_title(view), style="bold"), grid, *notes)
+    """Return what hours or work cost for a terminal of 80 columns, with a bar for each option."""
+    parts: list[RenderableType] = [Text(title_of(view), style="bold")]
+    for name, rows in _grouped(view):
+        if name:
+            parts += [Text(), Text(name, style="bold")]
+        parts.append(_options(rows))
+    owners = dict.fromkeys(row.owner for row in view.rows if row.investment is not None)
+    for owner in owners:
+        found = [
+            (row.cost.name, row.investment)
+            for row in view.rows
+            if row.owner == owner and row.investment is not None
+        ]
+        title = f"Owning {owner} in place of, over {found[0][1].years} years"
+        parts += [Text(), Text(title, style="bold"), _investments(found)]
+    notes = [Text(clean(words, limit=_MAX_NOTE), style="dim") for words in notes_of(view)]
+    return Group(*parts, Text(), *notes)
 
 
 def costs_markdown(view: CostView) -> str:
-    """Return what hours cost as Markdown."""
-    titles = ("option", "USD", "chance of being cheapest", "owning pays from", "as of")
-    lines = [_title(view), "", f"| {' | '.join(titles)} |", "|---|---:|---:|---:|---|"]
-    for row in view.rows:
-        as_of = row.price.as_of.isoformat() if row.price else ""
-        lines.append(
-            f"| {code(row.cost.name, limit=_MAX_NAME)} | {row.cost.p50_usd:.2f}{_interval(row)} "
-            f"| {row.cost.chance_cheapest:.0%} | {_own_from(row.break_even)} | {as_of} |"
-        )
-    lines += ["", *(f"{prose(words)}  " for words in _notes(view))]
+    """Return what hours or work cost as Markdown."""
+    titles = ("option", "USD", "chance of being cheapest", "owning pays from", "as of", "NPV, USD")
+    lines = [title_of(view)]
+    for name, rows in _grouped(view):
+        lines += ["", *([f"**{prose(name)}**", ""] if name else [])]
+        lines += [f"| {' | '.join(titles)} |", "|---|---:|---:|---:|---|---:|"]
+        for row in rows:
+            shown = shown_cost(row)
+            as_of = row.price.as_of.isoformat() if row.price else ""
+            worth = f"{row.investment.npv_p50_usd:,.0f}" if row.investment else ""
+            lines.append(
+                f"| {code(row.cost.name, limit=_MAX_NAME)} | {_with_interval(shown)} "
+                f"| {chance(row)} "
+                f"| {own_from(row.break_even)} | {as_of} | {worth} |"
+            )
+    lines += ["", *(f"{prose(words)}  " for words in notes_of(view))]
     return "\n".join(lines) + "\n"
-
-
-def costs_json(view: CostView) -> str:
-    """Return what hours cost as JSON; null where there is no figure."""
-    document = {
-        "format": COSTS_FORMAT,
-        "version": VERSION,
-        "accelerator": view.accelerator,
-        "use": view.use,
-        "assumed": list(view.assumed),
-        "options": [
-            asdict(row.cost)
-            | {
-                "break_even": None if row.break_even is None else asdict(row.break_even),
-                "as_of": None if row.price is None else row.price.as_of.isoformat(),
-                "region": None if row.price is None else row.price.region,
-                "source": None if row.price is None else row.price.source,
-                "warnings": list(row.warnings),
-            }
-            for row in view.rows
-        ],
-    }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def owning_text(view: OwningView) -> Group:
@@ -143,26 +84,27 @@ def owning_text(view: OwningView) -> Group:
             f"{bar.high_usd:.2f}",
             "█" * max(1, round(_BAR * bar.width_usd / widest)),
         )
-    hour = view.hour
-    useful = (
-        f"A useful hour of one of its {view.accelerators} accelerators: {hour.p50_usd:.2f} USD "
-        f"({hour.p5_usd:.2f}-{hour.p95_usd:.2f})"
-    )
-    notes = [f"Assumed, not measured: {', '.join(hour.assumed)}."] if hour.assumed else []
+    rents: list[RenderableType] = []
+    if view.rents:
+        years = view.rents[0][1].years
+        title = Text(f"In place of renting, over {years} years", style="bold")
+        rents = [Text(), title, _investments(view.rents)]
     return Group(
-        Text(f"{view.label} at {view.use:.0%} use", style="bold"),
+        Text(title_of_owning(view), style="bold"),
         parts,
         Text(),
-        Text(useful),
+        Text(useful(view)),
         Text(),
         tornado,
-        *(Text(clean(note, limit=_MAX_NOTE), style="dim") for note in notes),
+        *rents,
+        Text(),
+        *(Text(clean(note, limit=_MAX_NOTE), style="dim") for note in owning_notes(view)),
     )
 
 
 def owning_markdown(view: OwningView) -> str:
     """Return what owning costs as Markdown."""
-    lines = [f"{view.label} at {view.use:.0%} use", ""]
+    lines = [title_of_owning(view), ""]
     lines += ["| USD a year | most likely | 5 % | 95 % |", "|---|---:|---:|---:|"]
     lines += [
         f"| {name} | {likely:,.0f} | {p5:,.0f} | {p95:,.0f} |"
@@ -173,27 +115,196 @@ def owning_markdown(view: OwningView) -> str:
         f"| {bar.parameter.replace('_', ' ')} | {bar.low_usd:.2f} | {bar.high_usd:.2f} |"
         for bar in view.bars
     ]
-    hour = view.hour
-    lines += ["", f"{hour.p50_usd:.2f} USD an hour ({hour.p5_usd:.2f}-{hour.p95_usd:.2f})"]
+    lines += ["", "| in place of | NPV, USD | payback | IRR |", "|---|---:|---:|---:|"]
+    lines += [
+        f"| {code(name, limit=_MAX_NAME)} | {each.npv_p50_usd:,.0f} | {_payback(each)} "
+        f"| {_irr(each)} |"
+        for name, each in view.rents
+    ]
+    lines += ["", useful(view), *(f"  \n{prose(note)}" for note in owning_notes(view))]
     return "\n".join(lines) + "\n"
 
 
-def owning_json(view: OwningView) -> str:
-    """Return what owning costs as JSON."""
-    document = {
-        "format": OWNING_FORMAT,
-        "version": VERSION,
-        "server": view.label,
-        "accelerators": view.accelerators,
-        "use": view.use,
-        "usd_per_year": [
-            {"part": name, "p5": p5, "mode": likely, "p95": p95}
-            for name, p5, likely, p95 in view.parts
-        ],
-        "useful_hour": asdict(view.hour),
-        "tornado": [asdict(bar) for bar in view.bars],
-    }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+def title_of(view: CostView) -> str:
+    """Return what is compared, in a sentence."""
+    share = f"with {view.use:.0%} of the hours paid for useful"
+    if view.piece:
+        return f"{view.piece.capitalize()}, {share}"
+    if len(view.accelerators) == 1:
+        return f"A useful hour of one {view.accelerators[0]}, {share}"
+    return f"A useful hour of one accelerator, {share}"
+
+
+def title_of_owning(view: OwningView) -> str:
+    """Return what is owned and how, in a sentence."""
+    terms = view.terms
+    words = [f"{view.label} at {view.use:.0%} use"]
+    if terms.availability < 1:
+        words.append(f"of {terms.availability:.1%} of the hours")
+    if terms.site is Site.FACILITY:
+        words.append("in an own facility")
+    if not terms.has_support:
+        words.append("without support")
+    return ", ".join(words)
+
+
+def useful(view: OwningView) -> str:
+    """Return what a useful hour of an owned server costs, in a sentence."""
+    hour = view.hour
+    return (
+        f"A useful hour of one of its {view.accelerators} accelerators: {hour.p50_usd:.2f} USD "
+        f"({hour.p5_usd:.2f}-{hour.p95_usd:.2f})"
+    )
+
+
+def shown_cost(row: CostRow) -> Compared:
+    """Return the cost that a row is about: of the piece of work, else of the hour."""
+    return row.cost if row.work is None else row.work
+
+
+def amount(usd: float) -> str:
+    """Return an amount to the cent, and smaller ones to three digits."""
+    return f"{usd:,.2f}" if usd >= 1 else f"{usd:.3g}"
+
+
+def interval(cost: Compared) -> str:
+    """Return the 5 % and 95 % quantiles, "" where the amount is certain."""
+    ends = amount(cost.p5_usd), amount(cost.p95_usd)
+    return "" if ends[0] == ends[1] else "-".join(ends)
+
+
+def chance(row: CostRow) -> str:
+    """Return the chance of being cheapest; "" for a price of low confidence, which is in none."""
+    return "" if row.is_doubtful else f"{shown_cost(row).chance_cheapest:.0%}"
+
+
+def own_from(found: BreakEven | None) -> str:
+    """Return from which use owning is cheaper, in words; "" where nothing is owned."""
+    if found is None:
+        return ""
+    return "never" if found.p50 is None else f"{found.p50:.0%}"
+
+
+def notes_of(view: CostView) -> Iterator[str]:
+    """Yield what a reader has to know about the figures, a sentence or two each."""
+    yield "Medians and, in brackets, the 5 % and 95 % quantiles of 20,000 draws."
+    if not view.piece and len(view.accelerators) > 1:
+        yield (
+            "Hours of different accelerators are not alike: the chances are among options of one. "
+            "Give their speeds (--speed, --step, --queries, --train, --bundle) to compare them."
+        )
+    for work in view.works:
+        hours = f"{work.hours:.4g} accelerator-hours"
+        yield f"{work.piece.capitalize()} on {work.accelerator}: {hours}, {work.source}."
+    yield from _footprint_notes(view)
+    yield from _row_notes(view)
+    if view.assumed:
+        yield f"Assumed, not measured: {', '.join(view.assumed)}."
+    for words in view.unknown:
+        yield f"Unknown: {words}."
+    for warning, rows in groupby(
+        sorted((each, row.cost.name) for row in view.rows for each in row.warnings),
+        key=lambda pair: pair[0],
+    ):
+        yield f"{', '.join(name for _, name in rows)}: {warning}."
+
+
+def owning_notes(view: OwningView) -> Iterator[str]:
+    """Yield what a reader has to know about an owned server's figures."""
+    yield f"Energy of a useful hour: {_energy(view.footprint)}."
+    if view.terms.drawn_kw is not None:
+        yield f"The draw of {view.terms.drawn_kw:g} kW was given as measured."
+    if view.hour.assumed:
+        yield f"Assumed, not measured: {', '.join(view.hour.assumed)}."
+
+
+def _grouped(view: CostView) -> Iterator[tuple[str, tuple[CostRow, ...]]]:
+    """Yield the rows by accelerator, "" where they are all held against each other."""
+    if view.piece or len(view.accelerators) == 1:
+        yield "", view.rows
+        return
+    for name, rows in groupby(view.rows, key=lambda row: row.cost.accelerator):
+        yield name, tuple(rows)
+
+
+def _options(rows: Sequence[CostRow]) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    for justify in ("left", "right", "left", "right", "right"):
+        grid.add_column(justify=justify, overflow="fold")
+    grid.add_row("option", "USD", "", "cheapest", "own from", style="dim")
+    longest = max(shown_cost(row).p50_usd for row in rows)
+    for row in rows:
+        cost = shown_cost(row)
+        mark = f" {_DOUBT}" if row.is_doubtful else ""
+        grid.add_row(
+            Text(clean(cost.name, limit=_MAX_NAME) + mark),
+            _with_interval(cost),
+            "█" * max(1, round(_SHORT_BAR * cost.p50_usd / longest)),
+            chance(row),
+            own_from(row.break_even),
+        )
+    return grid
+
+
+def _investments(found: Sequence[tuple[str, Investment]]) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    for justify in ("left", "right", "right", "right"):
+        grid.add_column(justify=justify, overflow="fold")
+    grid.add_row("", "NPV, 1000 USD", "payback", "IRR", style="dim")
+    for name, each in found:
+        p5, p50, p95 = (
+            f"{usd / 1000:,.0f}" for usd in (each.npv_p5_usd, each.npv_p50_usd, each.npv_p95_usd)
+        )
+        grid.add_row(
+            Text(clean(name, limit=_MAX_NAME)),
+            f"{p50} ({p5} to {p95})",
+            _payback(each),
+            _irr(each),
+        )
+    return grid
+
+
+def _row_notes(view: CostView) -> Iterator[str]:
+    """Yield how to read spot, doubtful prices and the use from which owning pays."""
+    is_spot = any(row.price and row.price.pricing_model is PricingModel.SPOT for row in view.rows)
+    if is_spot and view.spot_save_h is None:
+        yield "Spot prices are without what interruptions cost: give --interruptions and --save."
+    elif is_spot:
+        yield (
+            f"Spot has what interruptions cost, with a save every {view.spot_save_h:.3g} h: the "
+            "interval at which work is done soonest."
+        )
+    if any(row.is_doubtful for row in view.rows):
+        yield f"{_DOUBT} marks a price of low confidence: it is in no chance of being cheapest."
+    if any(row.break_even for row in view.rows):
+        yield (
+            "Owning pays from that use on; against a commitment, from there on if no more is "
+            "committed to than is used. NPV is against the cost above, at this use."
+        )
+
+
+def _footprint_notes(view: CostView) -> Iterator[str]:
+    """Yield the energy and carbon of each accelerator's useful hour, owned and in a cloud."""
+    found: dict[tuple[str, str], Footprint] = {}
+    unknown: list[str] = []
+    for row in view.rows:
+        if row.footprint is not None:
+            found.setdefault((row.cost.accelerator, row.footprint.where), row.footprint)
+        elif row.cost.accelerator not in unknown:
+            unknown.append(row.cost.accelerator)
+    for (accelerator, where), each in found.items():
+        yield f"Energy of a useful {accelerator} hour, {where}: {_energy(each)}."
+    if unknown:
+        yield f"Energy and carbon are unknown for {', '.join(unknown)}: no draw of its servers."
+
+
+def _energy(found: Footprint) -> str:
+    """Return energy and carbon in words, what is unknown as unknown."""
+    carbon = found.carbon
+    kwh = f"{carbon.energy_kwh:.2f} kWh ({found.kwh_p5:.2f}-{found.kwh_p95:.2f})"
+    located = "unknown" if carbon.location_kg is None else f"{carbon.location_kg:.2f} kg"
+    marketed = "unknown" if carbon.market_kg is None else f"{carbon.market_kg:.2f} kg"
+    return f"{kwh}, CO2 {located} by location, {marketed} by market"
 
 
 def _figures_grid() -> Table:
@@ -206,36 +317,14 @@ def _figures_grid() -> Table:
     return grid
 
 
-def _summary(check: SheetCheck) -> str:
-    rejected = len({finding.row for finding in check.rejected})
-    usable = f"{len(check.sheet.prices)} of {check.rows} rows can be used"
-    return f"{clean(check.name, limit=_MAX_NAME)}: {usable}, {rejected} rejected"
+def _with_interval(cost: Compared) -> str:
+    ends = interval(cost)
+    return f"{amount(cost.p50_usd)} ({ends})" if ends else amount(cost.p50_usd)
 
 
-def _title(view: CostView) -> str:
-    return (
-        f"A useful hour of one {view.accelerator}, with {view.use:.0%} of the hours paid for useful"
-    )
+def _payback(found: Investment) -> str:
+    return "never" if found.payback_years is None else f"{found.payback_years:.1f} y"
 
 
-def _interval(row: CostRow) -> str:
-    cost = row.cost
-    is_certain = f"{cost.p5_usd:.2f}" == f"{cost.p95_usd:.2f}"
-    return "" if is_certain else f" ({cost.p5_usd:.2f}-{cost.p95_usd:.2f})"
-
-
-def _own_from(found: BreakEven | None) -> str:
-    if found is None:
-        return ""
-    return "never" if found.p50 is None else f"{found.p50:.0%} use"
-
-
-def _notes(view: CostView) -> Iterator[str]:
-    yield "Medians and, in brackets, the 5 % and 95 % quantiles of 20,000 draws."
-    if any(row.price and row.price.pricing_model is PricingModel.SPOT for row in view.rows):
-        yield "Spot prices are without what interruptions cost."
-    if view.assumed:
-        yield f"Assumed, not measured: {', '.join(view.assumed)}."
-    for row in view.rows:
-        for warning in row.warnings:
-            yield f"{row.cost.name}: {warning}."
+def _irr(found: Investment) -> str:
+    return "none" if found.irr is None else f"{found.irr:.0%}"

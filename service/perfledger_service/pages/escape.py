@@ -40,6 +40,16 @@ def clean(text: str, *, limit: int = MAX_NAME) -> str:
     return shown or EMPTY
 
 
+def cell(text: str) -> str:
+    """Return `text` as a cell of a CSV that no spreadsheet takes for a formula.
+
+    Numbers, signed ones too, stay numbers.
+    """
+    shown = "".join(map(_visible, text)).strip()
+    is_signed = shown[:1] in ("+", "-") and not shown[1:2].isdigit()
+    return f"'{shown}" if is_signed or shown[:1] in ("=", "@") else shown
+
+
 def code(text: str, *, limit: int = MAX_NAME) -> str:
     """Return `text` as one Markdown code span that is safe everywhere, in a table's cell too.
 

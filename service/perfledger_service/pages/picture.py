@@ -1,4 +1,4 @@
-"""Turns what a trace says, or what changed between two, into one SVG that stands alone.
+"""Turns parts, those of a trace or of two among them, into one SVG that stands alone.
 
 It follows the reader's light or dark colours, loads nothing and runs nothing.
 """
@@ -6,11 +6,14 @@ It follows the reader's light or dark colours, loads nothing and runs nothing.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from textwrap import wrap
 
 from perfledger.profile import Bucket, Profile
 from perfledger_service.pages import figures, words
 from perfledger_service.pages.bottlenecks import bound_by, bound_by_change
+from perfledger_service.pages.cost_plots import CurvePlot, TornadoPlot
 from perfledger_service.pages.environment import render
+from perfledger_service.pages.escape import clean
 from perfledger_service.pages.kernel_rows import BarRow, bucket_rows, kernel_rows, operation_rows
 from perfledger_service.pages.roofline_plot import RooflinePlot, roofline_plot
 from perfledger_service.pages.timeline import TimelinePlot, longest_seconds, timeline_plot
@@ -24,6 +27,9 @@ _BARS_ROW, _BARS_ABOVE = 20.0, 44.0
 _LEGEND_HEIGHT = 14.0
 _ROOFLINE_HEIGHT = 360.0
 _GAP = 16.0
+_NOTE_LINE = 15.0
+_NOTE_WIDTH = 160  # characters of a small text across the picture
+_MAX_NOTE = 4000
 
 Legend = tuple[tuple[str, str], ...]  # (tone, word)
 
@@ -34,8 +40,11 @@ class PartKind(StrEnum):
     WATERFALL = "waterfall"
     TIMELINE = "timeline"
     ROOFLINE = "roofline"
+    CURVES = "curves"
+    TORNADO = "tornado"
     BARS = "bars"
     LEGEND = "legend"
+    NOTES = "notes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +55,23 @@ class Bars:
     is_numbered: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Lines of text."""
+
+    lines: tuple[str, ...]
+
+
+Plot = WaterfallPlot | TimelinePlot | RooflinePlot | CurvePlot | TornadoPlot | Bars | Legend | Notes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """One picture of the sheet, and how high it is."""
 
     kind: PartKind
     title: str
-    plot: WaterfallPlot | TimelinePlot | RooflinePlot | Bars | Legend
+    plot: Plot
     height: float
     y: float = 0.0
 
@@ -60,7 +79,7 @@ class Part:
 def trace_svg(view: TraceView) -> str:
     """Return the breakdown, the timeline, the roofline and the longest kernels of a trace."""
     profile = view.profile
-    parts = [_bars("Where the step goes", bucket_rows(profile))]
+    parts = [bars_part("Where the step goes", bucket_rows(profile))]
     parts += _timelines({"The step nearest to the median": profile})
     kernels = kernel_rows(profile, most=MAX_ROWS)
     names = [row.name for row in kernels]
@@ -68,10 +87,10 @@ def trace_svg(view: TraceView) -> str:
     if roof is not None:
         title = f"Roofline of {roof.summary}"
         parts.append(Part(kind=PartKind.ROOFLINE, title=title, plot=roof, height=_ROOFLINE_HEIGHT))
-    parts.append(_bars("Longest kernels", kernels, is_numbered=roof is not None))
-    parts.append(_bars("Operations with the most time", operation_rows(profile, most=MAX_ROWS)))
+    parts.append(bars_part("Longest kernels", kernels, is_numbered=roof is not None))
+    parts.append(bars_part("Operations with the most time", operation_rows(profile, most=MAX_ROWS)))
     step = f"{figures.seconds(profile.step_seconds)} a step" if profile.has_steps else "no steps"
-    return _sheet(view.name, f"{step}; bound by {bound_by(view.classification)}", parts)
+    return svg_sheet(view.name, f"{step}; bound by {bound_by(view.classification)}", parts)
 
 
 def trace_diff_svg(view: TraceDiffView) -> str:
@@ -89,15 +108,41 @@ def trace_diff_svg(view: TraceDiffView) -> str:
     for name, side in (("base", view.base), ("head", view.head)):
         rows = kernel_rows(side.profile, most=MAX_ROWS)
         rows = rows or operation_rows(side.profile, most=MAX_ROWS)
-        parts.append(_bars(f"What runs longest on {name}", rows))
+        parts.append(bars_part(f"What runs longest on {name}", rows))
     summary = bound_by_change(view.base.classification, view.head.classification)
-    return _sheet(f"{view.base.name} \N{RIGHTWARDS ARROW} {view.head.name}", summary, parts)
+    return svg_sheet(f"{view.base.name} \N{RIGHTWARDS ARROW} {view.head.name}", summary, parts)
 
 
 def legend(profiles: Sequence[Profile]) -> Legend:
     """Return the colours that the timelines of these profiles use, with their words."""
     used = {one.bucket for profile in profiles for one in profile.slices}
     return tuple((str(bucket), words.bucket(bucket)) for bucket in Bucket if bucket in used)
+
+
+def svg_sheet(title: str, summary: str, parts: Sequence[Part]) -> str:
+    """Return the parts below each other; those without any height are left out."""
+    placed: list[Part] = []
+    y = _FIRST
+    for part in parts:
+        if part.height > 0:
+            placed.append(replace(part, y=y))
+            y += part.height + _GAP
+    return render("picture.svg.j2", title=title, summary=summary, parts=placed, height=y) + "\n"
+
+
+def notes_part(notes: Sequence[str]) -> Part:
+    """Return sentences as a part, each wrapped to the picture's width."""
+    lines = tuple(
+        line for note in notes for line in wrap(clean(note, limit=_MAX_NOTE), _NOTE_WIDTH)
+    )
+    height = _NOTE_LINE * len(lines)
+    return Part(kind=PartKind.NOTES, title="", plot=Notes(lines), height=height)
+
+
+def bars_part(title: str, rows: tuple[BarRow, ...], *, is_numbered: bool = False) -> Part:
+    """Return rows of names with bars as a part; without rows it has no height."""
+    height = _BARS_ABOVE + _BARS_ROW * len(rows) if rows else 0.0
+    return Part(kind=PartKind.BARS, title=title, plot=Bars(rows, is_numbered), height=height)
 
 
 def _timelines(profiles: dict[str, Profile]) -> list[Part]:
@@ -111,19 +156,3 @@ def _timelines(profiles: dict[str, Profile]) -> list[Part]:
         colours = legend(tuple(profiles.values()))
         parts.append(Part(kind=PartKind.LEGEND, title="", plot=colours, height=_LEGEND_HEIGHT))
     return parts
-
-
-def _bars(title: str, rows: tuple[BarRow, ...], *, is_numbered: bool = False) -> Part:
-    height = _BARS_ABOVE + _BARS_ROW * len(rows) if rows else 0.0
-    return Part(kind=PartKind.BARS, title=title, plot=Bars(rows, is_numbered), height=height)
-
-
-def _sheet(title: str, summary: str, parts: Sequence[Part]) -> str:
-    """Return the parts below each other; those without any height are left out."""
-    placed: list[Part] = []
-    y = _FIRST
-    for part in parts:
-        if part.height > 0:
-            placed.append(replace(part, y=y))
-            y += part.height + _GAP
-    return render("picture.svg.j2", title=title, summary=summary, parts=placed, height=y) + "\n"

@@ -1,144 +1,171 @@
-"""Price sheets and ways to get hours in, what is wrong with them and what an hour costs out."""
+"""Prices and a question in, what an hour or a piece of work costs on each way to get it out."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from pathlib import Path
 
 from perfledger_cost_models.age import age_warnings, shelf_of
 from perfledger_cost_models.comparison import (
-    BreakEven,
+    Compared,
     Option,
-    bought_option,
-    break_even,
     compare,
     owned_option,
     tornado,
+    worked_option,
     yearly_parts,
 )
-from perfledger_cost_models.onprem import SERVERS, Server
-from perfledger_cost_models.parameter import ParameterSheet, packaged_parameters
-from perfledger_cost_models.price_check import SheetCheck, check_sheet
-from perfledger_cost_models.purchase import mode_of
-from perfledger_cost_models.sheet import (
-    Price,
-    PriceMissingError,
-    PriceSheet,
-    PricingModel,
-    packaged_sheet,
-    packaged_text,
-    read_sheet,
-)
-from perfledger_cost_models.table import MAX_SHEET_CHARS
+from perfledger_cost_models.footprint import owned_footprint
+from perfledger_cost_models.interruption import best_interval_h
+from perfledger_cost_models.sheet import Price
+from perfledger_cost_models.work import Work
 from perfledger_service.errors import NotFoundError
-from perfledger_service.usecases.text_files import read_text
+from perfledger_service.usecases.offers import (
+    CostQuestion,
+    Offer,
+    Offers,
+    break_even_of,
+    curves_of,
+    footprint_of,
+    investment_of,
+    offers_of,
+)
+from perfledger_service.usecases.price_books import Books
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import CostRow, CostView, OwningView
 
-# UTF-8 takes at most four bytes a character.
-MAX_SHEET_BYTES = 4 * MAX_SHEET_CHARS
+# The accelerators of P4d, P4de, P5, P5e, P5en, A2, A3, ND A100, ND H100 and TPU v4 to v6e.
+FAMILIES = (
+    "A100-40GB",
+    "A100-80GB",
+    "H100-80GB",
+    "H200-141GB",
+    "TPU-v4",
+    "TPU-v5e",
+    "TPU-v5p",
+    "TPU-v6e",
+)
 
 
-def check_prices(path: Path | None, *, previous: Path | None = None) -> SheetCheck:
-    """Check a price list, or the packaged one; `previous` is held against it for large steps.
-
-    Raises NotFoundError, TooLargeError, UsageError and what a sheet that is no table raises.
-    """
-    text = packaged_text() if path is None else read_text(path, most_bytes=MAX_SHEET_BYTES)
-    name = packaged_sheet().name if path is None else path.name
-    with translated():
-        before = None if previous is None else _sheet(previous)
-        return check_sheet(text, name, previous=before)
-
-
-def compare_costs(accelerator: str, *, use: float, today: date) -> CostView:
-    """Return what a useful hour of an accelerator costs on every option that is known for it.
+def compare_costs(books: Books, question: CostQuestion) -> CostView:
+    """Return what a useful hour costs on every option that is known for the accelerators.
 
     `use` is the share of hours that are useful: what is committed to or owned is paid for all
-    hours, what is bought by the hour for the useful ones. Raises NotFoundError for an accelerator
-    without a price, and UsageError.
+    hours, what is bought by the hour for the useful ones. With work, all accelerators are held
+    against each other by what a piece costs; without it each by itself, for their hours are not
+    alike. Raises NotFoundError for an accelerator without a price, and UsageError.
     """
-    parameters = packaged_parameters()
-    prices = _newest(accelerator)
-    servers = [server for server in SERVERS if server.accelerator == accelerator]
-    if not prices and not servers:
-        known = sorted({price.accelerator for price in packaged_sheet().prices})
-        msg = f"no price for an accelerator {accelerator!r}: there are {', '.join(known)}"
-        raise NotFoundError(msg)
+    works = {work.accelerator: work for work in question.works}
     with translated():
-        owned = [owned_option(server, parameters, use=use) for server in servers]
-        bought = [_bought(price, parameters, use) for price in prices]
-        found = compare([*owned, *bought])
-    by_name = {_name(price): price for price in prices}
-    owner = servers[0] if servers else None
+        every = [offers_of(books, name, question) for name in question.accelerators]
+        pieces = _pieces([offer for each in every for offer in each.found], works)
+        rows = [row for each in every for row in _rows(books, question, each, pieces)]
+        owned = next((each for each in every if each.owner is not None), None)
+        curves = () if owned is None else curves_of(books, question, owned)
+        save_h = None if question.interruptions is None else best_interval_h(question.interruptions)
+    if works:
+        by_piece = [(row.work.p50_usd, row) for row in rows if row.work is not None]
+        rows = [row for _, row in sorted(by_piece, key=lambda pair: pair[0])]
+    slow = [name for name in question.accelerators if works and name not in works]
+    options = [offer.option for each in every for offer in each.found]
     return CostView(
-        accelerator=accelerator,
-        use=use,
-        rows=tuple(
-            CostRow(
-                cost=cost,
-                price=by_name.get(cost.name),
-                break_even=_break_even(owner, by_name.get(cost.name), parameters),
-                warnings=_warnings(by_name.get(cost.name), today),
-            )
-            for cost in found
+        accelerators=tuple(question.accelerators),
+        use=question.use,
+        rows=tuple(rows),
+        assumed=tuple(dict.fromkeys(words for option in options for words in option.assumed)),
+        piece=question.works[0].piece if works else "",
+        works=tuple(question.works),
+        unknown=(
+            *(words for each in every for words in each.unknown),
+            *(f"{name}: no speed was given for it" for name in slow),
         ),
-        assumed=tuple(dict.fromkeys(words for option in owned for words in option.assumed)),
+        sheet=books.sheet.name,
+        curves=curves,
+        owner=owned.owner.label if owned is not None and owned.owner is not None else "",
+        spot_save_h=save_h,
     )
 
 
-def owning(option: str, *, use: float) -> OwningView:
+def owning(books: Books, option: str, question: CostQuestion) -> OwningView:
     """Return what owning a server costs a year and what its useful hour depends on.
 
     Raises NotFoundError for a server that is not known, UsageError for a use that is no share.
     """
-    server = next((one for one in SERVERS if one.option == option), None)
+    server = next((one for one in books.servers if one.option == option), None)
     if server is None:
-        msg = f"no server {option!r}: there are {', '.join(one.option for one in SERVERS)}"
+        known = ", ".join(one.option for one in books.servers)
+        msg = f"no server {option!r}: there are {known}"
         raise NotFoundError(msg)
-    sheet = packaged_parameters()
+    sheet, use, terms = books.parameters, question.use, question.terms
     with translated():
-        (hour,) = compare([owned_option(server, sheet, use=use)])
+        (hour,) = compare([owned_option(server, sheet, use=use, terms=terms)])
+        rents = [
+            (offer.name, worth)
+            for offer in offers_of(books, server.accelerator, question).found
+            if (worth := investment_of(books, question, server, offer)) is not None
+        ]
         return OwningView(
             label=server.label,
             accelerators=server.accelerators,
             use=use,
-            parts=yearly_parts(server, sheet, use=use),
+            parts=yearly_parts(server, sheet, use=use, terms=terms),
             hour=hour,
-            bars=tornado(server, sheet, use=use),
+            bars=tornado(server, sheet, use=use, terms=terms),
+            terms=terms,
+            footprint=owned_footprint(server, sheet, use=use, grid=question.grid, terms=terms),
+            rents=tuple(sorted(rents, key=lambda rent: rent[1].npv_p50_usd, reverse=True)),
         )
 
 
-def _sheet(path: Path) -> PriceSheet:
-    return read_sheet(read_text(path, most_bytes=MAX_SHEET_BYTES), path.name)
+def _pieces(offers: Sequence[Offer], works: Mapping[str, Work]) -> Mapping[str, Compared]:
+    """Return what a piece of work costs, by option, over all accelerators whose speed is known."""
+    known = [
+        (
+            replace(
+                offer, option=worked_option(offer.option, work.drawn_hours, mode_hours=work.hours)
+            )
+        )
+        for offer in offers
+        if (work := works.get(offer.option.accelerator)) is not None
+    ]
+    return {one.name: one for one in _compared(known)}
 
 
-def _newest(accelerator: str) -> tuple[Price, ...]:
-    """Return the newest trusted price of each option that can be bought, in one region each."""
-    sheet = packaged_sheet()
-    found: dict[str, Price] = {}
-    for price in sheet.prices:
-        is_bought = price.pricing_model is not PricingModel.MARKET_INDEX and price.is_trusted
-        if price.accelerator != accelerator or not is_bought or _name(price) in found:
-            continue
-        try:
-            found[_name(price)] = sheet.find(_name(price))
-        except PriceMissingError:  # it is not sold in the reference region
-            found[_name(price)] = sheet.find(f"{_name(price)}@{price.region}")
-    return tuple(found.values())
+def _compared(offers: Sequence[Offer]) -> tuple[Compared, ...]:
+    """Return the offers, the cheapest median first; prices of low confidence win no draw.
+
+    What somebody has heard of cannot be what is surely the cheapest.
+    """
+    trusted: list[Option] = [offer.option for offer in offers if not offer.is_doubtful]
+    heard = [
+        replace(one, chance_cheapest=0.0)
+        for offer in offers
+        if offer.is_doubtful
+        for one in compare([offer.option])
+    ]
+    found = (*(compare(trusted) if trusted else ()), *heard)
+    return tuple(sorted(found, key=lambda one: (one.p50_usd, one.name)))
 
 
-def _bought(price: Price, parameters: ParameterSheet, use: float) -> Option:
-    mode = mode_of(price)
-    option = bought_option(mode, parameters, use=use, accelerator=price.accelerator)
-    return replace(option, name=_name(price))
-
-
-def _break_even(
-    owner: Server | None, price: Price | None, parameters: ParameterSheet
-) -> BreakEven | None:
-    if owner is None or price is None:
-        return None
-    return break_even(owner, parameters, usd_per_hour=float(price.usd_per_device_hour))
+def _rows(
+    books: Books, question: CostQuestion, offers: Offers, pieces: Mapping[str, Compared]
+) -> list[CostRow]:
+    by_name = {offer.name: offer for offer in offers.found}
+    rows: list[CostRow] = []
+    for cost in _compared(offers.found):
+        offer = by_name[cost.name]
+        rows.append(
+            CostRow(
+                cost=cost,
+                work=pieces.get(cost.name),
+                price=offer.price,
+                break_even=break_even_of(books, question, offers.owner, offer),
+                investment=investment_of(books, question, offers.owner, offer),
+                owner=offers.owner.label if offers.owner else "",
+                footprint=footprint_of(books, question, offer),
+                warnings=_warnings(offer.price, question.today),
+            )
+        )
+    return rows
 
 
 def _warnings(price: Price | None, today: date) -> tuple[str, ...]:
@@ -146,7 +173,3 @@ def _warnings(price: Price | None, today: date) -> tuple[str, ...]:
         return ()
     shelf = shelf_of(price.pricing_model)
     return age_warnings(price.as_of, today=today, shelf=shelf, is_read_date=price.is_read_date)
-
-
-def _name(price: Price) -> str:
-    return f"{price.provider}:{price.option}"

@@ -5,11 +5,19 @@ from contextlib import contextmanager
 
 from perfledger_baselines.history.series import SeriesError
 from perfledger_baselines.rule import PlanError
+from perfledger_cost_models.bulk import BulkFileError
 from perfledger_cost_models.comparison import ComparisonError
 from perfledger_cost_models.descriptor import DescriptorError
+from perfledger_cost_models.energy import EnergyError
+from perfledger_cost_models.focus import BillError
+from perfledger_cost_models.interruption import InterruptionError
+from perfledger_cost_models.onprem import OwnershipError
+from perfledger_cost_models.overrides import OverrideError
 from perfledger_cost_models.projection import ProjectionError
 from perfledger_cost_models.purchase import PurchaseError
+from perfledger_cost_models.sheet import PriceMissingError
 from perfledger_cost_models.table import PriceSheetError
+from perfledger_cost_models.work import WorkError
 from perfledger_runners.bundle_checks import BundleError
 from perfledger_runners.git import RepositoryError
 from perfledger_runners.interpreter import InterpreterError
@@ -26,6 +34,14 @@ _ASKED_WRONGLY = (
     PurchaseError,
     DescriptorError,
     ProjectionError,
+    BulkFileError,
+    OverrideError,
+    PriceMissingError,
+    BillError,
+    EnergyError,
+    InterruptionError,
+    OwnershipError,
+    WorkError,
 )
 
 

@@ -1,0 +1,1 @@
+"""The providers' public price services, behind functions that give lines and pages."""

@@ -1,0 +1,112 @@
+"""The public price services of AWS, Azure and Google into the lines and pages that they serve."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from perfledger_cost_models.bulk_azure import MAX_PAGE_BYTES
+from perfledger_service.catalogs.download import MAX_PAGES, Downloader
+from perfledger_service.errors import CatalogError
+
+# Of all that is sold, so many instances are asked for at once: their names are in the address.
+AZURE_NAMES_PER_QUERY = 15
+# Savings plans are in the preview of the interface alone.
+AZURE_VERSION = "2023-01-01-preview"
+# Compute Engine (GPUs, cores, memory) and Cloud TPU in the Cloud Billing Catalog.
+GOOGLE_SERVICES = ("6F81-5844-456A", "E000-3F24-B8AA")
+GOOGLE_PAGE_SIZE = 5000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roots:
+    """Where the services are."""
+
+    aws: str = "https://pricing.us-east-1.amazonaws.com"
+    azure: str = "https://prices.azure.com"
+    google: str = "https://cloudbilling.googleapis.com"
+
+
+PUBLIC = Roots()
+
+
+class _Page(msgspec.Struct):
+    """Where the next page is: Azure gives an address, Google a token."""
+
+    link: str | None = msgspec.field(default=None, name="NextPageLink")
+    token: str = msgspec.field(default="", name="nextPageToken")
+
+
+def aws_address(roots: Roots, region: str) -> str:
+    """Return the address of a region's price list of EC2; raises CatalogError for no region."""
+    if not region.replace("-", "").isalnum() or not region.isascii():
+        msg = f"{region[:40]!r} is no region of AWS: write one such as us-east-1"
+        raise CatalogError(msg)
+    return f"{roots.aws}/offers/v1.0/aws/AmazonEC2/current/{region}/index.csv"
+
+
+def azure_address(roots: Roots) -> str:
+    """Return the address of the retail prices."""
+    return f"{roots.azure}/api/retail/prices"
+
+
+def google_address(roots: Roots, service: str) -> str:
+    """Return the address of a service's SKUs."""
+    return f"{roots.google}/v1/services/{service}/skus"
+
+
+def azure_pages(
+    downloader: Downloader, names: Sequence[str], *, roots: Roots = PUBLIC
+) -> Iterator[bytes]:
+    """Yield the pages of retail prices of instances by their armSkuName; raises CatalogError."""
+    for first in range(0, len(names), AZURE_NAMES_PER_QUERY):
+        some = names[first : first + AZURE_NAMES_PER_QUERY]
+        wanted = " or ".join(f"armSkuName eq '{name}'" for name in some)
+        params = {
+            "api-version": AZURE_VERSION,
+            "$filter": f"serviceName eq 'Virtual Machines' and ({wanted})",
+        }
+        url = azure_address(roots)
+        for _ in range(MAX_PAGES):
+            page = downloader.page(
+                url, root=roots.azure, params=params, headers={}, most=MAX_PAGE_BYTES
+            )
+            yield page
+            following = _decoded(page, "Azure").link
+            if not following:
+                break
+            url, params = following, {}
+        else:
+            raise CatalogError(_endless("Azure"))
+
+
+def google_pages(downloader: Downloader, key: str, *, roots: Roots = PUBLIC) -> Iterator[bytes]:
+    """Yield the pages of the catalog; the key goes in a header, which no log shows."""
+    for service in GOOGLE_SERVICES:
+        token = ""
+        for _ in range(MAX_PAGES):
+            page = downloader.page(
+                google_address(roots, service),
+                root=roots.google,
+                params={"pageSize": str(GOOGLE_PAGE_SIZE), "pageToken": token},
+                headers={"X-Goog-Api-Key": key},
+                most=MAX_PAGE_BYTES,
+            )
+            yield page
+            token = _decoded(page, "Google").token
+            if not token:
+                break
+        else:
+            raise CatalogError(_endless("Google"))
+
+
+def _decoded(content: bytes, provider: str) -> _Page:
+    try:
+        return msgspec.json.decode(content, type=_Page)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"{provider}'s answer is no page of prices: {error}: try again later"
+        raise CatalogError(msg) from error
+
+
+def _endless(provider: str) -> str:
+    return f"{provider} has more than {MAX_PAGES} pages of prices: nothing of it is kept"
