@@ -1,106 +1,156 @@
-"""A change of step time and the fleet that runs the workload into USD a year, with an interval."""
+"""What changes did to step times and memory, and the fleet, into USD a year with an interval.
+
+dC/year = sum over workloads of H · (head / base - 1) · rate · m: device-hours a year, relative
+change, USD a device-hour, and the share of the hours that costs cash (1, but for devices that are
+paid for anyway: `commitment`). Where the peak memory outgrows the device, the hours move to the
+next one up (`boundary`). Changes, hours and rates are drawn together, so that every interval, the
+sum's too, is a joint one.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from math import inf
 
 import numpy as np
 
-from perfledger.bundle import FleetUse
+from perfledger.bundle import Commitment, FleetUse, Pricing
 from perfledger.pattern import is_match
-from perfledger_cost_models.draws import DRAWS, FloatArray, pert, ratios
+from perfledger_cost_models.boundary import Growth, may_outgrow, memory_of, next_rate
+from perfledger_cost_models.commitment import cash_share, idle_hours, queue_effect
+from perfledger_cost_models.draws import DRAWS, FloatArray
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.onprem import RATE_COVERAGE
-from perfledger_cost_models.quote import ChangePrice, Rate
+from perfledger_cost_models.part import Drawn, MeasuredChange, Part, central, hours_of
+from perfledger_cost_models.quote import ChangePrice, Interval, PricedChanges, QueueEffect, Rate
 from perfledger_cost_models.rates import rate_of
 from perfledger_cost_models.sheet import PriceMissingError, PriceSheet
+from perfledger_cost_models.summed import Summing
 
-COVERAGE = 0.95  # of the interval on money, and taken to be that of the change's own interval
 MAX_CHANGE = 1e6  # relative; an upper end beyond it comes from an interval that has none
 MAX_DEVICE_HOURS = 1e12  # a year; a hundred million accelerators, so a slip of the pen
-
-Change = tuple[float, float, float]  # low, middle and high: head / base - 1 of the step time
-Hours = tuple[float, float, float]  # low, most likely and high device-hours a year
+# Each takes about five milliseconds; who has more workloads than this needs several checks.
+MAX_PARTS = 4000
 
 _HOW_TO_DECLARE = "[[tool.perfledger.fleet]] with workload, where and device_hours_per_year"
+_NO_HOURS = (0.0, 0.0, 0.0)
+_GIGABYTE = 1e9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Amount:
-    usd: Decimal
-    low: Decimal
-    high: Decimal
+class _Pool:
+    """The hours more of all changes on one commitment: its idle devices take their sum."""
+
+    def __init__(self, commitment: Commitment) -> None:
+        self.commitment = commitment
+        self.draws: FloatArray = np.zeros(DRAWS)
+        self.mode: FloatArray = np.zeros(1)
+
+    def add(self, part: Part) -> None:
+        """Add a part's hours more."""
+        self.draws = self.draws + part.draws().extra_hours
+        self.mode = self.mode + part.modes().extra_hours
+
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """Return the cash shares: draw by draw, and the most likely one."""
+        idle = idle_hours(self.commitment)
+        return cash_share(self.draws, idle), cash_share(self.mode, idle)
+
+    def effect(self) -> QueueEffect:
+        """Return what becomes of the queue."""
+        share, mode = self.shares()
+        return queue_effect(
+            self.commitment, _interval(self.draws * (1 - share), self.mode * (1 - mode))
+        )
 
 
-def price_of_change(
+def price_changes(
+    changes: Sequence[MeasuredChange],
     *,
-    workload: str,
-    change: Change,
-    fleet: Sequence[FleetUse],
+    pricing: Pricing,
     sheet: PriceSheet,
     today: date | None = None,
-    measured_on: str = "",
-) -> tuple[ChangePrice, ...]:
-    """Price a relative change of step time on every entry of the fleet that runs `workload`.
+) -> PricedChanges:
+    """Price changes on every entry of the fleet that runs their workloads, one by one and together.
 
-    USD a year = device-hours a year · change · rate (saving is negative). The interval resamples
-    hours, change and rate together; where hours and rate are certain it is exactly the change's.
-    `measured_on` is the accelerator, or what else the device is called, that the change was
-    measured on. What cannot be priced has usd None and a note that says why, never zero.
+    Savings are negative. Where hours and rate are certain, and no commitment or boundary is there,
+    an interval is exactly the change's. What cannot be priced has usd None and a note that says
+    why, never zero, and a sum that lacks it has no value.
     """
-    low, middle, high = change
-    if not -1 <= low <= middle <= high:
-        msg = f"change {change} of {workload!r} is not -1 <= low <= middle <= high"
-        raise ValueError(msg)
-    uses = [use for use in fleet if is_match(use.workload, workload)]
-    if not uses:
-        note = f"no fleet entry matches {workload!r}: declare {_HOW_TO_DECLARE}"
-        return (_unpriced(workload, change, note, hours=(0.0, 0.0, 0.0), source=""),)
-    return tuple(
-        _price_use(workload, change, use, sheet=sheet, today=today, measured_on=measured_on)
-        for use in uses
+    found = _parts(changes, pricing=pricing, sheet=sheet, today=today)
+    pools: dict[str, _Pool] = {}
+    for part in found:
+        if isinstance(part, Part) and part.commitment is not None:
+            pools.setdefault(part.use.where, _Pool(part.commitment)).add(part)
+    total = Summing()
+    by_policy = tuple(Summing() for _ in pricing.policies)
+    for part in found:
+        price, draws = _priced(part, pools) if isinstance(part, Part) else (part, None)
+        total.add(price, draws)
+        for policy, summing in zip(pricing.policies, by_policy, strict=True):
+            if any(is_match(pattern, price.workload) for pattern in policy.workloads):
+                summing.add(price, draws)
+    return PricedChanges(
+        prices=tuple(total.prices),
+        total=total.price(),
+        by_policy=tuple(summing.price() for summing in by_policy),
+        queues=tuple(pool.effect() for pool in pools.values()),
     )
 
 
-def _price_use(
-    workload: str,
-    change: Change,
-    use: FleetUse,
+def _parts(
+    changes: Sequence[MeasuredChange],
     *,
+    pricing: Pricing,
     sheet: PriceSheet,
     today: date | None,
-    measured_on: str,
-) -> ChangePrice:
-    hours = _hours(use)
-    problem = _problem(change, hours)
+) -> list[Part | ChangePrice]:
+    """Return what can be priced, and what cannot as a price without an amount."""
+    found: list[Part | ChangePrice] = []
+    commitments = {each.where: each for each in pricing.commitments}
+    for change in changes:
+        uses = [use for use in pricing.fleet if is_match(use.workload, change.workload)]
+        if not uses:
+            note = f"no fleet entry matches {change.workload!r}: declare {_HOW_TO_DECLARE}"
+            found.append(_unpriced(change, note, hours=_NO_HOURS, source=""))
+        for use in uses:
+            if len(found) < MAX_PARTS:
+                found.append(_part(change, use, commitments.get(use.where), sheet, today))
+            else:
+                note = f"more than {MAX_PARTS} workloads on entries of the fleet: check fewer"
+                found.append(_unpriced(change, note, hours=hours_of(use), source=use.source))
+    return found
+
+
+def _part(
+    change: MeasuredChange,
+    use: FleetUse,
+    commitment: Commitment | None,
+    sheet: PriceSheet,
+    today: date | None,
+) -> Part | ChangePrice:
+    hours = hours_of(use)
     try:
-        rate = rate_of(sheet, use.where, today=today)
+        rate = runs_on = rate_of(sheet, use.where, today=today)
+        if commitment is not None and commitment.overflow:
+            rate = rate_of(sheet, commitment.overflow, today=today)
     except PriceMissingError as error:
-        return _unpriced(workload, change, str(error), hours=hours, source=use.source)
+        return _unpriced(change, str(error), hours=hours, source=use.source)
+    problem = _problem(change.change, hours)
     if problem:
-        return _unpriced(workload, change, problem, hours=hours, source=use.source, rate=rate)
-    amount = _amount(change, hours, rate)
-    return ChangePrice(
-        workload=workload,
-        rate=rate,
-        device_hours_per_year=hours,
-        hours_source=use.source,
-        usd=amount.usd,
-        low=amount.low,
-        high=amount.high,
-        is_detectable=_is_detectable(change),
-        note=_note(measured_on, rate.accelerator),
-    )
+        return _unpriced(change, problem, hours=hours, source=use.source, rate=rate)
+    part = Part(found=change, use=use, rate=rate, commitment=commitment)
+    if change.memory is None or not may_outgrow(change.memory, runs_on.accelerator):
+        return part
+    limit, needed = memory_of(runs_on.accelerator) or inf, change.memory.head_bytes[-1]
+    try:
+        bigger = next_rate(sheet, use.where, needed_bytes=needed, today=today)
+    except PriceMissingError as error:
+        note = f"{_outgrowing(change.memory, limit)}: {error}"
+        return _unpriced(change, note, hours=hours, source=use.source, rate=rate)
+    return replace(part, limit_bytes=limit, bigger=bigger)
 
 
-def _hours(use: FleetUse) -> Hours:
-    mode = use.device_hours_per_year
-    return (mode if use.low is None else use.low, mode, mode if use.high is None else use.high)
-
-
-def _problem(change: Change, hours: Hours) -> str:
+def _problem(change: Interval, hours: Interval) -> str:
     low, mode, high = hours
     if not 0 <= low <= mode <= high <= MAX_DEVICE_HOURS:
         return (
@@ -112,66 +162,105 @@ def _problem(change: Change, hours: Hours) -> str:
     return ""
 
 
-def _is_detectable(change: Change) -> bool:
-    low, _, high = change
-    return low > 0 or high < 0
+def _priced(part: Part, pools: dict[str, _Pool]) -> tuple[ChangePrice, FloatArray]:
+    drawn, modes = part.draws(), part.modes()
+    share, mode_share = (np.ones(1), np.ones(1))
+    absorbed = None
+    if part.commitment is not None:
+        share, mode_share = pools[part.use.where].shares()
+        absorbed = _interval(drawn.extra_hours * (1 - share), modes.extra_hours * (1 - mode_share))
+    cash = drawn.cash(share)
+    usd, low, high = _plain(part, cash) if part.is_plain else _interval_usd(cash, modes, mode_share)
+    outgrown = part.found.memory is not None and part.found.memory.head_bytes[0] > part.limit_bytes
+    price = ChangePrice(
+        workload=part.found.workload,
+        rate=part.rate,
+        device_hours_per_year=hours_of(part.use),
+        hours_source=part.use.source,
+        usd=usd,
+        low=low,
+        high=high,
+        is_detectable=part.found.is_detectable or outgrown,
+        note="; ".join(filter(None, (_elsewhere(part), _moving(part)))),
+        absorbed_hours=absorbed,
+        moves_to=part.bigger,
+    )
+    return price, cash
 
 
-def _amount(change: Change, hours: Hours, rate: Rate) -> _Amount:
-    at_modes = to_decimal(hours[1]) * rate.usd_per_device_hour
-    usd = at_modes * to_decimal(change[1])
-    if hours[0] == hours[-1] and rate.low == rate.high:
-        ends = (at_modes * to_decimal(change[0]), at_modes * to_decimal(change[-1]))
-    else:
-        ends = _joint_interval(change, hours, rate)
-    return _Amount(usd=usd, low=min(ends[0], usd), high=max(ends[1], usd))
-
-
-def _joint_interval(change: Change, hours: Hours, rate: Rate) -> tuple[Decimal, Decimal]:
-    """Return the central 95 % of hours · change · rate over joint draws, in USD a year.
+def _plain(part: Part, cash: FloatArray) -> tuple[Decimal, Decimal, Decimal]:
+    """Return hours · change · rate, exactly, and its ends: the change's where all else is certain.
 
     The money cannot have another sign than the change has: what the draws say beyond zero when the
     change's interval ends there is the noise of simulation.
     """
-    growth = ratios(*(1 + end for end in change), coverage=COVERAGE, name="change")
-    usd = pert(*hours, name="hours") * (growth - 1) * _rate_draws(rate)
-    low, high = np.quantile(usd, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2]).tolist()
-    floor = 0.0 if change[0] >= 0 else -inf
-    ceiling = 0.0 if change[-1] <= 0 else inf
-    return to_decimal(max(low, floor)), to_decimal(min(high, ceiling))
+    low, middle, high = map(to_decimal, part.found.change)
+    hours, rate = hours_of(part.use), part.rate
+    at_modes = to_decimal(hours[1]) * rate.usd_per_device_hour
+    usd = at_modes * middle
+    if hours[0] == hours[-1] and rate.low == rate.high:
+        return usd, at_modes * low, at_modes * high
+    least, most = map(to_decimal, central(cash))
+    least = max(least, Decimal(0)) if low >= 0 else least
+    most = min(most, Decimal(0)) if high <= 0 else most
+    return usd, min(least, usd), max(most, usd)
 
 
-def _rate_draws(rate: Rate) -> FloatArray:
-    low, middle, high = float(rate.low), float(rate.usd_per_device_hour), float(rate.high)
-    if low == high:
-        return np.full(DRAWS, middle)
-    return ratios(low, middle, high, coverage=RATE_COVERAGE, name="rate")
+def _interval_usd(
+    cash: FloatArray, modes: Drawn, share: FloatArray
+) -> tuple[Decimal, Decimal, Decimal]:
+    low, usd, high = map(to_decimal, _interval(cash, modes.cash(share)))
+    return usd, low, high
 
 
-def _note(measured_on: str, accelerator: str) -> str:
-    if measured_on == accelerator:
+def _interval(draws: FloatArray, mode: FloatArray) -> Interval:
+    """Return the central interval around the most likely figure."""
+    low, high = central(draws)
+    middle = float(mode[0])
+    return min(low, middle), middle, max(high, middle)
+
+
+def _elsewhere(part: Part) -> str:
+    measured_on = part.found.measured_on
+    if measured_on is None or measured_on == part.rate.accelerator:
         return ""
     where = measured_on or "a device that is not on the price sheet"
-    return f"measured on {where}; assumes the same ratio on {accelerator}"
+    return f"measured on {where}; assumes the same ratio on {part.rate.accelerator}"
+
+
+def _moving(part: Part) -> str:
+    memory, bigger = part.found.memory, part.bigger
+    if memory is None or bigger is None:
+        return ""
+    said = _outgrowing(memory, part.limit_bytes)
+    return f"{said}: its hours then move to {bigger.label}, at the same speed"
+
+
+def _outgrowing(memory: Growth, limit_bytes: float) -> str:
+    low, middle, _ = memory.head_bytes
+    word = "no longer fits" if low > limit_bytes else "may no longer fit"
+    return (
+        f"needs {middle / _GIGABYTE:.3g} GB of device memory, {memory.base_bytes / _GIGABYTE:.3g} "
+        f"before, and {word} the {limit_bytes / _GIGABYTE:.3g} GB that there are"
+    )
 
 
 def _unpriced(
-    workload: str,
-    change: Change,
+    change: MeasuredChange,
     note: str,
     *,
-    hours: Hours,
+    hours: Interval,
     source: str,
     rate: Rate | None = None,
 ) -> ChangePrice:
     return ChangePrice(
-        workload=workload,
+        workload=change.workload,
         rate=rate,
         device_hours_per_year=hours,
         hours_source=source,
         usd=None,
         low=None,
         high=None,
-        is_detectable=_is_detectable(change),
+        is_detectable=change.is_detectable,
         note=note,
     )

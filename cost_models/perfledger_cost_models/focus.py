@@ -94,6 +94,16 @@ class Bill:
     rows: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """Accelerator-hours of one row of a bill; times in seconds since 1970."""
+
+    labels: Mapping[str, str]  # provider, account, region, instance, accelerator, mode, tag_...
+    start: float
+    end: float
+    device_hours: float
+
+
 class _Details(msgspec.Struct):
     """What a row's SkuPriceDetails may say of its instance."""
 
@@ -163,6 +173,19 @@ def bill_of(
         billed_usd=reading.total.billed,
         rows=reading.rows,
     )
+
+
+def read_charges(lines: Iterable[str]) -> Iterator[Charge]:
+    """Yield the accelerator-hours of every row of a bill, 0 for rows without; raises BillError."""
+    rows = csv.reader(_checked(lines), strict=True)
+    try:
+        header = _header(next(rows, list[str]()))
+        for cells in rows:
+            if cells:
+                yield _charge(_row(cells, header, rows.line_num), rows.line_num)
+    except csv.Error as error:
+        msg = f"the bill cannot be read, line {rows.line_num}: {error}: export it again"
+        raise BillError(msg) from error
 
 
 def paid_prices(bill: Bill, *, source: str) -> tuple[Price, ...]:
@@ -259,6 +282,33 @@ def _add(reading: _Reading, row: Mapping[str, str], line: int, team_tag: str) ->
         sums.hours += _number(row, "PricingQuantity", line)
         sums.effective += effective
         sums.billed += billed
+
+
+def _charge(row: Mapping[str, str], line: int) -> Charge:
+    provider = PROVIDERS.get(row["ProviderName"].strip().lower(), "")
+    sku = _instance(row, provider)
+    hours, labels = 0.0, dict[str, str]()
+    is_used = row["ChargeCategory"] == USAGE and row["CommitmentDiscountStatus"] != UNUSED
+    if sku and is_used and row["PricingUnit"].strip().lower() in HOURS:
+        holds = known_instances(provider)[sku]
+        hours = float(_number(row, "PricingQuantity", line)) * holds.count
+        labels = {
+            "provider": provider,
+            "account": _team(row, ""),
+            "region": row["RegionId"],
+            "instance": sku,
+            "accelerator": holds.accelerator,
+            "mode": str(_model(row)),
+        }
+        with suppress(msgspec.DecodeError, RecursionError):
+            tags = msgspec.json.decode(row["Tags"], type=dict[str, str | None])
+            labels |= {f"tag_{name}": value for name, value in tags.items() if value}
+    return Charge(
+        labels=labels,
+        start=_moment(row, "ChargePeriodStart", line).timestamp(),
+        end=_moment(row, "ChargePeriodEnd", line).timestamp(),
+        device_hours=hours,
+    )
 
 
 def _instance(row: Mapping[str, str], provider: str) -> str:

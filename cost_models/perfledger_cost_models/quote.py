@@ -5,6 +5,8 @@ from datetime import date
 from decimal import Decimal
 from enum import StrEnum
 
+Interval = tuple[float, float, float]  # low, middle or most likely, high
+
 
 class Provenance(StrEnum):
     """Where a figure comes from."""
@@ -56,16 +58,66 @@ class UnitCost:
 class ChangePrice:
     """What a change of a workload's step time costs a year on the fleet, in USD; savings are < 0.
 
-    `usd` is None when nothing could be priced; `note` then says why. `is_detectable` is False when
-    the change's interval holds zero: the interval is then all that may be said.
+    `usd` is cash, None when nothing could be priced; `note` then says why. `is_detectable` is False
+    when the change's interval holds zero: the interval is then all that may be said. On devices
+    that are paid for anyway `absorbed_hours` are the device-hours a year that cost no cash: those
+    taken of idle ones, negative where a change frees some. `moves_to` is the rate of the device
+    that the hours move to where the peak memory outgrows, or may outgrow, theirs.
     """
 
     workload: str
     rate: Rate | None
-    device_hours_per_year: tuple[float, float, float]  # low, mode, high
+    device_hours_per_year: Interval  # low, mode, high
     hours_source: str
     usd: Decimal | None
     low: Decimal | None
     high: Decimal | None
     is_detectable: bool
     note: str = ""
+    absorbed_hours: Interval | None = None
+    moves_to: Rate | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummedPrice:
+    """What several changes cost a year together, in USD; their joint interval, not the ends' sum.
+
+    `usd` is None where a part of the sum is missing: of the workloads in `missing` a change was
+    found, or may be any, and has no price. `left_out` have neither a price nor a detectable change.
+    """
+
+    usd: Decimal | None
+    low: Decimal | None
+    high: Decimal | None
+    is_detectable: bool
+    workloads: tuple[str, ...]  # that are priced
+    missing: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueEffect:
+    """What changes do to the queue for devices that are paid for anyway, in place of cash.
+
+    Waits are those of M/M/c, a screening: jobs that start in gangs wait longer. They are None where
+    they are not known, and where the queue grows without end; `note` then says which.
+    """
+
+    where: str
+    absorbed_hours: Interval  # device-hours a year; negative: freed
+    busy_share: float  # of the devices' hours, before
+    busy_share_after: Interval
+    wait_s: float | None = None  # of a job, before
+    extra_wait_s: Interval | None = None  # of a job
+    extra_wait_hours: Interval | None = None  # of all jobs of a year, together
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedChanges:
+    """What the changes of a pull request cost: each, all together, and those of each policy."""
+
+    prices: tuple[ChangePrice, ...] = ()
+    total: SummedPrice | None = None  # None where there is nothing to add up
+    by_policy: tuple[SummedPrice | None, ...] = ()  # None where none of its workloads has a price
+    queues: tuple[QueueEffect, ...] = ()

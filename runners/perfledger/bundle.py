@@ -48,7 +48,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetUse:
-    """How many device-hours a year the workloads that match `workload` (a glob) stand for.
+    """How many device-hours a year each workload that matches `workload` (a glob) stands for.
 
     `where` names a purchase option of the price sheet, such as "p5.48xlarge/on_demand".
     """
@@ -59,6 +59,32 @@ class FleetUse:
     low: float | None = None
     high: float | None = None
     source: str = "declared in the configuration"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commitment:
+    """Devices that are paid for around the clock, used or not: a contract's, or one's own.
+
+    `where` is the purchase option by which fleet entries name them. While some are idle a slowdown
+    costs waiting, not money; what no longer fits is bought on `overflow` ("": on `where`).
+    """
+
+    where: str
+    devices: int
+    busy_hours_per_year: float  # device-hours in which they work, for whatever it is
+    overflow: str = ""
+    devices_per_job: int = 1
+    job_hours: float | None = None  # a job's mean duration; without it waits are not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostPolicy:
+    """How much dearer a change may make a year of a team's workloads (globs)."""
+
+    team: str
+    workloads: tuple[str, ...] = ("*",)
+    fail_above_usd_per_year: float | None = None
+    ask_above_usd_per_year: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +103,8 @@ class Pricing:
 
     fleet: tuple[FleetUse, ...] = ()
     declared: tuple[DeclaredThroughput, ...] = ()
+    commitments: tuple[Commitment, ...] = ()
+    policies: tuple[CostPolicy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable
 from typing import cast
 
-from perfledger.bundle import Bundle, KnownSpread, Plan, Pricing
+from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, Pricing
 from perfledger.metrics import STEP_TIME, Metric
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
@@ -22,6 +22,12 @@ MAX_SPREADS = 10_000
 # What a history is worth is two dozen degrees of freedom; a thousand is no rule of ours.
 MAX_DEGREES = 1000
 MAX_OPERATIONS = 20_000
+# Entries of each kind: more than a fleet has kinds of jobs, contracts or teams.
+MAX_FLEET = 1000
+MAX_COMMITMENTS = 100
+MAX_POLICIES = 100
+MAX_DEVICES = 100_000  # of one commitment; waits are reckoned device by device
+HOURS_PER_YEAR = 8760
 # Ids, names, units, refs, versions: what stands in a table's cell.
 MAX_WORD = 300
 MAX_DETAIL = 4000
@@ -193,6 +199,7 @@ def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
 
 
 def _check_pricing(pricing: Pricing) -> None:
+    _require(len(pricing.fleet) <= MAX_FLEET, f"pricing.fleet: more than {MAX_FLEET}")
     for index, use in enumerate(pricing.fleet):
         low = use.device_hours_per_year if use.low is None else use.low
         high = use.device_hours_per_year if use.high is None else use.high
@@ -201,6 +208,33 @@ def _check_pricing(pricing: Pricing) -> None:
     for index, declared in enumerate(pricing.declared):
         where = f"pricing.declared[{index}].units_per_second"
         _require(declared.units_per_second > 0, f"{where}: not positive")
+    _check_commitments(pricing.commitments)
+    _check_policies(pricing.policies)
+
+
+def _check_commitments(commitments: Collection[Commitment]) -> None:
+    options = {each.where for each in commitments}
+    is_short = len(commitments) == len(options) <= MAX_COMMITMENTS
+    _require(is_short, f"pricing.commitments: twice the same, or more than {MAX_COMMITMENTS}")
+    for index, each in enumerate(commitments):
+        where = f"pricing.commitments[{index}]"
+        is_pool = 1 <= each.devices_per_job <= each.devices <= MAX_DEVICES
+        _require(is_pool, f"{where}: not 1 <= devices_per_job <= devices <= {MAX_DEVICES}")
+        hours = each.devices * HOURS_PER_YEAR
+        is_busy = 0 <= each.busy_hours_per_year <= hours
+        _require(is_busy, f"{where}.busy_hours_per_year: not between 0 and {hours}")
+        _require(each.job_hours is None or each.job_hours > 0, f"{where}.job_hours: not positive")
+
+
+def _check_policies(policies: Collection[CostPolicy]) -> None:
+    _require(len(policies) <= MAX_POLICIES, f"pricing.policies: more than {MAX_POLICIES}")
+    for index, each in enumerate(policies):
+        where = f"pricing.policies[{index}]"
+        _require(each.workloads, f"{where}.workloads: none")
+        limits = (each.ask_above_usd_per_year, each.fail_above_usd_per_year)
+        known = [limit for limit in limits if limit is not None]
+        is_ordered = bool(known) and known[0] >= 0 and known == sorted(known)
+        _require(is_ordered, f"{where}: not 0 <= ask_above_usd_per_year <= fail_above_usd_per_year")
 
 
 def _check_text(where: str, longest: int, text: str) -> None:

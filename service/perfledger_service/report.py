@@ -8,7 +8,8 @@ from perfledger.metrics import Kind
 from perfledger.records import Failure, Machine, Revision, WorkloadSpec
 from perfledger_baselines.counted import ComparedWork
 from perfledger_baselines.verdict import Outcome, Verdict
-from perfledger_cost_models.quote import ChangePrice, UnitCost
+from perfledger_cost_models.policy import PolicyRuling
+from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, UnitCost
 from perfledger_profiles.bottleneck import Recommendation
 from perfledger_profiles.cause import Explanation
 
@@ -28,7 +29,7 @@ class ExitCode(IntEnum):
     OK = 0
     REGRESSION = 1
     USAGE = 2
-    UNCERTAIN = 3  # undecided or not measured
+    UNCERTAIN = 3  # undecided, not measured, or its cost asks for approval
     INTERNAL = 4
 
 
@@ -99,6 +100,9 @@ class Report:
     notes: tuple[str, ...] = ()
     is_local: bool = True
     advice: tuple[Advice, ...] = ()
+    total_price: SummedPrice | None = None  # of all change_prices together
+    queues: tuple[QueueEffect, ...] = ()
+    rulings: tuple[PolicyRuling, ...] = ()
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

@@ -20,6 +20,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    field_validator,
     model_validator,
 )
 from pydantic_settings import (
@@ -29,13 +30,22 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from perfledger.bundle import DeclaredThroughput, FleetUse, Pricing
+from perfledger.bundle import Commitment, CostPolicy, DeclaredThroughput, FleetUse, Pricing
 from perfledger.records import Param
+from perfledger_runners.bundle_checks import (
+    HOURS_PER_YEAR,
+    MAX_COMMITMENTS,
+    MAX_DEVICES,
+    MAX_FLEET,
+    MAX_POLICIES,
+)
 from perfledger_service.errors import SettingsError
 
 CONFIG_FILES = ("perfledger.toml", "pyproject.toml")
 MAX_CONFIG_BYTES = 1_000_000
 ENV_PREFIX = "PERFLEDGER_"
+# What the bundle carries as values of its own, or does not need.
+_TABLES = {"params", "fleet", "declared", "commitment", "policy", "usage"}
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
 _USERINFO = re.compile(r"://.*@")  # to the last "@": a password may hold anything
@@ -85,6 +95,56 @@ class FleetTable(_Table):
         return self
 
 
+class CommitmentTable(_Table):
+    """`[[tool.perfledger.commitment]]`: devices that are paid for whether used or not."""
+
+    where: str
+    devices: Annotated[int, Field(ge=1, le=MAX_DEVICES)]
+    busy_hours_per_year: Annotated[float, Field(ge=0)]
+    overflow: str = ""
+    devices_per_job: Annotated[int, Field(ge=1)] = 1
+    job_hours: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        hours = self.devices * HOURS_PER_YEAR
+        if self.busy_hours_per_year > hours:
+            msg = f"{self.devices} devices have no more than {hours} hours a year to be busy in"
+            raise ValueError(msg)
+        if self.devices_per_job > self.devices:
+            msg = f"a job of {self.devices_per_job} devices does not fit {self.devices}"
+            raise ValueError(msg)
+        return self
+
+
+class PolicyTable(_Table):
+    """`[[tool.perfledger.policy]]`: what a change may cost a team a year."""
+
+    team: Annotated[str, Field(min_length=1, max_length=100)]
+    workloads: Annotated[tuple[str, ...], Field(min_length=1)] = ("*",)
+    fail_above_usd_per_year: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    ask_above_usd_per_year: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+    @model_validator(mode="after")
+    def _has_limits(self) -> Self:
+        fail, ask = self.fail_above_usd_per_year, self.ask_above_usd_per_year
+        if fail is None and ask is None:
+            msg = "give fail_above_usd_per_year, ask_above_usd_per_year or both"
+            raise ValueError(msg)
+        if fail is not None and ask is not None and ask > fail:
+            msg = "ask_above_usd_per_year is more than fail_above_usd_per_year"
+            raise ValueError(msg)
+        return self
+
+
+class UsageTable(_Table):
+    """`[[tool.perfledger.usage]]`: which jobs of a usage file stand for which workload, where."""
+
+    match: Annotated[dict[str, str], Field(min_length=1)]  # label → glob; all have to match
+    workload: str
+    where: str
+
+
 class DeclaredTable(_Table):
     """`[[tool.perfledger.declared]]`: a throughput on hardware that is not measured here."""
 
@@ -127,10 +187,29 @@ class CheckSettings(BaseSettings):
         default_factory=dict[str, dict[str, tuple[Param, ...]]],
         description="parameter grids by module:function, in place of the decorator's",
     )
-    fleet: tuple[FleetTable, ...] = Field((), description="device-hours a year by workload")
+    fleet: Annotated[tuple[FleetTable, ...], Field(max_length=MAX_FLEET)] = Field(
+        (), description="device-hours a year by workload"
+    )
     declared: tuple[DeclaredTable, ...] = Field(
         (), description="throughputs on hardware that is not measured here"
     )
+    commitment: Annotated[tuple[CommitmentTable, ...], Field(max_length=MAX_COMMITMENTS)] = Field(
+        (), description="devices that are paid for whether used or not"
+    )
+    policy: Annotated[tuple[PolicyTable, ...], Field(max_length=MAX_POLICIES)] = Field(
+        (), description="what a change may cost a year, by team"
+    )
+    usage: tuple[UsageTable, ...] = Field(
+        (), description="which jobs of a usage file stand for which workload"
+    )
+
+    @field_validator("commitment")
+    @classmethod
+    def _is_each_once(cls, entries: tuple[CommitmentTable, ...]) -> tuple[CommitmentTable, ...]:
+        if len({entry.where for entry in entries}) < len(entries):
+            msg = "two commitments have one `where`: add their devices up"
+            raise ValueError(msg)
+        return entries
 
     @property
     def pricing(self) -> Pricing:
@@ -138,13 +217,15 @@ class CheckSettings(BaseSettings):
         return Pricing(
             fleet=tuple(FleetUse(**entry.model_dump()) for entry in self.fleet),
             declared=tuple(DeclaredThroughput(**entry.model_dump()) for entry in self.declared),
+            commitments=tuple(Commitment(**entry.model_dump()) for entry in self.commitment),
+            policies=tuple(CostPolicy(**entry.model_dump()) for entry in self.policy),
         )
 
     def in_force(self) -> dict[str, Param]:
         """Return the plain settings by name, for the bundle."""
         return {
             name: value if isinstance(value, Param) else _shown(value)
-            for name, value in self.model_dump(exclude={"params", "fleet", "declared"}).items()
+            for name, value in self.model_dump(exclude=_TABLES).items()
         }
 
     @classmethod

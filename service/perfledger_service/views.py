@@ -21,8 +21,10 @@ from perfledger_cost_models.descriptor import Descriptor
 from perfledger_cost_models.footprint import Footprint
 from perfledger_cost_models.investment import Investment
 from perfledger_cost_models.onprem import Ownership
+from perfledger_cost_models.policy import PolicyRuling
 from perfledger_cost_models.price_check import SheetCheck
 from perfledger_cost_models.projection import NotProjected, ProjectedCost, Projection
+from perfledger_cost_models.quote import PricedChanges
 from perfledger_cost_models.sheet import Price
 from perfledger_cost_models.sheet_diff import SheetDiff
 from perfledger_cost_models.work import Work
@@ -274,6 +276,14 @@ class CostView:
     spot_save_h: float | None = (
         None  # between saves on spot; None where interruptions are not known
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PricedView:
+    """What changes cost a year, and what the policies say of it."""
+
+    priced: PricedChanges
+    rulings: tuple[PolicyRuling, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 import pytest
 
+from perfledger.bundle import Commitment, CostPolicy
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings import (
     MAX_CONFIG_BYTES,
@@ -24,6 +25,8 @@ device_hours_per_year = 20000
 """
 
 FLEET = {"workload": "x", "where": "y", "device_hours_per_year": 1}
+LIMIT = {"team": "nlp", "fail_above_usd_per_year": 1}
+POOL = {"where": "onprem-8xH100", "devices": 1, "busy_hours_per_year": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -60,6 +63,16 @@ def test_tables_of_the_file_become_what_the_bundle_carries():
     assert settings.params == {"gpt:train_step": {"batch": (8, 64)}}
     assert settings.pricing.fleet[0].where == "p5.48xlarge/on_demand"
     assert settings.in_force()["paths"] == "benchmarks"
+
+
+def test_commitments_and_policies_are_what_the_bundle_carries():
+    settings, _ = resolved({"policy": [LIMIT], "commitment": [POOL]})
+
+    assert settings.pricing.policies == (CostPolicy(team="nlp", fail_above_usd_per_year=1.0),)
+    assert settings.pricing.commitments == (
+        Commitment(where="onprem-8xH100", devices=1, busy_hours_per_year=1.0),
+    )
+    assert not {"policy", "commitment", "usage"} & set(settings.in_force())
 
 
 def test_tails_are_judged_where_the_file_asks_for_them():
@@ -108,6 +121,24 @@ def test_a_pyproject_without_our_table_is_no_configuration():
         ({"fleet": [FLEET | {"low": 2}]}, "not in this order"),
         ({"fleet": [FLEET | {"high": 0.5}]}, "not in this order"),
         ({"alpha": 0.5}, "'alpha'"),
+        ({"fleet": [FLEET] * 1001}, "'fleet'"),
+        ({"policy": [{"team": "nlp"}]}, "give fail_above_usd_per_year"),
+        ({"policy": [LIMIT | {"ask_above_usd_per_year": 2}]}, "is more than fail_above"),
+        ({"policy": [LIMIT | {"fail_above_usd_per_year": -1}]}, "'policy"),
+        ({"policy": [LIMIT | {"fail_above_usd_per_year": float("inf")}]}, "'policy"),
+        ({"policy": [LIMIT | {"fail_above_usd_per_year": float("nan")}]}, "'policy"),
+        ({"policy": [LIMIT | {"fail_above_usd_per_year": "a lot"}]}, "'policy"),
+        ({"policy": [LIMIT | {"workloads": []}]}, "'policy"),
+        ({"policy": [LIMIT | {"team": ""}]}, "'policy"),
+        ({"policy": [LIMIT | {"limit": 1}]}, "'policy"),
+        ({"policy": 3}, "'policy"),
+        ({"policy": [LIMIT] * 101}, "'policy'"),
+        ({"commitment": [POOL | {"devices": 0}]}, "'commitment"),
+        ({"commitment": [POOL | {"busy_hours_per_year": 8761}]}, "no more than 8760 hours"),
+        ({"commitment": [POOL | {"devices_per_job": 2}]}, "does not fit"),
+        ({"commitment": [POOL | {"job_hours": 0}]}, "'commitment"),
+        ({"commitment": [POOL, POOL]}, "add their devices up"),
+        ({"usage": [{"match": {}, "workload": "x", "where": "y"}]}, "'usage"),
     ],
 )
 def test_a_wrong_value_names_the_setting(flags, message):

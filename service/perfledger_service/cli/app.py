@@ -7,6 +7,7 @@ from perfledger_service.cli import (
     costs,
     histories,
     prices as sheets,
+    pricing,
     projecting,
     serving,
     setting_up,
@@ -34,6 +35,8 @@ cost = typer.Typer(help="What hours and changes cost.", no_args_is_help=True)
 cost.command("compare")(costs.cost_compare)
 cost.command("tco")(costs.cost_tco)
 cost.command("project")(projecting.project)
+cost.command("change")(pricing.cost_change)
+cost.command("fleet")(pricing.cost_fleet)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

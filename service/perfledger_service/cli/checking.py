@@ -71,7 +71,8 @@ def check(
 ) -> None:
     """Measure, judge, explain and price a change of the repository here.
 
-    Exit codes: 0 no regression, 1 regression, 2 usage, 3 undecided or not measured, 4 internal.
+    Exit codes: 0 no regression, 1 regression or above a cost limit, 2 usage, 3 undecided, not
+    measured or a cost to approve, 4 internal.
     """
     target = bundles.target_of(upload, upload_settings())
     question = Question(

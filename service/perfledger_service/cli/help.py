@@ -28,6 +28,8 @@ Price
   cost compare  say what an hour or a piece of work costs owned and on every way to buy it
   cost tco      say what owning a server costs a year, and what that depends on most
   cost project  say how fast and dear a workload would be on devices that it was not measured on
+  cost change   say what a change costs a year: a bundle's, or a ratio with its interval
+  cost fleet    turn accounting, metrics or a bill into the device-hours that workloads stand for
   prices        list, check, update and diff price sheets; read a bill
 
 Serve
@@ -35,6 +37,6 @@ Serve
   db upgrade    bring the database to the newest version
   project       add a project and print its upload token; list; revoke
 
-Exit codes of check, report and compare: 0 no regression, 1 regression, 2 usage or configuration,
-3 undecided or not measured, 4 internal.
+Exit codes of check, report and compare: 0 no regression, 1 regression or above a cost limit,
+2 usage or configuration, 3 undecided, not measured or a cost to approve, 4 internal.
 """

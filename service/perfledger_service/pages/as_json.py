@@ -6,10 +6,7 @@ null: never zero, and never a number that is none.
 """
 
 import json
-import math
-from collections.abc import Mapping
 from dataclasses import asdict
-from decimal import Decimal
 
 from perfledger.bundle import Plan
 from perfledger.metrics import Metric
@@ -18,15 +15,23 @@ from perfledger_baselines.counted import ComparedWork
 from perfledger_baselines.explanation import explain_verdict
 from perfledger_baselines.prior import SpreadPrior
 from perfledger_baselines.verdict import Estimate, Verdict
-from perfledger_cost_models.quote import ChangePrice, Rate, UnitCost
+from perfledger_cost_models.quote import UnitCost
+from perfledger_service.pages.change_json import (
+    Json,
+    change_price_document,
+    money,
+    number,
+    queue_documents,
+    rate_document,
+    ruling_documents,
+    summed_document,
+)
 from perfledger_service.pages.profile_json import explanation_document, recommendation_documents
 from perfledger_service.report import Report, WorkRate
 
 # 1: first version.
 REPORT_VERSION = 1
 REPORT_FORMAT = "perfledger-report"
-
-Json = Mapping[str, object]
 
 
 def report_json(report: Report, *, url: str = "") -> str:
@@ -62,7 +67,10 @@ def report_json(report: Report, *, url: str = "") -> str:
             for one in report.advice
         ],
         "unit_costs": [_unit_cost(cost) for cost in report.unit_costs],
-        "change_prices": [_change_price(price) for price in report.change_prices],
+        "change_prices": [change_price_document(price) for price in report.change_prices],
+        "total_price": summed_document(report.total_price),
+        "queues": queue_documents(report.queues),
+        "policies": ruling_documents(report.rulings),
         "work": [_work(rate) for rate in report.work],
         "counted": [_counted(compared) for compared in report.counted],
         "notes": list(report.notes),
@@ -78,9 +86,9 @@ def _counted(compared: ComparedWork) -> Json:
             {
                 "name": count.name,
                 "unit": count.unit,
-                "base": _number(count.base),
-                "head": _number(count.head),
-                "change": _number(count.change),
+                "base": number(count.base),
+                "head": number(count.head),
+                "change": number(count.change),
                 "source": count.source,
             }
             for count in compared.counts
@@ -107,9 +115,9 @@ def _machine(machine: Machine) -> Json:
         "memory_bytes": machine.memory_bytes,
         "driver": machine.driver,
         "runtime": machine.runtime,
-        "clock_mhz": _number(machine.clock_mhz),
+        "clock_mhz": number(machine.clock_mhz),
         "is_clock_locked": machine.is_clock_locked,
-        "power_cap_w": _number(machine.power_cap_w),
+        "power_cap_w": number(machine.power_cap_w),
         "has_ecc": machine.has_ecc,
         "mig": machine.mig,
         "topology": machine.topology,
@@ -127,9 +135,9 @@ def _plan(plan: Plan) -> Json:
         "seed": plan.seed,
         "order": list(plan.order),
         "looks": list(plan.looks),
-        "alpha": _number(plan.alpha),
-        "margin": _number(plan.margin),
-        "floor": _number(plan.floor),
+        "alpha": number(plan.alpha),
+        "margin": number(plan.margin),
+        "floor": number(plan.floor),
     }
 
 
@@ -139,11 +147,11 @@ def _workload(spec: WorkloadSpec) -> Json:
         "module": spec.module,
         "function": spec.function,
         "params": {
-            name: _number(value) if isinstance(value, float) else value
+            name: number(value) if isinstance(value, float) else value
             for name, value in spec.params.items()
         },
         "unit": spec.unit,
-        "units_per_step": _number(spec.units_per_step),
+        "units_per_step": number(spec.units_per_step),
         "device": spec.device,
         "framework": str(spec.framework),
     }
@@ -156,7 +164,7 @@ def _verdict(verdict: Verdict, plan: Plan) -> Json:
         "metric": _metric(verdict.metric),
         "outcome": str(verdict.outcome),
         "is_warning": verdict.is_warning,
-        "adjusted_p": _number(verdict.adjusted_p),
+        "adjusted_p": number(verdict.adjusted_p),
         "estimate": None if verdict.estimate is None else _estimate(verdict.estimate),
         "reason": verdict.reason,
         "decided_by": str(why.decided_by),
@@ -171,8 +179,8 @@ def _spread(prior: SpreadPrior) -> Json:
     return {
         "source": str(prior.source),
         "values": prior.values,
-        "variance": _number(prior.variance),
-        "degrees": _number(prior.degrees),
+        "variance": number(prior.variance),
+        "degrees": number(prior.degrees),
     }
 
 
@@ -188,16 +196,16 @@ def _metric(metric: Metric) -> Json:
 
 def _estimate(estimate: Estimate) -> Json:
     return {
-        "base": _number(estimate.base),
-        "head": _number(estimate.head),
-        "change": _number(estimate.change),
-        "low": _number(estimate.low),
-        "high": _number(estimate.high),
-        "narrow_low": _number(estimate.narrow_low),
-        "narrow_high": _number(estimate.narrow_high),
+        "base": number(estimate.base),
+        "head": number(estimate.head),
+        "change": number(estimate.change),
+        "low": number(estimate.low),
+        "high": number(estimate.high),
+        "narrow_low": number(estimate.narrow_low),
+        "narrow_high": number(estimate.narrow_high),
         "pairs": estimate.pairs,
-        "p_value": _number(estimate.p_value),
-        "smallest_detectable": _number(estimate.smallest_detectable),
+        "p_value": number(estimate.p_value),
+        "smallest_detectable": number(estimate.smallest_detectable),
     }
 
 
@@ -216,64 +224,23 @@ def _unit_cost(cost: UnitCost) -> Json:
     return {
         "workload": cost.workload,
         "unit": cost.unit,
-        "rate": _rate(cost.rate),
+        "rate": rate_document(cost.rate),
         "provenance": str(cost.provenance),
-        "usd_per_million": _money(cost.usd),
-        "low": _money(cost.low),
-        "high": _money(cost.high),
+        "usd_per_million": money(cost.usd),
+        "low": money(cost.low),
+        "high": money(cost.high),
         "why": cost.why,
-    }
-
-
-def _change_price(price: ChangePrice) -> Json:
-    low, mode, high = price.device_hours_per_year
-    return {
-        "workload": price.workload,
-        "rate": None if price.rate is None else _rate(price.rate),
-        "device_hours_per_year": _number(mode),
-        "device_hours_low": _number(low),
-        "device_hours_high": _number(high),
-        "hours_source": price.hours_source,
-        "usd_per_year": _money(price.usd),
-        "low": _money(price.low),
-        "high": _money(price.high),
-        "is_detectable": price.is_detectable,
-        "note": price.note,
     }
 
 
 def _work(rate: WorkRate) -> Json:
     return {
         "workload": rate.workload,
-        "base_flops": _number(rate.base_flops),
-        "head_flops": _number(rate.head_flops),
-        "base_flops_per_second": _number(rate.base_flops_per_second),
-        "head_flops_per_second": _number(rate.head_flops_per_second),
-        "peak_flops_per_second": _number(rate.peak_flops_per_second),
-        "base_share": _number(rate.base_share),
-        "head_share": _number(rate.head_share),
+        "base_flops": number(rate.base_flops),
+        "head_flops": number(rate.head_flops),
+        "base_flops_per_second": number(rate.base_flops_per_second),
+        "head_flops_per_second": number(rate.head_flops_per_second),
+        "peak_flops_per_second": number(rate.peak_flops_per_second),
+        "base_share": number(rate.base_share),
+        "head_share": number(rate.head_share),
     }
-
-
-def _rate(rate: Rate) -> Json:
-    return {
-        "option": rate.option,
-        "label": rate.label,
-        "accelerator": rate.accelerator,
-        "usd_per_device_hour": _money(rate.usd_per_device_hour),
-        "low": _money(rate.low),
-        "high": _money(rate.high),
-        "as_of": rate.as_of.isoformat(),
-        "is_read_date": rate.is_read_date,
-        "source": rate.source,
-        "assumed": list(rate.assumed),
-        "warnings": list(rate.warnings),
-    }
-
-
-def _number(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
-
-
-def _money(value: Decimal | None) -> str | None:
-    return f"{value:f}" if value is not None and value.is_finite() else None

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from perfledger_service.pages import facts, prices, reasons, rows, words
+from perfledger_service.pages import facts, prices, reasons, rows, words, yearly
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.escape import link
 from perfledger_service.report import Report
@@ -139,6 +139,11 @@ def _render(report: Report, *, limits: Limits, url: str) -> str:
         "logs": cut.first([f for f in failures if f.log_tail], limits.logs, "logs"),
         "blocks": cut.first(blocks, limits.blocks, "explanations"),
         "prices": cut.first(loud, limits.prices, "yearly prices"),
+        "total": yearly.yearly_total(report.total_price, len(report.change_prices)),
+        "queues": cut.first(
+            yearly.queue_sentences(report.queues), limits.prices, "queues for paid devices"
+        ),
+        "rulings": cut.first(yearly.ruling_rows(report.rulings), limits.prices, "policies on cost"),
         "quiet_prices": cut.first(quiet, limits.unit_costs, "yearly prices of what did not change"),
         "unknown": cut.first(unknown, limits.names, "workloads without a price"),
         "declared": prices.declared_workloads(unit_costs)[: limits.names],

@@ -35,6 +35,11 @@ def seconds(value: float) -> str:
     return _scaled(value, _SECONDS)
 
 
+def hours(value: float) -> str:
+    """Return a long duration, given in seconds, in hours with three digits: "0.442 h"."""
+    return f"{_significant(value / 3600, 3)}{NBSP}h" if _is_number(value) else NOT_KNOWN
+
+
 def signed_seconds(value: float) -> str:
     """Return a difference of durations with its sign: "+1.92 ms"."""
     shown = seconds(abs(value))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import Kind
-from perfledger_service.pages import facts, figures, prices, reasons, rows, stored, words
+from perfledger_service.pages import facts, figures, prices, reasons, rows, stored, words, yearly
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.pair_plot import PairPlot, Pairs, pair_plot, pairs_of
 from perfledger_service.pages.series_plot import series_data, series_plot
@@ -106,6 +106,9 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         steps=steps_data(explanations, bundle.profiles),
         prices=loud,
         quiet_prices=quiet,
+        total=yearly.yearly_total(report.total_price, len(report.change_prices)),
+        queues=yearly.queue_sentences(report.queues)[:_MAX_ROWS],
+        rulings=yearly.ruling_rows(report.rulings)[:_MAX_ROWS],
         unit_costs=_by_workload(prices.unit_cost_rows(report)[:_MAX_ROWS]),
         sources=prices.source_rows(report),
         failures=rows.failure_rows(report)[:_MAX_ROWS],

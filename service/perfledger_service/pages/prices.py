@@ -11,7 +11,7 @@ from itertools import groupby
 from perfledger.metrics import Kind
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import ChangePrice, Provenance, Rate, UnitCost
-from perfledger_service.pages import figures, words
+from perfledger_service.pages import figures, words, yearly
 from perfledger_service.pages.rows import VerdictRow
 from perfledger_service.report import Report
 
@@ -22,7 +22,8 @@ class PriceRow:
 
     `verb` is "costs" or "saves" with an amount where the judge found a change, "could cost" or
     "could save" where it did not but the interval has one sign, "no detectable change" where it has
-    both, and "" without an amount: `note` then says why there is none.
+    both, "costs no cash" where idle devices that are paid for take all of it, and "" without an
+    amount: `note` then says why there is none. `absorbed` says what such devices take.
     """
 
     workload: str
@@ -35,6 +36,8 @@ class PriceRow:
     hours_source: str
     dated: str
     note: str
+    absorbed: str = ""
+    has_moved: bool = False  # or may have: to a device with more memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,31 @@ def price_rows(report: Report) -> tuple[PriceRow, ...]:
         for verdict in report.verdicts_of(outcome)
         if verdict.metric.kind is Kind.SPEED
     }
-    return tuple(_price_row(price, is_proven=price.workload in proven) for price in ordered)
+    proven |= {price.workload for price in ordered if price.moves_to and price.is_detectable}
+    return tuple(price_row(price, is_proven=price.workload in proven) for price in ordered)
+
+
+def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
+    """Return one price as it is shown; `is_proven` when a judge or a person says it changed."""
+    verb = amount = interval = ""
+    if price.usd is not None and price.low is not None and price.high is not None:
+        amount, interval = figures.yearly_usd(price.usd, price.low, price.high)
+        verb = _verb(price, price.usd, is_proven=is_proven)
+    low, mode, high = price.device_hours_per_year
+    return PriceRow(
+        workload=price.workload,
+        verb=verb,
+        amount=amount,
+        interval=interval,
+        option=price.rate.label if price.rate else "",
+        hours=figures.count(mode),
+        hours_interval="" if low == high else figures.TO.join(map(figures.count, (low, high))),
+        hours_source=price.hours_source,
+        dated=_dated(price.rate) if price.rate else "",
+        note=price.note,
+        absorbed=yearly.absorbed(price.absorbed_hours) if price.absorbed_hours else "",
+        has_moved=price.moves_to is not None,
+    )
 
 
 def split(
@@ -87,12 +114,17 @@ def split(
 ) -> tuple[tuple[PriceRow, ...], tuple[PriceRow, ...]]:
     """Return the prices of what changed or may have, and those of what did not.
 
-    That there is no price for what did not change is not worth a line.
+    That there is no price for what did not change is not worth a line, unless the sum lacks it.
     """
+    missing = () if report.total_price is None else report.total_price.missing
     changed = {row.workload for row in verdicts if row.kind is Kind.SPEED and not row.is_quiet}
     every = price_rows(report)
-    loud = tuple(row for row in every if row.workload in changed)
-    return loud, tuple(row for row in every if row.workload not in changed and row.verb)
+    loud = tuple(
+        row
+        for row in every
+        if row.workload in changed or row.has_moved or (not row.verb and row.workload in missing)
+    )
+    return loud, tuple(row for row in every if row not in loud and row.verb)
 
 
 def unit_cost_rows(report: Report) -> tuple[UnitCostRow, ...]:
@@ -105,11 +137,12 @@ def unit_cost_rows(report: Report) -> tuple[UnitCostRow, ...]:
 
 def source_rows(report: Report) -> tuple[SourceRow, ...]:
     """Return each rate that a figure of this report rests on, once."""
-    change = (price.rate for price in report.change_prices if price.rate is not None)
+    change = (rate for price in report.change_prices for rate in (price.rate, price.moves_to))
     unit = (cost.rate for cost in report.unit_costs if cost.usd is not None)
     rates: dict[str, Rate] = {}
     for rate in (*change, *unit):
-        rates.setdefault(rate.option, rate)
+        if rate is not None:
+            rates.setdefault(rate.option, rate)
     return tuple(_source_row(rate) for rate in rates.values())
 
 
@@ -129,29 +162,13 @@ def _amount(price: ChangePrice) -> Decimal:
     return abs(price.usd) if is_known and price.usd is not None else Decimal(-1)
 
 
-def _price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
-    verb = amount = interval = ""
-    if price.usd is not None and price.low is not None and price.high is not None:
-        amount, interval = figures.yearly_usd(price.usd, price.low, price.high)
-        verb = _verb(price.usd, is_proven=is_proven, is_detectable=price.is_detectable)
-    low, mode, high = price.device_hours_per_year
-    return PriceRow(
-        workload=price.workload,
-        verb=verb,
-        amount=amount,
-        interval=interval,
-        option=price.rate.label if price.rate else "",
-        hours=figures.count(mode),
-        hours_interval="" if low == high else figures.TO.join(map(figures.count, (low, high))),
-        hours_source=price.hours_source,
-        dated=_dated(price.rate) if price.rate else "",
-        note=price.note,
-    )
-
-
-def _verb(usd: Decimal, *, is_proven: bool, is_detectable: bool) -> str:
-    if not is_detectable:
+def _verb(price: ChangePrice, usd: Decimal, *, is_proven: bool) -> str:
+    if not price.is_detectable:
         return "no detectable change"
+    if price.absorbed_hours is not None and price.low == price.high == 0:
+        return "costs no cash"
+    if usd == 0:  # idle devices probably take all of it
+        return "could cost"
     if is_proven:
         return "costs" if usd > 0 else "saves"
     return "could cost" if usd > 0 else "could save"

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from perfledger_baselines.verdict import Outcome
-from perfledger_service.pages import facts, prices, reasons, rows, words
+from perfledger_service.pages import facts, prices, reasons, rows, words, yearly
 from perfledger_service.pages.escape import clean, clean_sentence
 from perfledger_service.pages.explained import block_text
 from perfledger_service.pages.interval_picture import interval_picture
@@ -176,15 +176,39 @@ def _reasons(report: Report) -> Iterator[RenderableType]:
 def _prices(report: Report) -> Iterator[RenderableType]:
     loud, _ = prices.split(report, rows.verdict_rows(report))
     unit_costs = prices.unit_cost_rows(report)
-    if not loud and not unit_costs:
+    if not loud and not unit_costs and not report.rulings:
         return
     yield _heading("What it costs")
+    for row in yearly.ruling_rows(report.rulings):
+        yield Padding(_ruling_line(row), _INDENT)
     for price in loud:
         yield Padding(_price_line(price), _INDENT)
+    yield from (Padding(line, _INDENT) for line in _together(report))
     for (workload, unit), costs in groupby(unit_costs, key=lambda cost: (cost.workload, cost.unit)):
         name = clean(workload, limit=_MAX_NAME)
         yield Padding(Text(f"A million {clean(unit, limit=20)} of {name}:"), _INDENT)
         yield Padding(_unit_cost_grid(tuple(costs)), (0, 0, 0, 4))
+
+
+def _ruling_line(row: yearly.RulingRow) -> Text:
+    line = Text(f"Policy of {clean(row.team, limit=_MAX_NAME)} ")
+    line.append(row.verb, style=STYLES[row.tone])
+    if row.why:
+        line.append(f": {row.why}")
+    return line.append(_without_price(row.unpriced))
+
+
+def _together(report: Report) -> Iterator[Text]:
+    total = yearly.yearly_total(report.total_price, len(report.change_prices))
+    if total is not None:
+        yield Text(f"Together: {total.text}{_without_price(total.missing)}")
+    for sentence in yearly.queue_sentences(report.queues):
+        yield Text(clean_sentence(sentence))
+
+
+def _without_price(workloads: Sequence[str]) -> str:
+    shown = ", ".join(clean(name, limit=_MAX_NAME) for name in workloads[:_MAX_CAUSES])
+    return f"; without a price: {shown}" if shown else ""
 
 
 def _unit_cost_grid(costs: Sequence[prices.UnitCostRow]) -> Table:
@@ -210,6 +234,8 @@ def _price_line(price: prices.PriceRow) -> Text:
             line.append(f" ({price.interval})")
         case "":
             line.append("has no yearly price")
+        case "costs no cash":
+            line.append("costs no cash", style="bold")
         case "no detectable change":
             line.append("no detectable change in cost", style="bold")
             line.append(f", somewhere from {price.interval} USD a year")
@@ -218,9 +244,8 @@ def _price_line(price: prices.PriceRow) -> Text:
     if price.option:
         hours = f"{price.hours} device-hours a year, {clean(price.hours_source)}"
         line.append(f" on {clean(price.option)}; {hours}; price {price.dated}")
-    if price.note:
-        line.append(f". {clean_sentence(price.note)}")
-    return line
+    said = " ".join(clean_sentence(each) for each in (price.absorbed, price.note) if each)
+    return line.append(f". {said}") if said else line
 
 
 def _closing(report: Report, *, url: str) -> Iterator[RenderableType]:

@@ -15,6 +15,7 @@ from perfledger.records import Why
 from perfledger_baselines.explanation import Explanation
 from perfledger_baselines.judge import is_trade
 from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_cost_models.policy import Ruling
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.bottleneck import Bottleneck
 from perfledger_profiles.cause import Cause, How, Reason
@@ -137,6 +138,7 @@ def conclusion_mark(report: Report) -> str:
                 verdict.is_regression and not is_trade(verdict, report.verdicts)
                 for verdict in report.verdicts
             )
+            is_red = is_red or any(ruling.ruling is Ruling.FAILS for ruling in report.rulings)
             return mark(Outcome.REGRESSED if is_red else Outcome.NOT_MEASURED)
         case Conclusion.ACTION_REQUIRED | Conclusion.NEUTRAL:
             return mark(Outcome.UNDECIDED)

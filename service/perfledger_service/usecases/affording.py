@@ -8,9 +8,10 @@ from perfledger.records import Device, Machine
 from perfledger_baselines.budget import Budget, BudgetError
 from perfledger_cost_models.accelerator import accelerator_of
 from perfledger_cost_models.rates import rate_of, standard_rates
-from perfledger_cost_models.sheet import PriceMissingError, packaged_sheet
+from perfledger_cost_models.sheet import PriceMissingError
 from perfledger_service.errors import UsageError
 from perfledger_service.settings import CheckSettings
+from perfledger_service.usecases.price_books import current_sheet
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
     except InvalidOperation:
         pass
     try:
-        rate = rate_of(packaged_sheet(), asked, today=today)
+        rate = rate_of(current_sheet(), asked, today=today)
     except PriceMissingError as error:
         msg = f"device_price is neither USD an hour nor a purchase option: {error}"
         raise UsageError(msg) from error
@@ -79,7 +80,7 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
 def _no_price(settings: CheckSettings, machine: Machine) -> str:
     """Say what to set; which of several ways to buy a device was used nobody can guess."""
     accelerator = _accelerator(machine)
-    rates = standard_rates(packaged_sheet())
+    rates = standard_rates(current_sheet())
     options = [repr(rate.option) for rate in rates if rate.accelerator == accelerator]
     choices = " or to ".join(["the USD that an hour of it costs", *options])
     return (

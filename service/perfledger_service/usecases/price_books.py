@@ -17,7 +17,7 @@ from perfledger_cost_models.overrides import (
 from perfledger_cost_models.parameter import ParameterSheet, packaged_parameters
 from perfledger_cost_models.sheet import PriceSheet, packaged_sheet, read_sheet
 from perfledger_cost_models.table import MAX_SHEET_CHARS
-from perfledger_service.settings import PriceSettings
+from perfledger_service.settings import PriceSettings, price_settings
 from perfledger_service.usecases.text_files import read_text
 from perfledger_service.usecases.translating import translated
 
@@ -57,6 +57,11 @@ def read_books(settings: PriceSettings) -> Books:
             else packaged_parameters(),
             servers=(*SERVERS, *own_servers(own)),
         )
+
+
+def current_sheet() -> PriceSheet:
+    """Return the prices that count by the environment; raises as `read_books` does."""
+    return read_books(price_settings()).sheet
 
 
 def text_of_file(path: Path) -> str:

@@ -25,7 +25,7 @@ from perfledger_cost_models.descriptor import (
 from perfledger_cost_models.projection import Projection, project, projected_costs
 from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.rates import rate_of, standard_rates
-from perfledger_cost_models.sheet import PricingModel, packaged_sheet
+from perfledger_cost_models.sheet import PricingModel
 from perfledger_cost_models.unit_cost import Throughput
 from perfledger_profiles.hardware import Hardware, known_hardware
 from perfledger_service.errors import NotFoundError, UsageError
@@ -36,6 +36,7 @@ from perfledger_service.usecases.describing import (
     measured_hardware,
 )
 from perfledger_service.usecases.device_roofs import known_roofs, roofs_of
+from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.reporting import throughput
 from perfledger_service.usecases.text_files import read_text
 from perfledger_service.usecases.translating import translated
@@ -197,7 +198,7 @@ def _row(subject: Subject, hardware: Hardware, *, today: date) -> ProjectedRow:
 
 def _rates(accelerator: str, *, today: date) -> tuple[Rate, ...]:
     """Return the standard rates of an accelerator, else those on demand wherever it is sold."""
-    sheet = packaged_sheet()
+    sheet = current_sheet()
     standard = (rate for rate in standard_rates(sheet, today=today))
     if found := tuple(rate for rate in standard if rate.accelerator == accelerator):
         return found

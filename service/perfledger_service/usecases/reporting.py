@@ -5,20 +5,26 @@ from datetime import date
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
-from perfledger.records import Device, Machine, Side, WorkloadSpec
+from perfledger.records import Device, Side, WorkloadSpec
 from perfledger_baselines.counted import compared_work
 from perfledger_baselines.judge import is_trade, judge_bundle
 from perfledger_baselines.prior import Priors
 from perfledger_baselines.typical import typical_range
 from perfledger_baselines.verdict import Outcome, Verdict
-from perfledger_cost_models.accelerator import accelerator_of
-from perfledger_cost_models.change import price_of_change
-from perfledger_cost_models.quote import ChangePrice, UnitCost
+from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.rates import standard_rates
-from perfledger_cost_models.sheet import packaged_sheet
 from perfledger_cost_models.unit_cost import unit_costs
 from perfledger_service.report import Conclusion, ExitCode, Report
 from perfledger_service.usecases.explaining import explain_bundle
+from perfledger_service.usecases.price_books import current_sheet
+from perfledger_service.usecases.pricing import (
+    Ending,
+    device_model,
+    ended,
+    measured_changes,
+    price,
+    unmeasured_workloads,
+)
 from perfledger_service.usecases.work_rates import work_rates
 
 WARNING = "warning"
@@ -35,8 +41,13 @@ def report_on(
     prices.
     """
     verdicts = judge_bundle(bundle, priors=priors)
-    conclusion, exit_code = _conclusion(bundle, verdicts)
-    title = _title(bundle, verdicts)
+    cost = price(
+        measured_changes(bundle, verdicts),
+        bundle.pricing,
+        today=today,
+        unmeasured=unmeasured_workloads(bundle, verdicts),
+    )
+    ending = ended(_ending(bundle, verdicts), cost.rulings)
     explanations, advice = explain_bundle(bundle, verdicts)
     return Report(
         bundle_id=bundle.id,
@@ -55,11 +66,14 @@ def report_on(
         explanations=explanations,
         advice=advice,
         unit_costs=_unit_costs(bundle, today=today),
-        change_prices=_change_prices(bundle, verdicts, today=today),
-        conclusion=conclusion,
-        exit_code=exit_code,
-        title=title,
-        headline=f"{title}: {_counts(bundle, verdicts)}",
+        change_prices=cost.priced.prices,
+        total_price=cost.priced.total,
+        queues=cost.priced.queues,
+        rulings=cost.rulings,
+        conclusion=ending.conclusion,
+        exit_code=ending.exit_code,
+        title=ending.title,
+        headline=f"{ending.title}: {_counts(bundle, verdicts)}",
         work=work_rates(bundle, verdicts),
         counted=compared_work(bundle),
         notes=bundle.notes + _elsewhere(bundle),
@@ -67,16 +81,16 @@ def report_on(
     )
 
 
-def _conclusion(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> tuple[Conclusion, ExitCode]:
+def _ending(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> Ending:
     """Return how the check ends: fail closed, a regression before what is uncertain."""
-    outcomes = _counting(verdicts)
+    outcomes, title = _counting(verdicts), _title(bundle, verdicts)
     if Outcome.REGRESSED in outcomes:
-        return Conclusion.FAILURE, ExitCode.REGRESSION
+        return Ending(Conclusion.FAILURE, ExitCode.REGRESSION, title)
     if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):
-        return Conclusion.FAILURE, ExitCode.UNCERTAIN
+        return Ending(Conclusion.FAILURE, ExitCode.UNCERTAIN, title)
     if Outcome.UNDECIDED in outcomes:
-        return Conclusion(bundle.undecided), ExitCode.UNCERTAIN
-    return Conclusion.SUCCESS, ExitCode.OK
+        return Ending(Conclusion(bundle.undecided), ExitCode.UNCERTAIN, title)
+    return Ending(Conclusion.SUCCESS, ExitCode.OK, title)
 
 
 def _counting(verdicts: tuple[Verdict, ...]) -> frozenset[Outcome]:
@@ -138,7 +152,7 @@ def _counted(number: int, word: str) -> str:
 
 
 def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
-    rates = standard_rates(packaged_sheet(), today=today)
+    rates = standard_rates(current_sheet(), today=today)
     machines = bundle.machines()
     costs: list[UnitCost] = []
     for spec in bundle.workloads:
@@ -147,7 +161,7 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
             unit_costs(
                 spec=spec,
                 units_per_second=throughput(bundle, spec, devices=machine.count),
-                device_model=_device_model(machine),
+                device_model=device_model(machine),
                 device_memory_bytes=machine.memory_bytes,
                 declared=bundle.pricing.declared,
                 rates=rates,
@@ -168,30 +182,6 @@ def throughput(
     return spec.units_per_step / high, spec.units_per_step / typical, spec.units_per_step / low
 
 
-def _change_prices(
-    bundle: Bundle, verdicts: tuple[Verdict, ...], *, today: date
-) -> tuple[ChangePrice, ...]:
-    prices: list[ChangePrice] = []
-    machines = bundle.machines()
-    for verdict in verdicts:
-        if verdict.metric.name != STEP_TIME.name or verdict.estimate is None:
-            continue
-        estimate = verdict.estimate
-        machine = machines[verdict.workload, Side.HEAD]
-        model = _device_model(machine)
-        prices.extend(
-            price_of_change(
-                workload=verdict.workload,
-                change=(estimate.low, estimate.change, estimate.high),
-                fleet=bundle.pricing.fleet,
-                sheet=packaged_sheet(),
-                today=today,
-                measured_on=accelerator_of(model, machine.memory_bytes) or model,
-            )
-        )
-    return tuple(prices)
-
-
 def _elsewhere(bundle: Bundle) -> tuple[str, ...]:
     """Say which workloads did not run on the device that the report names as the machine's."""
     kinds: dict[Device, set[str]] = {}
@@ -202,8 +192,3 @@ def _elsewhere(bundle: Bundle) -> tuple[str, ...]:
         f"measured on the {device}, not on the {bundle.machine.device}: {', '.join(sorted(names))}"
         for device, names in kinds.items()
     )
-
-
-def _device_model(machine: Machine) -> str:
-    """Return the device's own name, or the CPU's where no accelerator was measured."""
-    return machine.cpu_model if machine.device is Device.CPU else machine.model

@@ -17,6 +17,7 @@ from perfledger_cost_models.projection import ProjectionError
 from perfledger_cost_models.purchase import PurchaseError
 from perfledger_cost_models.sheet import PriceMissingError
 from perfledger_cost_models.table import PriceSheetError
+from perfledger_cost_models.usage import UsageFileError
 from perfledger_cost_models.work import WorkError
 from perfledger_runners.bundle_checks import BundleError
 from perfledger_runners.git import RepositoryError
@@ -42,6 +43,7 @@ _ASKED_WRONGLY = (
     InterruptionError,
     OwnershipError,
     WorkError,
+    UsageFileError,
 )
 
 

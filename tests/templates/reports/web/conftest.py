@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from perfledger.bundle import Bundle
 from perfledger.metrics import Worse
 from perfledger.records import Run, Side
+from perfledger_cost_models.policy import PolicyRuling, Ruling
+from perfledger_cost_models.quote import QueueEffect, SummedPrice
 from perfledger_service.pages import html
 from perfledger_service.views import (
     IndexView,
@@ -142,6 +145,44 @@ def series(make) -> SeriesView:
     )
 
 
+def ruled(report):
+    """Return a report whose costs were added up and ruled on, with an idle commitment's queue."""
+    amounts = {"usd": Decimal(24_000), "low": Decimal(21_000), "high": Decimal(27_000)}
+    total = SummedPrice(
+        **amounts,
+        is_detectable=True,
+        workloads=tuple(price.workload for price in report.change_prices),
+    )
+    queue = QueueEffect(
+        where="onprem-8xH100",
+        absorbed_hours=(4448.0, 5982.0, 7659.0),
+        busy_share=0.803,
+        busy_share_after=(0.81, 0.813, 0.816),
+        note="how long jobs wait is not known: declare job_hours",
+    )
+    first, *others = report.change_prices
+    free = replace(first, **dict.fromkeys(amounts, Decimal(0)), absorbed_hours=queue.absorbed_hours)
+    rulings = tuple(
+        PolicyRuling(
+            team=f"team {ruling}", ruling=ruling, price=total, limit_usd=limit, unpriced=unpriced
+        )
+        for ruling, limit, unpriced in (
+            (Ruling.FAILS, Decimal(20_000), ()),
+            (Ruling.ASKS, Decimal(25_000), ("benchmarks.new:step",)),
+            (Ruling.PASSES, None, ()),
+        )
+    )
+    prices = (free, *others)
+    return replace(
+        report,
+        bundle_id="9" * 32,
+        change_prices=prices,
+        total_price=total,
+        queues=(queue,),
+        rulings=rulings,
+    )
+
+
 @pytest.fixture(scope="session")
 def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str]]:
     """Return a function that renders every page, its texts put through another function."""
@@ -149,7 +190,7 @@ def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str
     profiles = (make.profile(Side.BASE, softmax_s=0.00102), make.profile(Side.HEAD))
 
     def make_all(change=lambda text: text):
-        named = rewrite(tuple(reports.values()), change)
+        named = rewrite((*reports.values(), ruled(reports["regressed"])), change)
         uploads = tuple(
             replace(upload_of(report, number), repository=change("acme/models"))
             for number, report in enumerate(named)

@@ -152,6 +152,16 @@ def test_a_check_shows_its_causes_prices_machine_and_logs(pages):
     assert f'href="/runs/{0:032x}/bundle.json" download' in text
 
 
+def test_a_check_shows_policies_the_sum_and_what_paid_devices_take(pages):
+    text = next(text for text in pages.values() if "Policy fails" in text)
+
+    assert "all of the interval is above the limit of 20,000\N{NO-BREAK SPACE}USD" in text
+    assert "without a price: benchmarks.new:step" in text
+    assert "<b>Together</b>: +24,000\N{NO-BREAK SPACE}USD a year" in text
+    assert '<p class="amount">No cash</p>' in text
+    assert "Idle devices that are paid for take 5,982 device-hours a year" in text
+
+
 def test_a_check_shows_why_its_step_changed_in_words_and_pictures(pages):
     text = pages[f"/runs/{0:032x}"].replace("\u00a0", " ")
     page = Page(text)

@@ -1,0 +1,65 @@
+"""A team's limits and what changes cost it a year into a ruling: pass, ask a person, or fail."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from perfledger.bundle import CostPolicy
+from perfledger.pattern import is_match
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.quote import SummedPrice
+
+
+class Ruling(StrEnum):
+    """What a policy says about a change."""
+
+    PASSES = "passes"
+    ASKS = "asks for approval"
+    FAILS = "fails"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRuling:
+    """What one policy says, and on what ground.
+
+    `limit_usd` is the limit a year that was crossed, or may have been; None where none was.
+    `unpriced` are the workloads for want of whose price somebody is asked.
+    """
+
+    team: str
+    ruling: Ruling
+    price: SummedPrice | None
+    limit_usd: Decimal | None = None
+    unpriced: tuple[str, ...] = ()
+
+
+def rule_on(
+    policy: CostPolicy, price: SummedPrice | None, *, unmeasured: Sequence[str] = ()
+) -> PolicyRuling:
+    """Return the ruling on the joint price of a team's changes: on its interval, not on its point.
+
+    It fails when even the low end is above `fail_above`; it asks when only the high end is, or when
+    the high end is above `ask_above`. What was not measured or has no price asks: it is never
+    green. Nothing of the team's changed or may have: it passes.
+    """
+    missing = () if price is None else price.missing
+    silent = tuple(name for name in unmeasured if _is_of(policy, name))
+    unpriced = tuple(dict.fromkeys((*missing, *silent)))
+    fail, ask = policy.fail_above_usd_per_year, policy.ask_above_usd_per_year
+    ruling, limit = Ruling.PASSES, None
+    if price is not None and price.low is not None and price.high is not None:
+        if fail is not None and price.low > to_decimal(fail):
+            ruling, limit = Ruling.FAILS, to_decimal(fail)
+        elif any(each is not None and price.high > to_decimal(each) for each in (fail, ask)):
+            known = [to_decimal(each) for each in (ask, fail) if each is not None]
+            ruling, limit = Ruling.ASKS, max(each for each in known if price.high > each)
+    if ruling is Ruling.PASSES and unpriced:
+        ruling = Ruling.ASKS
+    return PolicyRuling(
+        team=policy.team, ruling=ruling, price=price, limit_usd=limit, unpriced=unpriced
+    )
+
+
+def _is_of(policy: CostPolicy, workload: str) -> bool:
+    return any(is_match(pattern, workload) for pattern in policy.workloads)

@@ -1,0 +1,117 @@
+"""Answers made here in the shape of Prometheus' query_range; none was recorded."""
+
+import json
+
+import pytest
+
+from perfledger_cost_models.usage import UsageFileError
+from perfledger_cost_models.usage_file import read_usage
+
+T0 = 1_790_000_000
+STEP = 3600
+UTIL = {"__name__": "DCGM_FI_DEV_GPU_UTIL", "gpu": "0", "Hostname": "a"}
+REQUESTS = {"__name__": "kube_pod_container_resource_requests", "namespace": "nlp"}
+
+
+def answer(*series, kind="matrix"):
+    result = [
+        {"metric": metric, "values": [[T0 + STEP * at, str(value)] for at, value in values]}
+        for metric, values in series
+    ]
+    document = {"status": "success", "data": {"resultType": kind, "result": result}}
+    return json.dumps(document).encode()
+
+
+def read(*series):
+    return read_usage(answer(*series), "range.json")
+
+
+def hours(usage):
+    return sum(span.device_hours for span in usage.spans)
+
+
+def test_a_number_of_devices_counts_for_the_step_that_each_sample_begins():
+    found = read((REQUESTS, [(0, 8), (1, 8), (2, 16)]))
+
+    assert hours(found) == 8 + 8 + 16
+    assert [dict(span.labels) for span in found.spans] == [{"namespace": "nlp"}] * 2
+    assert (found.end - found.start) / STEP == 3
+
+
+def test_a_gap_is_no_time_in_which_devices_are_held():
+    assert hours(read((REQUESTS, [(0, 8), (1, 8), (5, 8)]))) == 24
+
+
+def test_a_gpu_that_a_pod_holds_counts_however_busy_it_is():
+    held, free = UTIL | {"pod": "train-0"}, UTIL | {"pod": "", "gpu": "1"}
+
+    found = read((held, [(0, 0), (1, 97)]), (free, [(0, 0), (1, 0)]))
+
+    assert hours(found) == 2
+
+
+def test_a_gpu_of_which_nobody_says_who_holds_it_counts_while_it_is_active():
+    assert hours(read((UTIL, [(0, 0), (1, 97), (2, 3), (3, "NaN")]))) == 2
+
+
+def test_samples_in_csv_may_stand_one_a_row_with_their_labels():
+    text = "timestamp,value,namespace\n" + "".join(
+        f"{T0 + STEP * at},{value},nlp\n" for at, value in [(0, 8), (1, 4)]
+    )
+
+    found = read_usage(text.encode(), "range.csv")
+
+    assert hours(found) == 12
+    assert found.spans[0].labels == {"namespace": "nlp"}
+
+
+def test_samples_in_csv_may_stand_one_series_a_column():
+    text = (
+        '"Time","{namespace=""nlp"", pod=""a""}",vision,"up{job=""x""}"\n'
+        "2026-10-01 00:00:00,8,1,\n2026-10-01 01:00:00,8,,\n"
+    )
+
+    found = read_usage(text.encode(), "panel.csv")
+
+    assert [(dict(span.labels), span.device_hours) for span in found.spans] == [
+        ({"namespace": "nlp", "pod": "a"}, 16),
+        ({"series": "vision"}, 1),
+    ]
+
+
+def test_times_in_milliseconds_are_told_from_seconds():
+    text = f"time,value\n{T0 * 1000},2\n{(T0 + STEP) * 1000},2\n"
+
+    assert hours(read_usage(text.encode(), "range.csv")) == 4
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param(answer((REQUESTS, [(0, 1)]), kind="vector"), "matrix", id="an instant"),
+        pytest.param(answer((REQUESTS, [(0, 1)])), "no two samples", id="one sample"),
+        pytest.param(answer((REQUESTS, [(0, 87.5), (1, 2)])), "no number of devices", id="share"),
+        pytest.param(answer((REQUESTS, [(0, -1), (1, 2)])), "no number", id="negative"),
+        pytest.param(answer((REQUESTS, [(0, "+Inf"), (1, 2)])), "no number", id="infinite"),
+        pytest.param(answer((REQUESTS, [(0, "x"), (1, 2)])), "no number", id="no number"),
+        pytest.param(answer((REQUESTS, [(0, 1e9), (1, 2)])), "devices", id="too many"),
+        pytest.param(answer((REQUESTS, [(0, 1), (1e9, 1)])), "is none", id="a far future"),
+        pytest.param(
+            answer((UTIL, [(0, 1), (1, 1)]), (REQUESTS, [(0, 1)])), "2 metrics", id="two metrics"
+        ),
+        pytest.param(
+            answer((UTIL | {"__name__": "DCGM_FI_DEV_POWER_USAGE"}, [(0, 60), (1, 60)])),
+            "does not say whether",
+            id="power of whoever",
+        ),
+        pytest.param(answer((REQUESTS, [(0, 1)]))[:-9], "no answer of Prometheus", id="truncated"),
+        pytest.param(b'{"resultType": ' + b"[" * 100_000, "no answer of Prom", id="deep"),
+        pytest.param(b'{"data": {"resultType": "matrix", "result": [7]}}', "no answer", id="types"),
+        pytest.param(b"timestamp,value\n1790000000\n", "1 cells under 2", id="a short row"),
+        pytest.param(b"timestamp,value\nlater,1\n", "no time", id="no time"),
+        pytest.param(b"timestamp,value\n1790000000,\n", "no number", id="an empty value"),
+    ],
+)
+def test_what_cannot_be_counted_is_an_error(data, message):
+    with pytest.raises(UsageFileError, match=message):
+        read_usage(data, "range")
