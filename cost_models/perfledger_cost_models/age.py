@@ -9,6 +9,10 @@ from perfledger_cost_models.sheet import Price, PriceSheet, PricingModel
 from perfledger_cost_models.sheet_diff import newest_prices
 
 
+class StalePriceError(ValueError):
+    """Prices too old to buy by."""
+
+
 class Shelf(StrEnum):
     """Kinds of prices that keep for a like time."""
 

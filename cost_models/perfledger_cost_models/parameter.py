@@ -90,8 +90,12 @@ def read_parameters(text: str, name: str) -> ParameterSheet:
 @cache
 def packaged_parameters() -> ParameterSheet:
     """Return the hardware inputs that ship with perfledger."""
-    text = files("perfledger_cost_models").joinpath("onprem.csv").read_text(encoding="utf-8")
-    return read_parameters(text, PACKAGED_PARAMETERS)
+    return read_parameters(packaged_text(), PACKAGED_PARAMETERS)
+
+
+def packaged_text() -> str:
+    """Return the CSV that the packaged inputs are read from."""
+    return files("perfledger_cost_models").joinpath("onprem.csv").read_text(encoding="utf-8")
 
 
 def _read_parameter(row: Row) -> Parameter:

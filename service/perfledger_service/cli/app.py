@@ -9,6 +9,7 @@ from perfledger_service.cli import (
     prices as sheets,
     pricing,
     projecting,
+    reviews,
     serving,
     setting_up,
     tracing,
@@ -23,6 +24,7 @@ app.command("recall")(checking.recall)
 app.command("compare")(histories.compare)
 app.command("detect")(histories.detect)
 app.command("power")(histories.power)
+app.command("review")(reviews.review)
 app.command("workloads")(setting_up.workloads)
 app.command("init")(setting_up.init)
 app.command("serve")(serving.serve)

@@ -31,6 +31,7 @@ Price
   cost change   say what a change costs a year: a bundle's, or a ratio with its interval
   cost fleet    turn accounting, metrics or a bill into the device-hours that workloads stand for
   prices        list, check, update and diff price sheets; read a bill
+  review        write the quarter's procurement review: HTML, PDF, XLSX, FOCUS CSV, JSON
 
 Serve
   serve         run the service: uploads, comments, checks and pages

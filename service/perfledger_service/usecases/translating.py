@@ -5,16 +5,20 @@ from contextlib import contextmanager
 
 from perfledger_baselines.history.series import SeriesError
 from perfledger_baselines.rule import PlanError
+from perfledger_cost_models.age import StalePriceError
 from perfledger_cost_models.bulk import BulkFileError
 from perfledger_cost_models.comparison import ComparisonError
 from perfledger_cost_models.descriptor import DescriptorError
 from perfledger_cost_models.energy import EnergyError
 from perfledger_cost_models.focus import BillError
 from perfledger_cost_models.interruption import InterruptionError
+from perfledger_cost_models.last_review import LastReviewError
 from perfledger_cost_models.onprem import OwnershipError
 from perfledger_cost_models.overrides import OverrideError
+from perfledger_cost_models.procurement_plan import PlanError as ProcurementPlanError
 from perfledger_cost_models.projection import ProjectionError
 from perfledger_cost_models.purchase import PurchaseError
+from perfledger_cost_models.quarter import QuarterError
 from perfledger_cost_models.sheet import PriceMissingError
 from perfledger_cost_models.table import PriceSheetError
 from perfledger_cost_models.usage import UsageFileError
@@ -44,6 +48,10 @@ _ASKED_WRONGLY = (
     OwnershipError,
     WorkError,
     UsageFileError,
+    LastReviewError,
+    ProcurementPlanError,
+    QuarterError,
+    StalePriceError,
 )
 
 

@@ -1,0 +1,307 @@
+"""Turns a review into one HTML file: nothing beside it, in light, dark and print."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from perfledger_cost_models.allocation import Row
+from perfledger_cost_models.decision import Band, at_modes
+from perfledger_cost_models.procurement import GROWTH, HOURS, USE, YEARS
+from perfledger_cost_models.quote import ChangePrice
+from perfledger_cost_models.review import (
+    Evidence,
+    LastDecision,
+    PricedChange,
+    Review,
+    Unknown,
+)
+from perfledger_service.pages import figures
+from perfledger_service.pages.environment import render
+from perfledger_service.pages.review_plots import (
+    BarPlot,
+    CurvePlot,
+    carbon_plot,
+    cash_plot,
+    npv_plot,
+    tornado_plot,
+    use_plot,
+)
+from perfledger_service.pages.review_rows import (
+    NOT_SAID,
+    NOTHING,
+    cents,
+    input_rows,
+    option_rows,
+    plain,
+    switch_rows,
+)
+from perfledger_service.pages.review_words import DecisionWords, decision_words, outlook_words
+
+MAX_ROWS = 500  # of a kind; JSON has all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plots:
+    """The review's charts."""
+
+    npv: BarPlot
+    tornado: BarPlot | None
+    use: CurvePlot
+    cash: CurvePlot
+    carbon: BarPlot | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    """A landed change and its price on one part of the fleet."""
+
+    day: str
+    workload: str
+    commit: str
+    subject: str
+    change: str
+    interval: str
+    usd: str
+    usd_interval: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastWords:
+    """Budget against actual, and what moved, as they are shown."""
+
+    variance: tuple[tuple[str, str], ...]
+    moved: tuple[tuple[str, str, str], ...]
+
+
+def review_html(review: Review) -> str:
+    """Return the document."""
+    inputs = input_rows(review)
+    likely = at_modes(review.model)
+    words: DecisionWords = decision_words(review)
+    return render(
+        "review/review.html.j2",
+        review=review,
+        years=YEARS,
+        decision=words,
+        switches=switch_rows(review),
+        last=_last(review),
+        outlook=outlook_words(review),
+        demand=[row for row in inputs if row.name in {HOURS, GROWTH, USE}],
+        teams=_teams(review),
+        workloads=_workloads(review),
+        changes=_changes(review),
+        held=_held(review),
+        coverage=_coverage(review),
+        modes=_modes(review),
+        unused=NOT_SAID
+        if isinstance(review.supply.unused_usd, Unknown)
+        else cents(review.supply.unused_usd),
+        options_rows=option_rows(review),
+        plots=Plots(
+            npv=npv_plot(review),
+            tornado=tornado_plot(review),
+            use=use_plot(review),
+            cash=cash_plot(review),
+            carbon=carbon_plot(review),
+        ),
+        evidence=_evidence(review),
+        ratios=[
+            (accelerator, workload, f"{ratio:.2f}")
+            for accelerator, workload, ratio in review.performance.ratios
+        ],
+        allocation=_allocation(review),
+        inputs=inputs,
+        lines=[
+            {
+                "name": line.name,
+                "words": line.words,
+                "unit": line.unit,
+                "formula": line.formula,
+                "value": plain(Decimal(repr(float(likely[line.name][0])))),
+            }
+            for line in review.model.lines
+        ],
+    )
+
+
+def _last(review: Review) -> LastWords | None:
+    last = review.last
+    if not isinstance(last, LastDecision):
+        return None
+    return LastWords(
+        variance=_variance(last),
+        moved=tuple((words, plain(before), plain(now)) for words, before, now in last.moved),
+    )
+
+
+def _variance(last: LastDecision) -> tuple[tuple[str, str], ...]:
+    if isinstance(last.variance, Unknown):
+        return ()
+    found = last.variance
+    speed = "code that got slower or faster"
+    efficiency = (
+        (f"{speed} (not measured: a part of the volume)", NOTHING)
+        if found.efficiency_usd is None
+        else (speed, cents(found.efficiency_usd))
+    )
+    return (
+        ("budget", cents(found.budget_usd)),
+        ("volume: more or fewer hours", cents(found.volume_usd)),
+        efficiency,
+        ("price: USD an hour", cents(found.price_usd)),
+        ("actual, by the bill", cents(found.actual_usd)),
+    )
+
+
+def _teams(review: Review) -> list[dict[str, str]] | None:
+    teams = review.demand.teams
+    if isinstance(teams, Unknown):
+        return None
+    return [
+        {
+            "team": one.team,
+            "accelerator": one.accelerator,
+            "hours": plain(one.hours),
+            "share": figures.whole_share(one.share),
+        }
+        for one in teams[:MAX_ROWS]
+    ]
+
+
+def _workloads(review: Review) -> list[dict[str, str]] | None:
+    workloads = review.demand.workloads
+    if isinstance(workloads, Unknown):
+        return None
+    return [
+        {
+            "workload": one.workload,
+            "team": one.team,
+            "where": one.where,
+            "hours": figures.count(one.hours),
+            "source": one.source,
+        }
+        for one in workloads[:MAX_ROWS]
+    ]
+
+
+def _changes(review: Review) -> list[ChangeRow] | None:
+    changes = review.demand.changes
+    if isinstance(changes, Unknown):
+        return None
+    rows = [_change(change, price) for change in changes for price in change.prices]
+    return rows[:MAX_ROWS]
+
+
+def _change(change: PricedChange, price: ChangePrice) -> ChangeRow:
+    landed = change.landed
+    low, middle, high = landed.change
+    shown, interval = figures.change(middle, low, high)
+    usd, usd_interval = NOT_SAID, ""
+    if price.usd is not None and price.low is not None and price.high is not None:
+        usd, usd_interval = figures.yearly_usd(price.usd, price.low, price.high)
+        usd = f"-{usd}" if price.usd < 0 else f"+{usd}"
+    where = "" if price.rate is None else f"{price.rate.label}. "
+    return ChangeRow(
+        day=figures.day(landed.day),
+        workload=landed.workload,
+        commit=landed.commit,
+        subject=landed.subject,
+        change=shown,
+        interval=interval,
+        usd=usd,
+        usd_interval=usd_interval,
+        note=f"{where}{price.note or landed.origin}",
+    )
+
+
+def _held(review: Review) -> list[dict[str, str]]:
+    return [
+        {
+            "name": one.name,
+            "kind": "owned" if one.is_owned else "committed",
+            "accelerator": one.accelerator,
+            "devices": f"{one.devices:,}",
+            "hours": plain(one.hours_a_year),
+            "usd": NOT_SAID if one.usd_per_year is None else plain(one.usd_per_year),
+            "until": figures.day(one.until),
+            "carries": f"none: {one.why_not}" if one.why_not else "the first hours",
+            "source": one.source,
+        }
+        for one in review.supply.held[:MAX_ROWS]
+    ]
+
+
+def _coverage(review: Review) -> list[dict[str, str]]:
+    return [
+        {
+            "year": str(year),
+            "hours": plain(hours),
+            "carried": plain(carried),
+            "needed": plain(needed),
+            "share": figures.whole_share(float(carried / hours)) if hours else NOTHING,
+        }
+        for year, hours, carried, needed in review.supply.coverage
+    ]
+
+
+def _modes(review: Review) -> list[dict[str, str]] | None:
+    modes = review.supply.by_mode
+    if isinstance(modes, Unknown):
+        return None
+    return [
+        {
+            "name": name,
+            "hours": plain(hours),
+            "usd": cents(usd),
+            "rate": cents(usd / hours) if hours else NOTHING,
+        }
+        for name, hours, usd in modes
+    ]
+
+
+def _evidence(review: Review) -> list[dict[str, object]] | None:
+    evidence = review.performance.evidence
+    if isinstance(evidence, Unknown):
+        return None
+    return [_speed(one) for one in evidence[:MAX_ROWS]]
+
+
+def _speed(one: Evidence) -> dict[str, object]:
+    low, typical, high = one.speed.units_per_second
+    return {
+        "workload": one.speed.workload,
+        "device": one.speed.device,
+        "commit": one.speed.commit,
+        "day": figures.day(one.speed.day),
+        "unit": one.speed.unit,
+        "speed": figures.count(typical),
+        "interval": figures.TO.join((figures.count(low), figures.count(high))),
+        "costs": [(name, _unit_usd(band)) for name, band in one.usd],
+    }
+
+
+def _unit_usd(band: Band) -> str:
+    low, middle, high = (figures.usd(usd) for usd in band)
+    return f"{middle} ({low}{figures.TO}{high})"
+
+
+def _allocation(review: Review) -> list[dict[str, str]] | None:
+    if isinstance(review.allocation, Unknown):
+        return None
+    rows = review.allocation.rows
+    whole = Row(
+        team="the bill",
+        direct_usd=sum((row.direct_usd for row in rows), Decimal(0)),
+        idle_usd=sum((row.idle_usd for row in rows), Decimal(0)),
+        overhead_usd=sum((row.overhead_usd for row in rows), Decimal(0)),
+    )
+    return [
+        {
+            "team": row.team,
+            "direct": cents(row.direct_usd),
+            "idle": cents(row.idle_usd),
+            "overhead": cents(row.overhead_usd),
+            "total": cents(row.total_usd),
+        }
+        for row in (*rows, whole)
+    ]

@@ -1,0 +1,199 @@
+"""Turns a review into a workbook whose figures are formulas over named inputs.
+
+The formulas are the model's own text: who changes an input sees what the review would have said at
+it. What was drawn stands there as a value, and says so.
+"""
+
+from datetime import UTC, datetime, time
+from decimal import Decimal
+
+from perfledger_cost_models.decision import at_modes
+from perfledger_cost_models.procurement import YEARS
+from perfledger_cost_models.review import Allocation, Review, Unknown
+from perfledger_cost_models.way_costs import NEED_WORTH
+from perfledger_service.pages.escape import clean
+from perfledger_service.pages.review_rows import input_rows, option_rows
+from perfledger_service.pages.review_words import decision_words, outlook_words
+from perfledger_service.pages.workbook import Look, Workbook
+
+MAX_TEXT = 2000
+INPUT_COLUMN, LINE_COLUMN = 4, 3  # where the named cells stand
+
+_WIDTHS = (6, 44, 34, 16, 16, 16, 14, 12, 16, 80)
+
+
+def review_xlsx(review: Review) -> bytes:
+    """Return the workbook's bytes; the same review gives the same."""
+    book = Workbook(f"Procurement review {review.quarter.name}", _moment(review))
+    _decision(book, review)
+    _options(book, review)
+    _inputs(book, review)
+    _model(book, review)
+    _allocation(book, review)
+    _notes(book, review)
+    return book.to_bytes()
+
+
+def _moment(review: Review) -> datetime:
+    # The format has no time zones.
+    return datetime.combine(review.made_on, time(), UTC).replace(tzinfo=None)
+
+
+def _decision(book: Workbook, review: Review) -> None:
+    words = decision_words(review)
+    sheet = book.sheet("Decision", (f"Procurement review {review.quarter.name}", ""), (52, 60))
+    rows = [(fact.words, fact.value) for fact in words.facts]
+    if review.is_example:
+        rows.insert(0, ("An example", "demand, supply and teams are made up; the prices are real"))
+    sheet.text(1, 0, words.take, Look.TITLE)
+    sheet.text(2, 0, _cell(words.why))
+    for place, (left, right) in enumerate(rows, start=4):
+        sheet.text(place, 0, left)
+        sheet.text(place, 1, right)
+    row = len(rows) + 5
+    sheet.text(row, 0, "Live, at the inputs of this workbook:", Look.HEAD)
+    last = len(review.options) + 1
+    npv = f"Options!$I$2:$I${last}"
+    cheapest = f"INDEX(Options!$A$2:$A${last},MATCH(MIN({npv}),{npv},0))"
+    best = min(option_rows(review), key=lambda each: _npv(review, each.line))
+    sheet.text(row + 1, 0, "cheapest option")
+    sheet.formula(row + 1, 1, cheapest, best.name, Look.PLAIN)
+    taken, kept = review.taken, review.kept
+    sheet.text(row + 2, 0, "what the recommendation saves against today's way, USD")
+    saving = f"{kept.way.npv}-{taken.way.npv}"
+    sheet.formula(row + 2, 1, saving, float(kept.npv - taken.npv), Look.MONEY)
+    sheet.text(row + 4, 0, f"Budget for {review.outlook.quarter}")
+    sheet.text(row + 4, 1, _cell(outlook_words(review)))
+
+
+def _options(book: Workbook, review: Review) -> None:
+    years = [f"end of year {year}" for year in range(1, YEARS + 1)]
+    titles = (
+        "Option",
+        "Where",
+        "Devices",
+        "at the start, USD",
+        *(f"{year}, USD" for year in years),
+        "sum, USD",
+        "worth today, USD",
+        "USD per useful hour",
+        "drawn: worth today, 5 %",
+        "drawn: median",
+        "drawn: 95 %",
+        "drawn: best in",
+        "drawn: cheaper than today in",
+    )
+    sheet = book.sheet("Options", titles, (30, 40, 10, *[18] * 12))
+    for row, shown in enumerate(option_rows(review), start=1):
+        facts = next(one for one in review.options if one.outcome.way.npv == shown.line)
+        outcome, way = facts.outcome, facts.outcome.way
+        sheet.text(row, 0, shown.name)
+        sheet.text(row, 1, _cell(way.where))
+        if way.devices is not None:
+            sheet.formula(row, 2, f"{way.key}_devices", way.devices, Look.NUMBER)
+        for column, (name, usd) in enumerate(zip(way.paid, outcome.paid, strict=True), start=3):
+            sheet.formula(row, column, name, float(usd), Look.MONEY)
+        whole = float(sum(outcome.paid, Decimal(0)))
+        sheet.formula(row, 7, f"SUM(D{row + 1}:G{row + 1})", whole, Look.MONEY)
+        sheet.formula(row, 8, way.npv, float(outcome.npv), Look.MONEY)
+        if outcome.hour is not None:
+            hour = f"{way.npv}/{NEED_WORTH}"
+            sheet.formula(row, 9, hour, float(outcome.hour), Look.NUMBER)
+        for column, usd in enumerate(outcome.npv_band, start=10):
+            sheet.number(row, column, float(usd), Look.MONEY)
+        sheet.number(row, 13, outcome.chance_best, Look.SHARE)
+        sheet.number(row, 14, outcome.chance_cheaper, Look.SHARE)
+
+
+def _inputs(book: Workbook, review: Review) -> None:
+    titles = (
+        "n", "Input", "Name", "low", "most likely (change this)", "high", "Unit", "Basis", "As of",
+        "Source",
+    )  # fmt: skip
+    sheet = book.sheet("Inputs", titles, _WIDTHS)
+    rows = zip(input_rows(review), review.model.inputs, strict=True)
+    for row, (shown, each) in enumerate(rows, start=1):
+        sheet.number(row, 0, shown.number)
+        sheet.text(row, 1, _cell(shown.words))
+        sheet.text(row, 2, each.name)
+        sheet.number(row, 3, float(each.low), Look.NUMBER)
+        sheet.number(row, INPUT_COLUMN, float(each.mode), Look.ENTRY)
+        sheet.number(row, 5, float(each.high), Look.NUMBER)
+        for column, text in enumerate(
+            (shown.unit, shown.basis, shown.as_of, shown.source), start=6
+        ):
+            sheet.text(row, column, _cell(text))
+        book.name(each.name, f"Inputs!$E${row + 1}")
+
+
+def _model(book: Workbook, review: Review) -> None:
+    titles = ("Line", "What", "Formula", "Value", "Unit")
+    sheet = book.sheet("Model", titles, (24, 60, 80, 20, 10))
+    likely = at_modes(review.model)
+    for row, line in enumerate(review.model.lines, start=1):
+        sheet.text(row, 0, line.name)
+        sheet.text(row, 1, _cell(line.words))
+        sheet.text(row, 2, line.formula)
+        form = Look.MONEY if line.unit == "USD" else Look.NUMBER
+        value = float(likely[line.name][0])
+        sheet.formula(row, LINE_COLUMN, line.formula, value, form)
+        sheet.text(row, 4, line.unit)
+        book.name(line.name, f"Model!$D${row + 1}")
+
+
+def _allocation(book: Workbook, review: Review) -> None:
+    titles = ("Team", "direct, USD", "idle, USD", "overhead, USD", "together, USD")
+    sheet = book.sheet("Allocation", titles, (40, 18, 18, 18, 18))
+    found = review.allocation
+    if not isinstance(found, Allocation):
+        sheet.text(1, 0, _unknown(found))
+        return
+    for row, one in enumerate(found.rows, start=1):
+        sheet.text(row, 0, _cell(one.team))
+        for column, usd in enumerate((one.direct_usd, one.idle_usd, one.overhead_usd), start=1):
+            sheet.number(row, column, float(usd), Look.MONEY)
+        whole = float(one.total_usd)
+        sheet.formula(row, 4, f"SUM(B{row + 1}:D{row + 1})", whole, Look.MONEY)
+    last = len(found.rows)
+    sheet.text(last + 1, 0, "the bill")
+    for column, letter in enumerate("BCDE", start=1):
+        formula = f"SUM({letter}2:{letter}{last + 1})"
+        sheet.formula(last + 1, column, formula, _sum(found, column), Look.SUM)
+
+
+def _sum(found: Allocation, column: int) -> float:
+    parts = [
+        (row.direct_usd, row.idle_usd, row.overhead_usd, row.total_usd)[column - 1]
+        for row in found.rows
+    ]
+    return float(sum(parts, Decimal(0)))
+
+
+def _notes(book: Workbook, review: Review) -> None:
+    sheet = book.sheet(
+        "Notes", ("Kind", "What", "Why, or from where", "How, or SHA-256"), (16, 70, 80, 70)
+    )
+    rows = [("not known", one.what, one.why, one.how) for one in review.unknowns]
+    rows += [(str(one.basis), one.what, "", "") for one in review.risks]
+    rows += [
+        ("source", one.what, f"{one.origin} {one.as_of}".strip(), one.sha256)
+        for one in review.sources
+    ]
+    rows.append(
+        ("draws", f"{review.draws:,} draws, seed {review.seed}", "PERT by input's name", "")
+    )
+    for row, cells in enumerate(rows, start=1):
+        for column, text in enumerate(cells):
+            sheet.text(row, column, _cell(text) if text else "")
+
+
+def _npv(review: Review, line: str) -> Decimal:
+    return next(one.outcome.npv for one in review.options if one.outcome.way.npv == line)
+
+
+def _unknown(part: Unknown) -> str:
+    return _cell(f"Not known: {part.what}. Why: {part.why}. How to supply it: {part.how}.")
+
+
+def _cell(text: str) -> str:
+    return clean(text, limit=MAX_TEXT)

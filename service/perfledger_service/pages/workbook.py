@@ -1,0 +1,94 @@
+"""Cells, formulas and names in, the bytes of an XLSX file out: the only module facing XlsxWriter.
+
+A text is always a text: nothing that others wrote is ever taken for a formula or an address.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from io import BytesIO
+from typing import Any
+
+import xlsxwriter  # pyright: ignore[reportMissingTypeStubs] - it ends here
+
+
+class Look(StrEnum):
+    """How a cell looks."""
+
+    PLAIN = "plain"
+    HEAD = "head"
+    TITLE = "title"
+    MONEY = "money"
+    NUMBER = "number"
+    SHARE = "share"
+    ENTRY = "entry"  # to be changed by who reads it
+    SUM = "sum"
+
+
+_MONEY = "#,##0.00"
+_NUMBER = "#,##0.######"
+_FORMATS: dict[Look, dict[str, object]] = {
+    Look.PLAIN: {},
+    Look.HEAD: {"bold": True, "bg_color": "#F3F1EC", "text_wrap": True, "valign": "top"},
+    Look.TITLE: {"bold": True, "font_size": 14},
+    Look.MONEY: {"num_format": _MONEY},
+    Look.NUMBER: {"num_format": _NUMBER},
+    Look.SHARE: {"num_format": "0.0%"},
+    Look.ENTRY: {"num_format": _NUMBER, "font_color": "#0000FF", "bg_color": "#FFF8E1"},
+    Look.SUM: {"num_format": _MONEY, "bold": True, "top": 1},
+}
+
+
+class Sheet:
+    """One sheet that is being written; rows and columns count from 0."""
+
+    def __init__(self, sheet: object, looks: dict[Look, Any]) -> None:
+        self._sheet: Any = sheet
+        self._looks = looks
+
+    def text(self, row: int, column: int, text: str, look: Look = Look.PLAIN) -> None:
+        """Write a text."""
+        self._sheet.write_string(row, column, text, self._looks[look])
+
+    def number(self, row: int, column: int, value: float, look: Look = Look.NUMBER) -> None:
+        """Write a number."""
+        self._sheet.write_number(row, column, value, self._looks[look])
+
+    def formula(
+        self, row: int, column: int, formula: str, value: float | str, look: Look = Look.NUMBER
+    ) -> None:
+        """Write a formula, without "=", and what it comes to, for readers that do not compute."""
+        self._sheet.write_formula(row, column, f"={formula}", self._looks[look], value)
+
+
+class Workbook:
+    """A workbook that is being written, in memory."""
+
+    def __init__(self, title: str, created: datetime) -> None:
+        self._target = BytesIO()
+        options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+        self._book: Any = xlsxwriter.Workbook(self._target, options)
+        self._book.set_properties({"title": title, "created": created})
+        self._looks = {look: self._book.add_format(form) for look, form in _FORMATS.items()}
+
+    def sheet(self, name: str, titles: Sequence[str], widths: Sequence[int]) -> Sheet:
+        """Add a sheet with a header row that stays in sight."""
+        added = self._book.add_worksheet(name)
+        for column, width in enumerate(widths):
+            added.set_column(column, column, width)
+        added.freeze_panes(1, 0)
+        added.set_landscape()
+        added.fit_to_pages(1, 0)
+        sheet = Sheet(added, self._looks)
+        for column, title in enumerate(titles):
+            sheet.text(0, column, title, Look.HEAD)
+        return sheet
+
+    def name(self, name: str, cell: str) -> None:
+        """Give a cell, such as "Inputs!$E$2", a name for formulas."""
+        self._book.define_name(name, f"={cell}")
+
+    def to_bytes(self) -> bytes:
+        """Return the file; nothing can be written any more."""
+        self._book.close()
+        return self._target.getvalue()

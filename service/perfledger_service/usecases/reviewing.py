@@ -1,0 +1,207 @@
+"""A plan, the store or bundles, a bill and the last review in, the quarter's review out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+
+from perfledger_cost_models.focus import Bill, read_focus
+from perfledger_cost_models.last_review import MAX_BYTES, LastReview, read_last
+from perfledger_cost_models.overrides import apply_overrides, read_overrides
+from perfledger_cost_models.parameter import (
+    packaged_parameters,
+    packaged_text as parameters_text,
+)
+from perfledger_cost_models.procurement_plan import MAX_CHARACTERS, read_plan
+from perfledger_cost_models.quarter import Quarter, quarter_of
+from perfledger_cost_models.quarterly_review import Facts, review_of
+from perfledger_cost_models.review import Review, Source, Unknown
+from perfledger_cost_models.review_records import Records
+from perfledger_cost_models.sheet import PriceSheet, packaged_sheet, packaged_text
+from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.store.database import open_engine
+from perfledger_service.usecases.quarter_records import records_of_bundles, records_of_store
+from perfledger_service.usecases.translating import translated
+
+BYTES_PER_CHARACTER = 4  # of UTF-8, at most
+MAX_BILL_BYTES = 4 * 2**30
+HOW_RECORDS = "PERFLEDGER_DATABASE_URL of the service's database, or --bundles FOLDER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a review is made from, as it was asked for; None where it was not."""
+
+    quarter: Quarter
+    today: date
+    plan: Path
+    bundles: Path | None
+    database_url: str
+    bill: Path | None
+    team_tag: str
+    overrides: Path | None
+    last: Path | None
+    is_stale_allowed: bool
+
+
+def quarter_named(name: str) -> Quarter:
+    """Return the quarter of a name such as 2026Q4; raises UsageError."""
+    with translated():
+        return quarter_of(name)
+
+
+def review(asked: Asked) -> Review:
+    """Return the review of a quarter; raises UsageError and NotFoundError."""
+    with translated():
+        plan_text = _text(asked.plan, MAX_CHARACTERS)
+        plan = read_plan(plan_text, asked.plan.name)
+        sheet, sheet_source = _sheet(asked)
+        records, records_source = _records(asked)
+        bill, bill_source = _bill(asked)
+        last, last_source = _last(asked)
+        sources = (
+            _source("plan", asked.plan.name, plan_text.encode()),
+            *sheet_source,
+            _source("inputs of owning", packaged_parameters().name, parameters_text().encode()),
+            *records_source,
+            *bill_source,
+            *last_source,
+        )
+        return review_of(
+            Facts(
+                quarter=asked.quarter,
+                today=asked.today,
+                plan=plan,
+                sheet=sheet,
+                parameters=packaged_parameters(),
+                records=records,
+                bill=bill,
+                bill_name="" if asked.bill is None else asked.bill.name,
+                last=last,
+                sources=sources,
+                is_stale_allowed=asked.is_stale_allowed,
+            )
+        )
+
+
+def _sheet(asked: Asked) -> tuple[PriceSheet, tuple[Source, ...]]:
+    sheet = packaged_sheet()
+    packaged = _source("price sheet", sheet.name, packaged_text().encode())
+    if asked.overrides is None:
+        return sheet, (packaged,)
+    text = _text(asked.overrides, MAX_CHARACTERS)
+    overrides = read_overrides(text, asked.overrides.name)
+    name = f"{sheet.name} with {asked.overrides.name}"
+    own = _source("own prices", asked.overrides.name, text.encode())
+    return apply_overrides(sheet, overrides, name=name), (packaged, own)
+
+
+def _records(asked: Asked) -> tuple[Records | Unknown, tuple[Source, ...]]:
+    if asked.bundles is not None:
+        found = records_of_bundles(asked.bundles, asked.quarter)
+        return found, (_records_source(found, asked.quarter),)
+    url = make_url(asked.database_url) if asked.database_url else None
+    if url is None or (
+        url.get_backend_name() == "sqlite" and not Path(url.database or "").exists()
+    ):
+        why = "there is no database of the service here, and no bundles were given"
+        return Unknown(what="measured records", why=why, how=HOW_RECORDS), ()
+    engine = open_engine(asked.database_url)
+    try:
+        origin = f"the store {url.render_as_string(hide_password=True)}"
+        found = records_of_store(engine, asked.quarter, origin=origin)
+    finally:
+        engine.dispose()
+    return found, (_records_source(found, asked.quarter),)
+
+
+def _records_source(records: Records, quarter: Quarter) -> Source:
+    what = f"{records.checks:,} checks, {records.observations:,} observations"
+    return Source(what=what, origin=records.origin, as_of=f"{quarter.first} to {quarter.last}")
+
+
+def _bill(asked: Asked) -> tuple[Bill | None, tuple[Source, ...]]:
+    if asked.bill is None:
+        return None, ()
+    lines = _Lines(asked.bill)
+    bill = read_focus(lines, team_tag=asked.team_tag)
+    start, end = bill.start.date(), bill.end.date()
+    if start < asked.quarter.first or end > asked.quarter.after.first:
+        msg = (
+            f"{asked.bill.name} is of {start} to {end}, which is not within {asked.quarter.name}: "
+            "export that quarter"
+        )
+        raise UsageError(msg)
+    what = f"bill, {bill.rows:,} rows"
+    source = Source(
+        what=what, origin=asked.bill.name, as_of=f"{start} to {end}", sha256=lines.digest
+    )
+    return bill, (source,)
+
+
+def _last(asked: Asked) -> tuple[LastReview | None, tuple[Source, ...]]:
+    if asked.last is None:
+        return None, ()
+    data = _bytes(asked.last, MAX_BYTES)
+    found = read_last(data, before=asked.quarter)
+    return found, (_source(f"review of {found.quarter.name}", asked.last.name, data),)
+
+
+class _Lines:
+    """A file's lines, read once; `digest` is then its SHA-256."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._hash = sha256()
+
+    def __iter__(self) -> Iterator[str]:
+        if _size(self._path) > MAX_BILL_BYTES:
+            msg = f"{self._path} is larger than {MAX_BILL_BYTES} bytes: export shorter periods"
+            raise TooLargeError(msg)
+        try:
+            with self._path.open("rb") as file:
+                for line in file:
+                    self._hash.update(line)
+                    yield line.decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            msg = f"{self._path} cannot be read as text: {error}"
+            raise UsageError(msg) from error
+
+    @property
+    def digest(self) -> str:
+        """Return the hash of what was read."""
+        return self._hash.hexdigest()
+
+
+def _source(what: str, origin: str, data: bytes) -> Source:
+    return Source(what=what, origin=origin, as_of="", sha256=sha256(data).hexdigest())
+
+
+def _text(path: Path, most: int) -> str:
+    try:
+        return _bytes(path, BYTES_PER_CHARACTER * most).decode("utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"{path} cannot be read as text: {error}"
+        raise UsageError(msg) from error
+
+
+def _bytes(path: Path, most: int) -> bytes:
+    if _size(path) > most:
+        msg = f"{path} is larger than {most} bytes"
+        raise TooLargeError(msg)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        msg = f"cannot read {path}: {error.strerror}"
+        raise UsageError(msg) from error
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        msg = f"no file {path}: {error.strerror}"
+        raise NotFoundError(msg) from error

@@ -1,0 +1,127 @@
+from datetime import date
+
+import pytest
+
+from perfledger_cost_models.parameter import packaged_parameters
+from perfledger_cost_models.procurement_plan import (
+    MAX_CHARACTERS,
+    PlanError,
+    own_parameters,
+    read_plan,
+)
+from perfledger_cost_models.table import Confidence
+
+INPUT = """
+[[input]]
+parameter = "{}"
+value = {{ low = 1, mode = 2, high = 3, source = "quote" {} }}
+"""
+SPOT = """
+[spot]
+interruptions_per_hour = { low = 0, mode = 0, high = 0, source = "a" }
+save_h = 0.1
+restart_h = 0
+fallback = { low = 0, mode = 0, high = 0, source = "a" }
+"""
+HOLDING = """
+[[supply]]
+name = "a"
+accelerator = "H100-80GB"
+devices = 8
+is_owned = true
+since = 2026-01-01
+until = 2027-01-01
+usd_per_year = 1
+source = "invoice"
+"""
+
+
+def test_a_plan_is_read_with_exact_numbers(plan_text):
+    plan = read_plan(plan_text, "plan.toml")
+
+    assert str(plan.demand.growth.mode) == "0.1"
+    assert plan.demand.hours is not None
+    assert plan.demand.hours.mode == 300_000
+    assert [option.name for option in plan.option] == ["today", "three years"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("mode = 0.1", "mode = 0.5", "low <= mode <= high"),
+        ("low = 0.0", "low = nan", "not all numbers"),
+        ("high = 0.3", "high = 1e400", "growth"),
+        ("low = 0.5", "low = 0", "use is"),
+        ("low = 200000", "low = 0", "hours is"),
+        ('source = "made up"', 'basis = "rumour", source = "a"', "measured, quoted or assumed"),
+        ('name = "today"', 'name = "three years"', "twice"),
+        ('name = "today"', 'name = "to\\u202eday"', "characters"),
+        ('keep = "p5.48xlarge/on_demand"', 'keep = "p5/on_demand"', "keep is"),
+        ("[demand]", "[demand]\nsurprise = 1", "surprise"),
+        ('accelerator = "H100-80GB"', "accelerator = 100", "accelerator"),
+        ("[demand]", "[demand", "plan.toml"),
+    ],
+)
+def test_a_plan_that_cannot_be_trusted_says_where(plan_text, before, after, says):
+    with pytest.raises(PlanError, match=says):
+        read_plan(plan_text.replace(before, after), "plan.toml")
+
+
+def test_a_plan_that_is_no_plan_by_its_size_or_depth_is_refused():
+    with pytest.raises(PlanError, match="below"):
+        read_plan("#" * (MAX_CHARACTERS + 1), "plan.toml")
+    with pytest.raises(PlanError, match=r"plan\.toml"):
+        read_plan("a = " + "[" * 5000, "plan.toml")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("devices = 8", "devices = 0"), ("2027-01-01", "2026-01-01"), ("year = 1", "year = -1")],
+)
+def test_supply_that_cannot_be_is_refused(plan_text, before, after):
+    with pytest.raises(PlanError):
+        read_plan(plan_text + HOLDING.replace(before, after), "plan.toml")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[[team]]\nname = "a"\nentitled_hours = -1',
+        '[carbon]\nmarket_kg_per_kwh = 5\nsource = "a"',
+        "spot = { save_h = 0 }",
+        SPOT.replace("save_h = 0.1", "save_h = 0"),
+        SPOT.replace("restart_h = 0", "restart_h = 25"),
+        "[[speed]]\naccelerator = 'a'\nhours = { low = 0, mode = 1, high = 1, source = 'a' }",
+    ],
+)
+def test_assumptions_that_cannot_be_are_refused(plan_text, table):
+    with pytest.raises(PlanError):
+        read_plan(f"{plan_text}\n{table}", "plan.toml")
+
+
+def test_what_can_be_left_out_is_none(plan_text):
+    lines = plan_text.splitlines()
+    bare = "\n".join(line for line in lines if not line.startswith(("hours", "use")))
+
+    plan = read_plan(f"{bare}\n[carbon]\nlocation_kg_per_kwh = 0.4\nsource = 'a'", "plan.toml")
+    assert (plan.demand.hours, plan.demand.use, plan.spot) == (None, None, None)
+    assert plan.carbon is not None
+    assert plan.carbon.market_kg_per_kwh is None
+
+
+def test_an_own_input_takes_the_packaged_ones_place(plan_text):
+    text = plan_text + INPUT.format("wacc", ', basis = "quoted", as_of = 2026-10-01')
+    sheet = own_parameters(
+        packaged_parameters(), read_plan(text, "plan.toml").input, date(2026, 11, 22)
+    )
+
+    wacc = sheet.find("wacc")
+    assert wacc.mode == 2
+    assert (wacc.confidence, wacc.as_of) == (Confidence.HIGH, date(2026, 10, 1))
+
+
+def test_an_own_input_that_nothing_depends_on_is_refused(plan_text):
+    plan = read_plan(plan_text + INPUT.format("waac", ""), "plan.toml")
+
+    with pytest.raises(PlanError, match="waac"):
+        own_parameters(packaged_parameters(), plan.input, date(2026, 11, 22))

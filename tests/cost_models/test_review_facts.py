@@ -1,0 +1,236 @@
+"""What a bill, a configuration and checks say of hours, money and changes."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from perfledger.bundle import FleetUse
+from perfledger_cost_models.procurement_plan import PlanError, Team, read_plan
+from perfledger_cost_models.review import Allocation, Unknown
+from perfledger_cost_models.review_facts import (
+    allocation_of,
+    changes_of,
+    demand_hours,
+    efficiency_hours,
+    hours_by_mode,
+    team_hours,
+    workload_hours,
+)
+from perfledger_cost_models.review_records import (
+    Landed,
+    MeasuredSpeed,
+    Records,
+    measured_ratios,
+    speeds_of,
+)
+from perfledger_cost_models.sheet import packaged_sheet
+
+FLEET = (FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=8000.0),)
+UNUSED = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Unused"}
+STORAGE = {"ResourceType": "", "PricingUnit": "GB-Months"}
+
+
+def landed(change=(0.08, 0.10, 0.12), workload="gpt:step"):
+    return Landed(
+        workload=workload,
+        commit="abc",
+        subject="slower",
+        day=date(2026, 8, 1),
+        device="NVIDIA H100 80GB HBM3",
+        accelerator="H100-80GB",
+        change=change,
+        origin="upload 1",
+    )
+
+
+def records(**values):
+    known: dict[str, Any] = {"origin": "the store", "checks": 1, "observations": 2}
+    return Records(**(known | values))
+
+
+def speed(workload, accelerator, rate):
+    return MeasuredSpeed(
+        workload=workload,
+        unit="tokens",
+        device=accelerator,
+        accelerator=accelerator,
+        units_per_second=(rate * 0.9, rate, rate * 1.1),
+        day=date(2026, 8, 1),
+        commit="abc",
+        origin="upload 1",
+    )
+
+
+def demand(text, **values):
+    known: dict[str, Any] = {
+        "bill": None,
+        "bill_name": "bill.csv",
+        "records": None,
+        "sheet": packaged_sheet(),
+    }
+    return demand_hours(read_plan(text, "plan.toml"), **(known | values))
+
+
+@pytest.fixture
+def no_hours(plan_text):
+    return "\n".join(line for line in plan_text.splitlines() if not line.startswith("hours"))
+
+
+def test_the_plans_hours_go_before_all_others(plan_text, make_bill):
+    assert demand(plan_text, bill=make_bill(("a", "100", "5504"))).mode == 300_000
+
+
+def test_the_bills_hours_are_a_measured_year(no_hours, make_bill):
+    found = demand(no_hours, bill=make_bill(("a", "92", "5063.68")))
+
+    assert found.low == found.mode == found.high == 92 * 8 * Decimal(365) / 92
+    assert found.basis == "measured"
+
+
+def test_a_bill_without_the_accelerator_says_nothing_of_its_hours(no_hours, make_bill, a_bill_row):
+    bill = make_bill(a_bill_row("a", "10", "200", ResourceType="p4d.24xlarge"))
+
+    assert demand(no_hours, bill=bill, records=records(fleet=FLEET)).mode == 8000
+
+
+def test_the_configurations_hours_are_their_ranges_summed(no_hours):
+    fleet = (
+        *FLEET,
+        FleetUse(
+            workload="b",
+            where="p5.48xlarge/on_demand",
+            device_hours_per_year=10.0,
+            low=0.0,
+            high=30.0,
+        ),
+        FleetUse(workload="c", where="tpu-v4/on_demand", device_hours_per_year=99.0),
+        FleetUse(workload="d", where="no/such", device_hours_per_year=99.0),
+    )
+
+    found = demand(no_hours, records=records(fleet=fleet))
+    assert (found.low, found.mode, found.high) == (8000, 8010, 8030)
+
+
+def test_without_any_hours_it_says_where_to_put_them(no_hours):
+    with pytest.raises(PlanError, match=r"\[demand\]"):
+        demand(no_hours)
+
+
+@given(
+    usage=st.lists(
+        st.tuples(
+            st.sampled_from(["a", "b", "c"]),
+            st.decimals(0, 10**5, places=2),
+            st.decimals(0, 10**6, places=6),
+        ),
+        min_size=1,
+        max_size=6,
+    ),
+    unused=st.decimals(0, 10**6, places=6),
+    other=st.decimals(-1000, 10**6, places=6),
+    entitled=st.lists(st.decimals(0, 10**6, places=1), min_size=2, max_size=2),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # they keep nothing
+def test_allocated_rows_sum_to_the_bill_to_the_cent(
+    make_bill, a_bill_row, *, usage, unused, other, entitled
+):
+    bill = make_bill(
+        *[(team, str(hours), str(usd)) for team, hours, usd in usage],
+        a_bill_row("x", "1", str(unused), **UNUSED),
+        a_bill_row("x", "1", str(other), **STORAGE),
+    )
+    teams = [
+        Team(name=name, entitled_hours=hours) for name, hours in zip("ab", entitled, strict=True)
+    ]
+
+    found = allocation_of(bill, teams)
+    assert isinstance(found, Allocation)
+    assert sum(row.total_usd for row in found.rows) == found.effective_usd
+    assert found.effective_usd == bill.effective_usd.quantize(Decimal("0.01"))
+
+
+def test_what_nobody_is_entitled_to_is_a_row_of_its_own(make_bill, a_bill_row):
+    bill = make_bill(("a", "10", "550.40"), a_bill_row("x", "1", "57.53", **UNUSED))
+
+    found = allocation_of(bill, ())
+    assert isinstance(found, Allocation)
+    rows = {row.team: row for row in found.rows}
+    assert rows["(unallocated)"].idle_usd == Decimal("57.53")
+    assert rows["a"].total_usd == Decimal("550.40")
+
+
+def test_hours_are_shown_by_team_and_by_mode(make_bill, a_bill_row):
+    committed = a_bill_row(
+        "a", "5", "100", PricingCategory="Committed", CommitmentDiscountType="Savings Plan"
+    )
+    bill = make_bill(("a", "10", "550.40"), ("b", "5", "275.20"), committed)
+
+    teams = team_hours(bill)
+    assert not isinstance(teams, Unknown)
+    assert [(row.team, row.hours, row.share) for row in teams] == [
+        ("a", Decimal(120), 0.75),
+        ("b", Decimal(40), 0.25),
+    ]
+    assert hours_by_mode(bill) == (
+        ("H100-80GB, on demand", Decimal(120), Decimal("825.60")),
+        ("H100-80GB, savings plan", Decimal(40), Decimal(100)),
+    )
+
+
+def test_without_a_bill_what_it_would_say_is_not_known():
+    assert isinstance(team_hours(None), Unknown)
+    assert isinstance(allocation_of(None, ()), Unknown)
+
+
+def test_workloads_have_the_team_whose_pattern_they_match():
+    teams = (Team(name="language", workloads=("gpt:*",)),)
+
+    rows = workload_hours(records(fleet=FLEET), teams)
+    assert not isinstance(rows, Unknown)
+    (row,) = rows
+    assert (row.team, row.hours) == ("language", 8000.0)
+    assert isinstance(workload_hours(records(), teams), Unknown)
+
+
+def test_landed_changes_are_priced_on_the_fleet():
+    found = changes_of(records(landed=(landed(),), of_branches=1, fleet=FLEET), packaged_sheet())
+
+    assert not isinstance(found, Unknown)
+    (price,) = found[0].prices
+    assert price.usd == 8000 * Decimal("0.1") * Decimal("6.88")
+    assert efficiency_hours(found, quarters=4) == pytest.approx(Decimal(200))
+
+
+def test_a_change_without_hours_leaves_the_efficiency_unknown():
+    found = changes_of(records(landed=(landed(workload="other"),), of_branches=1), packaged_sheet())
+
+    assert not isinstance(found, Unknown)
+    assert efficiency_hours(found, quarters=4) is None
+
+
+def test_heads_of_pull_requests_are_not_taken_for_landed():
+    found = changes_of(records(of_pull_requests=3), packaged_sheet())
+
+    assert isinstance(found, Unknown)
+    assert "3 checks of pull requests" in found.why
+
+
+def test_workloads_measured_on_both_give_the_ratio_of_hours():
+    speeds = (
+        speed("a", "H100-80GB", 300.0),
+        speed("a", "TPU-v4", 100.0),
+        speed("b", "H100-80GB", 400.0),
+        speed("b", "TPU-v4", 100.0),
+        speed("c", "TPU-v4", 1.0),
+    )
+
+    ratios = measured_ratios(speeds, accelerator="H100-80GB")
+    assert ratios == (("TPU-v4", "a", Decimal(3)), ("TPU-v4", "b", Decimal(4)))
+    (found,) = speeds_of(ratios, known=())
+    hours = found.hours
+    assert (hours.low, hours.mode, hours.high) == (Decimal(3), Decimal("3.5"), Decimal(4))
+    assert found.hours.basis == "measured"
+    assert speeds_of(ratios, known=(found,)) == (found,)
