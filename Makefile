@@ -35,6 +35,9 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/trace_fuzzing.py
 	$(BIN)/python benchmarks/planted_causes.py
 	$(BIN)/python benchmarks/projection.py
+	$(BIN)/python benchmarks/cost_comparison.py
+	$(BIN)/python benchmarks/scheduling.py
+	$(BIN)/python benchmarks/review_store.py
 
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .

@@ -10,6 +10,7 @@ from perfledger_service.cli import (
     pricing,
     projecting,
     reviews,
+    scheduling,
     serving,
     setting_up,
     tracing,
@@ -39,6 +40,8 @@ cost.command("tco")(costs.cost_tco)
 cost.command("project")(projecting.project)
 cost.command("change")(pricing.cost_change)
 cost.command("fleet")(pricing.cost_fleet)
+cost.command("queue")(scheduling.cost_queue)
+cost.command("simulate")(scheduling.cost_simulate)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

@@ -30,6 +30,8 @@ Price
   cost project  say how fast and dear a workload would be on devices that it was not measured on
   cost change   say what a change costs a year: a bundle's, or a ratio with its interval
   cost fleet    turn accounting, metrics or a bill into the device-hours that workloads stand for
+  cost queue    say how long jobs wait for so many devices, and how many would be enough
+  cost simulate replay a job log under other scheduling policies: waits, use, what they would gain
   prices        list, check, update and diff price sheets; read a bill
   review        write the quarter's procurement review: HTML, PDF, XLSX, FOCUS CSV, JSON
 

@@ -1,0 +1,123 @@
+"""Made-up job logs in, how fast and how exactly the simulator replays them out.
+
+python benchmarks/scheduling.py [--million]
+
+82,000 jobs of 1 to 32 devices with heavy-tailed times, by 12 teams, on 40 nodes of 8 devices at
+85 % load; the limit is 60 s of one core, and 15 minutes for a million jobs. M/M/c: random jobs of
+one device on 8, five seeds, against Erlang's formula; the limit is 2 %.
+
+python benchmarks/scheduling.py --fill PODS NODES [--seeds 10]
+
+The filling experiment of Weng et al. (USENIX ATC 2023) on Alibaba's openb_pod_list_*.csv and
+openb_node_list_gpu_node.csv, which are not part of this repository.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from perfledger_cost_models.cluster import equal_nodes, read_cluster
+from perfledger_cost_models.filling import allocation_interval, fill
+from perfledger_cost_models.job_log import read_job_log
+from perfledger_cost_models.jobs import Job, Jobs, table_of
+from perfledger_cost_models.outcome import summary
+from perfledger_cost_models.queueing import mmc
+from perfledger_cost_models.scheduling import POLICIES, Placement
+from perfledger_cost_models.simulation import simulate
+
+NODES, DEVICES, LOAD = 40, 8, 0.85
+MANY = 82_000
+# So many that the mean of five seeds is within a per cent of the truth.
+SERVERS, SERVICE_S, SHARE, ARRIVALS = 8, 600.0, 0.7, 200_000
+
+
+def made_up(count: int, seed: int = 1) -> Jobs:
+    rng = np.random.default_rng(seed)
+    size = rng.choice([1, 2, 4, 8, 16, 32], count, p=[0.55, 0.15, 0.12, 0.12, 0.04, 0.02])
+    run = rng.lognormal(6.5, 1.8, count)
+    gap = float((size * run).mean()) / (NODES * DEVICES * LOAD)
+    at = np.cumsum(rng.exponential(gap, count))
+    team = rng.integers(0, 12, count)
+    return table_of(
+        Job(submit_s=submit, run_s=seconds, devices=devices, team=f"team {of}", priority=of % 3)
+        for submit, seconds, devices, of in zip(
+            at.tolist(), run.tolist(), size.tolist(), team.tolist(), strict=True
+        )
+    )
+
+
+def print_policies(count: int) -> None:
+    began = time.process_time()
+    jobs = made_up(count)
+    print(f"{count:,} jobs, drawn in {time.process_time() - began:.1f} s of processor time")
+    print("policy            seconds  conserved  mean wait, s  P95 wait, s  in use")
+    for policy in POLICIES:
+        began = time.process_time()
+        outcome = simulate(jobs, equal_nodes(NODES, devices=DEVICES), policy)
+        spent = time.process_time() - began
+        found = summary(outcome)
+        print(
+            f"{policy.name:16} {spent:8.1f}  {outcome.is_conserved!s:9}  {found.wait_mean_s:12.0f}"
+            f"  {found.wait_p95_s:11.0f}  {found.useful or 0:6.1%}",
+            flush=True,
+        )
+
+
+def print_against_formula() -> None:
+    rate = SHARE * SERVERS / SERVICE_S
+    means: list[float] = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        at = np.cumsum(rng.exponential(1 / rate, ARRIVALS)).tolist()
+        run = rng.exponential(SERVICE_S, ARRIVALS).tolist()
+        jobs = table_of(
+            Job(submit_s=submit, run_s=seconds, devices=1)
+            for submit, seconds in zip(at, run, strict=True)
+        )
+        outcome = simulate(jobs, equal_nodes(1, devices=SERVERS), POLICIES[0])
+        means.append(float(outcome.wait_s.mean()))
+    exact = mmc(arrivals_per_s=rate, service_s=SERVICE_S, servers=SERVERS).wait_s
+    mean = sum(means) / len(means)
+    print(
+        f"M/M/{SERVERS} at {SHARE:.0%}: {mean:.1f} s against {exact:.1f} s: {mean / exact - 1:+.2%}"
+    )
+
+
+def print_filling(pods: Path, nodes: Path, seeds: int) -> None:
+    jobs = read_job_log(pods.read_text(encoding="utf-8")).jobs
+    cluster = read_cluster(nodes.read_text(encoding="utf-8"), devices=DEVICES)
+    print(
+        f"{len(jobs):,} pods, {cluster.total_devices:,} devices: allocated, mean of {seeds} seeds"
+    )
+    for placement in Placement:
+        began = time.process_time()
+        found = [fill(jobs, cluster, placement, seed=seed) for seed in range(seeds)]
+        low, mean, high = allocation_interval(found)
+        at_capacity = sum(each.allocated_at_capacity for each in found) / seeds
+        spent = (time.process_time() - began) / seeds
+        print(
+            f"{placement:12} {mean:6.2%} ({low:.2%} to {high:.2%}), {at_capacity:.2%} when as much "
+            f"as there is was asked for; {spent:.1f} s a seed",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--million", action="store_true")
+    parser.add_argument("--fill", nargs=2, type=Path, metavar=("PODS", "NODES"))
+    parser.add_argument("--seeds", type=int, default=10)
+    options = parser.parse_args()
+    if options.fill:
+        pods, nodes = options.fill
+        print_filling(pods, nodes, options.seeds)
+        return
+    print_policies(1_000_000 if options.million else MANY)
+    if not options.million:
+        print_against_formula()
+
+
+if __name__ == "__main__":
+    main()

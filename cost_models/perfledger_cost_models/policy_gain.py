@@ -1,0 +1,147 @@
+"""Outcomes of several policies on one log into what each would gain over the first, with intervals.
+
+A gain is device time that stood idle while somebody waited for that much, and would have been used:
+what need not be bought, and never more than was asked for. The interval is that of the mean day,
+by drawing the log's days again (Efron 1979); a year is 365 mean days.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_cost_models.jobs import Jobs
+from perfledger_cost_models.meter import DAY_MS
+from perfledger_cost_models.outcome import Outcome, Summary, summary
+from perfledger_cost_models.quote import Rate
+
+DRAWS = 2000  # the ends of a 95 % interval then hold to about a twentieth of its width
+SEED = 2026
+COVERAGE = 0.95
+# Fewer days say nothing of how days differ.
+MIN_DAYS = 7
+DAYS_A_YEAR = 365
+# Of waits, for the curve of how many wait no longer.
+CURVE = (*(place / 100 for place in range(100)), 0.995, 0.999, 1.0)
+_MILLI_MS_PER_HOUR = 1000 * 3600 * 1000
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure with the ends of its 95 % interval; None where there are too few days for one."""
+
+    middle: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRow:
+    """What a policy did, and would gain over the first one."""
+
+    figures: Summary
+    wait_curve_s: tuple[float, ...]  # at the shares of CURVE
+    wait_saved_s: Interval | None  # of the mean job; None for the first policy itself
+    hours_gained: Interval | None  # device-hours a year
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What the log itself says; None where it does not say enough."""
+
+    wait_mean_s: float
+    wait_p50_s: float
+    wait_p95_s: float
+    wait_curve_s: tuple[float, ...]
+    allocated: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyComparison:
+    """Policies on one log and one cluster; the first is what the others are held against."""
+
+    log: str  # the file's name
+    jobs: int
+    devices: int
+    days: float  # from the first to the last submission
+    left_out: tuple[tuple[str, int], ...]  # rows of the log, by reason
+    recorded: Recorded | None
+    rows: tuple[PolicyRow, ...]
+    rate: Rate | None  # of one more device-hour
+
+
+def policy_rows(outcomes: Sequence[Outcome]) -> tuple[PolicyRow, ...]:
+    """Hold each outcome against the first; all must be of one log on one cluster."""
+    base = outcomes[0]
+    return tuple(
+        PolicyRow(
+            figures=summary(each),
+            wait_curve_s=_curve(each.wait_s),
+            wait_saved_s=None if each is base else _wait_saved(base, each),
+            hours_gained=None if each is base else _hours_gained(base, each),
+        )
+        for each in outcomes
+    )
+
+
+def recorded(jobs: Jobs, *, devices: int) -> Recorded | None:
+    """Return how long jobs really waited, and how much of so many devices they held.
+
+    None where the log has no start for nine jobs of ten.
+    """
+    known = (jobs.wait_ms >= 0) & (jobs.run_ms >= 0) & (jobs.devices > 0)
+    if known.sum() < 0.9 * ((jobs.run_ms >= 0) & (jobs.devices > 0)).sum() or not known.any():
+        return None
+    ran = jobs.taken(known)
+    waits = ran.wait_ms / 1000
+    start, until = ran.submit_ms + ran.wait_ms, int(ran.submit_ms.max())
+    inside = np.clip(np.minimum(start + ran.run_ms, until) - start, 0, None)
+    return Recorded(
+        wait_mean_s=float(waits.mean()),
+        wait_p50_s=float(np.quantile(waits, 0.5)),
+        wait_p95_s=float(np.quantile(waits, 0.95)),
+        wait_curve_s=_curve(waits),
+        allocated=float((inside * ran.milli).sum() / (1000 * devices * until)) if until else None,
+    )
+
+
+def _hours_gained(base: Outcome, other: Outcome) -> Interval:
+    days = base.until_ms // DAY_MS + 1
+    gained = _days(base.wanted_by_day, days) - _days(other.wanted_by_day, days)
+    scale = DAYS_A_YEAR / _MILLI_MS_PER_HOUR
+    return _interval(gained * scale, np.ones(days))
+
+
+def _wait_saved(base: Outcome, other: Outcome) -> Interval:
+    days = base.jobs.submit_ms // DAY_MS
+    count = int(days.max()) + 1
+    saved: FloatArray = np.bincount(days, base.wait_s - other.wait_s, count).astype(np.float64)
+    return _interval(saved, np.bincount(days, minlength=count).astype(np.float64))
+
+
+def _interval(sums: FloatArray, counts: FloatArray) -> Interval:
+    """Return the ratio of sums to counts, and its interval over days drawn again."""
+    middle = float(sums.sum() / counts.sum())
+    days = len(sums)
+    if days < MIN_DAYS:
+        return Interval(middle, None, None)
+    rng = np.random.default_rng(SEED)
+    times = rng.multinomial(days, np.full(days, 1 / days), DRAWS)
+    drawn = (times @ sums) / np.maximum(times @ counts, 1e-9)
+    low, high = np.quantile(drawn, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+    return Interval(middle, float(low), float(high))
+
+
+def _days(by_day: Sequence[int], days: int) -> FloatArray:
+    """Return the log's days; those after the last submission only empty the queue."""
+    kept = np.zeros(days)
+    found = np.array(by_day[:days], dtype=np.float64)
+    kept[: len(found)] = found
+    return kept
+
+
+def _curve(waits: FloatArray) -> tuple[float, ...]:
+    return tuple(float(wait) for wait in np.quantile(waits, CURVE))

@@ -1,0 +1,347 @@
+"""One pool's jobs into their starts and ends under a policy: the loop over what happens.
+
+The next thing that happens is the first end of a running job or the first submission; at one
+moment ends come before submissions, and then those whose turn it is start.
+"""
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_cost_models.cluster import UNLIMITED, Cluster
+from perfledger_cost_models.entitlement import Entitlement
+from perfledger_cost_models.fragmentation import Fragmentation
+from perfledger_cost_models.jobs import WHOLE, IntArray, Jobs
+from perfledger_cost_models.meter import Meter
+from perfledger_cost_models.placing import Placer
+from perfledger_cost_models.room import MIG_SLICES, Held, Room, Shape, shapes_of
+from perfledger_cost_models.scheduling import Order, Passing, Policy, Preemption, Sharing
+from perfledger_cost_models.waiting import Line, Waiting
+
+# What saving and loading takes a job of so many devices at most, in seconds: the measurements of
+# Hu et al., "Characterization and Prediction of Deep Learning Workloads", SC 2021.
+CHECKPOINT_S = ((1, 7), (8, 30), (10**9, 60))
+_NO_LIMIT = 2**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """Nodes that are one team's for a time; others start there only what is over before it."""
+
+    team: str
+    nodes: int  # of each pool, the last ones of its list
+    start_ms: int
+    end_ms: int
+
+
+@dataclass(slots=True)
+class _Run:
+    """A job that is running."""
+
+    job: int
+    held: Held
+    since_ms: int
+    end_ms: int
+    expected_ms: int  # its end as its time limit says
+
+
+class Pool:
+    """A pool of nodes in the middle of a simulation."""
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        cluster: Cluster,
+        nodes: IntArray,
+        policy: Policy,
+        reservations: Sequence[Reservation],
+        *,
+        until_ms: int,
+        seed: int,
+    ) -> None:
+        self.start_ms, self.end_ms = (np.full(len(jobs), -1, np.int64) for _ in range(2))
+        self.ran_ms = np.zeros(len(jobs), np.int64)
+        self.wasted = self.rounded = self.preemptions = 0
+        self._policy = policy
+        self._room = Room(cluster, nodes, jobs)
+        self._shapes, places = _classes(jobs, policy.sharing, has_calendar=bool(reservations))
+        self._placer = Placer(
+            self._room,
+            policy.placement,
+            mix=Fragmentation(jobs),
+            locality=policy.locality,
+            seed=seed,
+        )
+        self.meter = Meter(capacity_milli=self._room.capacity_milli, until_ms=until_ms)
+        self._shape: list[int] = places.tolist()
+        self._submit: list[int] = jobs.submit_ms.tolist()
+        self._left: list[int] = jobs.run_ms.tolist()  # run time that is left of each job
+        self._whole_run: list[int] = jobs.run_ms.tolist()
+        self._limit: list[int] = jobs.limit_ms.tolist()
+        self._priority: list[int] = jobs.priority.tolist()
+        self._team: list[int] = jobs.team.codes.tolist()
+        self._milli: list[int] = [shape.devices * shape.share_milli for shape in self._shapes]
+        self._asked_milli: list[int] = jobs.milli.tolist()
+        self._calendar = _Calendar(reservations, jobs, len(nodes))
+        self._waiting = Waiting()
+        self._running: dict[int, _Run] = {}
+        self._events: list[tuple[int, int]] = [(end, -1) for end in self._calendar.ends]
+        self._expected: list[tuple[int, int]] = []  # ends as time limits say, for EASY
+        self._blocked: set[int] = set()  # shapes without room since something was given back
+        self._entitlement = Entitlement(
+            policy.share,
+            milli=self._room.capacity_milli,
+            cpu=_known_sum(self._room.cpu),
+            memory=_known_sum(self._room.memory),
+        )
+
+    def run(self) -> None:
+        """Run all jobs to their ends."""
+        can_fit = [self._placer.place(shape) is not None for shape in self._shapes]
+        arrivals = [job for job, shape in enumerate(self._shape) if can_fit[shape]]
+        heapq.heapify(self._events)
+        place = 0
+        while place < len(arrivals) or self._events:
+            now = self._events[0][0] if self._events else _NO_LIMIT
+            if place < len(arrivals):
+                now = min(now, self._submit[arrivals[place]])
+            self.meter.go_on(
+                now, free_milli=self._room.free_milli, waiting_milli=self._waiting.milli
+            )
+            while self._events and self._events[0][0] == now:
+                self._end(heapq.heappop(self._events)[1], now)
+            while place < len(arrivals) and self._submit[arrivals[place]] == now:
+                self._wait(arrivals[place])
+                place += 1
+            if self._waiting:
+                self._start_all(now)
+
+    def _wait(self, job: int) -> None:
+        key = 0
+        match self._policy.order:
+            case Order.SUBMISSION:
+                pass
+            case Order.SHORTEST:
+                key = self._whole_run[job]
+            case Order.REMAINING:
+                key = self._left[job]
+            case Order.PRIORITY:
+                key = -self._priority[job]
+        line = self._line(job)
+        limit = self._limit[job]
+        self._waiting.add(line, key=key, job=job, limit_ms=limit, milli=self._milli[line[1]])
+
+    def _line(self, job: int) -> Line:
+        return self._team[job] if self._policy.share != "none" else 0, self._shape[job]
+
+    def _start_all(self, now: int) -> None:
+        """Start who can, in their order, until the next does not fit and nobody may pass."""
+        if self._calendar.ends or self._policy.preemption is not Preemption.NEVER:
+            self._blocked.clear()
+        is_passing = self._policy.passing is Passing.ALWAYS
+        while True:
+            shares = self._entitlement.shares(now)
+            found = self._waiting.first(shares, self._blocked if is_passing else ())
+            if found is None:
+                return
+            (_, _, job), line = found
+            if line[1] not in self._blocked and (self._start(job, now) or self._displace(job, now)):
+                self._waiting.leave(line, place=0, milli=self._milli[line[1]])
+                continue
+            self._blocked.add(line[1])
+            if self._policy.passing is Passing.EASY:
+                self._pass(job, now)
+            if not is_passing:
+                return
+
+    def _start(self, job: int, now: int) -> bool:
+        shape = self._shapes[self._shape[job]]
+        held = self._placer.place(
+            shape, self._calendar.allowed(self._team[job], self._limit[job], now)
+        )
+        if held is None:
+            return False
+        self._room.take(held)
+        self._begin(job, held, now)
+        return True
+
+    def _begin(self, job: int, held: Held, now: int) -> None:
+        end = now + self._left[job]
+        expected = now + max(self._limit[job], 1)
+        self._running[job] = _Run(job, held, now, end, expected)
+        heapq.heappush(self._events, (end, job))
+        if self._policy.passing is Passing.EASY:
+            insort(self._expected, (expected, job))
+        self._entitlement.take(self._team[job], held.shape, now)
+        if self.start_ms[job] < 0:
+            self.start_ms[job] = now
+
+    def _end(self, job: int, now: int) -> None:
+        run = self._running.get(job)
+        if run is None or run.end_ms != now:  # a reservation is over, or the job had to yield
+            self._blocked.clear()
+            return
+        self._stop(run, now)
+        self._room.give_back(run.held)
+        self.end_ms[job] = now
+        more = self._milli[self._shape[job]] - self._asked_milli[job]
+        self.rounded += more * self._whole_run[job]
+
+    def _stop(self, run: _Run, now: int) -> None:
+        """Count what a job did until now; its devices are still taken."""
+        job = run.job
+        del self._running[job]
+        if self._policy.passing is Passing.EASY:
+            del self._expected[bisect_left(self._expected, (run.expected_ms, job))]
+        self._entitlement.give_back(self._team[job], run.held.shape, now)
+        self.ran_ms[job] += now - run.since_ms
+        self._blocked.clear()
+
+    def _displace(self, job: int, now: int) -> bool:
+        """Start a job where others that come after it in order must yield; whether it did."""
+        if self._policy.preemption is Preemption.NEVER:
+            return False
+        after = self._after(job, now)
+        shape = self._shapes[self._shape[job]]
+        wanted = self._milli[self._shape[job]]
+        room, gone = self._room, list[_Run]()
+        held = None
+        if room.free_milli + sum(self._milli[self._shape[run.job]] for run in after) >= wanted:
+            for run in after:
+                room.give_back(run.held)
+                gone.append(run)
+                if room.free_milli >= wanted and (held := self._placer.place(shape)) is not None:
+                    room.take(held)
+                    break
+        kept = [run for run in reversed(gone) if room.has(run.held) and _taken(room, run.held)]
+        if held is None:
+            return False
+        self._begin(job, held, now)
+        for run in gone:
+            if run not in kept:
+                self._yield(run, now)
+        return True
+
+    def _after(self, job: int, now: int) -> list[_Run]:
+        """Return the running jobs that come after a waiting one, the last in order first."""
+        running = self._running.values()
+        if self._policy.order is Order.REMAINING:
+            after = [run for run in running if run.end_ms - now > self._left[job]]
+            return sorted(after, key=lambda run: (-run.end_ms, run.job))
+        less = [run for run in running if self._priority[run.job] < self._priority[job]]
+        return sorted(less, key=lambda run: (self._priority[run.job], -run.since_ms, run.job))
+
+    def _yield(self, run: _Run, now: int) -> None:
+        """Let a job whose devices are given back wait again."""
+        job, milli = run.job, self._milli[self._shape[run.job]]
+        self.preemptions += 1
+        self._stop(run, now)
+        if self._policy.preemption is Preemption.CHECKPOINT:
+            cost = _checkpoint_ms(run.held.shape.devices)
+            self._left[job] = run.end_ms - now + cost
+            self.wasted += cost * milli
+        else:
+            self.wasted += (now - run.since_ms) * milli
+        self._wait(job)
+
+    def _pass(self, head: int, now: int) -> None:
+        """Start jobs behind the head that its time limits say do not delay it (EASY backfill)."""
+        shadow, spare = self._shadow(head, now)
+        shares = self._entitlement.shares(now)
+        while True:
+            found = [
+                (self._waiting.rank(line, place, shares), line, place)
+                for line in self._waiting.lines()
+                if line[1] not in self._blocked
+                and (place := self._passable(line, shadow - now, spare)) is not None
+            ]
+            if not found:
+                return
+            (_, _, job), line, place = min(found)
+            if not self._start(job, now):
+                self._blocked.add(line[1])
+                continue
+            self._waiting.leave(line, place=place, milli=self._milli[line[1]])
+            if now + self._limit[job] > shadow:
+                spare -= self._milli[line[1]]
+
+    def _passable(self, line: Line, within_ms: int, spare: int) -> int | None:
+        if self._milli[line[1]] <= spare:
+            return 0
+        return self._waiting.shortest(line, within_ms=within_ms, limits=self._limit)
+
+    def _shadow(self, head: int, now: int) -> tuple[int, int]:
+        """Return when the head will have its devices, and how many thousandths are spare then.
+
+        Devices are counted, not looked for on nodes, as EASY does.
+        """
+        wanted = self._milli[self._shape[head]]
+        free = self._room.free_milli
+        for expected, job in self._expected:
+            free += self._milli[self._shape[job]]
+            if free >= wanted:
+                return max(expected, now), free - wanted
+        return _NO_LIMIT, 0
+
+
+class _Calendar:
+    """Which nodes are reserved when, and for whom."""
+
+    def __init__(self, reservations: Sequence[Reservation], jobs: Jobs, nodes: int) -> None:
+        places = {name: place for place, name in enumerate(jobs.team.names)}
+        self._all = [
+            (places.get(each.team, -1), max(nodes - each.nodes, 0), each.start_ms, each.end_ms)
+            for each in reservations
+        ]
+        self._nodes = nodes
+        self.ends = tuple(each.end_ms for each in reservations)
+
+    def allowed(self, team: int, limit_ms: int, now: int) -> NDArray[np.bool_] | None:
+        """Return the nodes where a team's job may start now, None for all of them."""
+        if not self._all:
+            return None
+        nodes = np.ones(self._nodes, np.bool_)
+        for owner, first, start, end in self._all:
+            if owner != team and now < end and now + limit_ms > start:
+                nodes[first:] = False
+        return nodes
+
+
+def _classes(jobs: Jobs, sharing: Sharing, *, has_calendar: bool) -> tuple[list[Shape], IntArray]:
+    """Return what jobs ask for, and each job's place in that list: who is alike waits alike.
+
+    With a calendar a job's team and time limit also say where it may go.
+    """
+    shapes, places = shapes_of(jobs, smallest=_slices(sharing))
+    if not has_calendar:
+        return shapes, places
+    columns = (places, jobs.team.codes, jobs.limit_ms)
+    classes, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return [shapes[shape] for shape in classes[:, 0].tolist()], places.reshape(-1)
+
+
+def _taken(room: Room, held: Held) -> bool:
+    room.take(held)
+    return True
+
+
+def _slices(sharing: Sharing) -> Sequence[int]:
+    match sharing:
+        case Sharing.EXACT:
+            return ()
+        case Sharing.WHOLE:
+            return (WHOLE,)
+        case Sharing.MIG:
+            return MIG_SLICES
+
+
+def _checkpoint_ms(devices: int) -> int:
+    return next(seconds for most, seconds in CHECKPOINT_S if devices <= most) * 1000
+
+
+def _known_sum(column: IntArray) -> int:
+    return int(column[column < UNLIMITED].sum())

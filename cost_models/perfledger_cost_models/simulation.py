@@ -1,0 +1,81 @@
+"""A table of jobs, a cluster and a policy into when each job would have run: event by event."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from perfledger_cost_models.cluster import Cluster
+from perfledger_cost_models.jobs import IntArray, JobLogError, Jobs
+from perfledger_cost_models.outcome import Outcome
+from perfledger_cost_models.pool import Pool, Reservation
+from perfledger_cost_models.scheduling import Policy
+
+
+def simulate(
+    jobs: Jobs,
+    cluster: Cluster,
+    policy: Policy,
+    *,
+    reservations: Sequence[Reservation] = (),
+    seed: int = 0,
+) -> Outcome:
+    """Run all jobs that have a known time through a cluster, each pool by itself.
+
+    Where the cluster has one pool, the jobs' pools do not count. A job that would not fit even on
+    an empty pool is unplaceable and left out of all figures but its own. Equal nodes are chosen
+    among by `seed`. Raises JobLogError where no job is left.
+    """
+    known = np.flatnonzero((jobs.run_ms >= 0) & (jobs.devices > 0))
+    ran = jobs.taken(known)
+    until_ms = int(ran.submit_ms.max(initial=0))
+    start_ms, end_ms, ran_ms = (np.full(len(ran), -1, np.int64) for _ in range(3))
+    pools: list[Pool] = []
+    for nodes, rows in _pools(ran, cluster):
+        pool = Pool(
+            ran.taken(rows), cluster, nodes, policy, reservations, until_ms=until_ms, seed=seed
+        )
+        pool.run()
+        start_ms[rows], end_ms[rows], ran_ms[rows] = pool.start_ms, pool.end_ms, pool.ran_ms
+        pools.append(pool)
+    placed = end_ms >= 0
+    if not placed.any():
+        msg = "no job of the log fits on the cluster: give larger nodes, or its pools' names"
+        raise JobLogError(msg)
+    return Outcome(
+        policy=policy,
+        jobs=ran.taken(placed),
+        start_ms=start_ms[placed],
+        end_ms=end_ms[placed],
+        ran_ms=ran_ms[placed],
+        unplaceable=int((~placed).sum()),
+        unknown=len(jobs) - len(ran),
+        capacity_milli=cluster.total_devices * 1000,
+        until_ms=until_ms,
+        taken=sum(sum(pool.meter.taken.values()) for pool in pools),
+        taken_before_end=sum(pool.meter.taken_before_end for pool in pools),
+        wasted=sum(pool.wasted for pool in pools),
+        rounded=sum(pool.rounded for pool in pools),
+        preemptions=sum(pool.preemptions for pool in pools),
+        taken_by_day=_by_day([pool.meter.taken for pool in pools]),
+        wanted_by_day=_by_day([pool.meter.wanted for pool in pools]),
+    )
+
+
+def _pools(jobs: Jobs, cluster: Cluster) -> list[tuple[IntArray, IntArray]]:
+    """Return for each pool its nodes and its jobs; jobs of a pool that is not there are in none."""
+    names = cluster.pool.names
+    if len(names) == 1:
+        return [(np.arange(len(cluster.devices)), np.arange(len(jobs)))]
+    places = {name: place for place, name in enumerate(names)}
+    codes = np.array([places.get(name, -1) for name in jobs.pool.names], np.int64)
+    of_job = codes[jobs.pool.codes]
+    pairs = [
+        (np.flatnonzero(cluster.pool.codes == place), np.flatnonzero(of_job == place))
+        for place in range(len(names))
+    ]
+    return [(nodes, rows) for nodes, rows in pairs if len(rows) and cluster.devices[nodes].any()]
+
+
+def _by_day(parts: Sequence[dict[int, int]]) -> tuple[int, ...]:
+    last = max((max(part, default=-1) for part in parts), default=-1)
+    return tuple(sum(part.get(day, 0) for part in parts) for day in range(last + 1))

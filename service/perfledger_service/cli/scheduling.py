@@ -1,0 +1,197 @@
+"""Commands about queues: how long jobs wait, and what another policy or more devices would do."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfledger_cost_models.filling import Filling
+from perfledger_cost_models.job_log import LogFormat
+from perfledger_cost_models.policy_gain import PolicyComparison
+from perfledger_cost_models.pool import Reservation
+from perfledger_cost_models.queue_plan import Target
+from perfledger_cost_models.scheduling import Locality, Placement, Sharing
+from perfledger_service.cli.checking import Output
+from perfledger_service.cli.showing import show_table, show_text
+from perfledger_service.errors import UsageError
+from perfledger_service.pages.scheduled import (
+    filling_csv,
+    filling_json,
+    filling_text,
+    policies_csv,
+    policies_json,
+    policies_text,
+    queue_csv,
+    queue_json,
+    queue_text,
+)
+from perfledger_service.pages.wait_plot import filling_svg, policies_svg, queue_svg
+from perfledger_service.usecases.scheduling import (
+    Hardware,
+    Setting,
+    compare_policies,
+    fill_cluster,
+    plan_queue,
+)
+
+# What most clusters do, and the three that the literature compares it with.
+DEFAULT_POLICIES = ("fifo", "easy", "srtf", "fair")
+_RESERVATION_PARTS = 4
+
+
+class ScheduleFormat(StrEnum):
+    """How waits are written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    SVG = "svg"
+
+
+_Log = Annotated[Path, typer.Argument(help="a job log: SWF, sacct, Philly's JSON, or CSV")]
+_LogFormat = Annotated[
+    LogFormat | None, typer.Option("--log-format", help="without it the first line says which")
+]
+_Devices = Annotated[int, typer.Option(help="devices of a node, or of the queue")]
+_Form = Annotated[ScheduleFormat, typer.Option("--format", help="how to write it")]
+
+
+def cost_queue(
+    log: Annotated[Path | None, typer.Argument(help="a job log, in place of the rates")] = None,
+    *,
+    devices: _Devices = 8,
+    arrivals: Annotated[float | None, typer.Option(help="devices wanted an hour")] = None,
+    service: Annotated[float | None, typer.Option(help="minutes that one is wanted for")] = None,
+    wait: Annotated[float | None, typer.Option(help="minutes that one may wait at most")] = None,
+    share: Annotated[float, typer.Option(help="percent that may wait no longer")] = 95.0,
+    log_format: _LogFormat = None,
+    form: _Form = ScheduleFormat.TABLE,
+    output: Output = None,
+) -> None:
+    """Say how long jobs wait for so many devices, and how many would be enough.
+
+    M/M/c is exact for random arrivals and services; of a log, G/G/c is a screening: `cost simulate`
+    decides.
+    """
+    found = plan_queue(
+        log,
+        format_=log_format,
+        per_hour=arrivals,
+        service_s=None if service is None else service * 60,
+        devices=devices,
+        target=None if wait is None else Target(wait_s=wait * 60, share=share / 100),
+    )
+    match form:
+        case ScheduleFormat.TABLE:
+            show_table(queue_text(found), output)
+        case ScheduleFormat.JSON:
+            show_text(queue_json(found), output)
+        case ScheduleFormat.CSV:
+            show_text(queue_csv(found), output)
+        case ScheduleFormat.SVG:
+            show_text(queue_svg(found), output)
+
+
+def cost_simulate(
+    log: _Log,
+    *,
+    nodes: Annotated[int, typer.Option(help="nodes that are all alike")] = 1,
+    devices: _Devices = 8,
+    cluster: Annotated[
+        Path | None, typer.Option(help="CSV of nodes: gpu, cpu_milli, memory_mib, model, pool")
+    ] = None,
+    policy: Annotated[
+        list[str] | None, typer.Option("-p", "--policy", help="the first is held against")
+    ] = None,
+    placement: Annotated[
+        list[Placement] | None, typer.Option(help="which node a job gets; several with --fill")
+    ] = None,
+    locality: Annotated[
+        Locality, typer.Option(help="how far a job may be spread")
+    ] = Locality.FEWEST,
+    sharing: Annotated[Sharing, typer.Option(help="what part of a device is")] = Sharing.EXACT,
+    reserve: Annotated[
+        list[str] | None,
+        typer.Option(help="TEAM:NODES:HOURS:HOURS, from and to, counted from the first job"),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="where a device-hour is bought: p5.48xlarge/on_demand")
+    ] = None,
+    fill: Annotated[
+        float | None, typer.Option(help="fill an empty cluster up to this load, 1.3 say, instead")
+    ] = None,
+    seeds: Annotated[int, typer.Option(help="of --fill: how many random orders")] = 3,
+    log_format: _LogFormat = None,
+    form: _Form = ScheduleFormat.TABLE,
+    output: Output = None,
+) -> None:
+    """Replay a job log under scheduling policies: waits, use, and what another would gain."""
+    hardware = Hardware(file=cluster, nodes=nodes, devices=devices)
+    chosen = tuple(placement or ())
+    if fill is not None:
+        filled = fill_cluster(
+            log, hardware, chosen or tuple(Placement), format_=log_format, load=fill, seeds=seeds
+        )
+        _show_filling(filled, form, output)
+        return
+    if len(chosen) > 1:
+        msg = "several placements are compared with --fill; a replay takes one"
+        raise UsageError(msg)
+    setting = Setting(
+        placement=chosen[0] if chosen else None,
+        locality=locality,
+        sharing=sharing,
+        reservations=tuple(map(_reservation, reserve or ())),
+        seed=0,
+    )
+    found = compare_policies(
+        log,
+        hardware,
+        policy or DEFAULT_POLICIES,
+        setting,
+        format_=log_format,
+        option=at,
+        today=datetime.now(UTC).date(),
+    )
+    _show_policies(found, form, output)
+
+
+def _show_policies(found: PolicyComparison, form: ScheduleFormat, output: Path | None) -> None:
+    match form:
+        case ScheduleFormat.TABLE:
+            show_table(policies_text(found), output)
+        case ScheduleFormat.JSON:
+            show_text(policies_json(found), output)
+        case ScheduleFormat.CSV:
+            show_text(policies_csv(found), output)
+        case ScheduleFormat.SVG:
+            show_text(policies_svg(found), output)
+
+
+def _show_filling(found: tuple[Filling, ...], form: ScheduleFormat, output: Path | None) -> None:
+    match form:
+        case ScheduleFormat.TABLE:
+            show_table(filling_text(found), output)
+        case ScheduleFormat.JSON:
+            show_text(filling_json(found), output)
+        case ScheduleFormat.CSV:
+            show_text(filling_csv(found), output)
+        case ScheduleFormat.SVG:
+            show_text(filling_svg(found), output)
+
+
+def _reservation(text: str) -> Reservation:
+    parts = text.rsplit(":", _RESERVATION_PARTS - 1)
+    try:
+        team, nodes, start, end = parts
+        return Reservation(
+            team=team,
+            nodes=int(nodes),
+            start_ms=round(float(start) * 3_600_000),
+            end_ms=round(float(end) * 3_600_000),
+        )
+    except (ValueError, OverflowError) as error:
+        msg = f"a reservation is TEAM:NODES:HOURS:HOURS, such as vision:2:24:48, not {text[:80]!r}"
+        raise UsageError(msg) from error

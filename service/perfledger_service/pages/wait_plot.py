@@ -1,0 +1,166 @@
+"""Turns the waits of policies, or of a queue, into an SVG that stands alone, with bars of use.
+
+Left, how many wait no longer than a time (its axis is logarithmic, from a second on); right, how
+much of the devices is in use. It follows the reader's light or dark colours and loads nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger_cost_models import policy_gain, queue_plan
+from perfledger_cost_models.filling import Filling
+from perfledger_cost_models.policy_gain import PolicyComparison
+from perfledger_cost_models.queue_plan import QueuePlan
+from perfledger_service.pages import figures
+from perfledger_service.pages.environment import render
+from perfledger_service.pages.escape import clean
+from perfledger_service.pages.scale import Scale, Tick
+from perfledger_service.pages.scheduled import duration, gain_sentences
+
+# As the template draws it.
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 560.0, 84.0, 300.0
+_BAR_LEFT, _BAR_WIDTH, _BAR_ROW = 700.0, 190.0, 24.0
+_MARKS_S = (1.0, 60.0, 3600.0, 86400.0, 7 * 86400.0, 365 * 86400.0)
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+_MAX_CURVES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """One line and its row of the legend; `bar` is None where nothing is known of use."""
+
+    name: str
+    tone: int  # which of the template's colours
+    points: str
+    bar: float | None  # width
+    figure: str
+    y: float  # of its row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitPlot:
+    """A picture as shapes."""
+
+    title: str
+    summary: str
+    x_label: str
+    bars: str  # the heading of the bars
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    curves: tuple[Curve, ...]
+
+
+def policies_svg(view: PolicyComparison) -> str:
+    """Return waits and use by policy, and as recorded if the log says so."""
+    named = [(row.figures.policy, row.wait_curve_s, row.figures.useful) for row in view.rows]
+    if view.recorded is not None:
+        named.insert(0, ("as recorded", view.recorded.wait_curve_s, view.recorded.allocated))
+    sentences = gain_sentences(view)
+    return _drawn(
+        named,
+        policy_gain.CURVE,
+        title=f"{view.log}: {view.jobs:,} jobs on {view.devices:,} devices",
+        summary=sentences[0] if sentences else "Share of jobs that wait no longer",
+        bars="devices in use",
+    )
+
+
+def queue_svg(plan: QueuePlan) -> str:
+    """Return the waits of an M/M/c queue; a queue that grows without end has no line."""
+    use = plan.load / plan.devices
+    return _drawn(
+        [(f"{plan.devices} devices", plan.curve_s, min(use, 1.0))],
+        queue_plan.CURVE,
+        title=f"{plan.load:,.4g} of {plan.devices} devices busy on average",
+        summary="Random arrivals, exponential services (M/M/c)"
+        if plan.curve_s
+        else "The queue grows without end: more is wanted than there is",
+        bars="devices in use",
+    )
+
+
+def filling_svg(found: Sequence[Filling]) -> str:
+    """Return for each placement, with its first seed, what is allocated against what arrived."""
+    first = {each.placement: each for each in reversed(found)}
+    largest = max((asked for each in found for asked, _ in each.curve), default=1.0)
+    x, y = Scale(0.0, largest, _LEFT, _RIGHT), Scale(0.0, 1.0, _BOTTOM, _TOP)
+    curves = tuple(
+        Curve(
+            name=placement,
+            tone=place,
+            points=_points([(x.at(asked), y.at(taken)) for asked, taken in each.curve]),
+            bar=round(each.allocated * _BAR_WIDTH, 2),
+            figure=figures.share(each.allocated),
+            y=_row(place),
+        )
+        for place, (placement, each) in enumerate(sorted(first.items()))
+    )
+    ticks = tuple(Tick(x.at(share), f"{share:.0%}") for share in (0.25, 0.5, 0.75, 1.0, 1.25))
+    plot = WaitPlot(
+        title="Allocated devices as jobs arrive",
+        summary="Jobs come in random order and stay; one that does not fit is turned away",
+        x_label="asked for so far, of all devices",
+        bars="allocated in the end",
+        x_ticks=tuple(tick for tick in ticks if tick.at <= _RIGHT),
+        y_ticks=_share_ticks(y),
+        curves=curves,
+    )
+    return _svg(plot)
+
+
+def _drawn(
+    named: Sequence[tuple[str, Sequence[float], float | None]],
+    shares: Sequence[float],
+    *,
+    title: str,
+    summary: str,
+    bars: str,
+) -> str:
+    longest = max((wait for _, waits, _ in named for wait in waits), default=0.0)
+    y = Scale(0.0, 1.0, _BOTTOM, _TOP)
+    x = Scale(0.0, math.log10(max(longest, 60.0)), _LEFT, _RIGHT)
+    curves = tuple(
+        Curve(
+            name=clean(name, limit=18),
+            tone=place,
+            points=_points(
+                [
+                    (x.at(math.log10(max(wait, 1.0))), y.at(share))
+                    for wait, share in zip(waits, shares, strict=False)
+                ]
+            ),
+            bar=None if use is None else round(use * _BAR_WIDTH, 2),
+            figure="" if use is None else figures.share(use),
+            y=_row(place),
+        )
+        for place, (name, waits, use) in enumerate(named[:_MAX_CURVES])
+    )
+    marks = [mark for mark in _MARKS_S if mark <= max(longest, 60.0)]
+    plot = WaitPlot(
+        title=title,
+        summary=summary,
+        x_label="wait, at most",
+        bars=bars,
+        x_ticks=tuple(Tick(x.at(math.log10(mark)), duration(mark)) for mark in marks),
+        y_ticks=_share_ticks(y),
+        curves=curves,
+    )
+    return _svg(plot)
+
+
+def _svg(plot: WaitPlot) -> str:
+    height = max(_BOTTOM + 48, _row(len(plot.curves)) + 12)
+    return render("waits.svg.j2", plot=plot, height=height) + "\n"
+
+
+def _row(place: int) -> float:
+    return _TOP + 12 + _BAR_ROW * place
+
+
+def _share_ticks(y: Scale) -> tuple[Tick, ...]:
+    return tuple(Tick(y.at(share), f"{share:.0%}") for share in _SHARES)
+
+
+def _points(places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:g},{y:g}" for x, y in places)

@@ -1,0 +1,192 @@
+"""A job log's file and a cluster into what scheduling policies, and more devices, would change."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from perfledger_cost_models.arrivals import Arrivals, arrivals_of
+from perfledger_cost_models.cluster import Cluster, equal_nodes, read_cluster
+from perfledger_cost_models.filling import Filling, fill
+from perfledger_cost_models.job_log import MAX_LOG_BYTES, JobLog, LogFormat, read_job_log
+from perfledger_cost_models.jobs import JobLogError
+from perfledger_cost_models.meter import DAY_MS
+from perfledger_cost_models.policy_gain import PolicyComparison, policy_rows, recorded
+from perfledger_cost_models.pool import Reservation
+from perfledger_cost_models.queue_plan import QueuePlan, Target, given_arrivals, queue_plan
+from perfledger_cost_models.queueing import QueueError
+from perfledger_cost_models.rates import rate_of
+from perfledger_cost_models.scheduling import POLICIES, Locality, Placement, Policy, Sharing
+from perfledger_cost_models.sheet import PriceMissingError, packaged_sheet
+from perfledger_cost_models.simulation import simulate
+from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+
+MAX_SEEDS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hardware:
+    """The nodes that jobs run on: listed in a file, else alike."""
+
+    file: Path | None
+    nodes: int
+    devices: int  # of a node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What all policies of a comparison have in common; None leaves each policy its own."""
+
+    placement: Placement | None
+    locality: Locality
+    sharing: Sharing
+    reservations: tuple[Reservation, ...]
+    seed: int
+
+
+def compare_policies(
+    path: Path,
+    hardware: Hardware,
+    names: Sequence[str],
+    setting: Setting,
+    *,
+    format_: LogFormat | None,
+    option: str | None,
+    today: date,
+) -> PolicyComparison:
+    """Replay a job log under each policy; the first is what the others are held against.
+
+    `option` says where one more device-hour is bought. Raises UsageError, NotFoundError for a file,
+    a policy or a price that is not there, TooLargeError.
+    """
+    policies = [_policy(name, setting) for name in names]
+    log, cluster = _log(path, format_), _cluster(hardware)
+    try:
+        rate = None if option is None else rate_of(packaged_sheet(), option, today=today)
+        outcomes = [
+            simulate(
+                log.jobs,
+                cluster,
+                policy,
+                reservations=setting.reservations,
+                seed=setting.seed,
+            )
+            for policy in policies
+        ]
+    except PriceMissingError as error:
+        raise NotFoundError(str(error)) from error
+    except JobLogError as error:
+        raise UsageError(str(error)) from error
+    return PolicyComparison(
+        log=path.name,
+        jobs=len(outcomes[0].jobs),
+        devices=cluster.total_devices,
+        days=outcomes[0].until_ms / DAY_MS,
+        left_out=tuple((str(reason), count) for reason, count in log.left_out),
+        recorded=recorded(log.jobs, devices=cluster.total_devices),
+        rows=policy_rows(outcomes),
+        rate=rate,
+    )
+
+
+def fill_cluster(
+    path: Path,
+    hardware: Hardware,
+    placements: Sequence[Placement],
+    *,
+    format_: LogFormat | None,
+    load: float,
+    seeds: int,
+) -> tuple[Filling, ...]:
+    """Fill an empty cluster with a log's jobs, by each placement policy and several seeds.
+
+    Raises UsageError, NotFoundError, TooLargeError.
+    """
+    if not 1 <= seeds <= MAX_SEEDS:
+        msg = f"{seeds} seeds: give 1 to {MAX_SEEDS}"
+        raise UsageError(msg)
+    log, cluster = _log(path, format_), _cluster(hardware)
+    try:
+        return tuple(
+            fill(log.jobs, cluster, placement, load=load, seed=seed)
+            for placement in placements
+            for seed in range(seeds)
+        )
+    except JobLogError as error:
+        raise UsageError(str(error)) from error
+
+
+def plan_queue(
+    path: Path | None,
+    *,
+    format_: LogFormat | None,
+    per_hour: float | None,
+    service_s: float | None,
+    devices: int,
+    target: Target | None,
+) -> QueuePlan:
+    """Return the waits of a log's arrivals, or of given ones, on so many devices.
+
+    Raises UsageError, NotFoundError, TooLargeError.
+    """
+    try:
+        return queue_plan(
+            _arrivals(path, format_, per_hour, service_s), devices=devices, target=target
+        )
+    except (JobLogError, QueueError) as error:
+        raise UsageError(str(error)) from error
+
+
+def _arrivals(
+    path: Path | None, format_: LogFormat | None, per_hour: float | None, service_s: float | None
+) -> Arrivals:
+    if path is not None and per_hour is None and service_s is None:
+        return arrivals_of(_log(path, format_).jobs)
+    if path is None and per_hour is not None and service_s is not None:
+        return given_arrivals(arrivals_per_s=per_hour / 3600, service_s=service_s)
+    msg = "give a job log, or both --arrivals and --service"
+    raise UsageError(msg)
+
+
+def _policy(name: str, setting: Setting) -> Policy:
+    found = next((policy for policy in POLICIES if policy.name == name), None)
+    if found is None:
+        msg = f"no policy {name!r}: there are {', '.join(policy.name for policy in POLICIES)}"
+        raise NotFoundError(msg)
+    return replace(
+        found,
+        placement=setting.placement or found.placement,
+        locality=setting.locality,
+        sharing=setting.sharing,
+    )
+
+
+def _log(path: Path, format_: LogFormat | None) -> JobLog:
+    try:
+        return read_job_log(_text(path), format_=format_)
+    except JobLogError as error:
+        msg = f"{path}: {error}"
+        raise UsageError(msg) from error
+
+
+def _cluster(hardware: Hardware) -> Cluster:
+    try:
+        if hardware.file is None:
+            return equal_nodes(hardware.nodes, devices=hardware.devices)
+        return read_cluster(_text(hardware.file), devices=hardware.devices)
+    except JobLogError as error:
+        raise UsageError(str(error)) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_LOG_BYTES:
+            msg = f"{path} is larger than {MAX_LOG_BYTES} bytes: simulate a shorter period"
+            raise TooLargeError(msg)
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        msg = f"no file {path}"
+        raise NotFoundError(msg) from error
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{path} cannot be read as text: {error}"
+        raise UsageError(msg) from error

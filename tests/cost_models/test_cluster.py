@@ -1,0 +1,48 @@
+import pytest
+
+from perfledger_cost_models.cluster import UNLIMITED, equal_nodes, read_cluster
+from perfledger_cost_models.jobs import JobLogError
+
+
+def test_equal_nodes_are_one_pool_without_other_limits():
+    cluster = equal_nodes(3, devices=8)
+
+    assert cluster.total_devices == 24
+    assert (cluster.cpu_milli == UNLIMITED).all()
+    assert cluster.pool.names == ("",)
+
+
+def test_openbs_list_of_nodes_is_read():
+    text = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn2,128000,786432,8,G3\n"
+
+    cluster = read_cluster(text, devices=8)
+
+    assert cluster.devices.tolist() == [2, 8]
+    assert cluster.cpu_milli.tolist() == [64_000, 128_000]
+    assert cluster.model.names == ("G3", "P100")
+
+
+def test_a_list_of_virtual_clusters_counts_nodes():
+    cluster = read_cluster("vc,node num\na,2\nb,1\n", devices=8)
+
+    assert cluster.devices.tolist() == [8, 8, 8]
+    assert cluster.pool.codes.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "gpu\n",
+        "gpu\n0\n",
+        "gpu\n-8\n",
+        "gpu\nmany\n",
+        "gpu\nnan\n",
+        "gpu,count\n8,99999999\n",
+        "gpu,count\n1000000,1000000\n",
+        'gpu\n"8\n',
+    ],
+)
+def test_what_is_no_list_of_nodes_is_an_error(text):
+    with pytest.raises(JobLogError):
+        read_cluster(text, devices=8)

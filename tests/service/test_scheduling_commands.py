@@ -1,0 +1,178 @@
+"""`perfledger cost queue` and `cost simulate` as a user runs them, on a log that is made up."""
+
+import csv
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+from perfledger_service.errors import NotFoundError, UsageError
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture
+def run():
+    def run(*words):
+        done = CliRunner().invoke(app, ["cost", *map(str, words)], env={"COLUMNS": "80"})
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == 0, done.stdout
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def log(tmp_path):
+    """A fortnight of which each day a wide job keeps narrow ones waiting."""
+    rows = ["user,gpu_num,submit_time,duration,queue"]
+    for day in range(14):
+        start = day * 86_400
+        rows += [f"a,3,{start},{14_000 + 10 * day},0", f"a,4,{start + 60},60,20000"]
+        rows += [f"[red]b,1,{start + 120 + 60 * i},3000,5" for i in range(4)]
+    path = tmp_path / "jobs.csv"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_policies_stand_beside_what_was_recorded(run, log):
+    shown = run("simulate", log, "--devices", 4, "-p", "fifo", "-p", "easy")
+
+    assert "84 jobs of 13.0 days on 4 devices" in shown
+    assert "(as recorded)" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_the_sentence_says_hours_and_money_with_their_interval(run, log):
+    words = ("simulate", log, "--devices", 4, "-p", "fifo", "-p", "easy")
+    shown = " ".join(run(*words, "--at", "p5.48xlarge/on_demand").split())
+
+    assert "With easy in place of fifo, a job waits" in shown
+    assert "more device-hours a year (" in shown
+    assert "to add or keep as many costs" in shown
+    assert "at AWS p5.48xlarge, on demand." in shown
+
+
+def test_figures_are_written_as_json(run, log):
+    words = ("simulate", log, "--devices", 4, "-p", "fifo", "-p", "easy", "--format", "json")
+    document = json.loads(run(*words, "--at", "p5.48xlarge/on_demand"))
+
+    first, second = document["policies"]
+    assert first["hours_gained"] is None
+    gained = second["hours_gained"]
+    assert gained["low"] <= gained["middle"] <= gained["high"]
+    usd = float(document["usd_per_device_hour"])
+    assert float(second["usd_gained_a_year"][0]) == pytest.approx(usd * gained["middle"])
+
+
+def test_figures_are_written_as_csv(run, log):
+    shown = run("simulate", log, "--devices", 4, "-p", "fifo", "-p", "srtf", "--format", "csv")
+
+    rows = list(csv.DictReader(shown.splitlines()))
+    assert [row["policy"] for row in rows] == ["fifo", "srtf"]
+    assert rows[0]["wait_saved_s"] == ""
+    assert float(rows[1]["wait_saved_s"]) > 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("simulate", "LOG", "--devices", "4"),
+        ("simulate", "LOG", "--devices", "4", "--fill", "1.1", "--seeds", "1"),
+        ("queue", "LOG", "--devices", "4"),
+        ("queue", "--arrivals", "40", "--service", "30", "--devices", "2"),
+    ],
+)
+def test_pictures_are_whole_and_escape_what_others_wrote(run, log, words):
+    hostile = log.rename(log.parent / "<b>&.csv")
+
+    drawn = run(*(hostile if word == "LOG" else word for word in words), "--format", "svg")
+
+    assert ElementTree.fromstring(drawn).tag.endswith("svg")
+
+
+def test_a_cluster_is_filled_by_placement(run, log):
+    words = ("simulate", log, "--devices", 4, "--nodes", 3, "--fill", 1.2, "--seeds", 2)
+    shown = run(*words, "--placement", "fgd", "--placement", "random")
+    rows = list(csv.DictReader(run(*words, "--format", "csv").splitlines()))
+    document = json.loads(run(*words, "--placement", "fgd", "--format", "json"))
+
+    assert "fgd" in shown
+    assert len(rows) == 16
+    assert document["fillings"][0]["curve"]
+
+
+def test_a_reservation_and_a_list_of_nodes_are_taken(run, log):
+    nodes = log.parent / "nodes.csv"
+    nodes.write_text("gpu,count\n4,2\n")
+
+    shown = run(
+        *("simulate", log, "--cluster", nodes, "--reserve", "a:1:0:48", "-p", "fifo-pass"),
+        *("--sharing", "mig", "--locality", "any", "--placement", "worst-fit"),
+    )
+
+    assert "on 8 devices" in shown
+
+
+def test_a_queue_says_waits_and_how_many_devices_are_enough(run):
+    words = ("--arrivals", 40, "--service", 30, "--devices", 24, "--wait", 5)
+    shown = " ".join(run("queue", *words).split())
+
+    assert "20 busy of 24" in shown
+    assert "devices are enough that 95.0 % wait at most 5 min" in shown
+
+
+def test_a_queue_of_a_log_adds_a_screening(run, log):
+    shown = " ".join(run("queue", log, "--devices", 4).split())
+
+    assert "G/G/c, a screening" in shown
+
+
+def test_a_queue_without_end_says_so(run):
+    assert "grows without end" in run("queue", "--arrivals", 40, "--service", 60, "--devices", 9)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_a_queue_is_written_for_programs(run, form):
+    shown = run("queue", "--arrivals", 4, "--service", 30, "--wait", 1, "--format", form)
+
+    assert "devices_needed" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "says"),
+    [
+        (("simulate", "LOG", "-p", "lottery"), NotFoundError, "there are fifo"),
+        (("simulate", "LOG", "--at", "p9/on_demand"), NotFoundError, "p9"),
+        (("simulate", "LOG", "--nodes", "0"), UsageError, "nodes"),
+        (("simulate", "LOG", "--devices", "1", "--log-format", "swf"), UsageError, "SWF"),
+        (("simulate", "LOG", "--reserve", "a:b"), UsageError, "TEAM:NODES"),
+        (("simulate", "LOG", "--reserve", "a:1:0:inf"), UsageError, "TEAM:NODES"),
+        (("simulate", "LOG", "--cluster", "none.csv"), NotFoundError, "none.csv"),
+        (("simulate", "none.csv"), NotFoundError, "none.csv"),
+        (("simulate", "LOG", "--fill", "0"), UsageError, "load above 0"),
+        (("simulate", "LOG", "--fill", "1", "--seeds", "0"), UsageError, "seeds"),
+        (("simulate", "LOG", "--placement", "fgd", "--placement", "random"), UsageError, "--fill"),
+        (("queue",), UsageError, "--arrivals"),
+        (("queue", "LOG", "--arrivals", "3"), UsageError, "--arrivals"),
+        (("queue", "--arrivals", "nan", "--service", "3"), UsageError, "busy"),
+        (("queue", "--arrivals", "1", "--service", "3", "--devices", "0"), UsageError, "servers"),
+    ],
+)
+def test_what_cannot_be_asked_says_why(run, log, words, error, says):
+    with pytest.raises(error, match=says):
+        run(*(log if word == "LOG" else word for word in words))
+
+
+def test_the_worked_example_is_what_the_command_prints(run):
+    page = (DOCS / "job-log-example.md").read_text(encoding="utf-8")
+    policies = ("-p", "fifo", "-p", "easy", "-p", "srtf")
+    shown = run("simulate", DOCS / "job-log-example.csv", "--nodes", 4, *policies)
+
+    missing = [line for line in shown.splitlines() if line.rstrip() not in page]
+    assert missing == []
+    assert (DOCS / "job-log-example.csv").read_text().splitlines()[1] in page
