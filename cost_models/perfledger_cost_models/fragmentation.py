@@ -30,9 +30,10 @@ class Fragmentation:
             key = (shape.cpu_milli, share, shape.devices, shape.models)
             counts[key] = counts.get(key, 0) + count
         ranked = sorted(counts, key=lambda key: (counts[key], key), reverse=True)
-        sums = np.cumsum([counts[key] for key in ranked])
-        kept = ranked[: int(np.searchsorted(sums, POPULAR * sums[-1])) + 1]
-        columns = np.array(kept, np.int64).T
+        sums: IntArray = np.cumsum(np.array([counts[key] for key in ranked], np.int64))
+        enough: int = int(np.searchsorted(sums, POPULAR * int(sums[-1]))) + 1
+        kept = ranked[:enough]
+        columns: IntArray = np.array(kept, np.int64).T
         self._cpu, self._share, self._devices, self._models = columns
         weights = np.array([counts[key] for key in kept], np.float64)
         self._weights: FloatArray = weights / weights.sum()
@@ -73,7 +74,7 @@ class Fragmentation:
             return self._amount(room, rows, cpu, models)[:, None]
         # One copy of each node for each of its devices, less the job on that one.
         rows = np.repeat(left[:, None, :], width, axis=1)
-        places = np.arange(width)
+        places: IntArray = np.arange(width, dtype=np.int64)
         rows[:, places, places] -= shape.share_milli
         fits = left >= shape.share_milli
         amounts = np.full((count, width), np.inf)

@@ -194,8 +194,8 @@ def _packing(room: Room, shape: Shape, nodes: IntArray) -> FloatArray:
     left = np.sort(np.where(room.left[nodes] >= shape.share_milli, room.left[nodes], 2 * WHOLE))
     used = left[:, : shape.devices]
     is_fresh = used == WHOLE
-    fresh = np.maximum(_TOP // 2 - is_fresh.sum(axis=1), _TOP // 3)
-    free_percent = (used * 100 // WHOLE).sum(axis=1)
+    fresh: IntArray = np.maximum(_TOP // 2 - np.asarray(is_fresh.sum(axis=1), np.int64), _TOP // 3)
+    free_percent: IntArray = np.asarray((used * 100 // WHOLE).sum(axis=1), np.int64)
     shared = np.maximum(_TOP - free_percent // 10, _TOP // 2)
     scores: IntArray = np.where(is_fresh.any(axis=1), fresh, shared)
     found: FloatArray = np.where(whole == room.size[nodes], empty, scores).astype(np.float64)

@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from perfledger_cost_models.age import Shelf, shelf_of
 from perfledger_cost_models.formula import Line
+from perfledger_cost_models.input_words import INPUT_WORDS
 from perfledger_cost_models.interruption import Interruptions, best_interval_h, expected_hours
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.onprem import HOURS_PER_YEAR, LICENCES, SERVERS, UTILIZATION, Server
@@ -29,30 +30,6 @@ USE = "use_share"
 WACC = "wacc"
 RESIDUAL = "residual_value_36m"  # after the three years, when the model sells
 NOT_IN_THE_MODEL = frozenset({"residual_value_60m", "depreciation_years"})
-
-
-# Of inputs whose names say too little to those who decide.
-WORDS = {
-    WACC: "cost of capital (WACC)",
-    UTILIZATION: "share of hours held that is useful",
-    RESIDUAL: "resale value after 36 months",
-    "staff_fte_per_8gpu_node_small": "staff per server",
-    "staff_cost_loaded": "cost of one of staff",
-    "support_contract": "support contract",
-    "average_load_power_fraction": "power under load, of the maximum",
-    "idle_power_server_fraction": "power when idle, of the maximum",
-    "pue_enterprise": "PUE of the room",
-    "electricity_us_industrial": "electricity",
-    "colo_price": "rent of the room",
-    "spares_pool": "spares",
-    "network_share_of_capex": "network, of the servers' price",
-    "storage_share_of_capex": "storage, of the servers' price",
-    LICENCES: "NVIDIA AI Enterprise licence",
-    "server_price_8xH100_SXM": "price of a server with 8 H100",
-    "server_price_8xA100_80GB": "price of a server with 8 A100",
-    "max_power_8xH100": "maximum power of a server with 8 H100",
-    "max_power_8xA100": "maximum power of a server with 8 A100",
-}
 
 
 class Basis(StrEnum):
@@ -380,7 +357,7 @@ def _parameter(figures: Figures, parameter: str, *, name: str = "") -> Input:
     is_price = any(server.price == parameter for server in SERVERS)
     return Input(
         name=name or found.name,
-        words=WORDS.get(parameter, found.name.replace("_", " ")),
+        words=INPUT_WORDS.get(parameter, found.name.replace("_", " ")),
         unit=found.unit,
         low=found.low,
         mode=found.mode,

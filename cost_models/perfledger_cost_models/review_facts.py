@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from decimal import Decimal
 
+from perfledger.bundle import Pricing
 from perfledger.pattern import is_match
 from perfledger_cost_models.allocation import CENT, Row, share_out
 from perfledger_cost_models.bulk import known_instances
-from perfledger_cost_models.change import price_of_change
+from perfledger_cost_models.change import price_changes
 from perfledger_cost_models.focus import Bill, device_hours
 from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.part import MeasuredChange
 from perfledger_cost_models.procurement_plan import Plan, PlanError, Range, Team
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.rates import rate_of
@@ -19,7 +21,7 @@ from perfledger_cost_models.review import (
     Unknown,
     WorkloadHours,
 )
-from perfledger_cost_models.review_records import Records
+from perfledger_cost_models.review_records import Landed, Records
 from perfledger_cost_models.sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.supply import DAYS_PER_YEAR
 
@@ -172,13 +174,9 @@ def changes_of(records: Records | Unknown, sheet: PriceSheet) -> tuple[PricedCha
     return tuple(
         PricedChange(
             landed=one,
-            prices=price_of_change(
-                workload=one.workload,
-                change=one.change,
-                fleet=records.fleet,
-                sheet=sheet,
-                measured_on=one.accelerator or one.device,
-            ),
+            prices=price_changes(
+                (_measured(one),), pricing=Pricing(fleet=records.fleet), sheet=sheet
+            ).prices,
         )
         for one in sorted(records.landed, key=lambda one: (one.day, one.workload), reverse=True)
     )
@@ -231,6 +229,14 @@ def allocation_of(bill: Bill | None, teams: Sequence[Team]) -> Allocation | Unkn
         billed_usd=bill.billed_usd.quantize(CENT),
         start=bill.start.date(),
         end=bill.end.date(),
+    )
+
+
+def _measured(landed: Landed) -> MeasuredChange:
+    return MeasuredChange(
+        workload=landed.workload,
+        change=landed.change,
+        measured_on=landed.accelerator or landed.device,
     )
 
 

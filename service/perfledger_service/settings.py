@@ -32,13 +32,7 @@ from pydantic_settings import (
 
 from perfledger.bundle import Commitment, CostPolicy, DeclaredThroughput, FleetUse, Pricing
 from perfledger.records import Param
-from perfledger_runners.bundle_checks import (
-    HOURS_PER_YEAR,
-    MAX_COMMITMENTS,
-    MAX_DEVICES,
-    MAX_FLEET,
-    MAX_POLICIES,
-)
+from perfledger_runners import bundle_checks as limits
 from perfledger_service.errors import SettingsError
 
 CONFIG_FILES = ("perfledger.toml", "pyproject.toml")
@@ -99,7 +93,7 @@ class CommitmentTable(_Table):
     """`[[tool.perfledger.commitment]]`: devices that are paid for whether used or not."""
 
     where: str
-    devices: Annotated[int, Field(ge=1, le=MAX_DEVICES)]
+    devices: Annotated[int, Field(ge=1, le=limits.MAX_DEVICES)]
     busy_hours_per_year: Annotated[float, Field(ge=0)]
     overflow: str = ""
     devices_per_job: Annotated[int, Field(ge=1)] = 1
@@ -107,7 +101,7 @@ class CommitmentTable(_Table):
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
-        hours = self.devices * HOURS_PER_YEAR
+        hours = self.devices * limits.HOURS_PER_YEAR
         if self.busy_hours_per_year > hours:
             msg = f"{self.devices} devices have no more than {hours} hours a year to be busy in"
             raise ValueError(msg)
@@ -187,16 +181,16 @@ class CheckSettings(BaseSettings):
         default_factory=dict[str, dict[str, tuple[Param, ...]]],
         description="parameter grids by module:function, in place of the decorator's",
     )
-    fleet: Annotated[tuple[FleetTable, ...], Field(max_length=MAX_FLEET)] = Field(
+    fleet: Annotated[tuple[FleetTable, ...], Field(max_length=limits.MAX_FLEET)] = Field(
         (), description="device-hours a year by workload"
     )
     declared: tuple[DeclaredTable, ...] = Field(
         (), description="throughputs on hardware that is not measured here"
     )
-    commitment: Annotated[tuple[CommitmentTable, ...], Field(max_length=MAX_COMMITMENTS)] = Field(
-        (), description="devices that are paid for whether used or not"
+    commitment: Annotated[tuple[CommitmentTable, ...], Field(max_length=limits.MAX_COMMITMENTS)] = (
+        Field((), description="devices that are paid for whether used or not")
     )
-    policy: Annotated[tuple[PolicyTable, ...], Field(max_length=MAX_POLICIES)] = Field(
+    policy: Annotated[tuple[PolicyTable, ...], Field(max_length=limits.MAX_POLICIES)] = Field(
         (), description="what a change may cost a year, by team"
     )
     usage: tuple[UsageTable, ...] = Field(

@@ -167,7 +167,7 @@ def test_own_prices_take_the_place_of_published_ones(run, plan, tmp_path):
         'models = ["on_demand"]\n'
     )
 
-    shown = run("--plan", plan, "--prices", prices, *TEXTS)
+    shown = run("--plan", plan, "--overrides", prices, *TEXTS)
     assert "Go on as today" in shown
 
 
@@ -178,7 +178,7 @@ def test_own_prices_take_the_place_of_published_ones(run, plan, tmp_path):
         (("--as-of", "soon"), UsageError),
         (("--bill", "none.csv"), NotFoundError),
         (("--last", "none.json"), NotFoundError),
-        (("--prices", "plan.toml"), UsageError),
+        (("--overrides", "plan.toml"), UsageError),
         (("--plan", "none.toml"), NotFoundError),
     ],
 )

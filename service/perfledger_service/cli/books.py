@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from perfledger_service.settings import price_settings
+from perfledger_service.settings import PriceSettings, price_settings
 from perfledger_service.usecases.price_books import Books, read_books
 
 PricesFile = Annotated[
@@ -26,6 +26,11 @@ Contract = Annotated[
 
 def books_of(prices: Path | None, overrides: Path | None, contract: Path | None) -> Books:
     """Return the prices and inputs that count, by these flags and else by the environment."""
+    return read_books(layers_of(prices, overrides, contract))
+
+
+def layers_of(prices: Path | None, overrides: Path | None, contract: Path | None) -> PriceSettings:
+    """Return where the prices and inputs that count are, by these flags and the environment."""
     flags = {"prices": prices, "overrides": overrides, "contract": contract}
     given = {name: str(path) for name, path in flags.items() if path is not None}
-    return read_books(price_settings().model_copy(update=given))
+    return price_settings().model_copy(update=given)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, layers_of
 from perfledger_service.errors import UsageError
 from perfledger_service.settings import service_settings
 from perfledger_service.usecases.review_files import Form, write_review
@@ -24,9 +25,9 @@ def review(
         Path | None, typer.Option(help="the quarter's bill in FOCUS 1.0 to 1.2, CSV")
     ] = None,
     team_tag: Annotated[str, typer.Option(help="the bill's tag that says whose a row is")] = "",
-    prices: Annotated[
-        Path | None, typer.Option(help="own prices, discounts and exchange rates in TOML")
-    ] = None,
+    prices: PricesFile = None,
+    overrides: OverridesFile = None,
+    contract: Contract = None,
     last: Annotated[Path | None, typer.Option(help="the review.json of the quarter before")] = None,
     form: Annotated[
         list[Form] | None, typer.Option("--format", help="what to write; repeatable; all without")
@@ -48,7 +49,7 @@ def review(
             database_url=service_settings().database_url,
             bill=bill,
             team_tag=team_tag,
-            overrides=prices,
+            prices=layers_of(prices, overrides, contract),
             last=last,
             is_stale_allowed=allow_stale_prices,
         )

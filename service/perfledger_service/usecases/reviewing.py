@@ -10,7 +10,6 @@ from sqlalchemy.engine import make_url
 
 from perfledger_cost_models.focus import Bill, read_focus
 from perfledger_cost_models.last_review import MAX_BYTES, LastReview, read_last
-from perfledger_cost_models.overrides import apply_overrides, read_overrides
 from perfledger_cost_models.parameter import (
     packaged_parameters,
     packaged_text as parameters_text,
@@ -20,9 +19,11 @@ from perfledger_cost_models.quarter import Quarter, quarter_of
 from perfledger_cost_models.quarterly_review import Facts, review_of
 from perfledger_cost_models.review import Review, Source, Unknown
 from perfledger_cost_models.review_records import Records
-from perfledger_cost_models.sheet import PriceSheet, packaged_sheet, packaged_text
+from perfledger_cost_models.sheet import packaged_sheet, packaged_text
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.settings import PriceSettings
 from perfledger_service.store.database import open_engine
+from perfledger_service.usecases.price_books import read_books, text_of_file
 from perfledger_service.usecases.quarter_records import records_of_bundles, records_of_store
 from perfledger_service.usecases.translating import translated
 
@@ -42,7 +43,7 @@ class Asked:
     database_url: str
     bill: Path | None
     team_tag: str
-    overrides: Path | None
+    prices: PriceSettings
     last: Path | None
     is_stale_allowed: bool
 
@@ -58,13 +59,13 @@ def review(asked: Asked) -> Review:
     with translated():
         plan_text = _text(asked.plan, MAX_CHARACTERS)
         plan = read_plan(plan_text, asked.plan.name)
-        sheet, sheet_source = _sheet(asked)
+        books, prices_source = read_books(asked.prices), _prices_source(asked.prices)
         records, records_source = _records(asked)
         bill, bill_source = _bill(asked)
         last, last_source = _last(asked)
         sources = (
             _source("plan", asked.plan.name, plan_text.encode()),
-            *sheet_source,
+            *prices_source,
             _source("inputs of owning", packaged_parameters().name, parameters_text().encode()),
             *records_source,
             *bill_source,
@@ -75,8 +76,8 @@ def review(asked: Asked) -> Review:
                 quarter=asked.quarter,
                 today=asked.today,
                 plan=plan,
-                sheet=sheet,
-                parameters=packaged_parameters(),
+                sheet=books.sheet,
+                parameters=books.parameters,
                 records=records,
                 bill=bill,
                 bill_name="" if asked.bill is None else asked.bill.name,
@@ -87,16 +88,19 @@ def review(asked: Asked) -> Review:
         )
 
 
-def _sheet(asked: Asked) -> tuple[PriceSheet, tuple[Source, ...]]:
-    sheet = packaged_sheet()
-    packaged = _source("price sheet", sheet.name, packaged_text().encode())
-    if asked.overrides is None:
-        return sheet, (packaged,)
-    text = _text(asked.overrides, MAX_CHARACTERS)
-    overrides = read_overrides(text, asked.overrides.name)
-    name = f"{sheet.name} with {asked.overrides.name}"
-    own = _source("own prices", asked.overrides.name, text.encode())
-    return apply_overrides(sheet, overrides, name=name), (packaged, own)
+def _prices_source(settings: PriceSettings) -> tuple[Source, ...]:
+    """Return the layers of prices, the lowest first, each with its hash."""
+    layers = {
+        "fetched prices": settings.prices,
+        "own prices and inputs": settings.overrides,
+        "contract": settings.contract,
+    }
+    packaged = _source("price sheet", packaged_sheet().name, packaged_text().encode())
+    return packaged, *(
+        _source(what, Path(name).name, text_of_file(Path(name)).encode())
+        for what, name in layers.items()
+        if name
+    )
 
 
 def _records(asked: Asked) -> tuple[Records | Unknown, tuple[Source, ...]]:

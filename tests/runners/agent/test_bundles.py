@@ -30,7 +30,7 @@ from perfledger.records import (
 )
 from perfledger_runners import bundles
 from perfledger_runners.bundle_checks import BundleError
-from perfledger_runners.bundles import read_bundle, upgrade, write_bundle
+from perfledger_runners.bundles import read_bundle, write_bundle
 
 SPEC = WorkloadSpec(
     id="gpt:train[batch=8]",
@@ -246,22 +246,6 @@ def test_a_newer_version_is_refused_with_advice():
         rf"\({BUNDLE_VERSION}\): update perfledger$",
     ):
         read_bundle(changed("version", BUNDLE_VERSION + 1))
-
-
-def test_an_older_version_is_brought_up_step_by_step():
-    steps = {
-        1: lambda old: {**old, "runs": old["samples"]},
-        2: lambda old: {**old, "runs": [*old["runs"], "three"]},
-    }
-    old = {"format": "perfledger-bundle", "version": 1, "samples": ["one"]}
-
-    new = upgrade(old, upgrades=steps, current=3)
-
-    assert (new["version"], new["runs"]) == (3, ["one", "three"])
-
-
-def test_there_is_an_upgrade_from_every_older_version():
-    assert list(bundles.UPGRADES) == list(range(1, BUNDLE_VERSION))
 
 
 @pytest.mark.parametrize("version", [0, -1, True, 1.0, "1", None])

@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from perfledger_cost_models.fleet import FleetProfile, YearlyUse
 from perfledger_service.pages.change_costs import fleet_csv, fleet_toml
 
-names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=20)
+names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 
 
 def profile(name):

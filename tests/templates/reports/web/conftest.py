@@ -147,9 +147,10 @@ def series(make) -> SeriesView:
 
 def ruled(report):
     """Return a report whose costs were added up and ruled on, with an idle commitment's queue."""
-    amounts = {"usd": Decimal(24_000), "low": Decimal(21_000), "high": Decimal(27_000)}
     total = SummedPrice(
-        **amounts,
+        usd=Decimal(24_000),
+        low=Decimal(21_000),
+        high=Decimal(27_000),
         is_detectable=True,
         workloads=tuple(price.workload for price in report.change_prices),
     )
@@ -161,7 +162,9 @@ def ruled(report):
         note="how long jobs wait is not known: declare job_hours",
     )
     first, *others = report.change_prices
-    free = replace(first, **dict.fromkeys(amounts, Decimal(0)), absorbed_hours=queue.absorbed_hours)
+    free = replace(
+        first, usd=Decimal(0), low=Decimal(0), high=Decimal(0), absorbed_hours=queue.absorbed_hours
+    )
     rulings = tuple(
         PolicyRuling(
             team=f"team {ruling}", ruling=ruling, price=total, limit_usd=limit, unpriced=unpriced
