@@ -12,7 +12,7 @@ import pytest
 from perfledger_cost_models.decision import evaluate
 from perfledger_cost_models.quarter import quarter_of
 from perfledger_service.pages.review_xlsx import review_xlsx
-from perfledger_service.settings import PriceSettings
+from perfledger_service.settings import price_settings
 from perfledger_service.usecases.reviewing import Asked, review
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "review"
@@ -30,7 +30,7 @@ def example():
             database_url="",
             bill=EXAMPLE / "bill.csv",
             team_tag="",
-            prices=PriceSettings(),
+            prices=price_settings(),
             last=None,
             is_stale_allowed=False,
         )
