@@ -20,7 +20,9 @@ WARMUP_WINDOW = 3  # the median of three shrugs off one odd step
 WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more than this
 QUIET = 0.005  # relative standard error of the mean at which more steps add nothing (nvbench's)
 FIRST_BLOCK = 10  # between two looks at the samples; a look costs time between steps
-TURN_SECONDS = 0.1  # of steps at a time where base and head take turns: noise lasts longer
+# Of steps at a time where base and head take turns. What else runs on a busy machine comes and goes
+# within tenths of a second: unchanged pairs spread by 8 % with turns of 0.1 s, and by 1 % so.
+TURN_SECONDS = 0.03
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
 Affinity = Callable[[int], Collection[int]]
@@ -175,8 +177,7 @@ def _sample_in_turns(
     sets up anew does so in its own turn, for it would disturb the other's.
     """
     turns: list[int] = []
-    most = max(1, math.ceil(effort.max_seconds / TURN_SECONDS))
-    steps = _steps_in_turn(bench.warmups_s, most=max(1, MAX_SAMPLES // most))
+    steps, most = _turns_of(bench.warmups_s, effort)
     while len(turns) < most and (
         len(bench.samples_s) < effort.min_steps or sum(bench.samples_s) < effort.max_seconds
     ):
@@ -198,11 +199,14 @@ def _no_step() -> None:
     """Stand for the step where there is none."""
 
 
-def _steps_in_turn(warmups_s: Sequence[float], *, most: int) -> int:
-    """Return how many steps fill a turn, going by the last ones of the warm-up."""
-    last = warmups_s[-WARMUP_WINDOW:]
-    total = sum(last)
-    return max(1, min(most, int(TURN_SECONDS * len(last) / total))) if total > 0 else 1
+def _turns_of(warmups_s: Sequence[float], effort: Effort) -> tuple[int, int]:
+    """Return how many steps fill a turn, and how many turns the effort, by the last warm-ups."""
+    shortest = math.ceil(effort.max_seconds / TURN_SECONDS)
+    step_s = math.fsum(warmups_s[-WARMUP_WINDOW:]) / max(1, len(warmups_s[-WARMUP_WINDOW:]))
+    kept = max(1, MAX_SAMPLES // max(1, shortest))
+    steps = max(1, min(kept, int(TURN_SECONDS / step_s))) if step_s > 0 else kept
+    turns = math.ceil(effort.max_seconds / max(TURN_SECONDS, steps * step_s))
+    return steps, max(1, turns, math.ceil(effort.min_steps / steps))
 
 
 class _Watch:

@@ -146,7 +146,7 @@ def test_measuring_says_when_sampling_begins(scripted_clock):
     ("turn", "expected"),
     [
         pytest.param(None, [4, 4, 4, 4, 4], id="one after the other"),
-        pytest.param(lambda: None, [2, 2, 2, 2, 2], id="in turns"),
+        pytest.param(lambda: None, [4, 4, 4, 4, 4], id="in turns"),
     ],
 )
 def test_the_samples_are_shared_evenly_among_the_set_ups(scripted_clock, turn, expected):
