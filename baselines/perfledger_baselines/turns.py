@@ -2,8 +2,8 @@
 
 A busy machine is slow for seconds at a time: one side's location over its whole run then depends on
 how much of that its own steps happened to hit, and two such locations differ without cause. Turn i
-of base and turn i of head lie next to each other, some hundredths of a second apart, and are slowed down
-alike. Their difference is taken first, and the location of the differences after.
+of base and turn i of head lie next to each other, hundredths of a second apart, and are slowed
+down alike. Their difference is taken first, and the location of the differences after.
 """
 
 import math
