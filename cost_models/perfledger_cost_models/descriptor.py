@@ -26,13 +26,14 @@ seconds = 1e-6
 source = "idle share of a profile"
 """
 
-import tomllib
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from typing import Annotated
 
 import msgspec
+
+from perfledger_cost_models.toml_file import read_toml
 
 MAX_CHARACTERS = 1_000_000
 MAX_WORKLOADS = 1000
@@ -150,14 +151,9 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 def read_descriptors(text: str, name: str) -> tuple[Descriptor, ...]:
     """Read declared workloads in TOML; raises DescriptorError that names the place."""
-    if len(text) > MAX_CHARACTERS:
-        msg = f"workloads {name!r} have {len(text)} characters: keep them below {MAX_CHARACTERS}"
-        raise DescriptorError(msg)
-    try:
-        found = msgspec.convert(tomllib.loads(text), _File, strict=True).workload
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
-        msg = f"workloads {name!r}: {error}: correct it there"
-        raise DescriptorError(msg) from error
+    found = read_toml(
+        text, _File, name=f"workloads {name!r}", most=MAX_CHARACTERS, error=DescriptorError
+    ).workload
     names = [each.name for each in found]
     if len(set(names)) < len(names):
         msg = f"workloads {name!r} have one name twice: rename one of them"

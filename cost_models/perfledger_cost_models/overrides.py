@@ -48,12 +48,11 @@ max_power = "max_power_8xH100"
 card = "card_price_H200"  # optional: what replaces an accelerator without a support contract
 """
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -61,6 +60,7 @@ from perfledger_cost_models.onprem import Server
 from perfledger_cost_models.parameter import Parameter, ParameterSheet
 from perfledger_cost_models.sheet import MAX_ACCELERATORS, Price, PriceSheet, PricingModel
 from perfledger_cost_models.table import Confidence
+from perfledger_cost_models.toml_file import read_toml
 
 MAX_CHARACTERS = 1_000_000
 # More off than this is a price that was typed as a discount.
@@ -173,15 +173,9 @@ class Overrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
 def read_overrides(text: str, name: str) -> Overrides:
     """Read overrides in TOML; raises OverrideError that names the place."""
-    if len(text) > MAX_CHARACTERS:
-        msg = f"overrides {name!r} have {len(text)} characters: keep them below {MAX_CHARACTERS}"
-        raise OverrideError(msg)
-    try:
-        document: dict[str, Any] = tomllib.loads(text, parse_float=Decimal)
-        return msgspec.convert(document, Overrides, strict=True)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
-        msg = f"overrides {name!r}: {error}: correct it there"
-        raise OverrideError(msg) from error
+    return read_toml(
+        text, Overrides, name=f"overrides {name!r}", most=MAX_CHARACTERS, error=OverrideError
+    )
 
 
 def apply_overrides(sheet: PriceSheet, overrides: Overrides, *, name: str) -> PriceSheet:

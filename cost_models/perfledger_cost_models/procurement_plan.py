@@ -22,17 +22,17 @@ lead_time = "none"
 """
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 from perfledger_cost_models.parameter import Parameter, ParameterSheet
 from perfledger_cost_models.table import Confidence
+from perfledger_cost_models.toml_file import read_toml
 
 MAX_CHARACTERS = 1_000_000
 MAX_OPTIONS = 20  # more than a table that people decide by can hold
@@ -229,15 +229,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 def read_plan(text: str, name: str) -> Plan:
     """Read a plan in TOML; raises PlanError that names the place."""
-    if len(text) > MAX_CHARACTERS:
-        msg = f"plan {name!r} has {len(text)} characters: keep it below {MAX_CHARACTERS}"
-        raise PlanError(msg)
-    try:
-        document: dict[str, Any] = tomllib.loads(text, parse_float=Decimal)
-        return msgspec.convert(document, Plan, strict=True)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as error:
-        msg = f"plan {name!r}: {error}: correct it there"
-        raise PlanError(msg) from error
+    return read_toml(text, Plan, name=f"plan {name!r}", most=MAX_CHARACTERS, error=PlanError)
 
 
 def own_parameters(

@@ -12,7 +12,7 @@ from perfledger.records import Framework, Param, WorkloadSpec
 DEVICES = ("auto", "cpu", "cuda", "tpu")
 DEVICE_PARAMETER = "device"  # filled in by the harness, never part of an id
 MAX_UNIT_LENGTH = 40  # a unit is a column head, not a sentence
-MAX_SET_UPS = 20  # in one process: as many as there are turns
+MAX_SET_UPS = 20  # in one process; it has some thirty turns
 MAX_TEXT_LENGTH = 100  # of a parameter's value: it is part of an id
 FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous, or break a code span
 

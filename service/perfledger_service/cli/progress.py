@@ -19,26 +19,11 @@ from perfledger.records import Side
 from perfledger_service.pages.escape import clean
 
 
-class TerminalWatcher:
-    """Shows on standard error what is measured, how many pairs are done and how long it may take.
+class _Bar:
+    """A line on a terminal that lives while it is entered."""
 
-    A context: the line lives while it is entered. Where standard error is no terminal, each stage
-    and each tenth of the pairs is a line of its own.
-    """
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("starting", total=None, state="")
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
 
     def __enter__(self) -> Self:
         """Begin to show."""
@@ -53,6 +38,29 @@ class TerminalWatcher:
     ) -> None:
         """Clear the line away."""
         self._progress.stop()
+
+
+class TerminalWatcher(_Bar):
+    """Shows on standard error what is measured, how many pairs are done and how long it may take.
+
+    A context: the line lives while it is entered. Where standard error is no terminal, each stage
+    and each tenth of the pairs is a line of its own.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        super().__init__(progress)
+        self._task = self._progress.add_task("starting", total=None, state="")
 
     def stage(self, name: str) -> None:
         """Show that the next part of the check begins."""
@@ -73,12 +81,12 @@ class TerminalWatcher:
             self._console.print(f"  {pairs} pairs: {state}", markup=False)
 
 
-class DownloadBar:
+class DownloadBar(_Bar):
     """Shows on standard error how much of which file has come; a context, as above."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._progress = Progress(
+        progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=20),
             DownloadColumn(),
@@ -87,21 +95,8 @@ class DownloadBar:
             transient=True,
             disable=not console.is_terminal,
         )
+        super().__init__(progress)
         self._task = self._progress.add_task("asking", total=None)
-
-    def __enter__(self) -> Self:
-        """Begin to show."""
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Clear the line away."""
-        self._progress.stop()
 
     def began(self, name: str, *, total_bytes: int | None) -> None:
         """Show the next file; where standard error is no terminal, as a line of its own."""

@@ -25,6 +25,7 @@ from perfledger_service.settings import PriceSettings
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.price_books import read_books, text_of_file
 from perfledger_service.usecases.quarter_records import records_of_bundles, records_of_store
+from perfledger_service.usecases.text_files import read_text
 from perfledger_service.usecases.translating import translated
 
 BYTES_PER_CHARACTER = 4  # of UTF-8, at most
@@ -57,7 +58,7 @@ def quarter_named(name: str) -> Quarter:
 def review(asked: Asked) -> Review:
     """Return the review of a quarter; raises UsageError and NotFoundError."""
     with translated():
-        plan_text = _text(asked.plan, MAX_CHARACTERS)
+        plan_text = read_text(asked.plan, most_bytes=BYTES_PER_CHARACTER * MAX_CHARACTERS)
         plan = read_plan(plan_text, asked.plan.name)
         books, prices_source = read_books(asked.prices), _prices_source(asked.prices)
         records, records_source = _records(asked)
@@ -182,14 +183,6 @@ class _Lines:
 
 def _source(what: str, origin: str, data: bytes) -> Source:
     return Source(what=what, origin=origin, as_of="", sha256=sha256(data).hexdigest())
-
-
-def _text(path: Path, most: int) -> str:
-    try:
-        return _bytes(path, BYTES_PER_CHARACTER * most).decode("utf-8")
-    except UnicodeDecodeError as error:
-        msg = f"{path} cannot be read as text: {error}"
-        raise UsageError(msg) from error
 
 
 def _bytes(path: Path, most: int) -> bytes:

@@ -19,7 +19,8 @@ from perfledger_cost_models.rates import rate_of
 from perfledger_cost_models.scheduling import POLICIES, Locality, Placement, Policy, Sharing
 from perfledger_cost_models.sheet import PriceMissingError, packaged_sheet
 from perfledger_cost_models.simulation import simulate
-from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.text_files import read_text
 
 MAX_SEEDS = 100
 
@@ -163,7 +164,7 @@ def _policy(name: str, setting: Setting) -> Policy:
 
 def _log(path: Path, format_: LogFormat | None) -> JobLog:
     try:
-        return read_job_log(_text(path), format_=format_)
+        return read_job_log(read_text(path, most_bytes=MAX_LOG_BYTES), format_=format_)
     except JobLogError as error:
         msg = f"{path}: {error}"
         raise UsageError(msg) from error
@@ -173,20 +174,8 @@ def _cluster(hardware: Hardware) -> Cluster:
     try:
         if hardware.file is None:
             return equal_nodes(hardware.nodes, devices=hardware.devices)
-        return read_cluster(_text(hardware.file), devices=hardware.devices)
+        return read_cluster(
+            read_text(hardware.file, most_bytes=MAX_LOG_BYTES), devices=hardware.devices
+        )
     except JobLogError as error:
         raise UsageError(str(error)) from error
-
-
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_LOG_BYTES:
-            msg = f"{path} is larger than {MAX_LOG_BYTES} bytes: simulate a shorter period"
-            raise TooLargeError(msg)
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        msg = f"no file {path}"
-        raise NotFoundError(msg) from error
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path} cannot be read as text: {error}"
-        raise UsageError(msg) from error
