@@ -332,7 +332,7 @@ import perfledger
 def {name}():
     side = os.path.basename(os.getcwd())
     def step():
-        sum(range(2_000_000))  # long enough for a turn to end between two steps
+        sum(range(4_000_000))  # longer than a turn, so that each step is one
         with open({log!r}, "a") as log:
             log.write(side[0])
     return step
@@ -372,7 +372,7 @@ def test_real_children_take_turns_and_both_have_all_their_samples(harness, sides
     for run in measured.runs:
         samples = len(run.samples["step_time_p50"])
         assert steps.count(run.side[0]) == 3 + samples  # warm-ups before them
-        assert len(run.turns) == 4
+        assert len(run.turns) >= 4  # how many more, the machine's speed says
         assert sum(run.turns) == samples
     # One side after the other would be one change.
     assert sum(one != other for one, other in pairwise(steps)) >= 4
