@@ -174,7 +174,7 @@ def tests_of(
 ) -> tuple[PairedTest, ...]:
     """Return a test for each metric that a pair has on both sides, and one for step time always.
 
-    Tails that somebody asked for are tests as well. Any other metric may be silent: a process's
+    What somebody asked for is a test as well. Any other metric may be silent: a process's
     memory peak says nothing of a workload that stays below the one before it. What one side did not
     read is no test, and no failure.
     """
@@ -190,5 +190,5 @@ def tests_of(
     return tuple(
         test
         for test in tests
-        if test.pairs or test.metric.name == STEP_TIME.name or test.metric.kind is Kind.TAIL
+        if test.pairs or test.metric.name == STEP_TIME.name or test.metric.is_asked
     )

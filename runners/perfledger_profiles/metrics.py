@@ -74,6 +74,13 @@ def hfu(
     )
 
 
+def throughput(*, items_per_step: float, step_seconds: float) -> float:
+    """Return units of work per second. Raises MetricError."""
+    _check_not_negative(items_per_step=items_per_step)
+    _check_positive(step_seconds=step_seconds)
+    return items_per_step / step_seconds
+
+
 def achieved_flops_per_second(*, flops: float, seconds: float) -> float:
     """Return FLOPs over the time they took, of a kernel or a step. Raises MetricError."""
     _check_not_negative(flops=flops)
@@ -115,10 +122,11 @@ def roofline_attained(
 
 
 def energy_per_step_joules(
-    *, begin_joules: float, end_joules: float, steps: int, seconds: float
+    *, begin_joules: float, end_joules: float, steps: float, seconds: float
 ) -> float:
     """Return the energy of one step from a device's running counter before and after `steps`.
 
+    The readings may lie within steps: `steps` need not be whole.
     NVML's nvmlDeviceGetTotalEnergyConsumption counts millijoules since the driver was loaded, and
     starts again with it. Raises MetricError, also for less than MIN_ENERGY_SECONDS.
     """

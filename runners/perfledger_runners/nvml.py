@@ -114,6 +114,11 @@ class Gpu:
             temperature_c=self._ask("nvmlDeviceGetTemperature", TEMPERATURE_GPU),
         )
 
+    def energy_joules(self) -> float | None:
+        """Return what it has taken since its driver was loaded (Volta and newer; not of a MIG)."""
+        millijoules = self._ask("nvmlDeviceGetTotalEnergyConsumption")
+        return None if millijoules is None else millijoules / 1000
+
     def sm_meter(self) -> "SmMeter | None":
         """Return a meter of SM activity, on the devices that have one (Hopper and newer)."""
         support = self._ask("nvmlGpmQueryDeviceSupport")

@@ -6,11 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 from typing import Protocol
 
-from perfledger.metrics import SM_ACTIVE, STEP_TIME
+from perfledger.metrics import ENERGY_PER_STEP, SM_ACTIVE, STEP_TIME
 from perfledger.records import Device, Failure, Run, Why
+from perfledger_profiles.metrics import (
+    MIN_ENERGY_SECONDS,
+    MetricError,
+    energy_per_step_joules,
+)
 from perfledger_runners.nvml import HARD_THROTTLE, SLOWDOWNS, Gpu, GpuState
 
 # NVML wants more than 0.1 s between two readings of SM activity; the shortest run samples 0.3 s.
@@ -20,6 +25,10 @@ THROTTLED = "throttled"
 # One reading in five may be slowed: the location that a run is judged by (Hodges-Lehmann) is moved
 # only a little by so few of its samples, and breaks down at 29 %. Beyond, the clock is measured.
 MAX_THROTTLED_SHARE = 0.2
+MIN_ENERGY_READINGS = 2
+# How long steps are measured where their energy is asked for: the readings lie within, and must be
+# MIN_ENERGY_SECONDS apart.
+ENERGY_SECONDS = MIN_ENERGY_SECONDS + 4 * READ_EVERY_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +38,7 @@ class Reading:
     at_s: float  # since the sampling began
     state: GpuState
     sm_active: float | None = None
+    energy_joules: float | None = None  # the device's running counter
 
 
 class Telemetry(Protocol):
@@ -63,10 +73,12 @@ class GpuTelemetry:
         *,
         clock: Callable[[], float] = time.monotonic,
         every_s: float = READ_EVERY_S,
+        reads_energy: bool = False,
     ) -> None:
         self._gpu = gpu
         self._clock = clock
         self._every_s = every_s
+        self._reads_energy = reads_energy
         self._end = threading.Event()
         self.readings: list[Reading] = []
         self._thread: threading.Thread | None = None
@@ -95,8 +107,12 @@ class GpuTelemetry:
                 stack.enter_context(meter)
             while not self._end.wait(self._every_s):
                 share = None if meter is None else meter.read()
+                joules = self._gpu.energy_joules() if self._reads_energy else None
                 reading = Reading(
-                    at_s=self._clock() - began, state=self._gpu.state(), sm_active=share
+                    at_s=self._clock() - began,
+                    state=self._gpu.state(),
+                    sm_active=share,
+                    energy_joules=joules,
                 )
                 self.readings.append(reading)
 
@@ -111,6 +127,9 @@ def with_readings(run: Run, readings: Sequence[Reading]) -> Run:
     shares = tuple(each.sm_active for each in during if each.sm_active is not None)
     slowed = sum(bool(each.state.reasons & HARD_THROTTLE) for each in during)
     told = {SM_ACTIVE.name: shares} if shares else {}
+    joules = _energy_per_step(run, during)
+    if joules is not None:
+        told[ENERGY_PER_STEP.name] = (joules,)
     left_out = {THROTTLED: slowed} if slowed else {}
     clocks = [each.state.clock_mhz for each in during if each.state.clock_mhz]
     return replace(
@@ -141,6 +160,26 @@ def throttled(run: Run, readings: Sequence[Reading]) -> Failure | None:
         detail=f"the GPU was slowed down in {len(bad)} of {len(during)} readings ({facts}): "
         "the clock, not the code, would be measured; check cooling and power",
     )
+
+
+def _energy_per_step(run: Run, during: Sequence[Reading]) -> float | None:
+    """Return the joules of one step: the power between the first and the last reading, for a step.
+
+    None without two readings of the counter or for a run too short for it; nor is one device's
+    counter the energy of a step on several.
+    """
+    told = [(each.at_s, each.energy_joules) for each in during if each.energy_joules is not None]
+    if len(told) < MIN_ENERGY_READINGS or run.devices != 1:
+        return None
+    (begun_s, begin), (ended_s, end) = told[0], told[-1]
+    steps = (ended_s - begun_s) / fmean(run.samples[STEP_TIME.name])
+    try:
+        joules = energy_per_step_joules(
+            begin_joules=begin, end_joules=end, steps=steps, seconds=ended_s - begun_s
+        )
+    except MetricError:
+        return None
+    return joules or None  # a counter that stands still tells nothing
 
 
 def _slowed(during: Sequence[Reading]) -> dict[str, float]:

@@ -108,6 +108,19 @@ def test_a_tail_that_the_configuration_asks_for_is_judged_on_enough_steps(reposi
     assert min(len(run["samples"]["step_time_p50"]) for run in runs) >= 20
 
 
+def test_energy_that_nothing_here_tells_is_missed(repository):
+    asking = CONFIG.replace("max_pairs = 6", 'max_pairs = 4\nmetrics = ["energy_per_step"]')
+    (repository / "perfledger.toml").write_text(asking)
+    commit(repository, "ask for the energy of a step")
+
+    done = perfledger(repository, "check", "-w", "*:add", "--format", "json")
+
+    verdicts = {one["metric"]["name"]: one for one in json.loads(done.stdout)["verdicts"]}
+    assert verdicts["energy_per_step"]["outcome"] == "not measured"
+    assert "energy_per_step was not read" in verdicts["energy_per_step"]["reason"]
+    assert done.returncode == 3, done.stderr
+
+
 def test_a_cap_in_money_without_a_price_ends_before_anything_is_measured(repository):
     (repository / "bench" / "sums.py").write_text(workloads(times=2))
 

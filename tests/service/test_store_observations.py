@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from sqlalchemy import event
 from sqlmodel import select
 
-from perfledger.metrics import METRICS, PEAK_MEMORY, STEP_TIME, TAILS, Kind
+from perfledger.metrics import ASKED, METRICS, PEAK_MEMORY, STEP_TIME, STEP_TIME_P95, Kind
 from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store.database import reading
 from perfledger_service.store.observations import pack, sample_type_of
@@ -49,7 +49,7 @@ def test_samples_are_little_endian():
 
 
 def test_only_readings_are_shortened():
-    metrics = (*METRICS.values(), *TAILS.values())
+    metrics = (*METRICS.values(), *ASKED.values())
     kinds = {metric.kind: sample_type_of(metric) for metric in metrics}
 
     shortened = {kind for kind, sample_type in kinds.items() if sample_type == "f4"}
@@ -58,7 +58,7 @@ def test_only_readings_are_shortened():
 
 
 def test_a_tail_is_observed_as_one_number_of_each_process(engine, judged, make_bundle):
-    tail = TAILS["step_time_p95"]
+    tail = STEP_TIME_P95
     upload = judged(
         engine, make_bundle(samples=20, pairs=3, metrics=(STEP_TIME, PEAK_MEMORY, tail))
     )

@@ -5,6 +5,7 @@ import typer
 from perfledger_service.cli import (
     checking,
     costs,
+    figuring,
     histories,
     prices as sheets,
     pricing,
@@ -56,6 +57,7 @@ trace = typer.Typer(help="Profiler files.", no_args_is_help=True)
 trace.command("summary")(tracing.summary)
 trace.command("diff")(tracing.diff)
 trace.command("whatif")(tracing.whatif)
+trace.command("mfu")(figuring.mfu)
 app.add_typer(trace, name="trace")
 
 database = typer.Typer(help="The service's database.", no_args_is_help=True)

@@ -18,7 +18,7 @@ Look at what was measured
   power         say which changes so many pairs find, and how many pairs a change needs
 
 Look at profiler files (torch, JAX, nsys, ncu, nccl-tests, dcgm)
-  trace         summary, diff, whatif: where a step's time goes, why it changed, what could be
+  trace         summary, diff, whatif, mfu: where a step's time goes, why it changed
 
 Set up
   init          write a configuration, an example workload and a GitHub workflow

@@ -86,6 +86,12 @@ def hertz(value: float) -> str:
     return f"{_significant(value / scale, 3)}{NBSP}{prefix}Hz" if _is_number(value) else NOT_KNOWN
 
 
+def joules(value: float) -> str:
+    """Return an energy with three digits: "412 J", "3.1 kJ"."""
+    scale, prefix = _scale(value, _COUNTS)
+    return f"{_significant(value / scale, 3)}{NBSP}{prefix}J" if _is_number(value) else NOT_KNOWN
+
+
 def share(value: float) -> str:
     """Return a share of one as a percentage without a sign: "82.4 %"."""
     return percent(value).removeprefix("+")

@@ -3,6 +3,7 @@
 from perfledger import work
 from perfledger.metrics import (
     CPU_ACTIVE,
+    ENERGY_PER_STEP,
     FLOPS_PER_STEP,
     PEAK_MEMORY,
     SM_ACTIVE,
@@ -40,6 +41,7 @@ _FIGURES = {
     "FLOP/s": figures.flops_per_second,
     "B/s": figures.bytes_per_second,
     "Hz": figures.hertz,
+    "J": figures.joules,
 }
 _LABELS = {
     STEP_TIME.name: "step time",
@@ -48,6 +50,7 @@ _LABELS = {
     PEAK_MEMORY.name: "peak memory",
     CPU_ACTIVE.name: "CPU active",
     SM_ACTIVE.name: "SM active",
+    ENERGY_PER_STEP.name: "energy per step",
     FLOPS_PER_STEP.name: "work per step",
 }
 _COUNTS = {

@@ -69,7 +69,7 @@ def pack(samples: Sequence[float], sample_type: str) -> bytes:
 def sample_type_of(metric: Metric) -> str:
     """Return f4 for readings, whose noise is far above its 6e-8, and f8 for counts and bytes."""
     match metric.kind:
-        case Kind.SPEED | Kind.TAIL | Kind.UTILIZATION:
+        case Kind.SPEED | Kind.TAIL | Kind.UTILIZATION | Kind.ENERGY:
             return "f4"
         case Kind.MEMORY | Kind.WORK:
             return "f8"

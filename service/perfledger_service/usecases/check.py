@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import Protocol
 
 from perfledger.bundle import Bundle, Plan
-from perfledger.metrics import CPU_ACTIVE, METRICS, PEAK_MEMORY, SM_ACTIVE, STEP_TIME, TAILS, Metric
+from perfledger.metrics import (
+    ASKED,
+    CPU_ACTIVE,
+    ENERGY_PER_STEP,
+    METRICS,
+    PEAK_MEMORY,
+    SM_ACTIVE,
+    STEP_TIME,
+    Metric,
+)
 from perfledger.protocol import Command, Effort, Request
 from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judge import judge_bundle
@@ -29,7 +38,7 @@ from perfledger_runners.nvml import Gpu, find_gpu, load_nvml
 from perfledger_runners.pairs import Measured, Progress, measure_pairs
 from perfledger_runners.repository import Repository
 from perfledger_runners.submodules import fill_submodules
-from perfledger_runners.telemetry import GpuTelemetry
+from perfledger_runners.telemetry import ENERGY_SECONDS, GpuTelemetry
 from perfledger_service.errors import UsageError
 from perfledger_service.report import Report
 from perfledger_service.settings import CheckSettings, check_settings
@@ -160,17 +169,21 @@ def _request(checkout: Path, repository: Path, settings: CheckSettings) -> Reque
     )
 
 
-def _tails(settings: CheckSettings) -> tuple[Metric, ...]:
-    return tuple(TAILS[name] for name in dict.fromkeys(settings.metrics))
+def _asked(settings: CheckSettings) -> tuple[Metric, ...]:
+    return tuple(ASKED[name] for name in dict.fromkeys(settings.metrics))
 
 
 def _effort(settings: CheckSettings) -> Effort:
-    """Return the usual effort, or as many steps as the tails that were asked for need."""
-    usual, needed = Effort(), fewest_steps(_tails(settings))
+    """Return the usual effort, or as many steps and seconds as what was asked for needs."""
+    usual, asked = Effort(), _asked(settings)
+    needed = fewest_steps(asked)
+    seconds = ENERGY_SECONDS if ENERGY_PER_STEP in asked else 0.0
     return replace(
         usual,
         min_steps=max(usual.min_steps, needed),
         max_steps=max(usual.max_steps, needed),
+        min_seconds=max(usual.min_seconds, seconds),
+        max_seconds=max(usual.max_seconds, seconds),
     )
 
 
@@ -218,7 +231,7 @@ def _measure(
         machine=machine,
         plan=replace(plan, order=measured.order),
         workloads=planned.workloads,
-        metrics=(*METRICS.values(), *_tails(settings)),
+        metrics=(*METRICS.values(), *_asked(settings)),
         runs=measured.runs,
         failures=planned.failures + measured.failures,
         new_workloads=tuple(spec.id for spec in planned.new),
@@ -264,7 +277,7 @@ def _pairs(
         alpha=plan.alpha,
         margin=plan.margin,
         floor=plan.floor,
-        metrics=(*EXPECTED[device], *_tails(settings)),
+        metrics=(*EXPECTED[device], *_asked(settings)),
         priors=priors_of(plan),
     )
     return measure_pairs(
@@ -275,9 +288,15 @@ def _pairs(
         seed=plan.seed,
         max_pairs=settings.max_pairs,
         budget_s=budget_s,
-        telemetry=GpuTelemetry(gpu) if gpu else None,
+        telemetry=_telemetry(gpu, settings),
         progress=watcher,
     )
+
+
+def _telemetry(gpu: Gpu | None, settings: CheckSettings) -> GpuTelemetry | None:
+    if gpu is None:
+        return None
+    return GpuTelemetry(gpu, reads_energy=ENERGY_PER_STEP in _asked(settings))
 
 
 def _in_turns(requests: Mapping[Side, Request], device: Device) -> Mapping[Side, Request]:

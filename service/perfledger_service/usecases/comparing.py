@@ -153,7 +153,7 @@ def _workload_tests(
 ) -> tuple[UnpairedTest, ...]:
     """Return a test for each metric that both sides read; of a flawed workload, one in all.
 
-    Step time and tails are always tests.
+    Step time and what was asked for are always tests.
     """
     if flaw:
         speed = next((metric for metric in metrics if metric.kind is Kind.SPEED), metrics[0])
@@ -163,7 +163,7 @@ def _workload_tests(
         for metric in metrics
         if all(any(metric.name in run.samples for run in side) for side in runs)
         or metric.name == STEP_TIME.name
-        or metric.kind is Kind.TAIL
+        or metric.is_asked
     )
 
 

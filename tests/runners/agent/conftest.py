@@ -88,6 +88,7 @@ class FakeNvml:
             "nvmlDeviceGetCurrentClocksEventReasons": reasons,
             "nvmlDeviceGetCurrentClocksThrottleReasons": reasons,
             "nvmlDeviceGetPowerUsage": 512_500,
+            "nvmlDeviceGetTotalEnergyConsumption": 123_456,
             "nvmlDeviceGetTemperature": 61,
             "nvmlGpmQueryDeviceSupport": SimpleNamespace(isSupportedDevice=1),
             "nvmlDeviceGetHandleByUUID": {"GPU-1": "by uuid"},

@@ -74,6 +74,13 @@ def test_a_gpu_tells_what_it_is_doing(fake_nvml):
     assert state == GpuState(reasons=0x40, clock_mhz=1755, power_w=512.5, temperature_c=61)
 
 
+def test_a_gpu_tells_its_energy_in_joules_or_not_at_all(fake_nvml):
+    silent = fake_nvml("nvmlDeviceGetTotalEnergyConsumption")
+
+    assert Gpu(fake_nvml(), "handle").energy_joules() == 123.456
+    assert Gpu(silent, "handle").energy_joules() is None
+
+
 def test_an_older_driver_tells_its_reasons_by_their_former_name(fake_nvml):
     library = fake_nvml("nvmlDeviceGetCurrentClocksEventReasons", reasons=0x40)
 

@@ -26,9 +26,9 @@ RUN = Run(
 )
 
 
-def reading(at_s, *, reasons=0, sm_active=None, clock_mhz=1410.0):
+def reading(at_s, *, reasons=0, sm_active=None, clock_mhz=1410.0, joules=None):
     state = GpuState(reasons=reasons, clock_mhz=clock_mhz, power_w=300.0, temperature_c=88.0)
-    return Reading(at_s=at_s, state=state, sm_active=sm_active)
+    return Reading(at_s=at_s, state=state, sm_active=sm_active, energy_joules=joules)
 
 
 def test_a_run_without_readings_is_as_it_was():
@@ -52,6 +52,51 @@ def test_what_the_gpu_did_beside_a_run_on_the_cpu_is_nobodys_business():
 
     assert with_readings(on_cpu, readings) == on_cpu
     assert throttled(on_cpu, readings) is None
+
+
+LONG_RUN = replace(RUN, samples={"step_time_p50": (0.5, 0.25, 0.75, 0.5, 0.5)})
+
+
+def test_the_energy_of_a_step_is_what_the_counter_rose_by_in_its_time():
+    readings = [
+        reading(0.1, joules=1000.0),
+        reading(1.1, joules=None),
+        reading(2.4, joules=1690.0),
+        reading(2.6, joules=9999.0),  # after the last step
+    ]
+
+    joules = with_readings(LONG_RUN, readings).samples["energy_per_step"]
+
+    assert joules == (pytest.approx(300 * 0.5),)  # 690 J in 2.3 s are 300 W; a step takes 0.5 s
+
+
+@pytest.mark.parametrize(
+    ("run", "energies"),
+    [
+        pytest.param(LONG_RUN, [1.0], id="one reading"),
+        pytest.param(LONG_RUN, [None, None, None], id="a device that does not tell"),
+        pytest.param(LONG_RUN, [5.0, 6.0, 1.0], id="a driver that was loaded again"),
+        pytest.param(LONG_RUN, [5.0, 5.0, 5.0], id="a counter that stands still"),
+        pytest.param(RUN, [1.0, 2.0], id="too short a run"),
+        pytest.param(replace(LONG_RUN, devices=2), [1.0, 2.0, 3.0], id="one of two devices"),
+    ],
+)
+def test_energy_that_cannot_be_told_is_not(run, energies):
+    readings = [reading(0.1 + 1.1 * index, joules=joules) for index, joules in enumerate(energies)]
+
+    assert "energy_per_step" not in with_readings(run, readings).samples
+
+
+def test_energy_is_read_only_where_it_was_asked_for(fake_nvml):
+    told = []
+    for asks in (False, True):
+        telemetry = GpuTelemetry(Gpu(fake_nvml(), "handle"), every_s=0.0, reads_energy=asks)
+        telemetry.start()
+        while not telemetry.readings:
+            pass
+        told.append(telemetry.stop()[0].energy_joules)
+
+    assert told == [None, 123.456]
 
 
 def test_an_older_gpu_tells_no_sm_activity():

@@ -1,0 +1,103 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+from perfledger_service.errors import UsageError
+
+# GPT-3's shape (Brown et al. 2020) and PaLM's formula: 6 N + 12 L H Q T FLOPs a token.
+GPT3 = (
+    *("--parameters", "174.6e9", "--layers", "96", "--heads", "96"),
+    *("--head-size", "128", "--context", "2048"),
+)
+FLOPS_A_TOKEN = 6 * 174.6e9 + 12 * 96 * 96 * 128 * 2048
+
+
+@pytest.fixture
+def mfu():
+    def mfu(*arguments):
+        done = CliRunner().invoke(app, ["trace", "mfu", *arguments], env={"COLUMNS": "100"})
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == 0
+        return done.stdout.replace("\u00a0", " ")
+
+    return mfu
+
+
+@pytest.fixture
+def figures(mfu):
+    def figures(*arguments):
+        document = json.loads(mfu(*arguments, "--format", "json"))
+        return {one["name"]: one["value"] for one in document["figures"]}
+
+    return figures
+
+
+def test_a_transformers_mfu_is_palms(figures):
+    found = figures(
+        *("--step", "2", "--items", "1e5", "--devices", "1024", "--on", "a100-sxm4-80gb", *GPT3)
+    )
+
+    assert found["mfu"] == pytest.approx(1e5 * FLOPS_A_TOKEN / 2 / (1024 * 312e12))
+    assert found["throughput"] == 5e4
+    assert found["achieved_flops"] == pytest.approx(1e5 * FLOPS_A_TOKEN / 2)
+    assert "hfu" not in found
+
+
+def test_what_is_computed_again_is_in_hfu_only(figures):
+    found = figures(
+        *("--step", "1", "--flops", "3e14", "--recomputed", "1e14", "--on", "a100-sxm4-80gb")
+    )
+
+    assert found["mfu"] == pytest.approx(3 / 3.12)
+    assert found["hfu"] == pytest.approx(4 / 3.12)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "value"),
+    [
+        (("--alone", "0.9"), "scaling_eff_weak", 0.9),
+        (("--alone", "6.0", "--strong"), "scaling_eff_strong", 0.75),
+        (("--items", "800", "--joules", "400"), "perf_per_watt", 2.0),
+    ],
+)
+def test_a_figure_follows_from_what_was_given(figures, arguments, name, value):
+    assert figures("--step", "1", "--devices", "8", *arguments)[name] == pytest.approx(value)
+
+
+def test_figures_are_shown_with_their_formulas(mfu):
+    shown = mfu("--step", "0.5", "--flops", "78e12", "--on", "a100-sxm4-80gb")
+
+    assert "a step of 500 ms (as given) on 1 x a100-sxm4-80gb, 312 TFLOP/s each" in shown
+    assert "MFU" in shown
+    assert "50.0 %" in shown
+    assert "PaLM" in shown
+
+
+def test_markdown_has_a_row_a_figure(mfu):
+    shown = mfu("--step", "0.5", "--items", "10", "--format", "markdown")
+
+    assert "| throughput | 20 1/s | items / step time |" in shown
+    assert "without a known device there is no peak" in shown.lower()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "give the step's time"),
+        (("--step", "0"), "step_seconds"),
+        (("--step", "nan"), "step_seconds"),
+        (("--step", "1", "--items", "inf"), "items_per_step"),
+        (("--step", "1", "--alone", "0"), "step_seconds"),
+        (("--step", "1", "--layers", "3"), "need --parameters"),
+        (("--step", "1", "--parameters", "1e9"), "give --items"),
+        (("--step", "1", "--items", "5", "--flops", "1", "--parameters", "1"), "either --flops"),
+        (("--step", "1", "--on", "H9000"), "no device is named 'H9000'"),
+        (("--step", "1", "--on", "a100-sxm4-80gb", "--type", "int3"), "no dense peak"),
+    ],
+)
+def test_what_cannot_be_worked_out_is_said_plainly(mfu, arguments, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        mfu(*("--items", "1", *arguments))
