@@ -77,7 +77,7 @@ def _markdown(view: FiguresView) -> Iterator[str]:
         yield "| figure | value | formula |"
         yield "|:--|--:|:--|"
     for each in view.figures:
-        yield f"| {_LABELS[each.name]} | {_value(each)} | {sentence(each.formula)} |"
+        yield f"| {_LABELS[each.name]} | {_value(each)} | {each.formula} |"
     if not view.figures:
         yield _NOTHING
     for note in view.notes:

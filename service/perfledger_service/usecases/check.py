@@ -59,7 +59,7 @@ EXPECTED = {
 }
 # Of steps of each side and pair that take turns. On a busy CPU process differs from process by more
 # than what another second of turns would tell: the time is better spent on another pair.
-TURNS_SECONDS = 1.0
+TURNS_SECONDS = 0.75
 
 
 class Watcher(Progress, Protocol):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from perfledger_profiles.hardware import Hardware, known_hardware, peak_flops
@@ -51,6 +52,9 @@ def figures_of(
     if file is not None and seconds is None:
         timed = _profiled(file, device)
     elif file is None and seconds is not None:
+        if not 0 < seconds < inf:
+            msg = f"a step of {seconds:g} s is none: give --step in seconds, above 0"
+            raise UsageError(msg)
         hardware = _named(device) if device else None
         timed = _Timed(seconds=seconds, source="as given", hardware=hardware)
     else:

@@ -90,7 +90,8 @@ def test_energy_that_cannot_be_told_is_not(run, energies):
 def test_energy_is_read_only_where_it_was_asked_for(fake_nvml):
     told = []
     for asks in (False, True):
-        telemetry = GpuTelemetry(Gpu(fake_nvml(), "handle"), every_s=0.0, reads_energy=asks)
+        library = fake_nvml("nvmlGpmQueryDeviceSupport")
+        telemetry = GpuTelemetry(Gpu(library, "handle"), every_s=0.0, reads_energy=asks)
         telemetry.start()
         while not telemetry.readings:
             pass
