@@ -7,6 +7,7 @@ from perfledger_cost_models.accelerator import ACCELERATORS, BYTES_PER_GB
 from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.rates import rate_of
 from perfledger_cost_models.sheet import Price, PriceMissingError, PriceSheet
+from perfledger_cost_models.sheet_diff import newest_prices
 
 # What is bought when memory runs out, in this order: each has more memory or bandwidth than the one
 # before it and no less of the other (the makers' data sheets), so that work is not slower there.
@@ -55,7 +56,8 @@ def next_rate(
     for accelerator in _above(price.accelerator):
         if (memory_of(accelerator) or 0) < needed_bytes:
             continue
-        alike = [each for each in sheet.prices if _is_alike(each, price, accelerator)]
+        newest = newest_prices(sheet).values()
+        alike = [each for each in newest if _is_alike(each, price, accelerator)]
         if alike:
             here = [each for each in alike if each.region == price.region] or alike
             best = min(here, key=lambda each: (each.usd_per_device_hour, each.option))

@@ -53,6 +53,7 @@ class Offer:
     model: PricingModel
     usd_per_hour: Decimal
     since: date | None  # the day from which it is in force
+    until: date | None = None  # the day on which it ends to be, where it does
     term: str = ""
     note: str = ""
 
@@ -73,10 +74,10 @@ def known_instances(provider: str) -> Mapping[str, Holds]:
 def prices_of(provider: str, offers: Iterable[Offer], *, origin: Origin) -> BulkPrices:
     """Return the offers as prices: one of each instance, mode, term and region.
 
-    Instances without accelerators that are known, prices of nothing, those not yet in force and
-    second prices are left out and counted: a price list may hold a capacity block at 0.00, and then
-    an instance is not free. A price is as of the day that its file states, else that it was read;
-    the day from which it is in force may be years ago, and is no sign of its age.
+    Instances without accelerators that are known, prices of nothing, those not or no longer in
+    force and second prices are left out and counted: a price list may hold a capacity block at
+    0.00, and then an instance is not free. A price is as of the day that its file states, else
+    that it was read; the day from which it is in force may be years ago, and is no sign of its age.
     """
     known = known_instances(provider)
     best: dict[tuple[str, str, str, str], Offer] = {}
@@ -110,6 +111,8 @@ def _reason(offer: Offer, known: Mapping[str, Holds], origin: Origin) -> str:
         return "no price above zero"
     if offer.since is not None and offer.since > origin.retrieved_at:
         return "not yet in force"
+    if offer.until is not None and offer.until <= origin.retrieved_at:
+        return "no longer in force"
     return ""
 
 

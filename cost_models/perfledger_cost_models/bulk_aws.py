@@ -1,20 +1,15 @@
 """AWS's price list of EC2 in CSV into prices: on demand and standard reserved, shared, Linux.
 
 The file of one region is about 200 MB, that of all regions gigabytes: it is read line by line.
-Format: https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/reading-service-price-list-file.html
 """
 
-import csv
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import date
-from decimal import Decimal, InvalidOperation
-from itertools import islice
+from decimal import Decimal
 
+from perfledger_cost_models.aws_file import open_aws, usd_of
 from perfledger_cost_models.bulk import (
     HOURS_PER_YEAR,
-    BulkFileError,
     BulkPrices,
     Offer,
     Origin,
@@ -53,17 +48,30 @@ WANTED = {
     "Currency": ("USD",),
 }
 YEARS = {"1yr": 1, "3yr": 3}
-# What stands above the header: format, disclaimer, publication date, version, offer code.
-MAX_PREAMBLE = 20
-MAX_LINE_CHARACTERS = 100_000
+NO_UPFRONT = "No Upfront"
 
 
 @dataclass(slots=True)
-class _Parts:
-    """An hourly rate and what is paid up front; either may come first."""
+class _Reservation:
+    """One reservation's row by the hour and the one of what is paid up front, in either order."""
 
+    cells: Mapping[str, str]
     hourly: Decimal | None = None
-    upfront: Decimal = Decimal(0)
+    upfront: Decimal | None = None
+
+    def offer(self) -> Offer | None:
+        """Return what it costs by the hour; None where a part is missing, which is not zero."""
+        years = YEARS.get(self.cells["LeaseContractLength"])
+        payment = self.cells["PurchaseOption"]
+        upfront = Decimal(0) if payment == NO_UPFRONT else self.upfront
+        if years is None or self.hourly is None or upfront is None:
+            return None
+        return replace(
+            _offer(self.cells, self.hourly + upfront / (HOURS_PER_YEAR * years)),
+            model=PricingModel.RESERVED,
+            term=f"{years}y_{payment.lower().replace(' ', '_')}",
+            note=f"{upfront} USD up front" if upfront else "",
+        )
 
 
 def read_aws(lines: Iterable[str], *, origin: Origin) -> BulkPrices:
@@ -72,70 +80,31 @@ def read_aws(lines: Iterable[str], *, origin: Origin) -> BulkPrices:
     A reserved instance's price is its hourly rate and its upfront money spread over the term,
     without interest; partly and wholly prepaid ones are apart.
     """
-    rows = csv.reader(_checked(lines), strict=True)
-    try:
-        header, published = _header(rows)
-        dated = replace(origin, published=published)
-        return prices_of("aws", _offers(rows, header), origin=dated)
-    except csv.Error as error:
-        msg = f"AWS's price list cannot be read, line {rows.line_num}: {error}: fetch it again"
-        raise BulkFileError(msg) from error
+    file = open_aws(lines, columns=COLUMNS, name="AmazonEC2")
+    return prices_of("aws", _offers(file.rows), origin=replace(origin, published=file.published))
 
 
-def _checked(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        if len(line) > MAX_LINE_CHARACTERS:
-            msg = f"AWS's price list has a line of {len(line)} characters: it is no price list"
-            raise BulkFileError(msg)
-        yield line
-
-
-def _header(rows: Iterator[list[str]]) -> tuple[dict[str, int], date | None]:
-    """Return where the columns stand, and the day of publication that stands above them."""
-    published: date | None = None
-    for row in islice(rows, MAX_PREAMBLE):
-        if row[:1] == ["Publication Date"] and len(row) > 1:
-            published = day_of(row[1])
-        places = {name: index for index, name in enumerate(row)}
-        if "SKU" in places:
-            missing = [name for name in COLUMNS if name not in places]
-            if missing:
-                msg = f"AWS's price list lacks the columns {missing}: fetch AmazonEC2's index.csv"
-                raise BulkFileError(msg)
-            return {name: places[name] for name in COLUMNS}, published
-    msg = f"no column SKU in the first {MAX_PREAMBLE} lines: fetch AmazonEC2's index.csv"
-    raise BulkFileError(msg)
-
-
-def _offers(rows: Iterable[list[str]], header: dict[str, int]) -> Iterator[Offer]:
+def _offers(rows: Iterable[Mapping[str, str]]) -> Iterator[Offer]:
     """Yield on-demand offers as they come, and reserved ones when all their parts are known."""
-    reserved: defaultdict[tuple[str, str, str, str, date | None], _Parts] = defaultdict(_Parts)
-    for row in rows:
-        if len(row) <= max(header.values()):
-            continue
-        cells = {name: row[index] for name, index in header.items()}
-        usd = _usd(cells["PricePerUnit"])
+    reserved: dict[tuple[str, str, str], _Reservation] = {}
+    for cells in rows:
+        usd = usd_of(cells["PricePerUnit"])
         if usd is None or any(cells[name] not in values for name, values in WANTED.items()):
             continue
         if cells["TermType"] == "OnDemand" and cells["Unit"] == "Hrs":
             yield _offer(cells, usd)
         elif cells["TermType"] == "Reserved" and cells["OfferingClass"] == "standard":
-            years = cells["LeaseContractLength"]
-            key = (
-                cells["Instance Type"],
-                cells["Region Code"],
-                years,
-                cells["PurchaseOption"],
-                day_of(cells["EffectiveDate"]),
-            )
+            key = cells["SKU"], cells["OfferTermCode"], cells["EffectiveDate"]
+            found = reserved.setdefault(key, _Reservation(cells))
             if cells["Unit"] == "Hrs":
-                reserved[key].hourly = usd
+                found.hourly = usd
             else:
-                reserved[key].upfront += usd
-    yield from _reserved(reserved)
+                found.upfront = usd
+    offers = (each.offer() for each in reserved.values())
+    yield from (offer for offer in offers if offer is not None)
 
 
-def _offer(cells: dict[str, str], usd: Decimal) -> Offer:
+def _offer(cells: Mapping[str, str], usd: Decimal) -> Offer:
     return Offer(
         sku=cells["Instance Type"],
         region=cells["Region Code"],
@@ -143,31 +112,3 @@ def _offer(cells: dict[str, str], usd: Decimal) -> Offer:
         usd_per_hour=usd,
         since=day_of(cells["EffectiveDate"]),
     )
-
-
-def _reserved(
-    found: dict[tuple[str, str, str, str, date | None], _Parts],
-) -> Iterator[Offer]:
-    for (sku, region, length, option, since), parts in found.items():
-        years = YEARS.get(length)
-        if years is None or parts.hourly is None:  # a part that is missing is not zero
-            continue
-        spread = parts.upfront / (HOURS_PER_YEAR * years)
-        payment = option.lower().replace(" ", "_")
-        yield Offer(
-            sku=sku,
-            region=region,
-            model=PricingModel.RESERVED,
-            usd_per_hour=parts.hourly + spread,
-            since=since,
-            term=f"{years}y_{payment}",
-            note=f"{parts.upfront} USD up front" if parts.upfront else "",
-        )
-
-
-def _usd(text: str) -> Decimal | None:
-    try:
-        usd = Decimal(text)
-    except InvalidOperation:
-        return None
-    return usd if usd.is_finite() and usd >= 0 else None

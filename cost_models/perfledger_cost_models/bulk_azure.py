@@ -36,6 +36,7 @@ class _Item(msgspec.Struct):
     currency: str = msgspec.field(default="", name="currencyCode")
     region: str = msgspec.field(default="", name="armRegionName")
     since: str = msgspec.field(default="", name="effectiveStartDate")
+    until: str | None = msgspec.field(default=None, name="effectiveEndDate")
     product: str = msgspec.field(default="", name="productName")
     sku: str = msgspec.field(default="", name="armSkuName")
     sku_name: str = msgspec.field(default="", name="skuName")
@@ -44,7 +45,7 @@ class _Item(msgspec.Struct):
     measure: str = msgspec.field(default="", name="unitOfMeasure")
     kind: str = msgspec.field(default="", name="type")
     term: str = msgspec.field(default="", name="reservationTerm")
-    plans: tuple[_Plan, ...] = msgspec.field(default=(), name="savingsPlan")
+    plans: tuple[_Plan, ...] | None = msgspec.field(default=None, name="savingsPlan")
 
 
 class _Page(msgspec.Struct):
@@ -84,7 +85,7 @@ def _offers_of(item: _Item) -> Iterator[Offer]:
         is_spot = "Spot" in item.sku_name or "Spot" in item.meter
         model = PricingModel.SPOT if is_spot else PricingModel.ON_DEMAND
         yield _offer(item, model, item.price)
-        for plan in item.plans:
+        for plan in item.plans or ():
             years = YEARS.get(plan.term)
             if years is not None and plan.price is not None and not is_spot:
                 term = f"{years}y_no_upfront"
@@ -98,5 +99,6 @@ def _offer(item: _Item, model: PricingModel, usd: Decimal, *, term: str = "") ->
         model=model,
         usd_per_hour=usd,
         since=day_of(item.since),
+        until=day_of(item.until or ""),
         term=term,
     )

@@ -83,7 +83,7 @@ class _Sku(msgspec.Struct):
     description: str = ""
     category: _Category = msgspec.field(default_factory=_Category)
     regions: tuple[str, ...] = msgspec.field(default=(), name="serviceRegions")
-    pricing: tuple[_Pricing, ...] = msgspec.field(default=(), name="pricingInfo")
+    pricing: tuple[_Pricing, ...] = msgspec.field(default=(), name="pricingInfo")  # newest last
 
 
 class _Page(msgspec.Struct):
@@ -143,12 +143,11 @@ def _tpu_offers(sku: _Sku) -> Iterator[Offer]:
     if chips is None or (version == "v4") is not is_pod:
         return
     # A preemptible TPU's usage type is "OnDemand": its description alone tells.
-    is_spot = "preemptible" in sku.description.lower() or "spot" in sku.description.lower()
     for region in sku.regions:
         yield Offer(
             sku=f"tpu-{version}",
             region=region,
-            model=PricingModel.SPOT if is_spot else PricingModel.ON_DEMAND,
+            model=PricingModel.SPOT if _is_spot(sku) else PricingModel.ON_DEMAND,
             usd_per_hour=usd / chips,
             since=_day(sku),
             term="per chip",
@@ -159,7 +158,8 @@ def _add_part(catalog: _Catalog, sku: _Sku) -> None:
     found = PART.match(sku.description)
     usd = _usd(sku)
     models = {"OnDemand": PricingModel.ON_DEMAND, "Preemptible": PricingModel.SPOT}
-    model = models.get(sku.category.usage)
+    # Some spot parts are filed under "OnDemand" as well: either tells.
+    model = PricingModel.SPOT if _is_spot(sku) else models.get(sku.category.usage)
     if found is None or usd is None or model is None or OTHER.search(sku.description):
         return
     part = found["part"].lower().removeprefix("instance ")
@@ -198,11 +198,16 @@ def _machine_offers(catalog: _Catalog) -> Iterator[Offer]:
             )
 
 
+def _is_spot(sku: _Sku) -> bool:
+    description = sku.description.lower()
+    return "preemptible" in description or "spot" in description
+
+
 def _usd(sku: _Sku) -> Decimal | None:
     """Return the price of an hour; the last tier's, as the first ones may be free."""
-    if not sku.pricing or not sku.pricing[0].expression.rates:
+    if not sku.pricing or not sku.pricing[-1].expression.rates:
         return None
-    expression = sku.pricing[0].expression
+    expression = sku.pricing[-1].expression
     money = expression.rates[-1].price
     is_integer = re.fullmatch(r"\d{1,9}", money.units) is not None
     if expression.unit not in {"h", "GiBy.h"} or money.currency != "USD" or not is_integer:
@@ -211,4 +216,4 @@ def _usd(sku: _Sku) -> Decimal | None:
 
 
 def _day(sku: _Sku) -> date | None:
-    return day_of(sku.pricing[0].since) if sku.pricing else None
+    return day_of(sku.pricing[-1].since) if sku.pricing else None

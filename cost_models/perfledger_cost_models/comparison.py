@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 
 from perfledger_cost_models.draws import DRAWS, FloatArray, pert
+from perfledger_cost_models.finance import capital_recovery_factor
 from perfledger_cost_models.onprem import (
     AS_STUDIED,
     HOURS_PER_YEAR,
@@ -125,7 +126,8 @@ def bought_option(mode: Mode, sheet: ParameterSheet, *, use: float, accelerator:
         even = float(mode.usd_per_hour) / use
         # n crf(r, n) times what the same money costs when it is spread without interest.
         drawn = pert(float(wacc.low), float(wacc.mode), float(wacc.high), name=WACC)
-        interest = mode.years * drawn / -np.expm1(-mode.years * np.log1p(drawn))
+        years = np.array([float(mode.years)])
+        interest = years * capital_recovery_factor(drawn, years)
         draws = even * (1 + float(mode.upfront_share) * (interest - 1))
     return Option(name=mode.option, accelerator=accelerator, mode_usd=usd, draws_usd=draws)
 

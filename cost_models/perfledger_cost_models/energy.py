@@ -41,15 +41,6 @@ def energy_kwh(*, power_w: float, seconds: float, pue: float) -> float:
     return power_w * seconds / JOULES_PER_KWH * pue
 
 
-def energy_per_step_j(*, energy_j: float, steps: int) -> float:
-    """Return the joules of one step; raises EnergyError for no steps."""
-    _check("energy_j", energy_j)
-    if steps < 1:
-        msg = f"{steps} steps have no energy each: measure at least one"
-        raise EnergyError(msg)
-    return energy_j / steps
-
-
 def carbon(
     kwh: float,
     *,

@@ -1,65 +1,18 @@
 """A bill in the FOCUS format (1.0 to 1.2) into device-hours used and what was really paid.
 
-FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-specification/v1-2/.
 EffectiveCost counts: it has a commitment's upfront money spread over the usage that it covers, and
 rows of commitments that nobody used, so that its sum is what the hours of the period cost.
 """
 
-import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from decimal import Decimal, InvalidOperation
-
-import msgspec
+from decimal import Decimal
 
 from perfledger_cost_models.bulk import known_instances
+from perfledger_cost_models.focus_row import BillError, BillRow, csv_rows
 from perfledger_cost_models.sheet import BILLED, Price, PricingModel
 from perfledger_cost_models.table import Confidence
-
-COLUMNS = (
-    "BillingCurrency",
-    "BilledCost",
-    "ChargeCategory",
-    "ChargePeriodEnd",
-    "ChargePeriodStart",
-    "EffectiveCost",
-    "PricingCategory",
-    "PricingQuantity",
-    "PricingUnit",
-    "ProviderName",
-    "RegionId",
-    "SubAccountId",
-)
-OPTIONAL = (
-    "CommitmentDiscountStatus",
-    "CommitmentDiscountType",
-    "ResourceType",
-    "SkuPriceDetails",
-    "SubAccountName",
-    "Tags",
-    "x_InstanceType",
-)
-PROVIDERS = {
-    "aws": "aws",
-    "amazon web services": "aws",
-    "amazon web services, inc.": "aws",
-    "microsoft": "azure",
-    "microsoft azure": "azure",
-    "google": "gcp",
-    "google cloud": "gcp",
-    "google cloud platform": "gcp",
-}
-HOURS = ("hours", "hour", "hrs", "1 hour")
-USAGE = "Usage"
-UNUSED = "Unused"
-MAX_ROWS = 5_000_000
-MAX_LINE_CHARACTERS = 200_000
-
-
-class BillError(ValueError):
-    """A bill that is none, or in a currency that it cannot be priced in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,27 +40,16 @@ class Bill:
     start: datetime
     end: datetime
     usage: tuple[Usage, ...]  # by provider, SKU, region, mode and team
-    unused_usd: Decimal  # commitments to accelerators that nobody used
-    other_usd: Decimal  # storage, networks, processors, tax, support, ...
+    unused: Mapping[str, Decimal]  # USD by accelerator: committed to or reserved, and not used
+    other_usd: Decimal  # storage, networks, tax, support, corrections of earlier bills, ...
     effective_usd: Decimal
     billed_usd: Decimal
     rows: int
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
-    """Accelerator-hours of one row of a bill; times in seconds since 1970."""
-
-    labels: Mapping[str, str]  # provider, account, region, instance, accelerator, mode, tag_...
-    start: float
-    end: float
-    device_hours: float
-
-
-class _Details(msgspec.Struct):
-    """What a row's SkuPriceDetails may say of its instance."""
-
-    instance_type: str = msgspec.field(default="", name="InstanceType")
+    @property
+    def unused_usd(self) -> Decimal:
+        """Return what commitments to accelerators, and reserved ones, cost that nobody used."""
+        return sum(self.unused.values(), Decimal(0))
 
 
 @dataclass(slots=True)
@@ -121,15 +63,28 @@ _Key = tuple[str, str, str, PricingModel, str]
 
 
 @dataclass(slots=True)
+class _Period:
+    """From the first to the last moment of some rows."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+    def add(self, start: datetime, end: datetime) -> None:
+        """Stretch it over one more row."""
+        self.start = min(start, self.start or start)
+        self.end = max(end, self.end or end)
+
+
+@dataclass(slots=True)
 class _Reading:
     """What was read so far."""
 
-    usage: dict[_Key, _Sums]
-    total: _Sums
-    unused: Decimal = Decimal(0)
+    usage: dict[_Key, _Sums] = field(default_factory=dict[_Key, _Sums])
+    total: _Sums = field(default_factory=_Sums)
+    unused: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     other: Decimal = Decimal(0)
-    start: datetime | None = None
-    end: datetime | None = None
+    used: _Period = field(default_factory=_Period)  # of usage
+    whole: _Period = field(default_factory=_Period)  # of all rows
     rows: int = 0
 
 
@@ -139,53 +94,32 @@ def read_focus(lines: Iterable[str], *, team_tag: str = "") -> Bill:
     Without it, or on rows without that tag, the sub-account is the team. Raises BillError for what
     is no bill in FOCUS, a row with a cost that is no number, and another currency than USD.
     """
-    rows = csv.reader(_checked(lines), strict=True)
-    try:
-        header = next(rows, list[str]())
-        return bill_of(header, ((rows.line_num, cells) for cells in rows), team_tag=team_tag)
-    except csv.Error as error:
-        msg = f"the bill cannot be read, line {rows.line_num}: {error}: export it again"
-        raise BillError(msg) from error
+    return bill_of(csv_rows(lines), team_tag=team_tag)
 
 
-def bill_of(
-    header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]], *, team_tag: str = ""
-) -> Bill:
-    """Return the bill that rows of text say, each with its line; empty rows are none.
+def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
+    """Return the bill that rows say; raises BillError as `read_focus` does.
 
-    Raises BillError as `read_focus` does.
+    Its period is that of its usage: what was purchased is of years to come, a correction of a bill
+    of before, and both would make the hours of a quarter look like those of longer.
     """
-    reading = _Reading(usage={}, total=_Sums())
-    places = _header(header)
-    for line, cells in rows:
-        if cells:
-            _add(reading, _row(cells, places, line), line, team_tag)
-    if reading.start is None or reading.end is None:
+    reading = _Reading()
+    for row in rows:
+        _add(reading, row, team_tag)
+    period = reading.whole if reading.used.start is None else reading.used
+    if period.start is None or period.end is None:
         msg = "the bill has no rows: export the period again"
         raise BillError(msg)
     return Bill(
-        start=reading.start,
-        end=reading.end,
+        start=period.start,
+        end=period.end,
         usage=tuple(_usage(key, reading.usage[key]) for key in sorted(reading.usage)),
-        unused_usd=reading.unused,
+        unused=reading.unused,
         other_usd=reading.other,
         effective_usd=reading.total.effective,
         billed_usd=reading.total.billed,
         rows=reading.rows,
     )
-
-
-def read_charges(lines: Iterable[str]) -> Iterator[Charge]:
-    """Yield the accelerator-hours of every row of a bill, 0 for rows without; raises BillError."""
-    rows = csv.reader(_checked(lines), strict=True)
-    try:
-        header = _header(next(rows, list[str]()))
-        for cells in rows:
-            if cells:
-                yield _charge(_row(cells, header, rows.line_num), rows.line_num)
-    except csv.Error as error:
-        msg = f"the bill cannot be read, line {rows.line_num}: {error}: export it again"
-        raise BillError(msg) from error
 
 
 def paid_prices(bill: Bill, *, source: str) -> tuple[Price, ...]:
@@ -230,119 +164,30 @@ def device_hours(bill: Bill) -> Mapping[tuple[str, str], Decimal]:
     return hours
 
 
-def _checked(lines: Iterable[str]) -> Iterator[str]:
-    for number, line in enumerate(lines):
-        if number > MAX_ROWS or len(line) > MAX_LINE_CHARACTERS:
-            msg = f"the bill is too large at line {number + 1}: export shorter periods"
-            raise BillError(msg)
-        yield line.removeprefix("\ufeff") if number == 0 else line
-
-
-def _header(cells: Sequence[str]) -> dict[str, int]:
-    places = {name: index for index, name in enumerate(cells)}
-    missing = [name for name in COLUMNS if name not in places]
-    if missing:
-        msg = f"the bill lacks FOCUS's columns {missing}: export it as FOCUS 1.0 or newer"
-        raise BillError(msg)
-    return {name: places[name] for name in (*COLUMNS, *OPTIONAL) if name in places}
-
-
-def _row(cells: Sequence[str], header: Mapping[str, int], line: int) -> dict[str, str]:
-    if len(cells) <= max(header.values()):
-        msg = f"the bill's line {line} is cut off: a sum without it would be wrong; export it again"
-        raise BillError(msg)
-    row: dict[str, str] = dict.fromkeys(OPTIONAL, "")
-    row |= {name: cells[index] for name, index in header.items()}
-    if row["BillingCurrency"] != "USD":
-        currency = row["BillingCurrency"][:20]
-        msg = f"the bill's line {line} is in {currency!r}: convert it to USD with a dated rate"
-        raise BillError(msg)
-    return row
-
-
-def _add(reading: _Reading, row: Mapping[str, str], line: int, team_tag: str) -> None:
-    effective, billed = (_number(row, name, line) for name in ("EffectiveCost", "BilledCost"))
+def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
+    effective, billed = row.number("EffectiveCost"), row.number("BilledCost")
     reading.rows += 1
     reading.total.effective += effective
     reading.total.billed += billed
-    start, end = (_moment(row, name, line) for name in ("ChargePeriodStart", "ChargePeriodEnd"))
-    reading.start = min(start, reading.start or start)
-    reading.end = max(end, reading.end or end)
-    provider = PROVIDERS.get(row["ProviderName"].strip().lower(), "")
-    sku = _instance(row, provider)
-    if not sku or row["ChargeCategory"] != USAGE:
+    start, end = row.moment("ChargePeriodStart"), row.moment("ChargePeriodEnd")
+    reading.whole.add(start, end)
+    if row.is_of_period:
+        reading.used.add(start, end)
+    sku = row.instance
+    if not sku or not row.is_of_period:
         reading.other += effective
-    elif row["CommitmentDiscountStatus"] == UNUSED:
-        reading.unused += effective
-    elif row["PricingUnit"].strip().lower() not in HOURS:
+    elif row.is_unused:
+        accelerator = known_instances(row.provider)[sku].accelerator
+        reading.unused[accelerator] = reading.unused.get(accelerator, Decimal(0)) + effective
+    elif not row.is_by_hour:
         reading.other += effective
     else:
-        key = provider, sku, row["RegionId"], _model(row), _team(row, team_tag)
+        team = (row.tags.get(team_tag) if team_tag else None) or row.account
+        key = row.provider, sku, row.cells["RegionId"], row.model, team
         sums = reading.usage.setdefault(key, _Sums())
-        sums.hours += _number(row, "PricingQuantity", line)
+        sums.hours += row.number("PricingQuantity")
         sums.effective += effective
         sums.billed += billed
-
-
-def _charge(row: Mapping[str, str], line: int) -> Charge:
-    provider = PROVIDERS.get(row["ProviderName"].strip().lower(), "")
-    sku = _instance(row, provider)
-    hours, labels = 0.0, dict[str, str]()
-    is_used = row["ChargeCategory"] == USAGE and row["CommitmentDiscountStatus"] != UNUSED
-    if sku and is_used and row["PricingUnit"].strip().lower() in HOURS:
-        holds = known_instances(provider)[sku]
-        hours = float(_number(row, "PricingQuantity", line)) * holds.count
-        labels = {
-            "provider": provider,
-            "account": _team(row, ""),
-            "region": row["RegionId"],
-            "instance": sku,
-            "accelerator": holds.accelerator,
-            "mode": str(_model(row)),
-        }
-        with suppress(msgspec.DecodeError, RecursionError):
-            tags = msgspec.json.decode(row["Tags"], type=dict[str, str | None])
-            labels |= {f"tag_{name}": value for name, value in tags.items() if value}
-    return Charge(
-        labels=labels,
-        start=_moment(row, "ChargePeriodStart", line).timestamp(),
-        end=_moment(row, "ChargePeriodEnd", line).timestamp(),
-        device_hours=hours,
-    )
-
-
-def _instance(row: Mapping[str, str], provider: str) -> str:
-    """Return the instance that a row is about, "" where it has no accelerator that is known."""
-    names = [row["x_InstanceType"], row["ResourceType"]]
-    with suppress(msgspec.DecodeError, RecursionError):
-        names.insert(0, msgspec.json.decode(row["SkuPriceDetails"], type=_Details).instance_type)
-    if not provider:
-        return ""
-    known = known_instances(provider)
-    return next((name for name in names if name in known), "")
-
-
-def _model(row: Mapping[str, str]) -> PricingModel:
-    match row["PricingCategory"]:
-        case "Dynamic":
-            return PricingModel.SPOT
-        case "Committed":
-            kind = row["CommitmentDiscountType"].lower()
-            if "saving" in kind:
-                return PricingModel.SAVINGS_PLAN
-            return PricingModel.RESERVED if "reserv" in kind else PricingModel.COMMITTED_USE
-        case _:
-            return PricingModel.ON_DEMAND
-
-
-def _team(row: Mapping[str, str], tag: str) -> str:
-    account = row["SubAccountName"] or row["SubAccountId"]
-    if not tag:
-        return account
-    with suppress(msgspec.DecodeError, RecursionError):
-        tags = msgspec.json.decode(row["Tags"], type=dict[str, str | None])
-        return tags.get(tag) or account
-    return account
 
 
 def _usage(key: _Key, sums: _Sums) -> Usage:
@@ -357,26 +202,3 @@ def _usage(key: _Key, sums: _Sums) -> Usage:
         effective_usd=sums.effective,
         billed_usd=sums.billed,
     )
-
-
-def _number(row: Mapping[str, str], name: str, line: int) -> Decimal:
-    try:
-        number = Decimal(row[name].strip())
-    except InvalidOperation:
-        number = Decimal("NaN")
-    if not number.is_finite():
-        msg = f"the bill's line {line}: {name} is {row[name][:40]!r}, no number: export it again"
-        raise BillError(msg)
-    return number
-
-
-def _moment(row: Mapping[str, str], name: str, line: int) -> datetime:
-    try:
-        moment = datetime.fromisoformat(row[name].strip())
-    except ValueError as error:
-        msg = f"the bill's line {line}: {name} is {row[name][:40]!r}, no time: export it again"
-        raise BillError(msg) from error
-    if moment.tzinfo is None:
-        msg = f"the bill's line {line}: {name} says no time zone; FOCUS writes UTC as Z"
-        raise BillError(msg)
-    return moment

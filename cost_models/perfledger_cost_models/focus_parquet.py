@@ -8,7 +8,8 @@ from importlib import import_module
 from io import BytesIO
 from typing import Any, cast
 
-from perfledger_cost_models.focus import COLUMNS, MAX_ROWS, OPTIONAL, Bill, BillError, bill_of
+from perfledger_cost_models.focus import Bill, bill_of
+from perfledger_cost_models.focus_row import COLUMNS, MAX_ROWS, OPTIONAL, BillError, bill_rows
 
 MAX_BYTES = 2**30
 # As the file's footer has it, of the columns that are read: a bill of a million rows has about one.
@@ -38,7 +39,7 @@ def read_focus_parquet(data: bytes, *, team_tag: str = "") -> Bill:
         file = parquet.ParquetFile(BytesIO(data))
         columns = _columns(file)
         rows = enumerate(_rows(file, columns), start=2)  # as if a header were in line 1
-        return bill_of(columns, rows, team_tag=team_tag)
+        return bill_of(bill_rows(columns, rows), team_tag=team_tag)
     except (arrow.ArrowException, OSError, MemoryError, OverflowError, UnicodeDecodeError) as error:
         msg = f"the bill cannot be read as Parquet: {str(error)[:200]}: export it again"
         raise BillError(msg) from error

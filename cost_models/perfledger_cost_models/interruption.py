@@ -53,12 +53,6 @@ class SpotCost:
     overhead: float  # hours / hours of work
     interval_h: float  # between saves
     usd: Decimal
-    on_demand_usd: Decimal  # the same work without interruptions
-
-    @property
-    def is_cheaper(self) -> bool:
-        """Whether spot, with all that is lost and repeated, still costs less."""
-        return self.usd < self.on_demand_usd
 
 
 def expected_hours(work_h: float, interruptions: Interruptions, *, interval_h: float) -> float:
@@ -85,14 +79,14 @@ def best_interval_h(interruptions: Interruptions) -> float:
     """Return the interval between saves at which work is done soonest, exactly.
 
     The zero of the derivative of `expected_hours`: (1 + W(-e^(-l c - 1))) / l, with Lambert's W.
-    Infinite without interruptions; raises InterruptionError where a save takes no time, as one
-    would then save all the time.
+    Infinite without interruptions; raises InterruptionError where there are some and a save takes
+    no time, as one would then save all the time.
     """
+    if interruptions.per_hour == 0:
+        return math.inf
     if interruptions.save_h == 0:
         msg = "a save that takes no time has no best interval: give save_h"
         raise InterruptionError(msg)
-    if interruptions.per_hour == 0:
-        return math.inf
     load = interruptions.per_hour * interruptions.save_h
     if load < SMALL_LOAD:
         root = math.sqrt(-2 * math.expm1(-load))
@@ -156,5 +150,4 @@ def spot_cost(
         interval_h=every_h,
         usd=to_decimal(on_spot_h) * spot_usd_per_hour
         + to_decimal(fallback_h) * on_demand_usd_per_hour,
-        on_demand_usd=to_decimal(work_h) * on_demand_usd_per_hour,
     )

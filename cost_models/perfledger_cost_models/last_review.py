@@ -114,7 +114,7 @@ def last_decision(
         taken=last.taken,
         where=last.where,
         outlook=last.outlook,
-        variance=_variance(last.outlook, accelerator, bill, efficiency_hours),
+        variance=_variance(last, accelerator, bill, efficiency_hours),
         moved=tuple(
             (each.words, last.inputs[each.name], each.mode)
             for each in inputs
@@ -124,11 +124,19 @@ def last_decision(
 
 
 def _variance(
-    outlook: Outlook, accelerator: str, bill: Bill | None, efficiency_hours: Decimal | None
+    last: LastReview, accelerator: str, bill: Bill | None, efficiency_hours: Decimal | None
 ) -> Variance | Unknown:
-    what = "budget against actual"
+    what, outlook, quarter = "budget against actual", last.outlook, last.quarter.after
     if bill is None:
         return Unknown(what=what, why=NO_BILL, how=HOW_BILL)
+    start, end = max(bill.start.date(), quarter.first), min(bill.end.date(), quarter.after.first)
+    if (end - start).days < quarter.days - 1:
+        days = f"{bill.start.date()} to {bill.end.date()}"
+        return Unknown(
+            what=what,
+            why=f"the bill's usage is of {days}: not the whole quarter that the budget is for",
+            how=f"the bill of all of {quarter.name}, when it is over",
+        )
     if outlook.usd is None:
         return Unknown(
             what=what,
@@ -139,7 +147,7 @@ def _variance(
         return variance(
             budget_usd=outlook.usd,
             budget_hours=outlook.hours,
-            actual_usd=billed_usd(bill, accelerator) + bill.unused_usd,
+            actual_usd=billed_usd(bill, accelerator) + bill.unused.get(accelerator, Decimal(0)),
             actual_hours=billed_hours(bill, accelerator),
             efficiency_hours=efficiency_hours,
         )

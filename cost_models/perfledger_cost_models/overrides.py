@@ -56,9 +56,7 @@ from typing import Annotated
 
 import msgspec
 
-from perfledger_cost_models.onprem import Server
-from perfledger_cost_models.parameter import Parameter, ParameterSheet
-from perfledger_cost_models.sheet import MAX_ACCELERATORS, Price, PriceSheet, PricingModel
+from perfledger_cost_models.sheet import BILLED, MAX_ACCELERATORS, Price, PriceSheet, PricingModel
 from perfledger_cost_models.table import Confidence
 from perfledger_cost_models.toml_file import read_toml
 
@@ -226,41 +224,6 @@ def with_contract(overrides: Overrides, contract: Overrides) -> Overrides:
     )
 
 
-def apply_parameters(sheet: ParameterSheet, overrides: Overrides, *, name: str) -> ParameterSheet:
-    """Return the inputs as the organisation sees them: its own count, with high confidence.
-
-    Raises OverrideError for one that stands there twice and for a new one without a unit.
-    """
-    own: dict[str, Parameter] = {}
-    published = {each.name: each for each in sheet.parameters}
-    for each in overrides.parameter:
-        if each.name in own:
-            msg = f"the input {each.name!r} stands in the overrides twice: leave one out"
-            raise OverrideError(msg)
-        unit = each.unit or (published[each.name].unit if each.name in published else "")
-        if not unit:
-            msg = f"{each.name!r} is no packaged input: correct its name, or give its unit"
-            raise OverrideError(msg)
-        own[each.name] = _own_parameter(each, unit)
-    return ParameterSheet(name=name, parameters=tuple((published | own).values()))
-
-
-def own_servers(overrides: Overrides) -> tuple[Server, ...]:
-    """Return the servers that an organisation adds."""
-    return tuple(
-        Server(
-            option=each.option,
-            label=f"On-premises {each.option.removeprefix('onprem-')}",
-            accelerator=each.accelerator,
-            accelerators=each.accelerators,
-            price=each.price,
-            max_power=each.max_power,
-            card=each.card,
-        )
-        for each in overrides.server
-    )
-
-
 def layered(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
     """Return sheets laid over each other: of one option and region the last sheet's prices count.
 
@@ -283,21 +246,6 @@ def _check_within(name: str, value: Decimal, most: Decimal) -> None:
 
 def _place(price: OwnPrice) -> tuple[str, str, PricingModel, str, str]:
     return price.provider, price.sku, price.model, price.term, price.region
-
-
-def _own_parameter(each: OwnParameter, unit: str) -> Parameter:
-    return Parameter(
-        name=each.name,
-        unit=unit,
-        low=each.low,
-        mode=each.mode,
-        high=each.high,
-        period=each.as_of.isoformat(),
-        as_of=each.as_of,
-        is_read_date=False,
-        confidence=Confidence.HIGH,
-        source=each.source,
-    )
 
 
 def _own(price: OwnPrice, rates: Mapping[str, Exchange]) -> Price:
@@ -346,8 +294,9 @@ def _discounted(prices: Iterable[Price], discounts: Sequence[Discount]) -> tuple
 
 
 def _is_for(discount: Discount, price: Price) -> bool:
+    """Whether a discount is on a price: what was really paid has all discounts in it already."""
     is_model = not discount.models or price.pricing_model in discount.models
-    return discount.provider == price.provider and is_model
+    return discount.provider == price.provider and is_model and price.option_term != BILLED
 
 
 def _reduced(price: Price, discount: Discount) -> Price:

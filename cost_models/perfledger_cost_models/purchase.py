@@ -19,13 +19,19 @@ from perfledger_cost_models.sheet import BILLED, Price, PricingModel
 
 # Of a commitment's price, paid before the first hour. AWS's "partial" is about half:
 # https://docs.aws.amazon.com/savingsplans/latest/userguide/sp-overview.html
-UPFRONT_SHARES = {"all_upfront": Decimal(1), "partial_upfront": Decimal("0.5")}
+UPFRONT_SHARES = {
+    "": Decimal(0),  # committed use and others that are paid month by month
+    "no_upfront": Decimal(0),
+    "partial_upfront": Decimal("0.5"),
+    "all_upfront": Decimal(1),
+}
 
 # What is sold of capacity blocks, in days, and how long before its end a block is taken away.
 BLOCK_DAYS: tuple[int, ...] = (*range(1, 15), *range(21, 183, 7))
 BLOCK_END_HOURS = 0.5
 
-_TERM = re.compile(r"(?P<years>[1-5])y(?:_(?P<payment>\w+))?")
+# A savings plan for any instance anywhere is "compute"; others hold for the option's own.
+_TERM = re.compile(r"(?P<years>[1-5])y(?:_(?P<payment>(?:no|partial|all)_upfront))?(?:_compute)?")
 
 
 class PurchaseError(ValueError):
@@ -103,7 +109,7 @@ def mode_of(price: Price) -> Mode:
                 payment=Payment.TERM,
                 usd_per_hour=price.usd_per_device_hour,
                 years=int(found["years"]),
-                upfront_share=UPFRONT_SHARES.get(found["payment"] or "", Decimal(0)),
+                upfront_share=UPFRONT_SHARES[found["payment"] or ""],
             )
         case _ as unreachable:
             assert_never(unreachable)

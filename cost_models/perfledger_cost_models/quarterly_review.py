@@ -186,17 +186,18 @@ def _outlook(
     likely = at_modes(model)
     hours, need = (to_decimal(likely[name][0]) / QUARTERS for name in ("hours_1", "need_1"))
     name, hour = quarter.after.name, decision.of(decision.take).hour
-    costs = [one.usd_per_year for one in holdings if not one.is_owned and _is_held(one, quarter)]
-    known = [usd for usd in costs if usd is not None]
+    shares = [
+        (one.usd_per_year, one.share_of(quarter.after.first, quarter.after.after.first))
+        for one in holdings
+        if not one.is_owned
+    ]
+    costs = [(usd, share) for usd, share in shares if share]
+    known = [usd * share for usd, share in costs if usd is not None]
     if len(known) < len(costs) or (hour is None and need > 0):
         why = "what a commitment of the supply costs a year is not known: add usd_per_year to it"
         return Outlook(quarter=name, hours=hours, usd=None, why=why)
     held_usd = sum(known, Decimal(0)) / QUARTERS
     return Outlook(quarter=name, hours=hours, usd=held_usd + need * (hour or Decimal(0)))
-
-
-def _is_held(one: Held, quarter: Quarter) -> bool:
-    return one.until > quarter.after.first
 
 
 def _last(facts: Facts, model: Model, demand: Demand) -> LastDecision | Unknown:
@@ -213,7 +214,7 @@ def _last(facts: Facts, model: Model, demand: Demand) -> LastDecision | Unknown:
         bill=facts.bill,
         efficiency_hours=None
         if isinstance(changes, Unknown)
-        else efficiency_hours(changes, quarters=QUARTERS),
+        else efficiency_hours(changes, accelerator=model.accelerator, quarters=QUARTERS),
         inputs=model.inputs,
     )
 

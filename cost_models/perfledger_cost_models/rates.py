@@ -1,8 +1,9 @@
 """Purchase options into rates: what one accelerator's hour costs there, as of when, by whom."""
 
+from dataclasses import replace
 from datetime import date
 
-from perfledger_cost_models.age import age_warnings, shelf_of
+from perfledger_cost_models.age import Shelf, age_warnings, shelf_of
 from perfledger_cost_models.onprem import SERVERS, rate
 from perfledger_cost_models.parameter import packaged_parameters
 from perfledger_cost_models.quote import Rate
@@ -44,12 +45,20 @@ def rate_of(sheet: PriceSheet, option: str, *, today: date | None = None) -> Rat
 
     Raises PriceMissingError when the sheet lacks it.
     """
+    own = {each.option: each for each in sheet.owned}
+    if option in own:
+        found = own[option]
+        warnings = age_warnings(
+            found.as_of, today=today, shelf=Shelf.HARDWARE, is_read_date=found.is_read_date
+        )
+        return replace(found, warnings=warnings)
     for server in SERVERS:
         if server.option == option:
             return rate(server, today=today)
     if option.startswith(OWNED):
-        owned = " or ".join(repr(server.option) for server in SERVERS)
-        raise PriceMissingError(option, packaged_parameters().name, f"use {owned}")
+        known = dict.fromkeys((*own, *(server.option for server in SERVERS)))
+        hint = f"use {' or '.join(map(repr, known))}"
+        raise PriceMissingError(option, packaged_parameters().name, hint)
     return _list_rate(sheet.find(option), option, today=today)
 
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from perfledger.bundle import Pricing
 from perfledger.pattern import is_match
-from perfledger_cost_models.allocation import CENT, Row, share_out
+from perfledger_cost_models.allocation import CENT, AllocationError, Row, share_out
 from perfledger_cost_models.bulk import known_instances
 from perfledger_cost_models.change import price_changes
 from perfledger_cost_models.focus import Bill, device_hours
@@ -182,12 +182,20 @@ def changes_of(records: Records | Unknown, sheet: PriceSheet) -> tuple[PricedCha
     )
 
 
-def efficiency_hours(changes: Sequence[PricedChange], *, quarters: int) -> Decimal | None:
-    """Return the hours a quarter that landed changes add; None where one has no hours to count.
+def efficiency_hours(
+    changes: Sequence[PricedChange], *, accelerator: str, quarters: int
+) -> Decimal | None:
+    """Return the hours of an accelerator a quarter that landed changes add.
 
-    A change counts as if it had landed on the first day of the quarter.
+    None where one has no hours to count, unless it is on another accelerator. A change counts as if
+    it had landed on the first day of the quarter.
     """
-    prices = [price for change in changes for price in change.prices]
+    prices = [
+        price
+        for change in changes
+        for price in change.prices
+        if price.rate is None or price.rate.accelerator == accelerator
+    ]
     if any(price.usd is None or price.rate is None for price in prices):
         return None
     return sum((_hours(price) for price in prices), Decimal(0)) / quarters
@@ -199,8 +207,18 @@ def allocation_of(bill: Bill | None, teams: Sequence[Team]) -> Allocation | Unkn
     Direct: what a team's own hours cost. Idle: commitments that nobody used, by entitlement.
     Overhead: all else on the bill, by use. Where nobody is entitled, idle is a row of its own.
     """
+    what = "allocation and showback"
     if bill is None:
-        return Unknown(what="allocation and showback", why=NO_BILL, how=HOW_BILL)
+        return Unknown(what=what, why=NO_BILL, how=HOW_BILL)
+    try:
+        return _allocation(bill, teams)
+    except AllocationError as error:  # corrections took back more than a team had spent
+        return Unknown(
+            what=what, why=str(error), how="the bill without corrections of earlier ones"
+        )
+
+
+def _allocation(bill: Bill, teams: Sequence[Team]) -> Allocation:
     spent: dict[str, Decimal] = {}
     for one in bill.usage:
         spent[one.team] = spent.get(one.team, Decimal(0)) + one.effective_usd

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
+from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.table import Confidence, Row, read_rows
 from perfledger_cost_models.tpu import slice_of
 
@@ -116,10 +117,15 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSheet:
-    """Prices from a named source; several days of one price may stand side by side."""
+    """Prices from a named source; several days of one price may stand side by side.
+
+    `owned` are the rates of servers whose inputs an organisation has of its own: they count in
+    place of the packaged ones.
+    """
 
     name: str
     prices: tuple[Price, ...]
+    owned: tuple[Rate, ...] = ()
 
     def find(self, option: str) -> Price:
         """Return the newest price of a purchase option, `[provider:]sku/model[/term][@region]`.

@@ -33,11 +33,6 @@ class SheetDiff:
     changed: tuple[ChangedPrice, ...]  # the largest change first
     same: int  # options at the same price, whatever their dates
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether both sheets say the same."""
-        return not (self.added or self.removed or self.changed)
-
 
 def sheet_diff(before: PriceSheet, after: PriceSheet) -> SheetDiff:
     """Compare the newest price of each option and region; what it cost earlier is history."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
+from itertools import pairwise
 
 from perfledger_cost_models.onprem import HOURS_PER_YEAR
 from perfledger_cost_models.procurement_plan import Holding
@@ -23,6 +24,7 @@ class Held:
     accelerator: str
     devices: int
     is_owned: bool
+    since: date
     until: date
     usd_per_year: Decimal | None
     source: str
@@ -33,6 +35,10 @@ class Held:
     def hours_a_year(self) -> Decimal:
         """Return all hours of its devices in a year, used or not."""
         return Decimal(self.devices * HOURS_PER_YEAR)
+
+    def share_of(self, start: date, end: date) -> Decimal:
+        """Return the share of the days from `start` up to `end` in which it is there."""
+        return _share(self.since, self.until, start, end)
 
 
 def held(
@@ -66,12 +72,14 @@ def _held(
     ratio = ratios.get(holding.accelerator)
     if ratio is None and not why_not:
         why_not = f"nothing says how many {holding.accelerator} hours do the work of one"
-    shares = [_share(holding, start + timedelta(days=DAYS_PER_YEAR * y)) for y in range(years)]
+    days = [start + timedelta(days=DAYS_PER_YEAR * year) for year in range(years + 1)]
+    shares = [_share(holding.since, holding.until, *year) for year in pairwise(days)]
     return Held(
         name=holding.name,
         accelerator=holding.accelerator,
         devices=holding.devices,
         is_owned=holding.is_owned,
+        since=holding.since,
         until=holding.until,
         usd_per_year=holding.usd_per_year,
         source=holding.source,
@@ -82,8 +90,7 @@ def _held(
     )
 
 
-def _share(holding: Holding, start: date) -> Decimal:
-    """Return the share of the year from `start` on in which a holding is there."""
-    end = start + timedelta(days=DAYS_PER_YEAR)
-    days = (min(holding.until, end) - max(holding.since, start)).days
-    return Decimal(max(days, 0)) / DAYS_PER_YEAR
+def _share(since: date, until: date, start: date, end: date) -> Decimal:
+    """Return the share of the days from `start` to `end` that those from `since` to `until` are."""
+    days = (min(until, end) - max(since, start)).days
+    return Decimal(max(days, 0)) / (end - start).days

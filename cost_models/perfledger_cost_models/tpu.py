@@ -12,6 +12,8 @@ _SLICE = re.compile(r"(?:tpu-)?(?P<version>v\d+(?:litepod|[ep])?)-(?P<size>\d{1,
 _COUNTS_CORES = ("v2", "v3", "v4", "v5p")  # v5litepod, v5e and v6e count chips
 _VERSIONS = {"v5litepod": "v5e"}  # as slices are called, where chips are called otherwise
 
+_CHIP = re.compile(r"tpu-(?P<version>v\d+[ep]?)")
+
 
 @dataclass(frozen=True, slots=True)
 class Slice:
@@ -32,3 +34,9 @@ def slice_of(name: str) -> Slice | None:
     version, size = found["version"], int(found["size"])
     chips = size // CORES_PER_CHIP if version in _COUNTS_CORES else size
     return Slice(f"tpu-{_VERSIONS.get(version, version)}", chips) if chips else None
+
+
+def has_two_cores(chip: str) -> bool:
+    """Whether a chip, "TPU-v4" or "tpu-v4", has two cores, so that half of it has a name."""
+    found = _CHIP.fullmatch(chip.casefold())
+    return found is not None and found["version"] in _COUNTS_CORES

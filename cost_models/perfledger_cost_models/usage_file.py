@@ -2,7 +2,8 @@
 
 from io import StringIO
 
-from perfledger_cost_models.focus import BillError, read_charges
+from perfledger_cost_models.focus_charges import read_charges
+from perfledger_cost_models.focus_row import BillError
 from perfledger_cost_models.usage import (
     MAX_USAGE_BYTES,
     Span,

@@ -1,9 +1,10 @@
 """Prometheus' answers to query_range, or their CSV, into the devices that each series stands for.
 
 https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries. A series of dcgm-exporter
-is one GPU: it counts while a pod or a job holds it (labels pod, exported_pod, hpc_job), and where
-nothing says who does, while it is active. A series of anything else has to be a number of devices,
-such as kube_pod_container_resource_requests{resource="nvidia_com_gpu"} or a sum of them.
+is one GPU, or a part of one (MIG): it counts while a pod or a job holds it (labels pod,
+exported_pod, hpc_job), and where nothing says who does, while it is active. A series of anything
+else has to be a number of devices, such as
+kube_pod_container_resource_requests{resource="nvidia_com_gpu"} or a sum of them.
 """
 
 import math
@@ -35,6 +36,10 @@ ACTIVITY = frozenset(
 )
 HOLDERS = ("pod", "exported_pod", "hpc_job")  # dcgm-exporter's labels; empty while nobody holds it
 TIMES = ("timestamp", "time")
+# A part of a GPU is a series of its own: https://docs.nvidia.com/datacenter/tesla/mig-user-guide/.
+MIG_SLICES = 7
+A30, A30_SLICES = "A30", 4
+_MIG_PROFILE = re.compile(r"(?P<slices>[1-7])g\.")
 
 _Samples = Sequence[tuple[float, float]]
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -172,11 +177,19 @@ def _devices(name: str, labels: Mapping[str, str], value: float) -> float:
             raise UsageFileError(msg)
         return value
     if any(holder in labels for holder in HOLDERS):
-        return float(any(labels.get(holder) for holder in HOLDERS))
+        return _part(labels) * any(labels.get(holder) for holder in HOLDERS)
     if metric not in ACTIVITY:
         msg = f"{name}: {metric[:60]} does not say whether a GPU is used: export {min(ACTIVITY)}"
         raise UsageFileError(msg)
-    return float(value > 0)
+    return _part(labels) * (value > 0)
+
+
+def _part(labels: Mapping[str, str]) -> float:
+    """Return which part of a GPU a series is of: 1 without MIG, else its slices of all."""
+    found = _MIG_PROFILE.match(labels.get("GPU_I_PROFILE", ""))
+    if found is None:
+        return 1.0
+    return int(found["slices"]) / (A30_SLICES if A30 in labels.get("modelName", "") else MIG_SLICES)
 
 
 def _spans(name: str, labels: Mapping[str, str], samples: _Samples, step: float) -> Iterator[Span]:

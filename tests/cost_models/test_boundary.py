@@ -1,8 +1,12 @@
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+
 import pytest
 
 from perfledger_cost_models.accelerator import ACCELERATORS
 from perfledger_cost_models.boundary import LADDERS, Growth, may_outgrow, memory_of, next_rate
-from perfledger_cost_models.sheet import PriceMissingError, packaged_sheet
+from perfledger_cost_models.sheet import PriceMissingError, PriceSheet, packaged_sheet
 
 SHEET = packaged_sheet()
 
@@ -57,3 +61,14 @@ def test_the_next_device_up_is_bought_of_the_same_provider_alike(option, needed,
 def test_no_device_with_so_much_memory_is_no_price(option, needed):
     with pytest.raises(PriceMissingError, match="no price for"):
         next_rate(SHEET, option, needed_bytes=needed)
+
+
+def test_what_a_device_cost_years_ago_does_not_choose_it():
+    small, now = SHEET.find("p4d.24xlarge/on_demand"), SHEET.find("p4de.24xlarge/on_demand")
+    once = replace(now, usd_per_hour=Decimal(1), as_of=date(2020, 1, 1))
+    cheaper = replace(now, sku="p4dx.24xlarge", usd_per_hour=now.usd_per_hour - 1)
+    sheet = PriceSheet(name="history", prices=(small, once, now, cheaper))
+
+    found = next_rate(sheet, "p4d.24xlarge/on_demand", needed_bytes=41e9)
+
+    assert found.option == "aws:p4dx.24xlarge/on_demand@us-east-1"

@@ -5,8 +5,9 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger_cost_models.aws_file import MAX_LINE_CHARACTERS
 from perfledger_cost_models.bulk import BulkFileError, Origin
-from perfledger_cost_models.bulk_aws import COLUMNS, MAX_LINE_CHARACTERS, read_aws
+from perfledger_cost_models.bulk_aws import COLUMNS, read_aws
 from perfledger_cost_models.sheet import PricingModel
 
 ORIGIN = Origin(source="the EC2 price list", retrieved_at=date(2026, 11, 20))
@@ -113,6 +114,22 @@ def test_a_partly_prepaid_reservation_is_its_rate_and_its_upfront_money_over_the
 
 def test_a_reservation_whose_hourly_rate_is_missing_has_no_price():
     assert read(PARTIAL | {"Unit": "Quantity", "PricePerUnit": "87600"}).prices == ()
+
+
+def test_a_partly_prepaid_reservation_whose_upfront_money_is_missing_has_no_price():
+    assert read(PARTIAL | {"Unit": "Hrs", "PricePerUnit": "12.5"}).prices == ()
+
+
+def test_a_reservation_that_is_listed_twice_is_not_paid_twice():
+    both = [
+        PARTIAL | {"Unit": unit, "PricePerUnit": usd, "SKU": sku}
+        for sku in ("ABCDEF", "GHIJKL")
+        for unit, usd in (("Quantity", "87600"), ("Hrs", "12.5"))
+    ]
+
+    (price,) = read(*both).prices
+
+    assert price.usd_per_hour == Decimal("22.5")
 
 
 @pytest.mark.parametrize(

@@ -122,3 +122,13 @@ def test_a_page_that_is_too_large_is_refused():
 def test_any_bytes_are_read_or_refused(content):
     with suppress(BulkFileError):
         read_azure([content], origin=ORIGIN)
+
+
+@pytest.mark.parametrize(
+    ("until", "count"), [("2026-10-31T23:59:59Z", 0), ("2027-01-01", 1), (None, 1)]
+)
+def test_a_price_whose_last_day_is_over_is_left_out(until, count):
+    found = read_azure([page({"effectiveEndDate": until, "savingsPlan": None})], origin=ORIGIN)
+
+    assert len(found.prices) == count
+    assert found.left_out == ({} if count else {"no longer in force": 1})

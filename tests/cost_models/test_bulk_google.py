@@ -96,6 +96,21 @@ def test_spot_parts_make_a_spot_machine():
     assert set(options(*parts)) == {"a3-highgpu-1g/spot", "a3-highgpu-8g/spot"}
 
 
+def test_a_spot_part_that_is_filed_under_on_demand_is_none():
+    spot = sku("Spot Preemptible Nvidia H100 80GB GPU running in Iowa", 2.0, usage="OnDemand")
+
+    assert options(*H100, spot) == options(*H100)
+    assert options(spot, *H100) == options(*H100)
+
+
+def test_of_a_parts_prices_over_time_the_last_counts():
+    then, now = (sku("TpuV5e Running in Iowa", usd)["pricingInfo"][0] for usd in (1.5, 1.2))
+
+    found = options(sku("TpuV5e Running in Iowa", 1, pricingInfo=[then, now]))
+
+    assert found == {"tpu-v5e/on_demand": Decimal("1.2")}
+
+
 @pytest.mark.parametrize(
     "description",
     [

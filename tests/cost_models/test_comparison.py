@@ -208,3 +208,13 @@ def test_a_price_twice_as_high_costs_twice_as_much(use, usd):
     one, two = (bought_option(m, PARAMETERS, use=use, accelerator="a") for m in (mode, twice))
 
     assert two.draws_usd == pytest.approx(2 * one.draws_usd)
+
+
+def test_capital_that_costs_nothing_leaves_the_published_rate():
+    wacc = replace(PARAMETERS.find("wacc"), low=Decimal(0), mode=Decimal(0), high=Decimal(0))
+    free = replace(PARAMETERS, parameters=(wacc,))
+    mode = mode_of(SHEET.find(f"{P5}/savings_plan/3y_all_upfront"))
+
+    found = bought_option(mode, free, use=1.0, accelerator="H100-80GB")
+
+    assert found.draws_usd == pytest.approx(np.full(DRAWS, 20.695 / 8))

@@ -3,7 +3,7 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.energy import EnergyError, carbon, energy_kwh, energy_per_step_j
+from perfledger_cost_models.energy import EnergyError, carbon, energy_kwh
 
 HOUR = 3600.0
 amounts = st.floats(0, 1e9)
@@ -50,16 +50,6 @@ def test_twice_the_time_is_twice_the_energy(power_w, seconds, pue):
     assert energy_kwh(power_w=power_w, seconds=2 * seconds, pue=pue) == pytest.approx(2 * once)
 
 
-@given(amounts, st.integers(1, 10**6))
-def test_the_steps_energies_sum_to_the_whole(energy_j, steps):
-    assert steps * energy_per_step_j(energy_j=energy_j, steps=steps) == pytest.approx(energy_j)
-
-
-def test_no_steps_have_no_energy_each():
-    with pytest.raises(EnergyError, match="at least one"):
-        energy_per_step_j(energy_j=10.0, steps=0)
-
-
 @pytest.mark.parametrize("pue", [0.9, 4.1, math.nan])
 def test_a_pue_is_one_and_up(pue):
     with pytest.raises(EnergyError, match="PUE"):
@@ -71,7 +61,6 @@ def test_amounts_are_numbers_and_not_negative(value):
     for call in (
         lambda: energy_kwh(power_w=value, seconds=1, pue=1.1),
         lambda: energy_kwh(power_w=1, seconds=value, pue=1.1),
-        lambda: energy_per_step_j(energy_j=value, steps=1),
         lambda: carbon(value, location_kg_per_kwh=0.4),
         lambda: carbon(1, location_kg_per_kwh=value),
     ):

@@ -6,15 +6,8 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.focus import (
-    COLUMNS,
-    MAX_LINE_CHARACTERS,
-    OPTIONAL,
-    BillError,
-    device_hours,
-    paid_prices,
-    read_focus,
-)
+from perfledger_cost_models.focus import device_hours, paid_prices, read_focus
+from perfledger_cost_models.focus_row import COLUMNS, MAX_LINE_CHARACTERS, OPTIONAL, BillError
 from perfledger_cost_models.sheet import PricingModel
 
 # Written by hand in the shape of a FOCUS 1.2 row: two hours of p5.48xlarge on demand.
@@ -67,6 +60,22 @@ def test_the_tag_says_whose_it_was_where_it_is_asked_for():
     assert [usage.team for usage in found.usage] == ["research", "vision"]
 
 
+def test_a_tag_that_cannot_have_a_value_does_not_hide_the_others():
+    """FOCUS writes true for a key that has no value."""
+    tags = json.dumps({"team": "vision", "spot-ok": True, "owner": None})
+
+    (usage,) = read_focus(lines({"Tags": tags}), team_tag="team").usage
+
+    assert usage.team == "vision"
+
+
+@pytest.mark.parametrize("tags", ["null", "[]", '{"team": null}', '{"team": true}', "{"])
+def test_without_a_team_in_the_tags_the_account_is_the_team(tags):
+    (usage,) = read_focus(lines({"Tags": tags}), team_tag="team").usage
+
+    assert usage.team == "research"
+
+
 def test_hours_of_one_kind_and_team_add_up():
     (usage,) = read_focus(lines({}, {})).usage
 
@@ -92,6 +101,59 @@ def test_a_commitment_that_nobody_used_is_apart():
     bill = read_focus(lines(COMMITTED, COMMITTED | {"CommitmentDiscountStatus": "Unused"}))
 
     assert (len(bill.usage), bill.unused_usd) == (1, Decimal("64.72"))
+
+
+def test_reserved_capacity_that_nobody_used_is_nobodys_hours():
+    bill = read_focus(lines({}, {"CapacityReservationStatus": "Unused"}))
+
+    assert (bill.unused_usd, device_hours(bill)) == (
+        Decimal("110.08"),
+        {("research", "H100-80GB"): 16},
+    )
+
+
+PURCHASE = {
+    "ChargeCategory": "Purchase",
+    "ChargePeriodEnd": "2029-10-01T00:00:00Z",
+    "EffectiveCost": "0",
+    "BilledCost": "543864.60",
+}
+CORRECTION = {"ChargeClass": "Correction", "ChargePeriodStart": "2026-07-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize("changes", [PURCHASE, CORRECTION, {**PURCHASE, "ChargeCategory": "Tax"}])
+def test_the_period_is_that_of_the_usage(changes):
+    bill = read_focus(lines({}, changes))
+
+    assert (bill.start.isoformat(), bill.end.isoformat()) == (
+        "2026-10-01T00:00:00+00:00",
+        "2026-10-01T02:00:00+00:00",
+    )
+    assert bill.billed_usd == Decimal("110.08") + Decimal(changes.get("BilledCost", "110.08"))
+    assert device_hours(bill) == {("research", "H100-80GB"): 16}
+
+
+def test_a_bill_without_usage_is_of_all_its_rows():
+    assert read_focus(lines(PURCHASE)).end.year == 2029
+
+
+def test_columns_that_focus_asks_for_on_conditions_may_be_missing():
+    (usage,) = read_focus(lines({}, columns=(*COLUMNS, "SkuPriceDetails"))).usage
+
+    assert (usage.region, usage.team, usage.model) == ("", "", PricingModel.ON_DEMAND)
+
+
+def test_a_commitment_is_one_without_the_pricing_category_too():
+    columns = (*COLUMNS, "SkuPriceDetails", "CommitmentDiscountType")
+    (usage,) = read_focus(lines(COMMITTED, columns=columns)).usage
+
+    assert usage.model is PricingModel.SAVINGS_PLAN
+
+
+def test_times_as_bigquery_writes_them_are_read():
+    bill = read_focus(lines({"ChargePeriodStart": "2026-10-01 00:00:00 UTC"}))
+
+    assert bill.start.isoformat() == "2026-10-01T00:00:00+00:00"
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from sys import executable
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.focus import MAX_ROWS, BillError, paid_prices
+from perfledger_cost_models.focus import paid_prices
 from perfledger_cost_models.focus_parquet import read_focus_parquet
+from perfledger_cost_models.focus_row import MAX_ROWS, BillError
 from perfledger_cost_models.sheet import PricingModel
 
 arrow = pytest.importorskip("pyarrow")

@@ -1,23 +1,20 @@
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.onprem import SERVERS, hourly_cost
 from perfledger_cost_models.overrides import (
     MAX_CHARACTERS,
     OverrideError,
     Overrides,
     apply_overrides,
-    apply_parameters,
     layered,
-    own_servers,
     read_overrides,
     with_contract,
 )
-from perfledger_cost_models.parameter import packaged_parameters
-from perfledger_cost_models.sheet import PriceSheet, packaged_sheet
+from perfledger_cost_models.sheet import BILLED, PriceSheet, packaged_sheet
 
 SHEET = packaged_sheet()
 P5 = "p5.48xlarge/on_demand"
@@ -171,73 +168,6 @@ def test_of_two_layers_the_later_one_counts_for_the_options_that_it_has():
     assert found.find(P5) == SHEET.find(P5)
 
 
-def parameter(**changes):
-    values = {"name": "wacc", "low": "0.07", "mode": "0.08", "high": "0.09"} | changes
-    quoted = ("name", "unit")
-    lines = [
-        f"{key} = {value!r}" if key in quoted else f"{key} = {value}"
-        for key, value in values.items()
-    ]
-    return "[[parameter]]\n" + "\n".join(lines) + '\nas_of = 2026-10-01\nsource = "treasury"\n'
-
-
-def test_an_own_input_counts_and_is_no_longer_assumed():
-    packaged = packaged_parameters()
-    found = apply_parameters(packaged, read_overrides(parameter(), "mine"), name="ours")
-
-    wacc = found.find("wacc")
-    assert packaged.find("wacc").is_assumed
-    assert (wacc.mode, wacc.is_assumed, wacc.unit) == (Decimal("0.08"), False, "per year")
-    assert len(found.parameters) == len(packaged.parameters)
-
-
-def test_whole_numbers_are_numbers_too():
-    text = parameter(name="staff_cost_loaded", low="150000", mode="160000", high="170000")
-
-    found = apply_parameters(packaged_parameters(), read_overrides(text, "mine"), name="ours")
-
-    assert found.find("staff_cost_loaded").mode == 160_000
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (parameter(low="0.1"), "low <= mode <= high"),
-        (parameter(high="inf"), "low <= mode <= high"),
-        (parameter(low="-1"), "low <= mode <= high"),
-        ('[[server]]\noption = "p5"\n', "option"),
-    ],
-)
-def test_inputs_that_cannot_be_are_refused(text, reason):
-    with pytest.raises(OverrideError, match=reason):
-        read_overrides(text, "mine")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [(parameter() * 2, "twice"), (parameter(name="wac"), "no packaged input")],
-)
-def test_inputs_that_do_not_fit_are_refused(text, reason):
-    with pytest.raises(OverrideError, match=reason):
-        apply_parameters(packaged_parameters(), read_overrides(text, "mine"), name="ours")
-
-
-def test_a_server_of_ones_own_is_priced_by_its_own_inputs():
-    text = (
-        '[[server]]\noption = "onprem-8xH200"\naccelerator = "H200-141GB"\naccelerators = 8\n'
-        'price = "price_8xH200"\nmax_power = "max_power_8xH100"\n'
-        + parameter(name="price_8xH200", low="300000", mode="350000", high="400000", unit="USD")
-    )
-    own = read_overrides(text, "mine")
-    (server,) = own_servers(own)
-    sheet = apply_parameters(packaged_parameters(), own, name="ours")
-
-    cost = hourly_cost(server, sheet, utilization=0.7)
-
-    assert server.label == "On-premises 8xH200"
-    assert cost.mode_usd > hourly_cost(SERVERS[0], sheet, utilization=0.7).mode_usd
-
-
 def test_a_contract_goes_before_the_organisations_own_prices():
     first, second = (
         read_overrides(
@@ -256,7 +186,17 @@ def test_a_contract_goes_before_the_organisations_own_prices():
 
 
 def test_a_contract_of_nothing_changes_nothing():
-    own = read_overrides(parameter() + "[tax]\nshare = 0.19\nsource = 'VAT'\n", "mine")
+    own = read_overrides(DISCOUNT + "[tax]\nshare = 0.19\nsource = 'VAT'\n", "mine")
 
     assert with_contract(own, Overrides()) == own
     assert with_contract(Overrides(), own) == own
+
+
+def test_what_was_really_paid_has_no_discount_again():
+    price = replace(SHEET.find(P5), term=BILLED)
+    sheet = PriceSheet(name="bill", prices=(price, SHEET.find(P5)))
+
+    found = apply_overrides(sheet, read_overrides(DISCOUNT, "mine"), name="ours")
+
+    assert price in found.prices
+    assert found.find(P5).usd_per_hour < price.usd_per_hour

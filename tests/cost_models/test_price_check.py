@@ -4,7 +4,8 @@ from importlib.resources import files
 
 import pytest
 
-from perfledger_cost_models.price_check import Level, check_sheet
+from perfledger_cost_models.price_check import check_sheet
+from perfledger_cost_models.price_rules import Level
 from perfledger_cost_models.sheet import COLUMNS, packaged_sheet
 from perfledger_cost_models.table import PriceSheetError
 
@@ -71,6 +72,15 @@ def test_all_of_them_at_once_are_rejected_and_no_good_row_is_lost():
     assert check.sheet.prices == packaged_sheet().prices
 
 
+def test_a_larger_size_tells_on_the_windows_meter_of_a_smaller_one():
+    name = "azure,Standard_NC{}ads_A100_v4,eastus,A100-80GB-PCIe"
+    linux = f"{name.format(48)},2,on_demand,,7.346,3.673,2026-06-18,"
+    windows = f"{name.format(24)},1,on_demand,,4.777,4.777,2026-06-18,"
+
+    assert rules(sheet_of(linux, windows)) == {"Windows meter"}
+    assert rejected_rows(sheet_of(linux, windows)) == {3}
+
+
 def test_a_row_without_a_price_stays_unknown():
     row = "aws,p4d.24xlarge,us-east-1,A100-40GB,8,savings_plan,1y,,,,2026-11-20"
     check = check_sheet(sheet_of(row, confidence="unknown"), "s")
@@ -109,6 +119,37 @@ def test_spot_above_on_demand_is_rejected():
     spot = "aws,p5.48xlarge,us-east-1,H100-80GB,8,spot,,56,7,,2026-11-20"
 
     assert rejected_rows(sheet_of(on_demand, spot)) == {3}
+
+
+CUT = (
+    "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,98.32,12.29,2025-03-31,",
+    "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,55.04,6.88,2025-06-23,",
+)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "spot,,60.8,7.6",
+        "savings_plan,3y_no_upfront,60.8,7.6",
+        "savings_plan,1y_no_upfront,72,9",
+    ],
+)
+def test_what_was_sound_before_a_price_cut_stays(row):
+    history = "aws,p5.48xlarge,us-east-1,H100-80GB,8"
+    after = f"{history},savings_plan,1y_no_upfront,44,5.5,2025-07-01,"
+    before, too_late = f"{history},{row},2024-12-01,", f"{history},{row},2025-07-02,"
+
+    assert not check_sheet(sheet_of(*CUT, after, before), "s").rejected
+    assert rejected_rows(sheet_of(*CUT, after, too_late)) == {5}
+
+
+def test_the_price_of_a_core_is_none_of_a_chip():
+    core = "gcp,tpu-v4,us-west9,TPU-v4,1,on_demand,per chip,1.61,1.61,2026-11-20,"
+    single = "gcp,tpu-v5e,us-west9,TPU-v5e,1,on_demand,per chip,0.6,0.6,2026-11-20,"
+
+    assert rules(with_rows(core)) == {"chips and cores"}
+    assert rules(with_rows(single)) == {"spread over regions"}  # its chip has one core
 
 
 def test_three_years_that_cost_more_an_hour_than_one_are_rejected():

@@ -163,3 +163,11 @@ def test_what_a_bill_says_was_paid_is_paid_by_use_whatever_the_mode():
     paid = replace(SHEET.find("p5.48xlarge/savings_plan/3y_all_upfront"), term=BILLED)
 
     assert mode_of(paid).usd_per_useful_hour(0.5) == paid.usd_per_device_hour
+
+
+@pytest.mark.parametrize("term", ["3y_prepaid", "3y_all", "3y_some_upfront"])
+def test_a_way_to_pay_that_is_not_known_is_not_taken_for_none_up_front(term):
+    price = replace(SHEET.find("p5.48xlarge/savings_plan/3y_all_upfront"), term=term)
+
+    with pytest.raises(PurchaseError, match="none like 1y"):
+        mode_of(price)

@@ -136,6 +136,25 @@ def test_the_budget_is_what_is_held_and_the_rest_at_what_was_decided(make_review
     assert float(review.outlook.usd) == pytest.approx(float(100_000 + rest))
 
 
+@pytest.mark.parametrize(
+    ("since", "until", "share"),
+    [
+        ("2026-01-01", "2026-11-16", Decimal(46) / 92),  # half of the quarter
+        ("2027-01-01", "2029-01-01", Decimal(0)),  # not yet there
+    ],
+)
+def test_the_budget_has_what_is_held_while_it_is_held(make_review, plan_text, since, until, share):
+    text = (
+        f'[[supply]]\nname = "plan"\naccelerator = "H100-80GB"\ndevices = 16\nis_owned = false\n'
+        f"since = {since}\nuntil = {until}\nusd_per_year = 400000\nsource = 'made up'\n"
+    )
+    review = make_review(plan_text + text)
+
+    (held,) = review.supply.held
+    need = (300_000 - held.equivalents[0] * 8760 * Decimal("0.7")) / 4 * review.taken.hour
+    assert float(review.outlook.usd) == pytest.approx(float(100_000 * share + need))
+
+
 def test_without_the_supplys_cost_there_is_no_budget(make_review, plan_text):
     review = make_review(plan_text + SUPPLY.replace("usd_per_year = 400000\n", ""))
 
@@ -167,6 +186,32 @@ def test_a_last_review_without_a_budget_says_so(make_review, make_bill, outlook,
     review = make_review(last=read(given), bill=make_bill(("a", "100", "6000")))
     assert isinstance(review.last.variance, Unknown)
     assert why in review.last.variance.why
+
+
+def test_a_bill_of_a_part_of_the_quarter_is_not_held_against_its_budget(
+    make_review, make_bill, a_bill_row
+):
+    august = a_bill_row("a", "100", "6000", ChargePeriodStart="2026-08-01T00:00:00Z")
+
+    review = make_review(last=read(last()), bill=make_bill(august))
+
+    assert isinstance(review.last.variance, Unknown)
+    assert "not the whole quarter" in review.last.variance.why
+
+
+def test_commitments_to_other_accelerators_are_no_part_of_what_was_spent(
+    make_review, make_bill, a_bill_row
+):
+    unused = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Unused"}
+    same, other = (
+        a_bill_row("a", "1", "50", ResourceType=sku, **unused)
+        for sku in ("p5.48xlarge", "p4d.24xlarge")
+    )
+
+    bill = make_bill(("a", "100", "6000"), same, other)
+    review = make_review(last=read(last()), bill=bill)
+
+    assert (bill.unused_usd, review.last.variance.actual_usd) == (100, 6050)
 
 
 def test_a_last_review_without_a_bill_has_no_actual(make_review):

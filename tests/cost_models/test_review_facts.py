@@ -152,6 +152,13 @@ def test_allocated_rows_sum_to_the_bill_to_the_cent(
     assert found.effective_usd == bill.effective_usd.quantize(Decimal("0.01"))
 
 
+def test_a_team_that_got_back_more_than_it_spent_leaves_the_allocation_unknown(make_bill):
+    found = allocation_of(make_bill(("a", "10", "550.40"), ("b", "1", "-55.04")), ())
+
+    assert isinstance(found, Unknown)
+    assert "none may be negative" in found.why
+
+
 def test_what_nobody_is_entitled_to_is_a_row_of_its_own(make_bill, a_bill_row):
     bill = make_bill(("a", "10", "550.40"), a_bill_row("x", "1", "57.53", **UNUSED))
 
@@ -201,14 +208,18 @@ def test_landed_changes_are_priced_on_the_fleet():
     assert not isinstance(found, Unknown)
     (price,) = found[0].prices
     assert price.usd == 8000 * Decimal("0.1") * Decimal("6.88")
-    assert efficiency_hours(found, quarters=4) == pytest.approx(Decimal(200))
+    hours = {
+        name: efficiency_hours(found, accelerator=name, quarters=4)
+        for name in ("H100-80GB", "A100-80GB")
+    }
+    assert hours == {"H100-80GB": pytest.approx(Decimal(200)), "A100-80GB": 0}
 
 
 def test_a_change_without_hours_leaves_the_efficiency_unknown():
     found = changes_of(records(landed=(landed(workload="other"),), of_branches=1), packaged_sheet())
 
     assert not isinstance(found, Unknown)
-    assert efficiency_hours(found, quarters=4) is None
+    assert efficiency_hours(found, accelerator="H100-80GB", quarters=4) is None
 
 
 def test_heads_of_pull_requests_are_not_taken_for_landed():

@@ -3,7 +3,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_cost_models.focus import COLUMNS
+from perfledger_cost_models.focus_row import COLUMNS, OPTIONAL
 from perfledger_cost_models.usage import (
     MAX_SPANS,
     MAX_USAGE_BYTES,
@@ -13,9 +13,12 @@ from perfledger_cost_models.usage import (
 )
 from perfledger_cost_models.usage_file import read_usage
 
+LAST = ("x_InstanceType", "Tags", "CommitmentDiscountStatus")
+
 
 def bill(*rows):
-    columns = (*COLUMNS, "x_InstanceType", "Tags", "CommitmentDiscountStatus")
+    optional = [name for name in OPTIONAL if name not in LAST]
+    columns = (*COLUMNS, *optional, *LAST)
     lines = [",".join(columns)]
     for values in rows:
         usual = dict.fromkeys(columns, "") | {
@@ -57,9 +60,9 @@ def test_a_bill_s_instance_hours_are_device_hours_with_their_tags():
     "values",
     [
         {"x_InstanceType": "m7i.large"},
-        {"ChargeCategory": "Tax"},
         {"PricingUnit": "GB-Mo"},
         {"CommitmentDiscountStatus": "Unused"},
+        {"CapacityReservationStatus": "Unused"},
     ],
 )
 def test_what_is_no_use_of_an_accelerator_counts_for_the_period_only(values):
@@ -67,6 +70,13 @@ def test_what_is_no_use_of_an_accelerator_counts_for_the_period_only(values):
 
     assert len(found.spans) == 1
     assert found.end - found.start == 8 * 86_400
+
+
+@pytest.mark.parametrize("values", [{"ChargeCategory": "Purchase"}, {"ChargeClass": "Correction"}])
+def test_charges_of_other_periods_do_not_stretch_the_bills(values):
+    found = read_usage(bill({}, values | {"ChargePeriodEnd": "2029-10-01T00:00:00Z"}), "bill.csv")
+
+    assert (len(found.spans), found.end - found.start) == (1, 3600)
 
 
 def test_a_correction_takes_hours_back():

@@ -54,6 +54,22 @@ def test_a_gpu_of_which_nobody_says_who_holds_it_counts_while_it_is_active():
     assert hours(read((UTIL, [(0, 0), (1, 97), (2, 3), (3, "NaN")]))) == 2
 
 
+@pytest.mark.parametrize(
+    ("profile", "model", "part"),
+    [
+        ("1g.10gb", "NVIDIA H100 80GB HBM3", 1 / 7),
+        ("3g.40gb", "NVIDIA H100 80GB HBM3", 3 / 7),
+        ("1g.6gb", "NVIDIA A30", 1 / 4),
+        ("", "NVIDIA H100 80GB HBM3", 1),
+    ],
+)
+def test_a_part_of_a_gpu_counts_as_its_part(profile, model, part):
+    mig = UTIL | {"GPU_I_PROFILE": profile, "modelName": model}
+
+    assert hours(read((mig, [(0, 50), (1, 97)]))) == pytest.approx(2 * part)
+    assert hours(read((mig | {"pod": "a"}, [(0, 0), (1, 0)]))) == pytest.approx(2 * part)
+
+
 def test_samples_in_csv_may_stand_one_a_row_with_their_labels():
     text = "timestamp,value,namespace\n" + "".join(
         f"{T0 + STEP * at},{value},nlp\n" for at, value in [(0, 8), (1, 4)]

@@ -31,6 +31,24 @@ AWS = (
     '"A","B","OnDemand","2025-06-01","Hrs","55.04","USD","","","","p5.48xlarge","Shared","Linux",'
     '"Used","NA","us-east-1","OnDemand"\n'
 )
+PLANS = (
+    "FormatVersion,v1.0\nPublication Date,2026-11-20T18:44:47Z\n"
+    "OfferCode,AmazonComputeSavingsPlan\n"
+    "SKU,RateCode,Unit,EffectiveDate,DiscountedRate,Currency,DiscountedSKU,DiscountedServiceCode,"
+    "DiscountedUsageType,DiscountedOperation,PurchaseOption,LeaseContractLength,"
+    "LeaseContractLengthUnit,Product Family,DiscountedRegionCode,DiscountedInstanceType\n"
+    "A,A.B,Hrs,2026-06-05T18:51:13Z,23.777,USD,B,AmazonEC2,BoxUsage:p5.48xlarge,RunInstances,"
+    "No Upfront,3,year,EC2InstanceSavingsPlans,us-east-1,p5.48xlarge\n"
+)
+PLANS_PATH = "/savingsPlan/v1.0/aws/AWSComputeSavingsPlan"
+PLANS_INDEX = {
+    "regions": [
+        {
+            "regionCode": "us-east-1",
+            "versionUrl": f"{PLANS_PATH}/20261120184447/us-east-1/index.json",
+        }
+    ]
+}
 ITEM = {
     "currencyCode": "USD",
     "retailPrice": 98.32,
@@ -84,6 +102,9 @@ class Services(BaseHTTPRequestHandler):
 
     def usual(self, path, query):
         root = f"http://127.0.0.1:{self.server.server_port}"
+        if path.startswith(PLANS_PATH):
+            is_index = path == f"{PLANS_PATH}/current/region_index.json"
+            return 200, (json.dumps(PLANS_INDEX) if is_index else PLANS).encode(), {}
         if path.endswith("index.csv"):
             return 200, AWS.encode(), {}
         if path == "/api/retail/prices":
@@ -145,13 +166,41 @@ def fetch(services):
 def test_awss_list_is_read_as_it_comes(fetch):
     watcher = Silent()
 
-    (found,) = fetch(Provider.AWS, watcher=watcher)
+    found, _ = fetch(Provider.AWS, watcher=watcher)
 
     (price,) = found.prices
     assert (price.option, price.usd_per_hour) == ("p5.48xlarge/on_demand", Decimal("55.04"))
     assert price.as_of == date(2026, 11, 21)
     assert "/AmazonEC2/current/us-east-1/index.csv (sha256 " in price.source
-    assert list(watcher.totals.values()) == [watcher.count] == [len(AWS)]
+    assert sum(watcher.totals.values()) == watcher.count
+    assert len(AWS) in watcher.totals.values()
+
+
+def test_awss_savings_plans_are_where_its_index_says(fetch):
+    _, found = fetch(Provider.AWS)
+
+    (price,) = found.prices
+    assert price.option == "p5.48xlarge/savings_plan/3y_no_upfront"
+    assert (price.usd_per_hour, price.as_of) == (Decimal("23.777"), date(2026, 11, 20))
+    assert "/20261120184447/us-east-1/index.csv (sha256 " in price.source
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        {"regions": []},
+        {"regions": [{"regionCode": "us-east-1", "versionUrl": "@elsewhere.example/index.json"}]},
+        {"regions": [{"regionCode": "us-east-1", "versionUrl": "/../offers/index.json"}]},
+        {"regions": "none"},
+        [],
+    ],
+)
+def test_an_index_that_names_no_price_list_is_an_error(fetch, services, index):
+    path = f"{PLANS_PATH}/current/region_index.json"
+    services.answers[path] = 200, json.dumps(index).encode(), {}
+
+    with pytest.raises(CatalogError, match="index of savings plans"):
+        fetch(Provider.AWS)
 
 
 def test_azures_pages_are_followed_and_only_known_instances_are_asked_for(fetch, services):

@@ -1,5 +1,6 @@
 """The public price services of AWS, Azure and Google into the lines and pages that they serve."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ AZURE_VERSION = "2023-01-01-preview"
 # Compute Engine (GPUs, cores, memory) and Cloud TPU in the Cloud Billing Catalog.
 GOOGLE_SERVICES = ("6F81-5844-456A", "E000-3F24-B8AA")
 GOOGLE_PAGE_SIZE = 5000
+MAX_INDEX_BYTES = 2**20  # of AWS's savings plans: a line for each of some hundred regions and zones
+_VERSION = re.compile(r"/savingsPlan/v1\.0/aws/AWSComputeSavingsPlan/[\w-]+/[\w-]+/index\.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +40,43 @@ class _Page(msgspec.Struct):
     token: str = msgspec.field(default="", name="nextPageToken")
 
 
+class _Region(msgspec.Struct):
+    """Where the newest savings plans of one region are."""
+
+    code: str = msgspec.field(name="regionCode")
+    path: str = msgspec.field(name="versionUrl")
+
+
+class _Regions(msgspec.Struct):
+    regions: tuple[_Region, ...]
+
+
 def aws_address(roots: Roots, region: str) -> str:
     """Return the address of a region's price list of EC2; raises CatalogError for no region."""
     if not region.replace("-", "").isalnum() or not region.isascii():
         msg = f"{region[:40]!r} is no region of AWS: write one such as us-east-1"
         raise CatalogError(msg)
     return f"{roots.aws}/offers/v1.0/aws/AmazonEC2/current/{region}/index.csv"
+
+
+def aws_savings_address(downloader: Downloader, region: str, *, roots: Roots = PUBLIC) -> str:
+    """Return the address of a region's price list of savings plans; raises CatalogError.
+
+    It has a version in it, which AWS's index of the regions names:
+    https://docs.aws.amazon.com/awsaccountbilling/latest/aboutv2/sp-offer-file.html
+    """
+    url = f"{roots.aws}/savingsPlan/v1.0/aws/AWSComputeSavingsPlan/current/region_index.json"
+    page = downloader.page(url, root=roots.aws, params={}, headers={}, most=MAX_INDEX_BYTES)
+    try:
+        found = msgspec.json.decode(page, type=_Regions).regions
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"AWS's index of savings plans cannot be read: {error}: try again later"
+        raise CatalogError(msg) from error
+    path = next((each.path for each in found if each.code == region), "")
+    if _VERSION.fullmatch(path) is None:
+        msg = f"AWS's index of savings plans has no price list of {region}: ask for another region"
+        raise CatalogError(msg)
+    return f"{roots.aws}{path.removesuffix('.json')}.csv"
 
 
 def azure_address(roots: Roots) -> str:

@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from perfledger_cost_models.age import MAX_AGE_DAYS, OldPrice, age_warnings, old_prices, shelf_of
-from perfledger_cost_models.price_check import Level, SheetCheck
+from perfledger_cost_models.price_check import SheetCheck
+from perfledger_cost_models.price_rules import Level
 from perfledger_cost_models.sheet import Price, PriceSheet
 from perfledger_cost_models.sheet_diff import SheetDiff
 from perfledger_service.pages.escape import cell, clean, code, prose

@@ -1,19 +1,18 @@
 """Where an organisation's prices are in, the prices and inputs that count for it out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfledger_cost_models.onprem import SERVERS, Server
 from perfledger_cost_models.overrides import (
     Overrides,
     apply_overrides,
-    apply_parameters,
     layered,
-    own_servers,
     read_overrides,
     with_contract,
 )
+from perfledger_cost_models.own_inputs import apply_parameters, own_rates, own_servers
 from perfledger_cost_models.parameter import ParameterSheet, packaged_parameters
 from perfledger_cost_models.sheet import PriceSheet, packaged_sheet, read_sheet
 from perfledger_cost_models.table import MAX_SHEET_CHARS
@@ -49,13 +48,17 @@ def read_books(settings: PriceSettings) -> Books:
         paths = [Path(each) for each in (settings.overrides, settings.contract) if each]
         own = _overrides([path for path in paths if not _is_table(path)])
         name = " + ".join([*names, *(path.name for path in paths)])
-        sheet = layered(sheets, name=name)
+        sheet = _with_own(layered(sheets, name=name), paths, own)
+        parameters = (
+            apply_parameters(packaged_parameters(), own, name=name)
+            if own.parameter or own.tax
+            else packaged_parameters()
+        )
+        servers = (*SERVERS, *own_servers(own))
         return Books(
-            sheet=_with_own(sheet, paths, own),
-            parameters=apply_parameters(packaged_parameters(), own, name=name)
-            if own.parameter
-            else packaged_parameters(),
-            servers=(*SERVERS, *own_servers(own)),
+            sheet=replace(sheet, owned=own_rates(servers, parameters, own)),
+            parameters=parameters,
+            servers=servers,
         )
 
 

@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from datetime import date
 
 from perfledger_cost_models.bulk import BulkPrices, Origin, known_instances
+from perfledger_cost_models.bulk_aws import read_aws
+from perfledger_cost_models.bulk_aws_savings import read_aws_savings
 from perfledger_service.catalogs.download import Downloader, Watcher
 from perfledger_service.catalogs.services import (
     GOOGLE_SERVICES,
     PUBLIC,
     Roots,
     aws_address,
+    aws_savings_address,
     azure_address,
     azure_pages,
     google_address,
@@ -47,9 +50,12 @@ def fetch_prices(
     try:
         if Provider.AWS in providers:
             for region in aws_regions:
-                address = aws_address(roots, region)
-                origin = Origin(source=address, retrieved_at=today)
-                found.append(read_lines(downloader.lines(address, root=roots.aws), origin=origin))
+                instances = aws_address(roots, region)
+                plans = aws_savings_address(downloader, region, roots=roots)
+                for address, read in ((instances, read_aws), (plans, read_aws_savings)):
+                    lines = downloader.lines(address, root=roots.aws)
+                    origin = Origin(source=address, retrieved_at=today)
+                    found.append(read_lines(lines, origin=origin, read=read))
         if Provider.AZURE in providers:
             names = sorted(name for name in known_instances("azure") if name.isidentifier())
             origin = Origin(source=azure_address(roots), retrieved_at=today)

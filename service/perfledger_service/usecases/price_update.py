@@ -6,14 +6,22 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Protocol
 
 from perfledger_cost_models.bulk import BulkPrices, Origin
 from perfledger_cost_models.bulk_aws import read_aws
+from perfledger_cost_models.bulk_aws_savings import OFFER_CODE, read_aws_savings
 from perfledger_cost_models.bulk_azure import MAX_PAGE_BYTES, read_azure
 from perfledger_cost_models.bulk_google import read_google
 from perfledger_cost_models.overrides import layered
 from perfledger_cost_models.price_check import check_sheet
-from perfledger_cost_models.sheet import PriceSheet, packaged_sheet, read_sheet
+from perfledger_cost_models.sheet import (
+    Price,
+    PriceSheet,
+    PricingModel,
+    packaged_sheet,
+    read_sheet,
+)
 from perfledger_cost_models.sheet_diff import sheet_diff
 from perfledger_cost_models.sheet_text import text_of
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
@@ -31,6 +39,14 @@ class Provider(StrEnum):
     AWS = "aws"
     AZURE = "azure"
     GOOGLE = "google"
+
+
+class LineReader(Protocol):
+    """Reads one of AWS's price lists."""
+
+    def __call__(self, lines: Iterable[str], *, origin: Origin) -> BulkPrices:
+        """Return its prices; raises BulkFileError."""
+        ...
 
 
 def read_bulk_files(
@@ -71,8 +87,8 @@ def read_pages(provider: Provider, pages: Iterable[bytes], *, origin: Origin) ->
         return _traced(read(hashed(), origin=origin), digest.hexdigest())
 
 
-def read_lines(lines: Iterable[str], *, origin: Origin) -> BulkPrices:
-    """Read a price list of AWS; raises UsageError for what is none."""
+def read_lines(lines: Iterable[str], *, origin: Origin, read: LineReader) -> BulkPrices:
+    """Read a price list of AWS with its reader; raises UsageError for what is none."""
     digest = hashlib.sha256()
 
     def hashed() -> Iterator[str]:
@@ -81,14 +97,14 @@ def read_lines(lines: Iterable[str], *, origin: Origin) -> BulkPrices:
             yield line
 
     with translated():
-        return _traced(read_aws(hashed(), origin=origin), digest.hexdigest())
+        return _traced(read(hashed(), origin=origin), digest.hexdigest())
 
 
 def updated_sheet(found: Sequence[BulkPrices], output: Path) -> PriceUpdate:
     """Return the sheet that `output` would become, checked, and what it changes.
 
-    What the file had of other providers and regions stays. Large steps are looked for against what
-    counts now: the packaged sheet under the file as it is.
+    What the file had of other providers, regions and modes stays. Large steps are looked for
+    against what counts now: the packaged sheet under the file as it is.
     """
     new = [price for each in found for price in each.prices]
     if not new:
@@ -99,8 +115,8 @@ def updated_sheet(found: Sequence[BulkPrices], output: Path) -> PriceUpdate:
     with translated():
         last = read_sheet(text_of_file(output), output.name) if output.exists() else None
         now = layered([packaged_sheet(), *([last] if last else [])], name="now")
-        covered = {(price.provider, price.region) for price in new}
-        kept = [p for p in (last.prices if last else ()) if (p.provider, p.region) not in covered]
+        covered = {_place(price) for price in new}
+        kept = [price for price in (last.prices if last else ()) if _place(price) not in covered]
         text = text_of(PriceSheet(name=output.name, prices=(*kept, *new)))
         check = check_sheet(text, output.name, previous=now)
     after = layered([packaged_sheet(), check.sheet], name=output.name)
@@ -112,16 +128,13 @@ def updated_sheet(found: Sequence[BulkPrices], output: Path) -> PriceUpdate:
     )
 
 
+def _place(price: Price) -> tuple[str, str, PricingModel]:
+    """Return what one bulk file has all prices of."""
+    return price.provider, price.region, price.pricing_model
+
+
 def _provider_of(path: Path) -> Provider:
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-    except FileNotFoundError as error:
-        msg = f"no file {path}"
-        raise NotFoundError(msg) from error
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise UsageError(msg) from error
+    head = _head(path)
     if head.lstrip()[:1] != b"{":
         return Provider.AWS
     if b'"Items"' in head:
@@ -129,17 +142,31 @@ def _provider_of(path: Path) -> Provider:
     if b'"skus"' in head:
         return Provider.GOOGLE
     msg = (
-        f"{path} is no bulk file that is known: give AWS's index.csv of AmazonEC2, or pages of "
-        "Azure's retail prices or of Google's billing catalog as they were served"
+        f"{path} is no bulk file that is known: give AWS's index.csv of AmazonEC2 or of "
+        "AWSComputeSavingsPlan, or pages of Azure's retail prices or of Google's billing catalog "
+        "as they were served"
     )
     raise UsageError(msg)
 
 
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except FileNotFoundError as error:
+        msg = f"no file {path}"
+        raise NotFoundError(msg) from error
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise UsageError(msg) from error
+
+
 def _read_aws_file(path: Path, day: date) -> BulkPrices:
     origin = Origin(source=path.name, retrieved_at=day)
+    read = read_aws_savings if OFFER_CODE.encode() in _head(path) else read_aws
     try:
         with path.open(encoding="utf-8", newline="") as lines:
-            return read_lines(lines, origin=origin)
+            return read_lines(lines, origin=origin, read=read)
     except UnicodeDecodeError as error:
         msg = f"{path} is no text in UTF-8: it is no price list"
         raise UsageError(msg) from error

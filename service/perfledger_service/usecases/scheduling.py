@@ -17,9 +17,10 @@ from perfledger_cost_models.queue_plan import QueuePlan, Target, given_arrivals,
 from perfledger_cost_models.queueing import QueueError
 from perfledger_cost_models.rates import rate_of
 from perfledger_cost_models.scheduling import POLICIES, Locality, Placement, Policy, Sharing
-from perfledger_cost_models.sheet import PriceMissingError, packaged_sheet
+from perfledger_cost_models.sheet import PriceMissingError
 from perfledger_cost_models.simulation import simulate
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.text_files import read_text
 
 MAX_SEEDS = 100
@@ -63,7 +64,7 @@ def compare_policies(
     policies = [_policy(name, setting) for name in names]
     log, cluster = _log(path, format_), _cluster(hardware)
     try:
-        rate = None if option is None else rate_of(packaged_sheet(), option, today=today)
+        rate = None if option is None else rate_of(current_sheet(), option, today=today)
         outcomes = [
             simulate(
                 log.jobs,

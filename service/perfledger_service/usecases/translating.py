@@ -10,7 +10,7 @@ from perfledger_cost_models.bulk import BulkFileError
 from perfledger_cost_models.comparison import ComparisonError
 from perfledger_cost_models.descriptor import DescriptorError
 from perfledger_cost_models.energy import EnergyError
-from perfledger_cost_models.focus import BillError
+from perfledger_cost_models.focus_row import BillError
 from perfledger_cost_models.interruption import InterruptionError
 from perfledger_cost_models.last_review import LastReviewError
 from perfledger_cost_models.onprem import OwnershipError

@@ -1,0 +1,219 @@
+"""The lines of a bill in the FOCUS format (1.0 to 1.2) into checked rows.
+
+FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-specification/v1-2/.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+
+import msgspec
+
+from perfledger_cost_models.bulk import known_instances
+from perfledger_cost_models.sheet import PricingModel
+
+COLUMNS = (
+    "BillingCurrency",
+    "BilledCost",
+    "ChargeCategory",
+    "ChargePeriodEnd",
+    "ChargePeriodStart",
+    "EffectiveCost",
+    "PricingQuantity",
+    "PricingUnit",
+    "ProviderName",
+)
+# What FOCUS asks for on conditions alone, or leaves to the provider.
+OPTIONAL = (
+    "CapacityReservationStatus",
+    "ChargeClass",
+    "CommitmentDiscountStatus",
+    "CommitmentDiscountType",
+    "PricingCategory",
+    "RegionId",
+    "ResourceType",
+    "SkuPriceDetails",
+    "SubAccountId",
+    "SubAccountName",
+    "Tags",
+    "x_InstanceType",
+)
+PROVIDERS = {
+    "aws": "aws",
+    "amazon web services": "aws",
+    "amazon web services, inc.": "aws",
+    "microsoft": "azure",
+    "microsoft azure": "azure",
+    "google": "gcp",
+    "google cloud": "gcp",
+    "google cloud platform": "gcp",
+}
+HOURS = ("hours", "hour", "hrs", "1 hour")
+USAGE, UNUSED, CORRECTION = "Usage", "Unused", "Correction"
+MAX_ROWS = 5_000_000
+MAX_LINE_CHARACTERS = 200_000
+_UTC = " UTC"  # as BigQuery writes what FOCUS writes as Z
+
+
+class BillError(ValueError):
+    """A bill that is none, or in a currency that it cannot be priced in."""
+
+
+class _Details(msgspec.Struct):
+    """What a row's SkuPriceDetails may say of its instance."""
+
+    instance_type: str = msgspec.field(default="", name="InstanceType")
+
+
+@dataclass(frozen=True, slots=True)
+class BillRow:
+    """One charge; reading a cell checks it and raises BillError."""
+
+    cells: Mapping[str, str]
+    line: int
+
+    @property
+    def is_usage(self) -> bool:
+        """Whether it is charged for what was used, or could have been, in its period."""
+        return self.cells["ChargeCategory"] == USAGE
+
+    @property
+    def is_of_period(self) -> bool:
+        """Whether its period is the bill's, unlike a purchase's or a correction's."""
+        return self.is_usage and self.cells["ChargeClass"] != CORRECTION
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether it is charged for a commitment, or capacity reserved, that nobody used."""
+        names = ("CommitmentDiscountStatus", "CapacityReservationStatus")
+        return UNUSED in {self.cells[name] for name in names}
+
+    @property
+    def is_by_hour(self) -> bool:
+        """Whether its quantity is hours."""
+        return self.cells["PricingUnit"].strip().lower() in HOURS
+
+    @property
+    def provider(self) -> str:
+        """Return the provider as on the price sheet, "" for one that is not there."""
+        return PROVIDERS.get(self.cells["ProviderName"].strip().lower(), "")
+
+    @property
+    def instance(self) -> str:
+        """Return the instance that it is about, "" where that has no accelerator that is known."""
+        names = [self.cells["x_InstanceType"], self.cells["ResourceType"]]
+        with suppress(msgspec.DecodeError, RecursionError):
+            details = msgspec.json.decode(self.cells["SkuPriceDetails"], type=_Details)
+            names.insert(0, details.instance_type)
+        known = known_instances(self.provider) if self.provider else {}
+        return next((name for name in names if name in known), "")
+
+    @property
+    def model(self) -> PricingModel:
+        """Return how it was bought."""
+        category = self.cells["PricingCategory"]
+        kind = self.cells["CommitmentDiscountType"].lower()
+        if category == "Dynamic":
+            return PricingModel.SPOT
+        if category != "Committed" and (category or not kind):
+            return PricingModel.ON_DEMAND
+        if "saving" in kind:
+            return PricingModel.SAVINGS_PLAN
+        return PricingModel.RESERVED if "reserv" in kind else PricingModel.COMMITTED_USE
+
+    @property
+    def account(self) -> str:
+        """Return the sub-account's name, else its id."""
+        return self.cells["SubAccountName"] or self.cells["SubAccountId"]
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Return the tags that have a value; FOCUS writes `true` for keys that cannot have one."""
+        with suppress(msgspec.DecodeError, RecursionError):
+            tags = msgspec.json.decode(self.cells["Tags"], type=dict[str, object])
+            return {name: value for name, value in tags.items() if value and isinstance(value, str)}
+        return {}
+
+    def number(self, name: str) -> Decimal:
+        """Return an amount, which may be negative."""
+        try:
+            number = Decimal(self.cells[name].strip())
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not number.is_finite():
+            told = f"{name} is {self.cells[name][:40]!r}, no number"
+            msg = f"the bill's line {self.line}: {told}: export it again"
+            raise BillError(msg)
+        return number
+
+    def moment(self, name: str) -> datetime:
+        """Return a time with its zone."""
+        text = self.cells[name].strip()
+        if text.endswith(_UTC):
+            text = f"{text.removesuffix(_UTC)}Z"
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError as error:
+            msg = f"the bill's line {self.line}: {name} is {text[:40]!r}, no time: export it again"
+            raise BillError(msg) from error
+        if moment.tzinfo is None:
+            msg = f"the bill's line {self.line}: {name} says no time zone; FOCUS writes UTC as Z"
+            raise BillError(msg)
+        return moment
+
+
+def csv_rows(lines: Iterable[str]) -> Iterator[BillRow]:
+    """Yield the rows of a bill in CSV, line by line; raises BillError."""
+    rows = csv.reader(_checked(lines), strict=True)
+    try:
+        header = next(rows, list[str]())
+        yield from bill_rows(header, ((rows.line_num, cells) for cells in rows))
+    except csv.Error as error:
+        msg = f"the bill cannot be read, line {rows.line_num}: {error}: export it again"
+        raise BillError(msg) from error
+
+
+def bill_rows(
+    header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]]
+) -> Iterator[BillRow]:
+    """Yield rows of text, each with its line; empty ones are none.
+
+    Raises BillError for what is no bill in FOCUS, a row that is cut off and another currency than
+    USD.
+    """
+    places = _places(header)
+    last = max(places.values())
+    missing = dict.fromkeys(OPTIONAL, "")
+    for line, cells in rows:
+        if not cells:
+            continue
+        if len(cells) <= last:
+            said = "is cut off: a sum without it would be wrong"
+            msg = f"the bill's line {line} {said}; export it again"
+            raise BillError(msg)
+        row = missing | {name: cells[place] for name, place in places.items()}
+        if row["BillingCurrency"] != "USD":
+            currency = row["BillingCurrency"][:20]
+            msg = f"the bill's line {line} is in {currency!r}: convert it to USD with a dated rate"
+            raise BillError(msg)
+        yield BillRow(row, line)
+
+
+def _checked(lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if number > MAX_ROWS or len(line) > MAX_LINE_CHARACTERS:
+            msg = f"the bill is too large at line {number + 1}: export shorter periods"
+            raise BillError(msg)
+        yield line.removeprefix("\ufeff") if number == 0 else line
+
+
+def _places(header: Sequence[str]) -> dict[str, int]:
+    places = {name: index for index, name in enumerate(header)}
+    missing = [name for name in COLUMNS if name not in places]
+    if missing:
+        msg = f"the bill lacks FOCUS's columns {missing}: export it as FOCUS 1.0 or newer"
+        raise BillError(msg)
+    return {name: places[name] for name in (*COLUMNS, *OPTIONAL) if name in places}
