@@ -216,7 +216,11 @@ class Review:
         )
         found = [part for part in parts if isinstance(part, Unknown)]
         found += [
-            Unknown(what=f"what {one.name} costs", why=one.why, how=f"a price of {one.where}")
+            Unknown(
+                what=f"what {one.name} costs",
+                why=one.why,
+                how=f"a price of {one.where}, or its [[speed]] in the plan",
+            )
             for one in self.model.unpriced
         ]
         return tuple(dict.fromkeys(found))

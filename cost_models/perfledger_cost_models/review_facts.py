@@ -26,7 +26,7 @@ from perfledger_cost_models.sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.supply import DAYS_PER_YEAR
 
 NO_BILL = "no bill was given"
-HOW_BILL = "--bill FILE: the quarter's bill in FOCUS 1.0 to 1.2, CSV"
+HOW_BILL = "--bill FILE: the quarter's bill in FOCUS 1.0 to 1.2, CSV or Parquet"
 SECONDS_PER_DAY = 86400
 
 

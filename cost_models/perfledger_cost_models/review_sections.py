@@ -6,7 +6,7 @@ from decimal import Decimal
 from perfledger_cost_models.decision import Band, Decision, at_modes
 from perfledger_cost_models.focus import Bill
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.procurement import YEARS, Basis, Model
+from perfledger_cost_models.procurement import YEARS, Basis, Input, Model
 from perfledger_cost_models.review import Evidence, Performance, Risk, Supply, Unknown
 from perfledger_cost_models.review_facts import HOW_BILL, NO_BILL, hours_by_mode
 from perfledger_cost_models.review_records import MeasuredSpeed, Records
@@ -22,6 +22,9 @@ ALWAYS = (
     "moving work to another provider or accelerator costs nothing; neither do egress and storage",
     "inputs are independent of each other; tax is in the prices only where overrides put it there",
 )
+
+# Units of inputs that are shares of one.
+SHARES = frozenset({"share", "fraction"})
 
 
 def supply_of(model: Model, holdings: tuple[Held, ...], bill: Bill | None) -> Supply:
@@ -95,7 +98,7 @@ def _unit_usd(
 def risks_of(model: Model, holdings: Sequence[Held]) -> tuple[Risk, ...]:
     """Return what is assumed: inputs, supply that cannot be counted, and the model's own."""
     assumed = [
-        Risk(what=f"{each.words} {each.mode:.6g} {each.unit}", basis=Basis.ASSUMED)
+        Risk(what=f"{each.words}: {_figure(each)}", basis=Basis.ASSUMED)
         for each in model.inputs
         if each.basis is Basis.ASSUMED
     ]
@@ -108,3 +111,10 @@ def risks_of(model: Model, holdings: Sequence[Held]) -> tuple[Risk, ...]:
         if one.equivalents is None
     ]
     return (*assumed, *uncounted, *(Risk(what=words, basis=Basis.ASSUMED) for words in ALWAYS))
+
+
+def _figure(one: Input) -> str:
+    """Return an input's most likely value with four digits and its unit; a share in percent."""
+    if one.unit in SHARES:
+        return f"{float(one.mode) * 100:.4g} %"
+    return f"{float(f'{one.mode:.4g}'):,.10g} {one.unit}"

@@ -12,6 +12,7 @@ from perfledger_cost_models.policy import PolicyRuling
 from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, UnitCost
 from perfledger_profiles.bottleneck import Recommendation
 from perfledger_profiles.cause import Explanation
+from perfledger_service.views import ProjectionView
 
 
 class Conclusion(StrEnum):
@@ -103,6 +104,7 @@ class Report:
     total_price: SummedPrice | None = None  # of all change_prices together
     queues: tuple[QueueEffect, ...] = ()
     rulings: tuple[PolicyRuling, ...] = ()
+    projections: tuple[ProjectionView, ...] = ()  # onto hardware that was not measured
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

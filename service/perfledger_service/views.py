@@ -287,6 +287,21 @@ class PricedView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rent:
+    """A way to rent, and what owning is worth in place of it."""
+
+    name: str
+    price: Price
+    investment: Investment
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the price is of low confidence."""
+        return not self.price.is_trusted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwningView:
     """What owning a server costs a year, part by part, and what moves its useful hour most."""
 
@@ -298,7 +313,8 @@ class OwningView:
     bars: tuple[Bar, ...]
     terms: Ownership
     footprint: Footprint
-    rents: tuple[tuple[str, Investment], ...]  # owning in place of each way to rent, by its name
+    rents: tuple[Rent, ...]  # the one that owning is worth most in place of first
+    sheet: str = ""  # the name of the prices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

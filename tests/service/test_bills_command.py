@@ -100,3 +100,11 @@ def test_a_file_that_is_no_bill_says_so(run, tmp_path):
         run("prices", "bill", path)
     with pytest.raises(NotFoundError, match=r"nothing\.csv"):
         run("prices", "bill", tmp_path / "nothing.csv")
+
+
+def test_an_amount_of_less_than_a_cent_is_no_negative_zero(run, tmp_path):
+    path = tmp_path / "bill.csv"
+    row = ROW | {"EffectiveCost": "-0.001", "BilledCost": "-0.001"}
+    path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+
+    assert "-0.00" not in run("prices", "bill", path)

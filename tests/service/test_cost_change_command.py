@@ -230,9 +230,47 @@ def test_jobs_that_nobody_claims_are_no_fleet(run, written, sacct):
 def test_a_file_that_is_none_is_an_error(run, written, tmp_path):
     config = written(USAGE)
 
-    with pytest.raises(NotFoundError, match="cannot read"):
+    with pytest.raises(NotFoundError, match="no file"):
         run("cost", "fleet", tmp_path / "none.txt", "--config", config)
     with pytest.raises(UsageError, match="no usage file that is known"):
         run("cost", "fleet", written("hello", "x.txt"), "--config", config)
     with pytest.raises(TooLargeError, match="larger than"):
         run("cost", "change", *RATIO, "--fleet", written("#" * (MAX_CONFIG_BYTES + 1)))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--hours", "nan", "--where", "p5.48xlarge/on_demand"), "nan hours a year"),
+        (("--hours", "-5", "--where", "p5.48xlarge/on_demand"), "-5 hours a year"),
+        ((*HOURS, "--hours-range", "30000", "40000"), "low <= hours <= high"),
+        (("--hours", "5"), "go together"),
+        (("--where", "p5.48xlarge/on_demand"), "go together"),
+        (("--hours-range", "1", "2"), "go together"),
+    ],
+)
+def test_hours_that_cannot_be_are_refused_and_never_left_out(run, words, said):
+    with pytest.raises(UsageError, match=said):
+        run("cost", "change", *RATIO, *words)
+
+
+def test_a_price_says_where_it_was_read(run):
+    shown = " ".join(run("cost", "change", *RATIO, *HOURS).split())
+
+    assert "6.88 USD a device-hour, as of 2026-11-09: us-east-1; " in shown
+
+
+def test_a_period_that_ends_before_it_starts_is_refused(run, written, sacct):
+    words = ("--config", written(USAGE), "--start", "2026-09-20", "--end", "2026-09-10")
+
+    with pytest.raises(UsageError, match="is not before"):
+        run("cost", "fleet", sacct, *words)
+
+
+def test_a_usage_file_counts_once(run, written, sacct):
+    with pytest.raises(UsageError, match="given twice"):
+        run("cost", "fleet", sacct, sacct, "--config", written(USAGE))
+
+
+def test_help_names_the_usage_tables(run):
+    assert "whose usage tables claim jobs" in " ".join(run("cost", "fleet", "--help").split())

@@ -309,7 +309,7 @@ def test_own_inputs_are_no_longer_assumed(run, tmp_path):
 def test_owning_is_written_as_csv(run):
     rows = run("cost", "tco", "--format", "csv").splitlines()
 
-    assert rows[0] == "kind,name,unit,low,mode,high"
+    assert rows[0] == "kind,name,unit,low,mode,high,as_of,source"
     kinds = {row.split(",")[0] for row in rows[1:]}
     assert kinds == {"part", "hour", "tornado", "npv", "assumed"}
 
@@ -320,3 +320,51 @@ def test_every_form_names_what_is_assumed(run, command, form):
     shown = " ".join(run("cost", command, "--format", form).split())
 
     assert "staff cost loaded" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--use", "0.01"), "0.1% at least"),
+        (("--job-hours", "nan"), "a job of nan hours"),
+        (("--job-hours", "-1"), "a job of -1 hours"),
+        (("--fallback", "200", "--interruptions", "0.1", "--save", "2"), "a fall-back of 200 %"),
+    ],
+)
+def test_a_figure_that_cannot_be_is_refused(run, words, said):
+    with pytest.raises(UsageError, match=said):
+        run("cost", "compare", *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "lacks"),
+    [
+        (("--unit", "tokens"), "--speed"),
+        (("--overhead", "1.1"), "--train"),
+        (("--workload", "gpt:*"), "--bundle"),
+        (("--restart", "20"), "--interruptions"),
+        (("--fallback", "10"), "--interruptions"),
+    ],
+)
+def test_what_would_count_for_nothing_is_refused(run, words, lacks):
+    with pytest.raises(UsageError, match=lacks):
+        run("cost", "compare", *words)
+
+
+def test_what_is_unknown_is_named_once(run):
+    (unknown,) = json.loads(run("cost", "compare", "--format", "json"))["unknown"]
+
+    assert unknown.startswith("aws:p5.48xlarge/reserved/3y_(pre-cut): the term")
+
+
+def test_renting_in_place_of_owning_has_dates_sources_and_doubts(run):
+    document = json.loads(run("cost", "tco", "--format", "json"))
+    rents = {rent["option"]: rent for rent in document["in_place_of"]}
+
+    assert document["sheet"].startswith("packaged-")
+    assert rents["aws:p5.48xlarge/on_demand"]["as_of"] == "2026-11-09"
+    assert rents["aws:p5.48xlarge/on_demand"]["source"]
+    assert rents["aws:p5.48xlarge/spot"]["is_doubtful"]
+    shown = " ".join(run("cost", "tco").split())
+    assert "aws:p5.48xlarge/spot ? " in shown
+    assert "spot prices keep for 7 days" in shown

@@ -1,5 +1,7 @@
 """`perfledger prices` as a user runs it."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -285,3 +287,41 @@ def test_a_contract_in_csv_counts_as_it_is_written(run, tmp_path):
     found = {row["option"]: row["usd_per_hour"] for row in rows if row["region"] == "us-east-1"}
     assert found["p4d.24xlarge/on_demand"] == "16"
     assert found["p5.48xlarge/on_demand"] == "27.520"
+
+
+def test_prices_are_listed_as_csv_with_their_sources(run):
+    shown = run("prices", "list", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(shown)))
+
+    assert len(rows) == len(packaged_sheet().prices)
+    assert all(row["source"] and row["as_of"] and row["confidence"] for row in rows)
+
+
+def test_a_price_that_a_newer_one_replaces_is_superseded(run):
+    rows = json.loads(run("prices", "list", "--format", "json"))
+    found = {
+        row["usd_per_hour"]: row["is_superseded"]
+        for row in rows
+        if (row["option"], row["region"]) == ("p5.48xlarge/on_demand", "us-east-1")
+    }
+
+    assert found == {"98.32": True, "55.04": False}
+    assert "superseded" in run("prices", "list")
+
+
+def test_a_list_is_written_into_a_file(run, tmp_path):
+    run("prices", "list", "--output", tmp_path / "list.txt")
+
+    assert "aws:p5.48xlarge/on_demand@us-east-1" in (tmp_path / "list.txt").read_text()
+
+
+def test_a_sheet_that_is_none_was_asked_wrongly(run, tmp_path):
+    path = tmp_path / "empty.csv"
+    path.touch()
+
+    with pytest.raises(UsageError, match="has the columns"):
+        run("prices", "check", path)
+
+
+def test_no_source_leans_on_the_row_above():
+    assert not [price.source for price in packaged_sheet().prices if price.source[:4] == "same"]

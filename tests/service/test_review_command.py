@@ -193,9 +193,9 @@ def test_files_that_are_no_text_or_too_large_are_refused(run, plan, tmp_path):
     with large.open("wb") as file:
         file.truncate(64 * 2**20)
 
-    with pytest.raises(UsageError, match="as text"):
+    with pytest.raises(UsageError, match="UTF-8"):
         run("--plan", plan, "--bill", bad, *TEXTS)
-    with pytest.raises(UsageError, match="as text"):
+    with pytest.raises(UsageError, match="UTF-8"):
         run("--plan", bad, *TEXTS)
     with pytest.raises(TooLargeError):
         run("--plan", plan, "--last", large, *TEXTS)
@@ -250,3 +250,19 @@ def test_the_pdf_loads_nothing_from_elsewhere(tmp_path):
     content = review_pdf(f'<p>x</p><img src="{secret.as_uri()}">')
     assert content.startswith(b"%PDF-")
     assert b"/Image" not in content
+
+
+def test_it_says_on_standard_error_what_it_is_at(plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where there is no database
+    words = ("--plan", str(plan), "--output", str(plan.parent / "out"), *TEXTS)
+
+    done = CliRunner().invoke(app, ["review", *ARGUMENTS, *words])
+
+    assert "reading what was measured and paid" in done.stderr
+    assert "reading" not in done.stdout
+
+
+def test_assumptions_are_figures_that_people_read(run, plan, tmp_path):
+    run("--plan", plan, *TEXTS)
+
+    assert "Growth of the hours: 0.1 per year." in (tmp_path / "out" / "review.html").read_text()

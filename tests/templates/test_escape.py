@@ -214,10 +214,17 @@ def test_a_cell_is_never_a_formula_and_never_invisible(text):
     shown = cell(text)
 
     assert shown[:1] not in ("=", "@")
-    assert not (shown[:1] in ("+", "-") and not shown[1:2].isdigit())
+    assert shown[:1] not in ("+", "-") or shown.lstrip("+-")[:1].isdigit()
     assert set(shown).isdisjoint("\x00\n\r\t\u202e\u200b")
 
 
 @pytest.mark.parametrize("text", ["-0.33", "+5", "aws:p5.48xlarge/on_demand", ""])
 def test_a_cell_leaves_numbers_and_names_alone(text):
     assert cell(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["-2+3+cmd|' /C calc'!A0", "+1-1", "\uff1d1+1", "\t=1", "@sum(a1)"]
+)
+def test_a_cell_that_only_begins_as_a_number_is_text(text):
+    assert cell(text) == f"'{text.strip()}"

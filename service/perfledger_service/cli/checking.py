@@ -31,7 +31,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-Output = Annotated[Path | None, typer.Option("--output", help="write the report here")]
+Output = Annotated[Path | None, typer.Option("--output", help="write it into this file")]
 Formatted = Annotated[Format, typer.Option("--format", help="how to write the report")]
 
 

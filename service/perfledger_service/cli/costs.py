@@ -39,6 +39,7 @@ ALL = "all"
 DEFAULT_SERVER = "onprem-8xH100"
 # Of the packaged inputs, the most likely share of hours in which owned accelerators are used.
 DEFAULT_USE = 40.0
+DEFAULT_RESTART = 5.0  # minutes
 MINUTES_PER_HOUR = 60
 
 
@@ -109,7 +110,9 @@ def cost_compare(
         float | None, typer.Option(help="of a spot job, an hour; with --save")
     ] = None,
     save: Annotated[float | None, typer.Option(help="minutes that a checkpoint takes")] = None,
-    restart: Annotated[float, typer.Option(help="minutes until work goes on again")] = 5.0,
+    restart: Annotated[float, typer.Option(help="minutes until work goes on again")] = (
+        DEFAULT_RESTART
+    ),
     fallback: Annotated[
         float, typer.Option(help="percent of spot work that is done on demand instead")
     ] = 0.0,
@@ -155,7 +158,7 @@ def cost_compare(
         years=_horizon(years),
         terms=_terms(site, support=support, availability=availability, draw_kw=draw_kw),
         grid=_grid(location_kg, market_kg, covered),
-        interruptions=_interruptions(interruptions, save, restart),
+        interruptions=_interruptions(interruptions, save, restart, fallback),
         fallback_share=fallback / 100,
         job_h=job_hours,
         works=works,
@@ -244,12 +247,16 @@ def _grid(location_kg: float | None, market_kg: float | None, covered: float) ->
 
 
 def _interruptions(
-    per_hour: float | None, save: float | None, restart: float
+    per_hour: float | None, save: float | None, restart: float, fallback: float
 ) -> Interruptions | None:
-    if per_hour is None and save is None:
+    is_about_spot = restart != DEFAULT_RESTART or fallback != 0
+    if per_hour is None and save is None and not is_about_spot:
         return None
     if per_hour is None or save is None:
-        msg = "what spot costs needs both --interruptions an hour and --save minutes"
+        msg = (
+            "what interrupted spot costs needs both --interruptions an hour and --save minutes; "
+            "--restart and --fallback say more about it"
+        )
         raise UsageError(msg)
     with translated():
         return Interruptions(

@@ -24,6 +24,7 @@ from perfledger_service.pages.sheets import (
     price_check_json,
     price_check_markdown,
     price_check_text,
+    sheet_csv,
     sheet_json,
     sheet_table,
     update_text,
@@ -51,19 +52,28 @@ class ListFormat(StrEnum):
 
 
 def prices_list(
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
     *,
     prices: PricesFile = None,
     overrides: OverridesFile = None,
     contract: Contract = None,
+    form: Annotated[ListFormat, typer.Option("--format", help="how to write it")] = (
+        ListFormat.TABLE
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="as --format json")] = False,
+    output: Output = None,
 ) -> None:
-    """Print the prices that count, with dates and sources; old ones are marked."""
-    today = _today()
-    sheet = books_of(prices, overrides, contract).sheet
-    if as_json:
-        typer.echo(sheet_json(sheet, today=today), nl=False)
-    else:
-        Console().print(sheet_table(sheet, today=today))
+    """Print the prices that count, with their dates; those that are old or superseded are marked.
+
+    JSON and CSV name the source of each.
+    """
+    sheet, today = books_of(prices, overrides, contract).sheet, _today()
+    match ListFormat.JSON if as_json else form:
+        case ListFormat.TABLE:
+            show_table(sheet_table(sheet, today=today), output)
+        case ListFormat.JSON:
+            show_text(sheet_json(sheet, today=today), output)
+        case ListFormat.CSV:
+            show_text(sheet_csv(sheet, today=today), output)
 
 
 def prices_check(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from perfledger.bundle import FleetUse, Pricing
+from perfledger_cost_models.change import MAX_DEVICE_HOURS
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, books_of
 from perfledger_service.cli.showing import show_table, show_text
 from perfledger_service.errors import UsageError
@@ -49,7 +50,7 @@ class FleetFormat(StrEnum):
 
 
 Output = Annotated[Path | None, typer.Option("--output", help="write it here")]
-Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])]
+DAY = ["%Y-%m-%d"]
 
 
 def cost_change(
@@ -61,10 +62,12 @@ def cost_change(
     interval: Annotated[
         tuple[float, float] | None, typer.Option(help="the ends of that ratio's 95 % interval")
     ] = None,
-    workload: Annotated[str, typer.Option(help="of that ratio")] = "workload",
+    workload: Annotated[
+        str, typer.Option(help="what that ratio is of; matched with the fleet's entries")
+    ] = "workload",
     fleet: Annotated[
         Path | None,
-        typer.Option(help="a configuration with fleet, commitments and policies, in TOML"),
+        typer.Option(help="TOML with fleet, commitment and policy tables (the repository's)"),
     ] = None,
     hours: Annotated[
         float | None, typer.Option(help="in place of a fleet: device-hours a year")
@@ -76,7 +79,9 @@ def cost_change(
     prices: PricesFile = None,
     overrides: OverridesFile = None,
     contract: Contract = None,
-    form: Annotated[ChangeFormat, typer.Option("--format")] = ChangeFormat.TABLE,
+    form: Annotated[
+        ChangeFormat, typer.Option("--format", help="how to write it")
+    ] = ChangeFormat.TABLE,
     output: Output = None,
 ) -> None:
     """Say what a change costs a year: a bundle's, or a ratio with its interval.
@@ -115,24 +120,24 @@ def cost_fleet(
     *,
     config: Annotated[
         Path | None,
-        typer.Option(help="the configuration whose [[usage]] tables claim jobs"),
+        typer.Option(help="the configuration whose usage tables claim jobs (the repository's)"),
     ] = None,
-    start: Day = None,
-    end: Day = None,
-    form: Annotated[FleetFormat, typer.Option("--format")] = FleetFormat.TABLE,
+    start: Annotated[
+        datetime | None, typer.Option(formats=DAY, help="count from this day on; with --end")
+    ] = None,
+    end: Annotated[
+        datetime | None, typer.Option(formats=DAY, help="count until this day, it excluded")
+    ] = None,
+    form: Annotated[
+        FleetFormat, typer.Option("--format", help="how to write it")
+    ] = FleetFormat.TABLE,
     output: Output = None,
 ) -> None:
     """Say how many device-hours a year each workload stands for, by what really ran.
 
     --format toml writes the tables that perfledger.toml and `cost change --fleet` take.
     """
-    if (start is None) != (end is None):
-        msg = "--start and --end go together: give both days, the end exclusive"
-        raise UsageError(msg)
-    period = None
-    if start is not None and end is not None:
-        period = Period(start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
-    found = fleet_of(files, configuration=config, period=period)
+    found = fleet_of(files, configuration=config, period=_period(start, end))
     match form:
         case FleetFormat.TABLE:
             show_table(fleet_text(found), output)
@@ -144,16 +149,34 @@ def cost_fleet(
             show_text(fleet_csv(found), output)
 
 
+def _period(start: datetime | None, end: datetime | None) -> Period | None:
+    if start is None and end is None:
+        return None
+    if start is None or end is None:
+        msg = "--start and --end go together: give both days, the end exclusive"
+        raise UsageError(msg)
+    if start >= end:
+        msg = f"--start {start:%Y-%m-%d} is not before --end {end:%Y-%m-%d}: turn them round"
+        raise UsageError(msg)
+    return Period(start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
+
+
 def _told(
     hours: float | None, hours_range: tuple[float, float] | None, where: str
 ) -> FleetUse | None:
     """Return the fleet entry that the command line tells, None where it tells none."""
-    if hours is None:
+    if hours is None and hours_range is None and not where:
         return None
-    if not where:
-        msg = "--hours needs --where, such as --where p5.48xlarge/on_demand"
+    if hours is None or not where:
+        msg = "--hours and --where go together, such as --hours 20000 --where p5.48xlarge/on_demand"
         raise UsageError(msg)
     low, high = hours_range or (hours, hours)
+    if not 0 <= low <= hours <= high <= MAX_DEVICE_HOURS:
+        msg = (
+            f"{hours:g} hours a year, {low:g} to {high:g}: give 0 <= low <= hours <= high, at most "
+            f"{MAX_DEVICE_HOURS:g}"
+        )
+        raise UsageError(msg)
     return FleetUse(
         workload=ANY_WORKLOAD,
         where=where,

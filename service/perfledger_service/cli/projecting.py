@@ -16,11 +16,11 @@ from perfledger_service.pages.projected import (
     projection_svg,
     projection_text,
 )
+from perfledger_service.usecases.elsewhere import project_costs
 from perfledger_service.usecases.projecting import (
     declared_subject,
     is_declared,
     measured_subject,
-    project_costs,
 )
 from perfledger_service.usecases.work_rates import PEAK_DTYPE
 

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, layers_of
+from perfledger_service.cli.progress import TerminalWatcher
 from perfledger_service.errors import UsageError
 from perfledger_service.settings import service_settings
 from perfledger_service.usecases.review_files import Form, write_review
@@ -22,7 +24,7 @@ def review(
         Path | None, typer.Option(help="a folder of bundles, in place of the service's database")
     ] = None,
     bill: Annotated[
-        Path | None, typer.Option(help="the quarter's bill in FOCUS 1.0 to 1.2, CSV")
+        Path | None, typer.Option(help="the quarter's bill in FOCUS 1.0 to 1.2, CSV or Parquet")
     ] = None,
     team_tag: Annotated[str, typer.Option(help="the bill's tag that says whose a row is")] = "",
     prices: PricesFile = None,
@@ -40,22 +42,24 @@ def review(
     ] = False,
 ) -> None:
     """Write the procurement review of a quarter: HTML, PDF, XLSX, FOCUS CSV, JSON."""
-    made = make_review(
-        Asked(
-            quarter=quarter_named(quarter),
-            today=_day(as_of),
-            plan=plan,
-            bundles=bundles,
-            database_url=service_settings().database_url,
-            bill=bill,
-            team_tag=team_tag,
-            prices=layers_of(prices, overrides, contract),
-            last=last,
-            is_stale_allowed=allow_stale_prices,
-        )
+    asked = Asked(
+        quarter=quarter_named(quarter),
+        today=_day(as_of),
+        plan=plan,
+        bundles=bundles,
+        database_url=service_settings().database_url,
+        bill=bill,
+        team_tag=team_tag,
+        prices=layers_of(prices, overrides, contract),
+        last=last,
+        is_stale_allowed=allow_stale_prices,
     )
-    for line in write_review(made, output, forms=tuple(form or Form)):
-        typer.echo(line)
+    with TerminalWatcher(Console(stderr=True)) as watcher:
+        watcher.stage("reading what was measured and paid")
+        made = make_review(asked)
+        watcher.stage("writing the documents; a PDF takes a while")
+        for line in write_review(made, output, forms=tuple(form or Form)):
+            typer.echo(line)
 
 
 def _day(text: str) -> date:

@@ -27,6 +27,7 @@ from perfledger_service.pages.change_json import (
     summed_document,
 )
 from perfledger_service.pages.profile_json import explanation_document, recommendation_documents
+from perfledger_service.pages.projected import projection_document
 from perfledger_service.report import Report, WorkRate
 
 # 1: first version.
@@ -71,6 +72,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "total_price": summed_document(report.total_price),
         "queues": queue_documents(report.queues),
         "policies": ruling_documents(report.rulings),
+        "projections": [projection_document(view) for view in report.projections],
         "work": [_work(rate) for rate in report.work],
         "counted": [_counted(compared) for compared in report.counted],
         "notes": list(report.notes),

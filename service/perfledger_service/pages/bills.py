@@ -40,19 +40,19 @@ def bill_text(bill: Bill) -> Group:
             Text(clean(one.team, limit=_MAX_NAME) if one.team else ""),
             Text(clean(option, limit=_MAX_NAME)),
             f"{one.instance_hours:,.1f}",
-            f"{one.effective_usd:,.2f}",
-            "" if hourly is None else f"{hourly:,.4g}",
+            f"{one.effective_usd:z,.2f}",
+            "" if hourly is None else f"{hourly:z,.2f}",
         )
     used = sum(one.effective_usd for one in bill.usage)
     parts = (
-        f"{used:,.2f} USD for accelerators that were used",
-        f"{bill.unused_usd:,.2f} USD for commitments to them that nobody used",
-        f"{bill.other_usd:,.2f} USD for all else",
+        f"{used:z,.2f} USD for accelerators that were used",
+        f"{bill.unused_usd:z,.2f} USD for commitments to them that nobody used",
+        f"{bill.other_usd:z,.2f} USD for all else",
     )
     lines = (
-        f"From {bill.start:%Y-%m-%d} to {bill.end:%Y-%m-%d}, {bill.rows} rows, effective cost:",
+        f"From {bill.start:%Y-%m-%d} to {bill.end:%Y-%m-%d}, {bill.rows:,} rows, effective cost:",
         *parts,
-        f"together {bill.effective_usd:,.2f} USD; invoiced {bill.billed_usd:,.2f} USD",
+        f"together {bill.effective_usd:z,.2f} USD; invoiced {bill.billed_usd:z,.2f} USD",
     )
     return Group(grid, Text(), *map(Text, lines))
 

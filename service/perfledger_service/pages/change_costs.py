@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from rich.console import Group
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from perfledger_cost_models.fleet import FleetProfile
@@ -19,7 +19,7 @@ from perfledger_service.pages.change_json import (
     ruling_documents,
     summed_document,
 )
-from perfledger_service.pages.escape import clean, clean_sentence
+from perfledger_service.pages.escape import cell, clean, clean_sentence
 from perfledger_service.pages.prices import PriceRow, price_row
 from perfledger_service.views import PricedView
 
@@ -46,12 +46,11 @@ COLUMNS = (
 TOGETHER = "(together)"
 _MAX_NAME = 200
 _MAX_NOTE = 600
-_FORMULAS = "=+-@\t\r"  # a spreadsheet runs a cell that begins so
 
 
 def change_text(view: PricedView) -> Group:
     """Return what changes cost a year for a terminal."""
-    grid = Table("workload", "USD a year", "95 %", "on", box=None, padding=(0, 1))
+    grid = Table("workload", *_right("USD a year", "95 %"), "on", box=None, padding=(0, 1))
     notes: dict[str, None] = {}  # in order, each once
     for price in view.priced.prices:
         row = price_row(price, is_proven=True)
@@ -62,7 +61,7 @@ def change_text(view: PricedView) -> Group:
             Text(row.interval or "-"),
             Text(clean(where, limit=_MAX_NAME) if where else "-"),
         )
-        notes |= dict.fromkeys(_notes(row))
+        notes |= dict.fromkeys(_notes(row, price.rate))
     return Group(grid, *(Text(note, style="dim") for note in notes), *_together(view))
 
 
@@ -89,14 +88,15 @@ def change_csv(view: PricedView) -> str:
 
 def fleet_text(profile: FleetProfile) -> Group:
     """Return a fleet profile for a terminal."""
-    grid = Table("workload", "on", "device-hours a year", "99 %", "jobs", box=None, padding=(0, 1))
+    columns = _right("device-hours a year", "99 %", "jobs")
+    grid = Table("workload", "on", *columns, box=None, padding=(0, 1))
     for use in profile.uses:
         grid.add_row(
             Text(clean(use.workload, limit=_MAX_NAME)),
             Text(clean(use.where, limit=_MAX_NAME)),
             Text(figures.count(use.mode)),
             Text(figures.TO.join(map(figures.count, (use.low, use.high)))),
-            Text(str(use.jobs)),
+            Text(f"{use.jobs:,}"),
         )
     lines = [Text(f"{profile.source}: {profile.days:.0f} days")]
     if profile.unclaimed_hours:
@@ -161,11 +161,11 @@ def fleet_csv(profile: FleetProfile) -> str:
     as_of = profile.end.date().isoformat()
     rows = [
         (
-            _safe(use.workload),
-            _safe(use.where),
+            cell(use.workload),
+            cell(use.where),
             *(f"{hours:.4f}" for hours in (use.counted_hours, use.low, use.mode, use.high)),
             str(use.jobs),
-            _safe(profile.source),
+            cell(profile.source),
             as_of,
         )
         for use in profile.uses
@@ -183,7 +183,11 @@ def _amount(row: PriceRow) -> str:
             return f"{'-' if verb == 'saves' else '+'}{row.amount}"
 
 
-def _notes(row: PriceRow) -> Iterator[str]:
+def _right(*titles: str) -> tuple[Column, ...]:
+    return tuple(Column(title, justify="right") for title in titles)
+
+
+def _notes(row: PriceRow, rate: Rate | None) -> Iterator[str]:
     said = [each for each in (row.absorbed, row.note) if each]
     if said:
         name = clean(row.workload, limit=_MAX_NAME)
@@ -192,7 +196,10 @@ def _notes(row: PriceRow) -> Iterator[str]:
     if row.option:
         hours = f" ({row.hours_interval})" if row.hours_interval else ""
         source = clean(row.hours_source, limit=_MAX_NOTE)
-        yield f"{row.hours}{hours} device-hours: {source}; price {row.dated}"
+        yield f"{row.hours}{hours} device-hours: {source}"
+    if rate is not None:
+        source = clean(rate.source, limit=_MAX_NOTE)
+        yield f"{figures.usd(rate.usd_per_device_hour)} a device-hour, {row.dated}: {source}"
 
 
 def _together(view: PricedView) -> Iterator[Text]:
@@ -216,29 +223,29 @@ def _cells(price: ChangePrice) -> tuple[str, ...]:
     low, mode, high = price.device_hours_per_year
     absorbed = "" if price.absorbed_hours is None else repr(price.absorbed_hours[1])
     return (
-        _safe(price.workload),
-        _safe(price.rate.option) if price.rate else "",
+        cell(price.workload),
+        cell(price.rate.option) if price.rate else "",
         *(money(usd) or "" for usd in (price.usd, price.low, price.high)),
         str(price.is_detectable).lower(),
         *(repr(hours) for hours in (mode, low, high)),
-        _safe(price.hours_source),
+        cell(price.hours_source),
         absorbed,
         *_rate_cells(price.rate),
-        _safe(price.note),
+        cell(price.note),
     )
 
 
 def _rate_cells(rate: Rate | None) -> tuple[str, str, str]:
     if rate is None:
         return "", "", ""
-    return money(rate.usd_per_device_hour) or "", rate.as_of.isoformat(), _safe(rate.source)
+    return money(rate.usd_per_device_hour) or "", rate.as_of.isoformat(), cell(rate.source)
 
 
 def _total_cells(total: SummedPrice) -> tuple[str, ...]:
     amounts = tuple(money(usd) or "" for usd in (total.usd, total.low, total.high))
     missing = f"without a price: {', '.join(total.missing)}" if total.missing else ""
     empty = ("",) * (len(COLUMNS) - 7)
-    return TOGETHER, "", *amounts, str(total.is_detectable).lower(), *empty, _safe(missing)
+    return TOGETHER, "", *amounts, str(total.is_detectable).lower(), *empty, cell(missing)
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -247,11 +254,6 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     writer.writerow(columns)
     writer.writerows(rows)
     return file.getvalue()
-
-
-def _safe(text: str) -> str:
-    """Return foreign text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] and text[0] in _FORMULAS else text
 
 
 def _toml(text: str) -> str:

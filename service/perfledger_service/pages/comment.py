@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from perfledger_service.pages import facts, prices, reasons, rows, words, yearly
+from perfledger_service.pages import elsewhere, facts, prices, reasons, rows, words, yearly
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.escape import link
 from perfledger_service.report import Report
@@ -153,6 +153,9 @@ def _render(report: Report, *, limits: Limits, url: str) -> str:
         "counts": cut.first(rows.changed_counts(report), limits.counts, "counts that changed"),
         "counted": rows.count_groups(report)[: limits.notes],
         "unit_costs": cut.first(unit_costs, limits.unit_costs, "prices of a million units"),
+        "projected": cut.first(
+            elsewhere.projected_rows(report), limits.unit_costs, "projected prices"
+        ),
         "sources": cut.first(prices.source_rows(report), limits.sources, "sources of prices"),
         "notes": cut.first(report.notes, limits.notes, "notes"),
         "machine": facts.machine_facts(report.machine),

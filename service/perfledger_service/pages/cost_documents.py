@@ -111,6 +111,7 @@ def owning_json(view: OwningView) -> str:
         "format": OWNING_FORMAT,
         "version": VERSION,
         "server": view.label,
+        "sheet": view.sheet,
         "accelerators": view.accelerators,
         "use": view.use,
         "terms": asdict(view.terms),
@@ -121,7 +122,18 @@ def owning_json(view: OwningView) -> str:
         "useful_hour": asdict(view.hour),
         "footprint": asdict(view.footprint),
         "tornado": [asdict(bar) for bar in view.bars],
-        "in_place_of": [{"option": name} | asdict(each) for name, each in view.rents],
+        "in_place_of": [
+            {
+                "option": rent.name,
+                "region": rent.price.region,
+                "as_of": rent.price.as_of.isoformat(),
+                "source": rent.price.source,
+                "is_doubtful": rent.is_doubtful,
+                "warnings": list(rent.warnings),
+            }
+            | asdict(rent.investment)
+            for rent in view.rents
+        ],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
@@ -130,21 +142,22 @@ def owning_csv(view: OwningView) -> str:
     """Return the parts of owning and what moves its hour as CSV."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("kind", "name", "unit", "low", "mode", "high"))
+    writer.writerow(("kind", "name", "unit", "low", "mode", "high", "as_of", "source"))
     for name, p5, likely, p95 in view.parts:
-        writer.writerow(("part", name, "USD/year", p5, likely, p95))
+        writer.writerow(("part", name, "USD/year", p5, likely, p95, "", ""))
     hour = view.hour
-    writer.writerow(
-        ("hour", view.label, "USD/useful hour", hour.p5_usd, hour.mode_usd, hour.p95_usd)
-    )
+    ends = (hour.p5_usd, hour.mode_usd, hour.p95_usd)
+    writer.writerow(("hour", cell(view.label), "USD/useful hour", *ends, "", ""))
     for bar in view.bars:
         figures = (bar.low_usd, hour.mode_usd, bar.high_usd)
-        writer.writerow(("tornado", bar.parameter, "USD/useful hour", *figures))
-    for name, each in view.rents:
-        figures = (each.npv_p5_usd, each.npv_usd, each.npv_p95_usd)
-        writer.writerow(("npv", cell(name), "USD", *figures))
+        writer.writerow(("tornado", cell(bar.parameter), "USD/useful hour", *figures, "", ""))
+    for rent in view.rents:
+        worth, price = rent.investment, rent.price
+        figures = (worth.npv_p5_usd, worth.npv_usd, worth.npv_p95_usd)
+        dated = (price.as_of.isoformat(), cell(price.source))
+        writer.writerow(("npv", cell(rent.name), "USD", *figures, *dated))
     for words in hour.assumed:
-        writer.writerow(("assumed", cell(words), "", "", "", ""))
+        writer.writerow(("assumed", cell(words), *[""] * 6))
     return text.getvalue()
 
 

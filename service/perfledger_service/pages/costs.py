@@ -3,7 +3,7 @@
 Nothing that others wrote reaches a page but as clean text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from rich.console import Group, RenderableType
@@ -16,7 +16,7 @@ from perfledger_cost_models.investment import Investment
 from perfledger_cost_models.onprem import Site
 from perfledger_cost_models.sheet import PricingModel
 from perfledger_service.pages.escape import clean, code, prose
-from perfledger_service.views import CostRow, CostView, OwningView
+from perfledger_service.views import CostRow, CostView, OwningView, Rent
 
 _MAX_NAME = 120
 _MAX_NOTE = 4000
@@ -35,7 +35,7 @@ def costs_text(view: CostView) -> Group:
     owners = dict.fromkeys(row.owner for row in view.rows if row.investment is not None)
     for owner in owners:
         found = [
-            (row.cost.name, row.investment)
+            (_doubted(row.cost.name, row), row.investment)
             for row in view.rows
             if row.owner == owner and row.investment is not None
         ]
@@ -55,9 +55,10 @@ def costs_markdown(view: CostView) -> str:
         for row in rows:
             shown = shown_cost(row)
             as_of = row.price.as_of.isoformat() if row.price else ""
-            worth = f"{row.investment.npv_p50_usd:,.0f}" if row.investment else ""
+            worth = f"{row.investment.npv_p50_usd:z,.0f}" if row.investment else ""
             lines.append(
-                f"| {code(row.cost.name, limit=_MAX_NAME)} | {_with_interval(shown)} "
+                f"| {_doubted(code(row.cost.name, limit=_MAX_NAME), row)} "
+                f"| {_with_interval(shown)} "
                 f"| {chance(row)} "
                 f"| {own_from(row.break_even)} | {as_of} | {worth} |"
             )
@@ -80,15 +81,16 @@ def owning_text(view: OwningView) -> Group:
     for bar in (each for each in view.bars if each.width_usd > 0):
         tornado.add_row(
             bar.parameter.replace("_", " "),
-            f"{bar.low_usd:.2f}",
-            f"{bar.high_usd:.2f}",
+            amount(bar.low_usd),
+            amount(bar.high_usd),
             "█" * max(1, round(_BAR * bar.width_usd / widest)),
         )
     rents: list[RenderableType] = []
     if view.rents:
-        years = view.rents[0][1].years
+        years = view.rents[0].investment.years
         title = Text(f"In place of renting, over {years} years", style="bold")
-        rents = [Text(), title, _investments(view.rents)]
+        found = [(_doubted(rent.name, rent), rent.investment) for rent in view.rents]
+        rents = [Text(), title, _investments(found)]
     return Group(
         Text(title_of_owning(view), style="bold"),
         parts,
@@ -110,16 +112,20 @@ def owning_markdown(view: OwningView) -> str:
         f"| {name} | {likely:,.0f} | {p5:,.0f} | {p95:,.0f} |"
         for name, p5, likely, p95 in view.parts
     ]
+    whole = sum(likely for _, _, likely, _ in view.parts)
+    lines += [f"| **together** | **{whole:,.0f}** | | |"]
     lines += ["", "| USD a useful hour, when this is | low | high |", "|---|---:|---:|"]
     lines += [
-        f"| {bar.parameter.replace('_', ' ')} | {bar.low_usd:.2f} | {bar.high_usd:.2f} |"
+        f"| {bar.parameter.replace('_', ' ')} | {amount(bar.low_usd)} | {amount(bar.high_usd)} |"
         for bar in view.bars
+        if bar.width_usd > 0
     ]
-    lines += ["", "| in place of | NPV, USD | payback | IRR |", "|---|---:|---:|---:|"]
+    lines += ["", "| in place of | as of | NPV, USD | payback | IRR |", "|---|---|---:|---:|---:|"]
     lines += [
-        f"| {code(name, limit=_MAX_NAME)} | {each.npv_p50_usd:,.0f} | {_payback(each)} "
-        f"| {_irr(each)} |"
-        for name, each in view.rents
+        f"| {_doubted(code(rent.name, limit=_MAX_NAME), rent)} | {rent.price.as_of} "
+        f"| {rent.investment.npv_p50_usd:z,.0f} | {_payback(rent.investment)} "
+        f"| {_irr(rent.investment)} |"
+        for rent in view.rents
     ]
     lines += ["", useful(view), *(f"  \n{prose(note)}" for note in owning_notes(view))]
     return "\n".join(lines) + "\n"
@@ -127,7 +133,7 @@ def owning_markdown(view: OwningView) -> str:
 
 def title_of(view: CostView) -> str:
     """Return what is compared, in a sentence."""
-    share = f"with {view.use:.0%} of the hours paid for useful"
+    share = f"with {_percent(view.use)} of the hours paid for useful"
     if view.piece:
         return f"{view.piece.capitalize()}, {share}"
     if len(view.accelerators) == 1:
@@ -138,7 +144,7 @@ def title_of(view: CostView) -> str:
 def title_of_owning(view: OwningView) -> str:
     """Return what is owned and how, in a sentence."""
     terms = view.terms
-    words = [f"{view.label} at {view.use:.0%} use"]
+    words = [f"{view.label} at {_percent(view.use)} use"]
     if terms.availability < 1:
         words.append(f"of {terms.availability:.1%} of the hours")
     if terms.site is Site.FACILITY:
@@ -150,10 +156,11 @@ def title_of_owning(view: OwningView) -> str:
 
 def useful(view: OwningView) -> str:
     """Return what a useful hour of an owned server costs, in a sentence."""
-    hour = view.hour
+    ends = interval(view.hour)
+    between = f" ({ends})" if ends else ""
     return (
-        f"A useful hour of one of its {view.accelerators} accelerators: {hour.p50_usd:.2f} USD "
-        f"({hour.p5_usd:.2f}-{hour.p95_usd:.2f})"
+        f"A useful hour of one of its {view.accelerators} accelerators: "
+        f"{amount(view.hour.p50_usd)} USD{between}"
     )
 
 
@@ -202,11 +209,8 @@ def notes_of(view: CostView) -> Iterator[str]:
         yield f"Assumed, not measured: {', '.join(view.assumed)}."
     for words in view.unknown:
         yield f"Unknown: {words}."
-    for warning, rows in groupby(
-        sorted((each, row.cost.name) for row in view.rows for each in row.warnings),
-        key=lambda pair: pair[0],
-    ):
-        yield f"{', '.join(name for _, name in rows)}: {warning}."
+    yield from _age_notes((each, row.cost.name) for row in view.rows for each in row.warnings)
+    yield f"Prices: {view.sheet}; --format csv names the source of each."
 
 
 def owning_notes(view: OwningView) -> Iterator[str]:
@@ -216,6 +220,10 @@ def owning_notes(view: OwningView) -> Iterator[str]:
         yield f"The draw of {view.terms.drawn_kw:g} kW was given as measured."
     if view.hour.assumed:
         yield f"Assumed, not measured: {', '.join(view.hour.assumed)}."
+    if any(rent.is_doubtful for rent in view.rents):
+        yield f"{_DOUBT} marks a price of low confidence."
+    yield from _age_notes((each, rent.name) for rent in view.rents for each in rent.warnings)
+    yield f"Prices: {view.sheet}; --format csv names the source of each."
 
 
 def _grouped(view: CostView) -> Iterator[tuple[str, tuple[CostRow, ...]]]:
@@ -235,9 +243,8 @@ def _options(rows: Sequence[CostRow]) -> Table:
     longest = max(shown_cost(row).p50_usd for row in rows)
     for row in rows:
         cost = shown_cost(row)
-        mark = f" {_DOUBT}" if row.is_doubtful else ""
         grid.add_row(
-            Text(clean(cost.name, limit=_MAX_NAME) + mark),
+            Text(_doubted(clean(cost.name, limit=_MAX_NAME), row)),
             _with_interval(cost),
             "█" * max(1, round(_SHORT_BAR * cost.p50_usd / longest)),
             chance(row),
@@ -253,7 +260,7 @@ def _investments(found: Sequence[tuple[str, Investment]]) -> Table:
     grid.add_row("", "NPV, 1000 USD", "payback", "IRR", style="dim")
     for name, each in found:
         p5, p50, p95 = (
-            f"{usd / 1000:,.0f}" for usd in (each.npv_p5_usd, each.npv_p50_usd, each.npv_p95_usd)
+            f"{usd / 1000:z,.0f}" for usd in (each.npv_p5_usd, each.npv_p50_usd, each.npv_p95_usd)
         )
         grid.add_row(
             Text(clean(name, limit=_MAX_NAME)),
@@ -305,6 +312,21 @@ def _energy(found: Footprint) -> str:
     located = "unknown" if carbon.location_kg is None else f"{carbon.location_kg:.2f} kg"
     marketed = "unknown" if carbon.market_kg is None else f"{carbon.market_kg:.2f} kg"
     return f"{kwh}, CO2 {located} by location, {marketed} by market"
+
+
+def _age_notes(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each warning about a price's age once, after the names of those that it is about."""
+    for warning, pairs in groupby(sorted(found), key=lambda pair: pair[0]):
+        yield f"{', '.join(name for _, name in pairs)}: {warning}."
+
+
+def _doubted(name: str, row: CostRow | Rent) -> str:
+    """Return a name that is marked where its price is of low confidence."""
+    return f"{name} {_DOUBT}" if row.is_doubtful else name
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.4g}%"
 
 
 def _figures_grid() -> Table:

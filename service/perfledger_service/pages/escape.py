@@ -21,6 +21,10 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
 # Surrogates, private and unassigned code points: shown as one that is not known.
 _UNKNOWN = frozenset({"Cs", "Co", "Cn"})
 
+# A spreadsheet computes a cell that begins so; the last four are those of East Asian keyboards.
+_FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+_NUMBER = re.compile(r"[+-]\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+
 _LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
 
 # Words that Markdown, GitHub's mentions and its autolinks leave alone: letters, figures, and
@@ -43,11 +47,11 @@ def clean(text: str, *, limit: int = MAX_NAME) -> str:
 def cell(text: str) -> str:
     """Return `text` as a cell of a CSV that no spreadsheet takes for a formula.
 
-    Numbers, signed ones too, stay numbers.
+    Numbers, signed ones too, stay numbers; "-2+3" is a formula.
     """
     shown = "".join(map(_visible, text)).strip()
-    is_signed = shown[:1] in ("+", "-") and not shown[1:2].isdigit()
-    return f"'{shown}" if is_signed or shown[:1] in ("=", "@") else shown
+    is_formula = shown[:1] in _FORMULAS and _NUMBER.fullmatch(shown) is None
+    return f"'{shown}" if is_formula else shown
 
 
 def code(text: str, *, limit: int = MAX_NAME) -> str:

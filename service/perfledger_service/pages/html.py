@@ -14,7 +14,17 @@ from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import Kind
-from perfledger_service.pages import facts, figures, prices, reasons, rows, stored, words, yearly
+from perfledger_service.pages import (
+    elsewhere,
+    facts,
+    figures,
+    prices,
+    reasons,
+    rows,
+    stored,
+    words,
+    yearly,
+)
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.pair_plot import PairPlot, Pairs, pair_plot, pairs_of
 from perfledger_service.pages.series_plot import series_data, series_plot
@@ -110,6 +120,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         queues=yearly.queue_sentences(report.queues)[:_MAX_ROWS],
         rulings=yearly.ruling_rows(report.rulings)[:_MAX_ROWS],
         unit_costs=_by_workload(prices.unit_cost_rows(report)[:_MAX_ROWS]),
+        projected=elsewhere.projected_rows(report)[:_MAX_ROWS],
         sources=prices.source_rows(report),
         failures=rows.failure_rows(report)[:_MAX_ROWS],
         revisions=facts.revision_facts(report),

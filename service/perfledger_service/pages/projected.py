@@ -19,7 +19,7 @@ from perfledger_cost_models.projection import NotProjected, ProjectedCost, Proje
 from perfledger_cost_models.quote import Provenance
 from perfledger_service.pages import figures
 from perfledger_service.pages.environment import render
-from perfledger_service.pages.escape import clean
+from perfledger_service.pages.escape import cell, clean
 from perfledger_service.pages.scale import Scale, Tick, nice_ticks
 from perfledger_service.views import ProjectedRow, ProjectionView
 
@@ -35,8 +35,6 @@ _LITTLE = 0.25
 # As the template draws it.
 _LEFT, _RIGHT = 190.0, 800.0
 _FIRST, _ROW = 58.0, 30.0
-# What a spreadsheet would take for a formula at the start of a cell.
-_FORMULA = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +76,13 @@ def projection_text(view: ProjectionView) -> Group:
 
 def projection_json(view: ProjectionView) -> str:
     """Return the projections as JSON; null where there is no figure."""
-    document = {
-        "format": PROJECTION_FORMAT,
-        "version": VERSION,
+    document = {"format": PROJECTION_FORMAT, "version": VERSION} | projection_document(view)
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def projection_document(view: ProjectionView) -> dict[str, object]:
+    """Return the projections as a part of a JSON document."""
+    return {
         "provenance": PROJECTED,
         "workload": msgspec.to_builtins(view.descriptor),
         "source": view.source,
@@ -95,7 +97,6 @@ def projection_json(view: ProjectionView) -> str:
         ],
         "notes": list(_notes(view)),
     }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def projection_csv(view: ProjectionView) -> str:
@@ -264,8 +265,7 @@ def _cell(value: object) -> object:
     """Return what a spreadsheet shows and never computes."""
     if isinstance(value, float | bool | Decimal):
         return value
-    shown = clean(str(value), limit=_MAX_SOURCE) if value != "" else ""
-    return f"'{shown}" if shown.startswith(_FORMULA) else shown
+    return cell(clean(str(value), limit=_MAX_SOURCE)) if value != "" else ""
 
 
 def _clean(text: str) -> str:

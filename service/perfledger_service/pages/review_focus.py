@@ -10,7 +10,7 @@ from io import StringIO
 
 from perfledger_cost_models.allocation import Row, share_out
 from perfledger_cost_models.review import Allocation, Review
-from perfledger_service.pages.escape import clean
+from perfledger_service.pages.escape import cell, clean
 
 COLUMNS = (
     "BilledCost",
@@ -34,6 +34,7 @@ COLUMNS = (
     "x_Quarter",
 )
 PROVIDER = "perfledger allocation"  # the origin charges' providers are in the bill itself
+MAX_NAME = 200
 PARTS = ("direct", "idle", "overhead")
 
 
@@ -52,7 +53,7 @@ def review_focus(review: Review, allocation: Allocation) -> str:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for team, part, usd in parts:
-        shown = _cell(team)
+        shown = cell(clean(team, limit=MAX_NAME))
         writer.writerow(
             {
                 "BilledCost": billed.get(f"{team}/{part}", Decimal(0)),
@@ -81,9 +82,3 @@ def review_focus(review: Review, allocation: Allocation) -> str:
 
 def _parts(row: Row) -> tuple[Decimal, Decimal, Decimal]:
     return row.direct_usd, row.idle_usd, row.overhead_usd
-
-
-def _cell(team: str) -> str:
-    """Return a team's name so that no spreadsheet takes it for a formula."""
-    shown = clean(team, limit=200)
-    return f"'{shown}" if shown[0] in "=+-@" else shown

@@ -123,7 +123,7 @@ def switch_rows(review: Review) -> tuple[SwitchRow, ...]:
 def plain(value: Decimal) -> str:
     """Return a number with at most four digits after the point, and separators."""
     digits = 0 if abs(value) >= 1000 else 2 if abs(value) >= 100 else 4  # noqa: PLR2004 - as it reads
-    shown = f"{value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN):,f}"
+    shown = f"{value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN) + 0:,f}"
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 

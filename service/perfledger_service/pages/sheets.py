@@ -18,7 +18,7 @@ from perfledger_cost_models.age import MAX_AGE_DAYS, OldPrice, age_warnings, old
 from perfledger_cost_models.price_check import SheetCheck
 from perfledger_cost_models.price_rules import Level
 from perfledger_cost_models.sheet import Price, PriceSheet
-from perfledger_cost_models.sheet_diff import SheetDiff
+from perfledger_cost_models.sheet_diff import SheetDiff, newest_prices
 from perfledger_service.pages.escape import cell, clean, code, prose
 from perfledger_service.views import PriceUpdate
 
@@ -38,6 +38,21 @@ _DIFF_COLUMNS = (
     "as_of_before",
     "as_of_after",
     "source",
+)
+_SHEET_COLUMNS = (
+    "provider",
+    "option",
+    "region",
+    "accelerator",
+    "count",
+    "usd_per_hour",
+    "usd_per_device_hour",
+    "as_of",
+    "is_read_date",
+    "is_superseded",
+    "confidence",
+    "source",
+    "warnings",
 )
 _STYLES = {Level.REJECT: "red", Level.WARN: "yellow", Level.UNKNOWN: "dim"}
 _MAX_NAME = 120
@@ -95,9 +110,11 @@ def sheet_table(sheet: PriceSheet, *, today: date) -> Group:
     table.add_column("accelerator", justify="right", no_wrap=True)
     table.add_column("USD/h", justify="right", no_wrap=True)
     table.add_column("as of", no_wrap=True)
+    newest = frozenset(newest_prices(sheet).values())
     for price in sheet.prices:
-        is_old = bool(_warnings(price, today))
-        mark = " old" if is_old else " read" if price.is_read_date else ""
+        is_old = price in newest and bool(_warnings(price, today))
+        read = " read" if price.is_read_date else ""
+        mark = " superseded" if price not in newest else " old" if is_old else read
         cells = (
             _name(price),
             f"{price.count}x {price.accelerator}",
@@ -105,22 +122,26 @@ def sheet_table(sheet: PriceSheet, *, today: date) -> Group:
             f"{price.as_of}{mark}",
         )
         shown = (Text(clean(text, limit=_MAX_REASON)) for text in cells)
-        table.add_row(*shown, style="yellow" if is_old else "")
+        style = "dim" if price not in newest else "yellow" if is_old else ""
+        table.add_row(*shown, style=style)
     return Group(table, Text(_keeping(), style="dim"))
 
 
 def sheet_json(sheet: PriceSheet, *, today: date) -> str:
     """Return the prices as a JSON list."""
-    rows = [
-        _price(price)
-        | {
-            "is_read_date": price.is_read_date,
-            "age_days": (today - price.as_of).days,
-            "warnings": list(_warnings(price, today)),
-        }
-        for price in sheet.prices
-    ]
-    return json.dumps(rows, indent=2) + "\n"
+    return json.dumps(_sheet_rows(sheet, today), indent=2) + "\n"
+
+
+def sheet_csv(sheet: PriceSheet, *, today: date) -> str:
+    """Return the prices as CSV, a row for each."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_SHEET_COLUMNS)
+    for row in _sheet_rows(sheet, today):
+        cells = (row[name] for name in _SHEET_COLUMNS)
+        texts = ("; ".join(each) if isinstance(each, list) else str(each) for each in cells)
+        writer.writerow(map(cell, texts))
+    return text.getvalue()
 
 
 def diff_text(diff: SheetDiff) -> Group:
@@ -130,6 +151,8 @@ def diff_text(diff: SheetDiff) -> Group:
         line = Text(f"{float(one.change):+8.1%}  ", style="red" if one.change > 0 else "green")
         line.append(f"{one.before.usd_per_hour:f} to {one.after.usd_per_hour:f}  ", style="bold")
         parts.append(line.append(_name(one.after), style="none"))
+    if len(diff.changed) > _MAX_ROWS:
+        parts.append(Text(f"{len(diff.changed) - _MAX_ROWS} more changed", style="dim"))
     for mark, style, prices in (("+", "green", diff.added), ("-", "red", diff.removed)):
         for price in prices[:_MAX_ROWS]:
             line = Text(f"{mark} {price.usd_per_hour:f}  ", style=style)
@@ -206,9 +229,29 @@ def _warnings(price: Price, today: date) -> tuple[str, ...]:
     return age_warnings(price.as_of, today=today, shelf=shelf, is_read_date=price.is_read_date)
 
 
+def _sheet_rows(sheet: PriceSheet, today: date) -> list[dict[str, str | int | list[str]]]:
+    newest = frozenset(newest_prices(sheet).values())
+    return [
+        {
+            **_price(price),
+            "count": price.count,
+            "usd_per_device_hour": f"{price.usd_per_device_hour:f}",
+            "confidence": price.confidence,
+            "is_read_date": price.is_read_date,
+            "is_superseded": price not in newest,
+            "age_days": (today - price.as_of).days,
+            "warnings": list(_warnings(price, today)),
+        }
+        for price in sheet.prices
+    ]
+
+
 def _keeping() -> str:
     kept = ", ".join(f"{shelf} prices {days}" for shelf, days in MAX_AGE_DAYS.items())
-    return f"old: beyond the days that its kind keeps ({kept}); read: the day it was read"
+    return (
+        f"old: beyond the days that its kind keeps ({kept}); read: the day it was read; "
+        "superseded: a newer one counts"
+    )
 
 
 def _price(price: Price) -> dict[str, str]:

@@ -31,7 +31,7 @@ from perfledger_service.usecases.offers import (
 )
 from perfledger_service.usecases.price_books import Books
 from perfledger_service.usecases.translating import translated
-from perfledger_service.views import CostRow, CostView, OwningView
+from perfledger_service.views import CostRow, CostView, OwningView, Rent
 
 # The accelerators of P4d, P4de, P5, P5e, P5en, A2, A3, ND A100, ND H100 and TPU v4 to v6e.
 FAMILIES = (
@@ -99,9 +99,15 @@ def owning(books: Books, option: str, question: CostQuestion) -> OwningView:
     with translated():
         (hour,) = compare([owned_option(server, sheet, use=use, terms=terms)])
         rents = [
-            (offer.name, worth)
+            Rent(
+                name=offer.name,
+                price=offer.price,
+                investment=worth,
+                warnings=_warnings(offer.price, question.today),
+            )
             for offer in offers_of(books, server.accelerator, question).found
-            if (worth := investment_of(books, question, server, offer)) is not None
+            if offer.price is not None
+            and (worth := investment_of(books, question, server, offer)) is not None
         ]
         return OwningView(
             label=server.label,
@@ -112,7 +118,8 @@ def owning(books: Books, option: str, question: CostQuestion) -> OwningView:
             bars=tornado(server, sheet, use=use, terms=terms),
             terms=terms,
             footprint=owned_footprint(server, sheet, use=use, grid=question.grid, terms=terms),
-            rents=tuple(sorted(rents, key=lambda rent: rent[1].npv_p50_usd, reverse=True)),
+            rents=tuple(sorted(rents, key=lambda rent: rent.investment.npv_p50_usd, reverse=True)),
+            sheet=books.sheet.name,
         )
 
 

@@ -9,9 +9,10 @@ from perfledger.bundle import Pricing
 from perfledger_cost_models.fleet import Claim, FleetProfile, fleet_profile
 from perfledger_cost_models.usage import MAX_USAGE_BYTES
 from perfledger_cost_models.usage_file import read_usage
-from perfledger_service.errors import NotFoundError, SettingsError, TooLargeError
+from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings import MAX_CONFIG_BYTES, CheckSettings, check_settings, file_table
 from perfledger_service.usecases.setting_up import configured_table, root_of
+from perfledger_service.usecases.text_files import read_bytes
 from perfledger_service.usecases.translating import translated
 
 HOW_TO_CLAIM = (
@@ -39,10 +40,16 @@ def fleet_of(
     settings = settings_at(configuration)
     if not settings.usage:
         raise SettingsError(HOW_TO_CLAIM)
+    contents = [read_bytes(file, most_bytes=MAX_USAGE_BYTES) for file in files]
+    if len(set(contents)) < len(contents):
+        msg = "one of the files is given twice, and its hours would count twice: leave it out"
+        raise UsageError(msg)
     claims = [Claim(entry.match, entry.workload, entry.where) for entry in settings.usage]
     between = None if period is None else (period.start, period.end)
     with translated():
-        usages = [read_usage(_bytes(file, MAX_USAGE_BYTES), file.name) for file in files]
+        usages = [
+            read_usage(content, file.name) for content, file in zip(contents, files, strict=True)
+        ]
         return fleet_profile(usages, claims, period=between)
 
 
@@ -60,18 +67,5 @@ def settings_at(configuration: Path | None) -> CheckSettings:
         name, table = configured_table(root_of(Path())) or ("", None)
     else:
         name = configuration.name
-        table = file_table(name, _bytes(configuration, MAX_CONFIG_BYTES))
+        table = file_table(name, read_bytes(configuration, most_bytes=MAX_CONFIG_BYTES))
     return check_settings(flags={}, table=table, table_name=name)[0]
-
-
-def _bytes(path: Path, limit: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        msg = f"cannot read {path}: {error.strerror}"
-        raise NotFoundError(msg) from error
-    if len(data) > limit:
-        msg = f"{path} is larger than {limit} bytes: export shorter periods"
-        raise TooLargeError(msg)
-    return data

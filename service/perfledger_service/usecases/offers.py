@@ -32,13 +32,17 @@ from perfledger_cost_models.purchase import (
 )
 from perfledger_cost_models.sheet import Price, PriceMissingError, PriceSheet, PricingModel
 from perfledger_cost_models.work import Work
-from perfledger_service.errors import NotFoundError
+from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.price_books import Books
 from perfledger_service.views import Curve
 
 # Spot's overhead is that of a week of work where no job is named: in a shorter one the last save
 # would weigh more.
 SPOT_WORK_H = 168.0
+# Nine hours of a year: of a server that is used less nobody asks what a useful hour costs.
+LEAST_USE = 0.001
+# Five years of hours: no job is longer than the horizon of the comparison.
+MOST_JOB_H = 5 * 8760.0
 CURVE_USES = tuple(percent / 100 for percent in range(5, 101, 5))
 
 
@@ -56,6 +60,21 @@ class CostQuestion:
     fallback_share: float = 0.0  # of work that finds no spot machine
     job_h: float | None = None  # of work at a time; with it a capacity block has its cliff
     works: Sequence[Work] = ()  # one piece, on each accelerator where its speed is known
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share and no length of a job; raises UsageError."""
+        if not LEAST_USE <= self.use <= 1:
+            msg = (
+                f"a use of {self.use * 100:g} %: give a percentage above 0, "
+                f"{LEAST_USE:.1%} at least, and up to 100"
+            )
+            raise UsageError(msg)
+        if not 0 <= self.fallback_share <= 1:
+            msg = f"a fall-back of {self.fallback_share * 100:g} %: give a percentage, 0 to 100"
+            raise UsageError(msg)
+        if self.job_h is not None and not 0 < self.job_h <= MOST_JOB_H:
+            msg = f"a job of {self.job_h:g} hours: give a number above 0, up to {MOST_JOB_H:,.0f}"
+            raise UsageError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -108,7 +127,8 @@ def offers_of(books: Books, accelerator: str, question: CostQuestion) -> Offers:
         try:
             found.append(_bought(books, price, question))
         except (PurchaseError, PriceMissingError) as error:
-            unknown.append(f"{_name(price)}: {error}")
+            why = str(error).removeprefix(f"{price.option}: ")
+            unknown.append(f"{_name(price)}: {why}")
     if not found:
         known = sorted({price.accelerator for price in books.sheet.prices})
         msg = f"no price for an accelerator {accelerator!r}: there are {', '.join(known)}"

@@ -24,8 +24,9 @@ from perfledger_cost_models.sheet import (
 )
 from perfledger_cost_models.sheet_diff import sheet_diff
 from perfledger_cost_models.sheet_text import text_of
-from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.price_books import text_of_file
+from perfledger_service.usecases.text_files import read_bytes
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import PriceUpdate
 
@@ -173,10 +174,7 @@ def _read_aws_file(path: Path, day: date) -> BulkPrices:
 
 
 def _page(path: Path) -> bytes:
-    if path.stat().st_size > MAX_PAGE_BYTES:
-        msg = f"{path} is larger than {MAX_PAGE_BYTES} bytes: save the pages one by one"
-        raise TooLargeError(msg)
-    return path.read_bytes()
+    return read_bytes(path, most_bytes=MAX_PAGE_BYTES)
 
 
 def _changed_on(path: Path) -> date:

@@ -1,20 +1,10 @@
-"""A workload that runs on one device in, its projected speed and cost on others out."""
+"""A file or the name of a benchmark in, a workload that can be projected onto other devices out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
-from functools import cache
 from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger.records import WorkloadSpec
-from perfledger_cost_models.accelerator import accelerator_of
-from perfledger_cost_models.calibration import (
-    Calibration,
-    calibrate,
-    packaged_ratios,
-    residuals_of,
-)
 from perfledger_cost_models.descriptor import (
     MAX_AMOUNT,
     MAX_CHARACTERS,
@@ -22,41 +12,20 @@ from perfledger_cost_models.descriptor import (
     packaged_descriptors,
     read_descriptors,
 )
-from perfledger_cost_models.projection import Projection, project, projected_costs
-from perfledger_cost_models.quote import Rate
-from perfledger_cost_models.rates import rate_of, standard_rates
-from perfledger_cost_models.sheet import PricingModel
-from perfledger_cost_models.unit_cost import Throughput
-from perfledger_profiles.hardware import Hardware, known_hardware
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases import bundles
-from perfledger_service.usecases.describing import (
-    machine_of,
-    measured_descriptor,
-    measured_hardware,
+from perfledger_service.usecases.elsewhere import (
+    Subject,
+    hardware_named,
+    known_devices,
+    measured_work,
 )
-from perfledger_service.usecases.device_roofs import known_roofs, roofs_of
-from perfledger_service.usecases.price_books import current_sheet
-from perfledger_service.usecases.reporting import throughput
 from perfledger_service.usecases.text_files import read_text
 from perfledger_service.usecases.translating import translated
-from perfledger_service.views import ProjectedRow, ProjectionView
 
-# What a team has or could have, where it does not say what to project onto.
-DEFAULT_TARGETS = ("A100-80GB", "H100-80GB", "TPU-v4")
 DECLARED_SUFFIX = ".toml"
 # UTF-8 takes at most four bytes a character.
 MAX_DECLARED_BYTES = 4 * MAX_CHARACTERS
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """A workload, the device it runs on and how fast one of them does it, where that is known."""
-
-    descriptor: Descriptor
-    hardware: Hardware
-    units_per_second: Throughput | None
-    is_measured: bool = False
 
 
 def declared_subject(
@@ -67,7 +36,7 @@ def declared_subject(
     Raises NotFoundError and UsageError.
     """
     if not source:
-        msg = f"say with --from which device {workload} runs on: {_known_devices()}"
+        msg = f"say with --from which device {workload} runs on: {known_devices()}"
         raise UsageError(msg)
     if units_per_second is not None and not 0 < units_per_second <= MAX_AMOUNT:
         msg = f"{units_per_second} units a second: give a number above 0 and up to {MAX_AMOUNT:g}"
@@ -75,7 +44,7 @@ def declared_subject(
     speed = units_per_second
     return Subject(
         descriptor=_declared(workload, name),
-        hardware=_hardware(source),
+        hardware=hardware_named(source),
         units_per_second=None if speed is None else (speed, speed, speed),
     )
 
@@ -90,43 +59,13 @@ def measured_subject(path: Path, *, name: str, dtype: str) -> Subject:
         msg = f"no file {path}, and no benchmark of that name: there are {names}"
         raise NotFoundError(msg)
     bundle = bundles.read(path)
-    spec = _spec(bundle, name, path)
-    speed = throughput(bundle, spec, devices=machine_of(bundle, spec).count)
-    if speed is None or not min(speed) > 0:
-        msg = f"the head of {spec.id} was not measured in {path}"
-        raise NotFoundError(msg)
-    with translated():
-        descriptor = measured_descriptor(bundle, spec, units_per_second=speed, dtype=dtype)
-    return Subject(
-        descriptor=descriptor,
-        hardware=measured_hardware(bundle, spec),
-        units_per_second=speed,
-        is_measured=True,
-    )
+    return measured_work(bundle, _spec(bundle, name, path), dtype=dtype)
 
 
 def is_declared(workload: str) -> bool:
     """Tell whether `workload` names a packaged benchmark or a TOML file, and no bundle."""
     names = (each.name for each in packaged_descriptors())
     return workload in names or workload.endswith(DECLARED_SUFFIX)
-
-
-def project_costs(subject: Subject, *, targets: Sequence[str], today: date) -> ProjectionView:
-    """Project a workload onto devices by roofline, and price a unit of its work there.
-
-    Without targets: DEFAULT_TARGETS but the device itself. Raises NotFoundError for a device that
-    is not known.
-    """
-    wanted = [_hardware(name) for name in targets or DEFAULT_TARGETS]
-    kept = [each for each in wanted if targets or each.key != subject.hardware.key]
-    return ProjectionView(
-        descriptor=subject.descriptor,
-        source=_name(subject.hardware),
-        units_per_second=subject.units_per_second,
-        is_measured=subject.is_measured,
-        rows=tuple(_row(subject, hardware, today=today) for hardware in kept),
-        published=len(packaged_ratios()),
-    )
 
 
 def _declared(workload: str, name: str) -> Descriptor:
@@ -151,62 +90,3 @@ def _spec(bundle: Bundle, name: str, path: Path) -> WorkloadSpec:
 
 def _which(path: Path, names: Sequence[str]) -> str:
     return f"say with --workload which one of {path.name}: {', '.join(names) or 'it has none'}"
-
-
-def _hardware(name: str) -> Hardware:
-    """Return a device by its key, what it calls itself or what the price sheet calls it."""
-    wanted = " ".join(name.split()).casefold()
-    for hardware in known_hardware():
-        names = (hardware.key, *hardware.names, _name(hardware))
-        if wanted in {each.casefold() for each in names}:
-            return hardware
-    msg = f"no facts on a device {name!r}: there are {_known_devices()}"
-    raise NotFoundError(msg)
-
-
-def _known_devices() -> str:
-    return ", ".join(hardware.key for hardware in known_hardware())
-
-
-def _name(hardware: Hardware) -> str:
-    """Return what the price sheet calls a device; what it does not know keeps its own name."""
-    accelerator = accelerator_of(hardware.names[0], hardware.memory_bytes)
-    return accelerator or hardware.key
-
-
-@cache
-def _calibration() -> Calibration:
-    return calibrate(residuals_of(packaged_ratios(), packaged_descriptors(), known_roofs()))
-
-
-def _row(subject: Subject, hardware: Hardware, *, today: date) -> ProjectedRow:
-    speed = subject.units_per_second
-    with translated():
-        found = project(
-            subject.descriptor,
-            source=roofs_of(subject.hardware),
-            target=roofs_of(hardware),
-            calibration=_calibration(),
-            measured_seconds=None if speed is None else 1 / speed[1],
-        )
-        if speed is None or not isinstance(found, Projection):
-            return ProjectedRow(device=_name(hardware), projection=found)
-        rates = _rates(_name(hardware), today=today)
-        costs = projected_costs(found, units_per_second=speed, rates=rates)
-    return ProjectedRow(device=_name(hardware), projection=found, costs=costs)
-
-
-def _rates(accelerator: str, *, today: date) -> tuple[Rate, ...]:
-    """Return the standard rates of an accelerator, else those on demand wherever it is sold."""
-    sheet = current_sheet()
-    standard = (rate for rate in standard_rates(sheet, today=today))
-    if found := tuple(rate for rate in standard if rate.accelerator == accelerator):
-        return found
-    options: dict[tuple[str, str], str] = {}
-    for price in sheet.prices:
-        is_on_demand = price.pricing_model is PricingModel.ON_DEMAND and price.is_trusted
-        if price.accelerator == accelerator and is_on_demand:
-            region = f"@{price.region}" if price.region else ""
-            option = f"{price.provider}:{price.option}"
-            options.setdefault((price.provider, price.option), f"{option}{region}")
-    return tuple(rate_of(sheet, option, today=today) for option in options.values())

@@ -4,17 +4,16 @@ from collections import Counter
 from datetime import date
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import STEP_TIME
-from perfledger.records import Device, Side, WorkloadSpec
+from perfledger.records import Device, Side
 from perfledger_baselines.counted import compared_work
 from perfledger_baselines.judge import is_trade, judge_bundle
 from perfledger_baselines.prior import Priors
-from perfledger_baselines.typical import typical_range
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.rates import standard_rates
 from perfledger_cost_models.unit_cost import unit_costs
 from perfledger_service.report import Conclusion, ExitCode, Report
+from perfledger_service.usecases.elsewhere import projected_elsewhere
 from perfledger_service.usecases.explaining import explain_bundle
 from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.pricing import (
@@ -25,7 +24,7 @@ from perfledger_service.usecases.pricing import (
     price,
     unmeasured_workloads,
 )
-from perfledger_service.usecases.work_rates import work_rates
+from perfledger_service.usecases.work_rates import throughput, work_rates
 
 WARNING = "warning"
 
@@ -75,6 +74,7 @@ def report_on(
         title=ending.title,
         headline=f"{ending.title}: {_counts(bundle, verdicts)}",
         work=work_rates(bundle, verdicts),
+        projections=projected_elsewhere(bundle, today=today),
         counted=compared_work(bundle),
         notes=bundle.notes + _elsewhere(bundle),
         is_local=is_local,
@@ -168,18 +168,6 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
             )
         )
     return tuple(costs)
-
-
-def throughput(
-    bundle: Bundle, spec: WorkloadSpec, *, devices: int
-) -> tuple[float, float, float] | None:
-    """Return head's units of work per second of one device: low, typical, high."""
-    runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
-    step = typical_range(runs, metric=STEP_TIME)
-    if step is None:
-        return None
-    low, typical, high = (seconds * devices for seconds in step)
-    return spec.units_per_step / high, spec.units_per_step / typical, spec.units_per_step / low
 
 
 def _elsewhere(bundle: Bundle) -> tuple[str, ...]:

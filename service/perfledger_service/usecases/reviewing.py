@@ -1,6 +1,5 @@
 """A plan, the store or bundles, a bill and the last review in, the quarter's review out."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
-from perfledger_cost_models.focus import Bill, read_focus
+from perfledger_cost_models.focus import Bill
 from perfledger_cost_models.last_review import MAX_BYTES, LastReview, read_last
 from perfledger_cost_models.parameter import (
     packaged_parameters,
@@ -20,16 +19,16 @@ from perfledger_cost_models.quarterly_review import Facts, review_of
 from perfledger_cost_models.review import Review, Source, Unknown
 from perfledger_cost_models.review_records import Records
 from perfledger_cost_models.sheet import packaged_sheet, packaged_text
-from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.errors import UsageError
 from perfledger_service.settings import PriceSettings
 from perfledger_service.store.database import open_engine
+from perfledger_service.usecases.bills import read_bill
 from perfledger_service.usecases.price_books import read_books, text_of_file
 from perfledger_service.usecases.quarter_records import records_of_bundles, records_of_store
-from perfledger_service.usecases.text_files import read_text
+from perfledger_service.usecases.text_files import read_bytes, read_text, sha256_of
 from perfledger_service.usecases.translating import translated
 
 BYTES_PER_CHARACTER = 4  # of UTF-8, at most
-MAX_BILL_BYTES = 4 * 2**30
 HOW_RECORDS = "PERFLEDGER_DATABASE_URL of the service's database, or --bundles FOLDER"
 
 
@@ -131,8 +130,7 @@ def _records_source(records: Records, quarter: Quarter) -> Source:
 def _bill(asked: Asked) -> tuple[Bill | None, tuple[Source, ...]]:
     if asked.bill is None:
         return None, ()
-    lines = _Lines(asked.bill)
-    bill = read_focus(lines, team_tag=asked.team_tag)
+    bill = read_bill(asked.bill, team_tag=asked.team_tag)
     start, end = bill.start.date(), bill.end.date()
     if start < asked.quarter.first or end > asked.quarter.after.first:
         msg = (
@@ -142,7 +140,10 @@ def _bill(asked: Asked) -> tuple[Bill | None, tuple[Source, ...]]:
         raise UsageError(msg)
     what = f"bill, {bill.rows:,} rows"
     source = Source(
-        what=what, origin=asked.bill.name, as_of=f"{start} to {end}", sha256=lines.digest
+        what=what,
+        origin=asked.bill.name,
+        as_of=f"{start} to {end}",
+        sha256=sha256_of(asked.bill),
     )
     return bill, (source,)
 
@@ -150,55 +151,10 @@ def _bill(asked: Asked) -> tuple[Bill | None, tuple[Source, ...]]:
 def _last(asked: Asked) -> tuple[LastReview | None, tuple[Source, ...]]:
     if asked.last is None:
         return None, ()
-    data = _bytes(asked.last, MAX_BYTES)
+    data = read_bytes(asked.last, most_bytes=MAX_BYTES)
     found = read_last(data, before=asked.quarter)
     return found, (_source(f"review of {found.quarter.name}", asked.last.name, data),)
 
 
-class _Lines:
-    """A file's lines, read once; `digest` is then its SHA-256."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._hash = sha256()
-
-    def __iter__(self) -> Iterator[str]:
-        if _size(self._path) > MAX_BILL_BYTES:
-            msg = f"{self._path} is larger than {MAX_BILL_BYTES} bytes: export shorter periods"
-            raise TooLargeError(msg)
-        try:
-            with self._path.open("rb") as file:
-                for line in file:
-                    self._hash.update(line)
-                    yield line.decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            msg = f"{self._path} cannot be read as text: {error}"
-            raise UsageError(msg) from error
-
-    @property
-    def digest(self) -> str:
-        """Return the hash of what was read."""
-        return self._hash.hexdigest()
-
-
 def _source(what: str, origin: str, data: bytes) -> Source:
     return Source(what=what, origin=origin, as_of="", sha256=sha256(data).hexdigest())
-
-
-def _bytes(path: Path, most: int) -> bytes:
-    if _size(path) > most:
-        msg = f"{path} is larger than {most} bytes"
-        raise TooLargeError(msg)
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        msg = f"cannot read {path}: {error.strerror}"
-        raise UsageError(msg) from error
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        msg = f"no file {path}: {error.strerror}"
-        raise NotFoundError(msg) from error

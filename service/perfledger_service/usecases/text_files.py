@@ -1,22 +1,51 @@
-"""A file that somebody named in, its text out."""
+"""A file that somebody named in, its bytes or its text out."""
 
+from hashlib import file_digest
 from pathlib import Path
 
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 
 
-def read_text(path: Path, *, most_bytes: int) -> str:
-    """Read a file of UTF-8; raises NotFoundError, TooLargeError and UsageError."""
+def read_bytes(path: Path, *, most_bytes: int) -> bytes:
+    """Read a file whole; raises NotFoundError, TooLargeError and UsageError."""
     try:
         with path.open("rb") as file:
             data = file.read(most_bytes + 1)
-        if len(data) > most_bytes:
-            msg = f"{path} is larger than {most_bytes} bytes: split it"
-            raise TooLargeError(msg)
-        return data.decode("utf-8")
-    except FileNotFoundError as error:
-        msg = f"no file {path}"
-        raise NotFoundError(msg) from error
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"{path} cannot be read as text: {error}"
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if len(data) > most_bytes:
+        msg = f"{path} is larger than {most_bytes:,} bytes: split it, or export shorter periods"
+        raise TooLargeError(msg)
+    return data
+
+
+def read_text(path: Path, *, most_bytes: int) -> str:
+    """Read a file of UTF-8; raises NotFoundError, TooLargeError and UsageError."""
+    try:
+        return read_bytes(path, most_bytes=most_bytes).decode("utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"{path} is no text in UTF-8 (at byte {error.start:,}): save it as that"
         raise UsageError(msg) from error
+
+
+def size_of(path: Path) -> int:
+    """Return a file's size in bytes; raises NotFoundError and UsageError."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file of any size in hex; raises NotFoundError and UsageError."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    if isinstance(error, FileNotFoundError):
+        return NotFoundError(f"no file {path}")
+    return UsageError(f"{path} cannot be read: {error.strerror}")

@@ -41,6 +41,7 @@ _ASKED_WRONGLY = (
     ProjectionError,
     BulkFileError,
     OverrideError,
+    PriceSheetError,
     PriceMissingError,
     BillError,
     EnergyError,
@@ -65,5 +66,5 @@ def translated() -> Generator[None]:
         raise NotMeasuredError(msg) from error
     except _ASKED_WRONGLY as error:
         raise UsageError(str(error)) from error
-    except (UploadError, PriceSheetError) as error:
+    except UploadError as error:
         raise PerfledgerError(str(error)) from error

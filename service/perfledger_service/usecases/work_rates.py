@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
-from perfledger.records import Device, Machine, Side
+from perfledger.records import Device, Machine, Side, WorkloadSpec
+from perfledger_baselines.typical import typical_range
 from perfledger_baselines.verdict import Verdict
 from perfledger_baselines.work import work_change
 from perfledger_profiles.hardware import find_hardware, peak_flops
@@ -40,6 +41,18 @@ def work_rates(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[WorkRate, .
             )
         )
     return tuple(rates)
+
+
+def throughput(
+    bundle: Bundle, spec: WorkloadSpec, *, devices: int
+) -> tuple[float, float, float] | None:
+    """Return head's units of work per second of one device: low, typical, high."""
+    runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
+    step = typical_range(runs, metric=STEP_TIME)
+    if step is None:
+        return None
+    low, typical, high = (seconds * devices for seconds in step)
+    return spec.units_per_step / high, spec.units_per_step / typical, spec.units_per_step / low
 
 
 def _peak(machine: Machine) -> float | None:

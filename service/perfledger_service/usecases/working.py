@@ -65,6 +65,7 @@ def works_of(speeds: Speeds) -> tuple[Work, ...]:
     if sum(map(bool, kinds)) > 1:
         msg = "give one of --speed, --step, --queries, --train and --bundle: a piece is of one kind"
         raise UsageError(msg)
+    _check_companions(speeds)
     with translated():
         works = _works(speeds)
     names = [work.accelerator for work in works]
@@ -82,6 +83,19 @@ def asked(text: str) -> Asked:
         msg = f"{text[:80]!r}: {HOW_TO_ASK}"
         raise UsageError(msg)
     return Asked(accelerator=found["accelerator"], count=count, value=found["value"])
+
+
+def _check_companions(speeds: Speeds) -> None:
+    """Refuse what says more about something that was not given: it would count for nothing."""
+    usual = Speeds()
+    for name, is_alone, lacks in (
+        ("--unit", speeds.unit != usual.unit and not speeds.units, "--speed"),
+        ("--overhead", speeds.overhead != usual.overhead and not speeds.trainings, "--train"),
+        ("--workload", speeds.workload != usual.workload and speeds.bundle is None, "--bundle"),
+    ):
+        if is_alone:
+            msg = f"{name} says more about {lacks}, which was not given"
+            raise UsageError(msg)
 
 
 def _works(speeds: Speeds) -> tuple[Work, ...]:
@@ -161,7 +175,7 @@ def _times_to_train(path: Path) -> tuple[float, ...]:
             "auto", path.resolve(), workload=path.name, side=Side.HEAD, environment=os.environ
         )
     except ReaderError as error:
-        msg = f"{path.name}: {error}"
+        msg = f"{path.name}: {str(error).removeprefix(f'{path.name} ')}"
         raise UsageError(msg) from error
     times = tuple(each.value for each in profile.readings if each.name == TIME_TO_TRAIN)
     if not times:
