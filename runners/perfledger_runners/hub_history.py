@@ -45,6 +45,15 @@ def ask_history(
 
     Without a class it is all that the hub knows. Raises HistoryError.
     """
+    query = urlencode([("device_class", each) for each in device_classes])
+    return read_history(get_from_hub(url, token, f"{ROUTE}?{query}", opener=opener))
+
+
+def get_from_hub(url: str, token: str, route: str, *, opener: Opener | None = None) -> bytes:
+    """Return what the hub at `url` answers with, of MAX_ANSWER_BYTES + 1 bytes at most.
+
+    Raises HistoryError, also for an address or a token that none can be sent to.
+    """
     try:
         check_url(url)
     except UploadError as error:
@@ -52,11 +61,10 @@ def ask_history(
     if not TOKEN.fullmatch(token):
         msg = "the upload token is empty or has characters that no token has"
         raise HistoryError(msg)
-    query = urlencode([("device_class", each) for each in device_classes])
     request = Request(  # noqa: S310 - check_url allows https and loopback only
-        f"{url.rstrip('/')}{ROUTE}?{query}", headers={"Authorization": f"Bearer {token}"}
+        f"{url.rstrip('/')}{route}", headers={"Authorization": f"Bearer {token}"}
     )
-    return read_history(_answer(request, opener or build_opener(NoRedirects())))
+    return _answer(request, opener or build_opener(NoRedirects()))
 
 
 def read_history(data: bytes) -> HubHistory:

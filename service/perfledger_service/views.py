@@ -14,6 +14,10 @@ from itertools import pairwise
 from perfledger.metrics import Worse
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger_baselines.alarms import AlarmRate
+from perfledger_baselines.history.attribution import Series
+from perfledger_baselines.history.docket import Alert, Request, Suspicion
+from perfledger_baselines.history.events import Happenings
 from perfledger_baselines.history.findings import History
 from perfledger_baselines.verdict import Verdict
 from perfledger_cost_models.comparison import Bar, BreakEven, Compared
@@ -152,7 +156,8 @@ class MeasuredSeries:
 
     `errors` are the values' standard errors, NaN where one is not known, and empty where none is.
     `labels` name the points (commits, dates); they are empty where nothing does. `epochs` are the
-    indices at which another machine took over: nothing is found across them.
+    indices at which another machine took over: nothing is found across them. `series` says which
+    one it is, where that is known; `environments` then are the states of the machine, by point.
     """
 
     name: str
@@ -161,6 +166,8 @@ class MeasuredSeries:
     errors: tuple[float, ...] = ()
     labels: tuple[str, ...] = ()
     epochs: tuple[int, ...] = ()
+    series: Series | None = None
+    environments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +226,7 @@ class ComparisonView:
     floor: float
     assumed: str  # what was taken for granted for want of a metric, "" if nothing
     verdicts: tuple[Verdict, ...]
+    chosen: tuple[tuple[str, str], ...] = ()  # series, what it is held against and why; of a folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,3 +372,35 @@ class TraceDiffView:
     base: TraceView
     head: TraceView
     explanation: Explanation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedView:
+    """An A/B that is asked for, and the suspicions that it is to settle."""
+
+    request: Request
+    base_sha: str
+    head_sha: str
+    suspicions: tuple[Suspicion, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertView:
+    """A change that an A/B bore out, and the upload of that A/B."""
+
+    alert: Alert
+    upload_id: str
+    created_at: datetime  # UTC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchView:
+    """A project's default branch: what is confirmed, suspected, and happened to its series."""
+
+    repository: str
+    commits: tuple[str, ...]  # oldest first: places in requests, alerts and events count them
+    alerts: tuple[AlertView, ...]  # newest first
+    asked: tuple[AskedView, ...]  # the most promising first
+    happenings: Happenings
+    watched: int  # series
+    gate: AlarmRate | None  # None where the gate never saw a check of unchanged code

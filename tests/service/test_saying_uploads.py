@@ -73,7 +73,7 @@ def test_case_does_not_make_another_repository(engine, received, make_bundle):
 @pytest.mark.parametrize(
     ("values", "complaint"),
     [
-        ({"base": Revision(sha="b" * 40)}, "base and head are the same commit"),
+        ({"base": Revision(sha="b" * 40)}, "are the same commit, b+: nothing was compared that"),
         ({"pull_request": 2**31}, "there is no #2147483648"),
         ({"head": Revision(sha="HEAD")}, "head.sha: not 40 hex digits"),
     ],

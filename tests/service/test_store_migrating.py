@@ -89,6 +89,26 @@ def test_a_database_of_the_first_version_keeps_what_is_in_it(empty_url, empty_en
     assert differences(empty_engine) == ()
 
 
+def test_commits_of_a_database_of_the_second_version_take_their_places_on_the_branch(
+    empty_url, empty_engine
+):
+    upgrade(empty_url)
+    downgrade(empty_url, to="0002")
+    with empty_engine.begin() as connection:
+        for statement in FIRST_VERSION.split(";")[:-1]:
+            connection.exec_driver_sql(statement)
+        connection.exec_driver_sql(
+            "insert into revision values (1, 0, 'x'), (1, 1, 'a'), (1, 2, 'b'), (1, 3, 'head')"
+        )
+
+    upgrade(empty_url)
+
+    with empty_engine.connect() as connection:
+        rows = connection.exec_driver_sql("select sha, place from revision order by pos").all()
+    assert [tuple(row) for row in rows] == [("x", None), ("a", 0), ("b", 1), ("head", None)]
+    assert differences(empty_engine) == ()
+
+
 def test_two_upgrades_at_once_come_one_after_the_other(empty_url, empty_engine):
     problems = []
 

@@ -60,7 +60,7 @@ def ask(
     ]
     nexts = [_next_request(docket, search, limits) for search in docket.searches]
     begun = _affordable([*nexts, *(trial.request for trial in trials)], docket, limits)
-    under_way = {_question(request): request for request in (*_requests_of(docket), *begun)}
+    under_way = {_question(request): request for request in (*docket.requests, *begun)}
     docket = replace(
         docket,
         trials=docket.trials
@@ -87,7 +87,7 @@ def answer(
     and not needed go back to the window that promised them. Raises ConfirmationError for a request
     that is not under way, such as one that was answered before.
     """
-    if request not in _requests_of(docket) or pairs < 0:
+    if request not in docket.requests or pairs < 0:
         msg = f"{request} with {pairs} pairs is no answer that is waited for: answer once, as asked"
         raise ConfirmationError(msg)
     said = {v.metric.name: v for v in verdicts if v.workload == request.workload}
@@ -171,7 +171,7 @@ def _trial_request(docket: Docket, suspicions: Sequence[Suspicion], limits: Limi
     good = min(suspicion.good for suspicion in suspicions)
     bases = [
         request.base
-        for request in _requests_of(docket)
+        for request in docket.requests
         if (request.workload, request.machine_class) == (series.workload, series.machine_class)
         and request.head == head
         and request.base <= good
@@ -234,7 +234,7 @@ def _trust(docket: Docket, series: Series) -> float:
 
 def _affordable(drafts: Iterable[Request], docket: Docket, limits: Limits) -> tuple[Request, ...]:
     """Return the drafts that nobody has asked and that this window has pairs for."""
-    asked = {_question(request) for request in _requests_of(docket)}
+    asked = {_question(request) for request in docket.requests}
     new: dict[tuple[str, str, int, int], Request] = {}
     for draft in sorted(drafts, key=_urgency):
         if _question(draft) not in asked:
@@ -301,12 +301,6 @@ def _settled(
         strength=strength,
         is_confirmed=is_confirmed,
     )
-
-
-def _requests_of(docket: Docket) -> list[Request]:
-    """Return the requests that are under way."""
-    searches = [search.request for search in docket.searches if search.request is not None]
-    return [*(trial.request for trial in docket.trials), *searches]
 
 
 def _question(request: Request) -> tuple[str, str, int, int]:

@@ -221,3 +221,9 @@ class Docket:
     settled: tuple[Settled, ...] = ()
     window: str = ""
     pairs: int = 0  # of this window, spent or promised
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """Return the A/Bs that are under way, each once."""
+        searched = (search.request for search in self.searches if search.request is not None)
+        return tuple(dict.fromkeys((*(trial.request for trial in self.trials), *searched)))

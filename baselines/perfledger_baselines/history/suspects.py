@@ -36,9 +36,18 @@ def suspect(values: Sequence[float], *, min_change: float = MIN_CHANGE) -> Suspe
     far off to that side. The series is its own measure: spikes, states and waves that it always had
     raise no suspicion. Of several k the strongest stands. Raises SeriesError as `detect` does.
     """
-    for _, reading in read_all([observe(values)], min_change=min_change):
-        return _suspect(reading)
-    return None
+    return suspect_many([values], min_change=min_change)[0]
+
+
+def suspect_many(
+    series: Sequence[Sequence[float]], *, min_change: float = MIN_CHANGE
+) -> tuple[Suspect | None, ...]:
+    """Return what `suspect` returns for each series; equally long ones are read together."""
+    observed = [observe(values) for values in series]
+    found: list[Suspect | None] = [None] * len(observed)
+    for number, reading in read_all(observed, min_change=min_change):
+        found[number] = _suspect(reading)
+    return tuple(found)
 
 
 def _suspect(reading: Reading) -> Suspect | None:

@@ -14,6 +14,7 @@ from perfledger_service.cli import (
     scheduling,
     serving,
     setting_up,
+    suspects,
     tracing,
 )
 
@@ -23,6 +24,7 @@ app.command("check")(checking.check)
 app.command("report")(checking.report)
 app.command("submit")(checking.submit)
 app.command("recall")(checking.recall)
+app.command("suspects")(suspects.suspects)
 app.command("compare")(histories.compare)
 app.command("detect")(histories.detect)
 app.command("power")(histories.power)

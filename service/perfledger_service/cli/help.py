@@ -10,6 +10,7 @@ Measure and judge
   report        judge, explain and price a result bundle again, from its file
   submit        upload a result bundle to the service
   recall        ask the service how much earlier pairs differed, for a check without its token
+  suspects      print the A/Bs that a service asks for, as commands to run
   workloads     list the registered workloads
 
 Look at what was measured

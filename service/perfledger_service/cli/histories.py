@@ -21,7 +21,7 @@ from perfledger_service.pages.escape import clean
 from perfledger_service.pages.history_plot import history_svg
 from perfledger_service.pages.power import power_json, power_markdown, power_text
 from perfledger_service.usecases.comparing import compare as compare_files, exit_code_of
-from perfledger_service.usecases.detecting import search
+from perfledger_service.usecases.detecting import events_of, search
 from perfledger_service.usecases.power import (
     CHANGES,
     COUNTS,
@@ -64,16 +64,18 @@ def detect(
     """Find where a history moved, what came back, how it crept and jittered.
 
     One value per commit in a CSV or JSON file, or a folder of bundles in order of their dates.
-    Empty cells and "nan" are gaps. Exits with 0 whatever is found.
+    Empty cells and "nan" are gaps. A folder's series are put together: one event for what one
+    commit did to many. Exits with 0 whatever is found.
     """
     found = search(file, column=column, epoch=epoch, error=error)
+    happened = events_of(found)
     match form:
         case HistoryFormat.TABLE:
-            show_table(histories_text(found), output)
+            show_table(histories_text(found, happened=happened), output)
         case HistoryFormat.MARKDOWN:
-            show_text(histories_markdown(found), output)
+            show_text(histories_markdown(found, happened=happened), output)
         case HistoryFormat.JSON:
-            show_text(histories_json(found), output)
+            show_text(histories_json(found, happened=happened), output)
         case HistoryFormat.SVG:
             show_text(_drawing(found), output)
 
@@ -118,7 +120,10 @@ def power(
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="a bundle, or CSV or JSON with one value per run")],
+    a: Annotated[
+        Path,
+        typer.Argument(help="a bundle or a folder of them, or CSV or JSON with one value per run"),
+    ],
     b: Annotated[Path, typer.Argument(help="another of the same kind")],
     *,
     metric: Annotated[str | None, typer.Option(help="only this metric, or this column")] = None,
@@ -129,6 +134,8 @@ def compare(
     output: Output = None,
 ) -> None:
     """Compare the heads of two bundles, or two files of runs, that were not measured in pairs.
+
+    What the head is held against is chosen from a folder of earlier bundles, and said with why.
 
     Exit codes: 0 no regression, 1 regression, 2 usage, 3 undecided or not measured.
     """

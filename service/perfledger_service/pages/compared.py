@@ -44,9 +44,12 @@ def comparison_text(view: ComparisonView) -> Group:
         parts.append(Padding(_grid(tuple(verdicts), margin=view.margin), (0, 0, 0, 2)))
     if not view.verdicts:
         parts += [Text(), Text("Nothing to compare: neither has a workload.")]
-    notes = [NOT_IN_PAIRS, f"{_judged_by(view)} The band is that margin."] + (
-        [f"{view.assumed}."] if view.assumed else []
-    )
+    notes = [
+        *_baselines(view),
+        NOT_IN_PAIRS,
+        f"{_judged_by(view)} The band is that margin.",
+        *([f"{view.assumed}."] if view.assumed else []),
+    ]
     for note in notes:
         parts += [Text(), Text(clean(note, limit=_MAX_REASON + _MAX_NAME), style="dim")]
     return Group(*parts)
@@ -71,6 +74,7 @@ def comparison_json(view: ComparisonView, *, exit_code: int) -> str:
         "margin": view.margin,
         "floor": view.floor,
         "exit_code": exit_code,
+        "baselines": [{"series": name, "reason": reason} for name, reason in view.chosen],
         "verdicts": [_document(verdict) for verdict in view.verdicts],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
@@ -117,10 +121,19 @@ def _markdown(view: ComparisonView) -> Iterator[str]:
             prose(verdict.reason) + _detectable(verdict),
         )
         yield f"| {' | '.join(cells)} |"
+    for note in _baselines(view):
+        yield f"\n{prose(note)}"
     yield f"\n{NOT_IN_PAIRS}\n"
     yield _judged_by(view)
     if view.assumed:
         yield f"\n{sentence(view.assumed)}"
+
+
+def _baselines(view: ComparisonView) -> tuple[str, ...]:
+    """Return what of a folder the head is held against, each choice once."""
+    reasons = dict.fromkeys(reason for _, reason in view.chosen)
+    counts = {reason: sum(other == reason for _, other in view.chosen) for reason in reasons}
+    return tuple(f"A, for {counts[reason]} of {len(view.chosen)}: {reason}." for reason in reasons)
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str, str]:

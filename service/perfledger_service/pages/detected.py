@@ -13,8 +13,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from perfledger_service.pages import findings
-from perfledger_service.pages.escape import clean, code
+from perfledger_baselines.history.events import Happenings
+from perfledger_service.pages import findings, words
+from perfledger_service.pages.escape import clean, code, prose
+from perfledger_service.pages.happened import MovedRow, doubted, happened_json, happened_rows
 from perfledger_service.pages.history_picture import picture
 from perfledger_service.views import SearchedSeries
 
@@ -27,8 +29,13 @@ _INDENT = (0, 0, 0, 2)
 _STYLES = {"up": "bold yellow", "down": "bold yellow", "came back": "dim"}
 
 
-def histories_text(all_searched: Sequence[SearchedSeries]) -> Group:
-    """Return the histories for a terminal: for each its name, its picture and what was found."""
+def histories_text(
+    all_searched: Sequence[SearchedSeries], *, happened: Happenings | None = None
+) -> Group:
+    """Return the histories for a terminal: for each its name, its picture and what was found.
+
+    `happened` is what the changes of several series amount to: it stands at the end.
+    """
     parts: list[RenderableType] = []
     for searched in all_searched:
         parts.extend([Text()] if parts else [])
@@ -39,21 +46,33 @@ def histories_text(all_searched: Sequence[SearchedSeries]) -> Group:
         rows = findings.finding_rows(searched)
         if rows:
             parts.append(Padding(_grid(rows), (1, 0, 0, 2)))
+    if happened is not None:
+        parts.extend([Text(), Text("Across all series", style="bold")])
+        parts.append(Padding(_events_grid(happened, _names(all_searched)), _INDENT))
     return Group(*parts)
 
 
-def histories_markdown(all_searched: Sequence[SearchedSeries]) -> str:
+def histories_markdown(
+    all_searched: Sequence[SearchedSeries], *, happened: Happenings | None = None
+) -> str:
     """Return the histories as Markdown: the same, with the picture as a block of text."""
-    return "\n\n".join("\n".join(_markdown(searched)) for searched in all_searched) + "\n"
+    parts = ["\n".join(_markdown(searched)) for searched in all_searched]
+    if happened is not None:
+        parts.append("\n".join(_events_markdown(happened, _names(all_searched))))
+    return "\n\n".join(parts) + "\n"
 
 
-def histories_json(all_searched: Sequence[SearchedSeries]) -> str:
+def histories_json(
+    all_searched: Sequence[SearchedSeries], *, happened: Happenings | None = None
+) -> str:
     """Return the histories as JSON, with indices from zero; null where there is no number."""
-    document = {
+    document: dict[str, object] = {
         "format": HISTORY_FORMAT,
         "version": HISTORY_VERSION,
         "series": [_document(searched) for searched in all_searched],
     }
+    if happened is not None:
+        document |= happened_json(happened, _names(all_searched))
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
@@ -91,6 +110,58 @@ def _markdown(searched: SearchedSeries) -> Iterator[str]:
         where = f"{code(row.label)}, {row.place}" if row.label else row.place
         cells = (row.mark, row.what, where, row.size, row.interval, row.detail, row.confidence)
         yield f"| {' | '.join(cells)} |"
+
+
+def _names(all_searched: Sequence[SearchedSeries]) -> tuple[str, ...]:
+    """Return the names of the points that series of a folder have in common."""
+    return next(one.series.labels for one in all_searched if one.series.series is not None)
+
+
+def _events_grid(happened: Happenings, names: Sequence[str]) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    for row in happened_rows(happened, names):
+        moved = [f"{clean(row.summary)}: " + ", ".join(map(_moved, row.moved)), row.detail]
+        grid.add_row(
+            Text(clean(row.commits), style="bold"),
+            Text(row.what, style="yellow"),
+            Text("\n".join(filter(None, moved))),
+        )
+    if not grid.row_count:
+        grid.add_row(Text("no event that is sure among so many series", style="dim"))
+    if doubted(happened):
+        grid.add_row("", "", Text(doubted(happened), style="dim"))
+    return grid
+
+
+def _events_markdown(happened: Happenings, names: Sequence[str]) -> Iterator[str]:
+    rows = happened_rows(happened, names)
+    yield "### Across all series\n"
+    if rows:
+        yield "| commits | what | series | largest | |\n|---|---|---|---|---|"
+    else:
+        yield "No event that is sure among so many series."
+    for row in rows:
+        moved = ", ".join(map(_moved_markdown, row.moved))
+        cells = (code(row.commits), row.what, prose(row.summary), moved, row.detail)
+        yield f"| {' | '.join(cells)} |"
+    if doubted(happened):
+        yield f"\n{doubted(happened)}."
+
+
+def _moved(one: MovedRow) -> str:
+    metric = words.metric_label(one.metric) or clean(one.metric)
+    where = f" on {clean(one.machine_class)}" if one.machine_class else ""
+    return f"{clean(one.workload, limit=_MAX_NAME)} {metric} {_size(one)}{where}"
+
+
+def _moved_markdown(one: MovedRow) -> str:
+    metric = words.metric_label(one.metric) or code(one.metric)
+    where = f" on {code(one.machine_class)}" if one.machine_class else ""
+    return f"{code(one.workload, limit=_MAX_NAME)} {metric} {_size(one)}{where}"
+
+
+def _size(one: MovedRow) -> str:
+    return f"{one.size} ({one.interval}{', first' if one.was_first else ''})"
 
 
 def _document(searched: SearchedSeries) -> dict[str, object]:

@@ -72,6 +72,7 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
         col(UploadRow.status).in_(COUNTED),
     )
     is_branch = col(UploadRow.pull_request).is_(None)
+    is_other = col(UploadRow.base_sha) != col(UploadRow.head_sha)  # a commit changes nothing itself
     uploads = select(func.count()).select_from(UploadRow).where(*within)
     seen = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*within)
     return StoredQuarter(
@@ -79,7 +80,7 @@ def stored_quarter(session: Session, *, start: datetime, end: datetime) -> Store
         of_pull_requests=session.exec(uploads.where(~is_branch)).one(),
         of_branches=session.exec(uploads.where(is_branch)).one(),
         speeds=tuple(_speeds(session, within)),
-        changes=tuple(_changes(session, (*within, is_branch))),
+        changes=tuple(_changes(session, (*within, is_branch, is_other))),
         newest=tuple(_newest(session, within)),
     )
 

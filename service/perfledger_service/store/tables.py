@@ -94,14 +94,22 @@ class UploadRow(Row, table=True):
 
 
 class RevisionRow(Row, table=True):
-    """A commit's place in its project: `pos` counts up in the order in which commits were seen."""
+    """A commit's place in its project: `pos` counts up in the order in which commits were seen.
+
+    `place` counts those of the default branch alone, in the order in which they were seen there;
+    NULL for a commit that was only ever the head of a pull request.
+    """
 
     __tablename__ = "revision"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
-    __table_args__ = (UniqueConstraint("project_id", "sha"),)
+    __table_args__ = (
+        UniqueConstraint("project_id", "sha"),
+        UniqueConstraint("project_id", "place"),
+    )
 
     project_id: int = Field(foreign_key="project.id", primary_key=True)
     pos: int = Field(primary_key=True)
     sha: str
+    place: int | None = None
 
 
 class SeriesRow(Row, table=True):
@@ -210,3 +218,23 @@ class SaidRow(Row, table=True):
     comment_id: int | None = Field(default=None, sa_type=BigInteger)
     check_run_id: int | None = Field(default=None, sa_type=BigInteger)
     updated_at: datetime = Field(sa_type=UtcTime)
+
+
+class DocketRow(Row, table=True):
+    """What is suspected, asked and settled about a project's commits; `content` is MessagePack."""
+
+    __tablename__ = "docket"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+
+    project_id: int = Field(foreign_key="project.id", primary_key=True)
+    content: bytes
+
+
+class AlertRow(Row, table=True):
+    """A change that an A/B bore out, said when the A/B's upload was judged; rows are only added."""
+
+    __tablename__ = "alert"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="project.id", index=True)
+    upload_id: str = Field(foreign_key="upload.id")
+    content: bytes

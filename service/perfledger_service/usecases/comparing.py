@@ -1,6 +1,7 @@
 """Two files of runs in, a verdict on each of their metrics out, without the benefit of pairs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perfledger.bundle import Bundle, Plan
@@ -10,15 +11,19 @@ from perfledger_baselines.comparison import UnpairedTest, judge_unpaired
 from perfledger_baselines.judge import is_trade
 from perfledger_baselines.pairing import judged_metrics
 from perfledger_baselines.rule import Rule
+from perfledger_baselines.selection import NoBaselineError
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_service.errors import UsageError
 from perfledger_service.report import ExitCode
+from perfledger_service.usecases.baselines import Shelf
 from perfledger_service.usecases.columns import quoted
 from perfledger_service.usecases.histories import (
+    bundles_in,
     read_bundle_or_series,
     run_values,
     runs_of,
     shown,
+    typical,
 )
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import ComparisonView, MeasuredSeries
@@ -32,14 +37,19 @@ def compare(
 ) -> ComparisonView:
     """Compare two bundles' heads, or two CSV or JSON files with one value per run.
 
-    `metric` chooses one metric of bundles or the column of files; `worse` says which way is worse
-    where the file does not. Raises NotFoundError, TooLargeError and UsageError.
+    Where `base` is a folder of bundles, what a head is held against is chosen from it. `metric`
+    chooses one metric of bundles or the column of files; `worse` says which way is worse where the
+    file does not. Raises NotFoundError, TooLargeError and UsageError.
     """
-    if base.is_dir() or head.is_dir():
-        msg = "compare takes two files: two bundles, or two of CSV or JSON with one value per run"
+    if head.is_dir():
+        msg = f"B is the folder {shown(head)}: give the head's bundle, and the folder as A"
         raise UsageError(msg)
-    sides = tuple(_read(path, metric) for path in (base, head))
+    sides = (Shelf(bundles_in(base)) if base.is_dir() else _read(base, metric), _read(head, metric))
+    chosen: tuple[tuple[str, str], ...] = ()
     match sides:
+        case (Shelf() as before, Bundle() as after):
+            tests, chosen = _tests_on_shelf(before, after, metric)
+            plan, assumed = before.newest.plan, ""
         case (Bundle() as before, Bundle() as after):
             if worse is not None:
                 msg = "--worse is for files that do not say it: a bundle's metrics do"
@@ -61,6 +71,7 @@ def compare(
         margin=max(rule.margin, rule.floor),
         floor=rule.floor,
         assumed=assumed,
+        chosen=chosen,
         verdicts=judge_unpaired(tests, rule=rule),
     )
 
@@ -85,6 +96,32 @@ def exit_code_of(verdicts: Sequence[Verdict]) -> ExitCode:
 def _read(path: Path, metric: str | None) -> Bundle | MeasuredSeries:
     """Return what a file holds; `metric` is a column's name only where there are columns."""
     return read_bundle_or_series(path, column=metric)
+
+
+def _tests_on_shelf(
+    before: Shelf, after: Bundle, wanted: str | None
+) -> tuple[tuple[UnpairedTest, ...], tuple[tuple[str, str], ...]]:
+    """Return a test for each metric that the head read, and in words what each is held against.
+
+    A check is one value on either side: how far checks lie apart is the history's to say.
+    """
+    tests: list[UnpairedTest] = []
+    chosen: list[tuple[str, str]] = []
+    for workload, runs in runs_of(after, Side.HEAD).items():
+        for metric in _judged(before.newest, after, wanted):
+            values = run_values(runs, metric)
+            if not values and metric.name != STEP_TIME.name:
+                continue
+            try:
+                baseline = before.baseline_of(after, workload, metric)
+            except NoBaselineError as error:
+                tests.append(_flawed(workload, metric, str(error)))
+                continue
+            head = (typical(values),) if values else ()
+            test = _test(workload, metric, base=baseline.values, head=head)
+            tests.append(replace(test, prior=baseline.prior))
+            chosen.append((f"{workload} {metric.name}", baseline.reason))
+    return tuple(tests), tuple(chosen)
 
 
 def _bundle_tests(before: Bundle, after: Bundle, wanted: str | None) -> tuple[UnpairedTest, ...]:
@@ -157,7 +194,7 @@ def _workload_tests(
     """
     if flaw:
         speed = next((metric for metric in metrics if metric.kind is Kind.SPEED), metrics[0])
-        return (UnpairedTest(workload=workload, metric=speed, base=(), head=(), flaw=flaw),)
+        return (_flawed(workload, speed, flaw),)
     return tuple(
         _test(workload, metric, base=run_values(runs[0], metric), head=run_values(runs[1], metric))
         for metric in metrics
@@ -165,6 +202,10 @@ def _workload_tests(
         or metric.name == STEP_TIME.name
         or metric.is_asked
     )
+
+
+def _flawed(workload: str, metric: Metric, flaw: str) -> UnpairedTest:
+    return UnpairedTest(workload=workload, metric=metric, base=(), head=(), flaw=flaw)
 
 
 def _series_test(before: MeasuredSeries, after: MeasuredSeries, metric: Metric) -> UnpairedTest:

@@ -1,11 +1,15 @@
 """A path in, the histories there with all that is found in them out."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 
+from perfledger_baselines.history.attribution import Observed, at_observations
 from perfledger_baselines.history.detect import detect, detect_many
+from perfledger_baselines.history.events import Happenings, find_events
 from perfledger_service.usecases.histories import read_histories
 from perfledger_service.usecases.translating import translated
-from perfledger_service.views import SearchedSeries
+from perfledger_service.views import MeasuredSeries, SearchedSeries
 
 
 def search(
@@ -19,11 +23,39 @@ def search(
     histories = read_histories(path, column=column, epoch=epoch, error=error)
     with translated():
         if epoch is None:
-            errors = [series.errors for series in histories]
-            found = detect_many([series.values for series in histories], errors=errors)
-        else:
-            found = tuple(
-                detect(series.values, errors=series.errors, epochs=series.epochs)
-                for series in histories
-            )
+            return searched_series(histories)
+        found = tuple(
+            detect(series.values, errors=series.errors, epochs=series.epochs)
+            for series in histories
+        )
     return tuple(map(SearchedSeries, histories, found))
+
+
+def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries, ...]:
+    """Search histories of one epoch each, many at once; raises SeriesError."""
+    errors = [series.errors for series in histories]
+    found = detect_many([series.values for series in histories], errors=errors)
+    return tuple(map(SearchedSeries, histories, found))
+
+
+def events_of(found: Sequence[SearchedSeries]) -> Happenings | None:
+    """Put the changes of a folder's series together to events; None for a series that stands alone.
+
+    The commits of the events are places of points, from zero: all series have the same.
+    """
+    observed = [one for searched in found if (one := observed_in(searched)) is not None]
+    return find_events(observed) if len(observed) > 1 else None
+
+
+def observed_in(searched: SearchedSeries) -> Observed | None:
+    """Return a series with its changes, gaps left out; None where nobody says which one it is."""
+    measured = searched.series
+    places = [place for place, value in enumerate(measured.values) if not math.isnan(value)]
+    if measured.series is None:
+        return None
+    return Observed(
+        series=measured.series,
+        commits=tuple(places),
+        changes=tuple(at_observations(change, places) for change in searched.history.changes),
+        environments=tuple(measured.environments[place] for place in places),
+    )

@@ -1,7 +1,7 @@
 """A path in, the histories that are there out: a CSV, a JSON, or a folder of result bundles."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +12,8 @@ import numpy as np
 from perfledger.bundle import BUNDLE_FORMAT, Bundle
 from perfledger.metrics import Kind, Metric
 from perfledger.records import Run, Side
+from perfledger_baselines.environment import environment_of
+from perfledger_baselines.history.attribution import Series
 from perfledger_baselines.location import located
 from perfledger_baselines.pairing import judged_metrics
 from perfledger_runners.bundles import GZIP_MAGIC
@@ -65,7 +67,7 @@ def read_histories(
                 "of, and how many processes"
             )
             raise UsageError(msg)
-        return _chosen(bundles_histories(_bundles_in(path)), column)
+        return _chosen(bundles_histories(bundles_in(path)), column)
     found = read_bundle_or_series(path, column=column, epoch=epoch, error=error)
     if isinstance(found, Bundle):
         msg = (
@@ -102,12 +104,12 @@ def bundles_histories(given: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
     Every bundle adds one point to each: a check of a branch itself its head, and any other its
     base, since a pull request's head or uncommitted changes may never be merged.
     """
-    ordered = sorted(given, key=lambda bundle: bundle.created_at)
+    ordered = in_order(given)
     values: dict[tuple[str, str, str], dict[int, tuple[float, ...]]] = {}
-    units: dict[str, str] = {}
+    metrics: dict[str, Metric] = {}
     labels: list[str] = []
     for place, bundle in enumerate(ordered):
-        is_branch = bundle.pull_request is None and not bundle.head.is_dirty
+        is_branch = is_of_branch(bundle)
         side = Side.HEAD if is_branch else Side.BASE
         labels.append((bundle.head if is_branch else bundle.base).sha[:_SHOWN_SHA])
         machines = bundle.machines()
@@ -116,22 +118,36 @@ def bundles_histories(given: Sequence[Bundle]) -> tuple[MeasuredSeries, ...]:
             for metric in judged_metrics(bundle.metrics):
                 found = run_values(runs, metric)
                 if found:
-                    units[metric.name] = metric.unit
+                    metrics[metric.name] = metric
                     values.setdefault((workload, metric.name, machine), {})[place] = found
     has_one_machine = len({machine for _, _, machine in values}) == 1
+    environments = tuple(environment_of(bundle.machine) for bundle in ordered)
     return tuple(
         MeasuredSeries(
             name=f"{workload} {metric}" + ("" if has_one_machine else f" on {machine}"),
-            unit=units[metric],
-            values=tuple(_typical(points.get(place, ())) for place in range(len(ordered))),
+            unit=metrics[metric].unit,
+            values=tuple(typical(points.get(place, ())) for place in range(len(ordered))),
             errors=_errors(points, len(ordered)),
             labels=tuple(labels),
+            series=Series(workload, metrics[metric], machine),
+            environments=environments,
         )
         for (workload, metric, machine), points in values.items()
     )
 
 
-def _typical(processes: Sequence[float]) -> float:
+def is_of_branch(bundle: Bundle) -> bool:
+    """Return whether a bundle's head is a commit of the default branch itself, as its base is."""
+    return bundle.pull_request is None and not bundle.head.is_dirty
+
+
+def in_order(given: Iterable[Bundle]) -> tuple[Bundle, ...]:
+    """Return bundles in the order of their commits: of `created_at`."""
+    return tuple(sorted(given, key=lambda bundle: bundle.created_at))
+
+
+def typical(processes: Sequence[float]) -> float:
+    """Return the geometric mean of positive values; NaN of none."""
     return float(np.exp(np.mean(np.log(processes)))) if processes else math.nan
 
 
@@ -148,9 +164,7 @@ def _errors(points: Mapping[int, Sequence[float]], count: int) -> tuple[float, .
     squares = sum(float(((each - each.mean()) ** 2).sum()) for each in logs.values())
     sd = math.sqrt(squares / degrees)
     return tuple(
-        sd / math.sqrt(len(points[place])) * _typical(points[place])
-        if place in points
-        else math.nan
+        sd / math.sqrt(len(points[place])) * typical(points[place]) if place in points else math.nan
         for place in range(count)
     )
 
@@ -191,7 +205,8 @@ def _chosen(histories: tuple[MeasuredSeries, ...], name: str | None) -> tuple[Me
     return found
 
 
-def _bundles_in(folder: Path) -> tuple[Bundle, ...]:
+def bundles_in(folder: Path) -> tuple[Bundle, ...]:
+    """Read a folder's bundles; raises NotFoundError, TooLargeError, and UsageError for others."""
     paths = sorted({*folder.glob("*.json"), *folder.glob("*.json.gz")})
     if not paths:
         msg = f"no bundle in {shown(folder)}: its files are called *.json or *.json.gz"

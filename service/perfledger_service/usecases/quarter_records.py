@@ -28,6 +28,7 @@ from perfledger_service.store.quarters import (
 )
 from perfledger_service.store.uploads import bundle_content
 from perfledger_service.usecases.bundles import read
+from perfledger_service.usecases.histories import is_of_branch
 from perfledger_service.usecases.translating import translated
 
 SHOWN_SHA = 12
@@ -116,7 +117,7 @@ def records_of_bundles(path: Path, quarter: Quarter) -> Records:
     given = ((one.name, read(one)) for one in paths)
     kept = [(name, bundle) for name, bundle in given if start <= _moment(bundle, name) < end]
     ordered = sorted(kept, key=lambda each: each[1].created_at)
-    branches = [each for each in ordered if _is_branch(each[1])]
+    branches = [each for each in ordered if is_of_branch(each[1])]
     newest = {bundle.repository: bundle for _, bundle in ordered}
     with translated():
         landed = tuple(one for name, bundle in branches for one in _landed_in(bundle, name))
@@ -143,10 +144,6 @@ def _moment(bundle: Bundle, name: str) -> datetime:
         msg = f"the bundle {name} says no time zone: it is none of ours"
         raise UsageError(msg)
     return moment
-
-
-def _is_branch(bundle: Bundle) -> bool:
-    return bundle.pull_request is None and not bundle.head.is_dirty
 
 
 def _head(session: Session, sha256: str) -> _Head:

@@ -16,6 +16,7 @@ from perfledger_runners.hub_history import (
     ask_history,
     read_history,
 )
+from perfledger_runners.hub_suspects import HubSuspects, ask_suspects
 from perfledger_service.errors import PerfledgerError
 from perfledger_service.usecases.bundles import Target
 
@@ -73,6 +74,14 @@ def save_history(target: Target, path: Path) -> int:
         raise PerfledgerError(str(error)) from error
     path.write_bytes(found.to_json())
     return len(found.priors)
+
+
+def suspects_at(target: Target) -> HubSuspects:
+    """Return the A/Bs that a service asks for. Raises PerfledgerError if it does not answer."""
+    try:
+        return ask_suspects(target.url, target.token)
+    except HistoryError as error:
+        raise PerfledgerError(str(error)) from error
 
 
 def _history(source: Target | Path, classes: tuple[str, ...]) -> HubHistory:

@@ -42,6 +42,7 @@ from perfledger_service.store.uploads import (
 )
 from perfledger_service.usecases.priors import priors_of_bundle
 from perfledger_service.usecases.translating import translated
+from perfledger_service.usecases.watching import watch
 from perfledger_service.views import UploadStatus
 
 # GitHub numbers pull requests in 32 bits, and so do our tables.
@@ -94,8 +95,9 @@ def receive_bundle(
 def judge_upload(engine: Engine, upload_id: str, *, reporter: Reporter, now: datetime) -> bool:
     """Judge a received upload by its pairs and by the spreads that earlier ones had.
 
-    Verdicts, observations and differences of pairs are stored in one transaction. Returns whether
-    there is a pull request to say it on. An upload that was judged stays as it is.
+    Verdicts, observations, differences of pairs and what they make suspect are stored in one
+    transaction. Returns whether there is a pull request to say it on. An upload that was judged
+    stays as it is.
     """
     with reading(engine) as session:
         upload = upload_by_id(session, upload_id)
@@ -130,6 +132,14 @@ def judge_upload(engine: Engine, upload_id: str, *, reporter: Reporter, now: dat
                 differences,
                 project_id=upload.project_id,
                 upload_id=upload_id,
+            )
+            watch(
+                session,
+                bundle,
+                report.verdicts,
+                project_id=upload.project_id,
+                upload_id=upload_id,
+                now=now,
             )
         session.commit()
     return upload.pull_request is not None
@@ -204,10 +214,15 @@ def moment(bundle: Bundle) -> datetime:
 
 
 def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
-    """Return what a bundle says of each workload's metrics, side by side."""
+    """Return what a bundle says of each workload's metrics, side by side.
+
+    Of a commit that was checked against itself the first side is kept: it is one commit.
+    """
     runs: dict[tuple[str, Side], list[Run]] = {}
+    is_same = bundle.base.sha == bundle.head.sha
     for run in bundle.runs:
-        runs.setdefault((run.workload, run.side), []).append(run)
+        if not (is_same and run.side is Side.HEAD):
+            runs.setdefault((run.workload, run.side), []).append(run)
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
     machines = bundle.machines()
     return tuple(
@@ -266,8 +281,11 @@ def _check(bundle: Bundle, project: Project) -> None:
             f"the token is {project.repository}'s, the bundle is {bundle.repository or 'nobody'}'s"
         )
         raise RefusedError(msg)
-    if bundle.base.sha == bundle.head.sha:
-        msg = f"base and head are the same commit, {bundle.head.sha}: nothing was compared"
+    if bundle.base.sha == bundle.head.sha and bundle.pull_request is not None:
+        msg = (
+            f"base and head are the same commit, {bundle.head.sha}: nothing was compared that "
+            f"could be said on #{bundle.pull_request}"
+        )
         raise UsageError(msg)
     if (bundle.pull_request or 1) > MAX_PULL_REQUEST:
         msg = f"pull_request: there is no #{bundle.pull_request}"

@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from perfledger_service.pages.html import static_folder
 from perfledger_service.usecases.uploads import unfinished_work
-from perfledger_service.web import health, pages, priors, uploads
+from perfledger_service.web import health, pages, priors, suspects, uploads
 from perfledger_service.web.answers import add_error_answers
 from perfledger_service.web.headers import SecurityHeaders
 from perfledger_service.web.hub import Hub
@@ -58,6 +58,7 @@ def create_app(hub: Hub) -> FastAPI:
     app.state.is_finished = True
     app.include_router(uploads.router)
     app.include_router(priors.router)
+    app.include_router(suspects.router)
     app.include_router(health.router)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
     app.include_router(pages.router)

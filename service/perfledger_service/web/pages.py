@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Response
 from fastapi.responses import HTMLResponse
 
 from perfledger_service.pages import html
+from perfledger_service.pages.branch import branch_page
 from perfledger_service.store.database import reading
 from perfledger_service.store.overview import (
     index_view,
@@ -13,7 +14,9 @@ from perfledger_service.store.overview import (
     series_view,
     upload_view,
 )
+from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import bundle_content, upload_by_id
+from perfledger_service.usecases.branches import branch_view
 from perfledger_service.usecases.uploads import MAX_PULL_REQUEST, report_of
 from perfledger_service.web.hub import AnyHub
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -71,3 +74,11 @@ def pull_request(hub: AnyHub, owner: str, name: str, number: Number) -> str:
     with reading(hub.engine) as session:
         view = pull_request_view(session, f"{owner}/{name}", number)
     return html.pull_request_page(view)
+
+
+@router.get("/{owner}/{name}")
+def branch(hub: AnyHub, owner: str, name: str) -> str:
+    """Show what a project's default branch did: confirmed, suspected, and over all series."""
+    with reading(hub.engine) as session:
+        view = branch_view(session, project_named(session, f"{owner}/{name}"))
+    return branch_page(view, url=hub.public_url)
