@@ -19,6 +19,7 @@ from scipy import stats
 from perfledger.bundle import FleetUse
 from perfledger.pattern import is_match
 from perfledger_cost_models.draws import FloatArray
+from perfledger_cost_models.held_hours import hours_between
 from perfledger_cost_models.onprem import HOURS_PER_YEAR
 from perfledger_cost_models.usage import Span, Usage, UsageFileError
 
@@ -147,7 +148,7 @@ def _place(span: Span, claims: Sequence[Claim]) -> int:
 
 
 def _yearly(claim: Claim, spans: Sequence[Span], edges: FloatArray) -> YearlyUse:
-    pieces = _hours_by_piece(spans, edges)
+    pieces = hours_between(spans, edges)
     count = len(pieces)
     in_a_year = HOURS_PER_YEAR * HOUR / float(edges[1] - edges[0])
     mode = max(0.0, float(pieces.mean()) * in_a_year)
@@ -163,17 +164,6 @@ def _yearly(claim: Claim, spans: Sequence[Span], edges: FloatArray) -> YearlyUse
         high=mode + reach,
         jobs=len(spans),
     )
-
-
-def _hours_by_piece(spans: Sequence[Span], edges: FloatArray) -> FloatArray:
-    """Return the device-hours between one edge and the next."""
-    starts, ends, devices = (
-        np.array([getattr(span, name) for span in spans], dtype=float)
-        for name in ("start", "end", "devices")
-    )
-    until = [float((devices * (np.clip(edge, starts, ends) - starts)).sum()) for edge in edges]
-    hours: FloatArray = np.diff(until) / HOUR
-    return hours
 
 
 def _by_name(spans: Sequence[Span], start: float, end: float) -> dict[str, float]:

@@ -17,6 +17,9 @@ lead_time = "none"
 [[speed]]                     # hours elsewhere for one hour of the accelerator
 [[input]]                     # instead of a packaged input of owning
 [[team]]                      # who is entitled to how many hours a year, and to which workloads
+[usage]                       # who really held the devices, and how long jobs waited for them
+files = ["usage.csv"]         # beside the plan, as `perfledger cost allocate` reads them
+jobs = "jobs.csv"             # a job log: queue waits
 [spot]                        # interruptions, saves and restarts
 [carbon]                      # factors of the electricity that was contracted
 """
@@ -40,12 +43,18 @@ MAX_ENTRIES = 1000
 MAX_HOURS = Decimal(10) ** 12  # a year; a hundred million accelerators, so a slip of the pen
 MAX_DEVICES = 1_000_000
 MAX_AMOUNT = Decimal(10) ** 12
+MAX_WAIT_MINUTES = 60 * 24 * 365
 # Yearly growth below -100 % is none; above 10-fold a plan of three years says nothing.
 MIN_GROWTH, MAX_GROWTH = Decimal("-0.9"), Decimal(10)
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
 Entries = msgspec.Meta(max_length=MAX_ENTRIES)
 Devices = Annotated[int, msgspec.Meta(ge=1, le=MAX_DEVICES)]
+
+# Of a file beside the plan, or below it: a plan does not reach out of its folder.
+BESIDE = r"^(?!.*\.\.)[^/\\\x00-\x1f~][^\\\x00-\x1f]*$"
+
+File = Annotated[str, msgspec.Meta(min_length=1, max_length=500, pattern=BESIDE)]
 
 _NAME = re.compile(r"[A-Za-z0-9 _.,:%()+/*@\[\]=-]+")
 
@@ -163,6 +172,29 @@ class Team(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
             raise ValueError(msg)
 
 
+class Objective(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How many jobs may wait how long at most."""
+
+    wait_minutes: Decimal
+    share: Decimal
+
+    def __post_init__(self) -> None:
+        is_known = self.wait_minutes.is_finite() and self.share.is_finite()
+        if not (is_known and 0 <= self.wait_minutes <= MAX_WAIT_MINUTES and 0 < self.share <= 1):
+            msg = f"wait_minutes is from 0 to {MAX_WAIT_MINUTES}, and share above 0 and at most 1"
+            raise ValueError(msg)
+
+
+class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Files that tell who held the devices in the quarter, and how long jobs waited for them."""
+
+    files: Annotated[tuple[File, ...], Entries] = ()
+    team: str = ""  # the labels that name them; else those that the files are known to have
+    project: str = ""
+    jobs: File | None = None
+    objective: Objective | None = None
+
+
 class Spot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How spot machines are taken away, and how much is done on demand for want of them."""
 
@@ -204,6 +236,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     speed: Annotated[tuple[Speed, ...], Entries] = ()
     input: Annotated[tuple[OwnInput, ...], Entries] = ()
     team: Annotated[tuple[Team, ...], Entries] = ()
+    usage: Used | None = None
     spot: Spot | None = None
     carbon: CarbonFactors | None = None
 

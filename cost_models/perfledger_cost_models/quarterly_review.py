@@ -28,6 +28,7 @@ from perfledger_cost_models.procurement import (
 )
 from perfledger_cost_models.procurement_plan import Plan, Range, own_parameters
 from perfledger_cost_models.quarter import Quarter
+from perfledger_cost_models.recorded_waits import RecordedWaits
 from perfledger_cost_models.review import (
     Demand,
     LastDecision,
@@ -47,6 +48,7 @@ from perfledger_cost_models.review_facts import (
 from perfledger_cost_models.review_records import Records, measured_ratios, speeds_of
 from perfledger_cost_models.review_sections import performance_of, risks_of, supply_of
 from perfledger_cost_models.sheet import PriceSheet
+from perfledger_cost_models.showback import Use
 from perfledger_cost_models.supply import Held, held, supplied
 from perfledger_cost_models.way_costs import first_need, model_of
 
@@ -69,6 +71,8 @@ class Facts:
     bill_name: str
     last: LastReview | None
     sources: tuple[Source, ...]
+    use: Use | None = None
+    waits: RecordedWaits | None = None
     is_stale_allowed: bool = False
 
 
@@ -106,9 +110,9 @@ def review_of(facts: Facts) -> Review:
         expired=expired,
         stale=stale,
         demand=demand,
-        supply=supply_of(model, holdings, facts.bill),
+        supply=supply_of(model, holdings, facts.bill, facts.waits),
         performance=performance_of(facts.records, decision, ratios, model),
-        allocation=allocation_of(facts.bill, plan.team),
+        allocation=allocation_of(facts.bill, plan.team, facts.use),
         last=_last(facts, model, demand),
         outlook=_outlook(facts.quarter, model, decision, holdings),
         risks=risks_of(model, holdings),

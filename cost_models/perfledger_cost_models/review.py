@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-from perfledger_cost_models.allocation import Row
 from perfledger_cost_models.budget import Outlook, Variance
 from perfledger_cost_models.comparison import BreakEven
 from perfledger_cost_models.decision import Band, Decision, Outcome
@@ -17,7 +16,9 @@ from perfledger_cost_models.energy import Carbon
 from perfledger_cost_models.procurement import Basis, Input, Model
 from perfledger_cost_models.quarter import Quarter
 from perfledger_cost_models.quote import ChangePrice
+from perfledger_cost_models.recorded_waits import RecordedWaits
 from perfledger_cost_models.review_records import Landed, MeasuredSpeed
+from perfledger_cost_models.showback import Allocation
 from perfledger_cost_models.supply import Held
 
 
@@ -90,7 +91,7 @@ class Supply:
     coverage: tuple[tuple[int, Decimal, Decimal, Decimal], ...]  # year, hours, carried, needed
     by_mode: tuple[tuple[str, Decimal, Decimal], ...] | Unknown  # mode, hours, USD in the bill
     unused_usd: Decimal | Unknown  # commitments that nobody used
-    waits: Unknown
+    waits: RecordedWaits | Unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,18 +125,6 @@ class Performance:
     evidence: tuple[Evidence, ...] | Unknown
     ratios: tuple[tuple[str, str, Decimal], ...]  # accelerator, workload, hours for one
     projection: Unknown
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Allocation:
-    """The bill by team, in cents: rows sum to it."""
-
-    rows: tuple[Row, ...]
-    hours: tuple[tuple[str, Decimal], ...]  # by team, of all accelerators
-    effective_usd: Decimal
-    billed_usd: Decimal
-    start: date
-    end: date  # the day after the last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

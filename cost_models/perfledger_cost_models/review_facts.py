@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from perfledger.bundle import Pricing
 from perfledger.pattern import is_match
-from perfledger_cost_models.allocation import CENT, AllocationError, Row, share_out
+from perfledger_cost_models.allocation import AllocationError, Holder
 from perfledger_cost_models.bulk import known_instances
 from perfledger_cost_models.change import price_changes
 from perfledger_cost_models.focus import Bill, device_hours
@@ -14,15 +14,17 @@ from perfledger_cost_models.part import MeasuredChange
 from perfledger_cost_models.procurement_plan import Plan, PlanError, Range, Team
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.rates import rate_of
-from perfledger_cost_models.review import (
-    Allocation,
-    PricedChange,
-    TeamHours,
-    Unknown,
-    WorkloadHours,
-)
+from perfledger_cost_models.review import PricedChange, TeamHours, Unknown, WorkloadHours
 from perfledger_cost_models.review_records import Landed, Records
 from perfledger_cost_models.sheet import PriceMissingError, PriceSheet
+from perfledger_cost_models.showback import (
+    Allocation,
+    Use,
+    allocation_by_bill,
+    allocation_by_use,
+    bill_days,
+    charge_of,
+)
 from perfledger_cost_models.supply import DAYS_PER_YEAR
 
 NO_BILL = "no bill was given"
@@ -201,53 +203,28 @@ def efficiency_hours(
     return sum((_hours(price) for price in prices), Decimal(0)) / quarters
 
 
-def allocation_of(bill: Bill | None, teams: Sequence[Team]) -> Allocation | Unknown:
-    """Return the bill by team in whole cents, by largest remainder, so that rows sum to it.
+def allocation_of(
+    bill: Bill | None, teams: Sequence[Team], use: Use | None = None
+) -> Allocation | Unknown:
+    """Return the bill by team in whole cents, so that rows sum to it.
 
-    Direct: what a team's own hours cost. Idle: commitments that nobody used, by entitlement.
+    Direct: what a team's own hours cost, of the devices that it held where usage files say so, else
+    of those on its own rows. Idle: commitments and hours that nobody used, by entitlement.
     Overhead: all else on the bill, by use. Where nobody is entitled, idle is a row of its own.
+    Raises AllocationError.
     """
     what = "allocation and showback"
     if bill is None:
         return Unknown(what=what, why=NO_BILL, how=HOW_BILL)
+    entitled = {Holder(one.name): one.entitled_hours for one in teams}
+    if use is not None:
+        return allocation_by_use(charge_of(bill), use, bill_days(bill), entitled=entitled)
     try:
-        return _allocation(bill, teams)
+        return allocation_by_bill(bill, entitled=entitled)
     except AllocationError as error:  # corrections took back more than a team had spent
         return Unknown(
             what=what, why=str(error), how="the bill without corrections of earlier ones"
         )
-
-
-def _allocation(bill: Bill, teams: Sequence[Team]) -> Allocation:
-    spent: dict[str, Decimal] = {}
-    for one in bill.usage:
-        spent[one.team] = spent.get(one.team, Decimal(0)) + one.effective_usd
-    whole, idle_usd = bill.effective_usd.quantize(CENT), bill.unused_usd.quantize(CENT)
-    direct_usd = sum(spent.values(), Decimal(0)).quantize(CENT)
-    direct = share_out(direct_usd, spent)
-    idle = share_out(idle_usd, {one.name: one.entitled_hours for one in teams})
-    overhead = share_out(whole - direct_usd - idle_usd, spent)
-    used: dict[str, Decimal] = {}
-    for (team, _), hours in device_hours(bill).items():
-        used[team] = used.get(team, Decimal(0)) + hours
-    names = sorted({*direct, *idle, *overhead})
-    rows = tuple(
-        Row(
-            team=name,
-            direct_usd=direct.get(name, Decimal(0)),
-            idle_usd=idle.get(name, Decimal(0)),
-            overhead_usd=overhead.get(name, Decimal(0)),
-        )
-        for name in names
-    )
-    return Allocation(
-        rows=rows,
-        hours=tuple((name, used.get(name, Decimal(0))) for name in names),
-        effective_usd=whole,
-        billed_usd=bill.billed_usd.quantize(CENT),
-        start=bill.start.date(),
-        end=bill.end.date(),
-    )
 
 
 def _measured(landed: Landed) -> MeasuredChange:

@@ -7,6 +7,7 @@ from perfledger_cost_models.decision import Band, Decision, at_modes
 from perfledger_cost_models.focus import Bill
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement import YEARS, Basis, Input, Model
+from perfledger_cost_models.recorded_waits import RecordedWaits
 from perfledger_cost_models.review import Evidence, Performance, Risk, Supply, Unknown
 from perfledger_cost_models.review_facts import HOW_BILL, NO_BILL, hours_by_mode
 from perfledger_cost_models.review_records import MeasuredSpeed, Records
@@ -27,7 +28,12 @@ ALWAYS = (
 SHARES = frozenset({"share", "fraction"})
 
 
-def supply_of(model: Model, holdings: tuple[Held, ...], bill: Bill | None) -> Supply:
+def supply_of(
+    model: Model,
+    holdings: tuple[Held, ...],
+    bill: Bill | None,
+    waits: RecordedWaits | None = None,
+) -> Supply:
     """Return what is there, what it carries, and what the bill says of its use."""
     likely = at_modes(model)
     years = range(1, YEARS + 1)
@@ -41,10 +47,11 @@ def supply_of(model: Model, holdings: tuple[Held, ...], bill: Bill | None) -> Su
         ),
         by_mode=no_bill if bill is None else hours_by_mode(bill),
         unused_usd=no_bill if bill is None else bill.unused_usd,
-        waits=Unknown(
-            what="queue waits against their objective, before and after a policy",
-            why="no job trace was given: this review reads none",
-            how="perfledger cost simulate, with the scheduler's trace",
+        waits=waits
+        or Unknown(
+            what="queue waits against their objective",
+            why="the plan names no job log",
+            how="jobs in its [usage]: what perfledger cost simulate reads, of this quarter",
         ),
     )
 

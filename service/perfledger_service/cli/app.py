@@ -3,6 +3,7 @@
 import typer
 
 from perfledger_service.cli import (
+    allocating,
     checking,
     costs,
     figuring,
@@ -45,6 +46,7 @@ cost.command("change")(pricing.cost_change)
 cost.command("fleet")(pricing.cost_fleet)
 cost.command("queue")(scheduling.cost_queue)
 cost.command("simulate")(scheduling.cost_simulate)
+cost.command("allocate")(allocating.cost_allocate)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from perfledger_cost_models.allocation import Row
+from perfledger_cost_models.allocation import Part, Row
 from perfledger_cost_models.decision import Band, at_modes
 from perfledger_cost_models.procurement import GROWTH, HOURS, USE, YEARS
 from perfledger_cost_models.quote import ChangePrice
@@ -15,7 +15,9 @@ from perfledger_cost_models.review import (
     Unknown,
 )
 from perfledger_service.pages import figures
+from perfledger_service.pages.allocated import allocation_sentences, team_words
 from perfledger_service.pages.environment import render
+from perfledger_service.pages.heat_plot import HeatPlot, heat_plot
 from perfledger_service.pages.review_plots import (
     BarPlot,
     CurvePlot,
@@ -35,6 +37,7 @@ from perfledger_service.pages.review_rows import (
     switch_rows,
 )
 from perfledger_service.pages.review_words import DecisionWords, decision_words, outlook_words
+from perfledger_service.pages.waits import wait_rows, wait_words
 
 MAX_ROWS = 500  # of a kind; JSON has all
 
@@ -73,6 +76,16 @@ class LastWords:
     moved: tuple[tuple[str, str, str], ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationWords:
+    """Who pays what, as it is shown; the last rows are the bill."""
+
+    teams: tuple[dict[str, str], ...]
+    projects: tuple[dict[str, str], ...]  # none where no project is known
+    sentences: tuple[str, ...]
+    heat: HeatPlot | None
+
+
 def review_html(review: Review) -> str:
     """Return the document."""
     inputs = input_rows(review)
@@ -109,6 +122,8 @@ def review_html(review: Review) -> str:
             (accelerator, workload, f"{ratio:.2f}")
             for accelerator, workload, ratio in review.performance.ratios
         ],
+        waits=wait_rows(review.supply.waits),
+        wait_words=wait_words(review.supply.waits, review.quarter.name),
         allocation=_allocation(review),
         inputs=inputs,
         lines=[
@@ -285,23 +300,31 @@ def _unit_usd(band: Band) -> str:
     return f"{middle} ({low}{figures.TO}{high})"
 
 
-def _allocation(review: Review) -> list[dict[str, str]] | None:
-    if isinstance(review.allocation, Unknown):
+def _allocation(review: Review) -> AllocationWords | None:
+    found = review.allocation
+    if isinstance(found, Unknown):
         return None
-    rows = review.allocation.rows
-    whole = Row(
-        team="the bill",
-        direct_usd=sum((row.direct_usd for row in rows), Decimal(0)),
-        idle_usd=sum((row.idle_usd for row in rows), Decimal(0)),
-        overhead_usd=sum((row.overhead_usd for row in rows), Decimal(0)),
+    whole = {
+        "team": "the bill",
+        "project": "",
+        "hours": plain(found.used_hours),
+        **{str(part): cents(found.sum_of(part)) for part in Part},
+        "total": cents(found.effective_usd),
+    }
+    projects = found.rows if any(row.project for row in found.rows) else ()
+    return AllocationWords(
+        teams=(*map(_paid, found.by_team()[:MAX_ROWS]), whole),
+        projects=(*map(_paid, projects[:MAX_ROWS]), whole) if projects else (),
+        sentences=tuple(allocation_sentences(found)),
+        heat=None if found.weeks is None else heat_plot(found.weeks),
     )
-    return [
-        {
-            "team": row.team,
-            "direct": cents(row.direct_usd),
-            "idle": cents(row.idle_usd),
-            "overhead": cents(row.overhead_usd),
-            "total": cents(row.total_usd),
-        }
-        for row in (*rows, whole)
-    ]
+
+
+def _paid(row: Row) -> dict[str, str]:
+    return {
+        "team": team_words(row),
+        "project": row.project or "(no project)",
+        "hours": plain(row.hours),
+        **{str(part): cents(row.usd_of(part)) for part in Part},
+        "total": cents(row.total_usd),
+    }

@@ -10,6 +10,7 @@ from typing import cast
 from perfledger_cost_models.decision import Outcome
 from perfledger_cost_models.last_review import FORMAT, VERSION
 from perfledger_cost_models.review import OptionFacts, Review, Unknown
+from perfledger_cost_models.showback import Allocation
 
 
 def review_json(review: Review) -> str:
@@ -56,7 +57,7 @@ def review_json(review: Review) -> str:
         "demand": _plain(review.demand),
         "supply": _plain(review.supply),
         "performance": _plain(review.performance),
-        "allocation": _plain(review.allocation),
+        "allocation": _allocation(review.allocation),
         "last": _plain(review.last),
         "outlook": asdict(review.outlook),
         "risks": [asdict(one) for one in review.risks],
@@ -109,6 +110,14 @@ def _figures(outcome: Outcome) -> dict[str, object]:
 
 def _band(band: tuple[Decimal, Decimal, Decimal]) -> Mapping[str, Decimal]:
     return dict(zip(("p5", "p50", "p95"), band, strict=True))
+
+
+def _allocation(found: Allocation | Unknown) -> object:
+    """Return the allocation with its first version's hours by team."""
+    if isinstance(found, Unknown):
+        return _plain(found)
+    plain = cast("dict[str, object]", _plain(found))
+    return plain | {"hours": [(row.team, row.hours) for row in found.by_team()]}
 
 
 def _plain(value: object) -> object:

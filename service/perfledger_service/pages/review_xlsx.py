@@ -7,10 +7,13 @@ it. What was drawn stands there as a value, and says so.
 from datetime import UTC, datetime, time
 from decimal import Decimal
 
+from perfledger_cost_models.allocation import Part
 from perfledger_cost_models.decision import at_modes
 from perfledger_cost_models.procurement import YEARS
-from perfledger_cost_models.review import Allocation, Review, Unknown
+from perfledger_cost_models.review import Review, Unknown
+from perfledger_cost_models.showback import Allocation
 from perfledger_cost_models.way_costs import NEED_WORTH
+from perfledger_service.pages.allocated import allocation_sentences, team_words
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.review_rows import input_rows, option_rows
 from perfledger_service.pages.review_words import decision_words, outlook_words
@@ -142,31 +145,31 @@ def _model(book: Workbook, review: Review) -> None:
 
 
 def _allocation(book: Workbook, review: Review) -> None:
-    titles = ("Team", "direct, USD", "idle, USD", "overhead, USD", "together, USD")
-    sheet = book.sheet("Allocation", titles, (40, 18, 18, 18, 18))
+    titles = (
+        "Team", "Project", "device-hours", "direct, USD", "idle, USD", "overhead, USD",
+        "together, USD",
+    )  # fmt: skip
+    sheet = book.sheet("Allocation", titles, (40, 30, *[18] * 5))
     found = review.allocation
     if not isinstance(found, Allocation):
         sheet.text(1, 0, _unknown(found))
         return
     for row, one in enumerate(found.rows, start=1):
-        sheet.text(row, 0, _cell(one.team))
-        for column, usd in enumerate((one.direct_usd, one.idle_usd, one.overhead_usd), start=1):
-            sheet.number(row, column, float(usd), Look.MONEY)
+        sheet.text(row, 0, _cell(team_words(one)))
+        sheet.text(row, 1, _cell(one.project) if one.project else "")
+        sheet.number(row, 2, float(one.hours), Look.NUMBER)
+        for column, part in enumerate(Part, start=3):
+            sheet.number(row, column, float(one.usd_of(part)), Look.MONEY)
         whole = float(one.total_usd)
-        sheet.formula(row, 4, f"SUM(B{row + 1}:D{row + 1})", whole, Look.MONEY)
+        sheet.formula(row, 6, f"SUM(D{row + 1}:F{row + 1})", whole, Look.MONEY)
     last = len(found.rows)
     sheet.text(last + 1, 0, "the bill")
-    for column, letter in enumerate("BCDE", start=1):
+    sums = (found.used_hours, *map(found.sum_of, Part), found.effective_usd)
+    for column, (letter, together) in enumerate(zip("CDEFG", sums, strict=True), start=2):
         formula = f"SUM({letter}2:{letter}{last + 1})"
-        sheet.formula(last + 1, column, formula, _sum(found, column), Look.SUM)
-
-
-def _sum(found: Allocation, column: int) -> float:
-    parts = [
-        (row.direct_usd, row.idle_usd, row.overhead_usd, row.total_usd)[column - 1]
-        for row in found.rows
-    ]
-    return float(sum(parts, Decimal(0)))
+        sheet.formula(last + 1, column, formula, float(together), Look.SUM)
+    for row, sentence in enumerate(allocation_sentences(found), start=last + 3):
+        sheet.text(row, 0, _cell(sentence))
 
 
 def _notes(book: Workbook, review: Review) -> None:

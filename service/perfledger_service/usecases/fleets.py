@@ -7,7 +7,7 @@ from pathlib import Path
 
 from perfledger.bundle import Pricing
 from perfledger_cost_models.fleet import Claim, FleetProfile, fleet_profile
-from perfledger_cost_models.usage import MAX_USAGE_BYTES
+from perfledger_cost_models.usage import MAX_USAGE_BYTES, Usage
 from perfledger_cost_models.usage_file import read_usage
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings import MAX_CONFIG_BYTES, CheckSettings, check_settings, file_table
@@ -40,17 +40,22 @@ def fleet_of(
     settings = settings_at(configuration)
     if not settings.usage:
         raise SettingsError(HOW_TO_CLAIM)
+    claims = [Claim(entry.match, entry.workload, entry.where) for entry in settings.usage]
+    between = None if period is None else (period.start, period.end)
+    with translated():
+        return fleet_profile(read_usages(files), claims, period=between)
+
+
+def read_usages(files: Sequence[Path]) -> tuple[Usage, ...]:
+    """Return what usage files tell; raises NotFoundError, TooLargeError and UsageError."""
     contents = [read_bytes(file, most_bytes=MAX_USAGE_BYTES) for file in files]
     if len(set(contents)) < len(contents):
         msg = "one of the files is given twice, and its hours would count twice: leave it out"
         raise UsageError(msg)
-    claims = [Claim(entry.match, entry.workload, entry.where) for entry in settings.usage]
-    between = None if period is None else (period.start, period.end)
     with translated():
-        usages = [
+        return tuple(
             read_usage(content, file.name) for content, file in zip(contents, files, strict=True)
-        ]
-        return fleet_profile(usages, claims, period=between)
+        )
 
 
 def pricing_at(configuration: Path | None) -> Pricing:

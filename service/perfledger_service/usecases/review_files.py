@@ -5,9 +5,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import assert_never
 
-from perfledger_cost_models.review import Allocation, Review
+from perfledger_cost_models.review import Review
+from perfledger_cost_models.showback import Allocation
 from perfledger_service.errors import UsageError
-from perfledger_service.pages.review_focus import review_focus
+from perfledger_service.pages.allocation_focus import allocation_focus
 from perfledger_service.pages.review_html import review_html
 from perfledger_service.pages.review_json import review_json
 from perfledger_service.pages.review_words import decision_words
@@ -78,7 +79,7 @@ def _writer(form: Form) -> Callable[[Review], bytes | None]:
 def _focus(review: Review) -> bytes | None:
     if not isinstance(review.allocation, Allocation):
         return None
-    return review_focus(review, review.allocation).encode()
+    return allocation_focus(review.allocation, quarter=review.quarter.name).encode()
 
 
 def _missing(form: Form, library: str) -> UsageError:

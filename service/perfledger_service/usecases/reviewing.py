@@ -8,17 +8,23 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from perfledger_cost_models.focus import Bill
+from perfledger_cost_models.held_hours import label_names
+from perfledger_cost_models.job_log import MAX_LOG_BYTES, read_job_log
 from perfledger_cost_models.last_review import MAX_BYTES, LastReview, read_last
 from perfledger_cost_models.parameter import (
     packaged_parameters,
     packaged_text as parameters_text,
 )
-from perfledger_cost_models.procurement_plan import MAX_CHARACTERS, read_plan
+from perfledger_cost_models.procurement_plan import MAX_CHARACTERS, Used, read_plan
 from perfledger_cost_models.quarter import Quarter, quarter_of
 from perfledger_cost_models.quarterly_review import Facts, review_of
+from perfledger_cost_models.recorded_waits import RecordedWaits, recorded_waits
 from perfledger_cost_models.review import Review, Source, Unknown
 from perfledger_cost_models.review_records import Records
 from perfledger_cost_models.sheet import packaged_sheet, packaged_text
+from perfledger_cost_models.showback import Use
+from perfledger_cost_models.usage import MAX_USAGE_BYTES
+from perfledger_cost_models.usage_file import read_usage
 from perfledger_service.errors import UsageError
 from perfledger_service.settings import PriceSettings
 from perfledger_service.store.database import open_engine
@@ -63,6 +69,8 @@ def review(asked: Asked) -> Review:
         records, records_source = _records(asked)
         bill, bill_source = _bill(asked)
         last, last_source = _last(asked)
+        use, use_sources = _use(plan.usage, asked.plan.parent)
+        waits, waits_source = _waits(plan.usage, asked)
         sources = (
             _source("plan", asked.plan.name, plan_text.encode()),
             *prices_source,
@@ -70,6 +78,8 @@ def review(asked: Asked) -> Review:
             *records_source,
             *bill_source,
             *last_source,
+            *use_sources,
+            *waits_source,
         )
         return review_of(
             Facts(
@@ -83,6 +93,8 @@ def review(asked: Asked) -> Review:
                 bill_name="" if asked.bill is None else asked.bill.name,
                 last=last,
                 sources=sources,
+                use=use,
+                waits=waits,
                 is_stale_allowed=asked.is_stale_allowed,
             )
         )
@@ -154,6 +166,28 @@ def _last(asked: Asked) -> tuple[LastReview | None, tuple[Source, ...]]:
     data = read_bytes(asked.last, most_bytes=MAX_BYTES)
     found = read_last(data, before=asked.quarter)
     return found, (_source(f"review of {found.quarter.name}", asked.last.name, data),)
+
+
+def _use(used: Used | None, folder: Path) -> tuple[Use | None, tuple[Source, ...]]:
+    if used is None or not used.files:
+        return None, ()
+    read = [(name, read_bytes(folder / name, most_bytes=MAX_USAGE_BYTES)) for name in used.files]
+    usages = tuple(read_usage(data, name) for name, data in read)
+    labels = label_names(usages, team=used.team, project=used.project)
+    sources = tuple(
+        _source(f"usage, {usage.kind}", name, data)
+        for usage, (name, data) in zip(usages, read, strict=True)
+    )
+    return Use(usages=usages, labels=labels), sources
+
+
+def _waits(used: Used | None, asked: Asked) -> tuple[RecordedWaits | None, tuple[Source, ...]]:
+    if used is None or used.jobs is None:
+        return None, ()
+    text = read_text(asked.plan.parent / used.jobs, most_bytes=MAX_LOG_BYTES)
+    jobs = read_job_log(text).jobs
+    found = recorded_waits(jobs, log=used.jobs, quarter=asked.quarter, objective=used.objective)
+    return found, (_source("job log", used.jobs, text.encode()),)
 
 
 def _source(what: str, origin: str, data: bytes) -> Source:

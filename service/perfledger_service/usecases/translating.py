@@ -6,12 +6,15 @@ from contextlib import contextmanager
 from perfledger_baselines.history.series import SeriesError
 from perfledger_baselines.rule import PlanError
 from perfledger_cost_models.age import StalePriceError
+from perfledger_cost_models.allocation import AllocationError
 from perfledger_cost_models.bulk import BulkFileError
 from perfledger_cost_models.comparison import ComparisonError
 from perfledger_cost_models.descriptor import DescriptorError
 from perfledger_cost_models.energy import EnergyError
+from perfledger_cost_models.entitled_hours import EntitlementError
 from perfledger_cost_models.focus_row import BillError
 from perfledger_cost_models.interruption import InterruptionError
+from perfledger_cost_models.jobs import JobLogError
 from perfledger_cost_models.last_review import LastReviewError
 from perfledger_cost_models.onprem import OwnershipError
 from perfledger_cost_models.overrides import OverrideError
@@ -53,6 +56,9 @@ _ASKED_WRONGLY = (
     ProcurementPlanError,
     QuarterError,
     StalePriceError,
+    AllocationError,
+    EntitlementError,
+    JobLogError,
 )
 
 

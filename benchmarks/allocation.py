@@ -1,0 +1,84 @@
+"""Whether allocated rows sum to the bill to the cent, on many made-up bills; how long it takes.
+
+Each bill has random pools (credits among them), use, entitlements and overhead, in amounts with six
+digits after the point; the rows are held against the exact sum, rounded to cents once.
+"""
+
+import random
+import time
+from datetime import date, timedelta
+from decimal import Decimal
+
+from perfledger_cost_models.allocation import Claim, Holder, Part, Pool, allocate, whole_cents
+from perfledger_cost_models.held_hours import DEVICES, claims_of, days_of, heat_map, label_names
+from perfledger_cost_models.usage_file import read_usage
+
+SEED = 6
+BILLS = 20_000
+JOBS = 400_000
+NO_USD = Decimal(0)
+
+
+def off_by(source: random.Random) -> Decimal:
+    """Return how far the rows of a random bill are from it, over all and in the worst part."""
+    holders = [Holder(f"team {place}", source.choice(("", "a"))) for place in range(9)]
+    names = ("H100", "A100", "L4")[: source.randint(1, 3)]
+    claims = [
+        Claim(source.choice(holders), source.choice(names), amount(source, 1e4))
+        for _ in range(source.randint(0, 20))
+    ]
+    used = {
+        name: sum((each.used_hours for each in claims if each.pool == name), NO_USD)
+        for name in names
+    }
+    pools = [
+        Pool(name=name, usd=amount(source, 1e6, -1e3), hours=used[name] + amount(source, 1e4))
+        for name in names
+    ]
+    entitled = {holder: amount(source, 1e5) for holder in holders[: source.randint(0, 9)]}
+    unused, overhead = amount(source, 1e5), amount(source, 1e5, -1e4)
+    rows = allocate(claims, pools, entitled=entitled, unused_usd=unused, overhead_usd=overhead)
+    whole = whole_cents(sum((pool.usd for pool in pools), NO_USD) + unused + overhead)
+    parts = sum((row.usd_of(part) for row in rows for part in Part), NO_USD)
+    return max(abs(sum((row.total_usd for row in rows), NO_USD) - whole), abs(parts - whole))
+
+
+def amount(source: random.Random, most: float, least: float = 0.0) -> Decimal:
+    """Return a number with six digits after the point."""
+    return Decimal(f"{source.uniform(least, most):.6f}")
+
+
+def accounting(source: random.Random) -> bytes:
+    """Return a quarter of jobs as sacct writes them, made up."""
+    lines = ["JobID|Account|WCKey|Start|End|AllocTRES"]
+    first = date(2026, 7, 1)
+    for job in range(JOBS):
+        day = first + timedelta(days=source.randrange(91))
+        hour, gpus = source.randrange(22), source.choice((1, 2, 4, 8))
+        lines.append(
+            f"{job}|team{source.randrange(40)}|p{source.randrange(9)}|{day}T{hour:02}:00:00|"
+            f"{day}T{hour + 1:02}:30:00|gres/gpu={gpus}"
+        )
+    return "\n".join(lines).encode()
+
+
+def main() -> None:
+    """Print the largest difference, and the seconds of reading and sharing out."""
+    source = random.Random(SEED)
+    worst = max(off_by(source) for _ in range(BILLS))
+    print(f"{BILLS:,} bills: rows are off by at most {worst} USD")
+    data = accounting(source)
+    began = time.perf_counter()
+    usage = (read_usage(data, "sacct.txt"),)
+    read = time.perf_counter() - began
+    labels, days = label_names(usage, project="wckey"), days_of(usage)
+    claims = claims_of(usage, labels, days, (DEVICES,)) or ()
+    pool = Pool(name=DEVICES, usd=Decimal("8000000.01"), hours=Decimal(2 * 10**6))
+    rows = allocate(claims, (pool,), entitled={})
+    heat_map(usage, labels, days)
+    shared = time.perf_counter() - began - read
+    print(f"{JOBS:,} jobs into {len(rows)} rows: {read:.1f} s to read, {shared:.1f} s to share out")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,190 @@
+"""`perfledger cost allocate` as a user runs it; bills and usage files are made here."""
+
+import csv
+import json
+from decimal import Decimal
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_cost_models.focus import read_focus
+from perfledger_service.cli.app import app
+from perfledger_service.errors import NotFoundError, UsageError
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "review"
+PAID = ("--amount", "1000.01", "--devices", 2, "--start", "2026-07-01", "--end", "2026-07-08")
+USAGE = """start,end,team,epic,gpu_hours
+2026-07-01,2026-07-03,vision,a,96
+2026-07-03,2026-07-08,vision,b,60
+2026-07-01,2026-07-08,[red]=speech,,24.5
+2026-07-06,2026-07-08,,,12
+"""
+
+
+@pytest.fixture
+def run():
+    def run(*words):
+        words = tuple(map(str, ("cost", "allocate", *words)))
+        done = CliRunner().invoke(app, list(words), env={"COLUMNS": "80"})
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == 0, done.stdout
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def usage(tmp_path):
+    path = tmp_path / "usage.csv"
+    path.write_text(USAGE)
+    return path
+
+
+@pytest.fixture
+def entitlement(tmp_path):
+    path = tmp_path / "entitled.csv"
+    path.write_text("team,hours\nvision,3\nspeech,1\n")
+    return path
+
+
+def test_a_table_says_who_pays_what_and_what_stood_idle(run, usage):
+    shown = run(usage, *PAID, "--overhead", "100")
+
+    words = " ".join(shown.split())
+    assert "[red]=speech 24.5 72.92 0.00 12.73 85.65" in words
+    assert "vision 156.0" in words
+    assert "(untagged) 12.0 35.71" in words
+    assert "(unallocated) 0.0 0.00 427.09" in words
+    assert "192.5 of 336.0 device-hours paid for were used (57.3 %)" in words
+    assert "Nobody is entitled to what stood idle" in words
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_rows_sum_to_the_amount_in_csv_and_json(run, usage, entitlement):
+    words = (usage, *PAID, "--project", "epic", "--entitlement", entitlement)
+    rows = list(csv.DictReader(run(*words, "--format", "csv").splitlines()))
+    document = json.loads(run(*words, "--format", "json"))
+
+    assert sum(Decimal(row["total_usd"]) for row in rows) == Decimal("1000.01")
+    assert sum(Decimal(row["total_usd"]) for row in document["rows"]) == Decimal("1000.01")
+    assert [(row["team"], row["project"]) for row in document["rows"]] == [
+        ("[red]=speech", None),
+        ("speech", None),
+        ("vision", None),
+        ("vision", "a"),
+        ("vision", "b"),
+        (None, None),
+    ]
+    assert document["weeks"]["starts"] == ["2026-07-01", "2026-07-06"]
+    assert document["weeks"]["teams"][0] == {"team": "vision", "hours": [132.0, 24.0]}
+
+
+def test_the_rows_in_focus_are_read_again_and_sum_to_the_bill(run, tmp_path):
+    path = tmp_path / "focus.csv"
+    run(EXAMPLE / "usage.csv", "--project", "label_project", *_bill(), "--focus", path)
+
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    with (EXAMPLE / "bill.csv").open() as lines, path.open() as written:
+        bill, again = read_focus(lines), read_focus(written)
+    cent = Decimal("0.01")
+    assert again.effective_usd == bill.effective_usd.quantize(cent)
+    assert again.billed_usd == bill.billed_usd.quantize(cent)
+    assert (again.start, again.end) == (bill.start, bill.end)
+    ratios = [json.loads(row["AllocatedMethodDetails"])["Elements"][0] for row in rows]
+    assert sum(each["AllocatedRatio"] for each in ratios) == pytest.approx(1)
+    nobody = [row for row in rows if row["SubAccountId"] == "(unallocated)"]
+    assert nobody
+    assert all(row["AllocatedResourceId"] == "" for row in nobody)
+    tags = [json.loads(row["AllocatedTags"]) for row in rows]
+    assert {"team": "vision", "project": "video"} in tags
+
+
+def test_a_bill_without_usage_files_is_its_own_teams(run):
+    document = json.loads(run(*_bill(), "--format", "json"))
+
+    assert document["effective_usd"] == "689479.28"
+    assert document["source"] == "the bill's own teams"
+    assert document["weeks"] is None
+
+
+def test_what_the_bill_says_of_itself_can_be_the_usage(run):
+    document = json.loads(
+        run(EXAMPLE / "bill.csv", *_bill(), "--team", "account", "--format", "json")
+    )
+
+    assert document["effective_usd"] == "689479.28"
+    assert document["used_hours"] == document["paid_hours"]
+
+
+def test_a_bill_that_nobody_pays_anything_of_is_still_invoiced(run, tmp_path):
+    bill, path = tmp_path / "bill.csv", tmp_path / "focus.csv"
+    header, first, *_ = (EXAMPLE / "bill.csv").read_text().splitlines()
+    cells = first.split(",")
+    cells[1], cells[2], cells[5] = "7.50", "Purchase", "0"
+    bill.write_text(f"{header}\n{','.join(cells)}\n")
+
+    run("--bill", bill, "--focus", path)
+    (row,) = csv.DictReader(path.read_text().splitlines())
+    assert (row["BilledCost"], row["EffectiveCost"]) == ("7.50", "0")
+
+
+def test_the_heat_map_is_whole_and_escapes_what_others_wrote(run, usage):
+    usage.write_text(USAGE.replace("vision", "<b>&amp;"))
+
+    drawn = run(usage, "--format", "svg")
+    root = ElementTree.fromstring(drawn)
+    texts = ["".join(each.itertext()) for each in root.iter() if each.tag.endswith("text")]
+    assert "<b>&amp;" in texts
+    assert "(untagged)" in texts
+    assert {"01 Jul", "06 Jul", "132", "24"} <= set(texts)
+    assert "prefers-color-scheme: dark" in drawn
+
+
+def test_very_many_teams_are_one_row_and_a_short_week_has_a_week_s_colour(run, usage):
+    rows = [f"2026-07-01,2026-07-08,team {place:03},,{place}" for place in range(1, 40)]
+    usage.write_text("\n".join(["start,end,team,epic,gpu_hours", *rows]))
+
+    drawn = run(usage, "--format", "svg")
+    assert "(20 others)" in drawn
+    assert drawn.count('fill-opacity="0.5"') == 3  # both weeks of the most, and the legend's
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "says"),
+    [
+        (("USAGE",), UsageError, "--bill FILE, or --amount"),
+        (("--amount", "1", "--devices", "2"), UsageError, "no usage file"),
+        (("USAGE", "--amount", "1"), UsageError, "--devices N"),
+        (("USAGE", "--amount", "lots", "--devices", "2"), UsageError, "--amount is 'lots'"),
+        (("USAGE", "--amount", "nan", "--devices", "2"), UsageError, "--amount is 'nan'"),
+        (("USAGE", "--amount", "1e99", "--devices", "2"), UsageError, "no amount"),
+        (("USAGE", "--amount", "1", "--devices", "0"), UsageError, "0 devices"),
+        (("USAGE", "--amount", "1", "--devices", "1"), UsageError, "none twice"),
+        (("USAGE", "--amount", "1", "--devices", "2", "--overhead", "x"), UsageError, "overhead"),
+        (("USAGE", *PAID, "--team", "owner"), UsageError, "no job has the label 'owner'"),
+        (("USAGE", *PAID, "--entitlement", "USAGE"), UsageError, "team,hours"),
+        (("USAGE", *PAID, "--entitlement", "none.csv"), NotFoundError, "none.csv"),
+        (("USAGE", "--bill", "BILL", "--amount", "1"), UsageError, "its own"),
+        (("USAGE", "--bill", "BILL", *PAID[4:]), UsageError, "its own"),
+        (("USAGE", "--bill", "none.csv"), NotFoundError, "none.csv"),
+        (("none.csv", *PAID), NotFoundError, "none.csv"),
+        (("BILL", "--bill", "USAGE"), UsageError, "FOCUS"),
+        (("USAGE", "--start", "2026-07-02"), UsageError, "go together"),
+        (("USAGE", "--start", "2026-07-02", "--end", "2026-07-02"), UsageError, "go together"),
+        (("--format", "svg"), UsageError, "heat map"),
+        (("USAGE", "--format", "svg", "--focus", "x.csv"), UsageError, "no money"),
+        (("USAGE", *PAID, "--focus", "no/folder/x.csv"), UsageError, "cannot write"),
+    ],
+)
+def test_what_cannot_be_shared_out_says_why(run, usage, words, error, says):
+    files = {"USAGE": usage, "BILL": EXAMPLE / "bill.csv"}
+
+    with pytest.raises(error, match=says):
+        run(*(files.get(word, word) for word in words))
+
+
+def _bill():
+    return "--bill", EXAMPLE / "bill.csv"

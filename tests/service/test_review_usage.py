@@ -1,0 +1,112 @@
+"""A review whose plan names usage files and a job log; all of them are made here."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+from perfledger_service.errors import NotFoundError, UsageError
+
+PLAN = """
+[demand]
+accelerator = "H100-80GB"
+keep = "p5.48xlarge/on_demand"
+growth = { low = 0.0, mode = 0.1, high = 0.3, source = "made up" }
+hours = { low = 2e5, mode = 3e5, high = 4e5, source = "made up" }
+[[option]]
+name = "today"
+where = "p5.48xlarge/on_demand"
+[[team]]
+name = "vision"
+entitled_hours = 1
+[usage]
+files = ["usage.csv"]
+jobs = "jobs.csv"
+"""
+ROW = {
+    "BillingCurrency": "USD",
+    "BilledCost": "5504",
+    "ChargeCategory": "Usage",
+    "ChargePeriodStart": "2026-07-01T00:00:00Z",
+    "ChargePeriodEnd": "2026-10-01T00:00:00Z",
+    "EffectiveCost": "5504",
+    "PricingCategory": "Standard",
+    "PricingQuantity": "100",
+    "PricingUnit": "Hours",
+    "ProviderName": "AWS",
+    "RegionId": "us-east-1",
+    "SubAccountId": "x",
+    "ResourceType": "p5.48xlarge",
+}
+BILL = f"{','.join(ROW)}\n{','.join(ROW.values())}\n"
+USAGE = """start,end,team,gpu_hours
+2026-07-01,2026-10-01,<b>vision,500
+2026-07-01,2026-10-01,speech,200
+"""
+JOBS = """team,gpu_num,submit_time,start_time,end_time
+<b>vision,1,2026-07-01 00:00:00,2026-07-01 00:00:00,2026-07-01 01:00:00
+speech,1,2026-07-02 00:00:00,2026-07-02 02:00:00,2026-07-02 03:00:00
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    files = {"plan.toml": PLAN, "bill.csv": BILL, "usage.csv": USAGE, "jobs.csv": JOBS}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    def run(*, change=("", ""), file="plan.toml"):
+        path = tmp_path / file
+        path.write_text(path.read_text().replace(*change, 1))
+        words = ["review", "--quarter", "2026Q3", "--as-of", "2026-11-22", "--plan", "plan.toml"]
+        words += ["--bill", "bill.csv", "--output", "out"]
+        done = CliRunner().invoke(app, [*words, "--format", "html", "--format", "json"])
+        if done.exception is not None:
+            raise done.exception
+        document = json.loads((tmp_path / "out" / "review.json").read_text())
+        return document, (tmp_path / "out" / "review.html").read_text()
+
+    return run
+
+
+@pytest.mark.slow
+def test_who_held_the_devices_pays_and_the_waits_are_told(run):
+    document, page = run()
+
+    rows = {row["team"]: row for row in document["allocation"]["rows"]}
+    assert rows["speech"]["direct_usd"] == "1376.00"
+    assert rows["vision"]["idle_usd"] == "688.00"
+    assert ["speech", "200.0"] in document["allocation"]["hours"]
+    assert document["supply"]["waits"]["everyone"]["wait_mean_s"] == 3600
+    assert "2 jobs of 2026Q3 waited 1 h on average" in page
+    assert "The plan states no objective for waits" in page
+    assert "Device-hours by team and week" in page
+    assert "<b>vision" not in page
+    assert {"usage.csv", "jobs.csv"} <= {one["origin"] for one in document["sources"]}
+
+
+@pytest.mark.slow
+def test_waits_are_held_against_the_plans_objective(run):
+    line = 'jobs = "jobs.csv"'
+    _, page = run(change=(line, f"{line}\nobjective = {{ wait_minutes = 60, share = 0.9 }}"))
+
+    assert "The objective, 90.0\u00a0% within 1 h, was not met: 50.0\u00a0% were." in page
+
+
+@pytest.mark.parametrize(
+    ("change", "file", "error", "says"),
+    [
+        (("usage.csv", "none.csv"), "plan.toml", NotFoundError, "none.csv"),
+        (("jobs.csv", "none.csv"), "plan.toml", NotFoundError, "none.csv"),
+        (("jobs =", 'team = "owner"\njobs ='), "plan.toml", UsageError, "label 'owner'"),
+        (("speech,200", "speech,2000"), "usage.csv", UsageError, "none twice"),
+        (("start,end,team,gpu_hours", "a,b,c,d"), "usage.csv", UsageError, "no usage file"),
+        (("2026-07-01 00", "soon 00"), "jobs.csv", UsageError, "soon"),
+        ((JOBS, JOBS.replace("2026", "2025")), "jobs.csv", UsageError, "2026Q3"),
+    ],
+)
+def test_files_that_do_not_fit_say_why(run, change, file, error, says):
+    with pytest.raises(error, match=says):
+        run(change=change, file=file)
