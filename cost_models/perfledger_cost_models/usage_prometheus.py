@@ -42,6 +42,7 @@ A30, A30_SLICES = "A30", 4
 _MIG_PROFILE = re.compile(r"(?P<slices>[1-7])g\.")
 
 _Samples = Sequence[tuple[float, float]]
+LabelledSamples = tuple[Mapping[str, str], _Samples]  # in the order of their times
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
@@ -67,6 +68,16 @@ def is_prometheus_csv(header: Sequence[str]) -> bool:
 
 def read_query_range(data: bytes, name: str) -> Usage:
     """Read the JSON of a range query; raises UsageFileError."""
+    return _usage(name, series_of_query(data, name))
+
+
+def read_samples(text: str, name: str) -> Usage:
+    """Read samples in CSV: a time, a value and labels a row, or a time and a series a column."""
+    return _usage(name, series_of_table(text, name))
+
+
+def series_of_query(data: bytes, name: str) -> tuple[LabelledSamples, ...]:
+    """Return the series of a range query's JSON; raises UsageFileError."""
     try:
         found = msgspec.json.decode(data, type=_Answer).data
     except (msgspec.DecodeError, RecursionError) as error:
@@ -75,17 +86,14 @@ def read_query_range(data: bytes, name: str) -> Usage:
     if found.kind != "matrix":
         msg = f"{name} has {found.kind[:40]!r} in it: ask query_range, which answers with a matrix"
         raise UsageFileError(msg)
-    return _usage(
-        name,
-        [
-            (one.metric, [(time, _number(value, name)) for time, value in one.values])
-            for one in found.result
-        ],
+    return tuple(
+        (one.metric, [(time, _number(value, name)) for time, value in one.values])
+        for one in found.result
     )
 
 
-def read_samples(text: str, name: str) -> Usage:
-    """Read samples in CSV: a time, a value and labels a row, or a time and a series a column."""
+def series_of_table(text: str, name: str) -> tuple[LabelledSamples, ...]:
+    """Return the series of samples in CSV, as `read_samples` takes them; raises UsageFileError."""
     rows = rows_of(text, name)
     _, header = next(rows, (0, list[str]()))
     lower = [column.lower() for column in header]
@@ -98,7 +106,7 @@ def read_samples(text: str, name: str) -> Usage:
             raise UsageFileError(msg)
         for labels, value in _cells(cells, header, lower, time):
             found.setdefault(labels, []).append((moment(cells[time], where), _number(value, where)))
-    return _usage(name, [(dict(labels), sorted(each)) for labels, each in found.items()])
+    return tuple((dict(labels), sorted(each)) for labels, each in found.items())
 
 
 def _cells(
@@ -133,7 +141,7 @@ def _number(text: str, where: str) -> float:
     return value
 
 
-def _usage(name: str, series: Sequence[tuple[Mapping[str, str], _Samples]]) -> Usage:
+def _usage(name: str, series: Sequence[LabelledSamples]) -> Usage:
     metrics = {labels.get("__name__", "") for labels, _ in series}
     if len(metrics) > 1:
         msg = f"{name} has {len(metrics)} metrics in it, which count devices twice: export one"
@@ -148,7 +156,7 @@ def _usage(name: str, series: Sequence[tuple[Mapping[str, str], _Samples]]) -> U
     return usage_of(name, KIND, spans, also=moments)
 
 
-def _step(name: str, series: Sequence[tuple[Mapping[str, str], _Samples]]) -> float:
+def _step(name: str, series: Sequence[LabelledSamples]) -> float:
     """Return the seconds from one sample to the next: the shortest that there are."""
     gaps = (
         after[0] - before[0]

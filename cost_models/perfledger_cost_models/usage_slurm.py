@@ -6,7 +6,7 @@ tells jobs apart: JobName, User, Account, Partition, QOS, Cluster, WCKey, Commen
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from perfledger_cost_models.usage import (
     Span,
@@ -43,26 +43,54 @@ def is_sacct(first_line: str) -> bool:
 
 def read_sacct(text: str, name: str) -> Usage:
     """Read jobs; times without a zone are taken as UTC. Raises UsageFileError."""
+    spans: list[Span] = []
+    moments: list[float] = []
+    for where, row in begun_rows(text, name):
+        if "." in row["JobID"]:
+            continue
+        start, end = times_of(row, where)
+        moments += (start, end)
+        gpus, kind = gpus_of(row["AllocTRES"])
+        if gpus:
+            labels = {ours: row[theirs] for theirs, ours in LABELS.items() if row.get(theirs)}
+            labels |= {"gpu": kind} if kind else {}
+            spans.append(span_of(name, labels, start, end, gpus))
+    return usage_of(name, KIND, spans, also=moments)
+
+
+def begun_rows(text: str, name: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the jobs and steps that have begun, each with where it stands.
+
+    Raises UsageFileError.
+    """
     rows = rows_of(text, name, delimiter="|")
     _, header = next(rows, (0, list[str]()))
     missing = [column for column in NEEDED if column not in header]
     if missing:
         msg = f"{name} lacks {missing}: run sacct --parsable2 --format=JobID,JobName,Start,End,..."
         raise UsageFileError(msg)
-    spans: list[Span] = []
-    moments: list[float] = []
     for number, cells in rows:
-        row = _row(cells, header, f"{name}, line {number}")
-        if "." in row["JobID"] or row["Start"] in NO_TIME:
-            continue
-        start, end = _times(row, f"{name}, line {number}")
-        moments += (start, end)
-        gpus, kind = _gpus(row["AllocTRES"])
-        if gpus:
-            labels = {ours: row[theirs] for theirs, ours in LABELS.items() if row.get(theirs)}
-            labels |= {"gpu": kind} if kind else {}
-            spans.append(span_of(name, labels, start, end, gpus))
-    return usage_of(name, KIND, spans, also=moments)
+        where = f"{name}, line {number}"
+        row = _row(cells, header, where)
+        if row["Start"] not in NO_TIME:
+            yield where, row
+
+
+def times_of(row: Mapping[str, str], where: str) -> tuple[float, float]:
+    """Return when a row's job or step began and ended; raises UsageFileError."""
+    start = moment(row["Start"], where)
+    if row.get("End", "") not in NO_TIME:
+        return start, moment(row["End"], where)
+    return start, start + _elapsed(row, where)
+
+
+def gpus_of(tres: str) -> tuple[int, str]:
+    """Return how many GPUs were allocated, and their type where it is told."""
+    found = [(match["type"] or "", int(match["count"])) for match in _GPUS.finditer(tres)]
+    types = [(kind, count) for kind, count in found if kind]
+    whole = [count for kind, count in found if not kind]
+    count = whole[0] if whole else sum(count for _, count in types)
+    return count, types[0][0] if len(types) == 1 else ""
 
 
 def _row(cells: list[str], header: list[str], where: str) -> Mapping[str, str]:
@@ -81,13 +109,6 @@ def _row(cells: list[str], header: list[str], where: str) -> Mapping[str, str]:
     return dict(zip(header, cells, strict=True))
 
 
-def _times(row: Mapping[str, str], where: str) -> tuple[float, float]:
-    start = moment(row["Start"], where)
-    if row.get("End", "") not in NO_TIME:
-        return start, moment(row["End"], where)
-    return start, start + _elapsed(row, where)
-
-
 def _elapsed(row: Mapping[str, str], where: str) -> float:
     """Return the seconds of a job that has not ended, of [days-][hours:]minutes:seconds."""
     raw = row.get("ElapsedRaw", "")
@@ -99,12 +120,3 @@ def _elapsed(row: Mapping[str, str], where: str) -> float:
         raise UsageFileError(msg)
     days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60.0 + seconds
-
-
-def _gpus(tres: str) -> tuple[int, str]:
-    """Return how many GPUs were allocated, and their type where it is told."""
-    found = [(match["type"] or "", int(match["count"])) for match in _GPUS.finditer(tres)]
-    types = [(kind, count) for kind, count in found if kind]
-    whole = [count for kind, count in found if not kind]
-    count = whole[0] if whole else sum(count for _, count in types)
-    return count, types[0][0] if len(types) == 1 else ""

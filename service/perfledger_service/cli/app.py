@@ -17,6 +17,7 @@ from perfledger_service.cli import (
     setting_up,
     suspects,
     tracing,
+    utilizing,
 )
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
@@ -47,6 +48,7 @@ cost.command("fleet")(pricing.cost_fleet)
 cost.command("queue")(scheduling.cost_queue)
 cost.command("simulate")(scheduling.cost_simulate)
 cost.command("allocate")(allocating.cost_allocate)
+cost.command("utilization")(utilizing.cost_utilization)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

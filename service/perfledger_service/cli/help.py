@@ -34,6 +34,7 @@ Price
   cost queue    say how long jobs wait for so many devices, and how many would be enough
   cost simulate replay a job log under other scheduling policies: waits, use, what they would gain
   cost allocate say who pays what of a bill: used, idle and shared, by team and project, to the cent
+  cost utilization  say how well devices are used, by whom, and what could be given back
   prices        list, check, update and diff price sheets; read a bill
   review        write the quarter's procurement review: HTML, PDF, XLSX, FOCUS CSV, JSON
 

@@ -1,0 +1,71 @@
+"""The bytes of an export of any kind into devices' activity, by what it looks like."""
+
+from perfledger_cost_models.activity import Export
+from perfledger_cost_models.activity_cloudwatch import (
+    is_console_csv,
+    read_console_csv,
+    read_metric_data,
+)
+from perfledger_cost_models.activity_google import read_time_series
+from perfledger_cost_models.activity_prometheus import read_prometheus
+from perfledger_cost_models.activity_slurm import read_sacct_activity
+from perfledger_cost_models.activity_wandb import is_wandb, read_events_csv, read_events_json
+from perfledger_cost_models.usage import MAX_USAGE_BYTES, UsageFileError, rows_of
+from perfledger_cost_models.usage_prometheus import (
+    is_prometheus_csv,
+    series_of_query,
+    series_of_table,
+)
+from perfledger_cost_models.usage_slurm import is_sacct
+
+KNOWN = (
+    "give an answer of Prometheus' query_range (JSON or CSV), sacct --parsable2 with "
+    "TRESUsageInTot, CloudWatch's get-metric-data (JSON) or its console's CSV, Cloud Monitoring's "
+    "timeSeries.list (JSON), or W&B's system metrics (CSV or JSON)"
+)
+
+
+def read_activity(data: bytes, name: str) -> Export:
+    """Read what was exported of devices' activity.
+
+    Raises UsageFileError for a file of no known kind, one that is too large or that tells nothing.
+    """
+    if len(data) > MAX_USAGE_BYTES:
+        msg = f"{name} is larger than {MAX_USAGE_BYTES} bytes: export less time or a longer step"
+        raise UsageFileError(msg)
+    if data.lstrip()[:1] in (b"{", b"["):
+        return _read_json(data, name)
+    try:
+        text = data.decode("utf-8").lstrip("\ufeff")
+    except UnicodeDecodeError as error:
+        msg = f"{name} is not text in UTF-8: {error}"
+        raise UsageFileError(msg) from error
+    return _read_table(text, name)
+
+
+def _read_json(data: bytes, name: str) -> Export:
+    if b'"resultType"' in data:
+        return read_prometheus(series_of_query(data, name), name)
+    if b'"MetricDataResults"' in data:
+        return read_metric_data(data, name)
+    if b'"timeSeries"' in data or (b'"points"' in data and b'"metric"' in data):
+        return read_time_series(data, name)
+    if b'"system.gpu.' in data or b'"system/gpu.' in data:
+        return read_events_json(data, name)
+    msg = f"{name} is no export of activity that is known: {KNOWN}"
+    raise UsageFileError(msg)
+
+
+def _read_table(text: str, name: str) -> Export:
+    first = text.partition("\n")[0].strip()
+    if is_sacct(first):
+        return read_sacct_activity(text, name)
+    _, header = next(rows_of(first, name), (0, list[str]()))
+    if is_wandb(header):
+        return read_events_csv(text, name)
+    if is_console_csv(header):
+        return read_console_csv(text, name)
+    if header and is_prometheus_csv(header):
+        return read_prometheus(series_of_table(text, name), name)
+    msg = f"{name} is no export of activity that is known: {KNOWN}"
+    raise UsageFileError(msg)

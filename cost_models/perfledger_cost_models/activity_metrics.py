@@ -1,0 +1,95 @@
+"""The names of metrics, as exporters and clouds have them, into what they tell and in which unit.
+
+DCGM: dcgm_fields.h, with the names since 4.6 (GPU_UTIL is percent under either). nvidia_smi_...:
+the CloudWatch agent (docs.aws.amazon.com, "Collect NVIDIA GPU metrics"), percent and MiB; with
+_ratio and _bytes: utkuozdemir/nvidia_gpu_exporter. Google: cloud.google.com/monitoring/api,
+metrics_kubernetes, metrics_gcp and metrics_opsagent; a duty cycle is percent, as is what an agent
+says of a GPU. Where an export states a unit, that counts instead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+_PERCENT = 0.01
+_MEBI = 2.0**20
+
+
+class Tells(StrEnum):
+    """What a value is: one of the signals' shares, or bytes of the device's memory."""
+
+    GPU_UTIL = "gpu_util"
+    SM_ACTIVE = "sm_active"
+    TENSOR_ACTIVE = "tensor_active"
+    MEMORY = "memory"
+    MEMORY_USED = "memory_used"
+    MEMORY_FREE = "memory_free"
+    MEMORY_TOTAL = "memory_total"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a metric tells; its value times the factor is a share, or bytes."""
+
+    tells: Tells
+    factor: float = 1.0
+
+
+def metric_named(name: str) -> Metric | None:
+    """Return what a metric of this name tells, None for one that tells nothing of activity."""
+    return METRICS.get(name.casefold())
+
+
+def _every(tells: Tells, factor: float, *names: str) -> dict[str, Metric]:
+    return {name: Metric(tells, factor) for name in names}
+
+
+METRICS: Mapping[str, Metric] = {
+    **_every(
+        Tells.GPU_UTIL,
+        _PERCENT,
+        "dcgm_fi_dev_gpu_util",
+        "dcgm_fi_dev_gpu_util_ratio",
+        "nvidia_smi_utilization_gpu",
+        "kubernetes.io/container/accelerator/duty_cycle",
+        "kubernetes.io/node/accelerator/duty_cycle",
+        "tpu.googleapis.com/accelerator/duty_cycle",
+        "agent.googleapis.com/gpu/utilization",
+    ),
+    **_every(Tells.GPU_UTIL, 1.0, "nvidia_smi_utilization_gpu_ratio"),
+    **_every(Tells.SM_ACTIVE, 1.0, "dcgm_fi_prof_sm_active", "dcgm_fi_prof_sm_util_ratio"),
+    **_every(
+        Tells.TENSOR_ACTIVE,
+        1.0,
+        "dcgm_fi_prof_pipe_tensor_active",
+        "dcgm_fi_prof_tensor_util_ratio",
+    ),
+    **_every(
+        Tells.TENSOR_ACTIVE,
+        _PERCENT,
+        "kubernetes.io/container/accelerator/tensorcore_utilization",
+        "kubernetes.io/node/accelerator/tensorcore_utilization",
+        "tpu.googleapis.com/accelerator/tensorcore_utilization",
+    ),
+    **_every(Tells.MEMORY, 1.0, "dcgm_fi_dev_fb_used_percent", "dcgm_fi_dev_fb_used_ratio"),
+    **_every(Tells.MEMORY_USED, _MEBI, "dcgm_fi_dev_fb_used", "nvidia_smi_memory_used"),
+    **_every(
+        Tells.MEMORY_USED,
+        1.0,
+        "nvidia_smi_memory_used_bytes",
+        "kubernetes.io/container/accelerator/memory_used",
+        "kubernetes.io/node/accelerator/memory_used",
+        "tpu.googleapis.com/accelerator/memory_used",
+    ),
+    **_every(Tells.MEMORY_FREE, _MEBI, "dcgm_fi_dev_fb_free", "nvidia_smi_memory_free"),
+    **_every(Tells.MEMORY_FREE, 1.0, "nvidia_smi_memory_free_bytes"),
+    **_every(Tells.MEMORY_TOTAL, _MEBI, "dcgm_fi_dev_fb_total", "nvidia_smi_memory_total"),
+    **_every(
+        Tells.MEMORY_TOTAL,
+        1.0,
+        "nvidia_smi_memory_total_bytes",
+        "kubernetes.io/container/accelerator/memory_total",
+        "kubernetes.io/node/accelerator/memory_total",
+        "tpu.googleapis.com/accelerator/memory_total",
+    ),
+}

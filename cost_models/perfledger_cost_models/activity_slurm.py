@@ -1,0 +1,140 @@
+"""Slurm's `sacct --parsable2` with gres/gpuutil into the most that each job can have used.
+
+https://slurm.schedmd.com/gres.html#Accounting: gpuutil and gpumem of TRESUsageIn... are high-water
+marks of each rank, in percent of one GPU and bytes, added up over the step's ranks (Tot) or divided
+by their number (Ave). So a job's use is known from above: at no time was it more than its running
+steps' marks together. Wanted beside what usage is read of: TRESUsageInTot, or TRESUsageInAve with
+NTasks. A job on parts of GPUs (MIG) has no such figures, and its zeros mean nothing.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger_cost_models.activity import Activity, Export, Holder, Signal
+from perfledger_cost_models.activity_readings import nominal_bytes
+from perfledger_cost_models.usage import UsageFileError
+from perfledger_cost_models.usage_slurm import KIND, begun_rows, gpus_of, times_of
+
+TOTAL, MEAN, RANKS = "TRESUsageInTot", "TRESUsageInAve", "NTasks"
+UTIL, MEMORY = "gres/gpuutil", "gres/gpumem"
+PARTS_LEFT_OUT = "jobs on parts of GPUs (MIG) are left out: Slurm does not know how busy those are"
+
+_PERCENT = 0.01
+_AMOUNT = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)([KMGTP]?)")
+_BYTES = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50}
+_PART = re.compile(r"\dg\.\d{1,4}gb")
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The marks of a step: GPUs that were busy at once, and bytes; None where it has none."""
+
+    start: float
+    end: float
+    marks: Mapping[Signal, float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """A job that holds GPUs."""
+
+    holder: Holder
+    start: float
+    end: float
+    gpus: int
+    model: str
+
+
+def read_sacct_activity(text: str, name: str) -> Export:
+    """Read jobs that have GPUs and steps with marks; raises UsageFileError."""
+    jobs: dict[str, _Job] = {}
+    steps: dict[str, list[_Step]] = {}
+    for where, row in begun_rows(text, name):
+        job, _, step = row["JobID"].partition(".")
+        start, end = times_of(row, where)
+        if not step:
+            gpus, kind = gpus_of(row["AllocTRES"])
+            if gpus and end > start:
+                holder = _holder(row)
+                jobs[job] = _Job(holder=holder, start=start, end=end, gpus=gpus, model=kind)
+        elif end > start:
+            usage = _usage(row, where)
+            marks = {Signal.GPU_UTIL: usage.get(UTIL), Signal.MEMORY: usage.get(MEMORY)}
+            steps.setdefault(job, []).append(_Step(start, end, marks))
+    whole = {job: each for job, each in jobs.items() if not _PART.search(each.model)}
+    activities = tuple(
+        found for key, job in whole.items() for found in _activities(key, job, steps.get(key, ()))
+    )
+    if not activities:
+        msg = f"{name} has no {UTIL} of a job with GPUs: add {TOTAL} to --format, keep the steps"
+        raise UsageFileError(msg)
+    notes = (PARTS_LEFT_OUT,) if len(whole) < len(jobs) else ()
+    return Export(name=name, kind=KIND, activities=activities, notes=notes)
+
+
+def _holder(row: Mapping[str, str]) -> Holder:
+    job = f"{row['JobID']} {row.get('JobName', '')}".strip()
+    team = row.get("Account") or row.get("User", "")
+    return Holder(team=team, namespace=row.get("Partition", ""), job=job)
+
+
+def _usage(row: Mapping[str, str], where: str) -> dict[str, float]:
+    """Return what a step used, over all of its ranks; raises UsageFileError."""
+    ranks = 1.0
+    told = row.get(TOTAL, "")
+    if not told and (told := row.get(MEAN, "")):
+        number = row.get(RANKS, "")
+        if not (number.isdecimal() and len(number) < 10):  # noqa: PLR2004 - no step has so many
+            msg = f"{where}: {MEAN} is of one rank: add {RANKS}, or {TOTAL}, to --format"
+            raise UsageFileError(msg)
+        ranks = float(number)
+    pairs = (each.partition("=") for each in told.split(","))
+    found = ((key, _AMOUNT.fullmatch(amount)) for key, _, amount in pairs if key in (UTIL, MEMORY))
+    return {
+        key: ranks * float(match[1]) * _BYTES[match[2]] for key, match in found if match is not None
+    }
+
+
+def _activities(device: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Activity]:
+    memory = nominal_bytes(job.model)
+    for signal, whole in (
+        (Signal.GPU_UTIL, job.gpus / _PERCENT),
+        (Signal.MEMORY, job.gpus * memory if memory else None),
+    ):
+        marked = [
+            (each.start, each.end, mark)
+            for each in steps
+            if (mark := each.marks[signal]) is not None
+        ]
+        if marked and whole:
+            times, sums = _together(job, marked)
+            is_known = ~np.isnan(sums)
+            yield Activity(
+                holder=job.holder,
+                device=f"job {device}",
+                signal=signal,
+                starts=times[:-1][is_known],
+                ends=times[1:][is_known],
+                shares=np.minimum(sums[is_known] / whole, 1.0),
+                model=job.model,
+                devices=float(job.gpus),
+                is_peak=True,
+            )
+
+
+def _together(
+    job: _Job, marked: Sequence[tuple[float, float, float]]
+) -> tuple[
+    np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]
+]:
+    """Return moments of a job, and between them the sums of its running steps' marks."""
+    inside = [(max(s, job.start), min(e, job.end), mark) for s, e, mark in marked]
+    times = np.unique([job.start, job.end, *(t for s, e, _ in inside for t in (s, e) if s < e)])
+    sums = np.full(len(times) - 1, np.nan)
+    for start, end, mark in inside:
+        places = slice(*np.searchsorted(times, (start, end)))
+        sums[places] = np.nan_to_num(sums[places]) + mark
+    return times, sums

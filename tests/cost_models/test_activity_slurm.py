@@ -1,0 +1,108 @@
+"""Tables made here in the shape of `sacct --parsable2`; none was recorded."""
+
+import pytest
+
+from perfledger_cost_models.activity import Holder, Signal
+from perfledger_cost_models.activity_file import read_activity
+from perfledger_cost_models.activity_slurm import PARTS_LEFT_OUT
+from perfledger_cost_models.usage import UsageFileError
+
+HEADER = "JobID|JobName|Account|Partition|Start|End|NTasks|AllocTRES|TRESUsageInAve|TRESUsageInTot"
+DAY = "2026-10-01T"
+
+
+def row(*, job="7", start="00", end="04", ranks="", gpus="", mean="", total=""):
+    times = f"{DAY}{start}:00:00|{DAY}{end}:00:00"
+    return f"{job}|train|nlp|a100|{times}|{ranks}|{gpus}|{mean}|{total}"
+
+
+def read(*rows, header=HEADER):
+    return read_activity("\n".join((header, *rows)).encode() + b"\n", "sacct.txt")
+
+
+def hours(found):
+    return [round(each / 3600, 9) for each in (found.ends - found.starts).tolist()]
+
+
+JOB = row(gpus="cpu=8,gres/gpu:a100=2,gres/gpu=2")
+
+
+def test_the_marks_of_all_ranks_together_are_of_the_jobs_devices():
+    (found,) = read(
+        JOB, row(job="7.0", total="cpu=1,gres/gpumem=72532M,gres/gpuutil=150")
+    ).activities
+
+    assert found.holder == Holder(team="nlp", namespace="a100", job="7 train")
+    assert (found.signal, found.devices, found.is_peak) == (Signal.GPU_UTIL, 2.0, True)
+    assert found.shares.tolist() == [0.75]
+    assert hours(found) == [4]
+
+
+def test_the_mean_of_a_rank_is_taken_times_the_ranks():
+    (found,) = read(JOB, row(job="7.0", ranks="2", mean="gres/gpuutil=100")).activities
+
+    assert found.shares.tolist() == [1.0]
+
+
+def test_steps_at_one_time_add_up_and_steps_one_after_another_do_not():
+    steps = (
+        row(job="7.0", start="00", end="02", total="gres/gpuutil=40"),
+        row(job="7.1", start="01", end="03", total="gres/gpuutil=100"),
+    )
+
+    (found,) = read(JOB, *steps).activities
+
+    assert found.shares.tolist() == pytest.approx([0.2, 0.7, 0.5])
+    assert hours(found) == [1, 1, 1]
+
+
+def test_a_time_without_a_step_is_not_known():
+    (found,) = read(JOB, row(job="7.0", start="03", total="gres/gpuutil=0")).activities
+
+    assert found.shares.tolist() == [0.0]
+    assert hours(found) == [1]
+
+
+def test_memory_is_a_share_where_the_type_says_how_much_there_is():
+    job = row(gpus="gres/gpu:l40s=1,gres/gpu=1")
+
+    util, memory = read(job, row(job="7.0", total="gres/gpuutil=9,gres/gpumem=12G")).activities
+
+    assert util.signal is Signal.GPU_UTIL
+    assert memory.signal is Signal.MEMORY
+    assert memory.shares.tolist() == pytest.approx([12 * 2**30 / 48e9])
+
+
+def test_the_zeros_of_a_job_on_parts_mean_nothing():
+    part = row(job="8", gpus="gres/gpu:a100_1g.5gb=1")
+
+    export = read(
+        JOB, row(job="7.0", total="gres/gpuutil=9"), part, row(job="8.0", total="gres/gpuutil=0")
+    )
+
+    assert [each.device for each in export.activities] == ["job 7"]
+    assert export.notes == (PARTS_LEFT_OUT,)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        pytest.param([JOB], "no gres/gpuutil", id="no steps"),
+        pytest.param([row(job="7.0", total="gres/gpuutil=9")], "no gres/gpuutil", id="no job"),
+        pytest.param(
+            [JOB, row(job="7.0", total="gres/gpuutil=x")], "no gres/gpuutil", id="no number"
+        ),
+        pytest.param([JOB, row(job="7.0", mean="gres/gpuutil=9")], "add NTasks", id="no ranks"),
+        pytest.param([JOB, row(job="7.0", mean="a=9", ranks="9" * 30)], "add NTasks", id="huge"),
+        pytest.param([JOB, row(job="7.0", start="xx")], "no time", id="no time"),
+        pytest.param([JOB[:40]], "cells under", id="truncated"),
+    ],
+)
+def test_what_tells_nothing_is_an_error(rows, message):
+    with pytest.raises(UsageFileError, match=message):
+        read(*rows)
+
+
+def test_columns_that_are_missing_are_named():
+    with pytest.raises(UsageFileError, match="lacks"):
+        read("7|x", header="JobID|JobName")

@@ -1,0 +1,77 @@
+"""Series made up here, after a T4 in production: GPU-util 91 %, GR-engine-active 15.6 %."""
+
+import numpy as np
+import pytest
+
+from perfledger_cost_models.activity import Activity, Export, Holder, Signal
+from perfledger_cost_models.activity_table import table_of
+from perfledger_cost_models.red_herring import red_herrings
+
+T0 = 1_790_000_000.0
+JOB = Holder(team="nlp", job="serve")
+
+
+def seen(share, signal, *, holder=JOB, device="a", hours=4, start=0.0, step=600.0):
+    starts = T0 + start + step * np.arange(int(hours * 3600 / step))
+    return Activity(
+        holder=holder,
+        device=device,
+        signal=signal,
+        starts=starts,
+        ends=starts + step,
+        shares=np.full(len(starts), share),
+    )
+
+
+def herrings(*activities):
+    return red_herrings(table_of([Export(name="x", kind="made up", activities=activities)]))
+
+
+def test_a_job_that_looks_busy_and_is_not_is_told():
+    (found,) = herrings(
+        seen(0.91, Signal.GPU_UTIL),
+        seen(0.156, Signal.SM_ACTIVE),
+        seen(0.006, Signal.TENSOR_ACTIVE),
+    )
+
+    assert (found.holder, found.device_hours) == (JOB, pytest.approx(4.0))
+    assert (found.gpu_util, found.sm_active) == (pytest.approx(0.91), pytest.approx(0.156))
+    assert found.tensor_active == pytest.approx(0.006)
+    assert found.hours_apart == pytest.approx(4 * (0.91 - 0.156))
+
+
+@pytest.mark.parametrize(("util", "active"), [(0.69, 0.1), (0.9, 0.5), (0.95, 0.9)])
+def test_what_is_no_red_herring(util, active):
+    assert herrings(seen(util, Signal.GPU_UTIL), seen(active, Signal.SM_ACTIVE)) == ()
+
+
+def test_only_hours_in_which_both_are_known_are_compared():
+    (found,) = herrings(
+        seen(1.0, Signal.GPU_UTIL),
+        seen(0.0, Signal.GPU_UTIL, start=4 * 3600),
+        seen(0.1, Signal.SM_ACTIVE),
+        seen(0.9, Signal.SM_ACTIVE, device="b"),
+        seen(1.0, Signal.TENSOR_ACTIVE, holder=Holder(job="other"), device="c"),
+    )
+
+    assert found.device_hours == pytest.approx(4.0, rel=0.2)
+    assert found.sm_active == pytest.approx(0.1)
+    assert found.tensor_active is None
+
+
+def test_one_signal_alone_compares_with_nothing():
+    assert herrings(seen(1.0, Signal.GPU_UTIL)) == ()
+    assert herrings(seen(1.0, Signal.SM_ACTIVE)) == ()
+
+
+def test_the_most_hours_apart_come_first():
+    other = Holder(job="other")
+
+    found = herrings(
+        seen(0.9, Signal.GPU_UTIL),
+        seen(0.4, Signal.SM_ACTIVE),
+        seen(0.9, Signal.GPU_UTIL, holder=other, device="b"),
+        seen(0.1, Signal.SM_ACTIVE, holder=other, device="b"),
+    )
+
+    assert [each.holder for each in found] == [other, JOB]
