@@ -1,10 +1,11 @@
 """Made-up job logs in, how fast and how exactly the simulator replays them out.
 
-python benchmarks/scheduling.py [--million]
+python benchmarks/scheduling.py [--million] [--policy fifo] [--nodes 40]
 
 82,000 jobs of 1 to 32 devices with heavy-tailed times, by 12 teams, on 40 nodes of 8 devices at
-85 % load; the limit is 60 s of one core, and 15 minutes for a million jobs. M/M/c: random jobs of
-one device on 8, five seeds, against Erlang's formula; the limit is 2 %.
+85 % load; the limit is 60 s of one core, and 15 minutes for a million jobs. --policy, repeatable,
+chooses; without it all of them. M/M/c: random jobs of one device on 8, five seeds, against Erlang's
+formula; the limit is 2 %.
 
 python benchmarks/scheduling.py --fill PODS NODES [--seeds 10]
 
@@ -14,6 +15,7 @@ openb_node_list_gpu_node.csv, which are not part of this repository.
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,11 +35,11 @@ MANY = 82_000
 SERVERS, SERVICE_S, SHARE, ARRIVALS = 8, 600.0, 0.7, 200_000
 
 
-def made_up(count: int, seed: int = 1) -> Jobs:
+def made_up(count: int, *, nodes: int = NODES, seed: int = 1) -> Jobs:
     rng = np.random.default_rng(seed)
     size = rng.choice([1, 2, 4, 8, 16, 32], count, p=[0.55, 0.15, 0.12, 0.12, 0.04, 0.02])
     run = rng.lognormal(6.5, 1.8, count)
-    gap = float((size * run).mean()) / (NODES * DEVICES * LOAD)
+    gap = float((size * run).mean()) / (nodes * DEVICES * LOAD)
     at = np.cumsum(rng.exponential(gap, count))
     team = rng.integers(0, 12, count)
     return table_of(
@@ -48,14 +50,14 @@ def made_up(count: int, seed: int = 1) -> Jobs:
     )
 
 
-def print_policies(count: int) -> None:
+def print_policies(count: int, nodes: int, names: Sequence[str]) -> None:
     began = time.process_time()
-    jobs = made_up(count)
+    jobs = made_up(count, nodes=nodes)
     print(f"{count:,} jobs, drawn in {time.process_time() - began:.1f} s of processor time")
     print("policy            seconds  conserved  mean wait, s  P95 wait, s  in use")
-    for policy in POLICIES:
+    for policy in (each for each in POLICIES if not names or each.name in names):
         began = time.process_time()
-        outcome = simulate(jobs, equal_nodes(NODES, devices=DEVICES), policy)
+        outcome = simulate(jobs, equal_nodes(nodes, devices=DEVICES), policy)
         spent = time.process_time() - began
         found = summary(outcome)
         print(
@@ -107,6 +109,8 @@ def print_filling(pods: Path, nodes: Path, seeds: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--million", action="store_true")
+    parser.add_argument("--policy", action="append", choices=[each.name for each in POLICIES])
+    parser.add_argument("--nodes", type=int, default=NODES)
     parser.add_argument("--fill", nargs=2, type=Path, metavar=("PODS", "NODES"))
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
@@ -114,7 +118,8 @@ def main() -> None:
         pods, nodes = options.fill
         print_filling(pods, nodes, options.seeds)
         return
-    print_policies(1_000_000 if options.million else MANY)
+    count = 1_000_000 if options.million else MANY
+    print_policies(count, options.nodes, options.policy or ())
     if not options.million:
         print_against_formula()
 

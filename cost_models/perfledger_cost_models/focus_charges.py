@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from perfledger_cost_models.bulk import known_instances
 from perfledger_cost_models.focus_row import BillRow, csv_rows
@@ -15,10 +16,11 @@ class Charge:
     start: float
     end: float
     device_hours: float
+    effective_usd: Decimal  # of accelerators, unused commitments to them included; 0 for all else
 
 
 def read_charges(lines: Iterable[str]) -> Iterator[Charge]:
-    """Yield the accelerator-hours of every row of the bill's own period, 0 for rows without.
+    """Yield the accelerator-hours and cost of each row of the bill's period, 0 for rows without.
 
     Purchases, taxes and corrections of earlier bills are of other periods, and not in it. Raises
     BillError.
@@ -46,4 +48,5 @@ def _charge(row: BillRow) -> Charge:
         start=row.moment("ChargePeriodStart").timestamp(),
         end=row.moment("ChargePeriodEnd").timestamp(),
         device_hours=hours,
+        effective_usd=row.number("EffectiveCost") if sku else Decimal(0),
     )

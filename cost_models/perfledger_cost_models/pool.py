@@ -88,6 +88,7 @@ class Pool:
         self._asked_milli: list[int] = jobs.milli.tolist()
         self._calendar = _Calendar(reservations, jobs, len(nodes))
         self._waiting = Waiting()
+        self._turn_ms = policy.turn_s * 1000 if policy.order is Order.TURNS else 0
         self._running: dict[int, _Run] = {}
         self._events: list[tuple[int, int]] = [(end, -1) for end in self._calendar.ends]
         self._expected: list[tuple[int, int]] = []  # ends as time limits say, for EASY
@@ -115,12 +116,12 @@ class Pool:
             while self._events and self._events[0][0] == now:
                 self._end(heapq.heappop(self._events)[1], now)
             while place < len(arrivals) and self._submit[arrivals[place]] == now:
-                self._wait(arrivals[place])
+                self._wait(arrivals[place], now)
                 place += 1
             if self._waiting:
                 self._start_all(now)
 
-    def _wait(self, job: int) -> None:
+    def _wait(self, job: int, since_ms: int) -> None:
         key = 0
         match self._policy.order:
             case Order.SUBMISSION:
@@ -131,6 +132,8 @@ class Pool:
                 key = self._left[job]
             case Order.PRIORITY:
                 key = -self._priority[job]
+            case Order.TURNS:
+                key = since_ms
         line = self._line(job)
         limit = self._limit[job]
         self._waiting.add(line, key=key, job=job, limit_ms=limit, milli=self._milli[line[1]])
@@ -174,6 +177,8 @@ class Pool:
         expected = now + max(self._limit[job], 1)
         self._running[job] = _Run(job, held, now, end, expected)
         heapq.heappush(self._events, (end, job))
+        if self._turn_ms and end - now > self._turn_ms:
+            heapq.heappush(self._events, (now + self._turn_ms, -1))
         if self._policy.passing is Passing.EASY:
             insort(self._expected, (expected, job))
         self._entitlement.take(self._team[job], held.shape, now)
@@ -182,7 +187,7 @@ class Pool:
 
     def _end(self, job: int, now: int) -> None:
         run = self._running.get(job)
-        if run is None or run.end_ms != now:  # a reservation is over, or the job had to yield
+        if run is None or run.end_ms != now:  # a reservation or a turn is over, or it had to yield
             self._blocked.clear()
             return
         self._stop(run, now)
@@ -232,6 +237,9 @@ class Pool:
         if self._policy.order is Order.REMAINING:
             after = [run for run in running if run.end_ms - now > self._left[job]]
             return sorted(after, key=lambda run: (-run.end_ms, run.job))
+        if self._turn_ms:
+            after = [run for run in running if now - run.since_ms >= self._turn_ms]
+            return sorted(after, key=lambda run: (run.since_ms, run.job))
         less = [run for run in running if self._priority[run.job] < self._priority[job]]
         return sorted(less, key=lambda run: (self._priority[run.job], -run.since_ms, run.job))
 
@@ -246,7 +254,7 @@ class Pool:
             self.wasted += cost * milli
         else:
             self.wasted += (now - run.since_ms) * milli
-        self._wait(job)
+        self._wait(job, now + 1)  # behind whoever came at this moment
 
     def _pass(self, head: int, now: int) -> None:
         """Start jobs behind the head that its time limits say do not delay it (EASY backfill)."""

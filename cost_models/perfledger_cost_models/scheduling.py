@@ -14,6 +14,7 @@ class Order(StrEnum):
     SHORTEST = "shortest"  # by the time that it will run: an oracle, as in the literature
     REMAINING = "remaining"  # by the time that is left of it
     PRIORITY = "priority"  # the most urgent, then the first
+    TURNS = "turns"  # who has waited longest since it last ran: round robin
 
 
 class Share(StrEnum):
@@ -68,11 +69,19 @@ class Sharing(StrEnum):
     MIG = "mig"  # the next larger of the hardware's slices
 
 
+# How long a turn is, in seconds: the round of Narayanan et al., "Heterogeneity-Aware Cluster
+# Scheduling Policies for Deep Learning Workloads", OSDI 2020.
+TURN_S = 360
+# Twice what saving and loading takes at most: half of a turn is work, else no job would ever end.
+MIN_TURN_S = 120
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How a cluster decides; every part can be combined with every other.
 
-    Raises ValueError for preemption in an order that says of no running job that it comes later.
+    Raises ValueError for preemption in an order that says of no running job that it comes later,
+    and for turns in which no job would ever end.
     """
 
     name: str
@@ -83,11 +92,20 @@ class Policy:
     placement: Placement = Placement.BEST_FIT
     locality: Locality = Locality.FEWEST
     sharing: Sharing = Sharing.EXACT
+    turn_s: int = TURN_S  # of Order.TURNS: who has run so long yields to whoever waits
 
     def __post_init__(self) -> None:
-        can_yield = self.order in {Order.REMAINING, Order.PRIORITY}
+        can_yield = self.order in {Order.REMAINING, Order.PRIORITY, Order.TURNS}
         if self.preemption is not Preemption.NEVER and not can_yield:
-            msg = f"policy {self.name!r}: only order by priority or remaining time can preempt"
+            msg = f"policy {self.name!r}: only priority, remaining time and turns can preempt"
+            raise ValueError(msg)
+        if self.order is not Order.TURNS:
+            return
+        if self.turn_s < MIN_TURN_S or self.preemption is Preemption.RESTART:
+            msg = (
+                f"policy {self.name!r}: in turns of {self.turn_s} s some job would never end: give "
+                f"{MIN_TURN_S} s or more, and let it go on where it was"
+            )
             raise ValueError(msg)
 
 
@@ -111,4 +129,5 @@ POLICIES = (
         passing=Passing.ALWAYS,
         preemption=Preemption.RESTART,
     ),
+    Policy(name="time-slice", order=Order.TURNS, preemption=Preemption.CHECKPOINT),
 )

@@ -102,13 +102,21 @@ def all_options():
 
 
 @pytest.fixture
-def make_bill():
-    def make(*rows):
+def write_bill():
+    def write(*rows):
         text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, restval="")
         writer.writeheader()
         writer.writerows(bill_row(*row) if isinstance(row, tuple) else row for row in rows)
-        return read_focus(text.getvalue().splitlines(keepends=True))
+        return text.getvalue()
+
+    return write
+
+
+@pytest.fixture
+def make_bill(write_bill):
+    def make(*rows):
+        return read_focus(write_bill(*rows).splitlines(keepends=True))
 
     return make
 

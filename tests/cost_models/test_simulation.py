@@ -146,6 +146,95 @@ def test_an_urgent_job_displaces_the_least_urgent_and_nobody_in_vain():
     assert (outcome.preemptions, outcome.wasted) == (1, 10_000 * 2 * 1000)
 
 
+def test_gangs_take_turns_and_pay_for_each():
+    jobs = jobs_of((0, 720, 4, {}), (0, 720, 4, {}))
+
+    outcome = simulate(jobs, ONE_NODE, time_slice())
+
+    assert (outcome.start_ms / 1000).tolist() == [0, 360]
+    assert (outcome.end_ms / 1000).tolist() == [1500, 1560]
+    assert outcome.preemptions == 4
+    assert outcome.wasted == 4 * 30_000 * 4 * 1000
+
+
+def test_nobody_yields_to_nobody():
+    jobs = jobs_of((0, 1000, 2, {}), (0, 5000, 2, {}))
+
+    outcome = simulate(jobs, ONE_NODE, time_slice())
+
+    assert outcome.preemptions == 0
+    assert (outcome.end_ms / 1000).tolist() == [1000, 5000]
+
+
+def test_a_wide_job_has_its_turn_beside_narrow_ones():
+    jobs = jobs_of((0, 9000, 2, {}), (0, 9000, 2, {}), (10, 100, 4, {}))
+
+    assert starts(simulate(jobs, ONE_NODE, time_slice())) == [0, 0, 360]
+
+
+def time_slice(turn_s=360):
+    return Policy(
+        name="time-slice", order=Order.TURNS, preemption=Preemption.CHECKPOINT, turn_s=turn_s
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 900), st.integers(0, 1500), st.integers(1, 8), st.just({})),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_turns_take_from_nobody(rows):
+    outcome = simulate(jobs_of(*rows), equal_nodes(2, devices=4), time_slice(120))
+
+    assert outcome.is_conserved
+    assert outcome.unplaceable == 0
+    assert (outcome.wait_s >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("preemption", "turn_s"), [(Preemption.CHECKPOINT, 119), (Preemption.RESTART, 360)]
+)
+def test_turns_in_which_no_job_ends_are_refused(preemption, turn_s):
+    with pytest.raises(ValueError, match="never end"):
+        Policy(name="odd", order=Order.TURNS, preemption=preemption, turn_s=turn_s)
+
+
+def by_sharing(moments, runs):
+    """Return ends where all that are present have equal parts of the one device at each moment."""
+    left, ends, now, coming = {}, {}, 0.0, list(enumerate(moments))
+    while coming or left:
+        soonest = min(left.values(), default=float("inf")) * len(left)
+        until = min(now + soonest if left else float("inf"), coming[0][1] if coming else 1e18)
+        left = {job: rest - (until - now) / len(left) for job, rest in left.items()}
+        now = until
+        for job in [job for job, rest in left.items() if rest <= 1e-6]:
+            ends[job] = now
+            del left[job]
+        while coming and coming[0][1] <= now:
+            job, _ = coming.pop(0)
+            left[job] = runs[job]
+    return [ends[job] for job in range(len(runs))]
+
+
+@pytest.mark.slow
+def test_short_turns_are_sharing_of_a_device_job_by_job():
+    rng = np.random.default_rng(5)
+    count, mean_s = 80, 360_000.0
+    moments = np.cumsum(rng.exponential(mean_s / 0.6, count)).round().tolist()
+    runs = rng.exponential(mean_s, count).round().tolist()
+    jobs = jobs_of(*((at, run, 1, {}) for at, run in zip(moments, runs, strict=True)))
+
+    found = simulate(jobs, equal_nodes(1, devices=1), time_slice(1800))
+
+    ends = np.array(by_sharing([at - moments[0] for at in moments], runs))
+    taken = ends - (np.array(moments) - moments[0])
+    # Saving and loading take 0.4 % of each turn.
+    assert found.completion_s.mean() == pytest.approx(taken.mean(), rel=0.02)
+
+
 def test_an_order_that_cannot_compare_running_jobs_cannot_preempt():
     with pytest.raises(ValueError, match="can preempt"):
         Policy(name="odd", order=Order.SUBMISSION, preemption=Preemption.RESTART)

@@ -7,6 +7,7 @@ from perfledger_service.cli import (
     checking,
     costs,
     figuring,
+    forecasting,
     histories,
     prices as sheets,
     pricing,
@@ -49,6 +50,8 @@ cost.command("queue")(scheduling.cost_queue)
 cost.command("simulate")(scheduling.cost_simulate)
 cost.command("allocate")(allocating.cost_allocate)
 cost.command("utilization")(utilizing.cost_utilization)
+cost.command("forecast")(forecasting.cost_forecast)
+cost.command("window")(forecasting.cost_window)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

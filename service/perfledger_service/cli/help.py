@@ -35,6 +35,8 @@ Price
   cost simulate replay a job log under other scheduling policies: waits, use, what they would gain
   cost allocate say who pays what of a bill: used, idle and shared, by team and project, to the cent
   cost utilization  say how well devices are used, by whom, and what could be given back
+  cost forecast say what the next months or weeks need and cost, and when a budget is spent
+  cost window   say when a job that can wait emits or costs least, by hourly values
   prices        list, check, update and diff price sheets; read a bill
   review        write the quarter's procurement review: HTML, PDF, XLSX, FOCUS CSV, JSON
 

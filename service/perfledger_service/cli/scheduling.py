@@ -112,6 +112,9 @@ def cost_simulate(
         Locality, typer.Option(help="how far a job may be spread")
     ] = Locality.FEWEST,
     sharing: Annotated[Sharing, typer.Option(help="what part of a device is")] = Sharing.EXACT,
+    turn: Annotated[
+        int | None, typer.Option(help="of time-slice: seconds until others have their turn (360)")
+    ] = None,
     reserve: Annotated[
         list[str] | None,
         typer.Option(help="TEAM:NODES:HOURS:HOURS, from and to, counted from the first job"),
@@ -145,6 +148,7 @@ def cost_simulate(
         sharing=sharing,
         reservations=tuple(map(_reservation, reserve or ())),
         seed=0,
+        turn_s=turn,
     )
     found = compare_policies(
         log,

@@ -44,6 +44,7 @@ class Setting:
     sharing: Sharing
     reservations: tuple[Reservation, ...]
     seed: int
+    turn_s: int | None = None
 
 
 def compare_policies(
@@ -155,12 +156,16 @@ def _policy(name: str, setting: Setting) -> Policy:
     if found is None:
         msg = f"no policy {name!r}: there are {', '.join(policy.name for policy in POLICIES)}"
         raise NotFoundError(msg)
-    return replace(
-        found,
-        placement=setting.placement or found.placement,
-        locality=setting.locality,
-        sharing=setting.sharing,
-    )
+    try:
+        return replace(
+            found,
+            placement=setting.placement or found.placement,
+            locality=setting.locality,
+            sharing=setting.sharing,
+            turn_s=found.turn_s if setting.turn_s is None else setting.turn_s,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _log(path: Path, format_: LogFormat | None) -> JobLog:

@@ -18,11 +18,13 @@ from perfledger_cost_models.jobs import JobLogError
 from perfledger_cost_models.last_review import LastReviewError
 from perfledger_cost_models.onprem import OwnershipError
 from perfledger_cost_models.overrides import OverrideError
+from perfledger_cost_models.paths import ForecastError
 from perfledger_cost_models.procurement_plan import PlanError as ProcurementPlanError
 from perfledger_cost_models.projection import ProjectionError
 from perfledger_cost_models.purchase import PurchaseError
 from perfledger_cost_models.quarter import QuarterError
 from perfledger_cost_models.sheet import PriceMissingError
+from perfledger_cost_models.start_window import WindowError
 from perfledger_cost_models.table import PriceSheetError
 from perfledger_cost_models.usage import UsageFileError
 from perfledger_cost_models.work import WorkError
@@ -59,6 +61,8 @@ _ASKED_WRONGLY = (
     AllocationError,
     EntitlementError,
     JobLogError,
+    ForecastError,
+    WindowError,
 )
 
 

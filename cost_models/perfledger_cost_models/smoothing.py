@@ -1,0 +1,123 @@
+"""A series into its level, trend and seasons, and into points ahead from each of its moments.
+
+Damped-trend exponential smoothing with additive seasons, in its error-correction form (Gardner and
+McKenzie 1985; Hyndman, Koehler, Ord and Snyder, *Forecasting with Exponential Smoothing*, 2008,
+chapter 2):
+
+    e = z - (l + phi b + s),   l' = l + phi b + alpha e,   b' = phi b + beta e,   s' = s + gamma e
+
+What is said at a moment rests on nothing that came after it, so that it can be held against that;
+only the seasons begin with what the first two of them were.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+# The weights that are tried. Finer ones differ by less than a hundred values can tell.
+ALPHAS = (0.05, 0.15, 0.3, 0.5, 0.8)
+BETA_SHARES = (0.0, 0.1, 0.3)  # of alpha; 0 is no trend at all
+PHIS = (0.8, 0.95)  # undamped trends run away: Gardner, "Exponential smoothing", 2006, section 2.3
+GAMMAS = (0.1, 0.3)
+FIRST = 4  # values that a first level is taken from, where there are no seasons
+MAX_FIRST_SEASONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How fast each part of a model follows what is new; `season` is 0 where there is none."""
+
+    alpha: float
+    beta: float
+    phi: float
+    gamma: float
+    season: int
+
+    def reach(self, horizon: int) -> FloatArray:
+        """Return how far off each step ahead is, in standard deviations of the first.
+
+        The square root of 1 + c_1^2 + ... + c_(h-1)^2, with c_j = alpha + beta (phi + ... + phi^j),
+        and gamma more where j is a whole season (Hyndman et al. 2008, table 6.2).
+        """
+        steps = np.arange(1, horizon)
+        moved = self.alpha + self.beta * np.cumsum(self.phi**steps)
+        if self.season:
+            moved = moved + self.gamma * (steps % self.season == 0)
+        grown: FloatArray = np.sqrt(1 + np.concatenate([[0.0], np.cumsum(moved**2)]))
+        return grown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tracks:
+    """What models make of a series, a row a model: parts as they are in the end, and the way."""
+
+    weights: tuple[Weights, ...]
+    errors: FloatArray  # models x moments: what came less what was expected
+    points: FloatArray  # models x moments x horizon: expected at each moment for those ahead
+    level: FloatArray
+    trend: FloatArray
+    seasons: FloatArray  # models x season, the next one first
+
+
+def candidates(*, season: int) -> tuple[Weights, ...]:
+    """Return the models to try, with a season of so many values; 0 is none."""
+    gammas = GAMMAS if season else (0.0,)
+    return tuple(
+        Weights(alpha, alpha * share, phi if share else 0.0, gamma, season)
+        for alpha, share, phi, gamma in product(ALPHAS, BETA_SHARES, PHIS, gammas)
+        if share or phi == PHIS[0]
+    )
+
+
+def first_seasons(count: int, *, season: int) -> int:
+    """Return how many seasons of so many values the seasons begin with: those but the last one."""
+    return min(count // season - 1, MAX_FIRST_SEASONS) if season else 0
+
+
+def tracks(series: FloatArray, weights: Sequence[Weights], *, horizon: int) -> Tracks:
+    """Run models of one season through a series, which has two of that season at least."""
+    season = weights[0].season
+    alpha, beta, phi, gamma = (
+        np.array([getattr(each, name) for each in weights])
+        for name in ("alpha", "beta", "phi", "gamma")
+    )
+    level = np.full(len(weights), float(np.median(series[: season or FIRST])))
+    trend = np.zeros(len(weights))
+    seasons = np.tile(_seasons(series, season), (len(weights), 1))
+    errors = np.zeros((len(weights), len(series)))
+    points = np.zeros((len(weights), len(series), horizon))
+    damping = np.cumsum(phi[:, None] ** np.arange(1, horizon + 1), axis=1)
+    ahead = np.arange(1, horizon + 1)
+    width = seasons.shape[1]
+    for place, value in enumerate(series):
+        now = place % width
+        errors[:, place] = error = value - (level + phi * trend + seasons[:, now])
+        level = level + phi * trend + alpha * error
+        trend = phi * trend + beta * error
+        seasons[:, now] += gamma * error
+        coming = seasons[:, (place + ahead) % width]
+        points[:, place] = level[:, None] + damping * trend[:, None] + coming
+    seasons = np.roll(seasons, -(len(series) % width), axis=1)
+    return Tracks(tuple(weights), errors, points, level, trend, seasons)
+
+
+def _seasons(series: FloatArray, season: int) -> FloatArray:
+    """Return the first seasons' mean course around their level, without what drifted meanwhile."""
+    if not season:
+        return np.zeros(1)
+    count = first_seasons(len(series), season=season)
+    years = series[: count * season].reshape(count, season)
+    levels = np.median(years, axis=1)
+    drift = (levels[-1] - levels[0]) / season
+    course = (years - levels[:, None]).mean(axis=0)
+    course = course - drift * (np.arange(season) - (season - 1) / 2)
+    # One value of a single week is mostly noise: its neighbours of two weeks count as much.
+    reach = season // 24
+    shifted = [np.roll(course, shift) for shift in range(-reach, reach + 1)]
+    smooth: FloatArray = np.stack(shifted).mean(axis=0)
+    return smooth
