@@ -116,6 +116,11 @@ PERF_ANALYZER = {
         }
     ]
 }
+MODEL_ANALYZER = """\
+Model,Batch,Concurrency,Model Config Path,Throughput (infer/sec),p99 Latency (ms),RAM Usage (MB)
+resnet,4,2,resnet_i0,195.0,11.0,2897.0
+resnet,1,1,resnet_i0,164.0,8.1,2937.0
+"""
 TRAINING = "\n".join(
     f":::MLLOG {json.dumps({'key': key, 'time_ms': time, 'value': value, 'metadata': metadata})}"
     for key, time, value, metadata in (
@@ -209,6 +214,7 @@ def made_seeds() -> dict[Format, tuple[bytes, ...]]:
         Format.VLLM: (json.dumps(VLLM), json.dumps(VLLM) + "\n" + json.dumps(VLLM)),
         Format.GENAI_PERF: (json.dumps(GENAI, indent=1), GENAI_CSV),
         Format.PERF_ANALYZER: (json.dumps(PERF_ANALYZER), PERF_ANALYZER_CSV),
+        Format.MODEL_ANALYZER: (MODEL_ANALYZER,),
         Format.MLPERF_TRAINING: (TRAINING,),
         Format.MLPERF_LOADGEN: (LOADGEN, LOADGEN_DETAIL),
     }

@@ -17,6 +17,7 @@ from perfledger_profiles.genai_perf import read_genai_perf
 from perfledger_profiles.kineto import read_kineto
 from perfledger_profiles.loadgen import read_loadgen
 from perfledger_profiles.mlperf_training import read_mlperf_training
+from perfledger_profiles.model_analyzer import read_model_analyzer
 from perfledger_profiles.nccl_tests import read_nccl_tests
 from perfledger_profiles.ncu import read_ncu
 from perfledger_profiles.nsys_sqlite import read_nsys_sqlite
@@ -44,6 +45,7 @@ class Format(StrEnum):
     VLLM = "vllm"
     GENAI_PERF = "genai-perf"
     PERF_ANALYZER = "perf-analyzer"
+    MODEL_ANALYZER = "model-analyzer"
     MLPERF_TRAINING = "mlperf-training"
     MLPERF_LOADGEN = "mlperf-loadgen"
 
@@ -81,6 +83,7 @@ READERS: Mapping[Format, Reader] = {
     Format.VLLM: read_vllm,
     Format.GENAI_PERF: read_genai_perf,
     Format.PERF_ANALYZER: read_perf_analyzer,
+    Format.MODEL_ANALYZER: read_model_analyzer,
     Format.MLPERF_TRAINING: read_mlperf_training,
     Format.MLPERF_LOADGEN: read_loadgen,
 }
@@ -113,6 +116,7 @@ _SIGNS = tuple(
             Format.PERF_ANALYZER,
             rb'^(?:Concurrency|Request Rate),Inferences/Second|"experiments"\s*:\s*\[',
         ),
+        (Format.MODEL_ANALYZER, rb"^Model,(?:GPU ID,)?Batch,"),
         (
             Format.GENAI_PERF,
             rb'^Metric,(?:avg,|GPU,|Value\b)|"request_(?:throughput|latency)":\s*\{',

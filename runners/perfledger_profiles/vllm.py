@@ -23,6 +23,8 @@ _STATISTICS = {"median": "p50"}
 _LATENCIES = {"e2el": "request_latency", "e2e_latency": "request_latency"}
 # Key, reading and unit: of `vllm bench serve`, then of `throughput`.
 _FIGURES = (
+    ("request_rate", "offered_rate", "1/s"),
+    ("max_concurrency", "max_concurrency", "1"),
     ("duration", "benchmark_time", "s"),
     ("completed", "requests_completed", "1"),
     ("failed", "requests_failed", "1"),

@@ -17,6 +17,7 @@ from perfledger_service.cli import (
     serving,
     setting_up,
     suspects,
+    sizing,
     tracing,
     utilizing,
 )
@@ -52,6 +53,7 @@ cost.command("allocate")(allocating.cost_allocate)
 cost.command("utilization")(utilizing.cost_utilization)
 cost.command("forecast")(forecasting.cost_forecast)
 cost.command("window")(forecasting.cost_window)
+cost.command("rightsize")(sizing.cost_rightsize)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

@@ -37,6 +37,8 @@ Price
   cost utilization  say how well devices are used, by whom, and what could be given back
   cost forecast say what the next months or weeks need and cost, and when a budget is spent
   cost window   say when a job that can wait emits or costs least, by hourly values
+  cost rightsize
+                say which devices, how many and how run keep a P99 at a rate at least cost
   prices        list, check, update and diff price sheets; read a bill
   review        write the quarter's procurement review: HTML, PDF, XLSX, FOCUS CSV, JSON
 

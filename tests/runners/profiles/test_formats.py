@@ -34,6 +34,7 @@ SHORTEST = (
     (Format.GENAI_PERF, b'{"request_throughput": {"unit": "requests/sec", "avg": 1}}'),
     (Format.GENAI_PERF, b"Metric,avg,min,max\n"),
     (Format.PERF_ANALYZER, b"Concurrency,Inferences/Second,Client Send\n"),
+    (Format.MODEL_ANALYZER, b"Model,Batch,Concurrency,Model Config Path\n"),
     (Format.PERF_ANALYZER, b'{"experiments": [{"experiment": {}}]}'),
     (Format.MLPERF_TRAINING, MLLOG % b""),
     (Format.MLPERF_LOADGEN, MLLOG % b"mlperf::logging"),
@@ -89,8 +90,8 @@ def test_a_file_of_no_known_format_is_refused_with_a_list_of_those_that_are():
 
     assert str(error.value) == (
         "notes.txt is no file that can be read; these are: kineto, xplane, nsys-sqlite, "
-        "nsys-stats, ncu, dcgm, nccl-tests, vllm, genai-perf, perf-analyzer, mlperf-training, "
-        "mlperf-loadgen"
+        "nsys-stats, ncu, dcgm, nccl-tests, vllm, genai-perf, perf-analyzer, model-analyzer, "
+        "mlperf-training, mlperf-loadgen"
     )
 
 

@@ -46,6 +46,7 @@ def test_a_serving_result_has_its_latencies_and_rates():
 
     found = {one.name: (one.value, one.unit) for one in profile.readings}
     assert found == {
+        "max_concurrency": (32, "1"),
         "benchmark_time": (10.5, "s"),
         "requests_completed": (200, "1"),
         "requests_failed": (0, "1"),

@@ -1,0 +1,276 @@
+"""Latencies measured at some rates into the latency at any rate, with how sure that is.
+
+Between points a queue's shape fills in: P99(r) = (D + A g(r / C)) / (1 - e(r)), with
+g(u) = u^(sqrt(2 (c + 1)) - 1) / (1 - u), how waits of G/G/c grow with use (Sakasegawa 1977; exact
+for M/M/1). Capacity C, servers c and the scales D and A are whatever the measurements allow: every
+C and c of a grid counts by its likelihood. What no queue of this shape explains is e, a Gaussian
+process, so that a curve goes through points that are measured well whatever the server is.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from perfledger_cost_models.load_curve import LoadMode, LoadPoint
+
+# Coverage of the intervals that are shown.
+COVERAGE = 0.95
+# Fewer points leave nothing to check a shape against.
+MIN_CHECKED = 3
+# Servers of the shape: beyond the last a queue is either empty or without end.
+SERVERS = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=np.float64)
+# How far from the shape a server may be, relative: as good as not, up to a fifth.
+MISFITS = (0.005, 0.02, 0.06, 0.2)
+# Of the highest rate: a misfit at one rate says little of rates further away than this.
+REACH = 0.25
+# The use of the highest rate that was kept up with: a tenth up to all but.
+LEAST_USE, MOST_USE = 0.1, 0.998
+GRID = 40  # capacities, at first and once more between the likely ones
+# Shapes with less than this of the likeliest's weight are left out.
+NEGLIGIBLE = 1e-3
+# So many of the others stand for all, each for as much of the likelihood: a hundredth is two.
+SHAPES = 256
+# A throughput that was measured is the capacity, or at most it, within this (one deviation).
+CAPACITY_SPREAD = 0.02
+# More requests at once that give less than this more throughput: it is the most there is.
+SATURATED = 1.03
+# D and A of the shape are of the lowest latency's size: mean and deviation, relative to it.
+PRIOR_MEAN = np.array([0.5, 0.5])
+PRIOR_SPREAD = np.array([1.0, 2.0])
+# A misfit makes a latency no more times larger or smaller than this.
+MOST_OFF = 5.0
+# However many requests: a machine's P99 differs by more from one run to the next.
+LEAST_SPREAD = 1e-3
+# Of a P99 nobody knows the noise of: as good as nothing is known of it but the shape.
+UNKNOWN_SPREAD = 0.2
+# Waits of successive requests are alike, the more the fuller the server is: as many times fewer
+# independent ones there are as 2 u / (1 - u)^2, the relaxation of a queue (Whitt 1989, Planning
+# queueing simulations), times this, times the root of the waits' share of the P99. Simulated: 0.1
+# to 2.5 for 1 to 16 servers at a use of 0.5 to 0.9, with services of variation 0.3 and 1.
+TAIL_CORRELATION = 1.5
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LatencyAt:
+    """The P99 at one rate, as the mixture of all shapes; weights below 1: the rest never ends."""
+
+    weights: FloatArray
+    means_s: FloatArray
+    spreads_s: FloatArray
+
+    def chance_below(self, limit_s: float) -> float:
+        """Return how likely the P99 is at most this."""
+        return float(self.weights @ ndtr((limit_s - self.means_s) / self.spreads_s))
+
+    def quantile_s(self, share: float) -> float | None:
+        """Return what the P99 is below with this chance; None where the queue may have no end."""
+        if share >= self.weights.sum():
+            return None
+        low, high = 0.0, float((self.means_s + 10 * self.spreads_s).max())
+        for _ in range(50):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.chance_below(middle) > share else (middle, high)
+        return high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Cells:
+    """The shapes that measurements allow, with their likelihoods: arrays by cell, then point."""
+
+    log_weight: FloatArray
+    misfit: NDArray[np.intp]  # which of MISFITS
+    capacity: FloatArray
+    servers: FloatArray
+    scale: FloatArray  # (cells, 2): D and A
+    covariance: FloatArray  # (cells, 2, 2), of the scale
+    design: FloatArray  # (cells, n, 2), weighted by the inverse covariance of the points
+    rest: FloatArray  # (cells, n): what D and A leave, weighted alike
+
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.intp]) -> "_Cells":
+        """Return those that are chosen."""
+        return _Cells(
+            log_weight=self.log_weight[chosen],
+            misfit=self.misfit[chosen],
+            capacity=self.capacity[chosen],
+            servers=self.servers[chosen],
+            scale=self.scale[chosen],
+            covariance=self.covariance[chosen],
+            design=self.design[chosen],
+            rest=self.rest[chosen],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LatencyFit:
+    """What is known of a replica's P99 at any rate."""
+
+    rates: FloatArray  # requests a second, of the points that kept up
+    inverses: FloatArray  # (misfits, n, n): of the covariance of their ln P99
+    cells: _Cells
+
+    def at(self, rate: float) -> LatencyAt:
+        """Return the P99 at so many requests a second, by the formulas of kriging with a trend."""
+        cells = self.cells.only(self.cells.capacity > rate)
+        share = np.full(len(cells.capacity), 1 / SHAPES)
+        spread = np.array(MISFITS)[cells.misfit] ** 2  # of e, squared
+        alike = np.exp(-(((rate - self.rates) / self.rates.max() / REACH) ** 2) / 2)
+        row = np.stack([np.ones(len(share)), shape(rate / cells.capacity, cells.servers)], axis=-1)
+        trend = (row * cells.scale).sum(axis=1)
+        off = 1 / np.clip(1 - spread * (cells.rest @ alike), 1 / MOST_OFF, MOST_OFF)
+        pull = (spread * trend * off)[:, None] * np.einsum("cnj,n->cj", cells.design, alike)
+        slope = (row - pull) * off[:, None]
+        known = np.einsum("n,mnk,k->m", alike, self.inverses, alike)[cells.misfit]
+        variance = np.einsum("ci,cij,cj->c", slope, cells.covariance, slope)
+        variance += (trend * off**2) ** 2 * spread * np.maximum(1 - spread * known, 0.0)
+        return LatencyAt(weights=share, means_s=trend * off, spreads_s=np.sqrt(variance))
+
+    @property
+    def capacity(self) -> float:
+        """Return the most requests a second, as likely more as less."""
+        return float(np.median(self.cells.capacity))
+
+    def thinning(self, rate: float) -> float:
+        """Return how many requests at this rate say as much of the P99 as an independent one."""
+        use = np.minimum(rate / self.cells.capacity, MOST_USE)
+        waits = self.cells.scale[:, 1] * shape(use, self.cells.servers)
+        share = waits / (waits + self.cells.scale[:, 0])
+        alike = TAIL_CORRELATION * np.sqrt(share) * 2 * use / (1 - use) ** 2
+        return float(1 + alike.mean())
+
+
+def shape(use: FloatArray | float, servers: FloatArray) -> FloatArray:
+    """Return how a wait grows with the use of c servers: u^(sqrt(2 (c + 1)) - 1) / (1 - u)."""
+    grown: FloatArray = use ** (np.sqrt(2 * (servers + 1)) - 1) / (1 - use)
+    return grown
+
+
+def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
+    """Fit what points of one batch say; at least one in open loop must have kept up.
+
+    Points that did not keep up, and closed loops whose throughput grows no more, say what the
+    capacity is.
+    """
+    kept = sorted(
+        (point for point in points if point.mode is LoadMode.OPEN and point.keeps_up),
+        key=lambda point: point.offered_per_second or 0.0,
+    )
+    rates = np.array([point.offered_per_second for point in kept])
+    p99_s = np.array([point.latency_p99_s for point in kept])
+    known = np.array([point.p99_spread or UNKNOWN_SPREAD for point in kept])
+    independent = np.maximum(known, LEAST_SPREAD)
+    capacity = _capacity_evidence(points)
+    first = _fit(rates, p99_s, independent, capacity)
+    thinning = np.array([first.thinning(rate) for rate in rates])
+    return _fit(rates, p99_s, independent * np.sqrt(thinning), capacity)
+
+
+def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
+    """Return by how much, relative, the P99 of each open point is missed from the others alone.
+
+    Empty for fewer points than MIN_CHECKED; a point where the others allow no end is left out.
+    """
+    kept = [point for point in points if point.mode is LoadMode.OPEN and point.keeps_up]
+    if len(kept) < MIN_CHECKED:
+        return ()
+    found: list[float] = []
+    for point in kept:
+        others = fit_latency([other for other in points if other is not point])
+        expected = others.at(point.offered_per_second or 0.0).quantile_s(0.5)
+        if expected is not None:
+            found.append(expected / point.latency_p99_s - 1)
+    return tuple(found)
+
+
+def _capacity_evidence(points: Sequence[LoadPoint]) -> tuple[FloatArray, float]:
+    """Return throughputs that are the capacity, and the largest, which it is not below."""
+    closed = sorted(
+        (point for point in points if point.mode is LoadMode.CLOSED),
+        key=lambda point: point.concurrency or 0,
+    )
+    most = [point.throughput_per_second for point in points if not point.keeps_up]
+    if len(closed) > 1:
+        last, before = (point.throughput_per_second for point in (closed[-1], closed[-2]))
+        most += [max(last, before)] if last < SATURATED * before else []
+    return np.array(most), max(point.throughput_per_second for point in points)
+
+
+def _fit(
+    rates: FloatArray,
+    p99_s: FloatArray,
+    spreads: FloatArray,
+    capacity: tuple[FloatArray, float],
+) -> LatencyFit:
+    gaps = (rates[:, None] - rates) / rates.max()
+    alike = np.exp(-((gaps / REACH) ** 2) / 2)
+    covariances = np.array([misfit**2 * alike + np.diag(spreads**2) for misfit in MISFITS])
+    inverses = np.linalg.inv(covariances)
+    low, high = (math.log(use / (1 - use)) for use in (LEAST_USE, MOST_USE))
+    coarse = _cells(rates, p99_s, inverses, capacity, np.linspace(low, high, GRID))
+    use = rates.max() / coarse.capacity
+    logit, step = np.log(use / (1 - use)), (high - low) / GRID
+    finer = np.linspace(logit.min() - step, min(logit.max() + step, high), GRID)
+    cells = _cells(rates, p99_s, inverses, capacity, finer)
+    return LatencyFit(rates=rates, inverses=inverses, cells=_thinned(cells))
+
+
+def _cells(
+    rates: FloatArray,
+    p99_s: FloatArray,
+    inverses: FloatArray,
+    evidence: tuple[FloatArray, float],
+    logits: FloatArray,
+) -> _Cells:
+    """Return the likely ones of all shapes: linear regression of D and A, on each of a grid."""
+    top_use, servers = (each.ravel() for each in np.meshgrid(1 / (1 + np.exp(-logits)), SERVERS))
+    capacity = rates.max() / top_use
+    prior = np.diag(1 / (PRIOR_SPREAD * p99_s.min()) ** 2)
+    pulled = prior @ (PRIOR_MEAN * p99_s.min())
+    grown = shape(rates / capacity[:, None], servers[:, None])
+    design = np.stack([np.broadcast_to(1 / p99_s, grown.shape), grown / p99_s], axis=-1)
+    weighted = np.einsum("cnj,mnk->mckj", design, inverses)
+    precision = np.einsum("cni,mcnj->mcij", design, weighted) + prior
+    covariance = np.linalg.inv(precision)
+    scale = np.einsum("mcij,mcj->mci", covariance, weighted.sum(axis=2) + pulled)
+    log_weight = 0.5 * np.einsum("mci,mcij,mcj->mc", scale, precision, scale)
+    log_weight -= 0.5 * np.log(np.linalg.det(precision))
+    log_weight += 0.5 * (np.linalg.slogdet(inverses)[1] - inverses.sum(axis=(1, 2)))[:, None]
+    log_weight += _capacity_weight(capacity, evidence)
+    log_weight[(scale <= 0).any(axis=-1)] = -np.inf  # waits do not shrink as rates grow
+    rest = inverses.sum(axis=2)[:, None] - np.einsum("mcnj,mcj->mcn", weighted, scale)
+    misfit = np.broadcast_to(np.arange(len(MISFITS))[:, None], log_weight.shape)
+    likely = log_weight > log_weight.max() + math.log(NEGLIGIBLE)
+    return _Cells(
+        log_weight=log_weight[likely],
+        misfit=misfit[likely],
+        capacity=np.broadcast_to(capacity, log_weight.shape)[likely],
+        servers=np.broadcast_to(servers, log_weight.shape)[likely],
+        scale=scale[likely],
+        covariance=covariance[likely],
+        design=weighted[likely],
+        rest=rest[likely],
+    )
+
+
+def _thinned(cells: _Cells) -> _Cells:
+    """Return SHAPES cells of equal weight, in even steps of the likelihood from low capacities."""
+    order = np.argsort(cells.capacity, kind="stable")
+    weight = np.exp(cells.log_weight - cells.log_weight.max())[order]
+    steps = (np.arange(SHAPES) + 0.5) / SHAPES * weight.sum()
+    places = np.minimum(np.searchsorted(np.cumsum(weight), steps), len(order) - 1)
+    thinned = cells.only(order[places])
+    return replace(thinned, log_weight=np.zeros(SHAPES))
+
+
+def _capacity_weight(capacity: FloatArray, evidence: tuple[FloatArray, float]) -> FloatArray:
+    """Return the log-likelihood of capacities, by throughputs that are it or are below it."""
+    measured, largest = evidence
+    off = np.log(capacity[:, None] / measured) / CAPACITY_SPREAD
+    below = np.minimum(np.log(capacity / largest) / CAPACITY_SPREAD, 0)
+    weight: FloatArray = -0.5 * (off**2).sum(axis=1) - 0.5 * below**2
+    return weight

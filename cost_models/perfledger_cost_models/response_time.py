@@ -1,0 +1,118 @@
+"""Service times measured in closed loop into how long requests take that come at random.
+
+A replica that k requests are let into is a queue of k servers whose service times are those that
+were measured with k always under way: M/G/k. That leaves out that fewer at once are served faster,
+and is a screening: what is measured in open loop decides.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from perfledger_cost_models.latency_fit import (
+    CAPACITY_SPREAD,
+    MOST_USE,
+    TAIL_CORRELATION,
+    UNKNOWN_SPREAD,
+    LatencyAt,
+)
+from perfledger_cost_models.load_curve import LoadPoint
+from perfledger_cost_models.queueing import erlang_c
+
+# How far P99s of M/G/k by these formulas are from those of simulated servers, one deviation of the
+# logarithm: benchmarks/rightsizing.py --closed.
+SCREENING_SPREAD = 0.1
+# Quantiles of a standard normal: a lognormal's P99 is exp(2.33 s) times its median.
+_Z99 = 2.3263479
+_MOST_SDS = 8.0  # further out there is nothing of a normal
+_HALVINGS = 40  # of an interval: a trillionth of it is left
+# Gauss and Legendre's nodes on the interval from -1 to 1, enough for a smooth integrand.
+_NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
+# Capacities around the one measured, each as likely as a normal has it.
+_CAPACITIES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosedFit:
+    """A replica that so many requests at once are let into, by what it did with as many."""
+
+    concurrency: int
+    capacity: float  # requests a second
+    service_p50_s: float
+    sigma: float  # of the logarithm of service times
+    spread: float  # of ln P99, one standard deviation
+
+    def at(self, rate: float) -> LatencyAt:
+        """Return the P99 at so many requests a second, at random times."""
+        weights, means = [], []
+        for each in _CAPACITIES:
+            capacity = self.capacity * (1 + each * CAPACITY_SPREAD)
+            weights.append(math.exp(-(each**2) / 2))
+            means.append(self._p99_s(rate, capacity) if rate < capacity else math.inf)
+        found = np.array(means)
+        is_stable = np.isfinite(found)
+        share = np.array(weights) / sum(weights)
+        spread = math.hypot(self.spread, SCREENING_SPREAD)
+        kept = found[is_stable]
+        return LatencyAt(weights=share[is_stable], means_s=kept, spreads_s=kept * spread)
+
+    def thinning(self, rate: float) -> float:
+        """Return how many requests at this rate say at least as much as an independent one."""
+        use = min(rate / self.capacity, MOST_USE)
+        return 1 + TAIL_CORRELATION * 2 * use / (1 - use) ** 2
+
+    def _p99_s(self, rate: float, capacity: float) -> float:
+        """Return the P99 of waiting and service together.
+
+        P(W > t) = C exp(-t / w), w = (1 + cv2) / 2 · s / (k - a), with Erlang's C at k servers and
+        a load of a: exact for M/M/k, Allen and Cunneen's mean for M/G/k.
+        """
+        service_s = self.concurrency / capacity  # Little 1961
+        load = rate * service_s
+        chance = erlang_c(self.concurrency, load)
+        cv2 = math.expm1(self.sigma**2)
+        each_s = (1 + cv2) / 2 * service_s / (self.concurrency - load)
+        low, high = 0.0, self.service_p50_s * math.exp(_MOST_SDS * self.sigma) + 50 * each_s
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            is_above = self._chance_above(middle, chance, each_s) > 0.01  # noqa: PLR2004 - P99
+            low, high = (middle, high) if is_above else (low, middle)
+        return high
+
+    def _chance_above(self, seconds: float, chance: float, each_s: float) -> float:
+        """Return P(S > x) + C · E[exp(-(x - S) / w); S <= x], over normal z = ln(S / P50) / s."""
+        if seconds <= 0:
+            return 1.0
+        reached = math.log(seconds / self.service_p50_s) / self.sigma
+        top, bottom = min(reached, _MOST_SDS), min(reached, 0.0) - _MOST_SDS
+        z = (top + bottom) / 2 + (top - bottom) / 2 * _NODES
+        density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+        service = self.service_p50_s * np.exp(self.sigma * z)
+        waits = density * np.exp(-(seconds - service) / each_s)
+        return float(ndtr(-reached) + chance * (top - bottom) / 2 * (_NODE_WEIGHTS @ waits))
+
+
+def closed_fit(point: LoadPoint) -> ClosedFit:
+    """Return the replica that a point in closed loop was measured on.
+
+    Service times are lognormal through the P50 and the P99; without a P50, through the mean that
+    Little's law gives and the P99.
+    """
+    concurrency = point.concurrency or 1
+    mean_s = concurrency / point.throughput_per_second
+    ratio = math.log(max(point.latency_p99_s / (point.latency_p50_s or mean_s), 1.0))
+    sigma = ratio / _Z99
+    if point.latency_p50_s is None:  # ln(P99 / mean) = 2.33 s - s^2 / 2
+        sigma = _Z99 - math.sqrt(max(_Z99**2 - 2 * ratio, 0.0))
+    return ClosedFit(
+        concurrency=concurrency,
+        capacity=point.throughput_per_second,
+        service_p50_s=point.latency_p99_s * math.exp(-_Z99 * max(sigma, 1e-3)),
+        sigma=max(sigma, 1e-3),
+        spread=point.p99_spread or UNKNOWN_SPREAD,
+    )

@@ -1,0 +1,95 @@
+"""Turn the CSV tables of Triton's Model Analyzer into readings by model configuration and load."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from perfledger.profile import Profile, Reading
+from perfledger.records import Side
+from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.quantity import number_of
+from perfledger_profiles.redact import clean_name
+from perfledger_profiles.summary import summary_profile
+from perfledger_profiles.tables import rows_of
+from perfledger_profiles.text_file import read_text
+
+TOOL = "model_analyzer"
+
+_NOT_ONE = "no load of Model Analyzer is in this file: is it a metrics-model-*.csv of its results?"
+_MILLI = 1e-3
+_MEGA = 1e6
+_THROUGHPUT = "Throughput (infer/sec)"
+_MEMORY = re.compile(r"(?:Max )?GPU Memory Usage \(MB\)")
+_LATENCY = re.compile(r"(p\d{1,2}|Avg) Latency \(ms\)")
+_LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
+_MOST_BATCH = 1_000_000
+
+
+def read_model_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
+    """Return requests a second, latencies and memory; "resnet_i0 batch 4 concurrency 8" is one.
+
+    Model Analyzer counts inferences, of which a request has as many as its batch. Raises
+    ProfileError when the file has none of its tables.
+    """
+    read = read_text(data)
+    readings: list[Reading] = []
+    head: Sequence[str] = ()
+    dropped = 0
+    for cells in rows_of(read.lines):
+        if cells is None:
+            dropped += bool(head)
+        elif cells[0] == "Model":
+            head = cells
+        elif head and any(cells):
+            found = [*_row(dict(zip(head, cells, strict=False)))]
+            readings += found
+            dropped += len(cells) < len(head)
+    if not any(reading.name == "throughput_requests" for reading in readings):
+        raise ProfileError(_NOT_ONE)
+    return summary_profile(
+        workload=workload,
+        side=side,
+        tool=TOOL,
+        readings=readings,
+        dropped=dropped,
+        notes=read.notes,
+    )
+
+
+def _row(row: Mapping[str, str]) -> Iterator[Reading]:
+    batch = number_of(row.get("Batch", "")) or 0
+    load = next((name for name in _LOADS if name in row), "")
+    amount = number_of(row.get(load, ""))
+    if not 1 <= batch <= _MOST_BATCH or amount is None or amount <= 0:
+        return  # the server alone, with no model and no load
+    name = clean_name(row.get("Model Config Path", "") or row["Model"])[:80]
+    subject = f"{name} batch {batch:g} {_LOADS[load]} {amount:g}"
+    for column, cell in row.items():
+        value = number_of(cell)
+        latency = _LATENCY.fullmatch(column)
+        if value is None or value < 0:
+            continue
+        if column == _THROUGHPUT:
+            yield Reading(
+                name="throughput_requests",
+                value=value / batch,
+                unit="1/s",
+                subject=subject,
+                source=column,
+            )
+        elif latency:
+            statistic = "mean" if latency[1] == "Avg" else latency[1]
+            yield Reading(
+                name=f"request_latency_{statistic}",
+                value=value * _MILLI,
+                unit="s",
+                subject=subject,
+                source=column,
+            )
+        elif _MEMORY.fullmatch(column):
+            yield Reading(
+                name="memory_used",
+                value=value * _MEGA,
+                unit="B",
+                subject=subject,
+                source=column,
+            )

@@ -1,0 +1,126 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger_cost_models.latency_fit import fit_latency, left_out_errors, shape
+from perfledger_cost_models.load_curve import LoadMode, LoadPoint
+
+RATES = (20.0, 40.0, 55.0, 70.0, 80.0, 88.0)
+CAPACITY = 100.0
+
+
+def p99(rate):
+    """M/M/1's: time in the system is exponential with the rate C - r."""
+    return math.log(100) / (CAPACITY - rate)
+
+
+def point(rate, seconds, completed=1_000_000, **values):
+    return LoadPoint(
+        **{
+            "mode": LoadMode.OPEN,
+            "offered_per_second": rate,
+            "throughput_per_second": rate,
+            "completed": completed,
+            "latency_p95_s": seconds * math.log(20) / math.log(100),
+            "latency_p99_s": seconds,
+        }
+        | values
+    )
+
+
+def measured(**values):
+    return [point(rate, p99(rate), **values) for rate in RATES]
+
+
+@pytest.mark.parametrize("rate", [10.0, 47.0, 63.0, 75.0, 84.0])
+def test_the_simple_queue_is_found_again_between_its_points(rate):
+    found = fit_latency(measured()).at(rate)
+
+    assert found.quantile_s(0.5) == pytest.approx(p99(rate), rel=0.03)
+    assert found.chance_below(p99(rate) * 1.2) > 0.99
+    assert found.chance_below(p99(rate) / 1.2) < 0.01
+
+
+def test_the_shape_is_exact_for_one_server():
+    use = np.array([0.1, 0.5, 0.9])
+
+    assert shape(use, np.ones(3)) == pytest.approx(use / (1 - use))
+
+
+def test_what_was_measured_well_is_kept_whatever_the_server_is():
+    odd = [point(rate, 0.05 + (0.02 if rate > 60 else 0.0)) for rate in RATES]
+    found = fit_latency(odd)
+
+    for rate in RATES[:3]:
+        assert found.at(rate).quantile_s(0.5) == pytest.approx(0.05, rel=0.05)
+
+
+def test_more_requests_make_the_interval_narrower():
+    def width(completed):
+        found = fit_latency(measured(completed=completed)).at(75.0)
+        return (found.quantile_s(0.975) or math.inf) / (found.quantile_s(0.025) or 1.0)
+
+    assert width(100_000) < width(1000)
+
+
+def test_a_noise_that_is_not_known_is_large():
+    known = fit_latency(measured()).at(60.0)
+    unknown = fit_latency(measured(completed=None)).at(60.0)
+
+    limit = p99(60.0) * 1.15
+    assert unknown.chance_below(limit) < known.chance_below(limit)
+
+
+def test_far_above_what_was_measured_nothing_is_sure():
+    found = fit_latency(measured(completed=20_000)).at(97.0)
+
+    assert 0 < found.chance_below(p99(97.0)) < 0.99
+
+
+def test_a_load_that_was_not_kept_up_with_says_what_the_capacity_is():
+    few = [point(rate, p99(rate), completed=10_000) for rate in (20.0, 40.0)]
+    overloaded = point(200.0, 9.0, throughput_per_second=100.0)
+
+    assert fit_latency([*few, overloaded]).capacity == pytest.approx(CAPACITY, rel=0.05)
+    assert fit_latency([*few, overloaded]).at(130.0).chance_below(10.0) < 0.01
+
+
+def test_a_closed_loop_that_serves_no_more_with_more_at_once_says_so_too():
+    few = [point(rate, p99(rate), completed=10_000) for rate in (20.0, 40.0)]
+    closed = [
+        point(None, 0.2, mode=LoadMode.CLOSED, concurrency=k, throughput_per_second=served)
+        for k, served in ((8, 99.0), (16, 100.0))
+    ]
+
+    assert fit_latency([*few, *closed]).capacity == pytest.approx(CAPACITY, rel=0.05)
+
+
+def test_a_fuller_server_says_less_with_as_many_requests():
+    found = fit_latency(measured())
+
+    assert 1 <= found.thinning(20.0) < found.thinning(60.0) < found.thinning(88.0)
+
+
+@pytest.mark.slow
+def test_points_left_out_are_found_again_but_for_the_ends():
+    errors = left_out_errors(measured())
+
+    assert len(errors) == len(RATES)
+    assert max(abs(error) for error in errors[1:-1]) < 0.05
+
+
+def test_too_few_points_check_nothing():
+    assert left_out_errors(measured()[:2]) == ()
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=20)
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_units_of_time_and_of_rates_change_nothing(seconds, per_second):
+    scaled = [point(rate * per_second, p99(rate) * seconds) for rate in RATES]
+    one = fit_latency(measured()).at(75.0).chance_below(p99(75.0) * 1.05)
+    other = fit_latency(scaled).at(75.0 * per_second).chance_below(p99(75.0) * 1.05 * seconds)
+
+    assert other == pytest.approx(one, abs=0.02)
