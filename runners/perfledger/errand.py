@@ -1,4 +1,4 @@
-"""A request becomes messages: what is registered, measured, profiled or counted."""
+"""A request becomes messages: what is registered, measured, profiled, counted or loaded."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from inspect import iscoroutinefunction, isgeneratorfunction
+from inspect import iscoroutinefunction, isgeneratorfunction, signature
 from pathlib import Path
 from typing import NoReturn, assert_never
 
@@ -16,10 +16,12 @@ from perfledger.channel import Channel
 from perfledger.checkout import wrong_code
 from perfledger.device import choose_meter
 from perfledger.discovery import Broken, Found, discover, import_roots
+from perfledger.driving import Crew, Server, Timer, drive
 from perfledger.facts import facts
 from perfledger.failure import UnmeasurableError, detail_of, why_of
 from perfledger.framework import framework_of
-from perfledger.measure import Bench, Sampled, measure
+from perfledger.load import BATCH_PARAMETER, Served
+from perfledger.measure import Bench, Sampled, measure, warm_up
 from perfledger.meter import Meter
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME
 from perfledger.protocol import Command, Event, Request
@@ -58,7 +60,7 @@ def run_errand(request: Request, channel: Channel) -> None:
     match request.command:
         case Command.LIST:
             _list(errand)
-        case Command.MEASURE | Command.PROFILE | Command.COUNT:
+        case Command.MEASURE | Command.PROFILE | Command.COUNT | Command.LOAD:
             _run(errand)
         case _ as unreachable:
             assert_never(unreachable)
@@ -142,6 +144,8 @@ def _answer(
                     return Event.PROFILED, _profile(errand, one, number)
                 case Command.COUNT:
                     return Event.COUNTED, _count(errand, one)
+                case Command.LOAD:
+                    return Event.LOADED, _load(errand, one)
                 case Command.MEASURE | Command.LIST:
                     return Event.RUN, _measure(errand, one)
     except BaseException as error:  # a door: no workload may end the others' run
@@ -269,6 +273,53 @@ def _count(errand: Errand, one: Registered) -> Fields:
     device, meter = choose_meter(one.spec, requested=errand.request.device)
     with meter.placed():
         return asdict(meter.work(lambda: _set_up(errand, one, device, meter)))
+
+
+def _load(errand: Errand, one: Registered) -> Fields:
+    """Drive the workload point after point, each of which is sent when it is done."""
+    channel, name, load = errand.channel, one.spec.id, errand.request.load
+    device, _ = choose_meter(one.spec, requested=errand.request.device)
+    batch = _batch(one)
+    meters: list[Meter] = []
+
+    def set_up() -> Server:
+        """Set one server up on its own thread, with a clock of its own."""
+        _, meter = choose_meter(one.spec, requested=str(device))
+        meters.append(meter)
+        with meter.placed():
+            step = _set_up(errand, one, device, meter)
+            effort, after_step = errand.request.effort, channel.leave_if_forked
+            warm_up(step, meter.clock, effort=effort, after_step=after_step)
+        return Server(lambda: (meter.clock.time(step), after_step()), meter.placed)
+
+    def tell(served: Served) -> None:
+        peak_bytes = meters[0].peak_bytes()
+        channel.send(Event.SERVED, {"workload": name, "peak_bytes": peak_bytes, **_sent(served)})
+
+    with Crew(set_up, load.servers) as crew:
+        channel.send(Event.SAMPLING, {"workload": name})
+        drive(load, crew, Timer(), tell=tell)
+    return {"batch": batch, "device": device, "devices": meters[0].devices()}
+
+
+def _batch(one: Registered) -> int:
+    """Return how many items a request holds: 1 where the function has no such parameter."""
+    parameter = signature(one.workload.function).parameters.get(BATCH_PARAMETER)
+    default: object = 1 if parameter is None else parameter.default
+    batch = one.spec.params.get(BATCH_PARAMETER, default)
+    if type(batch) is not int or batch < 1:
+        msg = f"its parameter {BATCH_PARAMETER!r} is {batch!r:.100}, not a number of at least 1"
+        raise TypeError(msg)
+    return batch
+
+
+def _sent(served: Served) -> Fields:
+    """Return the fields of a point, its times to the nanosecond: more digits are none."""
+    times = {
+        "latencies_s": [round(each, 9) for each in served.latencies_s],
+        "services_s": [round(each, 9) for each in served.services_s],
+    }
+    return {**asdict(served), **times}
 
 
 def _set_up(errand: Errand, one: Registered, device: Device, meter: Meter) -> Step:

@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from perfledger.load import Load
 from perfledger.records import Param
 
 PROTOCOL_VERSION = 1
@@ -28,6 +29,7 @@ class Command(StrEnum):
     MEASURE = "measure"
     PROFILE = "profile"
     COUNT = "count"
+    LOAD = "load"
 
 
 class Event(StrEnum):
@@ -43,6 +45,8 @@ class Event(StrEnum):
     RUN = "run"  # workload, started_at, samples, warmups_s, left_out, turns, device, devices
     PROFILED = "profiled"  # workload, tool, trace and again (paths), steps (kept), step_seconds
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a Work
+    SERVED = "served"  # LOAD: workload, peak_bytes, the fields of a Served: one point is done
+    LOADED = "loaded"  # LOAD: workload, batch, device, devices: all points are
     FAILED = "failed"  # workload, why, detail
     DONE = "done"
 
@@ -83,6 +87,7 @@ class Request:
     takes_turns: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
+    load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
     version: int = PROTOCOL_VERSION
 
     def write(self, path: Path) -> None:
@@ -113,4 +118,7 @@ def read_request(path: Path) -> Request:
     }
     fields["command"] = Command(fields["command"])
     fields["effort"] = Effort(**fields["effort"])
+    load: dict[str, Any] = fields["load"]
+    lists = ("concurrency", "rates", "arrivals_s")
+    fields["load"] = Load(**load | {name: tuple(load[name]) for name in lists})
     return Request(**fields)

@@ -27,6 +27,8 @@ from perfledger_runners.messages import (
     Done,
     Failed,
     GarbageError,
+    Loaded,
+    PointServed,
     Profiled,
     Ran,
     Ready,
@@ -94,7 +96,7 @@ def run_request(
                     if not settled:
                         settled.update(waiting)
                         yield from (failed(each, message.why, message.detail) for each in waiting)
-                case Ran() | Profiled() | Counted() | Failed():
+                case Ran() | Profiled() | Counted() | Loaded() | Failed():
                     settled.add(message.workload)
                     yield message
                 case _:
@@ -266,6 +268,8 @@ class _Watch:
                 return
             case Ready():
                 return
+            case PointServed():
+                self._phase, self._allowed_s = "under load", self._limits.workload_s
             case Started():
                 self._phase, self._allowed_s = "setting up or warming up", self._limits.workload_s
             case Done():

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, Mode
 from perfledger.metrics import METRICS
 from perfledger.protocol import Command
 from perfledger.records import Device, Framework, Param, Why
@@ -16,7 +17,10 @@ MAX_LINE_BYTES = 2**20
 MAX_ID = 300
 MAX_DEVICES = 100_000
 MAX_COUNTS = 100
+MAX_BATCH = 2**31
 MAX_LIMITS = 20
+
+CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"
 
@@ -24,6 +28,12 @@ Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID, pattern=NO_CONTROLS)]
 Word = Annotated[str, Meta(max_length=MAX_ID, pattern=NO_CONTROLS)]
 Text = Annotated[str, Meta(max_length=100_000)]
 Seconds = Annotated[float, Meta(ge=0)]
+RequestTimes = Annotated[
+    tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
+]
+
+# A ramp's, which are not counted, are fewer than those that are.
+RequestCount = Annotated[int, Meta(ge=0, le=2 * MAX_REQUESTS)]
 
 
 class GarbageError(Exception):
@@ -146,6 +156,30 @@ class Counted(Message, frozen=True, kw_only=True, tag="counted"):
     program: Word = ""
 
 
+class PointServed(Message, frozen=True, kw_only=True, tag="served"):
+    """One point of a load is done, as a Served has it; `peak_bytes` is the memory's so far."""
+
+    workload: Id
+    mode: Mode
+    concurrency: Annotated[int, Meta(ge=1, le=MAX_CONCURRENCY)] | None
+    offered_per_second: Annotated[float, Meta(gt=0, le=MAX_READING)] | None
+    latencies_s: RequestTimes
+    services_s: RequestTimes
+    seconds: Annotated[float, Meta(ge=CLOCK_STEP_S, le=MAX_READING)]
+    answered: RequestCount
+    unserved: RequestCount
+    peak_bytes: Annotated[float, Meta(ge=0, le=MAX_READING)] | None
+
+
+class Loaded(Message, frozen=True, kw_only=True, tag="loaded"):
+    """All points of a workload's load are done; `batch` is what one request held."""
+
+    workload: Id
+    batch: Annotated[int, Meta(ge=1, le=MAX_BATCH)]
+    device: Device
+    devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)]
+
+
 class Failed(Message, frozen=True, kw_only=True, tag="failed"):
     """A workload could not be measured; `workload` is "" when none had begun."""
 
@@ -169,6 +203,8 @@ Answer = (
     | Ran
     | Profiled
     | Counted
+    | PointServed
+    | Loaded
     | Failed
     | Done
 )
@@ -190,6 +226,8 @@ def decode(line: bytes) -> Answer:
         raise GarbageError(msg) from error
     if isinstance(message, Ran):
         _check_run(message)
+    if isinstance(message, PointServed):
+        _check_served(message)
     if isinstance(message, Failed | Broken):
         return msgspec.structs.replace(message, detail=clean(message.detail)[:MAX_DETAIL])
     return message
@@ -204,6 +242,22 @@ def _check_run(message: Ran) -> None:
         if metric is None or not is_possible(metric, samples):
             msg = f"a run with readings of {name!r} that no measurement has: {samples[:3]}"
             raise GarbageError(msg)
+
+
+def _check_served(message: PointServed) -> None:
+    """Refuse what no queue has: an answer without a service, or one that came before its end."""
+    count = len(message.latencies_s)
+    pairs = zip(message.latencies_s, message.services_s, strict=False)
+    is_closed = message.mode is Mode.CLOSED
+    if (
+        count != len(message.services_s)
+        or (count == 0 and message.unserved == 0)
+        or is_closed != (message.concurrency is not None)
+        or is_closed == (message.offered_per_second is not None)
+        or any(latency < service - CLOCK_STEP_S for latency, service in pairs)
+    ):
+        msg = f"a point in {message.mode} loop with {count} requests that no server has"
+        raise GarbageError(msg)
 
 
 @dataclass(slots=True)
@@ -230,11 +284,11 @@ class Conversation:
         match message:
             case Started():
                 self.current = message.workload
-            case Ran() | Profiled() | Counted() | Failed():
+            case Ran() | Profiled() | Counted() | Loaded() | Failed():
                 self.settled.add(message.workload)
             case Done():
                 self.is_done = True
-            case Facts() | Listed() | Broken() | Ready() | Sampling() | Turn():
+            case Facts() | Listed() | Broken() | Ready() | Sampling() | Turn() | PointServed():
                 pass
         return message
 
@@ -249,7 +303,7 @@ class Conversation:
             case Ready() | Started():
                 is_new = self._is_open(message.workload) and not self.is_in_workload
                 return is_new and self.command is not Command.LIST
-            case Sampling() | Turn() | Ran() | Profiled() | Counted():
+            case Sampling() | Turn() | Ran() | Profiled() | Counted() | PointServed() | Loaded():
                 return self.is_in_workload and message.workload == self.current
             case Failed():
                 return self._is_open(message.workload)

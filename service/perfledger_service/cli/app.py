@@ -9,6 +9,7 @@ from perfledger_service.cli import (
     figuring,
     forecasting,
     histories,
+    loading,
     prices as sheets,
     pricing,
     projecting,
@@ -16,8 +17,8 @@ from perfledger_service.cli import (
     scheduling,
     serving,
     setting_up,
-    suspects,
     sizing,
+    suspects,
     tracing,
     utilizing,
 )
@@ -32,6 +33,7 @@ app.command("suspects")(suspects.suspects)
 app.command("compare")(histories.compare)
 app.command("detect")(histories.detect)
 app.command("power")(histories.power)
+app.command("load")(loading.load)
 app.command("review")(reviews.review)
 app.command("workloads")(setting_up.workloads)
 app.command("init")(setting_up.init)

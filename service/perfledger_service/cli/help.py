@@ -12,6 +12,7 @@ Measure and judge
   recall        ask the service how much earlier pairs differed, for a check without its token
   suspects      print the A/Bs that a service asks for, as commands to run
   workloads     list the registered workloads
+  load          drive a workload as a server's clients would: throughput against P50, P95, P99
 
 Look at what was measured
   detect        find where a history moved: CSV, JSON or a folder of bundles

@@ -15,8 +15,10 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
+from perfledger.load import Served
 from perfledger.records import Side
 from perfledger_service.pages.escape import clean
+from perfledger_service.pages.measured_load import load_name, rate
 
 
 class _Bar:
@@ -49,17 +51,7 @@ class TerminalWatcher(_Bar):
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.fields[state]}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        super().__init__(progress)
+        super().__init__(_measuring(console))
         self._task = self._progress.add_task("starting", total=None, state="")
 
     def stage(self, name: str) -> None:
@@ -108,6 +100,42 @@ class DownloadBar(_Bar):
     def received(self, count: int) -> None:
         """Show what has come."""
         self._progress.advance(self._task, count)
+
+
+class LoadBar(_Bar):
+    """Shows on standard error which workload is loaded and what its last point was; a context."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        super().__init__(_measuring(console))
+        self._task = self._progress.add_task("finding the workload", total=None, state="")
+
+    def loading(self, workload: str) -> None:
+        """Show which workload is set up; where standard error is no terminal, as a line."""
+        self._progress.update(self._task, description=escape(clean(workload, limit=48)))
+        if not self._console.is_terminal:
+            self._console.print(f"{clean(workload)} ...", markup=False)
+
+    def point_done(self, served: Served) -> None:
+        """Show how many requests of the last point were answered a second."""
+        state = f"{load_name(served)}: {rate(served.per_second)} answered"
+        self._progress.update(self._task, state=state)
+        if not self._console.is_terminal:
+            self._console.print(f"  {state}", markup=False)
+
+
+def _measuring(console: Console) -> Progress:
+    """Return the line of what is measured, with its state and the time so far."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
 
 
 def _minutes(seconds: float) -> str:

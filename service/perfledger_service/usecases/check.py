@@ -120,7 +120,7 @@ def list_workloads(folder: Path) -> Discovery:
         with prepare_harness(
             find_python(repository.root, settings.python), environment=os.environ
         ) as harness:
-            return discover(harness, _request(repository.root, repository.root, settings))
+            return discover(harness, request_for(repository.root, repository.root, settings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,8 +145,8 @@ def _laid_out(repository: Repository, sides: Compared, settings: CheckSettings) 
         prepare_harness(interpreter, environment=os.environ, limits=limits) as harness,
     ):
         requests = {
-            Side.BASE: _request(base, repository.root, settings),
-            Side.HEAD: _request(head, repository.root, settings),
+            Side.BASE: request_for(base, repository.root, settings),
+            Side.HEAD: request_for(head, repository.root, settings),
         }
         filled = (
             *fill_submodules(repository.root, base, sides.base.sha),
@@ -156,7 +156,8 @@ def _laid_out(repository: Repository, sides: Compared, settings: CheckSettings) 
         yield _Site(sides=sides, harness=harness, requests=requests, notes=notes)
 
 
-def _request(checkout: Path, repository: Path, settings: CheckSettings) -> Request:
+def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> Request:
+    """Return the request that lists a checkout's workloads, which others begin with."""
     return Request(
         command=Command.LIST,
         root=str(checkout),

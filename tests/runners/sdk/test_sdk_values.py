@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle, Plan
+from perfledger.load import Load
 from perfledger.metrics import METRICS, STEP_TIME, TAILS, Kind
 from perfledger.protocol import Command, Effort, Request, RequestError, read_request
 from perfledger.records import Device, Machine, Revision, Run, Side
@@ -121,8 +122,11 @@ params = st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.
     grid=st.dictionaries(names, st.dictionaries(names, st.lists(params, min_size=1).map(tuple))),
     effort=st.builds(Effort, min_steps=st.integers(1, 9), max_seconds=st.floats(0, 9)),
     command=st.sampled_from(Command),
+    load=st.builds(Load, concurrency=st.lists(st.integers(1, 9)).map(tuple), seed=st.integers()),
 )
-def test_a_request_is_read_as_it_was_written(tmp_path_factory, workloads, grid, effort, command):
+def test_a_request_is_read_as_it_was_written(  # noqa: PLR0917 - what Hypothesis draws
+    tmp_path_factory, workloads, grid, effort, command, load
+):
     request = Request(
         command=command,
         root="/r",
@@ -130,6 +134,7 @@ def test_a_request_is_read_as_it_was_written(tmp_path_factory, workloads, grid, 
         workloads=workloads,
         params=grid,
         effort=effort,
+        load=load,
     )
     path = tmp_path_factory.getbasetemp() / "request.json"
     request.write(path)

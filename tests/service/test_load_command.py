@@ -1,0 +1,194 @@
+"""`perfledger load` as a user runs it: a real repository, real child processes."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+from perfledger_service.errors import NotFoundError, NotMeasuredError, UsageError
+from perfledger_service.usecases.loading import read_arrivals
+
+WORKLOADS = """
+import time
+import perfledger
+
+@perfledger.workload(params={"batch": [1], "size": [3]})
+def naps(batch, size):
+    if batch == 64:
+        raise MemoryError
+    return lambda: time.sleep(0.002 * batch)
+
+@perfledger.workload(params={"size": [1, 2]})
+def sizes(size):
+    return lambda: None
+
+@perfledger.workload()
+def breaks():
+    return lambda: 1 / 0
+"""
+REQUIRED = (
+    *("mode", "concurrency", "offered_per_second", "batch", "completed", "seconds"),
+    *("throughput_per_second", "latency_p50_s", "latency_p95_s", "latency_p99_s"),
+    *("latency_p99_low_s", "latency_p99_high_s", "memory_bytes"),
+)
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    root = tmp_path / "repository"
+    (root / "benchmarks").mkdir(parents=True)
+    (root / "benchmarks" / "w.py").write_text(WORKLOADS)
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def run():
+    def run(*words, status=0):
+        done = CliRunner().invoke(app, ["load", *map(str, words)], env={"COLUMNS": "80"})
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == status, done.output
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_load_is_a_table_a_curve_and_a_picture(repository, run):
+    words = ("--concurrency", "1,2", "--rate", "100", "--seconds", "0.3", "--batch", "1,2")
+    shown = run("benchmarks.w:naps", *words, "--curve", "c.json", "--picture", "c.svg")
+
+    curve = json.loads((repository / "c.json").read_text())
+    assert "benchmarks.w:naps[size=3] on " in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert (curve["version"], curve["workload"]) == (1, "benchmarks.w:naps[size=3]")
+    assert (curve["devices"], curve["servers"]) == (1, 1)
+    assert [point["batch"] for point in curve["points"]] == [1, 1, 1, 2, 2, 2]
+    assert all(set(REQUIRED) <= set(point) for point in curve["points"])
+    first, second, opened = curve["points"][:3]
+    assert (first["mode"], first["concurrency"], first["offered_per_second"]) == ("closed", 1, None)
+    assert (opened["mode"], opened["concurrency"]) == ("open", None)
+    assert opened["offered_per_second"] == pytest.approx(100.0)
+    assert second["latency_p50_s"] >= 0.004
+    assert first["service_p50_s"] >= 0.002
+    assert ElementTree.fromstring((repository / "c.svg").read_text()).tag.endswith("svg")
+
+
+@pytest.mark.slow
+def test_arrivals_are_replayed_and_written_as_csv(repository, run):
+    (repository / "times").write_text("100.3\n100\n\n100.1\n100.2\n")
+
+    shown = run("benchmarks.w:naps", "--arrivals", "times", "--format", "csv")
+
+    (row,) = csv.DictReader(shown.splitlines())
+    assert (row["mode"], row["concurrency"], row["completed"]) == ("open", "", "4")
+    assert float(row["offered_per_second"]) == pytest.approx(10.0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("repository")
+def test_a_batch_that_fails_is_said_and_the_others_are_measured(run):
+    words = ("--concurrency", "1", "--seconds", "0.05", "--batch", "1,64")
+
+    shown = " ".join(run("benchmarks.w:naps", *words, status=3).split())
+
+    assert "1 client" in shown
+    assert "benchmarks.w:naps[batch=64,size=3] ran out of memory: MemoryError" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("repository")
+def test_what_is_given_up_has_no_latencies(run):
+    words = ("--concurrency", "1", "--rate", "5000", "--seconds", "0.1")
+
+    shown = run("benchmarks.w:naps", *words)
+
+    assert "were given up: they are more than can be served" in " ".join(shown.split())
+    assert "5,000/s" not in shown
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize(
+    ("words", "error", "message"),
+    [
+        (["benchmarks.w:gone"], NotFoundError, "no workload benchmarks.w:gone: perfledger work"),
+        (["benchmarks.w:sizes"], UsageError, r"several workloads; choose one of .*\[size=1\]"),
+        (["benchmarks.w:sizes", "--batch", "2"], NotFoundError, "it has no parameter 'batch'"),
+        (["benchmarks.w:breaks"], NotMeasuredError, "raised an error: ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said(run, words, error, message):
+    with pytest.raises(error, match=message):
+        run(*words, "--concurrency", "1", "--seconds", "0.1")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--concurrency", "1,x"], "--concurrency 1,x: give numbers with commas"),
+        (["--concurrency", "0"], "--concurrency 0: give numbers of 1 to 1024"),
+        (["--concurrency", "2,2"], "each one once"),
+        (["--batch", "0"], "--batch 0: give numbers of 1"),
+        (["--rate", "nan"], "--rate nan for 10 s"),
+        (["--rate", "0.01"], "at least one request"),
+        (["--rate", "1e9"], "at most 1e[+]06 a second"),
+        (["--rate", ",".join(map(str, range(1, 101)))], "more than 99 points"),
+        (["--seconds", "nan"], "nan seconds a point"),
+        (["--seconds", "1e9"], "give 0.01 to 3600"),
+        (["--servers", "0"], "0 servers: give 1 to 64"),
+    ],
+)
+def test_a_load_that_cannot_be_is_refused_before_anything_starts(run, words, message):
+    with pytest.raises(UsageError, match=message):
+        run("benchmarks.w:naps", *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "0 arrivals: give 2 to 20000"),
+        ("1\n", "1 arrivals"),
+        ("1\n1\n", "over more than no time"),
+        ("0\n1e9\n", "at most 3600 s"),
+        ("0\nsoon\n", "line 2: 'soon' is no number of seconds"),
+        ("0\nnan\n", "line 2"),
+        ("0\n\x1b[31m\n", "line 2"),
+        ("".join(f"{n}e-3\n" for n in range(20_001)), "20001 arrivals"),
+    ],
+)
+def test_arrivals_that_cannot_be_replayed_are_refused(tmp_path, text, message):
+    path = tmp_path / "times"
+    path.write_text(text)
+
+    with pytest.raises(UsageError, match=message):
+        read_arrivals(path)
+
+
+def test_arrivals_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "times"
+    path.write_bytes(b"\xff\xfe1\n")
+
+    with pytest.raises(UsageError, match="cannot be read as text"):
+        read_arrivals(path)
+
+
+@pytest.mark.slow
+def test_the_exit_code_of_what_is_not_measured_is_three(repository):
+    environment = {name: value for name, value in os.environ.items() if "PERFLEDGER" not in name}
+    command = [sys.executable, "-m", "perfledger_service", "load", "benchmarks.w:breaks"]
+
+    done = subprocess.run(
+        command, cwd=repository, env=environment, capture_output=True, check=False
+    )
+
+    assert done.returncode == 3
+    assert b"not measured: benchmarks.w:breaks raised an error" in done.stderr
