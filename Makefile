@@ -37,6 +37,9 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/projection.py
 	$(BIN)/python benchmarks/cost_comparison.py
 	$(BIN)/python benchmarks/scheduling.py
+	$(BIN)/python benchmarks/forecast.py
+	$(BIN)/python benchmarks/rightsizing.py
+	$(BIN)/python benchmarks/allocation.py
 	$(BIN)/python benchmarks/review_store.py
 
 format: $(VENV)/.ready-dev

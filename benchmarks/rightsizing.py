@@ -1,6 +1,6 @@
 """Simulated devices in, how often right-sizing finds the cheapest that keeps a P99 out.
 
-python benchmarks/rightsizing.py [--cases 200] [--requests 50000]
+python benchmarks/rightsizing.py [--cases 100] [--requests 20000]
 
 Each case has three devices at made-up prices, a demand and a limit of the P99. What is "measured"
 is simulated request by request, in order of arrival: eight rates in open loop, so many requests
@@ -80,7 +80,7 @@ def _slots(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator) 
     many = len(rates)
     sigma = math.sqrt(math.log1p(kind.variation**2))
     now, free, column = np.zeros(many), np.zeros((kind.slots, many)), np.arange(many)
-    found = np.empty((count, many), np.float32)
+    found = np.empty((count, many))
     for first in range(0, count, BLOCK):
         size = min(BLOCK, count - first)
         gaps = rng.standard_exponential((size, many)) / rates
@@ -166,9 +166,9 @@ def cases(count: int, seed: int, true_p99: dict[Kind, Callable[[float], float]])
     rng = np.random.default_rng(seed)
     found: list[Case] = []
     while len(found) < count:
-        devices = []
-        for place in rng.choice(len(KINDS), len(DEVICES)):
-            kind, capacity = KINDS[place], float(np.exp(rng.uniform(3.5, 6)))
+        devices: list[Device] = []
+        for place in rng.choice(len(KINDS), len(DEVICES)).tolist():
+            kind, capacity = KINDS[int(place)], float(np.exp(rng.uniform(3.5, 6)))
             usd = round(0.05 * capacity**0.8 * float(np.exp(rng.normal(0, 0.25))), 2)
             devices.append(Device(kind, kind.capacity / capacity, Decimal(str(usd))))
         idle = min(true_p99[each.kind](0.0) * each.service_s for each in devices)
@@ -378,8 +378,8 @@ def print_closed(requests: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=200)
-    parser.add_argument("--requests", type=int, default=50_000)
+    parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--requests", type=int, default=20_000)
     parser.add_argument("--closed", action="store_true")
     options = parser.parse_args()
     if options.closed:

@@ -9,7 +9,8 @@ from demo_repository import DemoError
 from demo_service import Said
 
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-WIDTH, HEIGHT = 960, 1200  # CSS pixels; a comment is as tall as it is, a page is cut off
+# CSS pixels; a comment is as tall as it is, a page is cut off.
+WIDTH, PAGE_WIDTH, HEIGHT = 960, 1120, 1200
 SCALE = 2  # device pixels per CSS pixel: sharp on today's screens
 # What a comment on GitHub looks like, near enough; the fonts are the machine's.
 FRAME = """\
@@ -92,6 +93,7 @@ def comment_page(comment: str) -> str:
 
 
 def _shot(page: Any, path: Path, *, is_whole: bool = False) -> Path:
-    page.set_viewport_size({"width": WIDTH, "height": 1 if is_whole else HEIGHT})
+    width, height = (WIDTH, 1) if is_whole else (PAGE_WIDTH, HEIGHT)
+    page.set_viewport_size({"width": width, "height": height})
     page.screenshot(path=path, full_page=is_whole)
     return path

@@ -61,13 +61,12 @@ class Holder:
             return NOBODY
         match level:
             case Level.TEAM:
-                words = (self.team, self.namespace, self.job)
+                return self.team or self.namespace or self.job or NOT_TOLD
             case Level.NAMESPACE:
-                words = (self.namespace, self.team, self.job)
+                return self.namespace or self.team or self.job or NOT_TOLD
             case Level.JOB:  # two teams may each have a job of the same name
                 whose = self.namespace or self.team
-                words = (f"{whose}/{self.job}" if whose and self.job else self.job, whose, "")
-        return next((word for word in words if word), NOT_TOLD)
+                return "/".join(word for word in (whose, self.job) if word) or NOT_TOLD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

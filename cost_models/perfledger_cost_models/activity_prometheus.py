@@ -46,7 +46,7 @@ _EXPORTED = "exported_"
 _EXPORTER = "dcgm-exporter"
 _PROFILE = re.compile(r"(\d)g\.\d{1,4}gb(?:\+\S*)?")
 # Of a part the thousandths of the device that it takes, by its compute slices.
-_PARTS = dict(zip((1, 2, 3, 4, 7), MIG_SLICES, strict=True))
+_PARTS: Mapping[int, int] = dict(zip((1, 2, 3, 4, 7), MIG_SLICES, strict=True))
 
 
 def read_prometheus(series: Sequence[LabelledSamples], name: str) -> Export:

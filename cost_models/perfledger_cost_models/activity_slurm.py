@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfledger_cost_models.activity import Activity, Export, Holder, Signal
+from perfledger_cost_models.activity import Activity, Export, FloatArray, Holder, Signal
 from perfledger_cost_models.activity_readings import nominal_bytes
 from perfledger_cost_models.usage import UsageFileError
 from perfledger_cost_models.usage_slurm import KIND, begun_rows, gpus_of, times_of
@@ -112,29 +112,35 @@ def _activities(device: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Acti
         if marked and whole:
             times, sums = _together(job, marked)
             is_known = ~np.isnan(sums)
-            yield Activity(
-                holder=job.holder,
-                device=f"job {device}",
-                signal=signal,
-                starts=times[:-1][is_known],
-                ends=times[1:][is_known],
-                shares=np.minimum(sums[is_known] / whole, 1.0),
-                model=job.model,
-                devices=float(job.gpus),
-                is_peak=True,
-            )
+            if is_known.any():
+                yield Activity(
+                    holder=job.holder,
+                    device=f"job {device}",
+                    signal=signal,
+                    starts=times[:-1][is_known],
+                    ends=times[1:][is_known],
+                    shares=np.minimum(sums[is_known] / whole, 1.0),
+                    model=job.model,
+                    devices=float(job.gpus),
+                    is_peak=True,
+                )
 
 
 def _together(
     job: _Job, marked: Sequence[tuple[float, float, float]]
-) -> tuple[
-    np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.float64]]
-]:
+) -> tuple[FloatArray, FloatArray]:
     """Return moments of a job, and between them the sums of its running steps' marks."""
-    inside = [(max(s, job.start), min(e, job.end), mark) for s, e, mark in marked]
-    times = np.unique([job.start, job.end, *(t for s, e, _ in inside for t in (s, e) if s < e)])
-    sums = np.full(len(times) - 1, np.nan)
-    for start, end, mark in inside:
-        places = slice(*np.searchsorted(times, (start, end)))
-        sums[places] = np.nan_to_num(sums[places]) + mark
-    return times, sums
+    inside = [
+        (max(start, job.start), min(end, job.end), mark)
+        for start, end, mark in marked
+        if max(start, job.start) < min(end, job.end)
+    ]
+    starts, ends, marks = np.array(inside, dtype=float).reshape(-1, 3).T
+    times = np.unique(np.concatenate([[job.start, job.end], starts, ends]))
+    changes, running = np.zeros(len(times)), np.zeros(len(times), dtype=np.int64)
+    for moments, sign in ((starts, 1), (ends, -1)):
+        places = np.searchsorted(times, moments)
+        np.add.at(changes, places, sign * marks)
+        np.add.at(running, places, sign)
+    sums = np.maximum(np.cumsum(changes), 0.0)  # what was added and taken away is inexact
+    return times, np.where(np.cumsum(running) > 0, sums, np.nan)[:-1]

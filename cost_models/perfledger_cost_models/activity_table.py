@@ -120,13 +120,19 @@ def grouped(samples: Samples, groups: IntArray, count: int) -> tuple[Samples, ..
     return tuple(samples.taken(order[edges[at] : edges[at + 1]]) for at in range(count))
 
 
+def sums_by(places: IntArray, weights: FloatArray, count: int = 0) -> FloatArray:
+    """Return the sum of the weights at each place, for `count` places at least."""
+    sums: FloatArray = np.bincount(places, weights, count).astype(float)
+    return sums
+
+
 def quantiles(samples: Samples, *at: float) -> tuple[float, ...]:
     """Return the shares that so much of the device-time does not exceed."""
     order = np.argsort(samples.shares, kind="stable")
     until = np.cumsum(samples.seconds[order])
     # Sums of seconds are inexact; half of them must not come to lie beyond half.
-    places = np.searchsorted(until, np.array(at) * until[-1] * (1 - 1e-12))
-    return tuple(float(samples.shares[order[place]]) for place in places)
+    bounds = (share * float(until[-1]) * (1 - 1e-12) for share in at)
+    return tuple(float(samples.shares[order[np.searchsorted(until, each)]]) for each in bounds)
 
 
 def hourly(samples: Samples) -> Hourly:
@@ -150,11 +156,11 @@ def hourly(samples: Samples) -> Hourly:
 def _samples(
     activities: Sequence[Activity], holders: Mapping[Holder, int], devices: Mapping[str, int]
 ) -> Samples:
-    counts = [len(each.starts) for each in activities]
-    device = np.repeat([devices[each.device] for each in activities], counts)
-    holder = np.repeat([holders[each.holder] for each in activities], counts)
-    size = np.repeat([each.devices for each in activities], counts)
-    is_peak = np.repeat([each.is_peak for each in activities], counts)
+    lengths = [len(each.starts) for each in activities]
+    device = np.repeat(np.array([devices[each.device] for each in activities]), lengths)
+    holder = np.repeat(np.array([holders[each.holder] for each in activities]), lengths)
+    size = np.repeat(np.array([each.devices for each in activities]), lengths)
+    is_peak = np.repeat(np.array([each.is_peak for each in activities]), lengths)
     starts, ends, shares = (
         np.concatenate([getattr(each, name) for each in activities])
         for name in ("starts", "ends", "shares")

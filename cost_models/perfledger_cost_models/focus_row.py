@@ -108,7 +108,9 @@ class BillRow:
         with suppress(msgspec.DecodeError, RecursionError):
             details = msgspec.json.decode(self.cells["SkuPriceDetails"], type=_Details)
             names.insert(0, details.instance_type)
-        known = known_instances(self.provider) if self.provider else {}
+        if not self.provider:
+            return ""
+        known = known_instances(self.provider)
         return next((name for name in names if name in known), "")
 
     @property

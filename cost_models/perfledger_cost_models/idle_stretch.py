@@ -60,7 +60,8 @@ class _Stretch:
     @property
     def busy_at_most(self) -> float:
         """Return the busy share that so many idle samples still allow."""
-        return 1 - (1 - CONFIDENCE) ** (1 / self.samples)
+        allowed: float = 1 - (1 - CONFIDENCE) ** (1 / self.samples)
+        return allowed
 
 
 def idle_jobs(table: ActivityTable) -> tuple[IdleJob, ...]:

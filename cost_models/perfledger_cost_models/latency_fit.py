@@ -17,8 +17,6 @@ from scipy.special import ndtr
 
 from perfledger_cost_models.load_curve import LoadMode, LoadPoint
 
-# Coverage of the intervals that are shown.
-COVERAGE = 0.95
 # Fewer points leave nothing to check a shape against.
 MIN_CHECKED = 3
 # Servers of the shape: beyond the last a queue is either empty or without end.
@@ -128,7 +126,9 @@ class LatencyFit:
         known = np.einsum("n,mnk,k->m", alike, self.inverses, alike)[cells.misfit]
         variance = np.einsum("ci,cij,cj->c", slope, cells.covariance, slope)
         variance += (trend * off**2) ** 2 * spread * np.maximum(1 - spread * known, 0.0)
-        return LatencyAt(weights=share, means_s=trend * off, spreads_s=np.sqrt(variance))
+        mean = trend * off
+        spreads = np.maximum(np.sqrt(np.maximum(variance, 0.0)), LEAST_SPREAD * mean)
+        return LatencyAt(weights=share, means_s=mean, spreads_s=spreads)
 
     @property
     def capacity(self) -> float:
@@ -214,7 +214,8 @@ def _fit(
     coarse = _cells(rates, p99_s, inverses, capacity, np.linspace(low, high, GRID))
     use = rates.max() / coarse.capacity
     logit, step = np.log(use / (1 - use)), (high - low) / GRID
-    finer = np.linspace(logit.min() - step, min(logit.max() + step, high), GRID)
+    last = min(float(logit.max()) + step, high)
+    finer: FloatArray = np.linspace(float(logit.min()) - step, last, GRID)
     cells = _cells(rates, p99_s, inverses, capacity, finer)
     return LatencyFit(rates=rates, inverses=inverses, cells=_thinned(cells))
 
@@ -235,7 +236,7 @@ def _cells(
     design = np.stack([np.broadcast_to(1 / p99_s, grown.shape), grown / p99_s], axis=-1)
     weighted = np.einsum("cnj,mnk->mckj", design, inverses)
     precision = np.einsum("cni,mcnj->mcij", design, weighted) + prior
-    covariance = np.linalg.inv(precision)
+    covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     scale = np.einsum("mcij,mcj->mci", covariance, weighted.sum(axis=2) + pulled)
     log_weight = 0.5 * np.einsum("mci,mcij,mcj->mc", scale, precision, scale)
     log_weight -= 0.5 * np.log(np.linalg.det(precision))
@@ -260,9 +261,11 @@ def _cells(
 def _thinned(cells: _Cells) -> _Cells:
     """Return SHAPES cells of equal weight, in even steps of the likelihood from low capacities."""
     order = np.argsort(cells.capacity, kind="stable")
-    weight = np.exp(cells.log_weight - cells.log_weight.max())[order]
+    weight: FloatArray = np.exp(cells.log_weight - cells.log_weight.max())[order]
     steps = (np.arange(SHAPES) + 0.5) / SHAPES * weight.sum()
-    places = np.minimum(np.searchsorted(np.cumsum(weight), steps), len(order) - 1)
+    grown = np.asarray(np.cumsum(weight), dtype=np.float64)
+    found = np.asarray(np.searchsorted(grown, steps), dtype=np.intp)
+    places = np.minimum(found, len(order) - 1)
     thinned = cells.only(order[places])
     return replace(thinned, log_weight=np.zeros(SHAPES))
 

@@ -87,7 +87,7 @@ def _fitting(
     hours = float(samples.seconds.sum()) / HOUR
     if len(devices) != 1 or table.sizes[devices[0]] != 1 or hours < FEWEST_HOURS:
         return ()
-    model = table.models[devices[0]]
+    model = table.models[int(devices[0])]
     memory, activity = float(held.shares.max()), quantiles(samples, PERCENTILE)[0]
     fits = [
         part
@@ -97,7 +97,7 @@ def _fitting(
     if not fits:
         return ()
     candidate = MigCandidate(
-        holder=table.holders[samples.holder[0]],
+        holder=table.holders[int(samples.holder[0])],
         model=model,
         part=min(fits, key=lambda part: part.occupied),
         device_hours=hours,

@@ -25,6 +25,8 @@ PATHS = 4000  # the ends of an 80 % interval then hold to about a hundredth of i
 COVERAGE = 0.8  # of the interval that is calibrated
 MIN_PERIODS = 12  # fewer tell nothing of how far off a forecast is
 MAX_PERIODS = 2000  # forty years of weeks
+MAX_HORIZON = 104  # two years of weeks
+MAX_ORIGINS = 200  # the last earlier forecasts that are held against what came
 MAX_AMOUNT = 1e15  # of a history, and of what it is taken to lead to
 # Of the mean, added before the logarithm is taken, so that an empty period has one, too.
 FLOOR_SHARE = 0.1
@@ -73,7 +75,8 @@ def paths_of(series: FloatArray, *, horizon: int, season: int) -> Paths:
         return Paths(drawn=nothing, weights=candidates(season=0)[0], stretch=1.0, origins=0)
     record = _record(np.log(series + floor), horizon=horizon, season=season)
     last = len(series) - 1
-    scores = [_scores(record, moment) for moment in range(record.start + _SETTLED, last)]
+    first = max(record.start + _SETTLED, last - MAX_ORIGINS)
+    scores = [_scores(record, moment) for moment in range(first, last)]
     # Of n scores the share q (1 + 1/n) bounds the next one with chance q.
     level = min(COVERAGE * (1 + 1 / max(len(scores), 1)), 1.0)
     stretch = float(np.quantile(np.concatenate(scores), level)) if scores else 1.0
@@ -97,8 +100,11 @@ def _check(series: FloatArray, horizon: int) -> None:
     if not (np.isfinite(series).all() and (series >= 0).all() and (series <= MAX_AMOUNT).all()):
         msg = f"a history's amounts must lie between 0 and {MAX_AMOUNT:g}: correct it"
         raise ForecastError(msg)
-    if not 1 <= horizon <= count // 2:
-        msg = f"{horizon} periods ahead from {count}: at most half as many as are known can be told"
+    if not 1 <= horizon <= min(count // 2, MAX_HORIZON):
+        msg = (
+            f"{horizon} periods ahead from {count}: at most half as many as are known, and "
+            f"{MAX_HORIZON}, can be told"
+        )
         raise ForecastError(msg)
 
 

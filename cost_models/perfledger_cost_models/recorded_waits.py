@@ -73,7 +73,8 @@ def recorded_waits(
     waits: FloatArray = kept.wait_ms / 1000
     limit = None if objective is None else float(objective.wait_minutes) * 60
     codes, counts = np.unique(kept.team.codes, return_counts=True)
-    largest = codes[np.argsort(-counts, kind="stable")][:MOST_TEAMS]
+    order: list[int] = np.argsort(-counts, kind="stable")[:MOST_TEAMS].tolist()
+    largest = [int(codes[place]) for place in order]
     return RecordedWaits(
         log=log,
         everyone=_figures("", waits, limit),

@@ -16,6 +16,7 @@ from perfledger_cost_models.activity_table import (
     IntArray,
     Samples,
     hourly,
+    sums_by,
 )
 
 # What is commonly aimed at: a job above it is asked no questions.
@@ -53,7 +54,7 @@ def red_herrings(table: ActivityTable) -> tuple[RedHerring, ...]:
     weights = np.minimum(util_seconds[left], seconds[right])
     count = len(table.holders)
     known, gpu_util, sm_active = (
-        np.bincount(holders, weights * level, count)
+        sums_by(holders, weights * level, count)
         for level in (1.0, (util_used / util_seconds)[left], (used / seconds)[right])
     )
     tensor = _means(table.signals.get(Signal.TENSOR_ACTIVE), count)
@@ -84,13 +85,15 @@ def _cells(table: ActivityTable, found: Hourly) -> tuple[IntArray, FloatArray, F
     keys = found.holder * _spread(table) + found.device * (int(table.hours) + 3) + hours
     kinds, places = np.unique(keys, return_inverse=True)
     places = places.reshape(-1)
-    return kinds, np.bincount(places, found.seconds), np.bincount(places, found.used)
+    return kinds, sums_by(places, found.seconds), sums_by(places, found.used)
 
 
 def _means(samples: Samples | None, count: int) -> FloatArray:
     """Return each holder's mean, NaN where it is not known."""
     if samples is None:
         return np.full(count, np.nan)
-    seconds = np.bincount(samples.holder, samples.seconds, count)
-    used = np.bincount(samples.holder, samples.shares * samples.seconds, count)
-    return np.divide(used, seconds, out=np.full(count, np.nan), where=seconds > 0)
+    seconds = sums_by(samples.holder, samples.seconds, count)
+    used = sums_by(samples.holder, samples.shares * samples.seconds, count)
+    means = np.full(count, np.nan)
+    means[seconds > 0] = used[seconds > 0] / seconds[seconds > 0]
+    return means

@@ -49,10 +49,11 @@ class ClosedFit:
 
     def at(self, rate: float) -> LatencyAt:
         """Return the P99 at so many requests a second, at random times."""
-        weights, means = [], []
+        weights: list[float] = []
+        means: list[float] = []
         for each in _CAPACITIES:
-            capacity = self.capacity * (1 + each * CAPACITY_SPREAD)
-            weights.append(math.exp(-(each**2) / 2))
+            capacity = self.capacity * (1 + float(each) * CAPACITY_SPREAD)
+            weights.append(math.exp(-(float(each) ** 2) / 2))
             means.append(self._p99_s(rate, capacity) if rate < capacity else math.inf)
         found = np.array(means)
         is_stable = np.isfinite(found)

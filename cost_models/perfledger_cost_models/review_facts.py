@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from perfledger.bundle import Pricing
 from perfledger.pattern import is_match
-from perfledger_cost_models.allocation import AllocationError, Holder
+from perfledger_cost_models.allocation import Holder
 from perfledger_cost_models.bulk import known_instances
 from perfledger_cost_models.change import price_changes
 from perfledger_cost_models.focus import Bill, device_hours
@@ -219,12 +219,7 @@ def allocation_of(
     entitled = {Holder(one.name): one.entitled_hours for one in teams}
     if use is not None:
         return allocation_by_use(charge_of(bill), use, bill_days(bill), entitled=entitled)
-    try:
-        return allocation_by_bill(bill, entitled=entitled)
-    except AllocationError as error:  # corrections took back more than a team had spent
-        return Unknown(
-            what=what, why=str(error), how="the bill without corrections of earlier ones"
-        )
+    return allocation_by_bill(bill, entitled=entitled)
 
 
 def _measured(landed: Landed) -> MeasuredChange:

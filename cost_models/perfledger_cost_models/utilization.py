@@ -18,6 +18,7 @@ from perfledger_cost_models.activity_table import (
     grouped,
     hourly,
     quantiles,
+    sums_by,
 )
 from perfledger_cost_models.usage import UsageFileError
 
@@ -123,8 +124,8 @@ def week_levels(table: ActivityTable, signal: Signal) -> tuple[float | None, ...
         return (None,) * WEEK_HOURS
     found = hourly(samples)
     places = (found.hour - _MONDAY) % WEEK_HOURS
-    known = np.bincount(places, found.seconds, WEEK_HOURS)
-    total = np.bincount(places, found.used, WEEK_HOURS)
+    known = sums_by(places, found.seconds, WEEK_HOURS)
+    total = sums_by(places, found.used, WEEK_HOURS)
     return tuple(float(u / s) if s > 0 else None for u, s in zip(total, known, strict=True))
 
 
@@ -171,5 +172,5 @@ def _burstiness(samples: Samples) -> float | None:
     hours, places = np.unique(found.hour, return_inverse=True)
     if len(hours) < FEWEST_HOURS:
         return None
-    known = np.bincount(places.reshape(-1), found.seconds)
-    return burstiness(np.bincount(places.reshape(-1), found.used) / known, known)
+    known = sums_by(places.reshape(-1), found.seconds)
+    return burstiness(sums_by(places.reshape(-1), found.used) / known, known)

@@ -47,7 +47,7 @@ def leave(status: int) -> NoReturn:
     The interpreter frees every object one by one: with torch imported that takes a second and more
     of each of the children of a check, and nobody reads the result.
     """
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - the only way to them
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # closed, or gone: nothing to keep
             stream.flush()

@@ -290,7 +290,12 @@ def _load(errand: Errand, one: Registered) -> Fields:
             step = _set_up(errand, one, device, meter)
             effort, after_step = errand.request.effort, channel.leave_if_forked
             warm_up(step, meter.clock, effort=effort, after_step=after_step)
-        return Server(lambda: (meter.clock.time(step), after_step()), meter.placed)
+
+        def run() -> None:
+            meter.clock.time(step)
+            after_step()
+
+        return Server(run, meter.placed)
 
     def tell(served: Served) -> None:
         peak_bytes = meters[0].peak_bytes()

@@ -120,5 +120,6 @@ def read_request(path: Path) -> Request:
     fields["effort"] = Effort(**fields["effort"])
     load: dict[str, Any] = fields["load"]
     lists = ("concurrency", "rates", "arrivals_s")
-    fields["load"] = Load(**load | {name: tuple(load[name]) for name in lists})
+    load |= {name: tuple(load[name]) for name in lists}
+    fields["load"] = Load(**load)
     return Request(**fields)

@@ -57,9 +57,9 @@ def read_model_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
 
 def _row(row: Mapping[str, str]) -> Iterator[Reading]:
     batch = number_of(row.get("Batch", "")) or 0
-    load = next((name for name in _LOADS if name in row), "")
-    amount = number_of(row.get(load, ""))
-    if not 1 <= batch <= _MOST_BATCH or amount is None or amount <= 0:
+    load = next((name for name in _LOADS if name in row), None)
+    amount = None if load is None else number_of(row[load])
+    if load is None or not 1 <= batch <= _MOST_BATCH or amount is None or amount <= 0:
         return  # the server alone, with no model and no load
     name = clean_name(row.get("Model Config Path", "") or row["Model"])[:80]
     subject = f"{name} batch {batch:g} {_LOADS[load]} {amount:g}"

@@ -12,7 +12,7 @@ from perfledger_cost_models.policy import PolicyRuling
 from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, UnitCost
 from perfledger_profiles.bottleneck import Recommendation
 from perfledger_profiles.cause import Explanation
-from perfledger_service.views import ProjectionView
+from perfledger_service.cost_views import ProjectionView
 
 
 class Conclusion(StrEnum):

@@ -33,6 +33,7 @@ def test_a_file_of_no_known_kind_is_an_error(data, message):
         read_activity(data, "x")
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200))
 @settings(max_examples=50, deadline=None)
 def test_any_bytes_are_read_or_refused(data):
@@ -72,6 +73,7 @@ def test_more_than_fits_is_an_error(timelines):
         export_of("x", "made up", timelines)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.floats(0, 1), min_size=2, max_size=30),
     st.integers(1, 4000),

@@ -95,6 +95,11 @@ def test_the_zeros_of_a_job_on_parts_mean_nothing():
         pytest.param([JOB, row(job="7.0", mean="gres/gpuutil=9")], "add NTasks", id="no ranks"),
         pytest.param([JOB, row(job="7.0", mean="a=9", ranks="9" * 30)], "add NTasks", id="huge"),
         pytest.param([JOB, row(job="7.0", start="xx")], "no time", id="no time"),
+        pytest.param(
+            [JOB, row(job="7.0", start="05", end="06", total="gres/gpuutil=9")],
+            "no gres/gpuutil",
+            id="a step after its job",
+        ),
         pytest.param([JOB[:40]], "cells under", id="truncated"),
     ],
 )

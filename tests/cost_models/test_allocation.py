@@ -126,7 +126,7 @@ def test_use_that_nothing_says_the_owner_of_is_a_row_of_its_own_and_last_of_thos
     rows = allocate([claim(Holder(""), 10), claim(VISION, 60)], pools(), entitled={})
 
     assert [(row.team, row.hours) for row in rows] == [
-        ("vision", 60),
+        ("vision", Decimal(60)),
         ("", 10),
         (UNALLOCATED, 0),
     ]
@@ -152,7 +152,7 @@ def test_hours_of_different_devices_cost_differently():
     (row,) = allocate(
         [claim(VISION, 100), Claim(VISION, "A100", Decimal(100))], bought, entitled={}
     )
-    assert (row.hours, row.direct_usd) == (200, Decimal(1100))
+    assert (row.hours, row.direct_usd) == (Decimal(200), Decimal(1100))
 
 
 def test_a_bill_without_any_use_is_not_lost():
@@ -169,7 +169,10 @@ def test_overhead_of_devices_that_cost_nothing_goes_by_hours():
         overhead_usd=Decimal(4),
     )
 
-    assert [(row.team, row.overhead_usd) for row in rows] == [("speech", 1), ("vision", 3)]
+    assert [(row.team, row.overhead_usd) for row in rows] == [
+        ("speech", Decimal(1)),
+        ("vision", Decimal(3)),
+    ]
 
 
 def test_a_credit_is_shared_out_too():

@@ -63,7 +63,7 @@ def test_a_plan_for_any_instance_stands_beside_it():
 
     dear = found["p5.48xlarge/savings_plan/1y_all_upfront_compute"]
     assert (len(found), dear.usd_per_hour) == (2, Decimal("36.1"))
-    assert (mode_of(dear).years, mode_of(dear).upfront_share) == (1, 1)
+    assert (mode_of(dear).years, mode_of(dear).upfront_share) == (1, Decimal(1))
 
 
 def test_another_region_writes_its_name_before_the_usage():

@@ -39,10 +39,9 @@ def test_a_constant_history_goes_on_as_it_is():
     days = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
     found = forecast_of(months([24 * day for day in days]), Quantity.HOURS, horizon=2)
 
-    assert found.periods == (
-        pytest.approx([24 * 31] * len(QUANTILES)),
-        pytest.approx([24 * 28] * len(QUANTILES)),
-    )
+    january, february = found.periods
+    assert january == pytest.approx([24 * 31] * len(QUANTILES))
+    assert february == pytest.approx([24 * 28] * len(QUANTILES))
     assert (found.has_trend, found.has_season) == (False, False)
 
 
@@ -60,7 +59,7 @@ def test_growth_is_gone_on_with():
 
 
 def test_a_course_of_the_year_is_found():
-    course = [1000 + 500 * (month % 12 >= 9) for month in range(48)] * np.array(noisy(48)) / 1000
+    course = np.array([1 + (month % 12 >= 9) / 2 for month in range(48)]) * noisy(48)
 
     found = forecast_of(months(course), Quantity.HOURS, horizon=12)
 
@@ -93,9 +92,9 @@ def test_quantiles_are_in_order_and_no_history_breaks_it(amounts, season, horizo
 
 
 def test_the_wildest_history_stays_finite():
-    wild = np.array([1e15, 0.0] * 500)
+    wild = np.array([1e15, 0.0] * 60)
 
-    drawn = paths_of(wild, horizon=500, season=0).drawn
+    drawn = paths_of(wild, horizon=60, season=0).drawn
 
     assert np.isfinite(drawn).all()
 
@@ -160,11 +159,12 @@ def test_money_that_nothing_tells_of_is_an_error():
 def test_a_budget_ends_where_the_money_does():
     history = months(None, usd=[31 * 10, 290, 310, 300, 310, 300, 310, 310, 300, 310, 300, 310])
 
-    found = forecast_of(history, Quantity.USD, horizon=3, budget=Budget(usd=Decimal(395)))
+    found = forecast_of(history, Quantity.USD, horizon=3, budget=Budget(usd=Decimal(395))).budget
 
     # 310 in January 2025, then 85 at 10 a day.
-    assert found.budget.days == (date(2025, 2, 9),) * 3
-    assert (found.budget.spent_usd, found.budget.chance) == (0, 1)
+    assert found is not None
+    assert found.days == (date(2025, 2, 9),) * 3
+    assert (found.spent_usd, found.chance) == (0, 1)
 
 
 def test_a_budget_counts_what_was_spent_since_its_first_day():
@@ -173,9 +173,14 @@ def test_a_budget_counts_what_was_spent_since_its_first_day():
 
     found = forecast_of(history, Quantity.USD, horizon=12, budget=since).budget
 
+    assert found is not None
+    early, middle, late = found.days
     assert found.spent_usd == pytest.approx(sum(history.usd[-3:]))
-    assert found.days[0] <= found.days[1] <= found.days[2]
-    assert date(2026, 1, 1) < found.days[1] < date(2026, 4, 1)
+    assert early is not None
+    assert middle is not None
+    assert late is not None
+    assert early <= middle <= late
+    assert date(2026, 1, 1) < middle < date(2026, 4, 1)
 
 
 def test_a_budget_that_is_spent_already_says_when():
@@ -184,15 +189,17 @@ def test_a_budget_that_is_spent_already_says_when():
 
     found = forecast_of(history, Quantity.USD, horizon=1, budget=budget).budget
 
+    assert found is not None
     assert found.days == (date(2024, 11, 16),) * 3
 
 
 def test_a_budget_may_outlast_the_forecast():
     history = months(None, usd=noisy(24))
 
-    found = forecast_of(history, Quantity.USD, horizon=2, budget=Budget(usd=Decimal(10**6)))
+    found = forecast_of(history, Quantity.USD, horizon=2, budget=Budget(usd=Decimal(10**6))).budget
 
-    assert (found.budget.days, found.budget.chance) == ((None, None, None), 0)
+    assert found is not None
+    assert (found.days, found.chance) == ((None, None, None), 0)
 
 
 @pytest.mark.parametrize(
@@ -229,6 +236,8 @@ def test_a_backtest_knows_nothing_of_what_came_later():
 
     one, other = (backtest(each, horizon=1, season=12) for each in (series, later))
 
+    assert one is not None
+    assert other is not None
     assert (one.origins, one.told) == (12, 12)
     assert one.inside - other.inside in {0, 1}
     assert backtest(noisy(12), horizon=6, season=12) is None

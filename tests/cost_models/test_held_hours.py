@@ -46,7 +46,10 @@ def test_all_jobs_are_told_by_the_same_label():
     labels = label_names([spans])
     claims = claims_of([spans], labels, days_of([spans]), [DEVICES])
     assert claims is not None
-    assert [(each.holder.team, each.used_hours) for each in claims] == [("", 48), ("a", 24)]
+    assert [(each.holder.team, each.used_hours) for each in claims] == [
+        ("", Decimal(48)),
+        ("a", Decimal(24)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +97,8 @@ def test_hours_are_of_the_accelerator_that_a_job_names():
     claims = claims_of([spans], TEAM, QUARTER, ["H100-80GB", "A100-80GB"])
     assert claims is not None
     assert [(each.pool, each.used_hours) for each in claims] == [
-        ("A100-80GB", 24),
-        ("H100-80GB", 48),
+        ("A100-80GB", Decimal(24)),
+        ("H100-80GB", Decimal(48)),
     ]
 
 

@@ -12,7 +12,7 @@ JOB = Holder(team="nlp", job="train")
 
 
 def seen(shares, *, device="a", signal=Signal.GPU_UTIL, holder=JOB, step=60.0, start=0.0, **more):
-    starts = T0 + start + step * np.arange(len(shares))
+    starts = T0 + start + step * np.arange(len(shares), dtype=np.float64)
     return Activity(
         holder=holder,
         device=device,

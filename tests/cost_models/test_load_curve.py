@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -13,22 +14,21 @@ from perfledger_cost_models.load_curve import (
 GIGABYTE = 10**9
 
 
+POINT = LoadPoint(
+    mode=LoadMode.OPEN,
+    offered_per_second=40.0,
+    throughput_per_second=40.0,
+    latency_p99_s=0.05,
+)
+
+
 def point(**values):
-    return LoadPoint(
-        **{
-            "mode": LoadMode.OPEN,
-            "offered_per_second": 40.0,
-            "throughput_per_second": 40.0,
-            "latency_p99_s": 0.05,
-        }
-        | values
-    )
+    return replace(POINT, **values)
 
 
 def curve(device="H100-80GB", **values):
-    return LoadCurve(
-        **{"workload": "m:f", "device": device, "devices": 1, "points": (point(),)} | values
-    )
+    usual = LoadCurve(workload="m:f", device=device, devices=1, points=(POINT,))
+    return replace(usual, **values)
 
 
 def test_a_server_that_serves_less_than_it_is_offered_does_not_keep_up():

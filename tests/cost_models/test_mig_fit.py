@@ -15,7 +15,7 @@ JOB = Holder(team="nlp", job="notebook")
 
 
 def seen(shares, signal, *, device="a", holder=JOB, model=MODEL, **more):
-    starts = T0 + 3600.0 * np.arange(len(shares))
+    starts = T0 + 3600.0 * np.arange(len(shares), dtype=np.float64)
     return Activity(
         holder=holder,
         device=device,

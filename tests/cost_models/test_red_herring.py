@@ -12,7 +12,7 @@ JOB = Holder(team="nlp", job="serve")
 
 
 def seen(share, signal, *, holder=JOB, device="a", hours=4, start=0.0, step=600.0):
-    starts = T0 + start + step * np.arange(int(hours * 3600 / step))
+    starts = T0 + start + step * np.arange(int(hours * 3600 / step), dtype=np.float64)
     return Activity(
         holder=holder,
         device=device,

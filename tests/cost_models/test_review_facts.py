@@ -118,11 +118,14 @@ def test_without_any_hours_it_says_where_to_put_them(no_hours):
         demand(no_hours)
 
 
-def test_a_team_that_got_back_more_than_it_spent_leaves_the_allocation_unknown(make_bill):
+def test_a_team_that_got_back_more_than_it_spent_has_its_credit(make_bill):
     found = allocation_of(make_bill(("a", "10", "550.40"), ("b", "1", "-55.04")), ())
 
-    assert isinstance(found, Unknown)
-    assert "none may be negative" in found.why
+    assert isinstance(found, Allocation)
+    assert [(row.team, row.total_usd) for row in found.rows] == [
+        ("a", Decimal("550.40")),
+        ("b", Decimal("-55.04")),
+    ]
 
 
 def test_the_bill_is_shared_out_by_its_own_teams_and_the_plans_entitlements(make_bill, a_bill_row):

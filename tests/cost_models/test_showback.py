@@ -64,7 +64,7 @@ def test_a_bill_without_usage_files_is_shared_by_its_own_teams(make_bill, a_bill
         "b": (0, Decimal("57.53"), 0),
         "": (Decimal("449.60"), 0, Decimal("44.96")),
     }
-    assert (found.used_hours, found.paid_hours) == (160, 160)
+    assert (found.used_hours, found.paid_hours) == (Decimal(160), Decimal(160))
     assert "80.0 device-hours" in found.notes[0]
 
 

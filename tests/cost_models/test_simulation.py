@@ -204,7 +204,9 @@ def test_turns_in_which_no_job_ends_are_refused(preemption, turn_s):
 
 def by_sharing(moments, runs):
     """Return ends where all that are present have equal parts of the one device at each moment."""
-    left, ends, now, coming = {}, {}, 0.0, list(enumerate(moments))
+    left: dict[int, float] = {}
+    ends: dict[int, float] = {}
+    now, coming = 0.0, list(enumerate(moments))
     while coming or left:
         soonest = min(left.values(), default=float("inf")) * len(left)
         until = min(now + soonest if left else float("inf"), coming[0][1] if coming else 1e18)

@@ -16,8 +16,8 @@ from perfledger_cost_models.period import Step, calendar_of
 from perfledger_cost_models.usage import Span, Usage, UsageFileError
 
 
-def at(*words):
-    return datetime(*words, tzinfo=UTC).timestamp()
+def at(year, month, day, hour=0):
+    return datetime(year, month, day, hour, tzinfo=UTC).timestamp()
 
 
 def usage_of(*spans, start=None, end=None):
@@ -109,6 +109,8 @@ def test_no_hour_and_no_dollar_is_lost_or_made(rows, step):
 
     found = history_of([told], costs, step=step)
 
+    assert found.hours is not None
+    assert found.usd is not None
     assert sum(found.hours) == pytest.approx(sum(span.device_hours for span in told.spans))
     assert sum(found.usd) == pytest.approx(sum(cost.usd for cost in costs))
 

@@ -28,7 +28,7 @@ RATE = Rate(
 
 
 def seen(share, *, device="a", holder=None, hours=168, signal=Signal.GPU_UTIL):
-    starts = T0 + 3600.0 * np.arange(hours)
+    starts = T0 + 3600.0 * np.arange(hours, dtype=np.float64)
     return Activity(
         holder=holder or Holder(job=device),
         device=device,

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from typer.testing import CliRunner
 
-from perfledger.records import Device, Machine, Revision
+from perfledger.records import Device, Failure, Machine, Revision, Side, Why
 from perfledger_service.cli.app import app
 
 CHECKS = 12
@@ -131,6 +131,16 @@ def test_the_heads_own_bundle_in_the_folder_is_no_baseline(folder):
     (folder.path / "earlier" / "00.json").write_text(head.to_json())
 
     assert folder.compare(head)["verdicts"][0]["outcome"] == "not measured"
+
+
+def test_a_workload_that_failed_in_the_head_is_not_measured(folder):
+    folder.earlier(range(2))
+    failure = Failure(workload="gpt:step", side=Side.HEAD, why=Why.RAISED, detail="boom")
+    head = replace(folder.bundle(2), runs=(), failures=(failure,))
+
+    [verdict] = folder.compare(head, codes=(3,))["verdicts"]
+
+    assert (verdict["outcome"], verdict["reason"]) == ("not measured", "failed in B")
 
 
 def test_the_table_says_what_the_head_is_held_against(folder):

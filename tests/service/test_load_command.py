@@ -177,7 +177,7 @@ def test_arrivals_that_are_no_text_are_refused(tmp_path):
     path = tmp_path / "times"
     path.write_bytes(b"\xff\xfe1\n")
 
-    with pytest.raises(UsageError, match="cannot be read as text"):
+    with pytest.raises(UsageError, match="is no text in UTF-8"):
         read_arrivals(path)
 
 

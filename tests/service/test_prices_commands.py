@@ -86,7 +86,7 @@ def test_a_sheet_that_is_no_text_says_so(tmp_path):
     path = tmp_path / "prices.csv"
     path.write_bytes(b"\xff\xfe")
 
-    with pytest.raises(UsageError, match="as text"):
+    with pytest.raises(UsageError, match="no text in UTF-8"):
         check_prices(path)
 
 
@@ -182,6 +182,24 @@ def test_what_the_file_had_of_other_regions_and_providers_stays(run, aws_file, t
 
     assert "azure,Standard_ND96asr_v4" in sheet.read_text()
     assert "aws,p5.48xlarge" in sheet.read_text()
+
+
+def test_savings_plans_come_beside_the_prices_on_demand(run, aws_file, tmp_path):
+    sheet, plans = tmp_path / "mine.csv", tmp_path / "plans.csv"
+    plans.write_text(  # by hand, in the shape of AWSComputeSavingsPlan's index.csv
+        "Publication Date,2026-11-20T18:44:47Z\nOfferCode,AmazonComputeSavingsPlan\n"
+        "SKU,Unit,EffectiveDate,DiscountedRate,Currency,DiscountedServiceCode,DiscountedUsageType,"
+        "DiscountedOperation,PurchaseOption,LeaseContractLength,LeaseContractLengthUnit,"
+        "Product Family,DiscountedRegionCode,DiscountedInstanceType\n"
+        "A,Hrs,2026-06-05,24.0,USD,AmazonEC2,BoxUsage:p5.48xlarge,RunInstances,No Upfront,3,year,"
+        "EC2InstanceSavingsPlans,us-east-1,p5.48xlarge\n"
+    )
+    run("prices", "update", "--from", aws_file(), "--output", sheet)
+
+    shown = run("prices", "update", "--from", plans, "--output", sheet)
+
+    assert "23.777 to 24  aws:p5.48xlarge/savings_plan/3y_no_upfront@us-east-1" in shown
+    assert ",on_demand,,54," in sheet.read_text()
 
 
 def test_a_file_without_accelerators_says_what_was_in_it(run, aws_file, tmp_path):
@@ -312,7 +330,7 @@ def test_a_price_that_a_newer_one_replaces_is_superseded(run):
 def test_a_list_is_written_into_a_file(run, tmp_path):
     run("prices", "list", "--output", tmp_path / "list.txt")
 
-    assert "aws:p5.48xlarge/on_demand@us-east-1" in (tmp_path / "list.txt").read_text()
+    assert "8x H100-80GB" in (tmp_path / "list.txt").read_text()
 
 
 def test_a_sheet_that_is_none_was_asked_wrongly(run, tmp_path):

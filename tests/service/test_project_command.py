@@ -318,5 +318,5 @@ def test_a_file_that_is_no_text_says_so(run, tmp_path):
     path = tmp_path / "workloads.toml"
     path.write_bytes(b"\xff\xfe")
 
-    with pytest.raises(UsageError, match="as text"):
+    with pytest.raises(UsageError, match="no text in UTF-8"):
         run(path, "--from", "A100-80GB")

@@ -53,7 +53,9 @@ def test_the_comment_marks_every_projected_price(report):
     assert "**Projected, not measured**" in shown
     row = next(line for line in shown.splitlines() if "`H100-80GB` in `bfloat16`" in line)
     assert row.startswith("| `gpt:<b>\\|step` | `tokens` | `A100-80GB` |")
-    assert "price as of 2026-" in row
+    assert "price read on 2026-11-20" in row
+    assert "Prices: where they were read" in shown
+    assert "us-east-1; " in shown
 
 
 def test_the_json_report_has_its_provenance(report):

@@ -46,8 +46,8 @@ def document(capacity, device, completed=2_000_000, workload="serve[red]", **val
 @pytest.fixture
 def run():
     def run(*words):
-        words = ["cost", "rightsize", *map(str, words)]
-        done = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
+        arguments = ["cost", "rightsize", *map(str, words)]
+        done = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
         if done.exception is not None and not isinstance(done.exception, SystemExit):
             raise done.exception
         assert done.exit_code == 0, done.stdout
@@ -60,7 +60,7 @@ def run():
 def curves(tmp_path):
     paths = tmp_path / "h100.json", tmp_path / "a100.json"
     paths[0].write_text(document(100.0, "NVIDIA H100 80GB HBM3"))
-    paths[1].write_text(document(45.0, "NVIDIA A100-SXM4-80GB"))
+    paths[1].write_text(document(60.0, "NVIDIA A100-SXM4-80GB"))
     return paths
 
 
@@ -219,7 +219,7 @@ def test_another_latency_may_be_what_was_promised(run, tmp_path):
         (("VLLM", *ASKED), UsageError, "on which device"),
         (("L40S=VLLM", *ASKED), UsageError, "at which load"),
         (("L40S@rate:10=VLLM", *ASKED, "--latency", "tpot"), UsageError, "tpot_p99"),
-        (("L40S=BROKEN", *ASKED), UsageError, "broken"),
+        (("L40S=BROKEN", *ASKED), UsageError, "no file that can be read"),
         (("EMPTY", *ASKED), UsageError, "no load curve"),
         (("CURVE", "--p99", "fast", "--rate", "1"), UsageError, "80ms or 1.5s"),
         (("CURVE", "--p99", "0ms", "--rate", "1"), UsageError, "P99 of 0"),

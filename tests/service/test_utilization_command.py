@@ -73,8 +73,8 @@ def test_the_sentences_say_what_to_do_with_the_evidence(run, export):
     assert "34.8 % of 767.5 known device-hours were in use by GPU-util." in shown
     assert "0.5 more are not known: " in shown
     assert "Without 96 that jobs held without work and 192 that nobody held, 55.6 % is rea" in shown
-    assert "nlp/[red]train-0: 96.0 h on 1 devices (surely 95.5), GPU-util at most" in shown
-    assert "ads/serve-0: GPU-util 91.0 %, SM-active 15.6 % over 192.0 h" in shown
+    assert "nlp/[red]train-0: 96 h on 1 devices (surely 95.5), GPU-util at most" in shown
+    assert "ads/serve-0: GPU-util 91.0 %, SM-active 15.6 % over 192 h" in shown
     assert f"lab/notebook: 1g.10gb of {MODEL}; SM-active P99 4.0 %" in shown
     assert "not known" in shown
 
@@ -83,7 +83,7 @@ def test_a_target_has_its_price_with_where_that_is_from(run, export):
     shown = " ".join(run(export, "--target", 0.5, "--at", "p5.48xlarge/on_demand").split())
 
     assert "The same work at 50 % takes 233." in shown
-    assert "these cost 1,600 USD at AWS p5.48xlarge, on demand (" in shown
+    assert "these cost 1,610 USD at AWS p5.48xlarge, on demand (" in shown
     assert "2026-" in shown
     assert "Freed hours are cash only where they are paid by the hour" in shown
 
@@ -131,6 +131,7 @@ def test_the_picture_is_whole_and_escapes_what_others_wrote(run, export):
     assert "<script>" not in drawn
 
 
+@pytest.mark.slow
 def test_many_holders_are_counted(run, tmp_path):
     result = [
         series("DCGM_FI_DEV_GPU_UTIL", f"GPU-{at}", lambda _: 0, namespace="n", pod=f"p{at:02}")
@@ -160,7 +161,7 @@ def test_accounting_tells_at_most_what_was_used(run, tmp_path):
     assert "<30.0 % of 8 known device-hours" in shown
     assert "takes at least 4.571 fewer device-hours" in shown
     assert "No stretch without work is known" in shown
-    assert "at most 30.0 %" in run(path, "--format", "svg")
+    assert "at most 30.0\N{NO-BREAK SPACE}%" in run(path, "--format", "svg")
 
 
 def test_samples_that_are_no_share_and_a_holder_without_the_signal_are_said(run, tmp_path):

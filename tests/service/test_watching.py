@@ -181,7 +181,10 @@ def test_the_head_of_a_pull_request_is_no_commit_of_the_branch(branch):
         assert commits_of_branch(session, branch.project_id) == (sha(0), sha(1), sha(2))
 
 
-def test_a_commit_has_one_value_whatever_number_of_uploads_measured_it(branch):
+def test_a_commit_has_one_value_whatever_number_of_uploads_measured_it(
+    any_engine, judged, make_bundle, now
+):
+    branch = Branch(any_engine, judged, make_bundle, now)
     branch.check(0, 1)
     branch.check(1, 2, level=1.2)
 

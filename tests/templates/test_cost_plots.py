@@ -5,8 +5,8 @@ from itertools import pairwise
 from hypothesis import given, strategies as st
 
 from perfledger_cost_models.comparison import Bar
+from perfledger_service.cost_views import Curve
 from perfledger_service.pages.cost_plots import curve_plot, tornado_plot
-from perfledger_service.views import Curve
 
 USES = tuple(percent / 100 for percent in range(5, 101, 5))
 prices = st.lists(st.floats(0.01, 100), min_size=1, max_size=25)

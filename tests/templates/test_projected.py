@@ -16,9 +16,9 @@ from perfledger_cost_models.descriptor import (
 from perfledger_cost_models.projection import NotProjected, ProjectedCost, Projection
 from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.roofs import ResourceSeconds
+from perfledger_service.cost_views import ProjectedRow, ProjectionView
 from perfledger_service.pages.projected import projection_csv, projection_svg, projection_text
 from perfledger_service.pages.terminal import plain
-from perfledger_service.views import ProjectedRow, ProjectionView
 
 SECONDS = ResourceSeconds(arithmetic=2e-3, memory=1e-3, communication=0.0, fixed=1e-4)
 RATE = Rate(

@@ -32,16 +32,19 @@ Price
   cost project  say how fast and dear a workload would be on devices that it was not measured on
   cost change   say what a change costs a year: a bundle's, or a ratio with its interval
   cost fleet    turn accounting, metrics or a bill into the device-hours that workloads stand for
-  cost queue    say how long jobs wait for so many devices, and how many would be enough
-  cost simulate replay a job log under other scheduling policies: waits, use, what they would gain
-  cost allocate say who pays what of a bill: used, idle and shared, by team and project, to the cent
-  cost utilization  say how well devices are used, by whom, and what could be given back
-  cost forecast say what the next months or weeks need and cost, and when a budget is spent
-  cost window   say when a job that can wait emits or costs least, by hourly values
-  cost rightsize
-                say which devices, how many and how run keep a P99 at a rate at least cost
   prices        list, check, update and diff price sheets; read a bill
   review        write the quarter's procurement review: HTML, PDF, XLSX, FOCUS CSV, JSON
+
+Plan and share the hardware
+  cost queue    say how long jobs wait for so many devices, and how many would be enough
+  cost simulate replay a job log under other scheduling policies: waits, use, what they would gain
+  cost rightsize
+                say which devices, how many and how run keep a P99 at a rate at least cost
+  cost forecast say what the next months or weeks need and cost, and when a budget is spent
+  cost window   say when a job that can wait emits or costs least, by hourly values
+  cost allocate say who pays what of a bill: used, idle and shared, by team and project, to the cent
+  cost utilization
+                say how well devices are used, by whom, and what could be given back
 
 Serve
   serve         run the service: uploads, comments, checks and pages

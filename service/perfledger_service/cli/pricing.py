@@ -12,6 +12,7 @@ from perfledger.bundle import FleetUse, Pricing
 from perfledger_cost_models.change import MAX_DEVICE_HOURS
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, books_of
 from perfledger_service.cli.showing import show_table, show_text
+from perfledger_service.cost_views import PricedView
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.change_costs import (
     change_csv,
@@ -26,7 +27,6 @@ from perfledger_service.report import Conclusion, ExitCode
 from perfledger_service.usecases import bundles
 from perfledger_service.usecases.fleets import Period, fleet_of, pricing_at
 from perfledger_service.usecases.pricing import Ending, ended, price_bundle, price_ratio
-from perfledger_service.views import PricedView
 
 ANY_WORKLOAD = "*"
 TOLD = "told on the command line"

@@ -59,7 +59,7 @@ def allocation_focus(allocation: Allocation, *, quarter: str = "") -> str:
     weights = {str(place): abs(usd) for place, (_, _, usd) in enumerate(parts)}
     billed = share_out(allocation.billed_usd, weights, rest="0")
     text = StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer: csv.DictWriter[str] = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for place, (row, part, usd) in enumerate(parts):
         writer.writerow(

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from perfledger_cost_models.fleet import FleetProfile
 from perfledger_cost_models.quote import ChangePrice, Rate, SummedPrice
+from perfledger_service.cost_views import PricedView
 from perfledger_service.pages import figures, yearly
 from perfledger_service.pages.change_json import (
     change_price_document,
@@ -21,7 +22,6 @@ from perfledger_service.pages.change_json import (
 )
 from perfledger_service.pages.escape import cell, clean, clean_sentence
 from perfledger_service.pages.prices import PriceRow, price_row
-from perfledger_service.views import PricedView
 
 CHANGE_FORMAT = "perfledger-change-costs"
 FLEET_FORMAT = "perfledger-fleet"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from io import StringIO
 
+from perfledger_service.cost_views import CostRow, CostView, OwningView
 from perfledger_service.pages.cost_plots import (
     CURVES_HEIGHT,
     curve_plot,
@@ -26,7 +27,6 @@ from perfledger_service.pages.costs import (
 from perfledger_service.pages.escape import cell
 from perfledger_service.pages.kernel_rows import BarRow
 from perfledger_service.pages.picture import Part, PartKind, bars_part, notes_part, svg_sheet
-from perfledger_service.views import CostRow, CostView, OwningView
 
 # 1: first version. Keys are only ever added.
 COSTS_FORMAT = "perfledger-costs"

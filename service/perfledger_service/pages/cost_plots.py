@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from perfledger_cost_models.comparison import Bar
+from perfledger_service.cost_views import Curve
 from perfledger_service.pages.scale import Dot, Scale, Tick, nice_ticks
-from perfledger_service.views import Curve
 
 CURVES_HEIGHT = 470.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60.0, 640.0, 52.0, 420.0

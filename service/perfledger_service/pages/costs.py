@@ -15,8 +15,8 @@ from perfledger_cost_models.footprint import Footprint
 from perfledger_cost_models.investment import Investment
 from perfledger_cost_models.onprem import Site
 from perfledger_cost_models.sheet import PricingModel
+from perfledger_service.cost_views import CostRow, CostView, OwningView, Rent
 from perfledger_service.pages.escape import clean, code, prose
-from perfledger_service.views import CostRow, CostView, OwningView, Rent
 
 _MAX_NAME = 120
 _MAX_NOTE = 4000

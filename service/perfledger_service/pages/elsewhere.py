@@ -11,7 +11,7 @@ from perfledger_service.report import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectedRow:
+class ProjectedCostRow:
     """What a million units of work are projected to cost on one purchase option, as it is shown."""
 
     workload: str
@@ -27,7 +27,7 @@ class ProjectedRow:
     dated: str
 
 
-def projected_rows(report: Report) -> tuple[ProjectedRow, ...]:
+def projected_rows(report: Report) -> tuple[ProjectedCostRow, ...]:
     """Return the projected costs, workload by workload; what was not projected has no row."""
     return tuple(
         _row(view.source, cost, device=row.device)
@@ -37,10 +37,10 @@ def projected_rows(report: Report) -> tuple[ProjectedRow, ...]:
     )
 
 
-def _row(measured_on: str, cost: ProjectedCost, *, device: str) -> ProjectedRow:
+def _row(measured_on: str, cost: ProjectedCost, *, device: str) -> ProjectedCostRow:
     found: Projection = cost.projection
     ends = (figures.usd(end).removesuffix(f"{figures.NBSP}USD") for end in (cost.low, cost.high))
-    return ProjectedRow(
+    return ProjectedCostRow(
         workload=found.workload,
         unit=found.unit,
         measured_on=measured_on,

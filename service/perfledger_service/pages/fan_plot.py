@@ -77,7 +77,7 @@ def _panel(forecast: Forecast, top: float) -> Panel:
             Tick(x.at(place), period_name(forecast, before + place))
             for place in range(0, count, every)
         ),
-        y_ticks=tuple(Tick(y.at(at), f"{at:,.5g}") for at in nice_ticks(0.0, most)),
+        y_ticks=tuple(Tick(y.at(at), figures.count(at)) for at in nice_ticks(0.0, most)),
     )
 
 

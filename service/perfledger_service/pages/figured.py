@@ -11,7 +11,7 @@ from rich.text import Text
 from perfledger_profiles.step_figures import StepFigure
 from perfledger_service.pages import figures
 from perfledger_service.pages.escape import clean, clean_sentence, code, sentence
-from perfledger_service.usecases.figuring import FiguresView
+from perfledger_service.views import FiguresView
 
 # 1: first version. Keys are only ever added.
 FIGURES_FORMAT = "perfledger-step-figures"

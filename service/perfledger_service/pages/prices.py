@@ -139,8 +139,11 @@ def source_rows(report: Report) -> tuple[SourceRow, ...]:
     """Return each rate that a figure of this report rests on, once."""
     change = (rate for price in report.change_prices for rate in (price.rate, price.moves_to))
     unit = (cost.rate for cost in report.unit_costs if cost.usd is not None)
+    projected = (
+        cost.rate for view in report.projections for row in view.rows for cost in row.costs
+    )
     rates: dict[str, Rate] = {}
-    for rate in (*change, *unit):
+    for rate in (*change, *unit, *projected):
         if rate is not None:
             rates.setdefault(rate.option, rate)
     return tuple(_source_row(rate) for rate in rates.values())

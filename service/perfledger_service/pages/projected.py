@@ -17,11 +17,11 @@ from rich.text import Text
 
 from perfledger_cost_models.projection import NotProjected, ProjectedCost, Projection
 from perfledger_cost_models.quote import Provenance
+from perfledger_service.cost_views import ProjectedRow, ProjectionView
 from perfledger_service.pages import figures
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.escape import cell, clean
 from perfledger_service.pages.scale import Scale, Tick, nice_ticks
-from perfledger_service.views import ProjectedRow, ProjectionView
 
 # 1: first version. Keys are only ever added.
 PROJECTION_FORMAT = "perfledger-projection"

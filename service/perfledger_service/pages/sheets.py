@@ -19,8 +19,8 @@ from perfledger_cost_models.price_check import SheetCheck
 from perfledger_cost_models.price_rules import Level
 from perfledger_cost_models.sheet import Price, PriceSheet
 from perfledger_cost_models.sheet_diff import SheetDiff, newest_prices
+from perfledger_service.cost_views import PriceUpdate
 from perfledger_service.pages.escape import cell, clean, code, prose
-from perfledger_service.views import PriceUpdate
 
 # 1: first version. Keys are only ever added.
 CHECK_FORMAT = "perfledger-price-check"

@@ -288,9 +288,10 @@ def _notes(view: Utilization) -> Iterator[str]:
 
 
 def _use_document(view: Utilization, use: Use) -> dict[str, object]:
-    known = asdict(use) | {"holder": clean(use.holder), "range": use.range}
     hours = view.gain.idle_hours if use is view.all else _idle_hours(view, use.holder)
-    return known | {"is_bursty": use.is_bursty, "idle_hours": hours}
+    known = {"range": use.range, "is_bursty": use.is_bursty, "idle_hours": hours}
+    document: dict[str, object] = {**asdict(use), "holder": clean(use.holder), **known}
+    return document
 
 
 def _idle_hours(view: Utilization, holder: str) -> float:

@@ -12,7 +12,7 @@ import msgspec
 from sqlalchemy import func
 from sqlmodel import Session, col, select
 
-from perfledger.metrics import METRICS, TAILS, Kind, Metric, Worse
+from perfledger.metrics import ASKED, METRICS, Kind, Metric, Worse
 from perfledger.records import Machine
 from perfledger_baselines.environment import environment_of
 from perfledger_baselines.history.attribution import Series
@@ -147,6 +147,6 @@ def _environments(session: Session, hashes: Collection[str]) -> dict[str, str]:
 
 def _metric(row: SeriesRow) -> Metric:
     """Return a series' metric; one that this version does not know counts as a speed."""
-    known = (METRICS | TAILS).get(row.metric)
+    known = (METRICS | ASKED).get(row.metric)
     kind = Kind.SPEED if known is None else known.kind
     return Metric(name=row.metric, unit=row.unit, worse=Worse(row.worse), kind=kind)

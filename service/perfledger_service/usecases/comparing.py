@@ -45,15 +45,15 @@ def compare(
         msg = f"B is the folder {shown(head)}: give the head's bundle, and the folder as A"
         raise UsageError(msg)
     sides = (Shelf(bundles_in(base)) if base.is_dir() else _read(base, metric), _read(head, metric))
+    if worse is not None and isinstance(sides[1], Bundle):
+        msg = "--worse is for files that do not say it: a bundle's metrics do"
+        raise UsageError(msg)
     chosen: tuple[tuple[str, str], ...] = ()
     match sides:
         case (Shelf() as before, Bundle() as after):
             tests, chosen = _tests_on_shelf(before, after, metric)
             plan, assumed = before.newest.plan, ""
         case (Bundle() as before, Bundle() as after):
-            if worse is not None:
-                msg = "--worse is for files that do not say it: a bundle's metrics do"
-                raise UsageError(msg)
             tests, plan, assumed = _bundle_tests(before, after, metric), before.plan, ""
         case (MeasuredSeries() as before, MeasuredSeries() as after):
             known = _metric_of(before.name, worse)
@@ -107,8 +107,17 @@ def _tests_on_shelf(
     """
     tests: list[UnpairedTest] = []
     chosen: list[tuple[str, str]] = []
-    for workload, runs in runs_of(after, Side.HEAD).items():
-        for metric in _judged(before.newest, after, wanted):
+    measured = runs_of(after, Side.HEAD)
+    metrics = _judged(before.newest, after, wanted)
+    failed = {failure.workload for failure in after.failures if failure.side is Side.HEAD}
+    registered = [spec.id for bundle in (before.newest, after) for spec in bundle.workloads]
+    for workload in dict.fromkeys([*registered, *measured, *sorted(failed)]):
+        runs = measured.get(workload, ())
+        if workload in failed or not runs:
+            why = "failed in B" if workload in failed else "was not measured in B"
+            tests.append(_flawed(workload, metrics[0], why))
+            continue
+        for metric in metrics:
             values = run_values(runs, metric)
             if not values and metric.name != STEP_TIME.name:
                 continue

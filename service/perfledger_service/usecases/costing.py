@@ -18,6 +18,7 @@ from perfledger_cost_models.footprint import owned_footprint
 from perfledger_cost_models.interruption import best_interval_h
 from perfledger_cost_models.sheet import Price
 from perfledger_cost_models.work import Work
+from perfledger_service.cost_views import CostRow, CostView, OwningView, Rent
 from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.offers import (
     CostQuestion,
@@ -31,7 +32,6 @@ from perfledger_service.usecases.offers import (
 )
 from perfledger_service.usecases.price_books import Books
 from perfledger_service.usecases.translating import translated
-from perfledger_service.views import CostRow, CostView, OwningView, Rent
 
 # The accelerators of P4d, P4de, P5, P5e, P5en, A2, A3, ND A100, ND H100 and TPU v4 to v6e.
 FAMILIES = (

@@ -22,6 +22,7 @@ from perfledger_cost_models.rates import rate_of, standard_rates
 from perfledger_cost_models.sheet import PricingModel
 from perfledger_cost_models.unit_cost import Throughput
 from perfledger_profiles.hardware import Hardware, known_hardware
+from perfledger_service.cost_views import ProjectedRow, ProjectionView
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.describing import (
     machine_of,
@@ -32,7 +33,6 @@ from perfledger_service.usecases.device_roofs import known_roofs, roofs_of
 from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.translating import translated
 from perfledger_service.usecases.work_rates import PEAK_DTYPE, throughput
-from perfledger_service.views import ProjectedRow, ProjectionView
 
 # What a team has or could have, where it does not say what to project onto.
 DEFAULT_TARGETS = ("A100-80GB", "H100-80GB", "TPU-v4")

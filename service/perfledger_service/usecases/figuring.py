@@ -14,27 +14,13 @@ from perfledger_profiles.hardware_match import (
 from perfledger_profiles.metrics import MetricError
 from perfledger_profiles.step_figures import (
     StepFacts,
-    StepFigure,
     Transformer,
     step_figures,
     transformer_flops,
 )
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.tracing import summarize
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FiguresView:
-    """The figures of a step, what they rest on, and why some are not known."""
-
-    step_seconds: float
-    source: str  # where the step's time is from
-    devices: int
-    device: str  # its key in the hardware table, "" where it is not known
-    dtype: str
-    peak_flops_per_second: float | None
-    figures: tuple[StepFigure, ...]
-    notes: tuple[str, ...]
+from perfledger_service.views import FiguresView
 
 
 def figures_of(

@@ -25,7 +25,7 @@ HOW_TO_ASK = (
     "DEVICE@concurrency:8=FILE and DEVICE@rate:20=FILE where the file does not say its load"
 )
 _ASKED = re.compile(
-    r"(?:(?:(?P<devices>\d{1,4})|1/(?P<slices>\d{1,2}))x)?(?P<device>[^=@]{1,100})?"
+    r"(?:(?:(?P<devices>\d{1,4})|1/(?P<slices>\d{1,2}))x)?(?P<device>(?!\d+x[=@])[^=@]{1,100})?"
     r"(?:@(?P<load>concurrency|rate):(?P<amount>\d{1,9}(?:\.\d{1,6})?))?=(?P<path>.+)"
 )
 _OURS = (b'"points"', b'"version"')
@@ -49,7 +49,7 @@ class _Asked:
     amount: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Load:
     """What a point was measured at."""
 
@@ -163,18 +163,18 @@ def _load(profile: Profile, subject: str, asked: _Asked, name: str) -> _Load:
     label = clean_name(found["name"]) if found and found["name"] else profile.tool
     batch = int(found["batch"]) if found and found["batch"] else 1
     if asked.load:
-        return _Load(asked.load, asked.amount, batch, label)
+        return _Load(kind=asked.load, amount=asked.amount, batch=batch, name=label)
     rate = profile.reading("offered_rate", subject=subject)
     if rate is not None:
-        return _Load("rate", rate, batch, label)
+        return _Load(kind="rate", amount=rate, batch=batch, name=label)
     if found is not None:
         kind = "rate" if found["load"] == "request_rate" else "concurrency"
-        return _Load(kind, float(found["amount"]), batch, label)
+        return _Load(kind=kind, amount=float(found["amount"]), batch=batch, name=label)
     limit = profile.reading("max_concurrency", subject=subject)
     if limit is None:
         msg = f"{name} does not say at which load it was measured: {HOW_TO_ASK}"
         raise UsageError(msg)
-    return _Load("concurrency", limit, batch, label)
+    return _Load(kind="concurrency", amount=limit, batch=batch, name=label)
 
 
 def _point(profile: Profile, subject: str, load: _Load, latency: str) -> LoadPoint:

@@ -32,9 +32,9 @@ from perfledger_cost_models.purchase import (
 )
 from perfledger_cost_models.sheet import Price, PriceMissingError, PriceSheet, PricingModel
 from perfledger_cost_models.work import Work
+from perfledger_service.cost_views import Curve
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.price_books import Books
-from perfledger_service.views import Curve
 
 # Spot's overhead is that of a week of work where no job is named: in a shorter one the last save
 # would weigh more.

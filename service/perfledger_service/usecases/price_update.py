@@ -24,11 +24,11 @@ from perfledger_cost_models.sheet import (
 )
 from perfledger_cost_models.sheet_diff import sheet_diff
 from perfledger_cost_models.sheet_text import text_of
+from perfledger_service.cost_views import PriceUpdate
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.price_books import text_of_file
 from perfledger_service.usecases.text_files import read_bytes
 from perfledger_service.usecases.translating import translated
-from perfledger_service.views import PriceUpdate
 
 DIGEST_CHARACTERS = 16  # of a file's SHA-256, enough to find the same file again
 HEAD_BYTES = 4096  # in which every provider's file says what it is

@@ -16,11 +16,11 @@ from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.part import MeasuredChange
 from perfledger_cost_models.policy import PolicyRuling, Ruling, rule_on
 from perfledger_cost_models.sheet import PriceSheet
+from perfledger_service.cost_views import PricedView
 from perfledger_service.errors import UsageError
 from perfledger_service.report import Conclusion, ExitCode
 from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.translating import translated
-from perfledger_service.views import PricedView
 
 OVER_LIMIT = "Costs more than a policy allows"
 APPROVAL = "Its cost asks for approval"

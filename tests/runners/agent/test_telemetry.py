@@ -65,9 +65,9 @@ def test_the_energy_of_a_step_is_what_the_counter_rose_by_in_its_time():
         reading(2.6, joules=9999.0),  # after the last step
     ]
 
-    joules = with_readings(LONG_RUN, readings).samples["energy_per_step"]
+    (joules,) = with_readings(LONG_RUN, readings).samples["energy_per_step"]
 
-    assert joules == (pytest.approx(300 * 0.5),)  # 690 J in 2.3 s are 300 W; a step takes 0.5 s
+    assert joules == pytest.approx(300 * 0.5)  # 690 J in 2.3 s are 300 W; a step takes 0.5 s
 
 
 @pytest.mark.parametrize(

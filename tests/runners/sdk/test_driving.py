@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.driving import SHARES, Crew, Server, Timer, drive
-from perfledger.load import MAX_REQUESTS, Load, Mode
+from perfledger.load import MAX_REQUESTS, Load, Mode, Served
 
 
 def driven(load, crew, timer):
-    served = []
+    served: list[Served] = []
     drive(load, crew, timer, tell=served.append)
     return tuple(served)
 
@@ -166,7 +166,8 @@ def test_no_more_servers_work_than_there_are_clients():
 
 @pytest.mark.parametrize("failing", range(3))
 def test_a_server_that_fails_ends_the_load_with_its_error(failing):
-    made, failed = [], Event()
+    made: list[int] = []
+    failed = Event()
 
     def set_up():
         number = len(made)

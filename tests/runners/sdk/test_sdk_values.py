@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle, Plan
 from perfledger.load import Load
-from perfledger.metrics import METRICS, STEP_TIME, TAILS, Kind
+from perfledger.metrics import ASKED, METRICS, STEP_TIME, Kind
 from perfledger.protocol import Command, Effort, Request, RequestError, read_request
 from perfledger.records import Device, Machine, Revision, Run, Side
 
@@ -105,9 +105,9 @@ def test_a_bundle_with_a_number_that_json_has_not_is_an_error():
 
 
 def test_every_metric_is_found_by_its_name():
-    known = METRICS | TAILS
+    known = METRICS | ASKED
     assert all(name == metric.name for name, metric in known.items())
-    assert len(known) == len(METRICS) + len(TAILS)
+    assert len(known) == len(METRICS) + len(ASKED)
     assert {metric.kind for metric in known.values()} == set(Kind)
 
 

@@ -19,7 +19,7 @@ nasty = st.lists(pieces, min_size=1, max_size=5).map("".join)
 VOID = {"meta", "link", "br"}
 OURS = re.compile(
     r"/|#main|/runs/[0-9a-f]{32}(/bundle\.json)?|/series/\d+|/static/[\w./-]+"
-    r"|/[^/]*(/[^/]+)*/pull/\d+"
+    r"|/[^/]*(/[^/]+)*/pull/\d+|/[\w.~%-]+(/[\w.~%-]+)*"  # a project's page: quoted names
 )
 
 
