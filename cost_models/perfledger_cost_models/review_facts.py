@@ -213,9 +213,8 @@ def allocation_of(
     Overhead: all else on the bill, by use. Where nobody is entitled, idle is a row of its own.
     Raises AllocationError.
     """
-    what = "allocation and showback"
     if bill is None:
-        return Unknown(what=what, why=NO_BILL, how=HOW_BILL)
+        return Unknown(what="allocation and showback", why=NO_BILL, how=HOW_BILL)
     entitled = {Holder(one.name): one.entitled_hours for one in teams}
     if use is not None:
         return allocation_by_use(charge_of(bill), use, bill_days(bill), entitled=entitled)
