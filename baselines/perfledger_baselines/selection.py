@@ -86,7 +86,7 @@ class Wanted:
     environment: str
     levels: tuple[CommitRange, ...] = ()
     accepted: tuple[AcceptedChange, ...] = ()  # of whatever series, as far as still in force
-    pinned: str = ""  # the run that a person chose; "" if nobody did
+    pinned: str = ""  # the check that a person chose; "" if nobody did
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +149,18 @@ def select_baseline(
 
 
 def _pinned(wanted: Wanted, ordered: Sequence[Candidate]) -> Selection:
-    """Take the pinned run whatever speaks against it, except another class of machine."""
-    chosen = [candidate for candidate in ordered if candidate.run == wanted.pinned]
+    """Take the pinned check whatever speaks against it, except another class of machine."""
+    chosen = [candidate for candidate in ordered if candidate.check == wanted.pinned]
     if not chosen:
         msg = (
             f"the pinned baseline {wanted.pinned!r} of {_series(wanted)} is not among "
-            f"{len(ordered)} stored runs: pin another one, or none"
+            f"the checks of {len(ordered)} stored runs: pin another one, or none"
         )
         raise NoBaselineError(msg)
     if chosen[0].machine_class != wanted.machine_class:
         msg = (
             f"the pinned baseline {wanted.pinned!r} of {_series(wanted)} was made on "
-            f"{chosen[0].machine_class}: pin a run of {wanted.machine_class}, or none"
+            f"{chosen[0].machine_class}: pin a check on {wanted.machine_class}, or none"
         )
         raise NoBaselineError(msg)
     return _selection(wanted, Kind.PINNED, chosen, ordered)
@@ -224,7 +224,7 @@ def _reason(wanted: Wanted, kind: Kind, chosen: Sequence[Candidate]) -> str:
         case Kind.PINNED:
             obstacle = _obstacle(wanted, chosen[0])
             although = f", although it is {obstacle}" if obstacle else ""
-            return f"run {chosen[0].run}, {place}, was pinned{although}; {weak}"
+            return f"{runs} of check {chosen[0].check}, {place}, pinned{although}; {weak}"
         case Kind.PAIR:
             return f"{runs}, {place}, measured side by side with the head in this check"
         case Kind.WINDOW:

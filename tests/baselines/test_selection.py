@@ -192,35 +192,34 @@ def test_the_merge_base_itself_is_of_its_own_level_wherever_that_began():
     assert obstacles(selection) == {99: Obstacle.UNSURE_LEVEL}
 
 
-def test_a_pinned_run_comes_before_everything():
-    selection = select_baseline(
-        wanted(pinned="release"), [run(100, check="this"), run(40, "release")]
-    )
+def test_a_pinned_check_comes_before_everything():
+    release = [run(40, name, check="release") for name in ("one", "two")]
 
-    assert (selection.kind, commits(selection), selection.distance) == (Kind.PINNED, [40], 60)
+    selection = select_baseline(wanted(pinned="release"), [run(100, check="this"), *release])
+
+    assert (selection.kind, commits(selection), selection.distance) == (Kind.PINNED, [40, 40], 60)
     assert selection.reason.startswith(
-        "run release, 60 commits before the merge base, was pinned; not paired"
+        "2 runs of check release, 60 commits before the merge base, pinned; not paired"
     )
 
 
-def test_what_speaks_against_a_pinned_run_is_said():
-    selection = select_baseline(wanted(pinned="newer"), [run(101, "newer")])
+def test_what_speaks_against_a_pinned_check_is_said():
+    selection = select_baseline(wanted(pinned="newer"), [run(101, check="newer")])
 
     assert selection.distance == -1
-    assert (
-        "1 commit after the merge base, was pinned, although it is of a commit that the head"
-        in (selection.reason)
+    assert "1 commit after the merge base, pinned, although it is of a commit that the head" in (
+        selection.reason
     )
 
 
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        ([run(90)], "is not among 1 stored runs: pin another one, or none"),
-        ([run(90, "release", machine_class="tpu:v4:8")], "was made on tpu:v4:8: pin a run of"),
+        ([run(90)], "is not among the checks of 1 stored runs: pin another one, or none"),
+        ([run(90, check="release", machine_class="tpu:v4:8")], "was made on tpu:v4:8: pin a"),
     ],
 )
-def test_a_pinned_run_that_does_not_compare_is_an_error(candidates, message):
+def test_a_pinned_check_that_does_not_compare_is_an_error(candidates, message):
     with pytest.raises(NoBaselineError, match=message):
         select_baseline(wanted(pinned="release"), candidates)
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from perfledger.records import Device, Failure, Machine, Revision, Side, Why
 from perfledger_service.cli.app import app
+from perfledger_service.errors import UsageError
 
 CHECKS = 12
 
@@ -56,11 +57,13 @@ class Folder:
             path = self.path / "earlier" / f"{commit:02}.json"
             path.write_text(self.bundle(commit, **values).to_json())
 
-    def compare(self, head, *, codes=(0, 3)):
+    def compare(self, head, *options, codes=(0, 3)):
         path = self.path / "head.json"
         path.write_text(head.to_json())
-        words = ["compare", str(self.path / "earlier"), str(path), "--format", "json"]
+        words = ["compare", str(self.path / "earlier"), str(path), "--format", "json", *options]
         done = CliRunner().invoke(app, words)
+        if isinstance(done.exception, UsageError):
+            raise done.exception
         assert done.exit_code in codes, done.output
         return json.loads(done.stdout)
 
@@ -154,3 +157,45 @@ def test_the_table_says_what_the_head_is_held_against(folder):
 
     assert "A, for 2 of 2: 6 runs" in " ".join(done.stdout.split())
     assert "the nearest that was measured" in " ".join(marked.stdout.split())
+
+
+def test_a_pinned_check_is_what_the_head_is_held_against(folder):
+    folder.earlier(range(3))
+
+    shown = folder.compare(folder.bundle(3), "--pin", sha(1))
+
+    assert ", 2 commits before the merge base, pinned;" in reasons(shown)["gpt:step step_time_p50"]
+
+
+def test_nothing_older_than_an_accepted_change_counts(folder):
+    folder.earlier(range(8))
+
+    shown = folder.compare(folder.bundle(8), "--accepted", sha(4))
+
+    reason = reasons(shown)["gpt:step step_time_p50"]
+    assert "newest 5 checks of this level and epoch, from 4 commits before" in reason
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--pin", "feed0"], "none of them names a commit"),
+        (["--pin", "0000"], "several name a commit"),
+        (["--accepted", "000"], "is too short to name a commit"),
+    ],
+)
+def test_a_wish_that_names_no_check_is_an_error(folder, options, message):
+    folder.earlier(range(3))
+
+    with pytest.raises(UsageError, match=message):
+        folder.compare(folder.bundle(3), *options)
+
+
+def test_wishes_are_for_folders(folder):
+    path = folder.path / "head.json"
+    path.write_text(folder.bundle(3).to_json())
+
+    done = CliRunner().invoke(app, ["compare", str(path), str(path), "--pin", "abcd"])
+
+    assert isinstance(done.exception, UsageError)
+    assert "give a folder as A" in str(done.exception)

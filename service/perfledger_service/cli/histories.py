@@ -20,6 +20,7 @@ from perfledger_service.pages.detected import histories_json, histories_markdown
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.history_plot import history_svg
 from perfledger_service.pages.power import power_json, power_markdown, power_text
+from perfledger_service.usecases.baselines import Wishes
 from perfledger_service.usecases.comparing import compare as compare_files, exit_code_of
 from perfledger_service.usecases.detecting import events_of, search
 from perfledger_service.usecases.power import (
@@ -130,6 +131,13 @@ def compare(
     worse: Annotated[
         Worse | None, typer.Option(help="which way a column gets worse: higher or lower")
     ] = None,
+    pin: Annotated[
+        str, typer.Option(metavar="COMMIT", help="hold B against the folder's check of this commit")
+    ] = "",
+    accepted: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COMMIT", help="its new level is right: nothing older counts"),
+    ] = None,
     form: Formatted = Format.TABLE,
     output: Output = None,
 ) -> None:
@@ -139,7 +147,8 @@ def compare(
 
     Exit codes: 0 no regression, 1 regression, 2 usage, 3 undecided or not measured.
     """
-    found = compare_files(a, b, metric=metric, worse=worse)
+    wishes = Wishes(pinned=pin, accepted=tuple(accepted or ()))
+    found = compare_files(a, b, metric=metric, worse=worse, wishes=wishes)
     code = exit_code_of(found.verdicts)
     match form:
         case Format.TABLE:

@@ -10,7 +10,15 @@ from perfledger.records import Run, Side
 from perfledger_baselines.environment import environment_of
 from perfledger_baselines.history.attribution import CommitRange, Observed, moves_of
 from perfledger_baselines.prior import PriorError, SpreadPrior, prior_from_runs
-from perfledger_baselines.selection import Candidate, Selection, Wanted, select_baseline
+from perfledger_baselines.selection import (
+    AcceptedChange,
+    Candidate,
+    Selection,
+    Wanted,
+    select_baseline,
+)
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.columns import quoted
 from perfledger_service.usecases.detecting import observed_in, searched_series
 from perfledger_service.usecases.histories import (
     bundles_histories,
@@ -21,6 +29,9 @@ from perfledger_service.usecases.histories import (
     typical,
 )
 from perfledger_service.views import MeasuredSeries
+
+# As git has it: fewer name too many commits.
+FEWEST_LETTERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +47,25 @@ class Baseline:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a person wants of a baseline, in the first letters of commits or of bundles' ids."""
+
+    pinned: str = ""  # the check to hold a head against, whatever speaks against it
+    accepted: tuple[str, ...] = ()  # commits whose new levels are right: nothing older counts
+
+
+NO_WISHES = Wishes()
+
+
 class Shelf:
     """The bundles of a folder, oldest first, each of them a commit, and what moved meanwhile."""
 
-    def __init__(self, bundles: Sequence[Bundle]) -> None:
+    def __init__(self, bundles: Sequence[Bundle], wishes: Wishes = NO_WISHES) -> None:
+        """Search the bundles' history. Raises UsageError for wishes that name none of them."""
         self._bundles = in_order(bundles)
+        self._pinned = self._bundles[self._named(wishes.pinned)[-1]].id if wishes.pinned else ""
+        self._accepted = tuple(self._named(name)[0] for name in wishes.accepted)
         self._observed: dict[tuple[str, str, str], Observed] = {}
         self._priors: dict[tuple[str, str, str], SpreadPrior | None] = {}
         for searched in searched_series(bundles_histories(self._bundles)):
@@ -69,12 +94,33 @@ class Shelf:
             machine_class=machine_class,
             environment=environment_of(head.machine),
             levels=_levels(self._observed.get(key)),
+            accepted=tuple(
+                AcceptedChange(workload=workload, metric=metric.name, commit=place)
+                for place in self._accepted
+            ),
+            pinned=self._pinned,
         )
         runs = dict(self._runs(head, workload, metric))
         chosen = select_baseline(wanted, runs)
         return Baseline(
             values=_values(chosen, runs), prior=self._priors.get(key), reason=chosen.reason
         )
+
+    def _named(self, name: str) -> tuple[int, ...]:
+        """Return the places of the one commit, or the one check, that a name begins."""
+        if len(name) < FEWEST_LETTERS:
+            msg = f"{quoted(name)} is too short to name a commit: give {FEWEST_LETTERS} letters"
+            raise UsageError(msg)
+        places: dict[str, list[int]] = {}
+        for place, bundle in enumerate(self._bundles):
+            for known in (_sha(bundle), bundle.id):
+                if known.startswith(name):
+                    places.setdefault(known, []).append(place)
+        if len(places) != 1:
+            found = "several name" if places else "none of them names"
+            msg = f"{quoted(name)}: {found} a commit or an id of the {len(self._bundles)} bundles"
+            raise UsageError(msg)
+        return tuple(*places.values())
 
     def _place_of(self, sha: str) -> int:
         places = [place for place, bundle in enumerate(self._bundles) if _sha(bundle) == sha]

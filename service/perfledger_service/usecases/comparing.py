@@ -15,7 +15,7 @@ from perfledger_baselines.selection import NoBaselineError
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_service.errors import UsageError
 from perfledger_service.report import ExitCode
-from perfledger_service.usecases.baselines import Shelf
+from perfledger_service.usecases.baselines import NO_WISHES, Shelf, Wishes
 from perfledger_service.usecases.columns import quoted
 from perfledger_service.usecases.histories import (
     bundles_in,
@@ -33,18 +33,28 @@ _PLAN = Plan(seed=0, order=(), looks=())
 
 
 def compare(
-    base: Path, head: Path, *, metric: str | None = None, worse: Worse | None = None
+    base: Path,
+    head: Path,
+    *,
+    metric: str | None = None,
+    worse: Worse | None = None,
+    wishes: Wishes = NO_WISHES,
 ) -> ComparisonView:
     """Compare two bundles' heads, or two CSV or JSON files with one value per run.
 
-    Where `base` is a folder of bundles, what a head is held against is chosen from it. `metric`
-    chooses one metric of bundles or the column of files; `worse` says which way is worse where the
-    file does not. Raises NotFoundError, TooLargeError and UsageError.
+    Where `base` is a folder of bundles, what a head is held against is chosen from it, as far as
+    `wishes` leave a choice. `metric` chooses one metric of bundles or the column of files; `worse`
+    says which way is worse where the file does not. Raises NotFoundError, TooLargeError and
+    UsageError.
     """
     if head.is_dir():
         msg = f"B is the folder {shown(head)}: give the head's bundle, and the folder as A"
         raise UsageError(msg)
-    sides = (Shelf(bundles_in(base)) if base.is_dir() else _read(base, metric), _read(head, metric))
+    if wishes != NO_WISHES and not base.is_dir():
+        msg = f"--pin and --accepted choose among checks: give a folder as A, not {shown(base)}"
+        raise UsageError(msg)
+    before = Shelf(bundles_in(base), wishes) if base.is_dir() else _read(base, metric)
+    sides = (before, _read(head, metric))
     if worse is not None and isinstance(sides[1], Bundle):
         msg = "--worse is for files that do not say it: a bundle's metrics do"
         raise UsageError(msg)
