@@ -81,11 +81,14 @@ def read_aws(lines: Iterable[str], *, origin: Origin) -> BulkPrices:
     without interest; partly and wholly prepaid ones are apart.
     """
     file = open_aws(lines, columns=COLUMNS, name="AmazonEC2")
-    return prices_of("aws", _offers(file.rows), origin=replace(origin, published=file.published))
+    return prices_of("aws", offers_of(file.rows), origin=replace(origin, published=file.published))
 
 
-def _offers(rows: Iterable[Mapping[str, str]]) -> Iterator[Offer]:
-    """Yield on-demand offers as they come, and reserved ones when all their parts are known."""
+def offers_of(rows: Iterable[Mapping[str, str]]) -> Iterator[Offer]:
+    """Yield on-demand offers as they come, and reserved ones when all their parts are known.
+
+    Rows have the cells of COLUMNS.
+    """
     reserved: dict[tuple[str, str, str], _Reservation] = {}
     for cells in rows:
         usd = usd_of(cells["PricePerUnit"])

@@ -4,10 +4,11 @@ FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-spe
 """
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 
 import msgspec
@@ -35,11 +36,13 @@ OPTIONAL = (
     "PricingCategory",
     "RegionId",
     "ResourceType",
+    "SkuMeter",
     "SkuPriceDetails",
     "SubAccountId",
     "SubAccountName",
     "Tags",
     "x_InstanceType",
+    "x_UsageType",
 )
 PROVIDERS = {
     "aws": "aws",
@@ -53,9 +56,16 @@ PROVIDERS = {
 }
 HOURS = ("hours", "hour", "hrs", "1 hour")
 USAGE, UNUSED, CORRECTION = "Usage", "Unused", "Correction"
+# AWS's rows name their instance in the usage type alone: "USE1-BoxUsage:p5.48xlarge". What else has
+# an instance behind its colon is no hour of one: "EBSOptimized:p4d.24xlarge" comes on top of it.
+_METER = re.compile(
+    r"(?:[A-Z0-9]+-)?(?:BoxUsage|SpotUsage|DedicatedUsage|(?P<unused>UnusedBox|UnusedDed))"
+    r":(?P<instance>.+)"
+)
 MAX_ROWS = 5_000_000
 MAX_LINE_CHARACTERS = 200_000
 _UTC = " UTC"  # as BigQuery writes what FOCUS writes as Z
+_NULL = "NULL"  # as SQL's exports write no value, those of FOCUS's own sample data among them
 
 
 class BillError(ValueError):
@@ -89,7 +99,8 @@ class BillRow:
     def is_unused(self) -> bool:
         """Whether it is charged for a commitment, or capacity reserved, that nobody used."""
         names = ("CommitmentDiscountStatus", "CapacityReservationStatus")
-        return UNUSED in {self.cells[name] for name in names}
+        is_told = UNUSED in {self.cells[name] for name in names}
+        return is_told or any(meter["unused"] for meter in self._meters)
 
     @property
     def is_by_hour(self) -> bool:
@@ -104,7 +115,8 @@ class BillRow:
     @property
     def instance(self) -> str:
         """Return the instance that it is about, "" where that has no accelerator that is known."""
-        names = [self.cells["x_InstanceType"], self.cells["ResourceType"]]
+        metered = (meter["instance"] for meter in self._meters)
+        names = [self.cells["x_InstanceType"], self.cells["ResourceType"], *metered]
         with suppress(msgspec.DecodeError, RecursionError):
             details = msgspec.json.decode(self.cells["SkuPriceDetails"], type=_Details)
             names.insert(0, details.instance_type)
@@ -152,7 +164,7 @@ class BillRow:
         return number
 
     def moment(self, name: str) -> datetime:
-        """Return a time with its zone."""
+        """Return a time with its zone: UTC where none is written, for FOCUS has no other."""
         text = self.cells[name].strip()
         if text.endswith(_UTC):
             text = f"{text.removesuffix(_UTC)}Z"
@@ -161,10 +173,13 @@ class BillRow:
         except ValueError as error:
             msg = f"the bill's line {self.line}: {name} is {text[:40]!r}, no time: export it again"
             raise BillError(msg) from error
-        if moment.tzinfo is None:
-            msg = f"the bill's line {self.line}: {name} says no time zone; FOCUS writes UTC as Z"
-            raise BillError(msg)
-        return moment
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+    @property
+    def _meters(self) -> tuple[re.Match[str], ...]:
+        """Return the usage types of AWS that are hours of an instance."""
+        told = (self.cells["x_UsageType"], self.cells["SkuMeter"])
+        return tuple(found for found in map(_METER.fullmatch, told) if found)
 
 
 def csv_rows(lines: Iterable[str]) -> Iterator[BillRow]:
@@ -196,7 +211,9 @@ def bill_rows(
             said = "is cut off: a sum without it would be wrong"
             msg = f"the bill's line {line} {said}; export it again"
             raise BillError(msg)
-        row = missing | {name: cells[place] for name, place in places.items()}
+        row = missing | {
+            name: "" if cells[place] == _NULL else cells[place] for name, place in places.items()
+        }
         if row["BillingCurrency"] != "USD":
             currency = row["BillingCurrency"][:20]
             msg = f"the bill's line {line} is in {currency!r}: convert it to USD with a dated rate"

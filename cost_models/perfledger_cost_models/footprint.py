@@ -1,7 +1,8 @@
 """A useful accelerator-hour into the energy that it takes and the carbon that is emitted for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 
@@ -20,12 +21,27 @@ SAME_POWER = {"A100-40GB": "A100-80GB", "H200-141GB": "H100-80GB"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Footprint:
-    """What one useful accelerator-hour takes, facility included, at all modes and P5 to P95."""
+    """What a useful hour, or a piece of work, takes, facility included: at modes and P5 to P95."""
 
     where: str  # "owned" or "cloud"
     kwh_p5: float
     kwh_p95: float
     carbon: Carbon  # at all modes; its energy is the most likely one
+
+    def times(self, hours: float) -> Self:
+        """Return what so many useful accelerator-hours take."""
+        kg = [
+            None if each is None else each * hours
+            for each in (self.carbon.location_kg, self.carbon.market_kg)
+        ]
+        return replace(
+            self,
+            kwh_p5=self.kwh_p5 * hours,
+            kwh_p95=self.kwh_p95 * hours,
+            carbon=Carbon(
+                energy_kwh=self.carbon.energy_kwh * hours, location_kg=kg[0], market_kg=kg[1]
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,7 @@ class Investment:
     npv_p95_usd: float
     chance_worth_it: float  # of the draws, that the present value is above zero
     payback_years: float | None  # None: it never repays itself within the years
+    payback_hours: float | None  # of the server's use until then: "break-even after 8,556 hours"
     irr: float | None  # None: there is no such rate, or more than one
 
 
@@ -87,6 +88,7 @@ def owning_instead(
 
     likely = tuple(float(flow[0]) for flow in flows({}, np.array([rent_mode_usd])))
     wacc = float(sheet.find(WACC).mode)
+    payback = payback_years(likely)
     worth = _worth(flows(drawn, rent_usd_per_useful_hour), drawn[WACC])
     p5, p50, p95 = np.quantile(worth, QUANTILES).tolist()
     return Investment(
@@ -97,7 +99,8 @@ def owning_instead(
         npv_p50_usd=p50,
         npv_p95_usd=p95,
         chance_worth_it=float((worth > 0).mean()),
-        payback_years=payback_years(likely),
+        payback_years=payback,
+        payback_hours=None if payback is None else payback * hours / server.accelerators,
         irr=_irr(likely),
     )
 

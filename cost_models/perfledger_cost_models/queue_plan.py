@@ -11,11 +11,11 @@ from perfledger_cost_models.arrivals import Arrivals
 from perfledger_cost_models.queueing import (
     QueueError,
     Waits,
-    erlang_c,
     fewest_servers,
     ggc,
     mmc,
     mmc_chance_above,
+    mmc_quantiles_s,
 )
 
 # Of the waits, for the curve of how many wait no longer.
@@ -74,10 +74,10 @@ def queue_plan(arrivals: Arrivals, *, devices: int, target: Target | None = None
         load=load,
         exact=exact,
         screening=screening,
-        quantiles_s=_quantiles(arrivals, devices, QUANTILES) if is_stable else (),
-        curve_s=tuple(wait for _, wait in _quantiles(arrivals, devices, CURVE))
+        quantiles_s=tuple(zip(QUANTILES, _quantiles(arrivals, devices, QUANTILES), strict=True))
         if is_stable
         else (),
+        curve_s=_quantiles(arrivals, devices, CURVE) if is_stable else (),
         target=target,
         met_share=_met(arrivals, devices, target) if is_stable else None,
         devices_needed=None if target is None else _needed(arrivals, target),
@@ -95,15 +95,12 @@ def given_arrivals(*, arrivals_per_s: float, service_s: float) -> Arrivals:
     )
 
 
-def _quantiles(
-    arrivals: Arrivals, devices: int, shares: tuple[float, ...]
-) -> tuple[tuple[float, float], ...]:
-    load = arrivals.arrivals_per_s * arrivals.service_s
-    chance = erlang_c(devices, load)
-    each_s = arrivals.service_s / (devices - load)
-    return tuple(
-        (share, max(0.0, math.log(chance / (1 - share)) * each_s) if chance else 0.0)
-        for share in shares
+def _quantiles(arrivals: Arrivals, devices: int, shares: tuple[float, ...]) -> tuple[float, ...]:
+    return mmc_quantiles_s(
+        shares,
+        arrivals_per_s=arrivals.arrivals_per_s,
+        service_s=arrivals.service_s,
+        servers=devices,
     )
 
 

@@ -5,6 +5,7 @@ for general arrivals and services are an approximation, marked as a screening; a
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 # The recursion is one multiplication a server; nobody has more accelerators than this.
@@ -73,16 +74,22 @@ def mmc_chance_above(
     return erlang_c(servers, load) * math.exp(-(servers - load) * seconds / service_s)
 
 
-def mmc_quantile_s(share: float, *, arrivals_per_s: float, service_s: float, servers: int) -> float:
-    """Return the wait that `share` of all arrivals do not exceed; 0 where so many do not wait."""
-    if not 0 <= share < 1:
-        msg = f"a quantile at {share}: give a share from 0 up to, but not, 1"
+def mmc_quantiles_s(
+    shares: Sequence[float], *, arrivals_per_s: float, service_s: float, servers: int
+) -> tuple[float, ...]:
+    """Return the waits that these shares of all arrivals do not exceed.
+
+    t = ln(C / (1 - share)) / (c mu - lambda), and 0 where so many do not wait. Raises QueueError.
+    """
+    if not all(0 <= share < 1 for share in shares):
+        msg = f"quantiles at {shares}: give shares from 0 up to, but not, 1"
         raise QueueError(msg)
     load = _load(arrivals_per_s, service_s)
     chance = erlang_c(servers, load)
-    if chance <= 1 - share:
-        return 0.0
-    return math.log(chance / (1 - share)) * service_s / (servers - load)
+    each_s = service_s / (servers - load)
+    return tuple(
+        0.0 if chance <= 1 - share else math.log(chance / (1 - share)) * each_s for share in shares
+    )
 
 
 def mg1(*, arrivals_per_s: float, service_s: float, service_cv2: float) -> Waits:

@@ -36,6 +36,7 @@ class CostRow:
     break_even: BreakEven | None  # the use from which owning is cheaper; None if nothing is owned
     investment: Investment | None  # owning in place of it; None for what is owned
     footprint: Footprint | None  # of a useful hour; None where the draw is not known
+    piece_footprint: Footprint | None = None  # of the piece of work; None where there is none
     owner: str = ""  # the server that owning is about, "" where nothing is owned
     warnings: tuple[str, ...] = ()
 
@@ -54,6 +55,15 @@ class Curve:
     points: tuple[tuple[float, float, float, float], ...]  # use; USD: low, middle, high
 
 
+@dataclass(frozen=True, slots=True)
+class SpotSaves:
+    """How many hours of work to do between saves: the best, and what two known formulas say."""
+
+    best_h: float
+    young_h: float
+    daly_h: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostView:
     """What a useful hour, or a piece of work, costs on all options, the cheapest first."""
@@ -68,9 +78,7 @@ class CostView:
     sheet: str = ""  # the name of the prices
     curves: tuple[Curve, ...] = ()  # of the first accelerator that could be owned
     owner: str = ""  # the server that the break-even is of
-    spot_save_h: float | None = (
-        None  # between saves on spot; None where interruptions are not known
-    )
+    spot_saves_h: SpotSaves | None = None  # None where interruptions are not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,32 @@ def test_a_present_value_is_that_worked_out_by_hand():
     assert present_value((-100.0, 60.0, 60.0), rate_per_year=0.1) == pytest.approx(4.1322314, 1e-8)
 
 
+# The examples of numpy-financial's reference, https://numpy.org/numpy-financial/latest/.
+@pytest.mark.parametrize(
+    ("payments", "expected"),
+    [
+        ((-100, 39, 59, 55, 20), 0.28095),
+        ((-100, 0, 0, 74), -0.0955),
+        ((-100, 100, 0, 7), 0.06206),
+    ],
+)
+def test_returns_are_those_of_numpy_financials_reference(payments, expected):
+    assert internal_rate_of_return(payments) == pytest.approx(expected, abs=5e-5)
+
+
+def test_a_present_value_is_that_of_numpy_financials_reference():
+    found = present_value((-40_000, 5_000, 8_000, 12_000, 30_000), rate_per_year=0.08)
+
+    assert found == pytest.approx(3065.22267, abs=5e-6)
+
+
+def test_a_mortgages_monthly_payment_is_that_of_numpy_financials_reference():
+    """200,000 at 7.5 % a year over 15 years, paid by the month: 1,854.02."""
+    found = capital_recovery_factor(np.array([0.075 / 12]), np.array([12.0 * 15]))
+
+    assert 200_000 * found[0] == pytest.approx(1854.0247200054619, rel=1e-12)
+
+
 @given(flows, interests, st.floats(-10, 10))
 def test_a_present_value_is_linear_in_the_flows(payments, interest, factor):
     scaled = [factor * payment for payment in payments]

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
@@ -225,7 +226,6 @@ def test_device_hours_count_every_accelerator():
         ({"EffectiveCost": "NaN"}, "EffectiveCost"),
         ({"PricingQuantity": ""}, "PricingQuantity"),
         ({"ChargePeriodStart": "October"}, "ChargePeriodStart"),
-        ({"ChargePeriodEnd": "2026-10-01T02:00:00"}, "time zone"),
     ],
 )
 def test_a_row_that_cannot_be_summed_is_an_error_that_names_the_line(changes, words):
@@ -265,3 +265,49 @@ def test_a_byte_order_mark_is_no_part_of_the_first_column():
     first, *rest = lines({})
 
     assert read_focus(["\ufeff" + first, *rest]).rows == 1
+
+
+# In the shape of FOCUS's own sample data, with an instance that has accelerators and AWS's column:
+# FinOps-Open-Cost-and-Usage-Spec/FOCUS-Sample-Data, FOCUS-1.0/focus_sample.csv, read 2026-11-22.
+SAMPLE = """\
+"BilledCost","BillingCurrency","ChargeCategory","ChargeClass","ChargePeriodEnd","ChargePeriodStart",\
+"CommitmentDiscountStatus","CommitmentDiscountType","EffectiveCost","PricingCategory",\
+"PricingQuantity","PricingUnit","ProviderName","RegionId","ResourceType","SubAccountId",\
+"SubAccountName","Tags","x_UsageType"
+0.00000000000,"USD","Usage",NULL,"2024-09-04 05:00:00","2024-09-04 04:00:00",\
+"Used","Savings Plan",20.18000000000,"Committed",\
+1.00000000000,"Hours","AWS","us-west-2","instance","69918885631",\
+"Odyssey Horizon",NULL,"USW2-BoxUsage:p4d.24xlarge"
+"""
+
+
+def test_sample_data_of_focus_itself_is_read_nulls_and_times_without_a_zone():
+    bill = read_focus(SAMPLE.splitlines(keepends=True))
+
+    (usage,) = bill.usage
+    assert (usage.sku, usage.model) == ("p4d.24xlarge", PricingModel.SAVINGS_PLAN)
+    assert (usage.team, usage.effective_usd) == ("Odyssey Horizon", Decimal("20.18"))
+    assert bill.start == datetime(2024, 9, 4, 4, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("column", ["x_UsageType", "SkuMeter"])
+@pytest.mark.parametrize("meter", ["BoxUsage:p5.48xlarge", "EUN1-SpotUsage:p5.48xlarge"])
+def test_a_usage_type_names_the_instance(column, meter):
+    (usage,) = read_focus(lines({"SkuPriceDetails": "", column: meter})).usage
+
+    assert usage.sku == "p5.48xlarge"
+
+
+def test_a_capacity_reservation_that_nobody_used_is_nobodys_hour():
+    """AWS's FOCUS 1.0 has no column that says so but its own usage type."""
+    meter = {"SkuPriceDetails": "", "x_UsageType": "USE1-UnusedBox:p5.48xlarge"}
+
+    bill = read_focus(lines(meter))
+
+    assert bill.usage == ()
+    assert bill.unused == {"H100-80GB": Decimal("110.08")}
+
+
+@pytest.mark.parametrize("meter", ["EBSOptimized:p5.48xlarge", "Box:p5.48xlarge", "p5.48xlarge"])
+def test_what_comes_on_top_of_an_instance_is_no_hour_of_it(meter):
+    assert read_focus(lines({"SkuPriceDetails": "", "x_UsageType": meter})).usage == ()

@@ -12,7 +12,7 @@ from perfledger_cost_models.queueing import (
     mg1,
     mmc,
     mmc_chance_above,
-    mmc_quantile_s,
+    mmc_quantiles_s,
 )
 
 loads = st.floats(0.01, 50)
@@ -70,7 +70,7 @@ def test_the_mean_wait_is_the_integral_of_its_tail(servers, share):
 @given(st.integers(1, 30), st.floats(0.1, 0.95), st.floats(0.0, 0.999))
 def test_a_quantile_is_exceeded_by_the_rest(servers, share, quantile):
     queue = {"arrivals_per_s": share * servers, "service_s": 1.0, "servers": servers}
-    seconds = mmc_quantile_s(quantile, **queue)
+    (seconds,) = mmc_quantiles_s((quantile,), **queue)
 
     above = mmc_chance_above(seconds, **queue)
     if seconds > 0:
@@ -158,7 +158,7 @@ def test_a_share_lies_between_none_and_all(share):
 @pytest.mark.parametrize("share", [-0.1, 1.0])
 def test_a_quantile_lies_below_one(share):
     with pytest.raises(QueueError, match="quantile"):
-        mmc_quantile_s(share, arrivals_per_s=0.5, service_s=1.0, servers=1)
+        mmc_quantiles_s((share,), arrivals_per_s=0.5, service_s=1.0, servers=1)
 
 
 def test_more_servers_than_there_are_is_an_error():

@@ -263,7 +263,7 @@ def test_what_a_server_is_worth_agrees_with_its_break_even(run):
 def test_energy_and_carbon_are_said_by_location_and_unknown_by_market(run):
     shown = " ".join(run("cost", "compare").split())
 
-    assert "CO2 0.38 kg by location, unknown by market" in shown
+    assert "CO2 0.381 kg by location, unknown by market" in shown
     known = " ".join(run("cost", "compare", "--market-kg", "0.1").split())
     assert "kg by market" in known
 
@@ -311,7 +311,7 @@ def test_owning_is_written_as_csv(run):
 
     assert rows[0] == "kind,name,unit,low,mode,high,as_of,source"
     kinds = {row.split(",")[0] for row in rows[1:]}
-    assert kinds == {"part", "hour", "tornado", "npv", "assumed"}
+    assert kinds == {"part", "hour", "tornado", "npv", "payback", "assumed"}
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "json", "csv", "svg"])

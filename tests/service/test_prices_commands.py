@@ -155,6 +155,33 @@ def test_a_fetched_file_becomes_a_sheet_that_counts(run, aws_file, tmp_path):
     assert "sha256" in found["source"]
 
 
+def test_a_list_in_json_with_a_byte_order_mark_is_known_as_well(run, tmp_path):
+    sheet, path = tmp_path / "mine.csv", tmp_path / "index.json"
+    attributes = (
+        '{"instanceType": "p5.48xlarge", "tenancy": "Shared", "operatingSystem": "Linux",'
+        '"capacitystatus": "Used", "preInstalledSw": "NA", "regionCode": "us-east-1"}'
+    )
+    dimension = '{"unit": "Hrs", "pricePerUnit": {"USD": "54"}}'
+    path.write_text(  # by hand, in the shape of AmazonEC2's index.json
+        '{"offerCode": "AmazonEC2", "publicationDate": "2026-11-21T00:00:00Z",'
+        f'"products": {{"A": {{"attributes": {attributes}}}}}, "terms": {{"OnDemand": {{"A":'
+        f'{{"A.B": {{"priceDimensions": {{"C": {dimension}}}}}}}}}}}}}',
+        encoding="utf-8-sig",
+    )
+
+    shown = run("prices", "update", "--from", path, "--output", sheet)
+
+    assert "-1.9%  55.04 to 54  aws:p5.48xlarge/on_demand@us-east-1" in shown
+
+
+def test_a_list_of_items_without_their_page_is_no_file_of_awss(run, tmp_path):
+    path = tmp_path / "items.json"
+    path.write_text('[{"armSkuName": "Standard_ND96isr_H100_v5", "retailPrice": 98.32}]')
+
+    with pytest.raises(UsageError, match="no bulk file that is known"):
+        run("prices", "update", "--from", path, "--output", tmp_path / "mine.csv")
+
+
 def test_a_large_step_is_written_only_when_it_is_approved(run, aws_file, tmp_path):
     sheet, words = tmp_path / "mine.csv", ("prices", "update", "--from", aws_file(usd="98.32"))
 

@@ -6,6 +6,8 @@ from perfledger_service.cli import (
     allocating,
     checking,
     costs,
+    covering,
+    emitting,
     figuring,
     forecasting,
     histories,
@@ -56,6 +58,8 @@ cost.command("utilization")(utilizing.cost_utilization)
 cost.command("forecast")(forecasting.cost_forecast)
 cost.command("window")(forecasting.cost_window)
 cost.command("rightsize")(sizing.cost_rightsize)
+cost.command("cover")(covering.cost_cover)
+cost.command("energy")(emitting.cost_energy)
 app.add_typer(cost, name="cost")
 
 prices = typer.Typer(help="The price sheet.", no_args_is_help=True)

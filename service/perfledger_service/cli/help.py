@@ -30,6 +30,8 @@ Price
   cost compare  say what an hour or a piece of work costs owned and on every way to buy it
   cost tco      say what owning a server costs a year, and what that depends on most
   cost project  say how fast and dear a workload would be on devices that it was not measured on
+  cost cover    say what hours are billed under reservations and savings plans
+  cost energy   say what accelerator-hours take and emit, by location and by market
   cost change   say what a change costs a year: a bundle's, or a ratio with its interval
   cost fleet    turn accounting, metrics or a bill into the device-hours that workloads stand for
   prices        list, check, update and diff price sheets; read a bill

@@ -46,10 +46,14 @@ _CSV_COLUMNS = (
     "break_even_use",
     "npv_usd",
     "payback_years",
+    "payback_hours",
     "irr",
     "kwh_per_useful_hour",
     "kg_co2_location",
     "kg_co2_market",
+    "kwh_per_piece",
+    "kg_co2_location_per_piece",
+    "kg_co2_market_per_piece",
     "as_of",
     "source",
     "assumed",
@@ -156,6 +160,7 @@ def owning_csv(view: OwningView) -> str:
         figures = (worth.npv_p5_usd, worth.npv_usd, worth.npv_p95_usd)
         dated = (price.as_of.isoformat(), cell(price.source))
         writer.writerow(("npv", cell(rent.name), "USD", *figures, *dated))
+        writer.writerow(("payback", cell(rent.name), "h", "", worth.payback_hours, "", *dated))
     for words in hour.assumed:
         writer.writerow(("assumed", cell(words), *[""] * 6))
     return text.getvalue()
@@ -197,6 +202,7 @@ def _option(row: CostRow) -> Mapping[str, object]:
             "break_even": None if row.break_even is None else asdict(row.break_even),
             "investment": None if row.investment is None else asdict(row.investment),
             "footprint": None if row.footprint is None else asdict(row.footprint),
+            "piece_footprint": None if row.piece_footprint is None else asdict(row.piece_footprint),
             "as_of": None if price is None else price.as_of.isoformat(),
             "region": None if price is None else price.region,
             "source": None if price is None else price.source,
@@ -208,6 +214,7 @@ def _option(row: CostRow) -> Mapping[str, object]:
 def _cells(row: CostRow, piece: str) -> Mapping[str, object]:
     cost, price, worth = shown_cost(row), row.price, row.investment
     carbon = row.footprint.carbon if row.footprint else None
+    piece_carbon = row.piece_footprint.carbon if row.piece_footprint else None
     return {
         "option": cell(cost.name),
         "accelerator": cell(cost.accelerator),
@@ -222,10 +229,14 @@ def _cells(row: CostRow, piece: str) -> Mapping[str, object]:
         "break_even_use": row.break_even.p50 if row.break_even else None,
         "npv_usd": worth.npv_p50_usd if worth else None,
         "payback_years": worth.payback_years if worth else None,
+        "payback_hours": worth.payback_hours if worth else None,
         "irr": worth.irr if worth else None,
         "kwh_per_useful_hour": carbon.energy_kwh if carbon else None,
         "kg_co2_location": carbon.location_kg if carbon else None,
         "kg_co2_market": carbon.market_kg if carbon else None,
+        "kwh_per_piece": piece_carbon.energy_kwh if piece_carbon else None,
+        "kg_co2_location_per_piece": piece_carbon.location_kg if piece_carbon else None,
+        "kg_co2_market_per_piece": piece_carbon.market_kg if piece_carbon else None,
         "as_of": price.as_of.isoformat() if price else "",
         "source": cell(price.source) if price else "",
         "assumed": cell("; ".join(row.cost.assumed)),

@@ -120,11 +120,12 @@ def owning_markdown(view: OwningView) -> str:
         for bar in view.bars
         if bar.width_usd > 0
     ]
-    lines += ["", "| in place of | as of | NPV, USD | payback | IRR |", "|---|---|---:|---:|---:|"]
+    lines += ["", "| in place of | as of | NPV, USD | payback | after use of | IRR |"]
+    lines += ["|---|---|---:|---:|---:|---:|"]
     lines += [
         f"| {_doubted(code(rent.name, limit=_MAX_NAME), rent)} | {rent.price.as_of} "
         f"| {rent.investment.npv_p50_usd:z,.0f} | {_payback(rent.investment)} "
-        f"| {_irr(rent.investment)} |"
+        f"| {_payback_use(rent.investment)} | {_irr(rent.investment)} |"
         for rent in view.rents
     ]
     lines += ["", useful(view), *(f"  \n{prose(note)}" for note in owning_notes(view))]
@@ -274,12 +275,13 @@ def _investments(found: Sequence[tuple[str, Investment]]) -> Table:
 def _row_notes(view: CostView) -> Iterator[str]:
     """Yield how to read spot, doubtful prices and the use from which owning pays."""
     is_spot = any(row.price and row.price.pricing_model is PricingModel.SPOT for row in view.rows)
-    if is_spot and view.spot_save_h is None:
+    if is_spot and view.spot_saves_h is None:
         yield "Spot prices are without what interruptions cost: give --interruptions and --save."
-    elif is_spot:
+    elif is_spot and (saves := view.spot_saves_h) is not None:
         yield (
-            f"Spot has what interruptions cost, with a save every {view.spot_save_h:.3g} h: the "
-            "interval at which work is done soonest."
+            f"Spot has what interruptions cost, with a save every {saves.best_h:.3g} h: the "
+            f"interval at which work is done soonest (Young's formula {saves.young_h:.3g} h, "
+            f"Daly's {saves.daly_h:.3g} h)."
         )
     if any(row.is_doubtful for row in view.rows):
         yield f"{_DOUBT} marks a price of low confidence: it is in no chance of being cheapest."
@@ -291,16 +293,18 @@ def _row_notes(view: CostView) -> Iterator[str]:
 
 
 def _footprint_notes(view: CostView) -> Iterator[str]:
-    """Yield the energy and carbon of each accelerator's useful hour, owned and in a cloud."""
+    """Yield the energy and carbon of a piece, or an hour, of each accelerator, owned and not."""
     found: dict[tuple[str, str], Footprint] = {}
     unknown: list[str] = []
+    what = view.piece or "a useful hour"
     for row in view.rows:
-        if row.footprint is not None:
-            found.setdefault((row.cost.accelerator, row.footprint.where), row.footprint)
-        elif row.cost.accelerator not in unknown:
+        footprint = row.piece_footprint if view.piece else row.footprint
+        if footprint is not None:
+            found.setdefault((row.cost.accelerator, footprint.where), footprint)
+        elif row.footprint is None and row.cost.accelerator not in unknown:
             unknown.append(row.cost.accelerator)
     for (accelerator, where), each in found.items():
-        yield f"Energy of a useful {accelerator} hour, {where}: {_energy(each)}."
+        yield f"Energy of {what} on {accelerator}, {where}: {_energy(each)}."
     if unknown:
         yield f"Energy and carbon are unknown for {', '.join(unknown)}: no draw of its servers."
 
@@ -308,9 +312,11 @@ def _footprint_notes(view: CostView) -> Iterator[str]:
 def _energy(found: Footprint) -> str:
     """Return energy and carbon in words, what is unknown as unknown."""
     carbon = found.carbon
-    kwh = f"{carbon.energy_kwh:.2f} kWh ({found.kwh_p5:.2f}-{found.kwh_p95:.2f})"
-    located = "unknown" if carbon.location_kg is None else f"{carbon.location_kg:.2f} kg"
-    marketed = "unknown" if carbon.market_kg is None else f"{carbon.market_kg:.2f} kg"
+    kwh = f"{amount(carbon.energy_kwh)} kWh ({amount(found.kwh_p5)}-{amount(found.kwh_p95)})"
+    located, marketed = (
+        "unknown" if kg is None else f"{amount(kg)} kg"
+        for kg in (carbon.location_kg, carbon.market_kg)
+    )
     return f"{kwh}, CO2 {located} by location, {marketed} by market"
 
 
@@ -346,6 +352,11 @@ def _with_interval(cost: Compared) -> str:
 
 def _payback(found: Investment) -> str:
     return "never" if found.payback_years is None else f"{found.payback_years:.1f} y"
+
+
+def _payback_use(found: Investment) -> str:
+    """Return the hours of the server's use in which it repays itself."""
+    return "never" if found.payback_hours is None else f"{found.payback_hours:,.0f} h"
 
 
 def _irr(found: Investment) -> str:

@@ -15,10 +15,15 @@ from perfledger_cost_models.comparison import (
     yearly_parts,
 )
 from perfledger_cost_models.footprint import owned_footprint
-from perfledger_cost_models.interruption import best_interval_h
+from perfledger_cost_models.interruption import (
+    Interruptions,
+    best_interval_h,
+    daly_interval_h,
+    young_interval_h,
+)
 from perfledger_cost_models.sheet import Price
 from perfledger_cost_models.work import Work
-from perfledger_service.cost_views import CostRow, CostView, OwningView, Rent
+from perfledger_service.cost_views import CostRow, CostView, OwningView, Rent, SpotSaves
 from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.offers import (
     CostQuestion,
@@ -59,9 +64,10 @@ def compare_costs(books: Books, question: CostQuestion) -> CostView:
         every = [offers_of(books, name, question) for name in question.accelerators]
         pieces = _pieces([offer for each in every for offer in each.found], works)
         rows = [row for each in every for row in _rows(books, question, each, pieces)]
+        rows = [_with_piece(row, works.get(row.cost.accelerator)) for row in rows]
         owned = next((each for each in every if each.owner is not None), None)
         curves = () if owned is None else curves_of(books, question, owned)
-        save_h = None if question.interruptions is None else best_interval_h(question.interruptions)
+        saves = None if question.interruptions is None else _saves(question.interruptions)
     if works:
         by_piece = [(row.work.p50_usd, row) for row in rows if row.work is not None]
         rows = [row for _, row in sorted(by_piece, key=lambda pair: pair[0])]
@@ -81,11 +87,11 @@ def compare_costs(books: Books, question: CostQuestion) -> CostView:
         sheet=books.sheet.name,
         curves=curves,
         owner=owned.owner.label if owned is not None and owned.owner is not None else "",
-        spot_save_h=save_h,
+        spot_saves_h=saves,
     )
 
 
-def owning(books: Books, option: str, question: CostQuestion) -> OwningView:
+def cost_of_owning(books: Books, option: str, question: CostQuestion) -> OwningView:
     """Return what owning a server costs a year and what its useful hour depends on.
 
     Raises NotFoundError for a server that is not known, UsageError for a use that is no share.
@@ -173,6 +179,21 @@ def _rows(
             )
         )
     return rows
+
+
+def _with_piece(row: CostRow, work: Work | None) -> CostRow:
+    """Return the row with what the piece of work takes, where that and the draw are known."""
+    if work is None or row.footprint is None:
+        return row
+    return replace(row, piece_footprint=row.footprint.times(work.hours))
+
+
+def _saves(interruptions: Interruptions) -> SpotSaves:
+    return SpotSaves(
+        best_interval_h(interruptions),
+        young_interval_h(interruptions),
+        daly_interval_h(interruptions),
+    )
 
 
 def _warnings(price: Price | None, today: date) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Providers' bulk files in, a checked sheet of their prices and what it changes out."""
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -10,6 +11,7 @@ from typing import Protocol
 
 from perfledger_cost_models.bulk import BulkPrices, Origin
 from perfledger_cost_models.bulk_aws import read_aws
+from perfledger_cost_models.bulk_aws_json import MAX_BYTES, read_aws_json
 from perfledger_cost_models.bulk_aws_savings import OFFER_CODE, read_aws_savings
 from perfledger_cost_models.bulk_azure import MAX_PAGE_BYTES, read_azure
 from perfledger_cost_models.bulk_google import read_google
@@ -135,8 +137,10 @@ def _place(price: Price) -> tuple[str, str, PricingModel]:
 
 
 def _provider_of(path: Path) -> Provider:
-    head = _head(path)
-    if head.lstrip()[:1] != b"{":
+    head = _head(path).removeprefix(BOM_UTF8)  # PowerShell writes one before JSON too
+    if head.lstrip()[:1] not in {b"{", b"["}:
+        return Provider.AWS
+    if b'"offerCode"' in head:
         return Provider.AWS
     if b'"Items"' in head:
         return Provider.AZURE
@@ -164,6 +168,10 @@ def _head(path: Path) -> bytes:
 
 def _read_aws_file(path: Path, day: date) -> BulkPrices:
     origin = Origin(source=path.name, retrieved_at=day)
+    if _head(path).removeprefix(BOM_UTF8).lstrip()[:1] == b"{":
+        data = _page(path, most_bytes=MAX_BYTES)
+        with translated():
+            return _traced(read_aws_json(data, origin=origin), hashlib.sha256(data).hexdigest())
     read = read_aws_savings if OFFER_CODE.encode() in _head(path) else read_aws
     try:
         with path.open(encoding="utf-8", newline="") as lines:
@@ -173,8 +181,8 @@ def _read_aws_file(path: Path, day: date) -> BulkPrices:
         raise UsageError(msg) from error
 
 
-def _page(path: Path) -> bytes:
-    return read_bytes(path, most_bytes=MAX_PAGE_BYTES)
+def _page(path: Path, *, most_bytes: int = MAX_PAGE_BYTES) -> bytes:
+    return read_bytes(path, most_bytes=most_bytes).removeprefix(BOM_UTF8)
 
 
 def _changed_on(path: Path) -> date:

@@ -9,6 +9,7 @@ from perfledger_cost_models.age import StalePriceError
 from perfledger_cost_models.allocation import AllocationError
 from perfledger_cost_models.bulk import BulkFileError
 from perfledger_cost_models.comparison import ComparisonError
+from perfledger_cost_models.coverage import CoverageError
 from perfledger_cost_models.descriptor import DescriptorError
 from perfledger_cost_models.energy import EnergyError
 from perfledger_cost_models.entitled_hours import EntitlementError
@@ -41,6 +42,7 @@ _ASKED_WRONGLY = (
     PlanError,
     SeriesError,
     ComparisonError,
+    CoverageError,
     PurchaseError,
     DescriptorError,
     ProjectionError,
