@@ -63,6 +63,9 @@ _METER = re.compile(
     r":(?P<instance>.+)"
 )
 MAX_ROWS = 5_000_000
+# Places before and after the point that an amount of one row can have: a trillion of anything in
+# one row, and less than a bill's smallest rate, are a slip of the pen or an attack on sums.
+LARGEST_DIGIT, LEAST_DIGIT = 12, -30
 MAX_LINE_CHARACTERS = 200_000
 _UTC = " UTC"  # as BigQuery writes what FOCUS writes as Z
 _NULL = "NULL"  # as SQL's exports write no value, those of FOCUS's own sample data among them
@@ -157,8 +160,11 @@ class BillRow:
             number = Decimal(self.cells[name].strip())
         except InvalidOperation:
             number = Decimal("NaN")
-        if not number.is_finite():
-            told = f"{name} is {self.cells[name][:40]!r}, no number"
+        if not number:
+            return Decimal(0)  # of whatever exponent
+        is_amount = number.is_finite() and LEAST_DIGIT <= number.adjusted() <= LARGEST_DIGIT
+        if not is_amount:
+            told = f"{name} is {self.cells[name][:40]!r}, no amount"
             msg = f"the bill's line {self.line}: {told}: export it again"
             raise BillError(msg)
         return number

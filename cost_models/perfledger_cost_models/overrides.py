@@ -140,10 +140,11 @@ class OwnParameter(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     unit: str = ""
 
     def __post_init__(self) -> None:
-        is_range = 0 <= self.low <= self.mode <= self.high < MAX_MONEY
-        if not (self.high.is_finite() and is_range):
-            figures = f"{self.low}, {self.mode}, {self.high}"
-            msg = f"{self.name}: {figures} are not 0 <= low <= mode <= high"
+        figures = (self.low, self.mode, self.high)
+        is_known = all(each.is_finite() for each in figures)
+        if not (is_known and 0 <= self.low <= self.mode <= self.high < MAX_MONEY):
+            told = ", ".join(map(str, figures))
+            msg = f"{self.name}: {told} are not 0 <= low <= mode <= high"
             raise ValueError(msg)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 
@@ -16,7 +17,25 @@ class Ruling(StrEnum):
 
     PASSES = "passes"
     ASKS = "asks for approval"
+    APPROVED = "has its approval"
     FAILS = "fails"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """What somebody said of one commit: that it may cost up to so much a year, until when and why.
+
+    `is_over` tells whether its last day has passed.
+    """
+
+    login: str
+    is_author: bool  # of the change
+    usd_per_year: Decimal
+    covers_unpriced: bool  # what has no price, too
+    reason: str
+    said_at: datetime
+    until: date  # the last day
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +43,8 @@ class PolicyRuling:
     """What one policy says, and on what ground.
 
     `limit_usd` is the limit a year that was crossed, or may have been; None where none was.
-    `unpriced` are the workloads for want of whose price somebody is asked.
+    `unpriced` are the workloads for want of whose price somebody is asked, `approvers` those who
+    may say yes. `approval` is what one of them said, and `objection` why it does not count, or "".
     """
 
     team: str
@@ -32,6 +52,9 @@ class PolicyRuling:
     price: SummedPrice | None
     limit_usd: Decimal | None = None
     unpriced: tuple[str, ...] = ()
+    approvers: tuple[str, ...] = ()
+    approval: Approval | None = None
+    objection: str = ""
 
 
 def rule_on(
@@ -57,7 +80,12 @@ def rule_on(
     if ruling is Ruling.PASSES and unpriced:
         ruling = Ruling.ASKS
     return PolicyRuling(
-        team=policy.team, ruling=ruling, price=price, limit_usd=limit, unpriced=unpriced
+        team=policy.team,
+        ruling=ruling,
+        price=price,
+        limit_usd=limit,
+        unpriced=unpriced,
+        approvers=policy.approvers,
     )
 
 

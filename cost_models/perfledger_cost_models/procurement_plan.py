@@ -20,6 +20,8 @@ lead_time = "none"
 [usage]                       # who really held the devices, and how long jobs waited for them
 files = ["usage.csv"]         # beside the plan, as `perfledger cost allocate` reads them
 jobs = "jobs.csv"             # a job log: queue waits
+[forecast]                    # the past, of which the next months' hours and money are foretold
+files = ["history.csv"]       # beside the plan, as `perfledger cost forecast` reads them
 [spot]                        # interruptions, saves and restarts
 [carbon]                      # factors of the electricity that was contracted
 """
@@ -34,6 +36,8 @@ from typing import Annotated
 import msgspec
 
 from perfledger_cost_models.parameter import Parameter, ParameterSheet
+from perfledger_cost_models.paths import MAX_HORIZON
+from perfledger_cost_models.period import Step
 from perfledger_cost_models.table import Confidence
 from perfledger_cost_models.toml_file import read_toml
 
@@ -43,6 +47,8 @@ MAX_ENTRIES = 1000
 MAX_HOURS = Decimal(10) ** 12  # a year; a hundred million accelerators, so a slip of the pen
 MAX_DEVICES = 1_000_000
 MAX_AMOUNT = Decimal(10) ** 12
+DAY_HOURS = Decimal(24)
+MAX_KG_PER_KWH = Decimal(3)  # lignite emits 1.2
 MAX_WAIT_MINUTES = 60 * 24 * 365
 # Yearly growth below -100 % is none; above 10-fold a plan of three years says nothing.
 MIN_GROWTH, MAX_GROWTH = Decimal("-0.9"), Decimal(10)
@@ -134,7 +140,7 @@ class Holding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         if self.until <= self.since:
             msg = f"{self.name} is until {self.until}, which is not after {self.since}"
             raise ValueError(msg)
-        if self.usd_per_year is not None and not 0 <= self.usd_per_year <= MAX_AMOUNT:
+        if self.usd_per_year is not None and not _is_within(self.usd_per_year, MAX_AMOUNT):
             msg = f"usd_per_year is {self.usd_per_year}: give a number from 0 to {MAX_AMOUNT}"
             raise ValueError(msg)
 
@@ -167,7 +173,7 @@ class Team(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     entitled_hours: Decimal = Decimal(0)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.entitled_hours <= MAX_HOURS:
+        if not _is_within(self.entitled_hours, MAX_HOURS):
             msg = f"entitled_hours is {self.entitled_hours}: give a number from 0 to {MAX_HOURS}"
             raise ValueError(msg)
 
@@ -195,6 +201,15 @@ class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     objective: Objective | None = None
 
 
+class PlannedForecast(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Files of the past that tell what the next periods need and cost; `at` prices the hours."""
+
+    files: Annotated[tuple[File, ...], msgspec.Meta(min_length=1, max_length=MAX_ENTRIES)]
+    step: Step | None = None
+    periods: Annotated[int, msgspec.Meta(ge=1, le=MAX_HORIZON)] | None = None
+    at: Text | None = None
+
+
 class Spot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """How spot machines are taken away, and how much is done on demand for want of them."""
 
@@ -206,7 +221,8 @@ class Spot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     def __post_init__(self) -> None:
         self.interruptions_per_hour.within("interruptions_per_hour", Decimal(0), Decimal(60))
         self.fallback.within("fallback", Decimal(0), Decimal(1))
-        if not (0 < self.save_h <= 24 and 0 <= self.restart_h <= 24):  # noqa: PLR2004 - hours
+        is_day = all(_is_within(each, DAY_HOURS) for each in (self.save_h, self.restart_h))
+        if not (is_day and self.save_h > 0):
             msg = "save_h is above 0 and restart_h from 0, both up to 24 hours"
             raise ValueError(msg)
 
@@ -220,7 +236,7 @@ class CarbonFactors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     def __post_init__(self) -> None:
         for factor in (self.location_kg_per_kwh, self.market_kg_per_kwh):
-            if factor is not None and not 0 <= factor <= 3:  # noqa: PLR2004 - lignite emits 1.2
+            if factor is not None and not _is_within(factor, MAX_KG_PER_KWH):
                 msg = f"{factor} kg per kWh: give a number from 0 to 3"
                 raise ValueError(msg)
 
@@ -237,6 +253,7 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     input: Annotated[tuple[OwnInput, ...], Entries] = ()
     team: Annotated[tuple[Team, ...], Entries] = ()
     usage: Used | None = None
+    forecast: PlannedForecast | None = None
     spot: Spot | None = None
     carbon: CarbonFactors | None = None
 
@@ -284,6 +301,11 @@ def own_parameters(
             for each in sheet.parameters
         ),
     )
+
+
+def _is_within(value: Decimal, most: Decimal) -> bool:
+    """Whether a value is a number from 0 to `most`; nan cannot even be compared."""
+    return value.is_finite() and 0 <= value <= most
 
 
 def _replaced(parameter: Parameter, value: Range, today: date) -> Parameter:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from math import exp, inf
+from statistics import median
 
 from perfledger_cost_models.calibration import (
     Calibration,
@@ -89,6 +90,15 @@ class Checked:
         return self.projection.low <= self.published.speed <= self.projection.high
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectionCheck:
+    """How far off published ratios were projected, each without its own model's results."""
+
+    ratios: int
+    median_error: float  # of the point, relative
+    covered: float  # share of the ratios inside their 90 % intervals
+
+
 def project(
     descriptor: Descriptor,
     *,
@@ -169,6 +179,16 @@ def leave_one_model_out(
             ),
         )
         for residual in residuals
+    )
+
+
+def check_of(checked: Sequence[Checked]) -> ProjectionCheck:
+    """Return how far off projections of published ratios were; there is one at least."""
+    errors = [abs(each.projection.speed / each.published.speed - 1) for each in checked]
+    return ProjectionCheck(
+        ratios=len(checked),
+        median_error=median(errors),
+        covered=sum(each.is_covered for each in checked) / len(checked),
     )
 
 

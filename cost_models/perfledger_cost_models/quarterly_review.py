@@ -12,6 +12,7 @@ from perfledger_cost_models.budget import Outlook
 from perfledger_cost_models.decision import Decision, at_modes, decide
 from perfledger_cost_models.draws import DRAWS, SEED
 from perfledger_cost_models.focus import Bill
+from perfledger_cost_models.forecast import Forecasts
 from perfledger_cost_models.last_review import LastReview, last_decision
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.option_facts import Known, option_facts
@@ -27,6 +28,7 @@ from perfledger_cost_models.procurement import (
     ways_of,
 )
 from perfledger_cost_models.procurement_plan import Plan, Range, own_parameters
+from perfledger_cost_models.projection import ProjectionCheck
 from perfledger_cost_models.quarter import Quarter
 from perfledger_cost_models.recorded_waits import RecordedWaits
 from perfledger_cost_models.review import (
@@ -73,6 +75,8 @@ class Facts:
     sources: tuple[Source, ...]
     use: Use | None = None
     waits: RecordedWaits | None = None
+    forecast: Forecasts | None = None
+    projection_check: ProjectionCheck | None = None
     is_stale_allowed: bool = False
 
 
@@ -111,7 +115,9 @@ def review_of(facts: Facts) -> Review:
         stale=stale,
         demand=demand,
         supply=supply_of(model, holdings, facts.bill, facts.waits),
-        performance=performance_of(facts.records, decision, ratios, model),
+        performance=performance_of(
+            facts.records, decision, ratios, model, check=facts.projection_check
+        ),
         allocation=allocation_of(facts.bill, plan.team, facts.use),
         last=_last(facts, model, demand),
         outlook=_outlook(facts.quarter, model, decision, holdings),
@@ -180,6 +186,12 @@ def _demand(facts: Facts, plan: Plan, model: Model) -> Demand:
         teams=team_hours(facts.bill),
         workloads=workload_hours(facts.records, plan.team),
         changes=changes_of(facts.records, facts.sheet),
+        forecast=facts.forecast
+        or Unknown(
+            what="what the next months need and cost",
+            why="the plan names no files of the past",
+            how="files in its [forecast]: what perfledger cost forecast reads",
+        ),
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfledger_cost_models.jobs import JobLogError, Jobs
+from perfledger_cost_models.policy_gain import CURVE
 from perfledger_cost_models.procurement_plan import Objective
 from perfledger_cost_models.quarter import Quarter
 
@@ -30,6 +31,7 @@ class WaitFigures:
     wait_p50_s: float
     wait_p95_s: float
     met_share: float | None
+    wait_curve_s: tuple[float, ...] = ()  # at the shares of policy_gain.CURVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +91,7 @@ def recorded_waits(
 
 def _figures(team: str, waits: FloatArray, limit_s: float | None) -> WaitFigures:
     p50, p95 = np.quantile(waits, (0.5, 0.95))
+    curve: list[float] = np.quantile(waits, CURVE).tolist()
     return WaitFigures(
         team=team,
         jobs=len(waits),
@@ -96,4 +99,5 @@ def _figures(team: str, waits: FloatArray, limit_s: float | None) -> WaitFigures
         wait_p50_s=float(p50),
         wait_p95_s=float(p95),
         met_share=None if limit_s is None else float((waits <= limit_s).mean()),
+        wait_curve_s=tuple(curve),
     )

@@ -13,11 +13,13 @@ from perfledger_cost_models.budget import Outlook, Variance
 from perfledger_cost_models.comparison import BreakEven
 from perfledger_cost_models.decision import Band, Decision, Outcome
 from perfledger_cost_models.energy import Carbon
+from perfledger_cost_models.forecast import Forecasts
 from perfledger_cost_models.procurement import Basis, Input, Model
+from perfledger_cost_models.projection import ProjectionCheck
 from perfledger_cost_models.quarter import Quarter
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.recorded_waits import RecordedWaits
-from perfledger_cost_models.review_records import Landed, MeasuredSpeed
+from perfledger_cost_models.review_records import Landed, MeasuredSpeed, ProjectedSpeed
 from perfledger_cost_models.showback import Allocation
 from perfledger_cost_models.supply import Held
 
@@ -81,6 +83,7 @@ class Demand:
     teams: tuple[TeamHours, ...] | Unknown
     workloads: tuple[WorkloadHours, ...] | Unknown
     changes: tuple[PricedChange, ...] | Unknown
+    forecast: Forecasts | Unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +127,8 @@ class Performance:
 
     evidence: tuple[Evidence, ...] | Unknown
     ratios: tuple[tuple[str, str, Decimal], ...]  # accelerator, workload, hours for one
-    projection: Unknown
+    projection: tuple[ProjectedSpeed, ...] | Unknown
+    projection_check: ProjectionCheck | None = None  # None where nothing was projected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,6 +199,7 @@ class Review:
             self.demand.teams,
             self.demand.workloads,
             self.demand.changes,
+            self.demand.forecast,
             self.supply.by_mode,
             self.supply.waits,
             self.performance.evidence,

@@ -9,6 +9,7 @@ from statistics import median
 from perfledger.bundle import FleetUse
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement_plan import Range, Speed
+from perfledger_cost_models.projection import NotProjected, ProjectedCost, Projection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,20 @@ class MeasuredSpeed:
     day: date
     commit: str
     origin: str  # the upload's id, or the bundle's file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectedSpeed:
+    """How fast a workload is taken to be on a device that it was not measured on: projected."""
+
+    workload: str
+    unit: str
+    source: str  # the device that it was measured on, as on the price sheet
+    day: date
+    origin: str
+    device: str  # projected onto
+    projection: Projection | NotProjected
+    costs: tuple[ProjectedCost, ...]  # of a million units
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +62,7 @@ class Records:
     checks: int
     observations: int
     speeds: tuple[MeasuredSpeed, ...] = ()
+    projected: tuple[ProjectedSpeed, ...] = ()  # never on a device that it was measured on
     landed: tuple[Landed, ...] = ()
     of_pull_requests: int = 0  # checks whose heads may or may not have landed
     of_branches: int = 0

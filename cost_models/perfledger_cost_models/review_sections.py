@@ -7,10 +7,11 @@ from perfledger_cost_models.decision import Band, Decision, at_modes
 from perfledger_cost_models.focus import Bill
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement import YEARS, Basis, Input, Model
+from perfledger_cost_models.projection import ProjectionCheck
 from perfledger_cost_models.recorded_waits import RecordedWaits
 from perfledger_cost_models.review import Evidence, Performance, Risk, Supply, Unknown
 from perfledger_cost_models.review_facts import HOW_BILL, NO_BILL, hours_by_mode
-from perfledger_cost_models.review_records import MeasuredSpeed, Records
+from perfledger_cost_models.review_records import MeasuredSpeed, ProjectedSpeed, Records
 from perfledger_cost_models.supply import Held
 from perfledger_cost_models.unit_cost import usd_per_million_units
 
@@ -61,13 +62,18 @@ def performance_of(
     decision: Decision,
     ratios: tuple[tuple[str, str, Decimal], ...],
     model: Model,
+    *,
+    check: ProjectionCheck | None = None,
 ) -> Performance:
     """Return what was measured, and what it costs on each way with the accelerator measured."""
-    projection = Unknown(
+    projection: tuple[ProjectedSpeed, ...] | Unknown = Unknown(
         what="projection to hardware that was not measured, and its error against MLPerf",
-        why="this review prices only what was measured, or what the plan states with a source",
-        how="measure a workload there, or [[speed]] in the plan",
+        why="no check of the quarter measured work on a device whose peaks are known, and counted "
+        "what it asks for",
+        how="perfledger check on a GPU or TPU, whose bundles count operations and bytes",
     )
+    if isinstance(records, Records) and records.projected:
+        projection = records.projected
     if isinstance(records, Unknown):
         evidence: tuple[Evidence, ...] | Unknown = Unknown(
             what="measured cost of a unit of work", why=records.why, how=records.how
@@ -76,7 +82,12 @@ def performance_of(
         evidence = tuple(
             Evidence(speed=speed, usd=_unit_usd(speed, decision, model)) for speed in records.speeds
         )
-    return Performance(evidence=evidence, ratios=ratios, projection=projection)
+    return Performance(
+        evidence=evidence,
+        ratios=ratios,
+        projection=projection,
+        projection_check=check,
+    )
 
 
 def _unit_usd(

@@ -22,6 +22,10 @@ def read_toml(
     try:
         document: dict[str, Any] = tomllib.loads(text, parse_float=Decimal)
         return msgspec.convert(document, kind, strict=True)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError) as problem:
+    except ArithmeticError as problem:  # nan, of which nothing can be compared
+        msg = f"{name}: a number in it is none, or far too large: correct it there"
+        raise error(msg) from problem
+    # ValueError: no TOML, or an integer of more digits than Python reads.
+    except (ValueError, msgspec.ValidationError, RecursionError) as problem:
         msg = f"{name}: {problem}: correct it there"
         raise error(msg) from problem

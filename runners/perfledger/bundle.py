@@ -79,12 +79,17 @@ class Commitment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostPolicy:
-    """How much dearer a change may make a year of a team's workloads (globs)."""
+    """How much dearer a change may make a year of a team's workloads (globs), and who may allow it.
+
+    `approvers` are logins; where none is named, nobody can approve what it asks about.
+    """
 
     team: str
     workloads: tuple[str, ...] = ("*",)
     fail_above_usd_per_year: float | None = None
     ask_above_usd_per_year: float | None = None
+    approvers: tuple[str, ...] = ()
+    may_author_approve: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

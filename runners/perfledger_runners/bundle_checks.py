@@ -26,6 +26,7 @@ MAX_OPERATIONS = 20_000
 MAX_FLEET = 1000
 MAX_COMMITMENTS = 100
 MAX_POLICIES = 100
+MAX_APPROVERS = 50  # of a policy
 MAX_DEVICES = 100_000  # of one commitment; waits are reckoned device by device
 HOURS_PER_YEAR = 8760
 # Ids, names, units, refs, versions: what stands in a table's cell.
@@ -231,6 +232,8 @@ def _check_policies(policies: Collection[CostPolicy]) -> None:
     for index, each in enumerate(policies):
         where = f"pricing.policies[{index}]"
         _require(each.workloads, f"{where}.workloads: none")
+        is_short = len(each.approvers) <= MAX_APPROVERS
+        _require(is_short, f"{where}.approvers: more than {MAX_APPROVERS}")
         limits = (each.ask_above_usd_per_year, each.fail_above_usd_per_year)
         known = [limit for limit in limits if limit is not None]
         is_ordered = bool(known) and known[0] >= 0 and known == sorted(known)

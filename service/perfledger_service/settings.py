@@ -58,9 +58,14 @@ def seconds(value: object) -> float:
 
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Share = Annotated[float, Field(gt=0, lt=1)]
+Hours = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Usd = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
 # From one half on a test that is right as often as a coin would do.
 ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]
+
+
+# As GitHub has them; one that is none could never approve anything.
+Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})$")]
 
 
 class _Table(BaseModel):
@@ -74,9 +79,9 @@ class FleetTable(_Table):
 
     workload: str
     where: str
-    device_hours_per_year: Annotated[float, Field(ge=0)]
-    low: Annotated[float, Field(ge=0)] | None = None
-    high: Annotated[float, Field(ge=0)] | None = None
+    device_hours_per_year: Hours
+    low: Hours | None = None
+    high: Hours | None = None
     source: str = "declared in the configuration"
 
     @model_validator(mode="after")
@@ -94,10 +99,10 @@ class CommitmentTable(_Table):
 
     where: str
     devices: Annotated[int, Field(ge=1, le=limits.MAX_DEVICES)]
-    busy_hours_per_year: Annotated[float, Field(ge=0)]
+    busy_hours_per_year: Hours
     overflow: str = ""
     devices_per_job: Annotated[int, Field(ge=1)] = 1
-    job_hours: Annotated[float, Field(gt=0)] | None = None
+    job_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
@@ -118,6 +123,8 @@ class PolicyTable(_Table):
     workloads: Annotated[tuple[str, ...], Field(min_length=1)] = ("*",)
     fail_above_usd_per_year: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     ask_above_usd_per_year: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    approvers: Annotated[tuple[Login, ...], Field(max_length=limits.MAX_APPROVERS)] = ()
+    may_author_approve: bool = False
 
     @model_validator(mode="after")
     def _has_limits(self) -> Self:
@@ -144,7 +151,7 @@ class DeclaredTable(_Table):
 
     workload: str
     device: str
-    units_per_second: Annotated[float, Field(gt=0)]
+    units_per_second: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     source: str
 
 
@@ -248,6 +255,9 @@ class ServiceSettings(BaseSettings):
     github_app_id: str = Field("", description="the GitHub App's id")
     github_private_key: SecretStr | None = Field(None, description="the GitHub App's key, PEM")
     github_token: SecretStr | None = Field(None, description="a token, in place of an App")
+    webhook_secret: SecretStr | None = Field(
+        None, description="the secret that GitHub signs its webhooks with"
+    )
 
 
 class UploadSettings(BaseSettings):
@@ -289,7 +299,7 @@ def file_table(name: str, content: bytes) -> dict[str, Any] | None:
         raise SettingsError(msg)
     try:
         document: object = tomllib.loads(content.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or an endless integer
         msg = f"{name} is not valid TOML: {error}"
         raise SettingsError(msg) from None
     if name == "pyproject.toml":

@@ -224,6 +224,10 @@ def test_device_hours_count_every_accelerator():
         ({"BillingCurrency": "EUR"}, "convert it to USD"),
         ({"EffectiveCost": "free"}, "EffectiveCost is 'free'"),
         ({"EffectiveCost": "NaN"}, "EffectiveCost"),
+        ({"EffectiveCost": "9e999999"}, "EffectiveCost"),
+        ({"BilledCost": "-9e999999"}, "BilledCost"),
+        ({"BilledCost": "1e-999999"}, "BilledCost"),
+        ({"PricingQuantity": "1e13"}, "PricingQuantity"),
         ({"PricingQuantity": ""}, "PricingQuantity"),
         ({"ChargePeriodStart": "October"}, "ChargePeriodStart"),
     ],
@@ -233,6 +237,14 @@ def test_a_row_that_cannot_be_summed_is_an_error_that_names_the_line(changes, wo
         read_focus(lines({}, changes))
 
     assert "line 3" in str(caught.value)
+
+
+def test_a_zero_of_any_length_is_nothing():
+    long, short = (
+        read_focus(lines({}, {"BilledCost": zero})).billed_usd for zero in ("0e-999999", "0")
+    )
+
+    assert str(long) == str(short)
 
 
 def test_a_row_that_is_cut_off_is_an_error():

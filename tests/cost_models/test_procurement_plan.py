@@ -92,11 +92,36 @@ def test_supply_that_cannot_be_is_refused(plan_text, before, after):
         SPOT.replace("save_h = 0.1", "save_h = 0"),
         SPOT.replace("restart_h = 0", "restart_h = 25"),
         "[[speed]]\naccelerator = 'a'\nhours = { low = 0, mode = 1, high = 1, source = 'a' }",
+        '[[team]]\nname = "a"\nentitled_hours = 1e13',
+        "[forecast]\nfiles = []",
+        "[forecast]\nfiles = ['../history.csv']",
+        "[forecast]\nfiles = ['a.csv']\nperiods = 0",
+        "[forecast]\nfiles = ['a.csv']\nstep = 'year'",
     ],
 )
 def test_assumptions_that_cannot_be_are_refused(plan_text, table):
     with pytest.raises(PlanError):
         read_plan(f"{plan_text}\n{table}", "plan.toml")
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "9e999999", "-9e999999", "9" * 5000])
+@pytest.mark.parametrize(
+    "table",
+    [
+        '[[team]]\nname = "a"\nentitled_hours = 77',
+        HOLDING.replace("year = 1", "year = 77"),
+        "[carbon]\nmarket_kg_per_kwh = 77\nsource = 'a'",
+        SPOT.replace("save_h = 0.1", "save_h = 77"),
+        SPOT.replace("restart_h = 0", "restart_h = 77"),
+        "[usage]\nobjective = { wait_minutes = 77, share = 0.5 }",
+        "[[speed]]\naccelerator = 'a'\nhours = { low = 1, mode = 1, high = 77, source = 'a' }",
+        "[[input]]\nparameter = 'a'\nvalue = { low = 77, mode = 1, high = 1, source = 'a' }",
+        "[forecast]\nfiles = ['a.csv']\nperiods = 77",
+    ],
+)
+def test_numbers_that_are_none_or_endless_are_our_error(plan_text, table, number):
+    with pytest.raises(PlanError, match=r"plan\.toml"):
+        read_plan(f"{plan_text}\n{table.replace('77', number)}", "plan.toml")
 
 
 def test_what_can_be_left_out_is_none(plan_text):

@@ -150,7 +150,7 @@ def any_engine(request):
     engine.dispose()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_bundle():
     return a_bundle
 

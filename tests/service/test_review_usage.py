@@ -44,6 +44,10 @@ USAGE = """start,end,team,gpu_hours
 2026-07-01,2026-10-01,<b>vision,500
 2026-07-01,2026-10-01,speech,200
 """
+HISTORY = "month,hours,usd\n" + "".join(
+    f"{2025 + month // 12}-{month % 12 + 1:02},{1000 + month},{7000 + 7 * month}.5\n"
+    for month in range(18)
+)
 JOBS = """team,gpu_num,submit_time,start_time,end_time
 <b>vision,1,2026-07-01 00:00:00,2026-07-01 00:00:00,2026-07-01 01:00:00
 speech,1,2026-07-02 00:00:00,2026-07-02 02:00:00,2026-07-02 03:00:00
@@ -54,6 +58,7 @@ speech,1,2026-07-02 00:00:00,2026-07-02 02:00:00,2026-07-02 03:00:00
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = {"plan.toml": PLAN, "bill.csv": BILL, "usage.csv": USAGE, "jobs.csv": JOBS}
+    files["history.csv"] = HISTORY
     for name, text in files.items():
         (tmp_path / name).write_text(text)
 
@@ -95,6 +100,42 @@ def test_waits_are_held_against_the_plans_objective(run):
     assert "The objective, 90.0\u00a0% within 1 h, was not met: 50.0\u00a0% were." in page
 
 
+@pytest.mark.slow
+def test_the_share_of_jobs_that_waited_no_longer_is_drawn(run):
+    document, page = run()
+
+    assert "Share of the jobs of 2026Q3 that waited no longer, by jobs.csv" in page
+    assert page.count('class="line tone') == 3  # all jobs, and two teams
+    curve = document["supply"]["waits"]["everyone"]["wait_curve_s"]
+    assert (curve[0], curve[-1], curve == sorted(curve)) == (0, 7200, True)
+
+
+@pytest.mark.slow
+def test_what_the_next_months_need_and_cost_is_told(run):
+    document, page = run(change=("[usage]", '[forecast]\nfiles = ["history.csv"]\n[usage]'))
+
+    hours, usd = document["demand"]["forecast"]["forecasts"]
+    assert (hours["quantity"], usd["quantity"]) == ("hours", "usd")
+    assert [one["period"] for one in usd["periods"]][:2] == ["2026-07", "2026-08"]
+    assert f"{usd['total']['p50']:,.2f}" in page
+    assert "P50 within P25 to P75" in page
+    assert "history.csv" in {one["origin"] for one in document["sources"]}
+    assert not [one for one in document["unknowns"] if "next months" in one["unknown"]]
+
+
+@pytest.mark.slow
+def test_hours_of_the_past_are_priced_where_the_plan_says_at_what(run):
+    table = (
+        '[forecast]\nfiles = ["history.csv"]\nperiods = 2\nat = "p5.48xlarge/on_demand"\n[usage]'
+    )
+    document, page = run(change=("[usage]", table))
+
+    hours, usd = document["demand"]["forecast"]["forecasts"]
+    assert len(hours["periods"]) == 2
+    assert usd["total"]["p50"] == pytest.approx(hours["total"]["p50"] * 6.88)
+    assert "p5.48xlarge" in page
+
+
 @pytest.mark.parametrize(
     ("change", "file", "error", "says"),
     [
@@ -105,6 +146,13 @@ def test_waits_are_held_against_the_plans_objective(run):
         (("start,end,team,gpu_hours", "a,b,c,d"), "usage.csv", UsageError, "no usage file"),
         (("2026-07-01 00", "soon 00"), "jobs.csv", UsageError, "soon"),
         ((JOBS, JOBS.replace("2026", "2025")), "jobs.csv", UsageError, "2026Q3"),
+        (
+            ("[usage]", '[forecast]\nfiles = ["a.csv"]\n[usage]'),
+            "plan.toml",
+            NotFoundError,
+            "a.csv",
+        ),
+        (("[usage]", '[forecast]\nfiles = ["jobs.csv"]\n[usage]'), "plan.toml", UsageError, "jobs"),
     ],
 )
 def test_files_that_do_not_fit_say_why(run, change, file, error, says):

@@ -1,6 +1,8 @@
 """The service as it is served, with the stand-in for GitHub: from the upload to the comment."""
 
+import hmac
 import io
+import json
 import logging
 import socket
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ import pytest
 from dbos import DBOS
 from pydantic import SecretStr
 
+from perfledger.bundle import CostPolicy, FleetUse, Pricing
 from perfledger_runners.bundles import write_bundle
 from perfledger_runners.upload import upload
 from perfledger_service.errors import SettingsError
@@ -104,6 +107,39 @@ def test_a_bundle_becomes_a_comment_a_check_and_pages(
     for canary in (GITHUB_TOKEN, TOKEN):
         assert canary not in pages + said + everything_logged.getvalue()
         assert canary.encode() not in stored
+
+
+@pytest.mark.slow
+def test_an_approval_commented_on_github_turns_the_check(
+    whole_service, make_bundle, tmp_path, at_github
+):
+    use = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
+    policy = CostPolicy(team="nlp", ask_above_usd_per_year=0.01, approvers=("alice",))
+    bundle = make_bundle(ratio=1.0, pricing=Pricing(fleet=(use,), policies=(policy,)))
+    write_bundle(bundle, tmp_path / "bundle.json")
+    at_github.open_pull()
+    with whole_service(webhook_secret=SecretStr("canary")) as root:
+        receipt = upload(tmp_path / "bundle.json", root, TOKEN)
+        finished(receipt.id)
+        before = at_github.checks[0]["conclusion"]
+        command = at_github.comments[0]["body"].split("may comment `")[1].split("`")[0]
+        body = json.dumps(
+            {
+                "action": "created",
+                "repository": {"full_name": "octo/models"},
+                "issue": {"number": 7, "user": {"login": "bob"}, "pull_request": {}},
+                "comment": {"id": 1, "body": command, "user": {"login": "alice"}},
+                "sender": {"login": "alice", "type": "User"},
+            }
+        ).encode()
+        signed = f"sha256={hmac.new(b'canary', body, 'sha256').hexdigest()}"
+        headers = {"X-GitHub-Event": "issue_comment", "X-Hub-Signature-256": signed}
+        httpx.post(f"{root}/webhooks/github", content=body, headers=headers)
+        finished(receipt.id, attempt=2)
+
+    [comment], [check] = at_github.comments, at_github.checks
+    assert (before, check["conclusion"]) == ("action_required", "success")
+    assert "Approved by `alice`" in comment["body"]
 
 
 @pytest.mark.slow

@@ -71,6 +71,8 @@ def ruling_documents(rulings: Sequence[PolicyRuling]) -> list[Json]:
             "limit_usd_per_year": money(ruling.limit_usd),
             "price": summed_document(ruling.price),
             "unpriced": list(ruling.unpriced),
+            "approvers": list(ruling.approvers),
+            "approval": None if ruling.approval is None else _approval(ruling),
         }
         for ruling in rulings
     ]
@@ -101,6 +103,20 @@ def number(value: float | None) -> float | None:
 def money(value: Decimal | None) -> str | None:
     """Return an amount as a decimal string, never rounded; null where it is not known."""
     return f"{value:f}" if value is not None and value.is_finite() else None
+
+
+def _approval(ruling: PolicyRuling) -> Json:
+    found = ruling.approval
+    assert found is not None  # noqa: S101 - looked for before
+    return {
+        "login": found.login,
+        "usd_per_year": money(found.usd_per_year),
+        "covers_unpriced": found.covers_unpriced,
+        "reason": found.reason,
+        "said_at": found.said_at.isoformat(),
+        "until": found.until.isoformat(),
+        "objection": ruling.objection,
+    }
 
 
 def _interval(ends: Interval | None) -> list[float | None] | None:

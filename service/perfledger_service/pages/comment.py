@@ -143,7 +143,11 @@ def _render(report: Report, *, limits: Limits, url: str) -> str:
         "queues": cut.first(
             yearly.queue_sentences(report.queues), limits.prices, "queues for paid devices"
         ),
-        "rulings": cut.first(yearly.ruling_rows(report.rulings), limits.prices, "policies on cost"),
+        "rulings": cut.first(
+            yearly.ruling_rows(report.rulings, head=report.head.sha if report.pull_request else ""),
+            limits.prices,
+            "policies on cost",
+        ),
         "quiet_prices": cut.first(quiet, limits.unit_costs, "yearly prices of what did not change"),
         "unknown": cut.first(unknown, limits.names, "workloads without a price"),
         "declared": prices.declared_workloads(unit_costs)[: limits.names],

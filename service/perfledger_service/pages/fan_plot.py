@@ -37,12 +37,15 @@ class Panel:
     y_ticks: tuple[Tick, ...]
 
 
-def forecast_svg(view: Forecasts) -> str:
-    """Return the fan chart of every forecast, one below the other."""
+def forecast_svg(view: Forecasts, *, summary: str = "") -> str:
+    """Return the fan chart of every forecast, one below the other.
+
+    Below the title stand the sentences to take away, or `summary` where they are said elsewhere.
+    """
     panels = tuple(
         _panel(each, _FIRST + place * (_HEIGHT + _GAP)) for place, each in enumerate(view.forecasts)
     )
-    summary = " ".join(forecast_sentences(view)).replace(figures.NBSP, " ")
+    summary = summary or " ".join(forecast_sentences(view)).replace(figures.NBSP, " ")
     height = panels[-1].foot + 44
     return (
         render("fan.svg.j2", title=title(view), summary=summary, panels=panels, height=height)

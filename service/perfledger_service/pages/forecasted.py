@@ -50,7 +50,7 @@ def forecast_text(view: Forecasts) -> Group:
     for forecast in view.forecasts:
         parts += [_grid(forecast), Text()]
     parts += [Text(sentence) for sentence in forecast_sentences(view)]
-    parts += [Text(note, style="dim") for note in _notes(view)]
+    parts += [Text(note, style="dim") for note in forecast_notes(view)]
     return Group(*parts)
 
 
@@ -66,6 +66,30 @@ def title(view: Forecasts) -> str:
 def forecast_sentences(view: Forecasts) -> tuple[str, ...]:
     """Return the sum of each forecast, and the budget's last day, in sentences for who pays."""
     return tuple(sentence for each in view.forecasts for sentence in _sentences(each))
+
+
+def forecast_notes(view: Forecasts) -> Iterator[str]:
+    """Yield how well the forecast told what came, and what it rests on."""
+    first = view.forecasts[0]
+    step = first.calendar.step
+    for each in view.forecasts:
+        tested = each.backtest
+        if tested is None:
+            yield f"{each.quantity}: the history is too short to go back and test the forecast."
+            continue
+        yield (
+            f"Backtest of {each.quantity}: {tested.told} {step}s told at {tested.origins} earlier "
+            f"times, {figures.whole_share(tested.coverage)} inside P10 to P90 (80 % should be); "
+            f"pinball loss {figures.share(tested.loss)} of the mean {step}, seasonal naive "
+            f"{figures.share(tested.naive_loss)}."
+        )
+    if len(first.past) < 2 * step.season:
+        yield "The history has not two whole years: a year's course is not in the forecast."
+    if view.rate is not None:
+        yield f"USD at {view.rate.label}, as of {view.rate.as_of.isoformat()}."
+        yield from (f"{view.rate.label}: {warning}." for warning in view.rate.warnings)
+        if view.rate.assumed:
+            yield f"The price assumes, not measured: {', '.join(view.rate.assumed)}."
 
 
 def forecast_csv(view: Forecasts) -> str:
@@ -85,16 +109,19 @@ def forecast_csv(view: Forecasts) -> str:
 
 def forecast_json(view: Forecasts) -> str:
     """Return all figures as JSON; null where there is none."""
-    document = {
-        "format": FORECAST_FORMAT,
-        "version": VERSION,
+    document = {"format": FORECAST_FORMAT, "version": VERSION} | forecasts_document(view)
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def forecasts_document(view: Forecasts) -> dict[str, object]:
+    """Return all figures as a part of a JSON document."""
+    return {
         "name": clean(view.name, limit=400),
         "rate": None if view.rate is None else view.rate.label,
         "usd_per_device_hour": None if view.rate is None else str(view.rate.usd_per_device_hour),
         "rate_as_of": None if view.rate is None else view.rate.as_of.isoformat(),
         "forecasts": [_document(each) for each in view.forecasts],
     }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def _grid(forecast: Forecast) -> Table:
@@ -153,29 +180,6 @@ def _budget(found: BudgetDay) -> str:
 
 def _day(day: date | None) -> str:
     return "later than is forecast" if day is None else day.isoformat()
-
-
-def _notes(view: Forecasts) -> Iterator[str]:
-    first = view.forecasts[0]
-    step = first.calendar.step
-    for each in view.forecasts:
-        tested = each.backtest
-        if tested is None:
-            yield f"{each.quantity}: the history is too short to go back and test the forecast."
-            continue
-        yield (
-            f"Backtest of {each.quantity}: {tested.told} {step}s told at {tested.origins} earlier "
-            f"times, {figures.whole_share(tested.coverage)} inside P10 to P90 (80 % should be); "
-            f"pinball loss {figures.share(tested.loss)} of the mean {step}, seasonal naive "
-            f"{figures.share(tested.naive_loss)}."
-        )
-    if len(first.past) < 2 * step.season:
-        yield "The history has not two whole years: a year's course is not in the forecast."
-    if view.rate is not None:
-        yield f"USD at {view.rate.label}, as of {view.rate.as_of.isoformat()}."
-        yield from (f"{view.rate.label}: {warning}." for warning in view.rate.warnings)
-        if view.rate.assumed:
-            yield f"The price assumes, not measured: {', '.join(view.rate.assumed)}."
 
 
 def _document(forecast: Forecast) -> dict[str, object]:

@@ -118,7 +118,9 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         quiet_prices=quiet,
         total=yearly.yearly_total(report.total_price, len(report.change_prices)),
         queues=yearly.queue_sentences(report.queues)[:_MAX_ROWS],
-        rulings=yearly.ruling_rows(report.rulings)[:_MAX_ROWS],
+        rulings=yearly.ruling_rows(
+            report.rulings, head=report.head.sha if report.pull_request else ""
+        )[:_MAX_ROWS],
         unit_costs=_by_workload(prices.unit_cost_rows(report)[:_MAX_ROWS]),
         projected=elsewhere.projected_rows(report)[:_MAX_ROWS],
         sources=prices.source_rows(report),

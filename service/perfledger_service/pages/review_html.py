@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from perfledger_cost_models.allocation import Part, Row
 from perfledger_cost_models.decision import Band, at_modes
+from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement import GROWTH, HOURS, USE, YEARS
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.review import (
@@ -18,6 +19,7 @@ from perfledger_service.pages import figures
 from perfledger_service.pages.allocated import allocation_sentences, team_words
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.heat_plot import HeatPlot, heat_plot
+from perfledger_service.pages.review_forecast import forecast_words
 from perfledger_service.pages.review_plots import (
     BarPlot,
     CurvePlot,
@@ -27,6 +29,11 @@ from perfledger_service.pages.review_plots import (
     tornado_plot,
     use_plot,
 )
+from perfledger_service.pages.review_projected import (
+    check_words,
+    projected_lines,
+    projection_notes,
+)
 from perfledger_service.pages.review_rows import (
     NOT_SAID,
     NOTHING,
@@ -34,9 +41,12 @@ from perfledger_service.pages.review_rows import (
     input_rows,
     option_rows,
     plain,
+    sized,
     switch_rows,
+    with_unit,
 )
 from perfledger_service.pages.review_words import DecisionWords, decision_words, outlook_words
+from perfledger_service.pages.wait_plot import recorded_svg
 from perfledger_service.pages.waits import wait_rows, wait_words
 
 MAX_ROWS = 500  # of a kind; JSON has all
@@ -99,10 +109,11 @@ def review_html(review: Review) -> str:
         switches=switch_rows(review),
         last=_last(review),
         outlook=outlook_words(review),
-        demand=[row for row in inputs if row.name in {HOURS, GROWTH, USE}],
+        demand=_demand(review),
         teams=_teams(review),
         workloads=_workloads(review),
         changes=_changes(review),
+        forecast=forecast_words(review.demand.forecast),
         held=_held(review),
         coverage=_coverage(review),
         modes=_modes(review),
@@ -122,8 +133,12 @@ def review_html(review: Review) -> str:
             (accelerator, workload, f"{ratio:.2f}")
             for accelerator, workload, ratio in review.performance.ratios
         ],
+        projected=projected_lines(review.performance.projection),
+        projection_check=check_words(review.performance.projection_check),
+        projection_notes=projection_notes(review.performance.projection),
         waits=wait_rows(review.supply.waits),
         wait_words=wait_words(review.supply.waits, review.quarter.name),
+        wait_picture=_wait_picture(review),
         allocation=_allocation(review),
         inputs=inputs,
         lines=[
@@ -132,11 +147,20 @@ def review_html(review: Review) -> str:
                 "words": line.words,
                 "unit": line.unit,
                 "formula": line.formula,
-                "value": plain(Decimal(repr(float(likely[line.name][0])))),
+                "value": _line_value(line.unit, to_decimal(likely[line.name][0])),
             }
             for line in review.model.lines
         ],
     )
+
+
+def _line_value(unit: str, value: Decimal) -> str:
+    return cents(value) if unit == "USD" else plain(value)
+
+
+def _wait_picture(review: Review) -> str:
+    waits = review.supply.waits
+    return "" if isinstance(waits, Unknown) else recorded_svg(waits, quarter=review.quarter.name)
 
 
 def _last(review: Review) -> LastWords | None:
@@ -166,6 +190,20 @@ def _variance(last: LastDecision) -> tuple[tuple[str, str], ...]:
         ("price: USD an hour", cents(found.price_usd)),
         ("actual, by the bill", cents(found.actual_usd)),
     )
+
+
+def _demand(review: Review) -> list[dict[str, object]]:
+    """Return the inputs that the need is made of, each with its unit."""
+    return [
+        {
+            "number": number,
+            "words": each.words,
+            "ends": [with_unit(end, each.unit) for end in (each.low, each.mode, each.high)],
+            "basis": str(each.basis),
+        }
+        for number, each in enumerate(review.model.inputs, start=1)
+        if each.name in {HOURS, GROWTH, USE}
+    ]
 
 
 def _teams(review: Review) -> list[dict[str, str]] | None:
@@ -215,7 +253,7 @@ def _change(change: PricedChange, price: ChangePrice) -> ChangeRow:
     if price.usd is not None and price.low is not None and price.high is not None:
         usd, usd_interval = figures.yearly_usd(price.usd, price.low, price.high)
         usd = f"-{usd}" if price.usd < 0 else f"+{usd}"
-    where = "" if price.rate is None else f"{price.rate.label}. "
+    where = "" if price.rate is None else f"{price.rate.label}; "
     return ChangeRow(
         day=figures.day(landed.day),
         workload=landed.workload,
@@ -237,7 +275,7 @@ def _held(review: Review) -> list[dict[str, str]]:
             "accelerator": one.accelerator,
             "devices": f"{one.devices:,}",
             "hours": plain(one.hours_a_year),
-            "usd": NOT_SAID if one.usd_per_year is None else plain(one.usd_per_year),
+            "usd": NOT_SAID if one.usd_per_year is None else sized(one.usd_per_year, "USD"),
             "until": figures.day(one.until),
             "carries": f"none: {one.why_not}" if one.why_not else "the first hours",
             "source": one.source,

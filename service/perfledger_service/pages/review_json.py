@@ -7,10 +7,14 @@ from datetime import date
 from decimal import Decimal
 from typing import cast
 
-from perfledger_cost_models.decision import Outcome
+from perfledger_cost_models.decision import Outcome, at_modes
 from perfledger_cost_models.last_review import FORMAT, VERSION
-from perfledger_cost_models.review import OptionFacts, Review, Unknown
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.review import Demand, OptionFacts, Performance, Review, Unknown
 from perfledger_cost_models.showback import Allocation
+from perfledger_service.pages.forecasted import forecasts_document
+from perfledger_service.pages.projected import PROJECTED
+from perfledger_service.pages.review_rows import paid_cents
 
 
 def review_json(review: Review) -> str:
@@ -18,7 +22,7 @@ def review_json(review: Review) -> str:
 
     That object has `unknown`, `why` and `how`: what is not known, why, and how to make it known.
     """
-    taken, decision = review.taken, review.decision
+    taken, decision, likely = review.taken, review.decision, at_modes(review.model)
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -54,16 +58,18 @@ def review_json(review: Review) -> str:
         },
         "options": [_option(one) for one in review.options],
         "unpriced": [asdict(one) for one in review.model.unpriced],
-        "demand": _plain(review.demand),
+        "demand": _demand(review.demand),
         "supply": _plain(review.supply),
-        "performance": _plain(review.performance),
+        "performance": _performance(review.performance),
         "allocation": _allocation(review.allocation),
         "last": _plain(review.last),
         "outlook": asdict(review.outlook),
         "risks": [asdict(one) for one in review.risks],
         "unknowns": [_plain(one) for one in review.unknowns],
         "inputs": [asdict(one) for one in review.model.inputs],
-        "lines": [asdict(one) for one in review.model.lines],
+        "lines": [
+            asdict(one) | {"value": to_decimal(likely[one.name][0])} for one in review.model.lines
+        ],
         "sources": [asdict(one) for one in review.sources],
         "seed": review.seed,
         "draws": review.draws,
@@ -98,6 +104,7 @@ def _figures(outcome: Outcome) -> dict[str, object]:
     band = outcome.hour_band
     return {
         "paid_usd": outcome.paid,
+        "paid_sum_usd": sum(paid_cents(outcome), Decimal(0)),
         "npv_usd": outcome.npv,
         "npv_band_usd": _band(outcome.npv_band),
         "npv_mean_usd": outcome.npv_mean,
@@ -110,6 +117,26 @@ def _figures(outcome: Outcome) -> dict[str, object]:
 
 def _band(band: tuple[Decimal, Decimal, Decimal]) -> Mapping[str, Decimal]:
     return dict(zip(("p5", "p50", "p95"), band, strict=True))
+
+
+def _demand(found: Demand) -> object:
+    """Return the demand, its forecast as `perfledger cost forecast` writes it."""
+    plain = cast("dict[str, object]", _plain(found))
+    if isinstance(found.forecast, Unknown):
+        return plain
+    return plain | {"forecast": forecasts_document(found.forecast)}
+
+
+def _performance(found: Performance) -> object:
+    """Return what was measured, and apart from it what is projected, each marked as that."""
+    plain = cast("dict[str, object]", _plain(found))
+    if isinstance(found.projection, Unknown):
+        return plain
+    marked = [
+        {"provenance": PROJECTED, **cast("dict[str, object]", _plain(one))}
+        for one in found.projection
+    ]
+    return plain | {"projection": marked}
 
 
 def _allocation(found: Allocation | Unknown) -> object:

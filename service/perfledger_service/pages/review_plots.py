@@ -143,7 +143,7 @@ def carbon_plot(review: Review) -> BarPlot | None:
         "CO2 of the first year's hours beyond the supply, location-based",
         rows,
         span=(0.0, max(high for _, _, high, _, _ in rows)),
-        unit="t",
+        unit="t CO2",
     )
 
 

@@ -5,7 +5,7 @@ from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from perfledger_cost_models.comparison import BreakEven
-from perfledger_cost_models.decision import Switch
+from perfledger_cost_models.decision import Outcome, Switch
 from perfledger_cost_models.procurement import Input, Kind
 from perfledger_cost_models.review import OptionFacts, Review, Unknown
 from perfledger_service.pages import figures
@@ -92,9 +92,9 @@ def input_rows(review: Review) -> tuple[InputRow, ...]:
             name=each.name,
             words=each.words,
             unit=each.unit,
-            low=plain(each.low),
-            mode=plain(each.mode),
-            high=plain(each.high),
+            low=sized(each.low, each.unit),
+            mode=sized(each.mode, each.unit),
+            high=sized(each.high, each.unit),
             basis=each.basis,
             as_of=_as_of(each),
             source=each.source,
@@ -127,6 +127,12 @@ def plain(value: Decimal) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
+def sized(value: Decimal, unit: str) -> str:
+    """Return a number as `plain` does, but of money never less than its cents."""
+    is_cents = unit.startswith("USD") and abs(value) >= 1000 and value % 1  # noqa: PLR2004 - as it reads
+    return cents(value) if is_cents else plain(value)
+
+
 def with_unit(value: Decimal, unit: str) -> str:
     """Return a number with its unit; a share as a percentage."""
     if unit in {"share", "fraction", "per year"}:
@@ -138,6 +144,11 @@ def cents(value: Decimal) -> str:
     """Return an amount to the cent, with separators and without its unit."""
     shown = value.quantize(CENT, rounding=ROUND_HALF_EVEN)
     return f"{shown + 0:,f}"
+
+
+def paid_cents(outcome: Outcome) -> tuple[Decimal, ...]:
+    """Return what a way pays at the start and at the end of each year, in whole cents."""
+    return tuple(each.quantize(CENT, rounding=ROUND_HALF_EVEN) for each in outcome.paid)
 
 
 def chance(share: float) -> str:
@@ -160,7 +171,7 @@ def _option(review: Review, facts: OptionFacts, place: int, numbers: dict[str, i
     npv, npv_interval = figures.yearly_usd(middle, low, high)
     band = outcome.hour_band
     energy, emitted = _energy(facts)
-    paid = tuple(each.quantize(CENT, rounding=ROUND_HALF_EVEN) for each in outcome.paid)
+    paid = paid_cents(outcome)
     tone = {review.decision.take: "taken", review.model.keep.key: "kept"}.get(way.key, "other")
     return OptionRow(
         number=place,

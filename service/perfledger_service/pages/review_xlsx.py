@@ -9,15 +9,21 @@ from decimal import Decimal
 
 from perfledger_cost_models.allocation import Part
 from perfledger_cost_models.decision import at_modes
+from perfledger_cost_models.forecast import QUANTILES, Quantity
 from perfledger_cost_models.procurement import YEARS
+from perfledger_cost_models.projection import NotProjected, Projection
 from perfledger_cost_models.review import Review, Unknown
+from perfledger_cost_models.review_records import ProjectedSpeed
 from perfledger_cost_models.showback import Allocation
 from perfledger_cost_models.way_costs import NEED_WORTH
 from perfledger_service.pages.allocated import allocation_sentences, team_words
 from perfledger_service.pages.escape import clean
-from perfledger_service.pages.review_rows import input_rows, option_rows
+from perfledger_service.pages.forecasted import forecast_notes, forecast_sentences
+from perfledger_service.pages.projected import PROJECTED
+from perfledger_service.pages.review_forecast import named_periods, unit_of
+from perfledger_service.pages.review_rows import input_rows, option_rows, paid_cents
 from perfledger_service.pages.review_words import decision_words, outlook_words
-from perfledger_service.pages.workbook import Look, Workbook
+from perfledger_service.pages.workbook import Look, Sheet, Workbook
 
 MAX_TEXT = 2000
 INPUT_COLUMN, LINE_COLUMN = 4, 3  # where the named cells stand
@@ -32,6 +38,8 @@ def review_xlsx(review: Review) -> bytes:
     _options(book, review)
     _inputs(book, review)
     _model(book, review)
+    _forecast(book, review)
+    _projected(book, review)
     _allocation(book, review)
     _notes(book, review)
     return book.to_bytes()
@@ -49,10 +57,10 @@ def _decision(book: Workbook, review: Review) -> None:
     if review.is_example:
         rows.insert(0, ("An example", "demand, supply and teams are made up; the prices are real"))
     sheet.text(1, 0, words.take, Look.TITLE)
-    sheet.text(2, 0, _cell(words.why))
+    sheet.text(2, 0, _cell(words.why), Look.WRAPPED)
     for place, (left, right) in enumerate(rows, start=4):
-        sheet.text(place, 0, left)
-        sheet.text(place, 1, right)
+        sheet.text(place, 0, left, Look.WRAPPED)
+        sheet.text(place, 1, right, Look.WRAPPED)
     row = len(rows) + 5
     sheet.text(row, 0, "Live, at the inputs of this workbook:", Look.HEAD)
     last = len(review.options) + 1
@@ -66,7 +74,7 @@ def _decision(book: Workbook, review: Review) -> None:
     saving = f"{kept.way.npv}-{taken.way.npv}"
     sheet.formula(row + 2, 1, saving, float(kept.npv - taken.npv), Look.MONEY)
     sheet.text(row + 4, 0, f"Budget for {review.outlook.quarter}")
-    sheet.text(row + 4, 1, _cell(outlook_words(review)))
+    sheet.text(row + 4, 1, _cell(outlook_words(review)), Look.WRAPPED)
 
 
 def _options(book: Workbook, review: Review) -> None:
@@ -86,7 +94,7 @@ def _options(book: Workbook, review: Review) -> None:
         "drawn: best in",
         "drawn: cheaper than today in",
     )
-    sheet = book.sheet("Options", titles, (30, 40, 10, *[18] * 12))
+    sheet = book.sheet("Options", titles, (28, 34, 9, *[15] * 12))
     for row, shown in enumerate(option_rows(review), start=1):
         facts = next(one for one in review.options if one.outcome.way.npv == shown.line)
         outcome, way = facts.outcome, facts.outcome.way
@@ -94,9 +102,11 @@ def _options(book: Workbook, review: Review) -> None:
         sheet.text(row, 1, _cell(way.where))
         if way.devices is not None:
             sheet.formula(row, 2, f"{way.key}_devices", way.devices, Look.NUMBER)
-        for column, (name, usd) in enumerate(zip(way.paid, outcome.paid, strict=True), start=3):
-            sheet.formula(row, column, name, float(usd), Look.MONEY)
-        whole = float(sum(outcome.paid, Decimal(0)))
+        # Payments are whole cents, so that what is shown adds up to the sum that is shown.
+        paid = paid_cents(outcome)
+        for column, (name, usd) in enumerate(zip(way.paid, paid, strict=True), start=3):
+            sheet.formula(row, column, f"ROUND({name},2)", float(usd), Look.MONEY)
+        whole = float(sum(paid, Decimal(0)))
         sheet.formula(row, 7, f"SUM(D{row + 1}:G{row + 1})", whole, Look.MONEY)
         sheet.formula(row, 8, way.npv, float(outcome.npv), Look.MONEY)
         if outcome.hour is not None:
@@ -144,6 +154,59 @@ def _model(book: Workbook, review: Review) -> None:
         book.name(line.name, f"Model!$D${row + 1}")
 
 
+def _forecast(book: Workbook, review: Review) -> None:
+    names = (f"P{round(100 * share)}" for share in QUANTILES)
+    titles = ("Quantity", "Period", *names, "P90 less P50: contingency")
+    sheet = book.sheet("Forecast", titles, (16, 14, *[18] * 6))
+    found = review.demand.forecast
+    if isinstance(found, Unknown):
+        sheet.text(1, 0, _unknown(found))
+        return
+    row = 1
+    for forecast in found.forecasts:
+        look = Look.MONEY if forecast.quantity is Quantity.USD else Look.NUMBER
+        for name, quantiles in named_periods(forecast):
+            sheet.text(row, 0, unit_of(forecast))
+            sheet.text(row, 1, name)
+            for column, amount in enumerate(quantiles, start=2):
+                sheet.number(row, column, amount, look)
+            sheet.formula(row, 7, f"G{row + 1}-E{row + 1}", quantiles[-1] - quantiles[2], look)
+            row += 1
+
+
+def _projected(book: Workbook, review: Review) -> None:
+    titles = (
+        "Workload", "Measured on", "Day", "Projected onto", "Provenance", "times as fast", "low",
+        "high", "Price", "As of", "USD per million units", "low", "high",
+    )  # fmt: skip
+    sheet = book.sheet("Projected", titles, (40, 16, 12, 16, 14, 14, 12, 12, 40, 12, 18, 14, 14))
+    found = review.performance.projection
+    if isinstance(found, Unknown):
+        sheet.text(1, 0, _unknown(found))
+        return
+    rows = ((one, cost) for one in found for cost in one.costs or (None,))
+    for row, (one, cost) in enumerate(rows, start=1):
+        _projected_row(sheet, row, one)
+        if cost is not None:
+            sheet.text(row, 8, _cell(cost.rate.label))
+            sheet.text(row, 9, cost.rate.as_of.isoformat())
+            for column, usd in enumerate((cost.usd, cost.low, cost.high), start=10):
+                sheet.number(row, column, float(usd))
+
+
+def _projected_row(sheet: Sheet, row: int, one: ProjectedSpeed) -> None:
+    texts = (one.workload, one.source, one.day.isoformat(), one.device, PROJECTED)
+    for column, text in enumerate(texts):
+        sheet.text(row, column, _cell(text))
+    match one.projection:
+        case NotProjected():
+            sheet.text(row, 5, _cell(one.projection.why))
+        case Projection():
+            speeds = (one.projection.speed, one.projection.low, one.projection.high)
+            for column, speed in enumerate(speeds, start=5):
+                sheet.number(row, column, speed)
+
+
 def _allocation(book: Workbook, review: Review) -> None:
     titles = (
         "Team", "Project", "device-hours", "direct, USD", "idle, USD", "overhead, USD",
@@ -174,7 +237,7 @@ def _allocation(book: Workbook, review: Review) -> None:
 
 def _notes(book: Workbook, review: Review) -> None:
     sheet = book.sheet(
-        "Notes", ("Kind", "What", "Why, or from where", "How, or SHA-256"), (16, 70, 80, 70)
+        "Notes", ("Kind", "What", "Why, or from where", "How, or SHA-256"), (12, 60, 50, 40)
     )
     rows = [("not known", one.what, one.why, one.how) for one in review.unknowns]
     rows += [(str(one.basis), one.what, "", "") for one in review.risks]
@@ -185,9 +248,17 @@ def _notes(book: Workbook, review: Review) -> None:
     rows.append(
         ("draws", f"{review.draws:,} draws, seed {review.seed}", "PERT by input's name", "")
     )
+    rows += [("forecast", sentence, "", "") for sentence in _told_ahead(review)]
     for row, cells in enumerate(rows, start=1):
         for column, text in enumerate(cells):
-            sheet.text(row, column, _cell(text) if text else "")
+            sheet.text(row, column, _cell(text) if text else "", Look.WRAPPED)
+
+
+def _told_ahead(review: Review) -> tuple[str, ...]:
+    found = review.demand.forecast
+    if isinstance(found, Unknown):
+        return ()
+    return (*forecast_sentences(found), *forecast_notes(found))
 
 
 def _npv(review: Review, line: str) -> Decimal:

@@ -12,6 +12,7 @@ from perfledger_cost_models import policy_gain, queue_plan
 from perfledger_cost_models.filling import Filling
 from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.queue_plan import QueuePlan
+from perfledger_cost_models.recorded_waits import RecordedWaits
 from perfledger_service.pages import figures
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.escape import clean
@@ -77,6 +78,23 @@ def queue_svg(plan: QueuePlan) -> str:
         if plan.curve_s
         else "The queue grows without end: more is wanted than there is",
         bars="devices in use",
+    )
+
+
+def recorded_svg(waits: RecordedWaits, *, quarter: str) -> str:
+    """Return the waits that a job log recorded, of all jobs and of the teams with the most.
+
+    The bars are the shares within the objective, where there is one.
+    """
+    named = [("all jobs", waits.everyone)]
+    named += [(one.team or "(no team)", one) for one in waits.teams]
+    limit = waits.objective_s
+    return _drawn(
+        [(name, one.wait_curve_s, one.met_share) for name, one in named],
+        policy_gain.CURVE,
+        title=f"Share of the jobs of {quarter} that waited no longer, by {clean(waits.log)}",
+        summary="All jobs, and the teams with the most jobs; waits as the log recorded them",
+        bars="" if limit is None else f"within the objective, {duration(limit)}",
     )
 
 

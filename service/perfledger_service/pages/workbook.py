@@ -16,6 +16,7 @@ class Look(StrEnum):
     """How a cell looks."""
 
     PLAIN = "plain"
+    WRAPPED = "wrapped"  # a text of several lines
     HEAD = "head"
     TITLE = "title"
     MONEY = "money"
@@ -29,6 +30,7 @@ _MONEY = "#,##0.00"
 _NUMBER = "#,##0.######"
 _FORMATS: dict[Look, dict[str, object]] = {
     Look.PLAIN: {},
+    Look.WRAPPED: {"text_wrap": True, "valign": "top"},
     Look.HEAD: {"bold": True, "bg_color": "#F3F1EC", "text_wrap": True, "valign": "top"},
     Look.TITLE: {"bold": True, "font_size": 14},
     Look.MONEY: {"num_format": _MONEY},

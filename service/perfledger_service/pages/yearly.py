@@ -5,11 +5,14 @@ Workloads and teams are not yet escaped: each template does that in its own way.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
-from perfledger_cost_models.policy import PolicyRuling, Ruling
+from perfledger_cost_models.policy import Approval, PolicyRuling, Ruling
 from perfledger_cost_models.quote import Interval, QueueEffect, SummedPrice
 from perfledger_service.pages import figures
+
+SHOWN_COMMIT = 12
+_CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +24,16 @@ class YearlyTotal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRow:
+    """What somebody entitled to it said; `objection` is why it does not count, "" where it does."""
+
+    login: str
+    reason: str
+    terms: str  # up to how much, said when, until when
+    objection: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RulingRow:
     """What a policy says, as it is shown."""
 
@@ -29,6 +42,9 @@ class RulingRow:
     why: str
     unpriced: tuple[str, ...]
     tone: str  # of the page's colours
+    approvers: tuple[str, ...] = ()  # who may approve it; only of what asks
+    command: str = ""  # with which they do, on the pull request
+    approval: ApprovalRow | None = None
 
 
 def yearly_total(total: SummedPrice | None, prices: int) -> YearlyTotal | None:
@@ -47,10 +63,10 @@ def queue_sentences(queues: Sequence[QueueEffect]) -> tuple[str, ...]:
     )
 
 
-def ruling_rows(rulings: Sequence[PolicyRuling]) -> tuple[RulingRow, ...]:
-    """Return the policies' rulings, the strictest first."""
-    order = (Ruling.FAILS, Ruling.ASKS, Ruling.PASSES)
-    tones = {Ruling.FAILS: "regressed", Ruling.ASKS: "undecided", Ruling.PASSES: "unchanged"}
+def ruling_rows(rulings: Sequence[PolicyRuling], *, head: str = "") -> tuple[RulingRow, ...]:
+    """Return the policies' rulings, the strictest first; `head` is what could be approved."""
+    order = (Ruling.FAILS, Ruling.ASKS, Ruling.APPROVED, Ruling.PASSES)
+    tones = dict(zip(order, ("regressed", "undecided", "warning", "unchanged"), strict=True))
     return tuple(
         RulingRow(
             team=ruling.team,
@@ -58,6 +74,9 @@ def ruling_rows(rulings: Sequence[PolicyRuling]) -> tuple[RulingRow, ...]:
             why=_why(ruling),
             unpriced=ruling.unpriced,
             tone=tones[ruling.ruling],
+            approvers=ruling.approvers if ruling.ruling is Ruling.ASKS else (),
+            command=_command(ruling, head),
+            approval=None if ruling.approval is None else _approval(ruling.approval, ruling),
         )
         for ruling in sorted(rulings, key=lambda each: order.index(each.ruling))
     )
@@ -96,18 +115,41 @@ def _why(ruling: PolicyRuling) -> str:
     match ruling.ruling:
         case Ruling.FAILS if limit is not None:
             parts.append(f"all of the interval is above the limit of {_limit(limit)}")
-        case Ruling.ASKS if limit is not None and price is not None and price.low is not None:
+        case Ruling.ASKS | Ruling.APPROVED if limit is not None and price and price.low is not None:
             reach = "all" if price.low > limit else "a part"
             parts.append(f"{reach} of the interval is above the limit of {_limit(limit)}")
         case Ruling.PASSES if not parts:
             parts.append("nothing of its workloads changed")
-        case Ruling.FAILS | Ruling.ASKS | Ruling.PASSES:
+        case Ruling.FAILS | Ruling.ASKS | Ruling.APPROVED | Ruling.PASSES:
             pass
     return "; ".join(parts)
 
 
+def _command(ruling: PolicyRuling, head: str) -> str:
+    """Return the comment that would approve what asks, "" where nobody could write it."""
+    if ruling.ruling is not Ruling.ASKS or not (ruling.approvers and head):
+        return ""
+    high = Decimal(0) if ruling.price is None else ruling.price.high or Decimal(0)
+    usd = max(high, Decimal(0)).to_integral_value(rounding=ROUND_CEILING)
+    unpriced = " unpriced" if ruling.unpriced else ""
+    return f"/perfledger approve {head[:SHOWN_COMMIT]} {usd:f}{unpriced}: the reason"
+
+
+def _approval(found: Approval, ruling: PolicyRuling) -> ApprovalRow:
+    unpriced = " and for what has no price" if found.covers_unpriced else ""
+    terms = (
+        f"up to {found.usd_per_year:,f}{figures.NBSP}USD a year{unpriced}, on "
+        f"{figures.day(found.said_at.date())}, until {figures.day(found.until)}"
+    )
+    return ApprovalRow(
+        login=found.login, reason=found.reason, terms=terms, objection=ruling.objection
+    )
+
+
 def _limit(usd: Decimal) -> str:
-    return f"{usd.normalize():,f}{figures.NBSP}USD"
+    # Of less than a cent two digits are enough, however small a limit somebody writes.
+    shown = f"{usd:.2g}" if 0 < usd < _CENT else f"{usd.normalize():,f}"
+    return f"{shown}{figures.NBSP}USD"
 
 
 def _queue(queue: QueueEffect) -> str:

@@ -4,7 +4,7 @@ Table models do not validate: what comes in was checked at the door. Texts are b
 databases: `read_bundle` refuses others. Blobs are read by name only, never along with their row.
 """
 
-from datetime import datetime
+from datetime import date, datetime
 
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, MetaData, Text, UniqueConstraint
 from sqlalchemy.orm import registry
@@ -218,6 +218,32 @@ class SaidRow(Row, table=True):
     comment_id: int | None = Field(default=None, sa_type=BigInteger)
     check_run_id: int | None = Field(default=None, sa_type=BigInteger)
     updated_at: datetime = Field(sa_type=UtcTime)
+
+
+class ApprovalRow(Row, table=True):
+    """What somebody entitled to it said of what a commit costs: rows are added and never changed.
+
+    `comment_id` is GitHub's id of the comment that said it; an amount is kept as it was written.
+    """
+
+    __tablename__ = "approval"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+    __table_args__ = (
+        UniqueConstraint("project_id", "comment_id"),
+        Index(None, "project_id", "pull_request", "head_sha"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True)
+    project_id: int = Field(foreign_key="project.id")
+    pull_request: int
+    head_sha: str
+    comment_id: int = Field(sa_type=BigInteger)
+    login: str
+    is_author: bool
+    usd_per_year: str
+    covers_unpriced: bool
+    reason: str = Field(sa_type=Text)
+    said_at: datetime = Field(sa_type=UtcTime)
+    until: date
 
 
 class DocketRow(Row, table=True):

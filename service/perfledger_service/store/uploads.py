@@ -107,6 +107,18 @@ def upload_by_id(session: Session, upload_id: str) -> StoredUpload:
     return _upload(*found)
 
 
+def newest_upload(session: Session, project_id: int, pull_request: int) -> StoredUpload | None:
+    """Return what was uploaded last for a pull request, None where nothing was."""
+    found = session.exec(
+        select(UploadRow, ProjectRow)
+        .join(ProjectRow)
+        .where(col(UploadRow.project_id) == project_id, col(UploadRow.pull_request) == pull_request)
+        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
+        .limit(1)
+    ).first()
+    return None if found is None else _upload(*found)
+
+
 def unfinished_uploads(session: Session) -> tuple[StoredUpload, ...]:
     """Return what was received, or judged for a pull request and not said yet, oldest first."""
     found = session.exec(
@@ -136,13 +148,33 @@ def set_status(session: Session, upload_id: str, status: UploadStatus, *, reason
     )
 
 
-def begin_again(session: Session, failed: StoredUpload) -> None:
-    """Set a failed upload back to the last step that was done, as the next attempt."""
-    status = UploadStatus.RECEIVED if failed.judged_at is None else UploadStatus.JUDGED
+def set_said(
+    session: Session, upload: StoredUpload, *, conclusion: str, title: str, headline: str
+) -> None:
+    """Record that an upload was said, and how it ended then: an approval may have changed that.
+
+    Where its next attempt has begun since, there is more to say, and nothing is recorded.
+    """
     session.exec(
         update(UploadRow)
-        .where(col(UploadRow.id) == failed.id)
-        .values(status=status, reason="", attempt=failed.attempt + 1)
+        .where(col(UploadRow.id) == upload.id, col(UploadRow.attempt) == upload.attempt)
+        .values(
+            status=UploadStatus.SAID,
+            reason="",
+            conclusion=conclusion,
+            title=title,
+            headline=headline,
+        )
+    )
+
+
+def begin_again(session: Session, upload: StoredUpload) -> None:
+    """Set an upload that failed, or is to be said anew, back to what was done: another attempt."""
+    status = UploadStatus.RECEIVED if upload.judged_at is None else UploadStatus.JUDGED
+    session.exec(
+        update(UploadRow)
+        .where(col(UploadRow.id) == upload.id)
+        .values(status=status, reason="", attempt=upload.attempt + 1)
     )
 
 

@@ -19,7 +19,7 @@ from perfledger_cost_models.descriptor import Descriptor, packaged_descriptors
 from perfledger_cost_models.projection import Projection, project, projected_costs
 from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.rates import rate_of, standard_rates
-from perfledger_cost_models.sheet import PricingModel
+from perfledger_cost_models.sheet import PriceSheet, PricingModel
 from perfledger_cost_models.unit_cost import Throughput
 from perfledger_profiles.hardware import Hardware, known_hardware
 from perfledger_service.cost_views import ProjectedRow, ProjectionView
@@ -63,11 +63,13 @@ def projected_elsewhere(bundle: Bundle, *, today: date) -> tuple[ProjectionView,
     return tuple(found)
 
 
-def project_costs(subject: Subject, *, targets: Sequence[str], today: date) -> ProjectionView:
+def project_costs(
+    subject: Subject, *, targets: Sequence[str], today: date, sheet: PriceSheet | None = None
+) -> ProjectionView:
     """Project a workload onto devices by roofline, and price a unit of its work there.
 
-    Without targets: DEFAULT_TARGETS but the device itself. Raises NotFoundError for a device that
-    is not known.
+    Without targets: DEFAULT_TARGETS but the device itself; without a sheet the current one. Raises
+    NotFoundError for a device that is not known.
     """
     wanted = [hardware_named(name) for name in targets or DEFAULT_TARGETS]
     kept = [each for each in wanted if targets or each.key != subject.hardware.key]
@@ -76,7 +78,10 @@ def project_costs(subject: Subject, *, targets: Sequence[str], today: date) -> P
         source=_name(subject.hardware),
         units_per_second=subject.units_per_second,
         is_measured=subject.is_measured,
-        rows=tuple(_row(subject, hardware, today=today) for hardware in kept),
+        rows=tuple(
+            _row(subject, hardware, sheet=sheet or current_sheet(), today=today)
+            for hardware in kept
+        ),
         published=len(packaged_ratios()),
     )
 
@@ -127,7 +132,7 @@ def _calibration() -> Calibration:
     return calibrate(residuals_of(packaged_ratios(), packaged_descriptors(), known_roofs()))
 
 
-def _row(subject: Subject, hardware: Hardware, *, today: date) -> ProjectedRow:
+def _row(subject: Subject, hardware: Hardware, *, sheet: PriceSheet, today: date) -> ProjectedRow:
     speed = subject.units_per_second
     with translated():
         found = project(
@@ -139,14 +144,13 @@ def _row(subject: Subject, hardware: Hardware, *, today: date) -> ProjectedRow:
         )
         if speed is None or not isinstance(found, Projection):
             return ProjectedRow(device=_name(hardware), projection=found)
-        rates = _rates(_name(hardware), today=today)
+        rates = _rates(_name(hardware), sheet=sheet, today=today)
         costs = projected_costs(found, units_per_second=speed, rates=rates)
     return ProjectedRow(device=_name(hardware), projection=found, costs=costs)
 
 
-def _rates(accelerator: str, *, today: date) -> tuple[Rate, ...]:
+def _rates(accelerator: str, *, sheet: PriceSheet, today: date) -> tuple[Rate, ...]:
     """Return the standard rates of an accelerator, else those on demand wherever it is sold."""
-    sheet = current_sheet()
     standard = (rate for rate in standard_rates(sheet, today=today))
     if found := tuple(rate for rate in standard if rate.accelerator == accelerator):
         return found

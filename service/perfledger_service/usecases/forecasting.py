@@ -24,6 +24,7 @@ from perfledger_cost_models.hourly_series import MAX_SERIES_BYTES, read_hourly_s
 from perfledger_cost_models.period import Step
 from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.rates import rate_of
+from perfledger_cost_models.sheet import PriceSheet
 from perfledger_cost_models.start_window import Aim, StartWindow, Task, start_window
 from perfledger_cost_models.usage import MAX_USAGE_BYTES, Usage
 from perfledger_cost_models.usage_file import FOCUS, read_usage
@@ -46,16 +47,22 @@ class Ahead:
 
 
 def forecast_files(
-    files: Sequence[Path], ahead: Ahead, *, option: str | None, today: date
+    files: Sequence[Path],
+    ahead: Ahead,
+    *,
+    option: str | None,
+    today: date,
+    sheet: PriceSheet | None = None,
 ) -> Forecasts:
     """Forecast what files of the past tell: hours, money or both.
 
-    `option` prices the hours at its rate of today, in place of what was paid. Raises NotFoundError,
+    `option` prices the hours at its rate of today, in place of what was paid; without a sheet on
+    the current one. Raises NotFoundError,
     TooLargeError, and UsageError for what cannot be counted or forecast.
     """
     with translated():
         history = _history(files, ahead.step)
-        rate = None if option is None else rate_of(current_sheet(), option, today=today)
+        rate = None if option is None else rate_of(sheet or current_sheet(), option, today=today)
         if rate is not None:
             history = _priced(history, rate)
         horizon = ahead.periods

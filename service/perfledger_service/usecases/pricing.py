@@ -10,11 +10,12 @@ from perfledger.records import Device, Machine, Side
 from perfledger_baselines.judge import judge_bundle
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.accelerator import accelerator_of
+from perfledger_cost_models.approval import approved
 from perfledger_cost_models.boundary import Growth
 from perfledger_cost_models.change import price_changes
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.part import MeasuredChange
-from perfledger_cost_models.policy import PolicyRuling, Ruling, rule_on
+from perfledger_cost_models.policy import Approval, PolicyRuling, Ruling, rule_on
 from perfledger_cost_models.sheet import PriceSheet
 from perfledger_service.cost_views import PricedView
 from perfledger_service.errors import UsageError
@@ -24,6 +25,7 @@ from perfledger_service.usecases.translating import translated
 
 OVER_LIMIT = "Costs more than a policy allows"
 APPROVAL = "Its cost asks for approval"
+APPROVED = ", its cost is approved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +64,15 @@ def price(
     today: date,
     sheet: PriceSheet | None = None,
     unmeasured: Sequence[str] = (),
+    approvals: Sequence[Approval] = (),
 ) -> PricedView:
-    """Price changes, by default on the packaged sheet, and rule on them by every policy."""
+    """Price changes, by default on the packaged sheet, and rule on them by every policy.
+
+    `approvals` are what was said of the commit, oldest first.
+    """
     priced = price_changes(changes, pricing=pricing, sheet=sheet or current_sheet(), today=today)
     rulings = tuple(
-        rule_on(policy, total, unmeasured=unmeasured)
+        approved(rule_on(policy, total, unmeasured=unmeasured), policy, approvals)
         for policy, total in zip(pricing.policies, priced.by_policy, strict=True)
     )
     return PricedView(priced, rulings)
@@ -129,6 +135,8 @@ def ended(ending: Ending, rulings: Sequence[PolicyRuling]) -> Ending:
     is_open = ending.conclusion in {Conclusion.SUCCESS, Conclusion.NEUTRAL}
     if Ruling.ASKS in found and is_open:
         return Ending(Conclusion.ACTION_REQUIRED, ExitCode.UNCERTAIN, APPROVAL)
+    if Ruling.APPROVED in found and is_open:
+        return Ending(ending.conclusion, ending.exit_code, f"{ending.title}{APPROVED}")
     return ending
 
 

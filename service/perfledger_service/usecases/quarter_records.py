@@ -1,7 +1,7 @@
 """A quarter's uploads, or a folder of bundles, into what its checks measured."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, time
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from perfledger_baselines.typical import typical_range
 from perfledger_cost_models.accelerator import accelerator_of
 from perfledger_cost_models.quarter import Quarter
 from perfledger_cost_models.review_records import Landed, MeasuredSpeed, Records
-from perfledger_runners.bundles import unpack
+from perfledger_runners.bundles import read_bundle, unpack
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.store.database import reading
 from perfledger_service.store.quarters import (
@@ -29,10 +29,16 @@ from perfledger_service.store.quarters import (
 from perfledger_service.store.uploads import bundle_content
 from perfledger_service.usecases.bundles import read
 from perfledger_service.usecases.histories import is_of_branch
+from perfledger_service.usecases.quarter_projections import (
+    Elsewhere,
+    projected_speeds,
+)
 from perfledger_service.usecases.translating import translated
 
 SHOWN_SHA = 12
 MAX_BUNDLES = 10_000
+# Bundles that are read whole to be projected, the newest first: one of a large check has megabytes.
+MAX_PROJECTED = 50
 
 _CLASS = re.compile(r"(?P<device>[a-z]+):(?P<model>.*):(?P<count>[1-9][0-9]*)")
 
@@ -66,6 +72,7 @@ class _Head(msgspec.Struct):
     head: _Revision
     workloads: tuple[_Spec, ...]
     pricing: _Pricing = msgspec.field(default_factory=_Pricing)
+    work: tuple[msgspec.Raw, ...] = ()
 
 
 class _Memory(msgspec.Struct):
@@ -73,8 +80,13 @@ class _Memory(msgspec.Struct):
     memory_bytes: int | None = None
 
 
-def records_of_store(engine: Engine, quarter: Quarter, *, origin: str) -> Records:
-    """Return what the store holds of a quarter; a check's day is that of its upload."""
+def records_of_store(
+    engine: Engine, quarter: Quarter, *, origin: str, elsewhere: Elsewhere | None = None
+) -> Records:
+    """Return what the store holds of a quarter; a check's day is that of its upload.
+
+    What the newest MAX_PROJECTED bundles counted is projected `elsewhere`, if that is asked for.
+    """
     start, end = _bounds(quarter)
     with reading(engine) as session:
         found = stored_quarter(session, start=start, end=end)
@@ -84,11 +96,18 @@ def records_of_store(engine: Engine, quarter: Quarter, *, origin: str) -> Record
             *found.newest,
         )
         heads = {sha256: _head(session, sha256) for sha256 in dict.fromkeys(wanted)}
+        speeds = _speeds(found.speeds, heads)
+        projected = (
+            ()
+            if elsewhere is None
+            else projected_speeds(_whole(session, found.speeds, speeds, heads), speeds, elsewhere)
+        )
     return Records(
         origin=origin,
         checks=found.of_branches + found.of_pull_requests,
         observations=found.observations,
-        speeds=_speeds(found.speeds, heads),
+        speeds=speeds,
+        projected=projected,
         landed=tuple(
             _landed(one) for one in found.changes if not heads[one.bundle_sha256].head.is_dirty
         ),
@@ -102,10 +121,13 @@ def records_of_store(engine: Engine, quarter: Quarter, *, origin: str) -> Record
     )
 
 
-def records_of_bundles(path: Path, quarter: Quarter) -> Records:
+def records_of_bundles(
+    path: Path, quarter: Quarter, *, elsewhere: Elsewhere | None = None
+) -> Records:
     """Return what the bundles of a folder, or one bundle, measured in a quarter.
 
-    Raises NotFoundError without any, and UsageError for one that cannot be read.
+    What was counted is projected `elsewhere`, if that is asked for. Raises NotFoundError without
+    any, and UsageError for one that cannot be read.
     """
     paths = [path]
     if path.is_dir():
@@ -121,11 +143,16 @@ def records_of_bundles(path: Path, quarter: Quarter) -> Records:
     newest = {bundle.repository: bundle for _, bundle in ordered}
     with translated():
         landed = tuple(one for name, bundle in branches for one in _landed_in(bundle, name))
+    speeds = _bundle_speeds(ordered)
+    named = dict(ordered)
     return Records(
         origin=f"the bundles in {path.name}",
         checks=len(ordered),
         observations=sum(_observations(bundle) for _, bundle in ordered),
-        speeds=_bundle_speeds(ordered),
+        speeds=speeds,
+        projected=()
+        if elsewhere is None
+        else projected_speeds(((one, named[one.origin]) for one in speeds), speeds, elsewhere),
         landed=landed,
         of_pull_requests=len(ordered) - len(branches),
         of_branches=len(branches),
@@ -149,6 +176,24 @@ def _moment(bundle: Bundle, name: str) -> datetime:
 def _head(session: Session, sha256: str) -> _Head:
     # It was checked whole when it was uploaded.
     return msgspec.json.decode(unpack(bundle_content(session, sha256)), type=_Head)
+
+
+def _whole(
+    session: Session,
+    stored: Sequence[StoredSpeed],
+    speeds: Sequence[MeasuredSpeed],
+    heads: Mapping[str, _Head],
+) -> Iterator[tuple[MeasuredSpeed, Bundle]]:
+    """Yield what was counted with its bundle, one bundle in memory at a time, the newest first."""
+    measured = {(one.workload, one.origin): one for one in speeds}
+    counted = [one for one in stored if heads[one.bundle_sha256].work]
+    newest = sorted(counted, key=lambda one: one.created_at, reverse=True)
+    for sha256 in list(dict.fromkeys(one.bundle_sha256 for one in newest))[:MAX_PROJECTED]:
+        bundle = read_bundle(bundle_content(session, sha256))
+        for one in newest:
+            speed = measured.get((one.workload, f"upload {one.upload_id}"))
+            if one.bundle_sha256 == sha256 and speed is not None:
+                yield speed, bundle
 
 
 def _distinct(uses: Iterable[FleetUse]) -> tuple[FleetUse, ...]:

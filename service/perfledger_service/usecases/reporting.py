@@ -1,6 +1,7 @@
 """A bundle in, the report out: judged, explained and priced by the pure parts."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date
 
 from perfledger.bundle import Bundle
@@ -9,6 +10,7 @@ from perfledger_baselines.counted import compared_work
 from perfledger_baselines.judge import is_trade, judge_bundle
 from perfledger_baselines.prior import Priors
 from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_cost_models.policy import Approval
 from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.rates import standard_rates
 from perfledger_cost_models.unit_cost import unit_costs
@@ -30,14 +32,19 @@ WARNING = "warning"
 
 
 def report_on(
-    bundle: Bundle, *, today: date, is_local: bool, priors: Priors | None = None
+    bundle: Bundle,
+    *,
+    today: date,
+    is_local: bool,
+    priors: Priors | None = None,
+    approvals: Sequence[Approval] = (),
 ) -> Report:
     """Judge, explain and price what a bundle holds.
 
     The runner and the service call this with the same bundle and get the same verdicts: judging
     reads nothing but the bundle and `priors`, what earlier checks told of its spreads. By default
     that is what the bundle says that its stopping knew. `today` only dates the warnings about old
-    prices.
+    prices. `approvals` are what was said of what the head costs, oldest first.
     """
     verdicts = judge_bundle(bundle, priors=priors)
     cost = price(
@@ -45,6 +52,7 @@ def report_on(
         bundle.pricing,
         today=today,
         unmeasured=unmeasured_workloads(bundle, verdicts),
+        approvals=approvals,
     )
     ending = ended(_ending(bundle, verdicts), cost.rulings)
     explanations, advice = explain_bundle(bundle, verdicts)

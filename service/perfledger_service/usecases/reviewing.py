@@ -8,6 +8,7 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from perfledger_cost_models.focus import Bill
+from perfledger_cost_models.forecast import Forecasts
 from perfledger_cost_models.held_hours import label_names
 from perfledger_cost_models.job_log import MAX_LOG_BYTES, read_job_log
 from perfledger_cost_models.last_review import MAX_BYTES, LastReview, read_last
@@ -15,13 +16,18 @@ from perfledger_cost_models.parameter import (
     packaged_parameters,
     packaged_text as parameters_text,
 )
-from perfledger_cost_models.procurement_plan import MAX_CHARACTERS, Used, read_plan
+from perfledger_cost_models.procurement_plan import (
+    MAX_CHARACTERS,
+    PlannedForecast,
+    Used,
+    read_plan,
+)
 from perfledger_cost_models.quarter import Quarter, quarter_of
 from perfledger_cost_models.quarterly_review import Facts, review_of
 from perfledger_cost_models.recorded_waits import RecordedWaits, recorded_waits
 from perfledger_cost_models.review import Review, Source, Unknown
 from perfledger_cost_models.review_records import Records
-from perfledger_cost_models.sheet import packaged_sheet, packaged_text
+from perfledger_cost_models.sheet import PriceSheet, packaged_sheet, packaged_text
 from perfledger_cost_models.showback import Use
 from perfledger_cost_models.usage import MAX_USAGE_BYTES
 from perfledger_cost_models.usage_file import read_usage
@@ -29,7 +35,13 @@ from perfledger_service.errors import UsageError
 from perfledger_service.settings import PriceSettings
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.bills import read_bill
+from perfledger_service.usecases.forecasting import Ahead, forecast_files
 from perfledger_service.usecases.price_books import read_books, text_of_file
+from perfledger_service.usecases.quarter_projections import (
+    Elsewhere,
+    elsewhere_of,
+    projection_check,
+)
 from perfledger_service.usecases.quarter_records import records_of_bundles, records_of_store
 from perfledger_service.usecases.text_files import read_bytes, read_text, sha256_of
 from perfledger_service.usecases.translating import translated
@@ -66,11 +78,13 @@ def review(asked: Asked) -> Review:
         plan_text = read_text(asked.plan, most_bytes=BYTES_PER_CHARACTER * MAX_CHARACTERS)
         plan = read_plan(plan_text, asked.plan.name)
         books, prices_source = read_books(asked.prices), _prices_source(asked.prices)
-        records, records_source = _records(asked)
+        elsewhere = elsewhere_of(plan, sheet=books.sheet, today=asked.today)
+        records, records_source = _records(asked, elsewhere)
         bill, bill_source = _bill(asked)
         last, last_source = _last(asked)
         use, use_sources = _use(plan.usage, asked.plan.parent)
         waits, waits_source = _waits(plan.usage, asked)
+        forecast, past_sources = _forecast(plan.forecast, asked, books.sheet)
         sources = (
             _source("plan", asked.plan.name, plan_text.encode()),
             *prices_source,
@@ -80,6 +94,7 @@ def review(asked: Asked) -> Review:
             *last_source,
             *use_sources,
             *waits_source,
+            *past_sources,
         )
         return review_of(
             Facts(
@@ -95,6 +110,10 @@ def review(asked: Asked) -> Review:
                 sources=sources,
                 use=use,
                 waits=waits,
+                forecast=forecast,
+                projection_check=projection_check()
+                if isinstance(records, Records) and records.projected
+                else None,
                 is_stale_allowed=asked.is_stale_allowed,
             )
         )
@@ -115,9 +134,9 @@ def _prices_source(settings: PriceSettings) -> tuple[Source, ...]:
     )
 
 
-def _records(asked: Asked) -> tuple[Records | Unknown, tuple[Source, ...]]:
+def _records(asked: Asked, elsewhere: Elsewhere) -> tuple[Records | Unknown, tuple[Source, ...]]:
     if asked.bundles is not None:
-        found = records_of_bundles(asked.bundles, asked.quarter)
+        found = records_of_bundles(asked.bundles, asked.quarter, elsewhere=elsewhere)
         return found, (_records_source(found, asked.quarter),)
     url = make_url(asked.database_url) if asked.database_url else None
     if url is None or (
@@ -128,7 +147,7 @@ def _records(asked: Asked) -> tuple[Records | Unknown, tuple[Source, ...]]:
     engine = open_engine(asked.database_url)
     try:
         origin = f"the store {url.render_as_string(hide_password=True)}"
-        found = records_of_store(engine, asked.quarter, origin=origin)
+        found = records_of_store(engine, asked.quarter, origin=origin, elsewhere=elsewhere)
     finally:
         engine.dispose()
     return found, (_records_source(found, asked.quarter),)
@@ -188,6 +207,22 @@ def _waits(used: Used | None, asked: Asked) -> tuple[RecordedWaits | None, tuple
     jobs = read_job_log(text).jobs
     found = recorded_waits(jobs, log=used.jobs, quarter=asked.quarter, objective=used.objective)
     return found, (_source("job log", used.jobs, text.encode()),)
+
+
+def _forecast(
+    planned: PlannedForecast | None, asked: Asked, sheet: PriceSheet
+) -> tuple[Forecasts | None, tuple[Source, ...]]:
+    if planned is None:
+        return None, ()
+    files = [asked.plan.parent / name for name in planned.files]
+    ahead = Ahead(step=planned.step, periods=planned.periods, budget=None)
+    found = forecast_files(files, ahead, option=planned.at, today=asked.today, sheet=sheet)
+    return found, tuple(
+        Source(
+            what="hours and money of the past", origin=each.name, as_of="", sha256=sha256_of(each)
+        )
+        for each in files
+    )
 
 
 def _source(what: str, origin: str, data: bytes) -> Source:

@@ -9,7 +9,12 @@ from perfledger_service.pages.comment import MARKER, check_summary, comment
 from perfledger_service.report import Report
 from perfledger_service.store.database import reading, writing
 from perfledger_service.store.said import Said, remember_said, said_before
-from perfledger_service.store.uploads import StoredUpload, set_status, upload_by_id
+from perfledger_service.store.uploads import (
+    StoredUpload,
+    set_said,
+    set_status,
+    upload_by_id,
+)
 from perfledger_service.usecases.uploads import Reporter, measured_at, moment, report_of
 from perfledger_service.views import UploadStatus
 
@@ -39,12 +44,12 @@ def say(
         if upload.status is not UploadStatus.JUDGED or pull_requests is None or number is None:
             return
         said = said_before(session, upload)
-        report, bundle = report_of(session, upload, reporter=reporter)
+        report, bundle = report_of(session, upload, reporter=reporter, today=now.date())
         is_late = bool(said.upload_id) and measured_at(session, said.upload_id) > moment(bundle)
     reason = NEWER if is_late else ""
     reason = reason or _objection(upload, pull_requests.pull_request(upload.repository, number))
     if reason:
-        _end(engine, upload_id, UploadStatus.REFUSED, reason)
+        _refuse(engine, upload_id, reason)
         return
     url = f"{public_url}/{upload.repository}/pull/{number}"
     body = comment(report, url=url)
@@ -53,7 +58,15 @@ def say(
     check = _check(upload, report, url)
     check_run_id = _say_check(pull_requests, upload.repository, check, said.check_run_id)
     _remember(engine, upload, Said(comment_id=comment_id, check_run_id=check_run_id), now=now)
-    _end(engine, upload_id, UploadStatus.SAID, "")
+    with writing(engine) as session:
+        set_said(
+            session,
+            upload,
+            conclusion=report.conclusion,
+            title=report.title,
+            headline=report.headline,
+        )
+        session.commit()
 
 
 def _objection(upload: StoredUpload, current: PullRequest | None) -> str:
@@ -116,7 +129,7 @@ def _remember(engine: Engine, upload: StoredUpload, said: Said, *, now: datetime
         session.commit()
 
 
-def _end(engine: Engine, upload_id: str, status: UploadStatus, reason: str) -> None:
+def _refuse(engine: Engine, upload_id: str, reason: str) -> None:
     with writing(engine) as session:
-        set_status(session, upload_id, status, reason=reason)
+        set_status(session, upload_id, UploadStatus.REFUSED, reason=reason)
         session.commit()

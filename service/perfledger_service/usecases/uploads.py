@@ -19,10 +19,12 @@ from perfledger_baselines.differences import pair_differences
 from perfledger_baselines.location import located
 from perfledger_baselines.prior import Priors
 from perfledger_baselines.typical import typical_range
+from perfledger_cost_models.policy import Approval
 from perfledger_runners.bundles import GZIP_MAGIC, read_bundle, unpack
 from perfledger_service.errors import NotFoundError, RefusedError, UsageError
 from perfledger_service.jobs import Work
 from perfledger_service.report import Conclusion, Report
+from perfledger_service.store.approvals import approvals_of
 from perfledger_service.store.database import reading, writing
 from perfledger_service.store.observations import Observation, add_observations
 from perfledger_service.store.projects import Project, lock_project
@@ -52,8 +54,16 @@ MAX_PULL_REQUEST = 2**31 - 1
 class Reporter(Protocol):
     """Judges, explains and prices a bundle; `reporting.report_on` is one."""
 
-    def __call__(self, bundle: Bundle, *, today: date, is_local: bool, priors: Priors) -> Report:
-        """Return all that is to be said about a bundle, given what is known of its spreads."""
+    def __call__(
+        self,
+        bundle: Bundle,
+        *,
+        today: date,
+        is_local: bool,
+        priors: Priors,
+        approvals: Sequence[Approval] = (),
+    ) -> Report:
+        """Return all that is to be said about a bundle, given its spreads and its approvals."""
         ...
 
 
@@ -103,10 +113,13 @@ def judge_upload(engine: Engine, upload_id: str, *, reporter: Reporter, now: dat
         upload = upload_by_id(session, upload_id)
         if upload.status is not UploadStatus.RECEIVED:
             return _is_to_be_said(upload)
-        bundle, _ = _read(bundle_content(session, upload.bundle_sha256))
+        bundle = bundle_of(session, upload)
         priors = priors_of_bundle(session, upload.project_id, bundle)
+        approvals = approvals_of(session, upload, today=now.date())
     with translated():
-        report = reporter(bundle, today=now.date(), is_local=False, priors=priors)
+        report = reporter(
+            bundle, today=now.date(), is_local=False, priors=priors, approvals=approvals
+        )
         differences = pair_differences(bundle)
     observations = observations_in(bundle)
     with writing(engine) as session:
@@ -171,41 +184,48 @@ def is_waiting(upload: StoredUpload) -> bool:
     return upload.status is UploadStatus.RECEIVED or is_again
 
 
+def bundle_of(session: Session, upload: StoredUpload) -> Bundle:
+    """Return an upload's bundle."""
+    return _read(bundle_content(session, upload.bundle_sha256))[0]
+
+
 def report_of(
-    session: Session, upload: StoredUpload, *, reporter: Reporter
+    session: Session, upload: StoredUpload, *, reporter: Reporter, today: date | None = None
 ) -> tuple[Report, Bundle]:
     """Return the report on a judged upload, with the verdicts that were stored with it.
 
     What surrounds them (causes, prices as of the day of the verdict) is worked out again, from the
-    spreads that they leaned on: what was learnt since changes nothing.
+    spreads that they leaned on: what was learnt since changes nothing. Approvals count as they
+    stand `today`, without it on the day of the verdict: they alone change how the check ends.
     """
     if upload.judged_at is None:
         what = f"{upload.status}: {upload.reason}" if upload.reason else upload.status
         msg = f"upload {upload.id} is not judged ({what}): look again in a moment"
         raise NotFoundError(msg)
-    bundle, _ = _read(bundle_content(session, upload.bundle_sha256))
+    bundle = bundle_of(session, upload)
     verdicts = verdicts_of(session, upload.id)
     priors = {
         (verdict.workload, verdict.metric.name): verdict.prior
         for verdict in verdicts
         if verdict.prior is not None
     }
-    report = reporter(bundle, today=upload.judged_at.date(), is_local=False, priors=priors)
-    as_said = replace(
-        report,
-        repository=upload.repository,
-        verdicts=verdicts,
-        conclusion=Conclusion(upload.conclusion),
-        title=upload.title,
-        headline=upload.headline,
-    )
+    judged_on = upload.judged_at.date()
+    approvals = approvals_of(session, upload, today=today or judged_on)
+    report = reporter(bundle, today=judged_on, is_local=False, priors=priors, approvals=approvals)
+    as_said = replace(report, repository=upload.repository, verdicts=verdicts)
+    if not approvals:
+        as_said = replace(
+            as_said,
+            conclusion=Conclusion(upload.conclusion),
+            title=upload.title,
+            headline=upload.headline,
+        )
     return as_said, bundle
 
 
 def measured_at(session: Session, upload_id: str) -> datetime:
     """Return when an upload's bundle was made; it may have been uploaded much later."""
-    upload = upload_by_id(session, upload_id)
-    return moment(_read(bundle_content(session, upload.bundle_sha256))[0])
+    return moment(bundle_of(session, upload_by_id(session, upload_id)))
 
 
 def moment(bundle: Bundle) -> datetime:

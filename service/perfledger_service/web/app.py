@@ -12,7 +12,7 @@ from starlette.types import Scope
 
 from perfledger_service.pages.html import static_folder
 from perfledger_service.usecases.uploads import unfinished_work
-from perfledger_service.web import health, pages, priors, suspects, uploads
+from perfledger_service.web import health, pages, priors, suspects, uploads, webhooks
 from perfledger_service.web.answers import add_error_answers
 from perfledger_service.web.headers import SecurityHeaders
 from perfledger_service.web.hub import Hub
@@ -59,6 +59,7 @@ def create_app(hub: Hub) -> FastAPI:
     app.include_router(uploads.router)
     app.include_router(priors.router)
     app.include_router(suspects.router)
+    app.include_router(webhooks.router)
     app.include_router(health.router)
     app.mount("/static", CachedFiles(directory=static_folder()), name="static")
     app.include_router(pages.router)

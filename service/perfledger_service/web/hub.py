@@ -7,6 +7,7 @@ from typing import Annotated, cast
 
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import SecretStr
 from sqlalchemy import Engine
 
 from perfledger_service.errors import RefusedError
@@ -30,6 +31,7 @@ class Hub:
     jobs: Jobs
     reporter: Reporter
     public_url: str
+    webhook_secret: SecretStr | None = None  # None: no webhooks
     now: Callable[[], datetime] = utc_now
     pages: PageCache = field(default_factory=PageCache)
 

@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from perfledger_service.pages import html
 from perfledger_service.pages.branch import branch_page
+from perfledger_service.store.approvals import approvals_of
 from perfledger_service.store.database import reading
 from perfledger_service.store.overview import (
     index_view,
@@ -39,12 +40,15 @@ def run(hub: AnyHub, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]) -> HTML
     with reading(hub.engine) as session:
         view = upload_view(session, upload_id)
         upload = upload_by_id(session, upload_id)
+        today = hub.now().date()
 
         def lay_out() -> str:
-            report, bundle = report_of(session, upload, reporter=hub.reporter)
+            report, bundle = report_of(session, upload, reporter=hub.reporter, today=today)
             return html.run_page(report, view, bundle)
 
-        page = hub.pages.page(view, lay_out)
+        # An approval counts until a day: what it says is not kept.
+        is_spoken_of = bool(approvals_of(session, upload, today=today))
+        page = lay_out() if is_spoken_of else hub.pages.page(view, lay_out)
     return HTMLResponse(page, headers={"Cross-Origin-Opener-Policy": html.RUN_OPENER_POLICY})
 
 

@@ -85,7 +85,13 @@ def _hub(settings: ServiceSettings, engine: Engine, github: GitHub | None) -> Hu
         fail_upload(engine, upload_id, reason)
 
     jobs = Jobs(jobs_url(settings.database_url), Steps(judge=judge, say=speak, fail=fail))
-    return Hub(engine=engine, jobs=jobs, reporter=report_on, public_url=public_url)
+    return Hub(
+        engine=engine,
+        jobs=jobs,
+        reporter=report_on,
+        public_url=public_url,
+        webhook_secret=settings.webhook_secret,
+    )
 
 
 @contextmanager

@@ -1,0 +1,70 @@
+"""Approvals of what commits cost, stored and found."""
+
+from datetime import date
+from decimal import Decimal
+
+from sqlmodel import Session, col, select
+
+from perfledger_cost_models.policy import Approval
+from perfledger_service.store.tables import ApprovalRow
+from perfledger_service.store.uploads import StoredUpload
+
+# Of one commit; who says more than that has said the last of it.
+MAX_APPROVALS = 100
+
+
+def add_approval(
+    session: Session, upload: StoredUpload, approval: Approval, *, comment_id: int
+) -> bool:
+    """Store what was said of an upload's head in a comment, once; return whether it is new.
+
+    The caller holds the project's lock.
+    """
+    assert upload.pull_request is not None  # noqa: S101 - it was said on one
+    of_project = select(ApprovalRow).where(col(ApprovalRow.project_id) == upload.project_id)
+    known = session.exec(of_project.where(col(ApprovalRow.comment_id) == comment_id)).first()
+    said = len(approvals_of(session, upload, today=approval.said_at.date()))
+    if known is not None or said >= MAX_APPROVALS:
+        return False
+    session.add(
+        ApprovalRow(
+            project_id=upload.project_id,
+            pull_request=upload.pull_request,
+            head_sha=upload.head_sha,
+            comment_id=comment_id,
+            login=approval.login,
+            is_author=approval.is_author,
+            usd_per_year=str(approval.usd_per_year),
+            covers_unpriced=approval.covers_unpriced,
+            reason=approval.reason,
+            said_at=approval.said_at,
+            until=approval.until,
+        )
+    )
+    return True
+
+
+def approvals_of(session: Session, upload: StoredUpload, *, today: date) -> tuple[Approval, ...]:
+    """Return what was said of an upload's head on its pull request, oldest first."""
+    rows = session.exec(
+        select(ApprovalRow)
+        .where(
+            col(ApprovalRow.project_id) == upload.project_id,
+            col(ApprovalRow.pull_request) == upload.pull_request,
+            col(ApprovalRow.head_sha) == upload.head_sha,
+        )
+        .order_by(col(ApprovalRow.id))
+    )
+    return tuple(
+        Approval(
+            login=row.login,
+            is_author=row.is_author,
+            usd_per_year=Decimal(row.usd_per_year),
+            covers_unpriced=row.covers_unpriced,
+            reason=row.reason,
+            said_at=row.said_at,
+            until=row.until,
+            is_over=row.until < today,
+        )
+        for row in rows
+    )

@@ -1,0 +1,122 @@
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.bundle import CostPolicy
+from perfledger_cost_models.approval import approved, is_entitled
+from perfledger_cost_models.policy import Approval, PolicyRuling, Ruling
+from perfledger_cost_models.quote import SummedPrice
+
+POLICY = CostPolicy(team="nlp", ask_above_usd_per_year=10, approvers=("Alice", "bob"))
+NOBODY = replace(POLICY, approvers=())
+
+
+def ruling(verdict=Ruling.ASKS, high="20", unpriced=()):
+    price = SummedPrice(
+        usd=Decimal(15),
+        low=Decimal(5),
+        high=Decimal(high),
+        is_detectable=True,
+        workloads=("gpt:a",),
+    )
+    return PolicyRuling(team="nlp", ruling=verdict, price=price, unpriced=unpriced)
+
+
+def approval(login="alice", usd="20", **values):
+    usual = Approval(
+        login=login,
+        is_author=False,
+        usd_per_year=Decimal(usd),
+        covers_unpriced=False,
+        reason="worth it",
+        said_at=datetime(2026, 11, 20, tzinfo=UTC),
+        until=date(2026, 12, 20),
+    )
+    return replace(usual, **values)
+
+
+def test_logins_are_the_same_whatever_their_case():
+    assert is_entitled(POLICY, "ALICE")
+    assert not is_entitled(POLICY, "alic")
+
+
+def test_an_approval_of_as_much_as_the_change_may_cost_counts():
+    found = approved(ruling(), POLICY, (approval(),))
+
+    assert (found.ruling, found.objection) == (Ruling.APPROVED, "")
+    assert found.approval == approval()
+
+
+@pytest.mark.parametrize(
+    ("said", "objection"),
+    [
+        (approval(usd="19.99"), "may cost up to 20 USD"),
+        (approval(is_author=True), "who wrote a change"),
+        (approval(is_over=True), "it ended on 2026-12-20"),
+    ],
+)
+def test_an_approval_that_does_not_count_says_why(said, objection):
+    found = approved(ruling(), POLICY, (said,))
+
+    assert found.ruling is Ruling.ASKS
+    assert objection in found.objection
+
+
+def test_what_has_no_price_has_to_be_spoken_of():
+    asked = ruling(unpriced=("gpt:new",))
+
+    assert "no price" in approved(asked, POLICY, (approval(),)).objection
+    spoken = approved(asked, POLICY, (approval(covers_unpriced=True),))
+    assert spoken.ruling is Ruling.APPROVED
+
+
+def test_without_any_price_only_what_has_none_is_approved():
+    asked = replace(ruling(unpriced=("gpt:new",)), price=None)
+
+    found = approved(asked, POLICY, (approval(usd="0", covers_unpriced=True),))
+    assert found.ruling is Ruling.APPROVED
+
+
+def test_the_author_counts_where_the_policy_says_so():
+    policy = replace(POLICY, may_author_approve=True)
+
+    assert approved(ruling(), policy, (approval(is_author=True),)).ruling is Ruling.APPROVED
+
+
+@pytest.mark.parametrize("verdict", [Ruling.FAILS, Ruling.PASSES])
+def test_only_what_asks_can_be_approved(verdict):
+    assert approved(ruling(verdict), POLICY, (approval(),)) == ruling(verdict)
+
+
+@pytest.mark.parametrize("policy", [POLICY, NOBODY])
+def test_who_is_not_named_is_not_heard(policy):
+    assert approved(ruling(), policy, (approval("mallory"),)) == ruling()
+
+
+def test_an_older_approval_that_counts_stands_after_a_newer_one_that_does_not():
+    found = approved(ruling(), POLICY, (approval("bob"), approval(usd="1")))
+
+    assert found.ruling is Ruling.APPROVED
+    assert found.approval is not None
+    assert found.approval.login == "bob"
+
+
+def test_of_two_that_do_not_count_the_newer_is_named():
+    found = approved(ruling(), POLICY, (approval(usd="1"), approval("bob", is_over=True)))
+
+    assert found.approval is not None
+    assert (found.approval.login, found.ruling) == ("bob", Ruling.ASKS)
+
+
+@given(usd=st.decimals(0, 100, places=2), high=st.decimals(0, 100, places=2))
+def test_more_money_approved_never_makes_an_approval_count_less(usd, high):
+    asked = ruling(high=str(high))
+    less, more = (
+        approved(asked, POLICY, (approval(usd=str(each)),)).ruling for each in (usd, usd + 1)
+    )
+
+    assert (less is Ruling.APPROVED) <= (more is Ruling.APPROVED)
+    assert (less is Ruling.APPROVED) == (high <= usd)
