@@ -31,3 +31,17 @@ def test_help_imports_nothing_heavy():
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "perfledger COMMAND" in done.stdout
+
+
+def test_the_command_line_starts_without_the_services_extra():
+    server = ("alembic", "dbos", "fastapi", "sqlalchemy", "sqlmodel", "structlog", "uvicorn")
+    probe = (
+        f"import sys; sys.modules.update(dict.fromkeys({server!r}));"
+        "import perfledger_service.cli.app"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", probe], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -5,7 +5,7 @@ step, and what follows is not known: it is never counted as idle.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -153,6 +153,23 @@ def export_of(
     return Export(
         name=name, kind=kind, activities=tuple(activities), left_out=left_out, notes=tuple(notes)
     )
+
+
+def within(export: Export, start: float, end: float) -> Export:
+    """Return what an export tells of a period; a sample that lies on its edge is cut off there."""
+    kept: list[Activity] = []
+    for each in export.activities:
+        rows = (each.starts < end) & (each.ends > start)
+        if rows.any():
+            kept.append(
+                replace(
+                    each,
+                    starts=np.maximum(each.starts[rows], start),
+                    ends=np.minimum(each.ends[rows], end),
+                    shares=each.shares[rows],
+                )
+            )
+    return replace(export, activities=tuple(kept))
 
 
 def _sorted(

@@ -7,6 +7,7 @@ from perfledger_cost_models.activity_cloudwatch import (
     read_metric_data,
 )
 from perfledger_cost_models.activity_google import read_time_series
+from perfledger_cost_models.activity_google_csv import is_metrics_explorer, read_metrics_explorer
 from perfledger_cost_models.activity_prometheus import read_prometheus
 from perfledger_cost_models.activity_slurm import read_sacct_activity
 from perfledger_cost_models.activity_wandb import is_wandb, read_events_csv, read_events_json
@@ -21,7 +22,7 @@ from perfledger_cost_models.usage_slurm import is_sacct
 KNOWN = (
     "give an answer of Prometheus' query_range (JSON or CSV), sacct --parsable2 with "
     "TRESUsageInTot, CloudWatch's get-metric-data (JSON) or its console's CSV, Cloud Monitoring's "
-    "timeSeries.list (JSON), or W&B's system metrics (CSV or JSON)"
+    "timeSeries.list (JSON) or Metrics Explorer's CSV, or W&B's system metrics (CSV or JSON)"
 )
 
 
@@ -63,6 +64,8 @@ def _read_table(text: str, name: str) -> Export:
     _, header = next(rows_of(first, name), (0, list[str]()))
     if is_wandb(header):
         return read_events_csv(text, name)
+    if is_metrics_explorer(header):
+        return read_metrics_explorer(text, name)
     if is_console_csv(header):
         return read_console_csv(text, name)
     if header and is_prometheus_csv(header):

@@ -30,7 +30,7 @@ NAMESPACES = ("exported_namespace", "namespace_name", "project_id")
 MODELS = ("model", "modelName", "accelerator_type")
 _RATIOS = frozenset({"1", "10^2.%"})
 
-_Samples = Sequence[tuple[float, float]]
+Samples = Sequence[tuple[float, float]]
 
 
 class _Value(msgspec.Struct):
@@ -95,21 +95,27 @@ def read_time_series(data: bytes, name: str) -> Export:
     return export_of_readings(name, KIND, with_free(readings), notes=notes)
 
 
+def reading_of(metric: Metric, labels: Mapping[str, str], samples: Samples, name: str) -> Reading:
+    """Return a series' values with whom its labels name; raises UsageFileError for no device."""
+    index = next((labels[key] for key in DEVICES if labels.get(key)), "")
+    place = next((labels[key] for key in PLACES if labels.get(key)), "")
+    return Reading(
+        metric=metric,
+        holder=_holder(labels),
+        device=device_of({"gpu": index or place, "instance": place if index else ""}, name),
+        samples=samples,
+        model=next((labels[key] for key in MODELS if labels.get(key)), ""),
+    )
+
+
 def _reading(series: _Series, unit: str, name: str) -> Reading | None:
     labels = series.resource.labels | series.metric.labels | series.metadata.user
     metric = _metric(series, labels, series.unit or unit)
     if metric is None:
         return None
-    index = next((labels[key] for key in DEVICES if labels.get(key)), "")
-    place = next((labels[key] for key in PLACES if labels.get(key)), "")
     samples = _samples(series, name)
-    return Reading(
-        metric=metric,
-        holder=_holder(labels),
-        device=device_of({"gpu": index or place, "instance": place if index else ""}, name),
-        samples=_shares(samples) if series.metric.type == BUSY_SECONDS else samples,
-        model=next((labels[key] for key in MODELS if labels.get(key)), ""),
-    )
+    is_busy_seconds = series.metric.type == BUSY_SECONDS
+    return reading_of(metric, labels, _shares(samples) if is_busy_seconds else samples, name)
 
 
 def _metric(series: _Series, labels: Mapping[str, str], unit: str) -> Metric | None:
@@ -142,13 +148,13 @@ def _holder(labels: Mapping[str, str]) -> Holder:
     )
 
 
-def _samples(series: _Series, name: str) -> _Samples:
+def _samples(series: _Series, name: str) -> Samples:
     return sorted(
         (moment(one.interval.end, name), _number(one.value, name)) for one in series.points
     )
 
 
-def _shares(samples: _Samples) -> _Samples:
+def _shares(samples: Samples) -> Samples:
     """Return what busy seconds grew by over the time in which they did; unknown where they fell."""
     return [
         (before, max(now - was, 0.0) / (time - before) if now >= was else float("nan"))

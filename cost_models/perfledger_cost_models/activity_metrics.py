@@ -2,9 +2,10 @@
 
 DCGM: dcgm_fields.h, with the names since 4.6 (GPU_UTIL is percent under either). nvidia_smi_...:
 the CloudWatch agent (docs.aws.amazon.com, "Collect NVIDIA GPU metrics"), percent and MiB; with
-_ratio and _bytes: utkuozdemir/nvidia_gpu_exporter. Google: cloud.google.com/monitoring/api,
-metrics_kubernetes, metrics_gcp and metrics_opsagent; a duty cycle is percent, as is what an agent
-says of a GPU. Where an export states a unit, that counts instead.
+_ratio and _bytes: utkuozdemir/nvidia_gpu_exporter; nvidia_gpu_...: Jobstats' exporter, percent and
+bytes. Google: cloud.google.com/monitoring/api, metrics_kubernetes, metrics_gcp and
+metrics_opsagent; a duty cycle is percent, as is what an agent says of a GPU. Where an export states
+a unit, that counts instead.
 """
 
 from collections.abc import Mapping
@@ -51,6 +52,7 @@ METRICS: Mapping[str, Metric] = {
         "dcgm_fi_dev_gpu_util",
         "dcgm_fi_dev_gpu_util_ratio",
         "nvidia_smi_utilization_gpu",
+        "nvidia_gpu_duty_cycle",
         "kubernetes.io/container/accelerator/duty_cycle",
         "kubernetes.io/node/accelerator/duty_cycle",
         "tpu.googleapis.com/accelerator/duty_cycle",
@@ -77,6 +79,7 @@ METRICS: Mapping[str, Metric] = {
         Tells.MEMORY_USED,
         1.0,
         "nvidia_smi_memory_used_bytes",
+        "nvidia_gpu_memory_used_bytes",
         "kubernetes.io/container/accelerator/memory_used",
         "kubernetes.io/node/accelerator/memory_used",
         "tpu.googleapis.com/accelerator/memory_used",
@@ -88,6 +91,7 @@ METRICS: Mapping[str, Metric] = {
         Tells.MEMORY_TOTAL,
         1.0,
         "nvidia_smi_memory_total_bytes",
+        "nvidia_gpu_memory_total_bytes",
         "kubernetes.io/container/accelerator/memory_total",
         "kubernetes.io/node/accelerator/memory_total",
         "tpu.googleapis.com/accelerator/memory_total",

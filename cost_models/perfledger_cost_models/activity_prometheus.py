@@ -33,6 +33,7 @@ TEAMS = (
 )
 JOBS = (
     "hpc_job",
+    "jobid",
     "label_training_kubeflow_org_job_name",
     "label_batch_kubernetes_io_job_name",
     "label_job_name",

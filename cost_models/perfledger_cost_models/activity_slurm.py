@@ -4,7 +4,8 @@ https://slurm.schedmd.com/gres.html#Accounting: gpuutil and gpumem of TRESUsageI
 marks of each rank, in percent of one GPU and bytes, added up over the step's ranks (Tot) or divided
 by their number (Ave). So a job's use is known from above: at no time was it more than its running
 steps' marks together. Wanted beside what usage is read of: TRESUsageInTot, or TRESUsageInAve with
-NTasks. A job on parts of GPUs (MIG) has no such figures, and its zeros mean nothing.
+NTasks. A job on parts of GPUs (MIG) has no such figures, and its zeros mean nothing. Where Jobstats
+left its summary in AdminComment, that goes before: it is a mean, and no bound.
 """
 
 import re
@@ -14,12 +15,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_cost_models.activity import Activity, Export, FloatArray, Holder, Signal
+from perfledger_cost_models.activity_jobstats import GpuSummary, summaries_of
 from perfledger_cost_models.activity_readings import nominal_bytes
 from perfledger_cost_models.usage import UsageFileError
 from perfledger_cost_models.usage_slurm import KIND, begun_rows, gpus_of, times_of
 
 TOTAL, MEAN, RANKS = "TRESUsageInTot", "TRESUsageInAve", "NTasks"
 UTIL, MEMORY = "gres/gpuutil", "gres/gpumem"
+SUMMARY = "AdminComment"
+NOTHING_SEEN = (
+    "every mark of GPU-util is 0: if that is not so, Slurm does not account for GPUs here "
+    "(AccountingStorageTRES=gres/gpuutil, AutoDetect=nvml)"
+)
 PARTS_LEFT_OUT = "jobs on parts of GPUs (MIG) are left out: Slurm does not know how busy those are"
 
 _PERCENT = 0.01
@@ -46,11 +53,12 @@ class _Job:
     end: float
     gpus: int
     model: str
+    summaries: tuple[GpuSummary, ...]
 
 
 def read_sacct_activity(text: str, name: str) -> Export:
     """Read jobs that have GPUs and steps with marks; raises UsageFileError."""
-    jobs: dict[str, _Job] = {}
+    jobs: dict[str, list[_Job]] = {}  # a job that was requeued (sacct -D) has several
     steps: dict[str, list[_Step]] = {}
     for where, row in begun_rows(text, name):
         job, _, step = row["JobID"].partition(".")
@@ -58,20 +66,34 @@ def read_sacct_activity(text: str, name: str) -> Export:
         if not step:
             gpus, kind = gpus_of(row["AllocTRES"])
             if gpus and end > start:
-                holder = _holder(row)
-                jobs[job] = _Job(holder=holder, start=start, end=end, gpus=gpus, model=kind)
+                found = _Job(
+                    holder=_holder(row),
+                    start=start,
+                    end=end,
+                    gpus=gpus,
+                    model=kind,
+                    summaries=summaries_of(row.get(SUMMARY, "")),
+                )
+                jobs.setdefault(job, []).append(found)
         elif end > start:
             usage = _usage(row, where)
             marks = {Signal.GPU_UTIL: usage.get(UTIL), Signal.MEMORY: usage.get(MEMORY)}
             steps.setdefault(job, []).append(_Step(start, end, marks))
-    whole = {job: each for job, each in jobs.items() if not _PART.search(each.model)}
+    every = [(key, job) for key, of in jobs.items() for job in of]
+    whole = [(key, job) for key, job in every if not _PART.search(job.model)]
     activities = tuple(
-        found for key, job in whole.items() for found in _activities(key, job, steps.get(key, ()))
+        found
+        for key, job in whole
+        for found in (
+            _summarized(key, job) if job.summaries else _activities(key, job, steps.get(key, ()))
+        )
     )
     if not activities:
         msg = f"{name} has no {UTIL} of a job with GPUs: add {TOTAL} to --format, keep the steps"
         raise UsageFileError(msg)
-    notes = (PARTS_LEFT_OUT,) if len(whole) < len(jobs) else ()
+    notes = (PARTS_LEFT_OUT,) if len(whole) < len(every) else ()
+    if not any(each.shares.any() for each in activities if each.signal is Signal.GPU_UTIL):
+        notes = (*notes, NOTHING_SEEN)
     return Export(name=name, kind=KIND, activities=activities, notes=notes)
 
 
@@ -96,6 +118,26 @@ def _usage(row: Mapping[str, str], where: str) -> dict[str, float]:
     return {
         key: ranks * float(match[1]) * _BYTES[match[2]] for key, match in found if match is not None
     }
+
+
+def _summarized(key: str, job: _Job) -> Iterator[Activity]:
+    """Yield the means and highest values of a job's GPUs, over all of its time."""
+    for each in job.summaries:
+        for signal, share in (
+            (Signal.GPU_UTIL, each.utilization),
+            (Signal.MEMORY, each.memory),
+        ):
+            if share is not None:
+                yield Activity(
+                    holder=job.holder,
+                    device=f"job {key} {each.gpu}",
+                    signal=signal,
+                    starts=np.array([job.start]),
+                    ends=np.array([job.end]),
+                    shares=np.array([share]),
+                    model=job.model,
+                    is_peak=signal is Signal.MEMORY,
+                )
 
 
 def _activities(device: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Activity]:

@@ -44,7 +44,10 @@ def read_events_json(data: bytes, name: str) -> Export:
     try:
         rows = msgspec.json.decode(data, type=list[dict[str, object]])
     except (msgspec.DecodeError, RecursionError) as error:
-        msg = f"{name} is no list of W&B's events: {str(error)[:200]}"
+        msg = (
+            f"{name} is no list of W&B's events: {str(error)[:200]}: write the frame with "
+            'to_csv(), or with to_json(orient="records")'
+        )
         raise UsageFileError(msg) from error
     return _export(name, ((f"{name}, row {at}", row) for at, row in enumerate(rows, start=1)))
 

@@ -9,6 +9,7 @@ from perfledger_cost_models.activity import (
     Signal,
     Timeline,
     export_of,
+    within,
 )
 from perfledger_cost_models.activity_file import read_activity
 from perfledger_cost_models.usage import MAX_USAGE_BYTES, UsageFileError
@@ -86,3 +87,30 @@ def test_samples_come_back_in_order_and_never_overlap(shares, step):
     assert found.shares.tolist() == shares
     assert np.all(found.ends[:-1] <= found.starts[1:])
     assert found.ends[-1] - found.starts[0] == step * len(shares)
+
+
+@given(st.integers(0, 1200), st.integers(0, 1200))
+def test_periods_that_follow_each_other_tell_as_much_as_the_whole(first, second):
+    export = export_of(
+        "x",
+        "made up",
+        [timeline(*((T0 + 100 * at, at / 20) for at in range(12))), timeline((T0 + 5, 0.5))],
+    )
+    start, middle, end = T0 - 1, T0 + min(first, second), T0 + 2000
+
+    parts = [within(export, start, middle), within(export, middle, end)]
+
+    def seconds(*exports):
+        found = [each for one in exports for each in one.activities]
+        return (
+            sum(float((each.ends - each.starts).sum()) for each in found),
+            sum(float(((each.ends - each.starts) * each.shares).sum()) for each in found),
+        )
+
+    assert seconds(*parts) == pytest.approx(seconds(export))
+
+
+def test_a_device_of_which_a_period_tells_nothing_is_not_in_it():
+    export = export_of("x", "made up", [timeline((T0, 0.5), (T0 + 10, 0.5))])
+
+    assert within(export, T0 + 20, T0 + 40).activities == ()

@@ -1,10 +1,14 @@
 """Tables made here in the shape of `sacct --parsable2`; none was recorded."""
 
+import gzip
+import json
+from base64 import b64encode
+
 import pytest
 
 from perfledger_cost_models.activity import Holder, Signal
 from perfledger_cost_models.activity_file import read_activity
-from perfledger_cost_models.activity_slurm import PARTS_LEFT_OUT
+from perfledger_cost_models.activity_slurm import NOTHING_SEEN, PARTS_LEFT_OUT
 from perfledger_cost_models.usage import UsageFileError
 
 HEADER = "JobID|JobName|Account|Partition|Start|End|NTasks|AllocTRES|TRESUsageInAve|TRESUsageInTot"
@@ -111,3 +115,60 @@ def test_what_tells_nothing_is_an_error(rows, message):
 def test_columns_that_are_missing_are_named():
     with pytest.raises(UsageFileError, match="lacks"):
         read("7|x", header="JobID|JobName")
+
+
+def jobstats(nodes):
+    packed = gzip.compress(json.dumps({"gpus": 2, "nodes": nodes}).encode(), mtime=0)
+    return "JS1:" + b64encode(packed).decode()
+
+
+def with_comment(comment, *rest):
+    return read(f"{JOB}|{comment}", *(f"{each}|" for each in rest), header=HEADER + "|AdminComment")
+
+
+def test_what_jobstats_summed_up_goes_before_the_marks_for_it_is_a_mean():
+    node = {
+        "gpu_utilization": {"0": 98.6, "1": 0.0},
+        "gpu_used_memory": {"0": 40e9, "1": 1e9},
+        "gpu_total_memory": {"0": 80e9, "1": 80e9},
+    }
+
+    found = with_comment(jobstats({"a1": node}), row(job="7.0", total="gres/gpuutil=200"))
+
+    by_key = {(each.device, each.signal): each for each in found.activities}
+    busy, idle = (by_key[f"job 7 a1 gpu {at}", Signal.GPU_UTIL] for at in (0, 1))
+    assert (busy.shares.tolist(), idle.shares.tolist()) == ([0.986], [0.0])
+    assert (busy.is_peak, busy.devices, hours(busy)) == (False, 1.0, [4])
+    memory = by_key["job 7 a1 gpu 0", Signal.MEMORY]
+    assert (memory.shares.tolist(), memory.is_peak) == ([0.5], True)
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        *("JS1:Short", "JS1:None", "JS1:", "JS1:!!", "JS1:AAAA", "checked by hand"),
+        "JS1:" + b64encode(gzip.compress(b"[" * 3_000_000)).decode(),
+        "JS1:" + b64encode(gzip.compress(b'{"nodes": {"a": {"gpu_utilization": 1}}}')).decode(),
+        jobstats({}),
+        jobstats({"a1": {"gpu_used_memory": {"0": 1.0}}}),
+        jobstats({"a1": {"gpu_utilization": {"0": 900.0}}}),
+    ],
+)
+def test_a_comment_that_tells_nothing_leaves_the_marks(comment):
+    found = with_comment(comment, row(job="7.0", total="gres/gpuutil=150"))
+
+    assert [each.shares.tolist() for each in found.activities] == [[0.75]]
+
+
+def test_a_job_that_was_requeued_counts_both_times():
+    again = row(start="06", end="08", gpus="gres/gpu=2")
+    steps = (row(job="7.0", total="gres/gpuutil=100"), row(job="7.0", start="06", end="08"))
+
+    found = read(JOB, again, *steps[:1], steps[1] + "gres/gpuutil=20").activities
+
+    assert [(hours(each), each.shares.tolist()) for each in found] == [([4], [0.5]), ([2], [0.1])]
+
+
+def test_accounting_that_never_saw_a_gpu_at_work_may_not_look_at_all():
+    assert NOTHING_SEEN in read(JOB, row(job="7.0", total="gres/gpuutil=0,gres/gpumem=0")).notes
+    assert NOTHING_SEEN not in read(JOB, row(job="7.0", total="gres/gpuutil=1")).notes

@@ -73,7 +73,7 @@ def test_the_sentences_say_what_to_do_with_the_evidence(run, export):
     assert "34.8 % of 767.5 known device-hours were in use by GPU-util." in shown
     assert "0.5 more are not known: " in shown
     assert "Without 96 that jobs held without work and 192 that nobody held, 55.6 % is rea" in shown
-    assert "nlp/[red]train-0: 96 h on 1 devices (surely 95.5), GPU-util at most" in shown
+    assert "nlp/[red]train-0: 96 h on 1 device (surely 95.5), GPU-util at most" in shown
     assert "ads/serve-0: GPU-util 91.0 %, SM-active 15.6 % over 192 h" in shown
     assert f"lab/notebook: 1g.10gb of {MODEL}; SM-active P99 4.0 %" in shown
     assert "not known" in shown
@@ -174,7 +174,7 @@ def test_samples_that_are_no_share_and_a_holder_without_the_signal_are_said(run,
 
     shown = run(path)
 
-    assert "1 samples are no share" in shown
+    assert "1 sample is no share" in shown
     assert "not known" in shown
     assert "not known" in run(path, "--format", "svg")
 

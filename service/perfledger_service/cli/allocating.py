@@ -10,12 +10,14 @@ import typer
 
 from perfledger_cost_models.held_hours import Days
 from perfledger_service.cli.checking import Output
+from perfledger_service.cli.inputs import Store, given_files
 from perfledger_service.cli.showing import show_table, show_text
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.allocated import allocation_csv, allocation_json, allocation_text
 from perfledger_service.pages.allocation_focus import allocation_focus
 from perfledger_service.pages.heat_plot import heat_svg
 from perfledger_service.usecases.allocating import Paid, Told, allocate_cost, hours_by_team
+from perfledger_service.views import ImportKind
 
 Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"])]
 
@@ -35,6 +37,7 @@ def cost_allocate(
         typer.Argument(help="who used what: sacct, Prometheus, Kubernetes or a FOCUS bill in CSV"),
     ] = None,
     *,
+    store: Store = None,
     bill: Annotated[
         Path | None, typer.Option(help="what was paid: FOCUS 1.0 to 1.2, CSV or Parquet")
     ] = None,
@@ -63,7 +66,9 @@ def cost_allocate(
 
     Rows sum to the bill to the cent. Use that nothing says the owner of is a row of its own.
     """
-    told = Told(files=tuple(usage or ()), team=team, project=project)
+    is_told = bool(usage) or store is not None  # a bill alone is shared by its own teams
+    files = given_files(usage or (), store, ImportKind.USAGE) if is_told else ()
+    told = Told(files=files, team=team, project=project)
     days = _days(start, end)
     if form is AllocationFormat.SVG:
         if focus is not None:

@@ -11,6 +11,7 @@ from perfledger_service.cli import (
     figuring,
     forecasting,
     histories,
+    importing,
     loading,
     prices as sheets,
     pricing,
@@ -76,6 +77,15 @@ trace.command("diff")(tracing.diff)
 trace.command("whatif")(tracing.whatif)
 trace.command("mfu")(figuring.mfu)
 app.add_typer(trace, name="trace")
+
+imports = typer.Typer(help="Files about the fleet, kept by the service.", no_args_is_help=True)
+imports.command("usage")(importing.import_usage)
+imports.command("activity")(importing.import_activity)
+imports.command("jobs")(importing.import_jobs)
+imports.command("load")(importing.import_load)
+imports.command("list")(importing.import_list)
+imports.command("remove")(importing.import_remove)
+app.add_typer(imports, name="import")
 
 database = typer.Typer(help="The service's database.", no_args_is_help=True)
 database.command("upgrade")(serving.database_upgrade)

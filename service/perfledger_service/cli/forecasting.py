@@ -13,6 +13,7 @@ from perfledger_cost_models.period import Step
 from perfledger_cost_models.start_window import Aim
 from perfledger_cost_models.usage import moment
 from perfledger_service.cli.checking import Output
+from perfledger_service.cli.inputs import Store, given_files
 from perfledger_service.cli.showing import show_table, show_text
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.fan_plot import forecast_svg
@@ -20,6 +21,7 @@ from perfledger_service.pages.forecasted import forecast_csv, forecast_json, for
 from perfledger_service.pages.windows import window_csv, window_json, window_svg, window_text
 from perfledger_service.usecases.forecasting import Ahead, find_window, forecast_files
 from perfledger_service.usecases.translating import translated
+from perfledger_service.views import ImportKind
 
 
 class ForecastFormat(StrEnum):
@@ -36,10 +38,11 @@ _Form = Annotated[ForecastFormat, typer.Option("--format", help="how to write it
 
 def cost_forecast(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(help="accounting, metrics or bills as of cost fleet, or CSV: month,hours"),
-    ],
+    ] = None,
     *,
+    store: Store = None,
     step: Annotated[
         Step | None, typer.Option(help="month or week (default: month; a table says itself)")
     ] = None,
@@ -64,7 +67,7 @@ def cost_forecast(
         msg = "--budget-from is of a budget: give --budget too"
         raise UsageError(msg)
     found = forecast_files(
-        files,
+        given_files(files or (), store, ImportKind.USAGE),
         Ahead(
             step=step,
             periods=ahead,

@@ -52,6 +52,7 @@ Serve
   serve         run the service: uploads, comments, checks and pages
   db upgrade    bring the database to the newest version
   project       add a project and print its upload token; list; revoke
+  import        keep usage, activity, jobs, load curves for the costs' --store; list; remove
 
 Exit codes of check, report and compare: 0 no regression, 1 regression or above a cost limit,
 2 usage or configuration, 3 undecided, not measured or a cost to approve, 4 internal.

@@ -11,6 +11,7 @@ import typer
 from perfledger.bundle import FleetUse, Pricing
 from perfledger_cost_models.change import MAX_DEVICE_HOURS
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, books_of
+from perfledger_service.cli.inputs import DAY, Store, given_files, period_of
 from perfledger_service.cli.showing import show_table, show_text
 from perfledger_service.cost_views import PricedView
 from perfledger_service.errors import UsageError
@@ -25,8 +26,9 @@ from perfledger_service.pages.change_costs import (
 )
 from perfledger_service.report import Conclusion, ExitCode
 from perfledger_service.usecases import bundles
-from perfledger_service.usecases.fleets import Period, fleet_of, pricing_at
+from perfledger_service.usecases.fleets import fleet_of, pricing_at
 from perfledger_service.usecases.pricing import Ending, ended, price_bundle, price_ratio
+from perfledger_service.views import ImportKind
 
 ANY_WORKLOAD = "*"
 TOLD = "told on the command line"
@@ -50,7 +52,6 @@ class FleetFormat(StrEnum):
 
 
 Output = Annotated[Path | None, typer.Option("--output", help="write it here")]
-DAY = ["%Y-%m-%d"]
 
 
 def cost_change(
@@ -112,12 +113,13 @@ def cost_change(
 
 def cost_fleet(
     files: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             help="sacct --parsable2, Prometheus' or OpenCost's JSON or CSV, FOCUS in CSV"
         ),
-    ],
+    ] = None,
     *,
+    store: Store = None,
     config: Annotated[
         Path | None,
         typer.Option(help="the configuration whose usage tables claim jobs (the repository's)"),
@@ -137,7 +139,8 @@ def cost_fleet(
 
     --format toml writes the tables that perfledger.toml and `cost change --fleet` take.
     """
-    found = fleet_of(files, configuration=config, period=_period(start, end))
+    named = given_files(files or (), store, ImportKind.USAGE)
+    found = fleet_of(named, configuration=config, period=period_of(start, end))
     match form:
         case FleetFormat.TABLE:
             show_table(fleet_text(found), output)
@@ -147,18 +150,6 @@ def cost_fleet(
             show_text(fleet_json(found), output)
         case FleetFormat.CSV:
             show_text(fleet_csv(found), output)
-
-
-def _period(start: datetime | None, end: datetime | None) -> Period | None:
-    if start is None and end is None:
-        return None
-    if start is None or end is None:
-        msg = "--start and --end go together: give both days, the end exclusive"
-        raise UsageError(msg)
-    if start >= end:
-        msg = f"--start {start:%Y-%m-%d} is not before --end {end:%Y-%m-%d}: turn them round"
-        raise UsageError(msg)
-    return Period(start.replace(tzinfo=UTC), end.replace(tzinfo=UTC))
 
 
 def _told(

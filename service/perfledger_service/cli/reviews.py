@@ -9,10 +9,10 @@ from rich.console import Console
 
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, layers_of
 from perfledger_service.cli.progress import TerminalWatcher
+from perfledger_service.cli.serving import server_modules
 from perfledger_service.errors import UsageError
 from perfledger_service.settings import service_settings
 from perfledger_service.usecases.review_files import Form, write_review
-from perfledger_service.usecases.reviewing import Asked, quarter_named, review as make_review
 
 
 def review(
@@ -42,6 +42,13 @@ def review(
     ] = False,
 ) -> None:
     """Write the procurement review of a quarter: HTML, PDF, XLSX, FOCUS CSV, JSON."""
+    with server_modules():
+        from perfledger_service.usecases.reviewing import (  # noqa: PLC0415 - server modules
+            Asked,
+            quarter_named,
+            review as make_review,
+        )
+
     asked = Asked(
         quarter=quarter_named(quarter),
         today=_day(as_of),

@@ -14,6 +14,7 @@ from perfledger_cost_models.pool import Reservation
 from perfledger_cost_models.queue_plan import Target
 from perfledger_cost_models.scheduling import Locality, Placement, Sharing
 from perfledger_service.cli.checking import Output
+from perfledger_service.cli.inputs import Store, given_log
 from perfledger_service.cli.showing import show_table, show_text
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.scheduled import (
@@ -50,7 +51,7 @@ class ScheduleFormat(StrEnum):
     SVG = "svg"
 
 
-_Log = Annotated[Path, typer.Argument(help="a job log: SWF, sacct, Philly's JSON, or CSV")]
+_Log = Annotated[Path | None, typer.Argument(help="a job log: SWF, sacct, Philly's JSON, or CSV")]
 _LogFormat = Annotated[
     LogFormat | None, typer.Option("--log-format", help="without it the first line says which")
 ]
@@ -61,6 +62,7 @@ _Form = Annotated[ScheduleFormat, typer.Option("--format", help="how to write it
 def cost_queue(
     log: Annotated[Path | None, typer.Argument(help="a job log, in place of the rates")] = None,
     *,
+    store: Store = None,
     devices: _Devices = 8,
     arrivals: Annotated[float | None, typer.Option(help="devices wanted an hour")] = None,
     service: Annotated[float | None, typer.Option(help="minutes that one is wanted for")] = None,
@@ -75,8 +77,9 @@ def cost_queue(
     M/M/c is exact for random arrivals and services; of a log, G/G/c is a screening: `cost simulate`
     decides.
     """
+    is_of_log = log is not None or store is not None
     found = plan_queue(
-        log,
+        given_log(log, store) if is_of_log else None,
         format_=log_format,
         per_hour=arrivals,
         service_s=None if service is None else service * 60,
@@ -95,8 +98,9 @@ def cost_queue(
 
 
 def cost_simulate(
-    log: _Log,
+    log: _Log = None,
     *,
+    store: Store = None,
     nodes: Annotated[int, typer.Option(help="nodes that are all alike")] = 1,
     devices: _Devices = 8,
     cluster: Annotated[
@@ -133,9 +137,10 @@ def cost_simulate(
     """Replay a job log under scheduling policies: waits, use, and what another would gain."""
     hardware = Hardware(file=cluster, nodes=nodes, devices=devices)
     chosen = tuple(placement or ())
+    file = given_log(log, store)
     if fill is not None:
         filled = fill_cluster(
-            log, hardware, chosen or tuple(Placement), format_=log_format, load=fill, seeds=seeds
+            file, hardware, chosen or tuple(Placement), format_=log_format, load=fill, seeds=seeds
         )
         _show_filling(filled, form, output)
         return
@@ -151,7 +156,7 @@ def cost_simulate(
         turn_s=turn,
     )
     found = compare_policies(
-        log,
+        file,
         hardware,
         policy or DEFAULT_POLICIES,
         setting,

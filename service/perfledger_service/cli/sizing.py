@@ -8,11 +8,12 @@ import typer
 
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, books_of
 from perfledger_service.cli.checking import Output
+from perfledger_service.cli.inputs import Store, given_curves
 from perfledger_service.cli.showing import show_table, show_text
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.load_plot import sizing_svg
 from perfledger_service.pages.sized import sizing_csv, sizing_json, sizing_text
-from perfledger_service.usecases.load_curves import REQUEST_LATENCY, read_load_curves
+from perfledger_service.usecases.load_curves import REQUEST_LATENCY
 from perfledger_service.usecases.rightsizing import demand_of, rightsize
 
 _UNITS_S = (("ms", 1e-3), ("us", 1e-6), ("s", 1.0))
@@ -31,10 +32,11 @@ class SizeFormat(StrEnum):
 
 def cost_rightsize(
     curves: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(help="load curves: FILE, or DEVICE=FILE, 2xDEVICE=FILE, 1/4xDEVICE=FILE"),
-    ],
+    ] = None,
     *,
+    store: Store = None,
     p99: Annotated[str, typer.Option(help="what 99 % of requests take at most: 80ms, 1.5s")],
     rate: Annotated[float, typer.Option(help="requests a second of all replicas together")],
     headroom: Annotated[
@@ -61,7 +63,7 @@ def cost_rightsize(
     """
     demand = demand_of(rate_per_second=rate, p99_s=_seconds(p99), headroom=headroom)
     found = rightsize(
-        read_load_curves(curves, latency=latency),
+        given_curves(curves or (), store, latency=latency),
         books_of(prices, overrides, contract),
         demand,
         options=at or (),

@@ -14,6 +14,7 @@ from perfledger_cost_models.load_curve import LoadPoint
 from perfledger_cost_models.replica import Setting
 from perfledger_cost_models.rightsizing import SizedOption, Sizing
 from perfledger_service.pages import figures
+from perfledger_service.pages.caption import caption
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.scale import Dot, Scale, Tick
 from perfledger_service.pages.sized import answer, setting_name, title_of
@@ -48,7 +49,7 @@ class LoadPlot:
     """A picture as shapes."""
 
     title: str
-    summary: str
+    summary: tuple[str, ...]  # lines
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     limit: Tick
@@ -63,7 +64,7 @@ def sizing_svg(found: Sizing) -> str:
     across, up = _scales(settings, found)
     plot = LoadPlot(
         title=title_of(found),
-        summary=answer(found),
+        summary=caption(answer(found)),
         x_ticks=tuple(Tick(across.at(math.log(at)), f"{at:g}") for at in _marks(across)),
         y_ticks=tuple(Tick(up.at(math.log(at)), figures.seconds(at)) for at in _marks(up)),
         limit=Tick(up.at(math.log(found.demand.p99_s)), figures.seconds(found.demand.p99_s)),

@@ -28,6 +28,7 @@ class LoadLine:
 
     tone: int  # which of the template's colours
     is_open: bool
+    label: str  # which batch it is of, "" where another line says so, or there is one alone
     points: str  # SVG points
     dots: tuple[Dot, ...]
     bars: tuple[tuple[float, float, float], ...]  # x, and y of the interval's ends
@@ -64,8 +65,10 @@ def _plot(view: MeasuredLoad) -> LoadPlot:
     y = Scale(math.log10(min(times) / 1.25), math.log10(max(times) * 1.25), _BOTTOM, _TOP)
     ordered = sorted(view.points, key=_order)
     groups = [list(points) for _, points in groupby(ordered, key=_group)]
+    # Of a batch with both loops the open one, which sorts last, has its name.
+    labelled = list({points[0].batch: points for points in groups}.values()) if has_batches else []
     lines = [
-        _line(tone, points, x, y, has_batches=has_batches)
+        _line(tone, points, x, y, has_batches=has_batches, has_label=points in labelled)
         for points in groups
         for tone in range(len(_NAMES))
     ]
@@ -96,7 +99,13 @@ def _quantiles(point: MeasuredPoint) -> tuple[Quantile, Quantile, Quantile]:
 
 
 def _line(
-    tone: int, points: list[MeasuredPoint], x: Scale, y: Scale, *, has_batches: bool
+    tone: int,
+    points: list[MeasuredPoint],
+    x: Scale,
+    y: Scale,
+    *,
+    has_batches: bool,
+    has_label: bool,
 ) -> LoadLine:
     placed = [
         (x.at(_across(point, has_batches=has_batches)), _quantiles(point)[tone], point)
@@ -109,6 +118,7 @@ def _line(
     return LoadLine(
         tone=tone,
         is_open=points[0].mode is Mode.OPEN,
+        label=f"batch {points[0].batch}" if is_tail and has_label else "",
         points=" ".join(f"{dot.x:g},{dot.y:g}" for dot in dots),
         dots=dots,
         bars=tuple(

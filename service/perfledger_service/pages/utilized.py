@@ -82,10 +82,10 @@ def gain_sentences(view: Utilization) -> tuple[str, ...]:
         return (f"Use is at the target of {target} or above: nothing is to be freed.",)
     least = "at least " if view.all.is_upper_bound else ""
     freed = amount(gain.freed_hours)
-    words = f"The same work at {target} takes {least}{freed} fewer device-hours"
+    words = f"The same work at {target} takes {least}{freed} fewer device-hours{_price(gain)}"
     if gain.yearly_hours is not None:
-        words += f", {amount(gain.yearly_hours)} a year like this"
-    return f"{words}{_price(gain)}.", _evidence(gain)
+        words += f"; in a year like this {least}{amount(gain.yearly_hours)}"
+    return f"{words}.", _evidence(gain)
 
 
 def utilization_csv(view: Utilization) -> str:
@@ -236,9 +236,10 @@ def _evidence(gain: Gain) -> str:
 def _idle_line(job: IdleJob) -> str:
     seen = f"{SIGNALS[job.signal]} at most {figures.share(job.highest)} in {job.samples:,} samples"
     sure = f"surely {amount(job.least_hours)}"
+    devices = "device" if job.devices == 1 else "devices"
     memory = "" if job.memory is None else f"; {figures.whole_share(job.memory)} of memory held"
     return (
-        f"{_who(job.holder)}: {amount(job.device_hours)} h on {amount(job.devices)} devices "
+        f"{_who(job.holder)}: {amount(job.device_hours)} h on {amount(job.devices)} {devices} "
         f"({sure}), {seen}{memory}; longest {_minute(job.start)}{figures.TO}{_minute(job.end)}"
     )
 
@@ -283,7 +284,8 @@ def _notes(view: Utilization) -> Iterator[str]:
         yield "Freed hours are cash only where they are paid by the hour; else room for other work."
         yield from (f"{view.gain.rate.label}: {warning}." for warning in view.gain.rate.warnings)
     if view.left_out:
-        yield f"{view.left_out:,} samples are no share and count as not known."
+        samples = "1 sample is" if view.left_out == 1 else f"{view.left_out:,} samples are"
+        yield f"{samples} no share: not known."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in view.notes)
 
 

@@ -14,6 +14,7 @@ from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.queue_plan import QueuePlan
 from perfledger_cost_models.recorded_waits import RecordedWaits
 from perfledger_service.pages import figures
+from perfledger_service.pages.caption import caption
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.scale import Scale, Tick
@@ -44,7 +45,7 @@ class WaitPlot:
     """A picture as shapes."""
 
     title: str
-    summary: str
+    summary: tuple[str, ...]  # lines
     x_label: str
     bars: str  # the heading of the bars
     x_ticks: tuple[Tick, ...]
@@ -117,7 +118,7 @@ def filling_svg(found: Sequence[Filling]) -> str:
     ticks = tuple(Tick(x.at(share), f"{share:.0%}") for share in (0.25, 0.5, 0.75, 1.0, 1.25))
     plot = WaitPlot(
         title="Allocated devices as jobs arrive",
-        summary="Jobs come in random order and stay; one that does not fit is turned away",
+        summary=("Jobs come in random order and stay; one that does not fit is turned away",),
         x_label="asked for so far, of all devices",
         bars="allocated in the end",
         x_ticks=tuple(tick for tick in ticks if tick.at <= _RIGHT),
@@ -142,12 +143,7 @@ def _drawn(
         Curve(
             name=clean(name, limit=18),
             tone=place,
-            points=_points(
-                [
-                    (x.at(math.log10(max(wait, 1.0))), y.at(share))
-                    for wait, share in zip(waits, shares, strict=False)
-                ]
-            ),
+            points=_points(_places(waits, shares, x, y)),
             bar=None if use is None else round(use * _BAR_WIDTH, 2),
             figure="" if use is None else figures.share(use),
             y=_row(place),
@@ -157,7 +153,7 @@ def _drawn(
     marks = [mark for mark in _MARKS_S if mark <= max(longest, 60.0)]
     plot = WaitPlot(
         title=title,
-        summary=summary,
+        summary=caption(summary),
         x_label="wait, at most",
         bars=bars,
         x_ticks=tuple(Tick(x.at(math.log10(mark)), duration(mark)) for mark in marks),
@@ -165,6 +161,17 @@ def _drawn(
         curves=curves,
     )
     return _svg(plot)
+
+
+def _places(
+    waits: Sequence[float], shares: Sequence[float], x: Scale, y: Scale
+) -> list[tuple[float, float]]:
+    """Return where a curve goes; after the longest wait it stays where it is."""
+    places = [
+        (x.at(math.log10(max(wait, 1.0))), y.at(share))
+        for wait, share in zip(waits, shares, strict=False)
+    ]
+    return [*places, (_RIGHT, places[-1][1])] if places else []
 
 
 def _svg(plot: WaitPlot) -> str:

@@ -83,7 +83,7 @@ def window_svg(view: StartWindow) -> str:
             line=" ".join(f"{at:g},{value:g}" for at, value in corners),
             at_once=[(x.at(first), x.at(last)) for first, last in view.at_once.runs],
             best=[(x.at(first), x.at(last)) for first, last in view.best.runs],
-            x_ticks=tuple(Tick(x.at(at), _moment(at)[5:16]) for at, _, _ in values[::every]),
+            x_ticks=tuple(Tick(x.at(at), _short_moment(at)) for at, _, _ in values[::every]),
             y_ticks=tuple(Tick(y.at(at), f"{at:.5g}") for at in nice_ticks(0.0, most)),
         )
         + "\n"
@@ -124,6 +124,10 @@ def _change(before: float, after: float) -> str:
 
 def _moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%MZ}"
+
+
+def _short_moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%d %b %H:%M}"
 
 
 def _document(plan: Plan) -> dict[str, object]:

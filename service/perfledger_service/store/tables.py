@@ -264,3 +264,26 @@ class AlertRow(Row, table=True):
     project_id: int = Field(foreign_key="project.id", index=True)
     upload_id: str = Field(foreign_key="upload.id")
     content: bytes
+
+
+class ImportedRow(Row, table=True):
+    """A file about the fleet as it was imported, gzipped, by the SHA-256 of what is in it.
+
+    `source` is what it is of: a cluster, an account, a service. `since` and `until` are NULL where
+    a file tells of no time.
+    """
+
+    __tablename__ = "imported"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+    __table_args__ = (UniqueConstraint("kind", "source", "sha256"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: str
+    source: str
+    name: str
+    sha256: str
+    since: datetime | None = Field(default=None, sa_type=UtcTime)
+    until: datetime | None = Field(default=None, sa_type=UtcTime)
+    summary: str = Field(sa_type=Text)
+    unpacked_bytes: int
+    content: bytes
+    created_at: datetime = Field(sa_type=UtcTime)

@@ -67,8 +67,8 @@ def add_upload(
     """Store a received bundle; `env` is the hash and the JSON of its machine's fingerprint."""
     device_class = bundle.machine.device_class
     machine = {"hash": env[0], "device_class": device_class, "machine": env[1]}
-    _add_if_new(session, EnvRow, machine)
-    _add_if_new(session, BundleRow, asdict(packed))
+    add_if_new(session, EnvRow, machine)
+    add_if_new(session, BundleRow, asdict(packed))
     session.add(
         UploadRow(
             id=upload_id,
@@ -84,6 +84,15 @@ def add_upload(
         )
     )
     session.flush()
+
+
+def add_if_new(session: Session, row: type[Row], values: Mapping[str, object]) -> None:
+    """Store what is found by the hash of its content, unless someone did, even this very moment."""
+    match session.get_bind().dialect.name:
+        case "sqlite":
+            session.exec(sqlite.insert(row).values(**values).on_conflict_do_nothing())
+        case _:
+            session.exec(postgresql.insert(row).values(**values).on_conflict_do_nothing())
 
 
 def upload_of_bundle(session: Session, project_id: int, sha256: str) -> StoredUpload | None:
@@ -213,15 +222,6 @@ def verdicts_of(session: Session, upload_id: str) -> tuple[Verdict, ...]:
         .order_by(col(VerdictRow.place))
     )
     return tuple(_verdict(row) for row in rows)
-
-
-def _add_if_new(session: Session, row: type[Row], values: Mapping[str, object]) -> None:
-    """Store what is found by the hash of its content, unless someone did, even this very moment."""
-    match session.get_bind().dialect.name:
-        case "sqlite":
-            session.exec(sqlite.insert(row).values(**values).on_conflict_do_nothing())
-        case _:
-            session.exec(postgresql.insert(row).values(**values).on_conflict_do_nothing())
 
 
 def _upload(row: UploadRow, project: ProjectRow) -> StoredUpload:

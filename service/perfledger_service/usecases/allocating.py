@@ -20,7 +20,7 @@ from perfledger_cost_models.showback import (
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.bills import read_bill
 from perfledger_service.usecases.fleets import read_usages
-from perfledger_service.usecases.text_files import read_text
+from perfledger_service.usecases.text_files import NamedBytes, read_text
 from perfledger_service.usecases.translating import translated
 
 MAX_DEVICES = 10_000_000
@@ -42,7 +42,7 @@ class Paid:
 class Told:
     """Who used what: usage files, and the labels that say whose a job is, "" where to be found."""
 
-    files: tuple[Path, ...]
+    files: tuple[NamedBytes, ...]
     team: str
     project: str
 
@@ -74,7 +74,7 @@ def allocate_cost(
 
 
 def hours_by_team(told: Told, *, days: Days | None) -> HeatMap:
-    """Return device-hours by team and week; raises UsageError, NotFoundError and TooLargeError."""
+    """Return device-hours by team and week; raises UsageError."""
     with translated():
         use = _use(told)
         if use is None:

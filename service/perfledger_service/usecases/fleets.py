@@ -7,12 +7,12 @@ from pathlib import Path
 
 from perfledger.bundle import Pricing
 from perfledger_cost_models.fleet import Claim, FleetProfile, fleet_profile
-from perfledger_cost_models.usage import MAX_USAGE_BYTES, Usage
+from perfledger_cost_models.usage import Usage
 from perfledger_cost_models.usage_file import read_usage
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings import MAX_CONFIG_BYTES, CheckSettings, check_settings, file_table
 from perfledger_service.usecases.setting_up import configured_table, root_of
-from perfledger_service.usecases.text_files import read_bytes
+from perfledger_service.usecases.text_files import NamedBytes, read_bytes
 from perfledger_service.usecases.translating import translated
 
 HOW_TO_CLAIM = (
@@ -30,12 +30,12 @@ class Period:
 
 
 def fleet_of(
-    files: Sequence[Path], *, configuration: Path | None, period: Period | None = None
+    files: Sequence[NamedBytes], *, configuration: Path | None, period: Period | None = None
 ) -> FleetProfile:
     """Return the device-hours a year that usage files tell of the configuration's workloads.
 
-    Raises NotFoundError, TooLargeError, SettingsError without a table that claims jobs, and
-    UsageError for a file that cannot be counted.
+    Raises SettingsError without a table that claims jobs, and UsageError for a file that cannot be
+    counted.
     """
     settings = settings_at(configuration)
     if not settings.usage:
@@ -46,16 +46,13 @@ def fleet_of(
         return fleet_profile(read_usages(files), claims, period=between)
 
 
-def read_usages(files: Sequence[Path]) -> tuple[Usage, ...]:
-    """Return what usage files tell; raises NotFoundError, TooLargeError and UsageError."""
-    contents = [read_bytes(file, most_bytes=MAX_USAGE_BYTES) for file in files]
-    if len(set(contents)) < len(contents):
+def read_usages(files: Sequence[NamedBytes]) -> tuple[Usage, ...]:
+    """Return what usage files tell; raises UsageError."""
+    if len({file.data for file in files}) < len(files):
         msg = "one of the files is given twice, and its hours would count twice: leave it out"
         raise UsageError(msg)
     with translated():
-        return tuple(
-            read_usage(content, file.name) for content, file in zip(contents, files, strict=True)
-        )
+        return tuple(read_usage(file.data, file.name) for file in files)
 
 
 def pricing_at(configuration: Path | None) -> Pricing:

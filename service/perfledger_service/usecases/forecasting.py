@@ -26,11 +26,11 @@ from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.rates import rate_of
 from perfledger_cost_models.sheet import PriceSheet
 from perfledger_cost_models.start_window import Aim, StartWindow, Task, start_window
-from perfledger_cost_models.usage import MAX_USAGE_BYTES, Usage
+from perfledger_cost_models.usage import Usage
 from perfledger_cost_models.usage_file import FOCUS, read_usage
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.price_books import current_sheet
-from perfledger_service.usecases.text_files import read_text
+from perfledger_service.usecases.text_files import NamedBytes, read_text
 from perfledger_service.usecases.translating import translated
 
 # What a quarter's or a half-year's budget asks for.
@@ -47,7 +47,7 @@ class Ahead:
 
 
 def forecast_files(
-    files: Sequence[Path],
+    files: Sequence[NamedBytes],
     ahead: Ahead,
     *,
     option: str | None,
@@ -57,8 +57,7 @@ def forecast_files(
     """Forecast what files of the past tell: hours, money or both.
 
     `option` prices the hours at its rate of today, in place of what was paid; without a sheet on
-    the current one. Raises NotFoundError,
-    TooLargeError, and UsageError for what cannot be counted or forecast.
+    the current one. Raises UsageError for what cannot be counted or forecast.
     """
     with translated():
         history = _history(files, ahead.step)
@@ -116,17 +115,17 @@ def find_window(
         return start_window(task, series, aim=aim or usual)
 
 
-def _history(files: Sequence[Path], step: Step | None) -> History:
+def _history(files: Sequence[NamedBytes], step: Step | None) -> History:
     usages: list[Usage] = []
     costs: list[Cost] = []
     for file in files:
-        text = read_text(file, most_bytes=MAX_USAGE_BYTES)
+        text = file.text
         if is_history_table(text.partition("\n")[0]):
             if len(files) > 1 or step is not None:
                 msg = f"{file.name} is a table of periods: give it alone, and without --step"
                 raise UsageError(msg)
             return read_history(text, file.name)
-        usages.append(read_usage(text.encode(), file.name))
+        usages.append(read_usage(file.data, file.name))
         if usages[-1].kind == FOCUS:
             costs += costs_of_bill(text)
     # Money of a part of the hours would be too little: it counts where every file is a bill.

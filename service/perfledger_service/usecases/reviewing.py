@@ -43,7 +43,7 @@ from perfledger_service.usecases.quarter_projections import (
     projection_check,
 )
 from perfledger_service.usecases.quarter_records import records_of_bundles, records_of_store
-from perfledger_service.usecases.text_files import read_bytes, read_text, sha256_of
+from perfledger_service.usecases.text_files import read_bytes, read_named, read_text, sha256_of
 from perfledger_service.usecases.translating import translated
 
 BYTES_PER_CHARACTER = 4  # of UTF-8, at most
@@ -214,14 +214,12 @@ def _forecast(
 ) -> tuple[Forecasts | None, tuple[Source, ...]]:
     if planned is None:
         return None, ()
-    files = [asked.plan.parent / name for name in planned.files]
+    folder = asked.plan.parent
+    files = [read_named(folder / name, most_bytes=MAX_USAGE_BYTES) for name in planned.files]
     ahead = Ahead(step=planned.step, periods=planned.periods, budget=None)
     found = forecast_files(files, ahead, option=planned.at, today=asked.today, sheet=sheet)
     return found, tuple(
-        Source(
-            what="hours and money of the past", origin=each.name, as_of="", sha256=sha256_of(each)
-        )
-        for each in files
+        _source("hours and money of the past", each.name, each.data) for each in files
     )
 
 

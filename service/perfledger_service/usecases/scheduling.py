@@ -21,7 +21,7 @@ from perfledger_cost_models.sheet import PriceMissingError
 from perfledger_cost_models.simulation import simulate
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.price_books import current_sheet
-from perfledger_service.usecases.text_files import read_text
+from perfledger_service.usecases.text_files import NamedBytes, read_text
 
 MAX_SEEDS = 100
 
@@ -48,7 +48,7 @@ class Setting:
 
 
 def compare_policies(
-    path: Path,
+    file: NamedBytes,
     hardware: Hardware,
     names: Sequence[str],
     setting: Setting,
@@ -59,11 +59,11 @@ def compare_policies(
 ) -> PolicyComparison:
     """Replay a job log under each policy; the first is what the others are held against.
 
-    `option` says where one more device-hour is bought. Raises UsageError, NotFoundError for a file,
-    a policy or a price that is not there, TooLargeError.
+    `option` says where one more device-hour is bought. Raises UsageError, NotFoundError for a
+    policy or a price that is not there, or for the cluster's file, TooLargeError.
     """
     policies = [_policy(name, setting) for name in names]
-    log, cluster = _log(path, format_), _cluster(hardware)
+    log, cluster = _log(file, format_), _cluster(hardware)
     try:
         rate = None if option is None else rate_of(current_sheet(), option, today=today)
         outcomes = [
@@ -81,7 +81,7 @@ def compare_policies(
     except JobLogError as error:
         raise UsageError(str(error)) from error
     return PolicyComparison(
-        log=path.name,
+        log=file.name,
         jobs=len(outcomes[0].jobs),
         devices=cluster.total_devices,
         days=outcomes[0].until_ms / DAY_MS,
@@ -93,7 +93,7 @@ def compare_policies(
 
 
 def fill_cluster(
-    path: Path,
+    file: NamedBytes,
     hardware: Hardware,
     placements: Sequence[Placement],
     *,
@@ -108,7 +108,7 @@ def fill_cluster(
     if not 1 <= seeds <= MAX_SEEDS:
         msg = f"{seeds} seeds: give 1 to {MAX_SEEDS}"
         raise UsageError(msg)
-    log, cluster = _log(path, format_), _cluster(hardware)
+    log, cluster = _log(file, format_), _cluster(hardware)
     try:
         return tuple(
             fill(log.jobs, cluster, placement, load=load, seed=seed)
@@ -120,7 +120,7 @@ def fill_cluster(
 
 
 def plan_queue(
-    path: Path | None,
+    file: NamedBytes | None,
     *,
     format_: LogFormat | None,
     per_hour: float | None,
@@ -130,22 +130,25 @@ def plan_queue(
 ) -> QueuePlan:
     """Return the waits of a log's arrivals, or of given ones, on so many devices.
 
-    Raises UsageError, NotFoundError, TooLargeError.
+    Raises UsageError.
     """
     try:
         return queue_plan(
-            _arrivals(path, format_, per_hour, service_s), devices=devices, target=target
+            _arrivals(file, format_, per_hour, service_s), devices=devices, target=target
         )
     except (JobLogError, QueueError) as error:
         raise UsageError(str(error)) from error
 
 
 def _arrivals(
-    path: Path | None, format_: LogFormat | None, per_hour: float | None, service_s: float | None
+    file: NamedBytes | None,
+    format_: LogFormat | None,
+    per_hour: float | None,
+    service_s: float | None,
 ) -> Arrivals:
-    if path is not None and per_hour is None and service_s is None:
-        return arrivals_of(_log(path, format_).jobs)
-    if path is None and per_hour is not None and service_s is not None:
+    if file is not None and per_hour is None and service_s is None:
+        return arrivals_of(_log(file, format_).jobs)
+    if file is None and per_hour is not None and service_s is not None:
         return given_arrivals(arrivals_per_s=per_hour / 3600, service_s=service_s)
     msg = "give a job log, or both --arrivals and --service"
     raise UsageError(msg)
@@ -168,11 +171,11 @@ def _policy(name: str, setting: Setting) -> Policy:
         raise UsageError(str(error)) from error
 
 
-def _log(path: Path, format_: LogFormat | None) -> JobLog:
+def _log(file: NamedBytes, format_: LogFormat | None) -> JobLog:
     try:
-        return read_job_log(read_text(path, most_bytes=MAX_LOG_BYTES), format_=format_)
+        return read_job_log(file.text, format_=format_)
     except JobLogError as error:
-        msg = f"{path}: {error}"
+        msg = f"{file.name}: {error}"
         raise UsageError(msg) from error
 
 

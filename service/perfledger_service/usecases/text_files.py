@@ -1,9 +1,32 @@
 """A file that somebody named in, its bytes or its text out."""
 
+from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBytes:
+    """What a file is called and what is in it: read here, or kept in the store."""
+
+    name: str
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        """Return it as UTF-8; raises UsageError."""
+        try:
+            return self.data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            msg = f"{self.name} is no text in UTF-8 (at byte {error.start:,}): save it as that"
+            raise UsageError(msg) from error
+
+
+def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
+    """Read a file whole, with its name; raises NotFoundError, TooLargeError and UsageError."""
+    return NamedBytes(path.name, read_bytes(path, most_bytes=most_bytes))
 
 
 def read_bytes(path: Path, *, most_bytes: int) -> bytes:
@@ -21,11 +44,7 @@ def read_bytes(path: Path, *, most_bytes: int) -> bytes:
 
 def read_text(path: Path, *, most_bytes: int) -> str:
     """Read a file of UTF-8; raises NotFoundError, TooLargeError and UsageError."""
-    try:
-        return read_bytes(path, most_bytes=most_bytes).decode("utf-8")
-    except UnicodeDecodeError as error:
-        msg = f"{path} is no text in UTF-8 (at byte {error.start:,}): save it as that"
-        raise UsageError(msg) from error
+    return NamedBytes(str(path), read_bytes(path, most_bytes=most_bytes)).text
 
 
 def size_of(path: Path) -> int:

@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from pathlib import Path
 
-from perfledger_cost_models.activity import Level, Signal
+from perfledger_cost_models.activity import Level, Signal, within
 from perfledger_cost_models.activity_file import read_activity
 from perfledger_cost_models.mig_fit import Slice
 from perfledger_cost_models.rates import rate_of
 from perfledger_cost_models.sheet import packaged_sheet
-from perfledger_cost_models.usage import MAX_USAGE_BYTES
 from perfledger_cost_models.utilization_report import Utilization, utilization_of
 from perfledger_profiles.hardware import Hardware, rows_named
 from perfledger_profiles.hardware_match import (
@@ -17,7 +15,9 @@ from perfledger_profiles.hardware_match import (
     MIG_MEMORY_SLICES,
     MIG_MULTIPROCESSORS,
 )
-from perfledger_service.usecases.text_files import read_bytes
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.fleets import Period
+from perfledger_service.usecases.text_files import NamedBytes
 from perfledger_service.usecases.translating import translated
 
 # Compute and memory slices of the parts that all boards have ("Supported MIG Profiles" in NVIDIA's
@@ -30,23 +30,29 @@ _GIGA = 1e9
 
 
 def utilization_at(
-    files: Sequence[Path],
+    files: Sequence[NamedBytes],
     *,
     level: Level,
     signal: Signal | None,
     target: float,
     option: str | None,
     today: date,
+    period: Period | None = None,
 ) -> Utilization:
-    """Return the utilization that files tell; `option` says what a device-hour costs.
+    """Return the utilization that files tell, in a period if one is given.
 
-    Raises NotFoundError, TooLargeError, and UsageError for what cannot be read or priced.
+    `option` says what a device-hour costs. Raises UsageError for what cannot be read or priced.
     """
     with translated():
         rate = None if option is None else rate_of(packaged_sheet(), option, today=today)
-        exports = [
-            read_activity(read_bytes(file, most_bytes=MAX_USAGE_BYTES), file.name) for file in files
-        ]
+        exports = [read_activity(file.data, file.name) for file in files]
+        if period is not None:
+            between = (period.start.timestamp(), period.end.timestamp())
+            exports = [within(export, *between) for export in exports]
+            if not any(export.activities for export in exports):
+                days = f"{period.start:%Y-%m-%d} to {period.end:%Y-%m-%d}"
+                msg = f"nothing is told of {days}: ask for days that the files are of"
+                raise UsageError(msg)
         models = {each.model for export in exports for each in export.activities if each.model}
         return utilization_of(
             exports,

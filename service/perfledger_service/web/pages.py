@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from perfledger_service.pages import html
 from perfledger_service.pages.branch import branch_page
+from perfledger_service.pages.capacity import capacity_page
 from perfledger_service.store.approvals import approvals_of
 from perfledger_service.store.database import reading
 from perfledger_service.store.overview import (
@@ -18,6 +19,7 @@ from perfledger_service.store.overview import (
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import bundle_content, upload_by_id
 from perfledger_service.usecases.branches import branch_view
+from perfledger_service.usecases.capacity import capacity_view
 from perfledger_service.usecases.uploads import MAX_PULL_REQUEST, report_of
 from perfledger_service.web.hub import AnyHub
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -32,6 +34,14 @@ def index(hub: AnyHub) -> str:
     with reading(hub.engine) as session:
         view = index_view(session)
     return html.index_page(view)
+
+
+@router.get("/capacity")
+def capacity(hub: AnyHub) -> str:
+    """Show what is known of the fleet: what was imported, and how busy checks saw devices."""
+    with reading(hub.engine) as session:
+        view = capacity_view(session)
+    return capacity_page(view)
 
 
 @router.get("/runs/{upload_id}")

@@ -1,0 +1,165 @@
+"""What the store knows of the fleet: how busy checks saw workloads, and what was imported."""
+
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger.bundle import FleetUse, Pricing
+from perfledger.metrics import SM_ACTIVE
+from perfledger.profile import Profile, Reading
+from perfledger.records import Device, Machine, Side
+from perfledger_service.cli.app import app
+from perfledger_service.errors import UsageError
+from perfledger_service.pages.capacity import capacity_page
+from perfledger_service.store.database import reading
+from perfledger_service.usecases.capacity import capacity_view, measured_uses
+from perfledger_service.usecases.importing import import_file
+from perfledger_service.usecases.text_files import NamedBytes
+from perfledger_service.views import CapacityView, ImportKind
+
+SACCT = (
+    b"JobID|JobName|Account|Start|End|AllocTRES\n"
+    b"1|t|nlp|2026-10-01T00:00:00|2026-10-02T00:00:00|gres/gpu=2\n"
+)
+
+
+@pytest.fixture
+def busy_bundle(make_bundle):
+    """A check on a GPU that looks busy: readings of SM-active, and a profile of the base."""
+
+    def make(active=(0.2, 0.3, 0.4), gpu_busy=0.95, **values):
+        bundle = make_bundle(ratio=1.0)
+        machine = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3")
+        runs = tuple(
+            replace(run, device=Device.CUDA, samples={**run.samples, SM_ACTIVE.name: active})
+            for run in bundle.runs
+        )
+        profile = Profile(
+            workload="gpt:step",
+            side=Side.BASE,
+            tool="torch.profiler",
+            steps=5,
+            step_seconds=0.01,
+            operations=(),
+            readings=(Reading(name="gpu_busy", value=gpu_busy),),
+        )
+        fleet = (FleetUse(workload="gpt:*", where="p5/on_demand", device_hours_per_year=20_000.0),)
+        told = {
+            "machine": machine,
+            "runs": runs,
+            "metrics": (*bundle.metrics, SM_ACTIVE),
+            "profiles": (profile,),
+            "pricing": Pricing(fleet=fleet),
+        }
+        return replace(bundle, **(told | values))
+
+    return make
+
+
+@pytest.fixture
+def run(database_url):
+    def run(*words):
+        environment = {"COLUMNS": "80", "PERFLEDGER_DATABASE_URL": database_url}
+        done = CliRunner().invoke(app, list(map(str, words)), env=environment)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == 0, done.stdout
+        return done.stdout
+
+    return run
+
+
+def uses_of(engine):
+    with reading(engine) as session:
+        return measured_uses(session)
+
+
+def test_a_workload_is_as_busy_as_its_newest_check_saw_its_base(any_engine, judged, busy_bundle):
+    judged(any_engine, busy_bundle())
+
+    (use,) = uses_of(any_engine)
+
+    assert use.active == pytest.approx(0.3)
+    assert (use.low, use.high) == pytest.approx((0.2, 0.4), abs=1e-6)
+    assert (use.gpu_busy, use.device_hours_per_year) == (0.95, 20_000)
+    assert use.hours_apart == pytest.approx(14_000)
+
+
+def test_what_nobody_declared_or_profiled_is_not_known(engine, judged, busy_bundle):
+    judged(engine, busy_bundle(pricing=Pricing(), profiles=()))
+
+    (use,) = uses_of(engine)
+
+    assert (use.gpu_busy, use.device_hours_per_year, use.hours_apart) == (None, None, None)
+
+
+def test_a_check_that_did_not_read_the_device_tells_nothing(engine, judged, make_bundle):
+    judged(engine, make_bundle())
+
+    assert uses_of(engine) == ()
+
+
+def test_the_table_says_what_looks_busy_and_is_not(run, engine, judged, busy_bundle):
+    judged(engine, busy_bundle())
+
+    shown = " ".join(run("cost", "utilization", "--checks").split())
+
+    assert "gpt:step 30.0 % 95.0 % 20,000 14,000" in shown
+    assert "gpt:step: looks busy and is not: GPU-util 95.0 %, SM-active 30.0 %" in shown
+
+
+def test_figures_are_written_as_json_and_csv(run, engine, judged, busy_bundle):
+    judged(engine, busy_bundle())
+
+    document = json.loads(run("cost", "utilization", "--checks", "--format", "json"))
+    (row,) = csv.DictReader(run("cost", "utilization", "--checks", "--format", "csv").splitlines())
+
+    assert document["workloads"][0]["hours_apart"] == pytest.approx(14_000)
+    assert float(row["active"]) == pytest.approx(0.3)
+    assert row["workload"] == "gpt:step"
+
+
+def test_without_a_check_that_is_said(run):
+    assert "no check measured how busy a device is" in run("cost", "utilization", "--checks")
+
+
+@pytest.mark.parametrize("words", [("x.json",), ("--store", "main"), ("--format", "svg")])
+def test_checks_are_asked_for_alone(run, words):
+    with pytest.raises(UsageError, match="--checks"):
+        run("cost", "utilization", "--checks", *words)
+
+
+def test_the_page_shows_both_and_is_linked(site, busy_bundle, now):
+    told = site.upload(busy_bundle()).json()
+    site.judge(told["id"])
+    file = NamedBytes("<script>", SACCT)
+    import_file(site.engine, file, kind=ImportKind.USAGE, source="<b>", now=now)
+
+    page = site.get("/capacity")
+
+    assert page.status_code == 200
+    assert "gpt:step" in page.text
+    assert "looks busy and is not" in page.text
+    assert "48 device-hours" in page.text
+    assert "<script>" not in page.text
+    assert 'href="/capacity"' in site.get("/").text
+    assert 'href="/capacity"' in site.get("/octo/models").text
+
+
+def test_an_empty_page_says_what_fills_it():
+    page = capacity_page(CapacityView(imports=(), measured=()))
+
+    assert "perfledger import usage FILE" in page
+    assert "No check has measured" in page
+
+
+def test_the_view_has_what_was_imported(any_engine, now):
+    kept, _ = import_file(
+        any_engine, NamedBytes("a", SACCT), kind=ImportKind.USAGE, source="main", now=now
+    )
+
+    with reading(any_engine) as session:
+        assert capacity_view(session).imports == (kept,)
