@@ -84,6 +84,18 @@ VLLM = {
     "itls": [[0.01, 0.02]],
     "percentiles": {"10": 1.0, "99": 2.0},
 }
+VLLM_LOG = """\
+============ Serving Benchmark Result ============
+Successful requests:                     1024
+Request rate configured (RPS):           16.05
+Request throughput (req/s):              16.05
+---------------Time to First Token----------------
+Median TTFT (ms):                        363.05
+P99 TTFT (ms):                           2301.28
+Throughput: 37.42 requests/s, 14834.53 total tokens/s, 7417.27 output tokens/s
+Avg latency: 2.5 seconds
+50% percentile latency: 2.25 seconds
+"""
 GENAI = {
     "request_throughput": {"unit": "requests/sec", "avg": 12.5},
     "time_to_first_token": {"unit": "ms", "avg": 30.0, "p99": 60.0},
@@ -99,6 +111,13 @@ Request Throughput (per sec),12.50
 
 Metric,GPU,avg,min
 GPU Power Usage (W),gpu0,300.00,1.00
+"""
+GENAI_PRINTED = """\
+┃                     Statistic ┃      avg ┃      p99 ┃
+│      Time to first token (ms) │ 1,229.91 │ 2,786.88 │
+│    Output Token Throughput    │    89.23 │      11… │
+│             (tokens/sec/user) │          │          │
+│  Request throughput (per sec) │     4.56 │      N/A │
 """
 PERF_ANALYZER_CSV = """\
 Concurrency,Inferences/Second,Client Send,Server Queue,p50 latency,p99 latency,Avg latency
@@ -166,9 +185,16 @@ planes {
 planes {
   name: "/host:CPU"
   event_metadata { key: 1 value { id: 1 name: "step" } }
+  event_metadata { key: 2 value { id: 2 name: "MemoryAllocation" } }
   stat_metadata { key: 1 value { id: 1 name: "step_num" } }
+  stat_metadata { key: 2 value { id: 2 name: "index_on_host" } }
+  stat_metadata { key: 3 value { id: 3 name: "bytes_allocated" } }
   lines { name: "python" timestamp_ns: 0 events {
     metadata_id: 1 offset_ps: 0 duration_ps: 100000000 stats { metadata_id: 1 int64_value: 4 }
+  } }
+  lines { name: "worker" timestamp_ns: 0 events {
+    metadata_id: 2 offset_ps: 7000000 duration_ps: 0
+    stats { metadata_id: 2 int64_value: 0 } stats { metadata_id: 3 int64_value: 31744 }
   } }
 }
 """
@@ -211,8 +237,8 @@ def made_seeds() -> dict[Format, tuple[bytes, ...]]:
         Format.NCU: (NCU_DETAILS, NCU_RAW),
         Format.DCGM: (DCGM,),
         Format.NCCL_TESTS: (NCCL,),
-        Format.VLLM: (json.dumps(VLLM), json.dumps(VLLM) + "\n" + json.dumps(VLLM)),
-        Format.GENAI_PERF: (json.dumps(GENAI, indent=1), GENAI_CSV),
+        Format.VLLM: (json.dumps(VLLM), json.dumps(VLLM) + "\n" + json.dumps(VLLM), VLLM_LOG),
+        Format.GENAI_PERF: (json.dumps(GENAI, indent=1), GENAI_CSV, GENAI_PRINTED),
         Format.PERF_ANALYZER: (json.dumps(PERF_ANALYZER), PERF_ANALYZER_CSV),
         Format.MODEL_ANALYZER: (MODEL_ANALYZER,),
         Format.MLPERF_TRAINING: (TRAINING,),
@@ -242,6 +268,13 @@ def kineto() -> str:
             ),
             event("cudaLaunchKernel", "cuda_runtime", 1000 * step + 20, 5, correlation=step + 1),
             event("sgemm", "kernel", 1000 * step + 50, 700, correlation=step + 1, grid=[9, 1, 1]),
+            event(
+                "[memory]",
+                "cpu_instant_event",
+                1000 * step + 60,
+                0,
+                **{"Bytes": 512, "Device Type": 1, "Device Id": 0, "Total Reserved": 4096},
+            ),
         )
     ]
     return json.dumps({"schemaVersion": 1, "traceEvents": events})

@@ -148,6 +148,7 @@ class MemoryPoint:
     allocated_bytes: float
     reserved_bytes: float | None = None
     device: str = ""  # "cpu", "cuda:0"
+    is_lower_bound: bool = False  # only changes were recorded: counted from the least in the file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,4 +85,4 @@ def short_name(name: str) -> str:
     if plain.startswith("("):  # no kernel's: "(compiling) <lambda>"
         return plain
     cut = _ARGUMENTS.search(plain, 1)
-    return plain[: cut.start()] if cut else plain
+    return plain[: cut.start()].rstrip() if cut else plain

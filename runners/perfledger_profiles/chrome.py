@@ -63,6 +63,7 @@ class Args(msgspec.Struct, gc=False):
     ranks: msgspec.Raw = msgspec.field(default=NO_JSON, name="Group size")
     allocated: Scalar = msgspec.field(default=-1, name="Total Allocated")
     reserved: Scalar = msgspec.field(default=-1, name="Total Reserved")
+    changed: Scalar = msgspec.field(default=None, name="Bytes")
     device_id: Scalar = msgspec.field(default=-1, name="Device Id")
     device_type: Scalar = msgspec.field(default=-1, name="Device Type")
 

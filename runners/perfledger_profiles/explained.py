@@ -15,7 +15,7 @@ import numpy as np
 
 from perfledger.profile import Bucket, Profile, ProfiledDevice, Reading, Step, StreamIdle
 from perfledger.records import Side
-from perfledger_profiles.allocations import memory_points
+from perfledger_profiles.allocations import memory_points, memory_readings
 from perfledger_profiles.breakdown import Timeline, breakdown
 from perfledger_profiles.collectives import collectives_of
 from perfledger_profiles.idle import idle_per_step, stream_calls
@@ -56,6 +56,7 @@ def profile_of(whole: Trace, *, workload: str, side: Side) -> Profile:
     )
     work = trace.is_device_work & (steps.windows.at(trace.start_ns) != NOBODY)
     kernels = kernel_rows(trace, work, steps=profile.steps)
+    memory = memory_points(trace.memory, steps.windows)
     return replace(
         profile,
         has_steps=steps.has_markers,
@@ -66,10 +67,11 @@ def profile_of(whole: Trace, *, workload: str, side: Side) -> Profile:
         readings=(
             *trace_readings(trace, labels.bucket, launched_by, steps.windows),
             *_shares(profile, tensor_share(kernels)),
+            *memory_readings(memory),
             *_temporal(whole),
         ),
         slices=step_slices(trace, labels, threads, steps.windows, main=steps.main),
-        memory=memory_points(trace.memory, steps.windows),
+        memory=memory,
         rank=trace.rank,
         collectives=collectives_of(trace, labels.bucket, steps),
     )

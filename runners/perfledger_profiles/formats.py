@@ -102,7 +102,7 @@ _SIGNS = tuple(
         (Format.NCU, rb'^(?=[^\n]{0,400}"?Kernel Name)[^\n]*(?:Metric Name|"[a-z]+__)'),
         (Format.MLPERF_LOADGEN, rb'^MLPerf Results Summary|"namespace": ?"mlperf::logging"'),
         (Format.MLPERF_TRAINING, rb":::MLLOG\s{0,8}\{"),
-        (Format.NCCL_TESTS, rb"^[^#\n]{0,40}#[ \t]+size[ \t]+count[ \t]+type\b[^\n]*\bbusbw\b"),
+        (Format.NCCL_TESTS, rb"^[^#\n]{0,99}#[ \t]+size[ \t]+count[ \t]+type\b[^\n]*\bbusbw\b"),
         (Format.DCGM, rb"^(?:# (?:HELP|TYPE) )?(?:DCGM_FI_|dcgm_(?:sm|gpu|fb|fi)_)\w+[ {]"),
         (
             Format.NSYS_STATS,
@@ -119,13 +119,23 @@ _SIGNS = tuple(
         (Format.MODEL_ANALYZER, rb"^Model,(?:GPU ID,)?Batch,"),
         (
             Format.GENAI_PERF,
-            rb'^Metric,(?:avg,|GPU,|Value\b)|"request_(?:throughput|latency)":\s*\{',
+            (
+                rb'^Metric,(?:avg,|GPU,|Value\b)|"request_(?:throughput|latency)":\s*\{'
+                rb"|^[ \t]*\xe2\x94\x83 +(?:Statistic|Metric) \xe2\x94\x83 +avg "
+            ),
         ),
         (
             Format.KINETO,
             rb'"traceEvents"|"schemaVersion"\s*:\s*1\b|\A\s*\[\s*\{[^{}]*"ph"\s*:',
         ),
-        (Format.VLLM, rb'"(?:mean_ttft_ms|request_throughput|requests_per_second|avg_latency)"'),
+        (
+            Format.VLLM,
+            (
+                rb'"(?:mean_ttft_ms|request_throughput|requests_per_second|avg_latency)"'
+                rb"|= Serving Benchmark Result =|^Throughput: [\d.]+ requests/s"
+                rb"|^Avg latency: [\d.]+ seconds"
+            ),
+        ),
         (Format.XPLANE, rb"\A\x0a[\s\S]{2,4096}?(?:/host:|/device:|Task Environment)"),
     )
 )

@@ -1,7 +1,7 @@
-"""Turn the JSON or CSV export of GenAI-Perf, or of its successor AIPerf, into readings."""
+"""Turn the JSON or CSV export of GenAI-Perf or AIPerf, or the table they print, into readings."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -16,6 +16,7 @@ from perfledger_profiles.documents import (
     is_json,
 )
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.printed_table import printed_rows
 from perfledger_profiles.quantity import number_of, scale_of, title_and_unit
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.summary import summary_profile
@@ -48,6 +49,7 @@ _OF_THE_RUN = (
     *("output_token_throughput", "request_throughput", "request_goodput", "request_count"),
     *("image_throughput", "total_token_throughput", "benchmark_duration"),
 )
+_HEADS = ("Metric", "Statistic")  # of the first column; GenAI-Perf prints another than it exports
 _STATISTIC = re.compile(r"avg|min|max|std|p\d{1,2}(?:\.\d+)?")
 _METRIC_NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 _GPU = re.compile(r"gpu_?(\d{1,4})")
@@ -74,7 +76,7 @@ def read_genai_perf(data: bytes, *, workload: str, side: Side) -> Profile:
         metrics = [metric for one in documents.documents for metric in _exported(one)]
         dropped = documents.dropped
     else:
-        metrics, dropped = _tabulated(read.lines)
+        metrics, dropped = _tabulated(printed_rows(read.lines) or rows_of(read.lines))
     readings = list(chain.from_iterable(_readings(metric) for metric in metrics))
     if not readings:
         raise ProfileError(_NOT_ONE)
@@ -123,16 +125,16 @@ def _gpu(text: str) -> str:
     return f"gpu {match[1]}" if match else ""
 
 
-def _tabulated(lines: Sequence[str]) -> tuple[list[_Metric], int]:
-    """Return the metrics of a CSV export's tables, and how many rows are torn."""
+def _tabulated(rows: Iterable[Sequence[str] | None]) -> tuple[list[_Metric], int]:
+    """Return the metrics of an export's tables, and how many rows are torn."""
     metrics: list[_Metric] = []
     head: Sequence[str] = ()
     dropped = 0
-    for cells in rows_of(lines):
+    for cells in rows:
         if cells is None:
             dropped += 1
-        elif cells[:1] == ["Metric"]:
-            head = cells
+        elif cells and cells[0] in _HEADS:
+            head = ("Metric", *cells[1:])
         elif head and any(cells):
             metric = _row(dict(zip(head, cells, strict=False)), is_torn=len(cells) < len(head))
             if metric is None:

@@ -7,11 +7,17 @@ import msgspec
 from perfledger.profile import Profile, ProfiledDevice
 from perfledger.records import Side
 from perfledger_profiles.chrome import UNREADABLE, Header, read_batches
+from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.explained import profile_of
 from perfledger_profiles.kineto_columns import KinetoColumns
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.trace import MAX_COUNT, Trace
 
+# JAX and TensorFlow write a Chrome trace for viewers beside their own file.
+_NO_CALLS = (
+    "no call in this Chrome trace is one of torch.profiler's: of jax.profiler give the .xplane.pb "
+    "that lies beside its trace.json.gz"
+)
 # AMD's wavefronts are 64 wide, and its "capability" is no NVIDIA generation's.
 _NVIDIA_WARP = 32
 
@@ -36,7 +42,10 @@ def read_kineto(source: bytes | Path, *, workload: str, side: Side) -> Profile:
     Events that cannot be used are counted in `dropped_events`. Raises ProfileError when the file is
     not such a trace, is too large or holds no step with a length.
     """
-    return profile_of(read_kineto_trace(source), workload=workload, side=side)
+    trace = read_kineto_trace(source)
+    if trace.name.size == 0:
+        raise ProfileError(_NO_CALLS)
+    return profile_of(trace, workload=workload, side=side)
 
 
 def read_kineto_trace(source: bytes | Path) -> Trace:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfledger.profile import ProfiledDevice
+from perfledger_profiles.allocations import ONLY_CHANGES, counted_from_least
 from perfledger_profiles.categories import CODES, INSTANT, UNUSED
 from perfledger_profiles.chrome import UNREADABLE, Args, Event, Scalar
 from perfledger_profiles.redact import clean_name
@@ -96,6 +97,7 @@ class KinetoColumns:
         begin_us = float(ts.min()) if ts.size else 0.0
         whole_us = int(begin_us)
         start_ns = _nanoseconds(ts - begin_us)
+        memory = self._memory(begin_us)
         return Trace(
             tool=TOOL,
             names=tuple(self._names),
@@ -116,18 +118,26 @@ class KinetoColumns:
             input=self._whole("input"),
             bytes=self._whole("bytes"),
             epoch_ns=whole_us * _NS_PER_US + round((begin_us - whole_us) * _NS_PER_US),
-            memory=MemoryInstants(
-                time_ns=_nanoseconds(self._float("memory") - begin_us),
-                allocated_bytes=self._whole("allocated"),
-                reserved_bytes=self._whole("reserved"),
-                device=self._whole("device"),
-                devices=tuple(self._devices),
-            ),
+            memory=memory,
             devices=tuple(devices),
             rank=rank,
             backend=clean_name(backend) if backend else "",
             dropped_events=dropped_events + self._broken,
-            notes=tuple(notes),
+            notes=(*notes, *([ONLY_CHANGES] if memory.is_lower_bound else [])),
+        )
+
+    def _memory(self, begin_us: float) -> MemoryInstants:
+        recorded = MemoryInstants(
+            time_ns=_nanoseconds(self._float("memory") - begin_us),
+            allocated_bytes=self._whole("allocated"),
+            reserved_bytes=self._whole("reserved"),
+            device=self._whole("device"),
+            devices=tuple(self._devices),
+        )
+        changed = self._whole("changed")
+        has_totals = (recorded.allocated_bytes != UNKNOWN).any()
+        return (
+            recorded if has_totals or not changed.any() else counted_from_least(recorded, changed)
         )
 
     def _add_calls(self, events: Sequence[Event], kind: IntArray) -> None:
@@ -191,6 +201,7 @@ class KinetoColumns:
         for column, values in (
             ("allocated", _whole([each.allocated for each in args])),
             ("reserved", _whole([each.reserved for each in args])),
+            ("changed", _whole([each.changed or 0 for each in args])),
             ("device", _numbered(device, self._devices)),
         ):
             self._integers[column].append(values)

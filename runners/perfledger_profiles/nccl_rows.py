@@ -9,8 +9,11 @@ from perfledger_profiles.quantity import number_of
 # A log has a row for each power of two; with fixed steps and all types a few thousand.
 MAX_ROWS = 100_000
 
-# mpirun --tag-output puts "[1,0]<stdout>:" before each line.
-_TAG = re.compile(r"^\[\d+,\d+\]<\w+>:\s?")
+# What is put before each line: "[1,0]<stdout>:" by mpirun --tag-output, "0: " by srun --label,
+# "[pod/worker-0/main] " and the time of day by kubectl logs.
+_TAG = re.compile(
+    r"^\s*(?:\[[^\[\]]{1,80}\](?:<\w+>:)?|\d{1,6}:(?=\s)|\d{4}-\d\d-\d\dT[\d:.+Z-]{8,30}(?=\s))\s?"
+)
 _TIMES = ("time", "cputime")
 _WRONG = ("#wrong", "error")
 # Size, count and type always come first; operation and root are left blank by some versions.

@@ -34,7 +34,7 @@ _JOULES = {"J": 1.0, "mJ": 1e-3, "MJ": 1e6}
 # What is counted: the value is a number of them.
 _COUNTED = (
     *("", "1", "count", "block", "blocks", "warp", "warps", "thread", "threads", "register", "sm"),
-    *("inst", "cycle", "request", "requests", "token", "tokens", "pages", "images", "infer"),
+    *("inst", "cycle", "req", "request", "requests", "token", "tokens", "pages", "images", "infer"),
 )
 # What a value is stated for each of, and which leaves its unit as it is.
 _EACH = ("block", "thread", "warp", "sm", "user", "request")

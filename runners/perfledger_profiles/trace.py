@@ -68,6 +68,7 @@ class MemoryInstants:
     reserved_bytes: IntArray
     device: IntArray  # its place in `devices`
     devices: tuple[str, ...]  # "cpu", "cuda:0"
+    is_lower_bound: bool = False  # counted from the least in the file, see `counted_from_least`
 
 
 def no_memory() -> MemoryInstants:

@@ -1,4 +1,4 @@
-"""Turn the JSON results of vLLM's benchmarks, and of SGLang's like them, into readings."""
+"""Turn what the benchmarks of vLLM and SGLang save or print into readings."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,11 +6,20 @@ from functools import partial
 
 from perfledger.profile import Profile, Reading
 from perfledger.records import Side
-from perfledger_profiles.documents import Document, document_of, figure_of, read_documents
+from perfledger_profiles.documents import (
+    MAX_JSON_BYTES,
+    Document,
+    Documents,
+    document_of,
+    documents_in,
+    figure_of,
+)
 from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.quantity import number_of
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.summary import summary_profile
+from perfledger_profiles.text_file import read_text
+from perfledger_profiles.vllm_log import logged_runs
 
 TOOL = "vllm"
 FAILED = "{:g} requests failed: the times are those of the others"
@@ -56,7 +65,9 @@ def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
     Of several the subject is the setting that tells them apart, else "run 1" and so on. Raises
     ProfileError when the file is no such result.
     """
-    read = read_documents(data)
+    text = read_text(data, max_bytes=MAX_JSON_BYTES)
+    logged = logged_runs(text.lines)
+    read = Documents(documents=logged, notes=text.notes) if logged else documents_in(text)
     runs = [one for one in read.documents if any(key in one for key in _TELLING)]
     if not runs:
         msg = "no result of a vLLM benchmark is in this file: was it saved with --save-result?"

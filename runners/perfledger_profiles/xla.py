@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfledger.profile import Bucket, Profile
+from perfledger.profile import Bucket, MemoryPoint, Profile
 from perfledger.records import Side
+from perfledger_profiles.allocations import memory_points, memory_readings
 from perfledger_profiles.breakdown import (
     Timeline,
     breakdown,
@@ -44,6 +45,7 @@ from perfledger_profiles.xla_host import (
     thread_rank,
 )
 from perfledger_profiles.xla_kernels import kernels_of
+from perfledger_profiles.xla_memory import recorded_memory
 from perfledger_profiles.xla_readings import readings_of
 from perfledger_profiles.xla_steps import median_window, slices_of
 from perfledger_profiles.xla_streams import idle_streams
@@ -104,8 +106,24 @@ def profile_of_planes(
         kernels=kernels_of(works, windows) if works else (),
         streams=idle_streams(works, windows, host.launches) if works else (),
         slices=slices_of(list(_lanes(works, host, windows))),
+        memory=_memory(planes, works, windows),
     )
-    return replace(profile, readings=readings_of(profile, works, windows))
+    readings = readings_of(profile, works, windows)
+    return replace(profile, readings=(*readings, *memory_readings(profile.memory)))
+
+
+def _memory(
+    planes: Sequence[XPlane], works: Sequence[DeviceWork], windows: Sequence[Segments]
+) -> tuple[MemoryPoint, ...]:
+    """Return the memory in use from the first kept step of any device to the last one's end.
+
+    The host allocates ahead of the device: its clock tells no step of a device from the next.
+    """
+    lines = [line for plane in planes if plane.name == HOST for line in plane.lines]
+    recorded = recorded_memory(lines, [work.name for work in works])
+    starts = [int(each.start_ns[0]) for each in windows if each.start_ns.size]
+    ends = [int(each.end_ns[-1]) for each in windows if each.end_ns.size]
+    return memory_points(recorded, windows_of([(min(starts), max(ends))])) if starts else ()
 
 
 def _host(planes: Sequence[XPlane], *, has_devices: bool) -> _Host:

@@ -35,6 +35,7 @@ from perfledger_profiles.xla_host import (
     thread_rank,
 )
 from perfledger_profiles.xla_kernels import BYTES, FLOPS, MODEL_FLOPS
+from perfledger_profiles.xla_memory import EVENTS as MEMORY_EVENTS, STATS as MEMORY_STATS
 
 # A few steps are a few MB; a protocol buffer cannot be larger than 2 GiB.
 MAX_FILE_BYTES = 512 * 2**20
@@ -53,6 +54,7 @@ _STATS = frozenset(
         CORRELATION,
         KERNEL_DETAILS,
         COPY_DETAILS,
+        *MEMORY_STATS,
     }
 )
 _FACTS = frozenset({FLOPS, MODEL_FLOPS, BYTES, "hlo_category", "tf_op"})
@@ -169,10 +171,15 @@ def _host_lines(plane: _Plane) -> list[tuple[str, list[XEvent]]]:
     return [
         (
             name,
-            [_event(raw) for raw in events if number == main or is_of_use(raw[0], raw[3])],
+            [_event(raw) for raw in events if number == main or _is_of_use(raw)],
         )
         for number, (name, events) in enumerate(lines)
     ]
+
+
+def _is_of_use(raw: _Raw) -> bool:
+    name, _, _, stats = raw
+    return name in MEMORY_EVENTS or is_of_use(name, stats)
 
 
 def _raw(line: _Line) -> Iterator[_Raw]:

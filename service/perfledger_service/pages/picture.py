@@ -15,6 +15,7 @@ from perfledger_service.pages.cost_plots import CurvePlot, TornadoPlot
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.kernel_rows import BarRow, bucket_rows, kernel_rows, operation_rows
+from perfledger_service.pages.memory_plot import MemoryPlot, memory_plot, not_recorded
 from perfledger_service.pages.roofline_plot import RooflinePlot, roofline_plot
 from perfledger_service.pages.timeline import TimelinePlot, longest_seconds, timeline_plot
 from perfledger_service.pages.waterfall import WaterfallPlot, waterfall_plot
@@ -39,6 +40,7 @@ class PartKind(StrEnum):
 
     WATERFALL = "waterfall"
     TIMELINE = "timeline"
+    MEMORY = "memory"
     ROOFLINE = "roofline"
     CURVES = "curves"
     TORNADO = "tornado"
@@ -62,7 +64,17 @@ class Notes:
     lines: tuple[str, ...]
 
 
-Plot = WaterfallPlot | TimelinePlot | RooflinePlot | CurvePlot | TornadoPlot | Bars | Legend | Notes
+Plot = (
+    WaterfallPlot
+    | TimelinePlot
+    | MemoryPlot
+    | RooflinePlot
+    | CurvePlot
+    | TornadoPlot
+    | Bars
+    | Legend
+    | Notes
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +93,7 @@ def trace_svg(view: TraceView) -> str:
     profile = view.profile
     parts = [bars_part("Where the step goes", bucket_rows(profile))]
     parts += _timelines({"The step nearest to the median": profile})
+    parts += _memories({"Memory in use": profile})
     kernels = kernel_rows(profile, most=MAX_ROWS)
     names = [row.name for row in kernels]
     roof = None if view.roof is None else roofline_plot(view.roof, names=names)
@@ -104,6 +117,9 @@ def trace_diff_svg(view: TraceDiffView) -> str:
         )
     parts += _timelines(
         {"Base, a typical step": view.base.profile, "Head, a typical step": view.head.profile}
+    )
+    parts += _memories(
+        {"Base, memory in use": view.base.profile, "Head, memory in use": view.head.profile}
     )
     for name, side in (("base", view.base), ("head", view.head)):
         rows = kernel_rows(side.profile, most=MAX_ROWS)
@@ -156,3 +172,15 @@ def _timelines(profiles: dict[str, Profile]) -> list[Part]:
         colours = legend(tuple(profiles.values()))
         parts.append(Part(kind=PartKind.LEGEND, title="", plot=colours, height=_LEGEND_HEIGHT))
     return parts
+
+
+def _memories(profiles: dict[str, Profile]) -> list[Part]:
+    """Return the memory of each profile, and below them what was not recorded."""
+    among = tuple(profiles.values())
+    parts = [
+        Part(kind=PartKind.MEMORY, title=title, plot=plot, height=plot.height)
+        for title, profile in profiles.items()
+        if (plot := memory_plot(profile, among=among)) is not None
+    ]
+    missing = [f"{title}: {why}" for title, one in profiles.items() if (why := not_recorded(one))]
+    return [*parts, notes_part(missing)] if missing else parts

@@ -9,6 +9,7 @@ from perfledger_profiles.cause import Explanation
 from perfledger_service.pages.chrome_trace import chrome_trace
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.kernel_rows import PairedRow, paired_rows
+from perfledger_service.pages.memory_plot import MemoryPlot, memory_plot, not_recorded
 from perfledger_service.pages.picture import Legend, legend
 from perfledger_service.pages.timeline import TimelinePlot, longest_seconds, timeline_plot
 from perfledger_service.pages.waterfall import WaterfallPlot, waterfall_plot
@@ -25,6 +26,8 @@ class StepPictures:
 
     waterfall: WaterfallPlot | None = None
     timelines: tuple[tuple[str, TimelinePlot], ...] = ()  # by side
+    memories: tuple[tuple[str, MemoryPlot], ...] = ()  # by side
+    unrecorded: tuple[tuple[str, str], ...] = ()  # by side, how its memory would be recorded
     colours: Legend = ()
     rows: tuple[PairedRow, ...] = ()
     is_of_kernels: bool = False
@@ -75,11 +78,15 @@ def _sides(
 def _pictures(explanation: Explanation, sides: Mapping[Side, Profile], data: int) -> StepPictures:
     span_s = longest_seconds(*sides.values())
     plots = {side: timeline_plot(sides[side], span_seconds=span_s) for side in sides}
+    among = tuple(sides.values())
+    memories = {side: memory_plot(sides[side], among=among) for side in sides}
     is_paired = len(sides) == len(Side)
     return StepPictures(
         waterfall=waterfall_plot(explanation),
         timelines=tuple((str(side), plot) for side, plot in plots.items() if plot is not None),
-        colours=legend(tuple(sides.values())),
+        memories=tuple((str(side), plot) for side, plot in memories.items() if plot is not None),
+        unrecorded=tuple((str(side), why) for side in sides if (why := not_recorded(sides[side]))),
+        colours=legend(among),
         rows=paired_rows(sides[Side.BASE], sides[Side.HEAD], most=_MAX_ROWS) if is_paired else (),
         is_of_kernels=any(profile.kernels for profile in sides.values()),
         data=data if _has_slices(sides) else None,

@@ -157,7 +157,7 @@ def test_memory_keeps_its_peaks_and_is_short(trace):
     assert [p.seconds for p in points] == sorted(p.seconds for p in points)
 
 
-def test_memory_outside_the_kept_steps_is_left_out(trace):
+def test_memory_outside_the_kept_steps_is_left_out_but_what_they_begin_with(trace):
     for number, begin in enumerate((0, 100, 200)):
         trace.step(number, begin, 100)
     for time in (50, 150, 250, 350):
@@ -167,6 +167,7 @@ def test_memory_outside_the_kept_steps_is_left_out(trace):
     points = trace.read().memory
 
     assert [(p.seconds, p.allocated_bytes, p.reserved_bytes) for p in points] == [
+        (0.0, 50.0, None),  # in use when they begin
         (pytest.approx(50e-6), 150.0, None),
         (pytest.approx(150e-6), 250.0, None),
     ]

@@ -267,3 +267,10 @@ def test_a_device_that_has_nothing_or_too_much_of_something_is_not_known(trace, 
     device = trace.read().device
 
     assert (device.memory_bytes, device.multiprocessors) == (None, None)
+
+
+def test_a_viewers_trace_of_another_profiler_names_the_file_to_give(trace):
+    trace.events.append({"ph": "X", "name": "dot.1", "pid": 1, "tid": 1, "ts": 0, "dur": 5})
+
+    with pytest.raises(ProfileError, match=r"give the \.xplane\.pb"):
+        trace.read()

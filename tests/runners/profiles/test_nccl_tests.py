@@ -7,6 +7,7 @@ import pytest
 from perfledger.records import Side
 from perfledger_profiles.bus_bandwidth import Collective, bus_factor
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.formats import Format, detect_format
 from perfledger_profiles.nccl_tests import ANY_FACTOR, UNNAMED, read_nccl_tests
 
 OLD_HEAD = """\
@@ -159,12 +160,24 @@ def test_of_a_repeated_size_the_median_counts():
     assert read(text).reading("collective_time", subject="1048576") == pytest.approx(110e-6)
 
 
-def test_lines_of_nccl_and_mpi_between_the_rows_are_skipped():
+@pytest.mark.parametrize(
+    "tag",
+    [
+        "[1,0]<stdout>:",
+        "    [1,0]<stdout>:",
+        "[prterun-host-1234@1,0]<stdout>: ",
+        "0: ",
+        "[pod/nccl-tests-launcher-x7fkq/nccl-launcher] ",
+        "2026-11-21T10:00:00.123456789Z ",
+    ],
+)
+def test_lines_of_nccl_and_mpi_between_the_rows_are_skipped(tag):
     text = log(Collective.ALL_REDUCE, "float sum -1").replace(
         "# Using devices", "somehost:34:34 [0] NCCL INFO Launch mode Parallel\n# Using devices"
     )
-    tagged = "".join(f"[1,0]<stdout>:{line}\n" for line in text.splitlines())
+    tagged = "".join(f"{tag}{line}\n" for line in text.splitlines())
 
+    assert detect_format(tagged.encode(), "out.txt") is Format.NCCL_TESTS
     assert read(tagged).readings == read(text).readings
     assert read(tagged).dropped_events == 0
 

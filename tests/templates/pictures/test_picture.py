@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger.profile import Bucket, Family
+from perfledger.profile import Bucket, Family, MemoryPoint
 from perfledger.records import Side
 from perfledger_profiles.bottleneck import Bottleneck
 from perfledger_profiles.cause import BucketChange, Explanation, Reason
@@ -75,6 +75,24 @@ def test_what_a_file_does_not_have_is_not_drawn(make):
         "Where the step goes",
         "Operations with the most time",
     ]
+
+
+def test_memory_is_drawn_below_the_step_and_is_well_formed(make):
+    view = make.trace_view()
+    points = tuple(
+        MemoryPoint(seconds=at, allocated_bytes=used, reserved_bytes=9e9, device="cuda:<0>")
+        for at, used in ((0.0, 1e9), (0.5, 5e9))
+    )
+    drawn = trace_svg(replace(view, profile=replace(view.profile, memory=points)))
+
+    assert headings(drawn)[2:4] == ["The step nearest to the median", "Memory in use"]
+    assert "cuda:&lt;0&gt;: peak 4.66 GiB, at 500 ms" in drawn.replace("\u00a0", " ")
+
+
+def test_how_memory_is_recorded_is_said_in_the_picture(make):
+    said = "Memory in use: not recorded; profile(profile_memory=True) of torch.profiler records it."
+
+    assert said in trace_svg(make.trace_view())
 
 
 def test_two_traces_are_drawn_with_the_waterfall_between_them(diff_view):

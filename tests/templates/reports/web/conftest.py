@@ -12,6 +12,7 @@ import pytest
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import Worse
+from perfledger.profile import MemoryPoint
 from perfledger.records import Run, Side
 from perfledger_cost_models.policy import PolicyRuling, Ruling
 from perfledger_cost_models.quote import QueueEffect, SummedPrice
@@ -190,7 +191,11 @@ def ruled(report):
 def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str]]:
     """Return a function that renders every page, its texts put through another function."""
 
-    profiles = (make.profile(Side.BASE, softmax_s=0.00102), make.profile(Side.HEAD))
+    used = (MemoryPoint(seconds=0.0, allocated_bytes=2.0**30, device="cuda:0"),)
+    profiles = (
+        replace(make.profile(Side.BASE, softmax_s=0.00102), memory=used),
+        make.profile(Side.HEAD),
+    )
 
     def make_all(change=lambda text: text):
         named = rewrite((*reports.values(), ruled(reports["regressed"])), change)

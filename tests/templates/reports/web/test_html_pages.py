@@ -176,6 +176,8 @@ def test_a_check_shows_why_its_step_changed_in_words_and_pictures(pages):
         "One step of base: 4 shapes in 2 lanes; the table below has what takes longest",
         "One step of head: 4 shapes in 2 lanes; the table below has what takes longest",
     ]
+    assert "Memory in use on base: cuda:0: peak 1.00 GiB, at 0 s" in page.values("aria-label")
+    assert "Memory in use on head: not recorded; profile(profile_memory=True) of" in text
     assert [step["title"] for step in json.loads(page.data)] == [
         "base and head of benchmarks.gpt:train_step[batch=8]"
     ]
