@@ -21,10 +21,11 @@ MAX_NODES = 1_000_000
 MAX_CELLS = 20_000_000  # nodes times the most devices of one: the table of what is free
 MAX_TEXT = 100_000_000
 UNLIMITED = 2**60  # processors or memory of a node that says nothing of them: never the bottleneck
-# The columns of openb's node list, of Helios's and Philly's list of virtual clusters, and plain.
-_DEVICES = ("gpu", "gpus", "devices", "num_gpus")
-_COUNT = ("count", "nodes", "node num", "node_num")
-_POOL = ("pool", "vc", "partition")
+# The columns of Alibaba's lists of nodes, of Helios's, Lucid's (its first column has no name) and
+# Philly's of virtual clusters, and plain.
+_DEVICES = ("gpu", "gpus", "devices", "num_gpus", "gpu_capacity_num")
+_COUNT = ("count", "nodes", "node num", "node_num", "num")
+_POOL = ("pool", "vc", "partition", "")
 _MODEL = ("model", "gpu_model", "accelerator")
 
 
@@ -62,7 +63,7 @@ def read_cluster(text: str, *, devices: int) -> Cluster:
     if len(text) > MAX_TEXT:
         msg = f"the list of nodes has more than {MAX_TEXT} characters: use the column 'count'"
         raise JobLogError(msg)
-    reader = csv.DictReader(StringIO(text), strict=True, restkey="", restval="")
+    reader = csv.DictReader(StringIO(text), strict=True, restkey="more", restval="")
     try:
         rows = [{key.strip().lower(): cell for key, cell in row.items()} for row in reader]
     except (csv.Error, AttributeError) as error:
@@ -73,7 +74,7 @@ def read_cluster(text: str, *, devices: int) -> Cluster:
             (
                 _whole(row, _COUNT, 1, line),
                 _whole(row, _DEVICES, devices, line),
-                _whole(row, ("cpu_milli",), 0, line),
+                _whole(row, ("cpu_milli",), _whole(row, ("cpu_num",), 0, line) * 1000, line),
                 _whole(row, ("memory_mib",), 0, line),
                 _word(row, _MODEL),
                 _word(row, _POOL),

@@ -1,8 +1,8 @@
 """A mix of jobs and an empty cluster into how much of it a placement policy gets allocated.
 
-The experiment of Weng et al., USENIX ATC 2023, section 6: jobs of the log and draws from it, until
-they ask for `load` times what there is, come in random order and stay; one that does not fit is
-turned away. Allocation = thousandths of devices that are taken / all there are.
+The experiment of Weng et al., USENIX ATC 2023, section 6: the jobs of the log in random order, then
+draws from it, until they ask for `load` times what there is, come and stay; one that does not fit
+is turned away. Allocation = thousandths of devices that are taken / all there are.
 """
 
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ def allocation_interval(fillings: Sequence[Filling]) -> tuple[float, float, floa
 
 
 def _drawn(jobs: Jobs, wanted_milli: float, seed: int) -> IntArray:
-    """Return rows of jobs in random order that ask for as much as is wanted in all."""
+    """Return rows that ask for as much as is wanted in all: each job once, then draws of any."""
     if not 0 < wanted_milli < np.inf or not jobs.milli.sum():
         msg = "nothing to fill with: give a load above 0, and jobs that ask for devices"
         raise JobLogError(msg)
@@ -94,4 +94,4 @@ def _drawn(jobs: Jobs, wanted_milli: float, seed: int) -> IntArray:
     mean = jobs.milli.mean()
     more = rng.integers(0, len(jobs), int((wanted_milli - asked) / mean * 2) + 100)
     kept = int(np.searchsorted(asked + np.cumsum(jobs.milli[more]), wanted_milli, side="right"))
-    return rng.permutation(np.concatenate((rows, more[:kept])))
+    return np.concatenate((rows, more[:kept]))

@@ -1,9 +1,10 @@
 """A CSV job log in any of the shapes that public traces and exporters write, into jobs.
 
-Helios and Philly (`job_id,user,vc,gpu_num,submit_time,duration,...`), Alibaba's GPU traces v2020
-(pai_task_table, pai_job_duration_estimate) and v2023 (openb_pod_list), and what one exports of
-Kubernetes: Prometheus's kube-state-metrics names with Kueue's, Volcano's, YuniKorn's and Run:ai's
-labels. A column's name says what it holds and in which unit; others are not read.
+Helios and Philly (`job_id,user,vc,gpu_num,submit_time,duration,...`, or as Pollux and Tiresias have
+it), Alibaba's GPU traces v2020 (pai_task_table, pai_job_duration_estimate), v2023 (openb_pod_list),
+v2025 (instances) and v2026 (spot jobs), and what one exports of Kubernetes: Prometheus's
+kube-state-metrics names with Kueue's, Volcano's, YuniKorn's and Run:ai's labels. A column's name
+says what it holds and in which unit; others are not read.
 """
 
 import csv
@@ -17,17 +18,22 @@ from perfledger_cost_models.jobs import MAX_NAME, MAX_SECONDS, WHOLE, Job, JobLo
 MAX_LINE_CHARACTERS = 100_000
 
 # Of each field the columns that may hold it, the first that is filled counts, and its unit.
-_SUBMIT = ("submit_time", "submitted_time", "creation_time", "submitted", "kube_pod_created")
+_SUBMIT = (
+    *("submit_time", "submitted_time", "creation_time", "submitted", "kube_pod_created"),
+    "timestamp",
+)
 _START = ("start_time", "scheduled_time", "started", "kube_pod_start_time")
 _END = ("end_time", "deletion_time", "finished", "kube_pod_completion_time")
 _RUN = ("duration", "run_s")
 _WAIT = ("queue", "wait_time", "wait_s")
 _LIMIT = ("limit_s", "time_limit", "active_deadline_seconds")
-_INSTANCES = ("inst_num", "num_inst", "pods", "parallelism")
+_INSTANCES = ("inst_num", "num_inst", "pods", "parallelism", "worker_num")
 _DEVICES = {
     "num_gpu": 1.0,
     "gpu_num": 1.0,
+    "num_gpus": 1.0,
     "gpus": 1.0,
+    "gpu_request": 1.0,
     "devices": 1.0,
     "nvidia_com_gpu": 1.0,
     "plan_gpu": 0.01,  # percent of a device
@@ -38,6 +44,7 @@ _CPU = {
     "cpu_num": 1000.0,
     "num_cpu": 1000.0,
     "cpus": 1000.0,
+    "cpu_request": 1000.0,
     "plan_cpu": 10.0,  # percent of a core
 }
 _MEMORY = {"memory_mib": 1.0, "plan_mem": 1024.0, "memory_bytes": 1 / 2**20}
@@ -50,11 +57,12 @@ _TEAM = (
     "label_runai_queue",
     "label_project",
     "namespace",
+    "organization",
     "user",
     "qos",
 )
-_POOL = ("pool", "vc", "partition")
-_MODELS = ("gpu_spec", "gpu_type", "accelerator")
+_POOL = ("pool", "vc", "partition", "cluster")
+_MODELS = ("gpu_spec", "gpu_type", "gpu_model", "accelerator")
 # Alibaba v2020's task table comes without its header, which is a file of its own.
 _TASK_TABLE = (
     *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),

@@ -6,6 +6,7 @@ equal nodes the first of the list is taken, as in their experiments. Only nodes 
 scored again.
 """
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
@@ -49,11 +50,14 @@ class Placer:
 
         `allowed` says which nodes it may go to at all.
         """
+        if shape.devices * shape.share_milli > self._room.free_milli:
+            return None
         if shape.devices > self._room.widest:
             held = self._on_whole_nodes(shape, allowed)
         else:
             held = self._on_one_node(shape, allowed)
-        if held is None and self._locality is Locality.ANY and shape.share_milli == WHOLE:
+        is_spread = self._locality is Locality.ANY and shape.share_milli == WHOLE
+        if held is None and is_spread and shape.devices:
             return self._anywhere(shape, allowed)
         return held
 
@@ -74,6 +78,9 @@ class Placer:
         is_part = shape.devices == 1 and shape.share_milli < WHOLE
         if is_part and self._placement is Placement.FRAGMENTATION:
             return np.array([self._mix.best_device(self._room, shape, node)])
+        if is_part and self._placement is Placement.RANDOM:
+            fits = np.flatnonzero(self._room.left[node] >= shape.share_milli)
+            return fits[[self._random.randrange(len(fits))]]
         return self._room.tightest(shape, node)
 
     def _on_whole_nodes(self, shape: Shape, allowed: NDArray[np.bool_] | None) -> Held | None:
@@ -131,10 +138,21 @@ class Placer:
             if seen == len(room.changed):
                 return scores
             changed = room.changed[seen:] if len(room.changed) - seen < _MANY else None
-            rows = self._all if changed is None else np.array(list(dict.fromkeys(changed)))
-            scores[rows] = self._score(shape, rows)
+            rows = self._all if changed is None else self._with_room(shape, scores, changed)
+            if len(rows):
+                scores[rows] = self._score(shape, rows)
         self._scores[shape] = (scores, len(room.changed))
         return scores
+
+    def _with_room(self, shape: Shape, scores: FloatArray, nodes: Sequence[int]) -> IntArray:
+        """Return the nodes to score again: those without room, the most by far, get none here."""
+        kept: list[int] = []
+        for node in dict.fromkeys(nodes):
+            if self._room.may_fit(shape, node):
+                kept.append(node)
+            else:
+                scores[node] = _NONE
+        return np.array(kept, np.int64)
 
     def _score(self, shape: Shape, rows: IntArray) -> FloatArray:
         fits = self._room.fitting(shape, rows)

@@ -19,13 +19,13 @@ from perfledger_cost_models.jobs import WHOLE, IntArray, Jobs
 from perfledger_cost_models.meter import Meter
 from perfledger_cost_models.placing import Placer
 from perfledger_cost_models.room import MIG_SLICES, Held, Room, Shape, shapes_of
-from perfledger_cost_models.scheduling import Order, Passing, Policy, Preemption, Sharing
-from perfledger_cost_models.waiting import Line, Waiting
+from perfledger_cost_models.scheduling import Order, Passing, Policy, Preemption, Share, Sharing
+from perfledger_cost_models.waiting import Line, Rank, Waiting
+from perfledger_cost_models.yielding import Run, Yielding
 
-# What saving and loading takes a job of so many devices at most, in seconds: the measurements of
-# Hu et al., "Characterization and Prediction of Deep Learning Workloads", SC 2021.
-CHECKPOINT_S = ((1, 7), (8, 30), (10**9, 60))
 _NO_LIMIT = 2**62
+
+_Turn = tuple[Rank, Line]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +36,6 @@ class Reservation:
     nodes: int  # of each pool, the last ones of its list
     start_ms: int
     end_ms: int
-
-
-@dataclass(slots=True)
-class _Run:
-    """A job that is running."""
-
-    job: int
-    held: Held
-    since_ms: int
-    end_ms: int
-    expected_ms: int  # its end as its time limit says
 
 
 class Pool:
@@ -89,7 +78,7 @@ class Pool:
         self._calendar = _Calendar(reservations, jobs, len(nodes))
         self._waiting = Waiting()
         self._turn_ms = policy.turn_s * 1000 if policy.order is Order.TURNS else 0
-        self._running: dict[int, _Run] = {}
+        self._running = Yielding(policy)
         self._events: list[tuple[int, int]] = [(end, -1) for end in self._calendar.ends]
         self._expected: list[tuple[int, int]] = []  # ends as time limits say, for EASY
         self._blocked: set[int] = set()  # shapes without room since something was given back
@@ -130,6 +119,8 @@ class Pool:
                 key = self._whole_run[job]
             case Order.REMAINING:
                 key = self._left[job]
+            case Order.SERVICE:
+                key = self._left[job] * self._milli[self._shape[job]]
             case Order.PRIORITY:
                 key = -self._priority[job]
             case Order.TURNS:
@@ -145,21 +136,42 @@ class Pool:
         """Start who can, in their order, until the next does not fit and nobody may pass."""
         if self._calendar.ends or self._policy.preemption is not Preemption.NEVER:
             self._blocked.clear()
-        is_passing = self._policy.passing is Passing.ALWAYS
-        while True:
-            shares = self._entitlement.shares(now)
-            found = self._waiting.first(shares, self._blocked if is_passing else ())
-            if found is None:
-                return
-            (_, _, job), line = found
-            if line[1] not in self._blocked and (self._start(job, now) or self._displace(job, now)):
+        turns = self._turns(now)
+        while turns:
+            (_, _, job), line = heapq.heappop(turns)
+            is_open = line[1] not in self._blocked
+            if is_open and self._start(job, now):
+                turns = self._next_turns(turns, line, now)
+            elif is_open and self._displace(job, now):
                 self._waiting.leave(line, place=0, milli=self._milli[line[1]])
-                continue
-            self._blocked.add(line[1])
-            if self._policy.passing is Passing.EASY:
-                self._pass(job, now)
-            if not is_passing:
-                return
+                turns = self._turns(now)
+            else:
+                self._blocked.add(line[1])
+                if self._policy.passing is Passing.EASY:
+                    self._pass(job, now)
+                if self._policy.passing is not Passing.ALWAYS:
+                    return
+
+    def _next_turns(self, turns: list[_Turn], line: Line, now: int) -> list[_Turn]:
+        """Return whose turn it is once the first of a line has started."""
+        self._waiting.leave(line, place=0, milli=self._milli[line[1]])
+        if self._policy.share is not Share.NONE:
+            return self._turns(now)  # its team has more now, and stands farther back
+        if self._waiting.size(line):
+            heapq.heappush(turns, (self._waiting.rank(line, 0, {}), line))
+        return turns
+
+    def _turns(self, now: int) -> list[_Turn]:
+        """Return a heap of whose turn it is in each line."""
+        shares = self._entitlement.shares(now)
+        is_passing = self._policy.passing is Passing.ALWAYS
+        turns = [
+            (self._waiting.rank(line, 0, shares), line)
+            for line in self._waiting.lines()
+            if not (is_passing and line[1] in self._blocked)
+        ]
+        heapq.heapify(turns)
+        return turns
 
     def _start(self, job: int, now: int) -> bool:
         shape = self._shapes[self._shape[job]]
@@ -175,7 +187,16 @@ class Pool:
     def _begin(self, job: int, held: Held, now: int) -> None:
         end = now + self._left[job]
         expected = now + max(self._limit[job], 1)
-        self._running[job] = _Run(job, held, now, end, expected)
+        run = Run(
+            job=job,
+            held=held,
+            milli=self._milli[self._shape[job]],
+            priority=self._priority[job],
+            since_ms=now,
+            end_ms=end,
+            expected_ms=expected,
+        )
+        self._running.add(run)
         heapq.heappush(self._events, (end, job))
         if self._turn_ms and end - now > self._turn_ms:
             heapq.heappush(self._events, (now + self._turn_ms, -1))
@@ -196,10 +217,10 @@ class Pool:
         more = self._milli[self._shape[job]] - self._asked_milli[job]
         self.rounded += more * self._whole_run[job]
 
-    def _stop(self, run: _Run, now: int) -> None:
+    def _stop(self, run: Run, now: int) -> None:
         """Count what a job did until now; its devices are still taken."""
         job = run.job
-        del self._running[job]
+        self._running.remove(run)
         if self._policy.passing is Passing.EASY:
             del self._expected[bisect_left(self._expected, (run.expected_ms, job))]
         self._entitlement.give_back(self._team[job], run.held.shape, now)
@@ -210,46 +231,44 @@ class Pool:
         """Start a job where others that come after it in order must yield; whether it did."""
         if self._policy.preemption is Preemption.NEVER:
             return False
-        after = self._after(job, now)
-        shape = self._shapes[self._shape[job]]
-        wanted = self._milli[self._shape[job]]
-        room, gone = self._room, list[_Run]()
-        held = None
-        if room.free_milli + sum(self._milli[self._shape[run.job]] for run in after) >= wanted:
-            for run in after:
-                room.give_back(run.held)
-                gone.append(run)
-                if room.free_milli >= wanted and (held := self._placer.place(shape)) is not None:
-                    room.take(held)
-                    break
-        kept = [run for run in reversed(gone) if room.has(run.held) and _taken(room, run.held)]
+        held, gone = self._room_taken(job, now)
         if held is None:
             return False
         self._begin(job, held, now)
         for run in gone:
-            if run not in kept:
-                self._yield(run, now)
+            self._yield(run, now)
         return True
 
-    def _after(self, job: int, now: int) -> list[_Run]:
-        """Return the running jobs that come after a waiting one, the last in order first."""
-        running = self._running.values()
-        if self._policy.order is Order.REMAINING:
-            after = [run for run in running if run.end_ms - now > self._left[job]]
-            return sorted(after, key=lambda run: (-run.end_ms, run.job))
-        if self._turn_ms:
-            after = [run for run in running if now - run.since_ms >= self._turn_ms]
-            return sorted(after, key=lambda run: (run.since_ms, run.job))
-        less = [run for run in running if self._priority[run.job] < self._priority[job]]
-        return sorted(less, key=lambda run: (self._priority[run.job], -run.since_ms, run.job))
+    def _room_taken(self, job: int, now: int) -> tuple[Held | None, list[Run]]:
+        """Take room for a job from those that come after it; return it, and who has none now."""
+        shape, wanted = self._shapes[self._shape[job]], self._milli[self._shape[job]]
+        allowed = self._calendar.allowed(self._team[job], self._limit[job], now)
+        room, gone, given = self._room, list[Run](), 0
+        held, free = None, room.free_milli
+        for run in self._running.after(
+            left_ms=self._left[job], milli=wanted, priority=self._priority[job], now_ms=now
+        ):
+            gone.append(run)
+            free += run.milli
+            if free < wanted:
+                continue
+            for each in gone[given:]:
+                room.give_back(each.held)
+            given = len(gone)
+            if (held := self._placer.place(shape, allowed)) is not None:
+                room.take(held)
+                break
+        back = reversed(gone[:given])
+        kept = {run.job for run in back if room.has(run.held) and _taken(room, run.held)}
+        return held, [run for run in gone[:given] if run.job not in kept]
 
-    def _yield(self, run: _Run, now: int) -> None:
+    def _yield(self, run: Run, now: int) -> None:
         """Let a job whose devices are given back wait again."""
         job, milli = run.job, self._milli[self._shape[run.job]]
         self.preemptions += 1
         self._stop(run, now)
         if self._policy.preemption is Preemption.CHECKPOINT:
-            cost = _checkpoint_ms(run.held.shape.devices)
+            cost = self._policy.checkpoint_ms(run.held.shape.devices)
             self._left[job] = run.end_ms - now + cost
             self.wasted += cost * milli
         else:
@@ -345,10 +364,6 @@ def _slices(sharing: Sharing) -> Sequence[int]:
             return (WHOLE,)
         case Sharing.MIG:
             return MIG_SLICES
-
-
-def _checkpoint_ms(devices: int) -> int:
-    return next(seconds for most, seconds in CHECKPOINT_S if devices <= most) * 1000
 
 
 def _known_sum(column: IntArray) -> int:

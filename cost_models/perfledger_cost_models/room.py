@@ -78,6 +78,13 @@ class Room:
             fits &= self.accepts[shape.models][self.models[rows]]
         return fits
 
+    def may_fit(self, shape: Shape, node: int) -> bool:
+        """Return whether a node has what a job asks for in sum: much faster than `fitting`."""
+        free = self.whole[node] if shape.share_milli == WHOLE else self.total[node]
+        asked = shape.devices * (1 if shape.share_milli == WHOLE else shape.share_milli)
+        is_enough = free >= asked and self.cpu[node] >= shape.cpu_milli
+        return bool(is_enough and self.memory[node] >= shape.memory_mib)
+
     def tightest(self, shape: Shape, node: int) -> IntArray:
         """Return the devices of a node that a job gets: whole ones, or the fullest with room."""
         left = self.left[node]
@@ -135,9 +142,12 @@ def shapes_of(jobs: Jobs, *, smallest: Sequence[int] = ()) -> tuple[list[Shape],
 
 
 def _accepted(jobs: Jobs, cluster: Cluster) -> NDArray[np.bool_]:
-    """Return for each name of the jobs' accelerators which of the cluster's models it accepts."""
+    """Return for each name of the jobs' accelerators which of the cluster's models it accepts.
+
+    A node that says nothing of its model is accepted by all.
+    """
     wanted = [
-        set(name.split("|")) if name else set(cluster.model.names) for name in jobs.models.names
+        {"", *name.split("|")} if name else set(cluster.model.names) for name in jobs.models.names
     ]
     table = [[model in each for model in cluster.model.names] for each in wanted]
     return np.array(table, dtype=np.bool_)

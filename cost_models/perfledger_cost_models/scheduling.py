@@ -13,6 +13,7 @@ class Order(StrEnum):
     SUBMISSION = "submission"  # first in, first out
     SHORTEST = "shortest"  # by the time that it will run: an oracle, as in the literature
     REMAINING = "remaining"  # by the time that is left of it
+    SERVICE = "service"  # by the device time that is left of it
     PRIORITY = "priority"  # the most urgent, then the first
     TURNS = "turns"  # who has waited longest since it last ran: round robin
 
@@ -72,8 +73,11 @@ class Sharing(StrEnum):
 # How long a turn is, in seconds: the round of Narayanan et al., "Heterogeneity-Aware Cluster
 # Scheduling Policies for Deep Learning Workloads", OSDI 2020.
 TURN_S = 360
-# Twice what saving and loading takes at most: half of a turn is work, else no job would ever end.
-MIN_TURN_S = 120
+# What saving and loading takes a job of so many devices at most, in seconds: the measurements of
+# Hu et al., "Characterization and Prediction of Deep Learning Workloads", SC 2021.
+CHECKPOINT_S = ((1, 7), (8, 30), (10**9, 60))
+MAX_CHECKPOINT_S = 86_400  # a job that takes longer to save is not preempted
+_CAN_YIELD = frozenset({Order.REMAINING, Order.SERVICE, Order.PRIORITY, Order.TURNS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,7 @@ class Policy:
     """How a cluster decides; every part can be combined with every other.
 
     Raises ValueError for preemption in an order that says of no running job that it comes later,
-    and for turns in which no job would ever end.
+    for a checkpoint that nobody would wait for, and for turns in which no job would ever end.
     """
 
     name: str
@@ -93,20 +97,32 @@ class Policy:
     locality: Locality = Locality.FEWEST
     sharing: Sharing = Sharing.EXACT
     turn_s: int = TURN_S  # of Order.TURNS: who has run so long yields to whoever waits
+    checkpoint_s: int | None = None  # of saving and loading; None is CHECKPOINT_S
 
     def __post_init__(self) -> None:
-        can_yield = self.order in {Order.REMAINING, Order.PRIORITY, Order.TURNS}
-        if self.preemption is not Preemption.NEVER and not can_yield:
-            msg = f"policy {self.name!r}: only priority, remaining time and turns can preempt"
+        if self.preemption is not Preemption.NEVER and self.order not in _CAN_YIELD:
+            msg = f"policy {self.name!r}: only priority, what is left and turns can preempt"
+            raise ValueError(msg)
+        if not 0 <= (self.checkpoint_s or 0) <= MAX_CHECKPOINT_S:
+            msg = f"a checkpoint of {self.checkpoint_s} s: give 0 to {MAX_CHECKPOINT_S}"
             raise ValueError(msg)
         if self.order is not Order.TURNS:
             return
-        if self.turn_s < MIN_TURN_S or self.preemption is Preemption.RESTART:
+        # Half of a turn is work at least, else no job would ever end.
+        most = max(seconds for _, seconds in CHECKPOINT_S)
+        least = max(2 * (most if self.checkpoint_s is None else self.checkpoint_s), 1)
+        if self.turn_s < least or self.preemption is Preemption.RESTART:
             msg = (
                 f"policy {self.name!r}: in turns of {self.turn_s} s some job would never end: give "
-                f"{MIN_TURN_S} s or more, and let it go on where it was"
+                f"{least} s or more, and let it go on where it was"
             )
             raise ValueError(msg)
+
+    def checkpoint_ms(self, devices: int) -> int:
+        """Return what saving and loading a job of so many devices takes, in milliseconds."""
+        if self.checkpoint_s is not None:
+            return self.checkpoint_s * 1000
+        return next(seconds for most, seconds in CHECKPOINT_S if devices <= most) * 1000
 
 
 POLICIES = (
@@ -117,6 +133,12 @@ POLICIES = (
     Policy(
         name="srtf",
         order=Order.REMAINING,
+        passing=Passing.ALWAYS,
+        preemption=Preemption.CHECKPOINT,
+    ),
+    Policy(
+        name="srsf",
+        order=Order.SERVICE,
         passing=Passing.ALWAYS,
         preemption=Preemption.CHECKPOINT,
     ),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfledger_cost_models.cluster import Cluster
+from perfledger_cost_models.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.jobs import IntArray, JobLogError, Jobs
 from perfledger_cost_models.outcome import Outcome
 from perfledger_cost_models.pool import Pool, Reservation
@@ -21,11 +21,15 @@ def simulate(
 ) -> Outcome:
     """Run all jobs that have a known time through a cluster, each pool by itself.
 
+    Jobs without a device run where the nodes list their processors, and are unknown elsewhere.
     Where the cluster has one pool, the jobs' pools do not count. A job that would not fit even on
     an empty pool is unplaceable and left out of all figures but its own. Equal nodes are chosen
     among by `seed`. Raises JobLogError where no job is left.
     """
-    known = np.flatnonzero((jobs.run_ms >= 0) & (jobs.devices > 0))
+    asks = jobs.devices > 0
+    if (cluster.cpu_milli < UNLIMITED).any():
+        asks |= jobs.cpu_milli > 0
+    known = np.flatnonzero((jobs.run_ms >= 0) & asks)
     ran = jobs.taken(known)
     until_ms = int(ran.submit_ms.max(initial=0))
     start_ms, end_ms, ran_ms = (np.full(len(ran), -1, np.int64) for _ in range(3))

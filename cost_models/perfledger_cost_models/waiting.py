@@ -1,7 +1,7 @@
 """Jobs that wait, in lines of one team and one shape each, and whose turn it is."""
 
 from bisect import insort
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 Line = tuple[int, int]  # team, shape
 Rank = tuple[float, int, int]  # the team's share, the job's key, its row
@@ -33,18 +33,6 @@ class Waiting:
         if not queue:
             del self._lines[line], self._least[line]
 
-    def first(
-        self, shares: Mapping[int, float], without: Container[int] = ()
-    ) -> tuple[Rank, Line] | None:
-        """Return whose turn it is among lines whose shape is not in `without`."""
-        best: tuple[Rank, Line] | None = None
-        for line, queue in self._lines.items():
-            if line[1] not in without:
-                rank = (shares.get(line[0], 0.0), *queue[0])
-                if best is None or rank < best[0]:
-                    best = (rank, line)
-        return best
-
     def shortest(self, line: Line, *, within_ms: int, limits: list[int]) -> int | None:
         """Return the first place in a line whose time limit is short enough."""
         if self._least[line] > within_ms:
@@ -62,7 +50,7 @@ class Waiting:
 
     def size(self, line: Line) -> int:
         """Return how many wait in a line."""
-        return len(self._lines[line])
+        return len(self._lines.get(line, ()))
 
     def lines(self) -> Iterator[Line]:
         """Return the lines in which somebody waits."""

@@ -29,6 +29,19 @@ def test_a_list_of_virtual_clusters_counts_nodes():
     assert cluster.pool.codes.tolist() == [0, 0, 1]
 
 
+def test_lucids_list_has_a_column_without_a_name():
+    cluster = read_cluster(",num\nvcEwI,2\nvcWoR,1\n", devices=8)
+
+    assert cluster.pool.names == ("vcEwI", "vcWoR")
+    assert len(cluster.devices) == 3
+
+
+def test_the_spot_traces_nodes_count_processors_in_cores():
+    cluster = read_cluster("gpu_model,gpu_capacity_num,cpu_num\nA10,4,192\n", devices=8)
+
+    assert (cluster.devices.tolist(), cluster.cpu_milli.tolist()) == ([4], [192_000])
+
+
 @pytest.mark.parametrize(
     "text",
     [

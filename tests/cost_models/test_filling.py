@@ -95,6 +95,14 @@ def test_random_placement_is_that_of_its_seed(room):
     assert set(nodes[0]) == {0, 1, 2}
 
 
+def test_random_placement_draws_the_device_of_a_part_too(room):
+    half = next(shape for shape in shapes_of(MIX)[0] if shape.share_milli == 500)
+    placer = Placer(room, Placement.RANDOM, mix=Fragmentation(MIX), seed=4)
+    found = [placer.place(half) for _ in range(40)]
+
+    assert {held.parts[0].devices.item() for held in found if held is not None} == {0, 1, 2, 3}
+
+
 @pytest.mark.parametrize("placement", list(Placement))
 def test_a_cluster_is_never_more_than_full(placement):
     found = [fill(MIX, equal_nodes(5, devices=4), placement, seed=seed) for seed in range(2)]

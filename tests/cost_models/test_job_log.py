@@ -126,6 +126,20 @@ def test_kubernetes_queues_come_before_namespaces():
     assert (jobs.wait_ms[0], jobs.run_ms[0], jobs.priority[0]) == (60_000, 3_600_000, 100)
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,4,264.0,11cb48\n",
+        "gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration\nA10,15,1,4,9589663,66\n",
+        "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n0,4,30,606,vgg,66,30\n",
+    ],
+)
+def test_traces_of_schedulers_artifacts_are_read(rows):
+    jobs = read_job_log(rows).jobs
+
+    assert (jobs.devices.tolist(), jobs.run_ms.tolist()) == ([4], [66_000])
+
+
 def test_jobs_are_sorted_by_submission_and_ties_keep_their_order():
     text = "submit_time,duration,gpus\n5,1,1\n0,2,2\n5,3,3\n"
 

@@ -69,6 +69,20 @@ def test_figures_are_written_as_json(run, log):
     assert float(second["usd_gained_a_year"][0]) == pytest.approx(usd * gained["middle"])
 
 
+def test_passing_and_the_checkpoint_are_for_all_policies(run, log):
+    words = ("simulate", log, "--devices", 4, "-p", "sjf", "-p", "srtf", "--format", "json")
+
+    strict, _ = json.loads(run(*words))["policies"]
+    free, _ = json.loads(run(*words, "--passing", "always", "--checkpoint", 0))["policies"]
+
+    assert free["figures"]["wait_mean_s"] < strict["figures"]["wait_mean_s"]
+
+
+def test_a_checkpoint_cannot_be_negative(run, log):
+    with pytest.raises(UsageError, match="a checkpoint of -1 s"):
+        run("simulate", log, "--checkpoint", -1)
+
+
 def test_figures_are_written_as_csv(run, log):
     shown = run("simulate", log, "--devices", 4, "-p", "fifo", "-p", "srtf", "--format", "csv")
 

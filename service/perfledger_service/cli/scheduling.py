@@ -12,7 +12,7 @@ from perfledger_cost_models.job_log import LogFormat
 from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.pool import Reservation
 from perfledger_cost_models.queue_plan import Target
-from perfledger_cost_models.scheduling import Locality, Placement, Sharing
+from perfledger_cost_models.scheduling import Locality, Passing, Placement, Sharing
 from perfledger_service.cli.checking import Output
 from perfledger_service.cli.inputs import Store, given_log
 from perfledger_service.cli.showing import show_table, show_text
@@ -119,6 +119,12 @@ def cost_simulate(
     turn: Annotated[
         int | None, typer.Option(help="of time-slice: seconds until others have their turn (360)")
     ] = None,
+    checkpoint: Annotated[
+        int | None, typer.Option(help="seconds of saving and loading (7 to 60 by devices)")
+    ] = None,
+    passing: Annotated[
+        Passing | None, typer.Option(help="what those behind may do while the next does not fit")
+    ] = None,
     reserve: Annotated[
         list[str] | None,
         typer.Option(help="TEAM:NODES:HOURS:HOURS, from and to, counted from the first job"),
@@ -154,6 +160,8 @@ def cost_simulate(
         reservations=tuple(map(_reservation, reserve or ())),
         seed=0,
         turn_s=turn,
+        checkpoint_s=checkpoint,
+        passing=passing,
     )
     found = compare_policies(
         file,

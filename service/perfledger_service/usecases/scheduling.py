@@ -16,7 +16,14 @@ from perfledger_cost_models.pool import Reservation
 from perfledger_cost_models.queue_plan import QueuePlan, Target, given_arrivals, queue_plan
 from perfledger_cost_models.queueing import QueueError
 from perfledger_cost_models.rates import rate_of
-from perfledger_cost_models.scheduling import POLICIES, Locality, Placement, Policy, Sharing
+from perfledger_cost_models.scheduling import (
+    POLICIES,
+    Locality,
+    Passing,
+    Placement,
+    Policy,
+    Sharing,
+)
 from perfledger_cost_models.sheet import PriceMissingError
 from perfledger_cost_models.simulation import simulate
 from perfledger_service.errors import NotFoundError, UsageError
@@ -45,6 +52,8 @@ class Setting:
     reservations: tuple[Reservation, ...]
     seed: int
     turn_s: int | None = None
+    checkpoint_s: int | None = None
+    passing: Passing | None = None
 
 
 def compare_policies(
@@ -166,6 +175,8 @@ def _policy(name: str, setting: Setting) -> Policy:
             locality=setting.locality,
             sharing=setting.sharing,
             turn_s=found.turn_s if setting.turn_s is None else setting.turn_s,
+            checkpoint_s=setting.checkpoint_s,
+            passing=setting.passing or found.passing,
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
