@@ -1,16 +1,19 @@
 """Simulated devices in, how often right-sizing finds the cheapest that keeps a P99 out.
 
-python benchmarks/rightsizing.py [--cases 100] [--requests 20000]
+python benchmarks/rightsizing.py [--each 16] [--requests 2000,20000]
 
-Each case has three devices at made-up prices, a demand and a limit of the P99. What is "measured"
-is simulated request by request, in order of arrival: eight rates in open loop, so many requests
-each, and the most that a closed loop got through. Servers are slots that take requests as they
-come, 1 to 16 with services of three variations, or one that takes up to 8 waiting requests at once;
-no formula of what decides is among them. The truth is what the same servers do with 30 times as
-many requests, near the limit with ten million, and other random numbers. "Told" measures what an
-undecided answer asks for, up to four times.
+Each case has three devices at made-up prices, a demand (less than one device can do, about as much,
+several times as much) and a limit of the P99 (1.5, 2.5 or 4.5 times that of the fastest when it is
+idle): nine kinds of cases, `--each` of every one. What is "measured" is simulated request by
+request (simulated_servers.py) and written down as `perfledger load` does without a load of its own:
+closed loops until they give no more, then so many requests at each of five rates. Servers are 1, 4
+or 16 slots with services that vary little, as an exponential's, and much (0.3, 1 and 2), or one
+that takes up to 8 waiting requests at once. The truth is what the same servers do with other random
+numbers and up to 30 million requests. "As asked" goes on from the largest `--requests`: it measures
+what an undecided answer asks for, up to six times.
 
-The target is the right answer in 95 % of the cases, and "undecided" in all others.
+The target is the right answer in 95 % of the cases, and "undecided" in all others. A right answer
+costs what the cheapest costs that truly keeps the P99. Printed with one standard error.
 
 python benchmarks/rightsizing.py --closed
 
@@ -19,125 +22,40 @@ How far the P99 that M/G/k makes of closed loops is from what the same slots do 
 
 import argparse
 import math
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
+from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
+from simulated_servers import KINDS, FloatArray, Kind, Truth, latencies
 
+from perfledger.driving import SHARES
+from perfledger.load import MAX_REQUESTS
+from perfledger_baselines.latency import latency_quantile
 from perfledger_cost_models.load_curve import LoadCurve, LoadMode, LoadPoint
 from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.response_time import SCREENING_SPREAD, closed_fit
 from perfledger_cost_models.rightsizing import Demand, Sizing, Tariff, Verdict, right_size
 
-FloatArray = NDArray[np.float64]
-
-SHARES = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.88, 0.94)  # of the capacity, measured in each case
-TRUE_SHARES = 1 - np.geomspace(0.95, 0.03, 20)
-WARM_UP = 2000
 DEVICES = ("H100-80GB", "A100-80GB", "L40S")
-WINDOWS = 512  # of what is measured once more, side by side
-ROUNDS = 4  # of measuring what an undecided answer asks for
-BLOCK = 256
-NEAR = 0.03  # of the limit: there the truth is simulated once more, with ten million requests
+LOADS = (("less than one", 0.3), ("about one", 1.2), ("several", 4.0))
+SLACKS = (("tight", 1.5), ("middle", 2.5), ("loose", 4.5))
+ROUNDS = 6  # of measuring what an undecided answer asks for
+UNTOLD = 2.5  # standard errors: nearer to the limit the truth itself is not known
 TARGET = 0.95
-WORDS = ("right", "undecided", "wrong")
+CLOSED_SHARES = (0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.88)
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A server in units of its mean service: slots, or batches of up to `most`."""
+class Outcome(StrEnum):
+    """What became of a case."""
 
-    slots: int
-    variation: float  # of service times, relative
-    most: int = 1
-    fixed: float = 0.0  # of a batch's time, in requests' own times
-
-    @property
-    def capacity(self) -> float:
-        if self.most == 1:
-            return float(self.slots)
-        return self.most / (self.fixed + self.most)
-
-
-KINDS = (
-    *(Kind(slots, variation) for slots in (1, 4, 16) for variation in (0.3, 0.7, 1.2)),
-    *(Kind(1, 0.2, most=8, fixed=fixed) for fixed in (4.0, 12.0)),
-)
-
-
-def latencies(kind: Kind, rates: FloatArray, count: int, seed: int) -> FloatArray:
-    """Return what so many requests take at each rate, warmed up: (count, rates)."""
-    serve = _slots if kind.most == 1 else _batches
-    return serve(kind, rates, count + WARM_UP, np.random.default_rng(seed))[WARM_UP:]
-
-
-def _slots(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    many = len(rates)
-    sigma = math.sqrt(math.log1p(kind.variation**2))
-    now, free, column = np.zeros(many), np.zeros((kind.slots, many)), np.arange(many)
-    found = np.empty((count, many))
-    for first in range(0, count, BLOCK):
-        size = min(BLOCK, count - first)
-        gaps = rng.standard_exponential((size, many)) / rates
-        services = np.exp(sigma * rng.standard_normal((size, many)) - sigma**2 / 2)
-        for place in range(size):
-            now += gaps[place]
-            slot = free.argmin(axis=0)
-            end = np.maximum(now, free[slot, column]) + services[place]
-            free[slot, column] = end
-            found[first + place] = end - now
-    return found
-
-
-def _batches(kind: Kind, rates: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
-    """Serve up to `most` of those that wait when the server gets free, all at once."""
-    many = len(rates)
-    sigma = math.sqrt(math.log1p(kind.variation**2))
-    column = np.arange(many)
-    arrived = np.cumsum(rng.standard_exponential((count, many)) / rates, axis=0)
-    batch = np.empty((count, many), np.int32)
-    ends = np.zeros((count + 1, many))
-    start, inside, number = np.full(many, -1.0), np.zeros(many), np.zeros(many, np.int64)
-    for place in range(count):
-        now = arrived[place]
-        is_new = (now > start) | (inside >= kind.most)
-        noise = np.exp(sigma * rng.standard_normal(many) - sigma**2 / 2)
-        end = start + (kind.fixed + inside) * noise * (inside > 0)
-        ends[number, column] = np.where(is_new, end, ends[number, column])
-        number += is_new
-        start = np.where(is_new, np.maximum(now, end), start)
-        inside = np.where(is_new, 1, inside + 1)
-        batch[place] = number
-    ends[number, column] = start + kind.fixed + inside
-    found: FloatArray = np.take_along_axis(ends, batch, axis=0) - arrived
-    return found
-
-
-def truths(seed: int, requests: int) -> dict[Kind, Callable[[float], float]]:
-    """Return each kind's P99 by its use, of 30 windows of so many requests at every use."""
-    found: dict[Kind, Callable[[float], float]] = {}
-    for kind in KINDS:
-        rates = np.repeat(TRUE_SHARES * kind.capacity, 30)
-        p99 = np.quantile(latencies(kind, rates, requests, seed), 0.99, axis=0)
-        curve = PchipInterpolator(
-            np.log1p(-TRUE_SHARES)[::-1], np.log(p99.reshape(-1, 30).mean(axis=1))[::-1]
-        )
-        found[kind] = _true_p99(curve)
-    return found
-
-
-def _true_p99(curve: PchipInterpolator) -> Callable[[float], float]:
-    def p99(use: float) -> float:
-        if use >= TRUE_SHARES[-1]:
-            return math.inf
-        return float(np.exp(curve(math.log1p(-max(use, TRUE_SHARES[0])))))
-
-    return p99
+    RIGHT = "right"
+    UNDECIDED = "undecided"
+    WRONG = "wrong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +68,7 @@ class Device:
 
     @property
     def capacity(self) -> float:
+        """Return the most requests a second."""
         return self.kind.capacity / self.service_s
 
 
@@ -159,54 +78,56 @@ class Case:
 
     devices: tuple[Device, ...]
     demand: Demand
+    load: str
+    slack: str
 
 
-def cases(count: int, seed: int, true_p99: dict[Kind, Callable[[float], float]]) -> list[Case]:
-    """Draw devices, prices about as their capacities, a demand of up to a few, and a limit."""
+def cases(each: int, seed: int, truths: dict[Kind, Truth]) -> Iterator[Case]:
+    """Draw devices with prices about as their capacities, for every load and slack so many."""
     rng = np.random.default_rng(seed)
-    found: list[Case] = []
-    while len(found) < count:
-        devices: list[Device] = []
-        for place in rng.choice(len(KINDS), len(DEVICES)).tolist():
-            kind, capacity = KINDS[int(place)], float(np.exp(rng.uniform(3.5, 6)))
-            usd = round(0.05 * capacity**0.8 * float(np.exp(rng.normal(0, 0.25))), 2)
-            devices.append(Device(kind, kind.capacity / capacity, Decimal(str(usd))))
-        idle = min(true_p99[each.kind](0.0) * each.service_s for each in devices)
-        middle = sorted(each.capacity for each in devices)[1]
-        demand = Demand(
-            rate_per_second=float(f"{middle * rng.uniform(0.25, 2.5):.2g}"),
-            p99_s=float(f"{idle * rng.uniform(1.5, 5):.2g}"),
-        )
-        found.append(Case(tuple(devices), demand))
-    return found
+    for _ in range(each):
+        for load, times in LOADS:
+            for slack, over in SLACKS:
+                devices = tuple(_device(rng) for _ in DEVICES)
+                idle = min(truths[one.kind].p99(0.0) * one.service_s for one in devices)
+                middle = sorted(one.capacity for one in devices)[1]
+                demand = Demand(
+                    rate_per_second=float(f"{middle * times * rng.uniform(0.7, 1.4):.2g}"),
+                    p99_s=float(f"{idle * over * rng.uniform(0.85, 1.2):.2g}"),
+                )
+                yield Case(devices, demand, load, slack)
 
 
-def true_cost(case: Case, true_p99: dict[Kind, Callable[[float], float]]) -> Decimal | None:
-    costs = [
-        device.usd * count
-        for device in case.devices
-        if (count := _true_count(device, case.demand, true_p99[device.kind])) is not None
-    ]
-    return min(costs, default=None)
+def _device(rng: np.random.Generator) -> Device:
+    kind, capacity = KINDS[int(rng.integers(len(KINDS)))], float(np.exp(rng.uniform(3.5, 6)))
+    usd = round(0.05 * capacity**0.8 * float(np.exp(rng.normal(0, 0.25))), 2)
+    return Device(kind, kind.capacity / capacity, Decimal(str(usd)))
 
 
-def _true_count(device: Device, demand: Demand, p99: Callable[[float], float]) -> int | None:
-    for count in range(1, 1000):
-        use = demand.planned_per_second / count / device.capacity
-        seconds = p99(use) * device.service_s
-        if abs(seconds / demand.p99_s - 1) < NEAR:
-            rates = np.full(WINDOWS, use * device.kind.capacity)
-            seconds = float(np.quantile(latencies(device.kind, rates, 20_000, 40_000), 0.99))
-            seconds *= device.service_s
-        if seconds <= demand.p99_s:
-            return count
-        if use < TRUE_SHARES[0]:
-            return None
-    return None
+def true_cost(case: Case, truths: dict[Kind, Truth]) -> tuple[Decimal | None, bool]:
+    """Return what the cheapest costs that keeps the P99, and whether simulation tells that."""
+    is_told = True
+    for usd, device, count in _by_cost(case):
+        use = case.demand.planned_per_second / count / device.capacity
+        ratio, error = truths[device.kind].log_ratio(use, case.demand.p99_s / device.service_s)
+        is_told = is_told and abs(ratio) >= UNTOLD * error
+        if ratio <= 0:
+            return usd, is_told
+    return None, is_told
+
+
+def _by_cost(case: Case) -> list[tuple[Decimal, Device, int]]:
+    """Return what may be bought, cheapest first: of each device until it has nothing to do."""
+    found: list[tuple[Decimal, Device, int]] = []
+    for device in case.devices:
+        least = case.demand.planned_per_second / device.capacity
+        counts = range(max(1, math.floor(least)), math.ceil(least * 40) + 2)
+        found += [(device.usd * count, device, count) for count in counts]
+    return sorted(found, key=lambda one: one[0])
 
 
 def measured(drawn: Sequence[Case], requests: int, seed: int) -> list[list[LoadCurve]]:
-    """Measure every device of every case at SHARES of its capacity."""
+    """Measure every device of every case as `perfledger load` does."""
     rng = np.random.default_rng(seed)
     found: list[list[list[LoadPoint]]] = [[[] for _ in case.devices] for case in drawn]
     for number, kind in enumerate(KINDS):
@@ -216,21 +137,16 @@ def measured(drawn: Sequence[Case], requests: int, seed: int) -> list[list[LoadC
             for place, device in enumerate(case.devices)
             if device.kind == kind
         ]
-        uses = np.tile(SHARES, len(mine)) * kind.capacity
         if not mine:
             continue
-        taken = np.quantile(
-            latencies(kind, uses, requests, seed + 1 + number), [0.5, 0.95, 0.99], axis=0
-        )
+        uses = np.tile(SHARES, len(mine)) * kind.capacity
+        taken = latencies(kind, uses, requests, seed + 1 + number)
         for run, (row, place, device) in enumerate(mine):
-            for step in range(len(SHARES)):
-                column = run * len(SHARES) + step
+            points = found[row][place]
+            points += _closed_points(device, requests, rng)
+            for column in range(run * len(SHARES), (run + 1) * len(SHARES)):
                 rate = float(uses[column]) / device.service_s
-                found[row][place].append(
-                    _open_point(rate, taken[:, column] * device.service_s, requests)
-                )
-            most = device.capacity * (1 + rng.normal() / math.sqrt(requests))
-            found[row][place].append(_closed_point(most))
+                points.append(_open_point(rate, taken[:, column] * device.service_s))
     return [
         [LoadCurve(workload="simulated", device=DEVICES[place], devices=1, points=tuple(points))
          for place, points in enumerate(each)]
@@ -238,30 +154,40 @@ def measured(drawn: Sequence[Case], requests: int, seed: int) -> list[list[LoadC
     ]  # fmt: skip
 
 
-def _open_point(rate: float, quantiles_s: FloatArray, completed: int) -> LoadPoint:
-    p50_s, p95_s, p99_s = (float(each) for each in quantiles_s)
+def _open_point(rate: float, latencies_s: FloatArray, served: float | None = None) -> LoadPoint:
+    p50, p95, p99 = (latency_quantile(latencies_s, share) for share in (0.5, 0.95, 0.99))
     return LoadPoint(
         mode=LoadMode.OPEN,
         offered_per_second=rate,
-        completed=completed,
-        throughput_per_second=rate,
-        latency_p50_s=p50_s,
-        latency_p95_s=p95_s,
-        latency_p99_s=p99_s,
+        completed=len(latencies_s),
+        throughput_per_second=rate if served is None else served,
+        latency_p50_s=p50.seconds,
+        latency_p95_s=p95.seconds,
+        latency_p99_s=p99.seconds,
+        latency_p99_low_s=p99.low,
+        latency_p99_high_s=p99.high,
     )
 
 
-def _closed_point(most: float) -> LoadPoint:
-    """Return a loop with very many under way: it waits for all of them."""
-    return LoadPoint(
-        mode=LoadMode.OPEN,
-        offered_per_second=2 * most,
-        throughput_per_second=most,
-        latency_p99_s=1e3,
-    )
+def _closed_points(device: Device, requests: int, rng: np.random.Generator) -> list[LoadPoint]:
+    """Return two loops with so many under way that both get the most there is."""
+    noise = max(device.kind.variation, 0.2) / math.sqrt(requests)
+    found: list[LoadPoint] = []
+    for clients in (64, 128):
+        served = device.capacity * (1 + noise * rng.normal())
+        point = LoadPoint(
+            mode=LoadMode.CLOSED,
+            concurrency=clients,
+            completed=requests,
+            throughput_per_second=served,
+            latency_p99_s=2 * clients / served,
+        )
+        found.append(point)
+    return found
 
 
 def sized(case: Case, curves: Sequence[LoadCurve]) -> Sizing:
+    """Ask what is measured."""
     tariffs = {
         name: [Tariff(rate=_rate(name, device.usd))]
         for name, device in zip(DEVICES, case.devices, strict=True)
@@ -286,73 +212,106 @@ def _rate(name: str, usd: Decimal) -> Rate:
 def measured_once_more(
     case: Case, curves: Sequence[LoadCurve], answer: Sizing, seed: int
 ) -> list[LoadCurve]:
-    """Measure what an undecided answer asks for."""
+    """Measure what an undecided answer asks for, in parts of as many requests as a point has."""
     found = list(curves)
     for number, rival in enumerate(answer.rivals):
         place = DEVICES.index(rival.option.plan.setting.curve.device)
-        device = case.devices[place]
+        device, rate = case.devices[place], rival.option.replica_rate
         if rival.requests is None:
             continue
-        each = max(math.ceil(rival.requests / WINDOWS), 100)
-        rates = np.full(WINDOWS, rival.option.replica_rate * device.service_s)
+        parts = math.ceil(rival.requests / MAX_REQUESTS)
+        rates = np.full(parts, rate * device.service_s)
+        each = math.ceil(rival.requests / parts)
         taken = latencies(device.kind, rates, each, seed + number) * device.service_s
-        quantiles = np.quantile(taken, [0.5, 0.95, 0.99])
-        served = min(rival.option.replica_rate, device.capacity)
-        point = _open_point(rival.option.replica_rate, quantiles, each * WINDOWS)
-        point = replace(point, throughput_per_second=served)
+        point = _open_point(rate, taken.T.ravel(), min(rate, device.capacity))
         found[place] = replace(found[place], points=(*found[place].points, point))
     return found
 
 
-def verdict_of(answer: Sizing, truth: Decimal | None) -> str:
+def outcome_of(answer: Sizing, truth: Decimal | None) -> Outcome:
+    """Hold an answer against the truth."""
     if answer.verdict is Verdict.UNDECIDED:
-        return "undecided"
+        return Outcome.UNDECIDED
     cost = answer.best[0].plan.usd_per_hour if answer.best else None
-    return "right" if cost == truth else "wrong"
+    return Outcome.RIGHT if cost == truth else Outcome.WRONG
 
 
-def print_shares(name: str, verdicts: Sequence[str]) -> None:
-    found = [(word, verdicts.count(word) / len(verdicts)) for word in WORDS]
-    words = ", ".join(f"{word} {share:6.1%}" for word, share in found)
-    print(f"{name:22} {words}; target: right >= {TARGET:.0%}", flush=True)
+def print_shares(name: str, outcomes: Sequence[Outcome]) -> None:
+    """Print how often each outcome was, with its standard error."""
+    words: list[str] = []
+    for outcome in Outcome:
+        share = outcomes.count(outcome) / len(outcomes)
+        error = math.sqrt(share * (1 - share) / len(outcomes))
+        words.append(f"{outcome} {share:6.1%} ±{error:5.1%}")
+    print(f"{name:34} {len(outcomes):4}  {'  '.join(words)}", flush=True)
 
 
-def print_cases(count: int, requests: int) -> None:
+@dataclass(slots=True)
+class Asked:
+    """What measuring as asked took, over all cases."""
+
+    rounds: list[int]
+    requests: list[int]
+
+
+def as_asked(case: Case, curves: Sequence[LoadCurve], seed: int, asked: Asked) -> Sizing:
+    """Measure what an undecided answer asks for until it is none, or nothing is asked for."""
+    answer, requests, number = sized(case, curves), 0, 0
+    while answer.verdict is Verdict.UNDECIDED and number < ROUNDS:
+        wanted = sum(rival.requests or 0 for rival in answer.rivals)
+        if not wanted:
+            break
+        curves = measured_once_more(case, curves, answer, seed + 10 * number)
+        answer, requests, number = sized(case, curves), requests + wanted, number + 1
+    if number:
+        asked.rounds.append(number)
+        asked.requests.append(requests)
+    return answer
+
+
+def print_cases(each: int, requests: Sequence[int]) -> None:
+    """Print how often answers are right: measured once, and as asked."""
     began = time.perf_counter()
-    true_p99 = truths(seed=10_000, requests=requests)
-    print(f"the truth took {time.perf_counter() - began:.0f} s", flush=True)
-    drawn = cases(count, 1, true_p99)
-    curves = measured(drawn, requests, seed=20_000)
-    print(f"measured after {time.perf_counter() - began:.0f} s", flush=True)
-    once: list[str] = []
-    told: list[str] = []
-    asked: list[int] = []
-    for number, (case, known) in enumerate(zip(drawn, curves, strict=True)):
-        truth = true_cost(case, true_p99)
-        answer, mine = sized(case, known), known
-        once.append(verdict_of(answer, truth))
-        for round_ in range(ROUNDS):
-            if answer.verdict is not Verdict.UNDECIDED:
-                break
-            asked.append(sum(rival.requests or 0 for rival in answer.rivals))
-            seed = 30_000 + 100 * (ROUNDS * number + round_)
-            mine = measured_once_more(case, mine, answer, seed)
-            answer = sized(case, mine)
-        told.append(verdict_of(answer, truth))
-    print(f"{count} cases of {len(DEVICES)} devices, {requests:,} requests a rate")
-    print_shares("measured once", once)
-    print_shares("told", told)
-    print(f"what was asked for, a round: {np.median(asked or [0]):,.0f} requests in the middle")
-    print(f"{time.perf_counter() - began:.0f} s")
+    truths = {kind: Truth(kind, 10_000 + number) for number, kind in enumerate(KINDS)}
+    drawn = list(cases(each, 1, truths))
+    told = [true_cost(case, truths) for case in drawn]
+    print(f"the truth after {time.perf_counter() - began:.0f} s", flush=True)
+    costs = [cost for cost, _ in told]
+    curves: list[list[LoadCurve]] = []
+    for count in requests:
+        curves = measured(drawn, count, seed=20_000)
+        found = [
+            outcome_of(sized(case, known), cost)
+            for case, known, cost in zip(drawn, curves, costs, strict=True)
+        ]
+        print_shares(f"once, {count:,} requests a point", found)
+    asked = Asked([], [])
+    found = [
+        outcome_of(as_asked(case, known, 30_000 + 100 * row, asked), cost)
+        for row, (case, known, cost) in enumerate(zip(drawn, curves, costs, strict=True))
+    ]
+    print_shares("as asked", found)
+    for name, _ in (*LOADS, *SLACKS):
+        mine = [
+            one for case, one in zip(drawn, found, strict=True) if name in (case.load, case.slack)
+        ]
+        print_shares(f"  {name}", mine)
+    print(
+        f"target: right >= {TARGET:.0%}; the truth is not told in "
+        f"{sum(not is_told for _, is_told in told)} cases\n"
+        f"asked for in {len(asked.rounds)} cases, {statistics.median(asked.rounds or [0]):.0f} "
+        f"times and {statistics.median(asked.requests or [0]):,.0f} requests in the middle, "
+        f"{max(asked.requests, default=0):,} at most\n{time.perf_counter() - began:.0f} s"
+    )
 
 
-def print_closed(requests: int) -> None:
+def print_closed() -> None:
     """Hold M/G/k against the same slots with random arrivals; its service times are exact here."""
-    true_p99 = truths(seed=10_000, requests=requests)
     errors: list[float] = []
-    for kind in KINDS:
+    for number, kind in enumerate(KINDS):
         if kind.most > 1:
             continue
+        truth = Truth(kind, 10_000 + number)
         sigma = math.sqrt(math.log1p(kind.variation**2))
         median_s = math.exp(-(sigma**2) / 2)
         point = LoadPoint(
@@ -365,27 +324,28 @@ def print_closed(requests: int) -> None:
         fit = closed_fit(point)
         found = [
             math.log(fit.at(use * kind.capacity).quantile_s(0.5) or math.inf)
-            - math.log(true_p99[kind](use))
-            for use in SHARES[:-1]
+            - math.log(truth.p99(use))
+            for use in CLOSED_SHARES
         ]
         errors += found
-        pairs = zip(SHARES, found, strict=False)
+        pairs = zip(CLOSED_SHARES, found, strict=True)
         shown = ", ".join(f"{share:.0%} {error:+.1%}" for share, error in pairs)
-        print(f"{kind.slots:2} slots, variation {kind.variation}: {shown}")
+        print(f"{kind.slots:2} slots, variation {kind.variation}: {shown}", flush=True)
     rms = math.sqrt(sum(error**2 for error in errors) / len(errors))
     print(f"root mean square {rms:.1%}; taken for it: {SCREENING_SPREAD:.0%}")
 
 
 def main() -> None:
+    """Read the command line and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=100)
-    parser.add_argument("--requests", type=int, default=20_000)
+    parser.add_argument("--each", type=int, default=16)
+    parser.add_argument("--requests", default="2000,20000")
     parser.add_argument("--closed", action="store_true")
     options = parser.parse_args()
     if options.closed:
-        print_closed(options.requests)
+        print_closed()
         return
-    print_cases(options.cases, options.requests)
+    print_cases(options.each, [int(count) for count in options.requests.split(",")])
 
 
 if __name__ == "__main__":

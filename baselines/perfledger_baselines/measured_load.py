@@ -3,12 +3,8 @@
 import statistics
 from dataclasses import dataclass
 
-from perfledger.load import Mode, Served
+from perfledger.load import Mode, Served, has_kept_up
 from perfledger_baselines.latency import Quantile, latency_quantile
-
-# Of what is offered, a server answers less within the point's time when its queue grows; one that
-# keeps up may fall short by those who are just waiting in the end.
-KEPT_UP = 0.95
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +27,10 @@ class MeasuredPoint:
     @property
     def has_kept_up(self) -> bool:
         """Whether about as much was answered as was offered; a closed loop offers no more."""
-        offered = self.offered_per_second
-        return offered is None or self.throughput_per_second >= KEPT_UP * offered
+        offered, served = self.offered_per_second, self.throughput_per_second
+        if offered is None:
+            return True
+        return has_kept_up(offered=offered, served=served, completed=self.completed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

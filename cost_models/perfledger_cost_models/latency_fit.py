@@ -28,6 +28,10 @@ REACH = 0.25
 # The use of the highest rate that was kept up with: a tenth up to all but.
 LEAST_USE, MOST_USE = 0.1, 0.998
 GRID = 40  # capacities, at first and once more between the likely ones
+# Of a curve: the first tells how full its servers are, and so the noise that the second goes by.
+REFITS = 2
+# Of the logarithm of service times: beyond it a P99 is a thousand medians.
+MOST_SIGMA = 3.0
 # Shapes with less than this of the likeliest's weight are left out.
 NEGLIGIBLE = 1e-3
 # So many of the others stand for all, each for as much of the likelihood: a hundredth is two.
@@ -46,10 +50,13 @@ LEAST_SPREAD = 1e-3
 # Of a P99 nobody knows the noise of: as good as nothing is known of it but the shape.
 UNKNOWN_SPREAD = 0.2
 # Waits of successive requests are alike, the more the fuller the server is: as many times fewer
-# independent ones there are as 2 u / (1 - u)^2, the relaxation of a queue (Whitt 1989, Planning
-# queueing simulations), times this, times the root of the waits' share of the P99. Simulated: 0.1
-# to 2.5 for 1 to 16 servers at a use of 0.5 to 0.9, with services of variation 0.3 and 1.
-TAIL_CORRELATION = 1.5
+# independent ones there are as (1 + cv2) u / (1 - u)^2, the relaxation of a queue with services of
+# that squared variation (Whitt 1989, Planning queueing simulations), times this, times the root of
+# the waits' share of the P99. Simulated, one server at a use of 0.25 to 0.9: 1.5 to 2.5 times for
+# services of variation 0.3 and 1, up to 6 times for one of 2 at a low use.
+TAIL_CORRELATION = 2.0
+
+_Z99 = 2.3263479  # of a standard normal
 
 FloatArray = NDArray[np.float64]
 
@@ -75,6 +82,19 @@ class LatencyAt:
             middle = (low + high) / 2
             low, high = (low, middle) if self.chance_below(middle) > share else (middle, high)
         return high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Evidence:
+    """What points say: arrays by point, and of the replica as a whole."""
+
+    rates: FloatArray
+    p99_s: FloatArray  # as it was measured
+    expected_s: FloatArray  # what the noise is relative to
+    spreads: FloatArray
+    capacities: FloatArray  # throughputs that are the capacity
+    largest: float  # a throughput that it is not below
+    cv2: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -111,6 +131,7 @@ class LatencyFit:
     rates: FloatArray  # requests a second, of the points that kept up
     inverses: FloatArray  # (misfits, n, n): of the covariance of their ln P99
     cells: _Cells
+    cv2: float  # of service times, squared: about that of the latencies at the lowest rate
 
     def at(self, rate: float) -> LatencyAt:
         """Return the P99 at so many requests a second, by the formulas of kriging with a trend."""
@@ -140,7 +161,7 @@ class LatencyFit:
         use = np.minimum(rate / self.cells.capacity, MOST_USE)
         waits = self.cells.scale[:, 1] * shape(use, self.cells.servers)
         share = waits / (waits + self.cells.scale[:, 0])
-        alike = TAIL_CORRELATION * np.sqrt(share) * 2 * use / (1 - use) ** 2
+        alike = TAIL_CORRELATION * np.sqrt(share) * (1 + self.cv2) * use / (1 - use) ** 2
         return float(1 + alike.mean())
 
 
@@ -154,7 +175,9 @@ def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
     """Fit what points of one batch say; at least one in open loop must have kept up.
 
     Points that did not keep up, and closed loops whose throughput grows no more, say what the
-    capacity is.
+    capacity is. Noise is relative. It is first taken of what was measured, which believes a P99
+    the more the lower it came out by chance (with a deviation s the curve is 2 s^2 too low); then
+    once more of what that fit expects there.
     """
     kept = sorted(
         (point for point in points if point.mode is LoadMode.OPEN and point.keeps_up),
@@ -162,12 +185,58 @@ def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
     )
     rates = np.array([point.offered_per_second for point in kept])
     p99_s = np.array([point.latency_p99_s for point in kept])
-    known = np.array([point.p99_spread or UNKNOWN_SPREAD for point in kept])
-    independent = np.maximum(known, LEAST_SPREAD)
-    capacity = _capacity_evidence(points)
-    first = _fit(rates, p99_s, independent, capacity)
-    thinning = np.array([first.thinning(rate) for rate in rates])
-    return _fit(rates, p99_s, independent * np.sqrt(thinning), capacity)
+    capacities, largest = _capacity_evidence(points)
+    known = _Evidence(
+        rates=rates,
+        p99_s=p99_s,
+        expected_s=p99_s,
+        spreads=_spreads(kept, np.ones(len(kept))),
+        capacities=capacities,
+        largest=largest,
+        cv2=_service_cv2(kept[0]),
+    )
+    found = _fit(known)
+    for _ in range(REFITS):
+        thinning = np.array([found.thinning(float(rate)) for rate in rates])
+        expected = [found.at(float(rate)).quantile_s(0.5) for rate in rates]
+        expected_s = np.array([one or own for one, own in zip(expected, p99_s, strict=True)])
+        found = _fit(replace(known, expected_s=expected_s, spreads=_spreads(kept, thinning)))
+    return found
+
+
+def _service_cv2(lowest: LoadPoint) -> float:
+    """Return the squared variation of the lognormal through a P50 and P99; 1 without a P50."""
+    if lowest.latency_p50_s is None:
+        return 1.0
+    sigma = (math.log(lowest.latency_p99_s) - math.log(lowest.latency_p50_s)) / _Z99
+    return math.expm1(min(sigma, MOST_SIGMA) ** 2)
+
+
+def _spreads(points: Sequence[LoadPoint], thinning: FloatArray) -> FloatArray:
+    """Return the standard deviation of each point's ln P99.
+
+    By its count, thinned, times what the intervals of all points together are wider than that. One
+    point's own interval is not believed alone: a stretch without a long queue has a low P99 and
+    little that varies, and would pull the curve down (simulated, the two correlate with 0.2 to
+    0.8).
+    """
+    counted = [
+        own and max(own * math.sqrt(thin), LEAST_SPREAD)
+        for own, thin in zip(
+            (point.independent_spread for point in points), thinning.tolist(), strict=True
+        )
+    ]
+    wider = [
+        (point.p99_spread / own) ** 2
+        for point, own in zip(points, counted, strict=True)
+        if point.p99_spread and own
+    ]
+    times = math.sqrt(max(sum(wider) / len(wider), 1.0)) if wider else 1.0
+    found = [
+        own * times if own else point.p99_spread or UNKNOWN_SPREAD
+        for point, own in zip(points, counted, strict=True)
+    ]
+    return np.maximum(found, LEAST_SPREAD)
 
 
 def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
@@ -200,50 +269,45 @@ def _capacity_evidence(points: Sequence[LoadPoint]) -> tuple[FloatArray, float]:
     return np.array(most), max(point.throughput_per_second for point in points)
 
 
-def _fit(
-    rates: FloatArray,
-    p99_s: FloatArray,
-    spreads: FloatArray,
-    capacity: tuple[FloatArray, float],
-) -> LatencyFit:
-    gaps = (rates[:, None] - rates) / rates.max()
+def _fit(known: _Evidence) -> LatencyFit:
+    gaps = (known.rates[:, None] - known.rates) / known.rates.max()
     alike = np.exp(-((gaps / REACH) ** 2) / 2)
-    covariances = np.array([misfit**2 * alike + np.diag(spreads**2) for misfit in MISFITS])
-    inverses = np.linalg.inv(covariances)
+    noise = np.diag(known.spreads**2)
+    inverses = np.linalg.inv(np.array([misfit**2 * alike + noise for misfit in MISFITS]))
     low, high = (math.log(use / (1 - use)) for use in (LEAST_USE, MOST_USE))
-    coarse = _cells(rates, p99_s, inverses, capacity, np.linspace(low, high, GRID))
-    use = rates.max() / coarse.capacity
+    coarse = _cells(known, inverses, np.linspace(low, high, GRID))
+    use = known.rates.max() / coarse.capacity
     logit, step = np.log(use / (1 - use)), (high - low) / GRID
     last = min(float(logit.max()) + step, high)
     finer: FloatArray = np.linspace(float(logit.min()) - step, last, GRID)
-    cells = _cells(rates, p99_s, inverses, capacity, finer)
-    return LatencyFit(rates=rates, inverses=inverses, cells=_thinned(cells))
+    cells = _cells(known, inverses, finer)
+    return LatencyFit(rates=known.rates, inverses=inverses, cells=_thinned(cells), cv2=known.cv2)
 
 
-def _cells(
-    rates: FloatArray,
-    p99_s: FloatArray,
-    inverses: FloatArray,
-    evidence: tuple[FloatArray, float],
-    logits: FloatArray,
-) -> _Cells:
+def _cells(known: _Evidence, inverses: FloatArray, logits: FloatArray) -> _Cells:
     """Return the likely ones of all shapes: linear regression of D and A, on each of a grid."""
     top_use, servers = (each.ravel() for each in np.meshgrid(1 / (1 + np.exp(-logits)), SERVERS))
-    capacity = rates.max() / top_use
-    prior = np.diag(1 / (PRIOR_SPREAD * p99_s.min()) ** 2)
-    pulled = prior @ (PRIOR_MEAN * p99_s.min())
-    grown = shape(rates / capacity[:, None], servers[:, None])
-    design = np.stack([np.broadcast_to(1 / p99_s, grown.shape), grown / p99_s], axis=-1)
+    capacity = known.rates.max() / top_use
+    least_s = known.expected_s.min()
+    prior = np.diag(1 / (PRIOR_SPREAD * least_s) ** 2)
+    pulled = prior @ (PRIOR_MEAN * least_s)
+    seen = known.p99_s / known.expected_s
+    grown = shape(known.rates / capacity[:, None], servers[:, None])
+    one = np.broadcast_to(1 / known.expected_s, grown.shape)
+    design = np.stack([one, grown / known.expected_s], axis=-1)
     weighted = np.einsum("cnj,mnk->mckj", design, inverses)
     precision = np.einsum("cni,mcnj->mcij", design, weighted) + prior
     covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
-    scale = np.einsum("mcij,mcj->mci", covariance, weighted.sum(axis=2) + pulled)
+    scale = np.einsum(
+        "mcij,mcj->mci", covariance, np.einsum("mcnj,n->mcj", weighted, seen) + pulled
+    )
     log_weight = 0.5 * np.einsum("mci,mcij,mcj->mc", scale, precision, scale)
     log_weight -= 0.5 * np.log(np.linalg.det(precision))
-    log_weight += 0.5 * (np.linalg.slogdet(inverses)[1] - inverses.sum(axis=(1, 2)))[:, None]
-    log_weight += _capacity_weight(capacity, evidence)
+    whole = np.einsum("n,mnk,k->m", seen, inverses, seen)
+    log_weight += 0.5 * (np.linalg.slogdet(inverses)[1] - whole)[:, None]
+    log_weight += _capacity_weight(capacity, known)
     log_weight[(scale <= 0).any(axis=-1)] = -np.inf  # waits do not shrink as rates grow
-    rest = inverses.sum(axis=2)[:, None] - np.einsum("mcnj,mcj->mcn", weighted, scale)
+    rest = (inverses @ seen)[:, None] - np.einsum("mcnj,mcj->mcn", weighted, scale)
     misfit = np.broadcast_to(np.arange(len(MISFITS))[:, None], log_weight.shape)
     likely = log_weight > log_weight.max() + math.log(NEGLIGIBLE)
     return _Cells(
@@ -270,10 +334,9 @@ def _thinned(cells: _Cells) -> _Cells:
     return replace(thinned, log_weight=np.zeros(SHAPES))
 
 
-def _capacity_weight(capacity: FloatArray, evidence: tuple[FloatArray, float]) -> FloatArray:
+def _capacity_weight(capacity: FloatArray, known: _Evidence) -> FloatArray:
     """Return the log-likelihood of capacities, by throughputs that are it or are below it."""
-    measured, largest = evidence
-    off = np.log(capacity[:, None] / measured) / CAPACITY_SPREAD
-    below = np.minimum(np.log(capacity / largest) / CAPACITY_SPREAD, 0)
+    off = np.log(capacity[:, None] / known.capacities) / CAPACITY_SPREAD
+    below = np.minimum(np.log(capacity / known.largest) / CAPACITY_SPREAD, 0)
     weight: FloatArray = -0.5 * (off**2).sum(axis=1) - 0.5 * below**2
     return weight

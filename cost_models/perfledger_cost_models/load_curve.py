@@ -10,16 +10,16 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from perfledger.load import MAX_SERVERS, has_kept_up
 from perfledger_cost_models.accelerator import ACCELERATORS, BYTES_PER_GB, accelerator_of
 
 MAX_POINTS = 10_000  # of one curve; a sweep has a dozen
 MAX_PER_DEVICE = 64  # replicas on one device: time slices of Kubernetes' plug-in end there
-# Of latencies above the 95th percentile, where they fall off exponentially: ln(0.05 / 0.01).
-_TAIL_SPAN = math.log(5)
-# A server that serves less than this of what it is offered falls behind: its queue grows. Arrivals
-# at random are so many as offered within a few of the root of their number.
-KEPT_UP = 0.98
-_COUNT_SDS = 2.0
+# Of latencies above the 95th percentile, where they fall off exponentially: ln(0.05 / 0.01); above
+# the median: ln(0.5 / 0.01).
+_TAIL_SPAN, _HALF_SPAN = math.log(5), math.log(50)
+# Of the requests that were completed: their number and their rate are rounded.
+_DRAINED = 0.99
 # The ends of an interval of 95 % are so many standard deviations apart.
 _INTERVAL_SDS = 2 * 1.959964
 # A MIG device as the driver calls it: "NVIDIA A100-SXM4-80GB MIG 2g.20gb", of seven compute and
@@ -92,31 +92,49 @@ class LoadPoint:
     def keeps_up(self) -> bool:
         """Whether as much is served as is offered; in a closed loop it always is.
 
-        Tools divide by the time until the last request is done, which is a latency longer than the
-        requests came for.
+        Other tools divide by the time until the last request is done, which is a latency longer
+        than the requests came for.
         """
         if self.offered_per_second is None:
             return True
-        served, least = self.throughput_per_second, KEPT_UP
-        if self.seconds is not None and (self.latency_p50_s or 0) < self.seconds:
+        served = self.throughput_per_second
+        if self._is_drained and self.seconds is not None:
             served *= self.seconds / (self.seconds - (self.latency_p50_s or 0))
-        if self.completed is not None:
-            least -= _COUNT_SDS / math.sqrt(self.completed)
-        return served >= least * self.offered_per_second
+        return has_kept_up(offered=self.offered_per_second, served=served, completed=self.completed)
+
+    @property
+    def _is_drained(self) -> bool:
+        """Whether its seconds last until the last request was done, which counts as served."""
+        if self.seconds is None or (self.latency_p50_s or 0) >= self.seconds:
+            return False
+        return self.throughput_per_second * self.seconds >= _DRAINED * (self.completed or 0)
 
     @property
     def p99_spread(self) -> float | None:
-        """Return the standard deviation of ln P99 if requests were independent; None if not known.
+        """Return the standard deviation of ln P99 by its interval; None without one.
 
-        Of the interval, else of the count n: sqrt(p (1 - p) / n) over the density there, which is
-        that of an exponential tail through the 95th and the 99th percentile.
+        Whoever gave an interval knew what successive requests have in common. So few requests that
+        they do not tell its upper end tell the lower one.
         """
         low, high = self.latency_p99_low_s, self.latency_p99_high_s
-        if low is not None and high is not None and high > low:
-            return math.log(high / low) / _INTERVAL_SDS
-        if self.completed is None or self.latency_p95_s is None:
+        if low is None or (high or self.latency_p99_s) <= low:
             return None
-        scale = (self.latency_p99_s - self.latency_p95_s) / _TAIL_SPAN / self.latency_p99_s
+        ends = 1.0 if high is not None else 0.5
+        return math.log((high or self.latency_p99_s) / low) / _INTERVAL_SDS / ends
+
+    @property
+    def independent_spread(self) -> float | None:
+        """Return the standard deviation of ln P99 if requests were independent; None if not known.
+
+        Of the count n: sqrt(p (1 - p) / n) over the density there, which is that of an exponential
+        tail through the 95th percentile, else the median (vLLM's), and the 99th percentile.
+        """
+        below, span = self.latency_p95_s, _TAIL_SPAN
+        if below is None:
+            below, span = self.latency_p50_s, _HALF_SPAN
+        if self.completed is None or below is None:
+            return None
+        scale = (self.latency_p99_s - below) / span / self.latency_p99_s
         return scale * math.sqrt(99 / self.completed)
 
 
@@ -129,10 +147,14 @@ class LoadCurve:
     devices: int
     points: tuple[LoadPoint, ...]
     time_slices: int = 1  # replicas that took turns on one device while this was measured
+    servers: int = 1  # instances in one replica, which take requests from one queue
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.points) <= MAX_POINTS:
             msg = f"{len(self.points)} points: a load curve has 1 to {MAX_POINTS}"
+            raise LoadCurveError(msg)
+        if not 1 <= self.servers <= MAX_SERVERS:
+            msg = f"{self.servers} servers in a replica: give 1 to {MAX_SERVERS}"
             raise LoadCurveError(msg)
         if self.devices < 1 or not 1 <= self.time_slices <= MAX_PER_DEVICE:
             msg = f"{self.devices} devices in {self.time_slices} slices: give 1 to {MAX_PER_DEVICE}"

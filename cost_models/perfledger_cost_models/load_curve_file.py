@@ -1,16 +1,17 @@
 """The JSON that a load test wrote into a checked load curve.
 
 {"version": 1, "workload": "serve:generate", "device": "NVIDIA H100 80GB HBM3", "devices": 1,
- "points": [{"mode": "open", "concurrency": null, "offered_per_second": 40.0, "batch": 1,
-   "completed": 2400, "seconds": 60.0, "throughput_per_second": 40.0, "latency_p50_s": 0.021,
-   "latency_p95_s": 0.043, "latency_p99_s": 0.058, "latency_p99_low_s": 0.054,
-   "latency_p99_high_s": 0.063, "memory_bytes": 21474836480}]}
+ "servers": 1, "points": [{"mode": "open", "concurrency": null, "offered_per_second": 40.0,
+   "batch": 1, "completed": 2400, "seconds": 60.0, "throughput_per_second": 40.0,
+   "latency_p50_s": 0.021, "latency_p95_s": 0.043, "latency_p99_s": 0.058,
+   "latency_p99_low_s": 0.054, "latency_p99_high_s": 0.063, "memory_bytes": 21474836480}]}
 """
 
 from typing import Annotated
 
 import msgspec
 
+from perfledger.load import MAX_SERVERS
 from perfledger_cost_models.load_curve import (
     MAX_POINTS,
     LoadCurve,
@@ -56,6 +57,7 @@ class _Document(msgspec.Struct, frozen=True):
     device: Name
     devices: Annotated[int, msgspec.Meta(ge=1, le=10_000)]
     points: Annotated[tuple[_Point, ...], msgspec.Meta(min_length=1, max_length=MAX_POINTS)]
+    servers: Annotated[int, msgspec.Meta(ge=1, le=MAX_SERVERS)] = 1
 
 
 def read_load_curve(data: bytes, name: str) -> LoadCurve:
@@ -65,9 +67,12 @@ def read_load_curve(data: bytes, name: str) -> LoadCurve:
         raise LoadCurveError(msg)
     try:
         found = msgspec.json.decode(data, type=_Document)
-        points = tuple(_point(point) for point in found.points)
         return LoadCurve(
-            workload=found.workload, device=found.device, devices=found.devices, points=points
+            workload=found.workload,
+            device=found.device,
+            devices=found.devices,
+            points=tuple(_point(point) for point in found.points),
+            servers=found.servers,
         )
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, LoadCurveError) as error:
         msg = f"{name} is no load curve: {error}"

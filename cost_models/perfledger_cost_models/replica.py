@@ -48,6 +48,9 @@ class Setting:
     def words(self) -> str:
         """Return what it is called."""
         how = f", {self.concurrency} at once" if self.concurrency else ""
+        how += f", {self.curve.servers} servers" if self.curve.servers > 1 else ""
+        slices = self.curve.time_slices
+        how += f", one of {slices} time slices" if slices > 1 else ""
         return f"{self.curve.workload} on {self.curve.device}, batch {self.batch}{how}"
 
     def devices(self, replicas: int) -> int:

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 
 from perfledger_cost_models.latency_fit import (
     CAPACITY_SPREAD,
+    MOST_SIGMA,
     MOST_USE,
     TAIL_CORRELATION,
     UNKNOWN_SPREAD,
@@ -25,6 +26,7 @@ from perfledger_cost_models.queueing import erlang_c
 # How far P99s of M/G/k by these formulas are from those of simulated servers, one deviation of the
 # logarithm: benchmarks/rightsizing.py --closed.
 SCREENING_SPREAD = 0.1
+LEAST_SIGMA = 1e-3  # of the logarithm of service times: constant ones
 # Quantiles of a standard normal: a lognormal's P99 is exp(2.33 s) times its median.
 _Z99 = 2.3263479
 _MOST_SDS = 8.0  # further out there is nothing of a normal
@@ -65,7 +67,7 @@ class ClosedFit:
     def thinning(self, rate: float) -> float:
         """Return how many requests at this rate say at least as much as an independent one."""
         use = min(rate / self.capacity, MOST_USE)
-        return 1 + TAIL_CORRELATION * 2 * use / (1 - use) ** 2
+        return 1 + TAIL_CORRELATION * math.exp(self.sigma**2) * use / (1 - use) ** 2
 
     def _p99_s(self, rate: float, capacity: float) -> float:
         """Return the P99 of waiting and service together.
@@ -106,14 +108,16 @@ def closed_fit(point: LoadPoint) -> ClosedFit:
     """
     concurrency = point.concurrency or 1
     mean_s = concurrency / point.throughput_per_second
-    ratio = math.log(max(point.latency_p99_s / (point.latency_p50_s or mean_s), 1.0))
+    middle_s = point.latency_p50_s or mean_s
+    ratio = max(math.log(point.latency_p99_s) - math.log(middle_s), 0.0)
     sigma = ratio / _Z99
     if point.latency_p50_s is None:  # ln(P99 / mean) = 2.33 s - s^2 / 2
         sigma = _Z99 - math.sqrt(max(_Z99**2 - 2 * ratio, 0.0))
+    sigma = min(max(sigma, LEAST_SIGMA), MOST_SIGMA)
     return ClosedFit(
         concurrency=concurrency,
         capacity=point.throughput_per_second,
-        service_p50_s=point.latency_p99_s * math.exp(-_Z99 * max(sigma, 1e-3)),
-        sigma=max(sigma, 1e-3),
-        spread=point.p99_spread or UNKNOWN_SPREAD,
+        service_p50_s=point.latency_p99_s * math.exp(-_Z99 * sigma),
+        sigma=sigma,
+        spread=point.p99_spread or point.independent_spread or UNKNOWN_SPREAD,
     )

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 
-from perfledger_cost_models.load_curve import LoadCurve
+from perfledger.load import MAX_POINTS, MAX_REQUESTS
+from perfledger_cost_models.load_curve import LoadCurve, LoadPoint
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.replica import Setting, settings_of
@@ -18,6 +19,7 @@ from perfledger_cost_models.replica import Setting, settings_of
 # An option is taken whose P99 is within the limit with this chance, and one is left out that has
 # less than the rest: two looks at 99 % each are wrong together in at most one case of fifty.
 SURE = 0.99
+LIKELY = 0.5
 BEST = 3
 MAX_REPLICAS = 100_000
 # So many times more replicas than the capacity asks for: latency falls no further.
@@ -27,13 +29,17 @@ MOST_SPARE = 64
 MOST_RIVALS = 20
 # Of replicas, for the first look; what lies between two steps is searched one by one.
 LADDER = 1.25
+SPARE_STEPS = math.ceil(math.log(MOST_SPARE, LADDER))
 # A rival is measured until its P99 is so many deviations from the limit: then it is sure, also
 # where the next measurement moves it a little.
 RESOLVED_SDS = 4.0
-# Nearer to the limit than this, relative, nobody can tell: machines differ by more.
-NEAREST = 0.005
+# Nearer to the limit than this, relative, nobody can tell: a P99 differs by half of it from one run
+# to the next (latency_fit.LEAST_SPREAD).
+NEAREST = 0.002
 FARTHEST = 0.2  # where a queue may have no end: a first look
-MIN_REQUESTS, MAX_REQUESTS = 1000, 10_000_000  # of fewer a P99 is their maximum
+SAME_RATE = 0.01  # what was measured there, and leaves it open, is measured twice as long
+MIN_REQUESTS = 1000  # of fewer a P99 is their maximum
+MOST_REQUESTS = (MAX_POINTS - 1) * MAX_REQUESTS  # that `perfledger load` drives in one go
 # Of latencies whose P95 is not known: an exponential tail's.
 _TAIL = 1 / math.log(100)
 _HOUR_S = 3600
@@ -203,7 +209,11 @@ def with_errors(sizing: Sizing) -> Sizing:
 def _plans(
     setting: Setting, offers: Sequence[Tariff], demand: Demand
 ) -> tuple[list[Plan], list[Plan]]:
-    """Return the smallest plan that is sure, if any, and those below it that are possible."""
+    """Return the smallest plan that is sure, if any, and those below it that are possible.
+
+    Where none is sure, the smallest that is as likely as not says most when it is measured, or as
+    likely as any.
+    """
     planned = demand.planned_per_second
 
     def chance(replicas: int) -> float:
@@ -226,8 +236,12 @@ def _plans(
     if first is None:
         return [], []
     last = _fewest(chance, first, SURE)
-    until = first + 1 if last is None else min(last, first + MOST_RIVALS)
-    return ([] if last is None else [plan(last)]), [plan(count) for count in range(first, until)]
+    if last is not None:
+        rivals = range(first, min(last, first + MOST_RIVALS))
+        return [plan(last)], [plan(count) for count in rivals]
+    most = max(chance(math.ceil(first * LADDER**step)) for step in range(SPARE_STEPS))
+    likely = _fewest(chance, first, min(LIKELY, most))
+    return [], [plan(count) for count in sorted({first, likely or first})]
 
 
 def _fewest(chance: Callable[[int], float], least: int, level: float) -> int | None:
@@ -272,11 +286,11 @@ def _rival(plan: Plan, demand: Demand) -> Rival:
 def _most(setting: Setting, rate: float, p99_s: float) -> float:
     """Return the most requests a second at which a replica as likely as not keeps its P99."""
     low, high = 0.0, setting.fit.capacity * setting.batch * 2
-    if setting.chance(rate, p99_s) >= 0.5:  # noqa: PLR2004 - as likely as not
+    if setting.chance(rate, p99_s) >= LIKELY:
         low = rate
     for _ in range(20):
         middle = (low + high) / 2
-        is_kept = setting.chance(middle, p99_s) >= 0.5  # noqa: PLR2004 - as likely as not
+        is_kept = setting.chance(middle, p99_s) >= LIKELY
         low, high = (middle, high) if is_kept else (low, middle)
     return low
 
@@ -311,4 +325,10 @@ def _requests(option: SizedOption, demand: Demand) -> int | None:
     if near is not None and near.latency_p95_s is not None:
         tail = math.log(near.latency_p99_s / near.latency_p95_s) / math.log(5)
     needed = 99 * setting.fit.thinning(rate) * (RESOLVED_SDS * tail / distance) ** 2
-    return min(max(math.ceil(needed), MIN_REQUESTS), MAX_REQUESTS)
+    before = [point.completed or 0 for point in known if _is_at(point, rate)]
+    return min(max(math.ceil(needed), 2 * sum(before), MIN_REQUESTS), MOST_REQUESTS)
+
+
+def _is_at(point: LoadPoint, rate: float) -> bool:
+    offered = point.offered_per_second
+    return offered is not None and abs(offered / rate - 1) < SAME_RATE

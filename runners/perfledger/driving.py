@@ -110,8 +110,8 @@ def drive(load: Load, crew: Crew, timer: Timer, *, tell: Callable[[Served], None
         _sweep(load, crew, timer, tell)
     for clients in load.concurrency:
         tell(_closed_loop(clients, crew, timer, seconds=load.seconds))
-    for rate in load.rates:
-        tell(_poisson(rate, load, crew, timer))
+    for place, rate in enumerate(load.rates):
+        tell(_poisson(rate, place, load, crew, timer))
     if load.arrivals_s:
         span = load.arrivals_s[-1]
         tell(_open_loop(load.arrivals_s, load, crew, timer, seconds=span))
@@ -125,8 +125,8 @@ def _sweep(load: Load, crew: Crew, timer: Timer, tell: Callable[[Served], None])
         is_enough = served.per_second < (1 + MIN_GAIN) * best
         best = max(best, served.per_second)
         clients *= 2
-    for share in SHARES:
-        tell(_poisson(share * best, load, crew, timer))
+    for place, share in enumerate(SHARES):
+        tell(_poisson(share * best, place, load, crew, timer))
 
 
 def _closed_loop(clients: int, crew: Crew, timer: Timer, *, seconds: float) -> Served:
@@ -140,15 +140,16 @@ def _closed_loop(clients: int, crew: Crew, timer: Timer, *, seconds: float) -> S
     return line.served()
 
 
-def _poisson(rate: float, load: Load, crew: Crew, timer: Timer) -> Served:
+def _poisson(rate: float, place: int, load: Load, crew: Crew, timer: Timer) -> Served:
     """Have requests come at random, `rate` a second, whatever becomes of the others.
 
     Their number is fixed; given it, a Poisson process's times are independent and uniform. So the
-    rate is the one asked for, and not another by chance. A ramp before them is not counted.
+    rate is the one asked for, and not another by chance. A ramp before them is not counted. A rate
+    that comes again has other times: `place` is its place among the rates.
     """
     seconds = min(load.seconds, MAX_REQUESTS / rate)
     count = max(1, round(rate * seconds))
-    draw = random.Random(f"{load.seed} {rate}")  # noqa: S311 - repeatable arrivals, not a secret
+    draw = random.Random(f"{load.seed} {place} {rate}")  # noqa: S311 - repeatable arrivals, not a secret
     ramp = [draw.uniform(-RAMP * seconds, 0.0) for _ in range(round(RAMP * count))]
     counted = [draw.uniform(0.0, seconds) for _ in range(count)]
     return _open_loop(sorted(ramp + counted), load, crew, timer, seconds=seconds)

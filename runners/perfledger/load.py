@@ -1,13 +1,24 @@
 """What drives a step as a server's clients would, and what became of their requests, as values."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import chain
 
 BATCH_PARAMETER = "batch"  # of a workload's function: how many items one request holds
 MAX_REQUESTS = 20_000  # of a point: their times fit one line of the protocol
 MAX_CONCURRENCY = 1_024
 MAX_SERVERS = 64
 MAX_POINTS = 100
+MAX_SECONDS = 3600.0  # of a point
+# A server that answers less than this of what it is offered falls behind: its queue grows, and its
+# latencies with the length of the measurement. Throughputs of one machine differ by as much from
+# one run to the next, so that nearer to its capacity nothing tells which side a load is on.
+KEPT_UP = 0.98
+# Arrivals at random, and those who are just waiting at both ends, are so many times the root of the
+# number of requests.
+_COUNT_SDS = 2.0
 
 
 class Mode(StrEnum):
@@ -26,7 +37,7 @@ class Load:
     """
 
     concurrency: tuple[int, ...] = ()  # clients that each wait for their answers
-    rates: tuple[float, ...] = ()  # Poisson arrivals a second
+    rates: tuple[float, ...] = ()  # Poisson arrivals a second; the same again: more of that point
     arrivals_s: tuple[float, ...] = ()  # replayed, ascending, from 0
     seconds: float = 10.0  # of each point, after what is left out of its beginning
     servers: int = 1  # set-ups, each with a thread of its own; all serve one queue
@@ -60,3 +71,29 @@ class Served:
     def per_second(self) -> float:
         """Return how many requests were answered a second."""
         return self.answered / self.seconds
+
+
+def pooled(parts: Sequence[Served]) -> Served:
+    """Return what became of one load that was driven in several parts, one after the other.
+
+    A quantile of the whole is that of all its requests: the mean of the parts' would be too low
+    where a queue hardly empties within one of them.
+    """
+    return replace(
+        parts[0],
+        latencies_s=tuple(chain.from_iterable(part.latencies_s for part in parts)),
+        services_s=tuple(chain.from_iterable(part.services_s for part in parts)),
+        seconds=math.fsum(part.seconds for part in parts),
+        answered=sum(part.answered for part in parts),
+        unserved=sum(part.unserved for part in parts),
+    )
+
+
+def has_kept_up(*, offered: float, served: float, completed: int | None) -> bool:
+    """Return whether about as much was served as was offered, `completed` requests in all.
+
+    Both are rates in the same unit. With few requests less of a difference is believed; None is a
+    number that nobody knows.
+    """
+    slack = 0.0 if completed is None else _COUNT_SDS / math.sqrt(completed)
+    return served >= (KEPT_UP - slack) * offered

@@ -103,6 +103,48 @@ def test_a_fuller_server_says_less_with_as_many_requests():
     assert 1 <= found.thinning(20.0) < found.thinning(60.0) < found.thinning(88.0)
 
 
+def within(seconds, times):
+    return {"latency_p99_low_s": seconds / times, "latency_p99_high_s": seconds * times}
+
+
+@pytest.mark.slow
+def test_noise_pulls_the_curve_neither_down_nor_up():
+    random, noise = np.random.default_rng(4), 0.15
+    values = [(p99(rate) * np.exp(noise * random.standard_normal(40))).tolist() for rate in RATES]
+    found = [
+        fit_latency(
+            [
+                point(rate, seconds, None, **within(seconds, math.exp(1.96 * noise)))
+                for rate, seconds in zip(RATES, row, strict=True)
+            ]
+        )
+        for row in zip(*values, strict=True)
+    ]
+
+    for rate in (40.0, 60.0, 75.0):
+        middle = [each.at(rate).quantile_s(0.5) / p99(rate) for each in found]
+        assert np.exp(np.mean(np.log(middle))) == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_narrow_interval_of_one_low_point_is_not_believed_more_than_the_others():
+    low = p99(70.0) * 0.7
+    points = [point(rate, p99(rate), 20_000, **within(p99(rate), 1.3)) for rate in RATES]
+    points[3] = point(70.0, low, 20_000, **within(low, 1.01))
+
+    found = fit_latency(points).at(70.0)
+
+    assert found.chance_below(p99(70.0)) < 0.95
+    assert found.quantile_s(0.5) > low * 1.05
+
+
+def test_intervals_wider_than_the_counts_say_widen_all_points():
+    bursty = [point(rate, p99(rate), 100_000, **within(p99(rate), 1.5)) for rate in RATES]
+    limit = p99(60.0) * 1.1
+
+    counted = fit_latency(measured(completed=100_000)).at(60.0).chance_below(limit)
+    assert fit_latency(bursty).at(60.0).chance_below(limit) < counted - 0.01
+
+
 @pytest.mark.slow
 def test_points_left_out_are_found_again_but_for_the_ends():
     errors = left_out_errors(measured())
@@ -124,3 +166,9 @@ def test_units_of_time_and_of_rates_change_nothing(seconds, per_second):
     other = fit_latency(scaled).at(75.0 * per_second).chance_below(p99(75.0) * 1.05 * seconds)
 
     assert other == pytest.approx(one, abs=0.02)
+
+
+def test_a_median_beyond_measure_is_no_error():
+    found = fit_latency(measured(latency_p50_s=1e-300, completed=1000))
+
+    assert found.at(60.0).quantile_s(0.5) is not None

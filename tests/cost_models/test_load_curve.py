@@ -45,24 +45,47 @@ def test_a_short_run_is_measured_until_its_last_request_is_done():
     assert not point(**overloaded, completed=200, seconds=40.0, latency_p50_s=10.0).keeps_up
 
 
+def test_requests_that_are_still_waiting_when_time_is_up_are_not_served():
+    growing = {"offered_per_second": 10.3, "throughput_per_second": 10.0, "latency_p99_s": 600.0}
+
+    assert not point(**growing, completed=103_000, seconds=1e4, latency_p50_s=500.0).keeps_up
+
+
 def test_the_noise_of_a_p99_is_that_of_its_interval():
     spread = point(latency_p99_low_s=0.045, latency_p99_high_s=0.055).p99_spread
 
     assert spread == pytest.approx(math.log(0.055 / 0.045) / (2 * 1.96), rel=1e-3)
 
 
-def test_without_an_interval_the_noise_follows_from_the_count_and_shrinks_with_its_root():
-    few = point(completed=1000, latency_p95_s=0.03).p99_spread
-    many = point(completed=4000, latency_p95_s=0.03).p99_spread
+def test_an_interval_without_an_upper_end_is_twice_its_lower_half():
+    spread = point(latency_p99_low_s=0.045).p99_spread
+
+    assert spread == pytest.approx(math.log(0.05 / 0.045) / 1.96, rel=1e-3)
+
+
+@pytest.mark.parametrize("known", [{}, {"latency_p99_low_s": 0.05, "latency_p99_high_s": 0.05}])
+def test_no_interval_tells_no_noise(known):
+    assert point(**known).p99_spread is None
+
+
+def test_the_noise_of_independent_requests_follows_from_the_count_and_shrinks_with_its_root():
+    few = point(completed=1000, latency_p95_s=0.03).independent_spread
+    many = point(completed=4000, latency_p95_s=0.03).independent_spread
 
     # An exponential tail of scale (50 - 30 ms) / ln 5, by the quantile's standard error.
     assert few == pytest.approx(0.02 / math.log(5) / 0.05 * math.sqrt(99 / 1000))
     assert many == pytest.approx(few / 2)
 
 
+def test_the_median_tells_the_tail_where_the_95th_percentile_is_not_known():
+    spread = point(completed=1000, latency_p50_s=0.02).independent_spread
+
+    assert spread == pytest.approx(0.03 / math.log(50) / 0.05 * math.sqrt(99 / 1000))
+
+
 @pytest.mark.parametrize("known", [{}, {"completed": 1000}, {"latency_p95_s": 0.03}])
 def test_a_noise_that_nothing_tells_is_not_guessed(known):
-    assert point(**known).p99_spread is None
+    assert point(**known).independent_spread is None
 
 
 @pytest.mark.parametrize(
@@ -107,6 +130,12 @@ def test_a_device_says_what_it_is_a_part_of(device, accelerator, sharing, parts)
 def test_how_many_parts_an_unknown_device_has_is_not_guessed():
     with pytest.raises(LoadCurveError, match="nor how many parts"):
         _ = curve("some card MIG 1g.5gb").per_device
+
+
+@pytest.mark.parametrize("servers", [0, 65])
+def test_servers_of_a_replica_are_counted(servers):
+    with pytest.raises(LoadCurveError, match="servers in a replica"):
+        curve(servers=servers)
 
 
 def test_time_slices_share_one_memory():

@@ -61,3 +61,17 @@ def test_without_a_median_littles_law_has_the_mean():
     mean_s = fit.service_p50_s * math.exp(fit.sigma**2 / 2)
     assert mean_s == pytest.approx(4 / 40.0, rel=1e-6)
     assert middle_s(fit, 0.1) == pytest.approx(0.18, rel=0.01)
+
+
+@pytest.mark.parametrize("median_s", [1e-300, 0.05])
+def test_services_that_vary_beyond_measure_or_not_at_all_have_an_answer(median_s):
+    point = LoadPoint(
+        mode=LoadMode.CLOSED,
+        concurrency=2,
+        throughput_per_second=30.0,
+        latency_p50_s=median_s,
+        latency_p99_s=0.05,
+        completed=1000,
+    )
+
+    assert closed_fit(point).at(10.0).chance_below(1e9) > 0.99

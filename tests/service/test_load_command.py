@@ -83,6 +83,18 @@ def test_a_load_is_a_table_a_curve_and_a_picture(repository, run):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("repository")
+def test_a_rate_that_is_driven_several_times_is_one_point_of_all_its_requests(run):
+    words = ("--rate", "100,50x3", "--seconds", "0.4", "--format", "csv")
+
+    rows = list(csv.DictReader(run("benchmarks.w:naps", *words).splitlines()))
+
+    assert [float(row["offered_per_second"]) for row in rows] == [100.0, 50.0]
+    assert [row["completed"] for row in rows] == ["40", "60"]
+    assert float(rows[1]["seconds"]) == pytest.approx(1.2)
+
+
+@pytest.mark.slow
 def test_arrivals_are_replayed_and_written_as_csv(repository, run):
     (repository / "times").write_text("100.3\n100\n\n100.1\n100.2\n")
 
@@ -134,12 +146,17 @@ def test_what_cannot_be_loaded_is_said(run, words, error, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--concurrency", "1,x"], "--concurrency 1,x: give numbers with commas"),
+        (["--concurrency", "1,x"], "--concurrency x: give numbers with commas"),
         (["--concurrency", "0"], "--concurrency 0: give numbers of 1 to 1024"),
         (["--concurrency", "2,2"], "each one once"),
         (["--batch", "0"], "--batch 0: give numbers of 1"),
         (["--rate", "nan"], "--rate nan for 10 s"),
         (["--rate", "0.01"], "at least one request"),
+        (["--rate", "10x0"], "--rate 10x0: give 1 to 99 times"),
+        (["--rate", "x8"], "give numbers with commas"),
+        (["--rate", "10xx"], "give numbers with commas"),
+        (["--rate", "10x1000000000"], "give 1 to 99 times"),
+        (["--rate", "10x60,20x60"], "more than 99 points"),
         (["--rate", "1e9"], "at most 1e[+]06 a second"),
         (["--rate", ",".join(map(str, range(1, 101)))], "more than 99 points"),
         (["--seconds", "nan"], "nan seconds a point"),

@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.console import Console
 
-from perfledger.load import Load
+from perfledger.load import MAX_POINTS, Load
 from perfledger_baselines.measured_load import MeasuredLoad
 from perfledger_service.cli.checking import Output
 from perfledger_service.cli.progress import LoadBar
@@ -38,7 +38,10 @@ def load(
         str, typer.Option(help="closed loop: clients that each wait for their answer, 1,2,4")
     ] = "",
     rate: Annotated[
-        str, typer.Option(help="open loop: requests a second at random times, 10,20")
+        str,
+        typer.Option(
+            help="open loop: requests a second at random times, 10,20; 10x8: for as long 8 times"
+        ),
     ] = "",
     arrivals: Annotated[
         Path | None, typer.Option(help="open loop: replay these times in seconds, one a line")
@@ -67,7 +70,7 @@ def load(
     """
     asked = Load(
         concurrency=_numbers(concurrency, "--concurrency", int),
-        rates=_numbers(rate, "--rate", float),
+        rates=_rates(rate),
         arrivals_s=() if arrivals is None else read_arrivals(arrivals),
         seconds=seconds,
         servers=servers,
@@ -97,9 +100,26 @@ def _show(found: MeasuredLoad, form: LoadFormat, output: Path | None) -> None:
             show_text(load_csv(found), output)
 
 
+def _rates(text: str) -> tuple[float, ...]:
+    """Return the rates, "10x3" three times."""
+    found: list[float] = []
+    for part in text.split(",") if text else ():
+        rate, sign, times = part.partition("x")
+        count = _number(times, "--rate", int) if sign else 1
+        if not 1 <= count < MAX_POINTS:
+            msg = f"--rate {clean(part)}: give 1 to {MAX_POINTS - 1} times a rate, such as 10x8"
+            raise UsageError(msg)
+        found += [_number(rate, "--rate", float)] * count
+    return tuple(found)
+
+
 def _numbers(text: str, option: str, kind: Callable[[str], Number]) -> tuple[Number, ...]:
+    return tuple(_number(part, option, kind) for part in text.split(",")) if text else ()
+
+
+def _number(text: str, option: str, kind: Callable[[str], Number]) -> Number:
     try:
-        return tuple(kind(part) for part in text.split(",")) if text else ()
+        return kind(text)
     except ValueError as error:
         msg = f"{option} {clean(text)}: give numbers with commas between them, such as 1,2,4"
         raise UsageError(msg) from error

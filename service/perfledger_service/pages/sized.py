@@ -6,6 +6,7 @@ Nothing that others wrote reaches a page but as clean text.
 import csv
 import json
 import math
+import re
 from collections.abc import Iterator
 from io import StringIO
 
@@ -13,6 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from perfledger.load import MAX_POINTS, MAX_REQUESTS, MAX_SECONDS
 from perfledger_cost_models.load_curve import LoadCurve, Sharing
 from perfledger_cost_models.replica import Setting
 from perfledger_cost_models.rightsizing import (
@@ -28,6 +30,10 @@ from perfledger_service.pages.escape import cell, clean
 # 1: first version. Keys are only ever added.
 SIZES_FORMAT = "perfledger-sizes"
 VERSION = 1
+
+# What `perfledger load` takes: "module:function[name=value]", in single quotes.
+_WORKLOAD = re.compile(r"[\w.]+:\w+(?:\[[^']*\])?")
+_MAX_WORKLOAD = 200
 
 _COLUMNS = ("devices", "replicas", "batch", "at once", "USD/h", "USD/1M", "P99", "bound by")
 _REASONS = {
@@ -114,7 +120,8 @@ def setting_name(setting: Setting) -> str:
     """Return what a replica is and how it is run."""
     batch = f", batch {setting.batch}" if setting.batch > 1 else ""
     limit = f", {setting.concurrency} at once" if setting.concurrency else ""
-    return f"{replica_name(setting.curve)}{batch}{limit}"
+    servers = f", {setting.curve.servers} servers" if setting.curve.servers > 1 else ""
+    return f"{replica_name(setting.curve)}{servers}{batch}{limit}"
 
 
 def replica_name(curve: LoadCurve) -> str:
@@ -184,7 +191,25 @@ def _measure(rival: Rival) -> str:
         length = figures.hours(rival.requests / rate)
     return (
         f"{words}. Measure one replica in open loop at {figures.count(rate)} requests a second "
-        f"for {figures.count(rival.requests)} requests ({length}) to know."
+        f"for {figures.count(rival.requests)} requests ({length}) to know{_command(rival, rate)}."
+    )
+
+
+def _command(rival: Rival, rate: float) -> str:
+    """Return how our own load test measures that, of a workload that it can have measured."""
+    setting, requests = rival.option.plan.setting, rival.requests or 0
+    workload = clean(setting.curve.workload, limit=_MAX_WORKLOAD)
+    if not _WORKLOAD.fullmatch(workload) or setting.curve.time_slices > 1:
+        return ""
+    parts = math.ceil(max(requests / MAX_REQUESTS, requests / rate / MAX_SECONDS))
+    if parts >= MAX_POINTS:
+        return ""
+    options = f" --batch {setting.batch}" if setting.batch > 1 else ""
+    options += f" --servers {setting.curve.servers}" if setting.curve.servers > 1 else ""
+    seconds = math.ceil(requests / rate / parts)
+    return (
+        f": perfledger load '{workload}' --rate {rate:.6g}x{parts} --seconds {seconds}{options} "
+        "--curve FILE, and FILE beside the others"
     )
 
 

@@ -66,14 +66,15 @@ def read_load_curves(
 
     Raises UsageError for what cannot be read, NotFoundError for a file that is not there.
     """
-    found: dict[tuple[str, str, int, int], LoadCurve] = {}
+    found: dict[tuple[str, str, int, int, int], LoadCurve] = {}
     for text in texts:
         try:
             curves = _curves(_asked(text), latency)
         except LoadCurveError as error:
             raise UsageError(str(error)) from error
         for curve in curves:
-            key = (curve.workload, curve.device, curve.devices, curve.time_slices)
+            kind = (curve.devices, curve.time_slices, curve.servers)
+            key = (curve.workload, curve.device, *kind)
             known = found.get(key)
             points = (*(known.points if known else ()), *curve.points)
             found[key] = replace(curve, points=points)

@@ -2,8 +2,8 @@
 
 import math
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfledger.load import (
@@ -11,8 +11,10 @@ from perfledger.load import (
     MAX_CONCURRENCY,
     MAX_POINTS,
     MAX_REQUESTS,
+    MAX_SECONDS,
     MAX_SERVERS,
     Load,
+    pooled,
 )
 from perfledger.records import Device, Failure, WorkloadSpec
 from perfledger_baselines.measured_load import MeasuredLoad, measured_point
@@ -32,7 +34,7 @@ from perfledger_service.usecases.setting_up import configured_table
 from perfledger_service.usecases.text_files import read_text
 from perfledger_service.usecases.translating import translated
 
-MIN_SECONDS, MAX_SECONDS = 0.01, 3600.0
+MIN_SECONDS = 0.01
 MAX_RATE = 1e6  # Python itself begins no more requests a second
 MAX_ARRIVALS_BYTES = 2**20
 MAX_DETAIL = 400
@@ -164,10 +166,11 @@ def _name(spec: WorkloadSpec) -> str:
 
 def _curve(name: str, loaded: LoadedWorkloads, found: Discovery, load: Load) -> MeasuredLoad:
     failures = tuple(map(_failure, loaded.failures))
-    notes = tuple(trouble for each in loaded.points if (trouble := _trouble(each)))
+    driven = tuple(_by_load(loaded.points))
+    notes = tuple(trouble for each in driven if (trouble := _trouble(each)))
     points = tuple(
         measured_point(each.served, batch=each.batch, memory_bytes=each.memory_bytes)
-        for each in loaded.points
+        for each in driven
         if not _trouble(each)
     )
     if loaded.device is None or not points:
@@ -182,6 +185,16 @@ def _curve(name: str, loaded: LoadedWorkloads, found: Discovery, load: Load) -> 
         failures=failures,
         notes=notes,
     )
+
+
+def _by_load(points: Sequence[LoadedPoint]) -> Iterator[LoadedPoint]:
+    """Yield a point for each load; a rate that was asked for again is more of the same one."""
+    same: dict[tuple[int, int | None, float | None], list[LoadedPoint]] = {}
+    for each in points:
+        key = (each.batch, each.served.concurrency, each.served.offered_per_second)
+        same.setdefault(key, []).append(each)
+    for parts in same.values():
+        yield replace(parts[-1], served=pooled([part.served for part in parts]))
 
 
 def _trouble(point: LoadedPoint) -> str:

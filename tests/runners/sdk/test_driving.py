@@ -106,6 +106,13 @@ def test_random_arrivals_are_as_many_as_asked_for_and_the_same_for_a_seed():
     assert latencies(1) == latencies(1) != latencies(2)
 
 
+def test_a_rate_that_comes_again_has_other_arrivals():
+    one, other = constant(0.01).served(rates=(50.0, 50.0), seconds=20.0)
+
+    assert one.offered_per_second == other.offered_per_second
+    assert one.latencies_s != other.latencies_s
+
+
 def test_random_arrivals_at_a_constant_server_wait_as_pollaczek_and_khinchine_say():
     (served,) = constant(0.01).served(rates=(70.0,), seconds=280.0)
 
