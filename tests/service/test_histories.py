@@ -17,10 +17,10 @@ NAN = pytest.approx(math.nan, nan_ok=True)
 
 @pytest.fixture
 def read(tmp_path):
-    def read(content, *, name="history.csv", column=None):
+    def read(content, *, name="history.csv", **chosen):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        (series,) = read_histories(path, column=column)
+        (series,) = read_histories(path, **chosen)
         return series
 
     return read
@@ -94,19 +94,20 @@ def test_a_number_that_names_a_point_is_no_value(read):
     [
         ("", "is empty"),
         ("commit,ms\n", "no value at all"),
-        ("commit,ms\na,\nb,nan\n", "no column of numbers: there are 'commit', 'ms'"),
+        ("commit,ms\na,\nb,nan\n", "a point for decimals: there are 'commit', 'ms'"),
         ("commit,ms\na,1\nb,2\nc,3 ms\n", "column 'ms', line 4: '3 ms' is not a number"),
         ("commit,ms\na,1\nb,1_000\nc,2\n", "line 3: '1_000' is not a number"),
         ("ms\n1\ninf\n2\n", "line 3: 'inf' is not a number"),
         ("ms\n1\n\N{THAI DIGIT ONE}\n2\n", "is not a number"),
         ("ms\n1\n1e400\n2\n", "too large"),
         ("ms\n1\n" + "9" * 5000 + "\n2\n", "too large"),
-        ("a,b\n1,2\n", "choose one with --column: 'a', 'b'"),
+        ("a,b\n1,2\n", "choose one with --column (of compare: --metric): 'a', 'b'"),
         ("ms,ms\n1,2\n", "the column 'ms' twice"),
         ("commit,ms\na,1\nb,2,3\n", "line 3: 3 cells where the first line has 2"),
         ('commit,ms\na,"1\n', "is not CSV in line"),
         ("commit,ms\na," + "x" * 200_000 + "\n", "is not CSV in line"),
         ("a,b\nx,y\n", "no column of numbers"),
+        ("a;b\nx;1,5\ny;2,5\n", "with a point for decimals"),
         ("word\nx\n", "line 2: 'x' is not a number"),
         (b"ms\n1\n\x00\n", "NUL byte in line 3"),
         ("ms\n1\n".encode("utf-16"), "not UTF-8"),
@@ -123,6 +124,12 @@ def test_a_csv_that_cannot_be_read_says_why_and_where(read, content, message):
 def test_a_column_that_is_not_there_is_answered_with_those_that_are(read):
     with pytest.raises(UsageError, match="no column 'min': there are 'commit', 'ms'"):
         read("commit,ms\na,1\n", column="min")
+
+
+@pytest.mark.parametrize("other", ["epoch", "error"])
+def test_the_values_do_not_tell_of_themselves(read, other):
+    with pytest.raises(UsageError, match="'ms' cannot be the column of values and tell of them"):
+        read("commit,ms\na,1\n", column="ms", **{other: "ms"})
 
 
 def test_many_columns_are_not_all_named(read):
@@ -165,6 +172,7 @@ def test_json_is_read_in_its_usual_forms(read, content, values, labels):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("\n", "history.json is empty"),
         ("[1, 2", "is not JSON"),
         ("[" * 100_000, "nested too deeply"),
         ("[1, 1e400]", "item 2: a number that is infinite or too large"),
@@ -179,7 +187,7 @@ def test_json_is_read_in_its_usual_forms(read, content, values, labels):
         ("12", "JSON of another form"),
         ('{"values": [1], "labels": ["a", "b"]}', "2 labels for 1 values"),
         ('[{"ms": 1, "ms": 2}]', "the key 'ms' is there twice"),
-        ('[{"a": 1, "b": 2}]', "choose one with --column: 'a', 'b'"),
+        ('[{"a": 1, "b": 2}]', "choose one with --column (of compare: --metric): 'a', 'b'"),
     ],
 )
 def test_json_that_cannot_be_read_says_why_and_where(read, content, message):
@@ -221,6 +229,11 @@ def test_no_such_file_says_so(tmp_path, name):
 def test_one_bundle_is_no_history(read, make_bundle, pack):
     with pytest.raises(UsageError, match="a history needs more"):
         read(pack(make_bundle().to_json().encode()), name="bundle.json")
+
+
+def test_what_is_wrong_with_a_bundle_names_its_file(read):
+    with pytest.raises(UsageError, match=r"^old\.json: version: "):
+        read('{"format": "perfledger-bundle"}', name="old.json")
 
 
 @pytest.fixture

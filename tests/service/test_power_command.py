@@ -138,6 +138,14 @@ def test_a_bundle_says_why_a_spread_or_the_best_steps_are_not_known(tmp_path, ma
         power(bundle_file(tmp_path, make_bundle(runs=())))
 
 
+def test_a_column_that_tells_no_spread_is_named_without_what_a_terminal_obeys(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("\x1b[31mred\n1\n")
+
+    with pytest.raises(UsageError, match=r"'\[31mred': 1 earlier values"):
+        power(path)
+
+
 def timed(bundle, *, startup_s=2.0, between=0.0, **values):
     """Return the bundle with runs that follow each other and processes that differ."""
     noise = np.random.default_rng(0)

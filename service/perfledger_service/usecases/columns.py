@@ -150,6 +150,9 @@ def read_csv(text: str, source: str) -> Sheet:
 
 def parse_json(text: str, source: str) -> object:
     """Return what a JSON text holds, every number a float; raises UsageError and TooLargeError."""
+    if not text.strip():
+        msg = f"{source} is empty: a list of values is needed"
+        raise UsageError(msg)
     _check_cells(sum(text.count(mark) for mark in ",[{"), source)
     try:
         return json.loads(

@@ -84,7 +84,7 @@ def read_bundle_or_series(
     """Return what a file holds; raises NotFoundError, TooLargeError and UsageError."""
     data = _bytes_of(path)
     if data.startswith(GZIP_MAGIC):
-        return bundles.read(path)
+        return _bundle_at(path)
     name = shown(path)
     text = text_of(data, name)
     if path.suffix.lower() != ".json" and not text.lstrip().startswith(("[", "{")):
@@ -93,7 +93,7 @@ def read_bundle_or_series(
     if isinstance(document, dict):
         fields = cast("Mapping[str, object]", document)
         if fields.get("format") == BUNDLE_FORMAT:
-            return bundles.read(path)
+            return _bundle_at(path)
         return _series(columns_of(fields, name), column, epoch=epoch, error=error)
     return _series(columns_of(document, name), column, epoch=epoch, error=error)
 
@@ -214,18 +214,21 @@ def bundles_in(folder: Path) -> tuple[Bundle, ...]:
     if len(paths) > MAX_BUNDLES:
         msg = f"{len(paths)} bundles in {shown(folder)}: at most {MAX_BUNDLES:,} are read"
         raise TooLargeError(msg)
-    found: list[Bundle] = []
-    for path in paths:
-        try:
-            found.append(bundles.read(path))
-        except UsageError as error:
-            msg = f"{shown(path)}: {error}"
-            raise UsageError(msg) from error
+    found = tuple(map(_bundle_at, paths))
     ids = sorted(bundle.id for bundle in found)
     if any(first == second for first, second in pairwise(ids)):
         msg = f"{shown(folder)} has a bundle twice: each check is one point"
         raise UsageError(msg)
-    return tuple(found)
+    return found
+
+
+def _bundle_at(path: Path) -> Bundle:
+    """Read a bundle; raises UsageError that says of which file."""
+    try:
+        return bundles.read(path)
+    except UsageError as error:
+        msg = f"{shown(path)}: {error}"
+        raise UsageError(msg) from error
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -248,6 +251,9 @@ def _series(
     if len(sheet.places) > MAX_POINTS:
         msg = f"{sheet.source} has more than {MAX_POINTS:,} points: give its newest ones"
         raise TooLargeError(msg)
+    if wanted is not None and wanted in (epoch, error):
+        msg = f"{quoted(wanted)} cannot be the column of values and tell of them too"
+        raise UsageError(msg)
     told = None if epoch is None else _wanted_column(sheet, epoch)
     spread = None if error is None else _wanted_column(sheet, error)
     left = tuple(each for each in sheet.columns if each is not told and each is not spread)
@@ -312,10 +318,14 @@ def _values_column(sheet: Sheet) -> Column:
         if candidates:
             names = ", ".join(quoted(column.name) for column in candidates[:20])
             msg = (
-                f"{sheet.source} has several columns of numbers: choose one with --column: {names}"
+                f"{sheet.source} has several columns of numbers: choose one with --column (of "
+                f"compare: --metric): {names}"
             )
             raise UsageError(msg)
-    msg = f"{sheet.source} has no column of numbers: there are {sheet.names()}"
+    msg = (
+        f"{sheet.source} has no column of numbers, with a point for decimals: there are "
+        f"{sheet.names()}"
+    )
     raise UsageError(msg)
 
 

@@ -26,6 +26,7 @@ from perfledger_baselines.power import POWER, smallest_detectable_change, steps_
 from perfledger_baselines.prior import PriorError, prior_from_pairs, prior_from_runs
 from perfledger_baselines.spending import nominal_levels
 from perfledger_service.errors import UsageError
+from perfledger_service.usecases.columns import quoted
 from perfledger_service.usecases.histories import read_bundle_or_series, run_values, shown
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import MeasuredSeries, PowerView, SpreadView
@@ -153,7 +154,7 @@ def _spread_of_runs(series: MeasuredSeries, question: Question) -> SpreadView:
     try:
         prior = prior_from_runs(values, changes=changes)
     except PriorError as error:
-        msg = f"{series.name}: {error}"
+        msg = f"{quoted(series.name)}: {error}"
         raise UsageError(msg) from error
     source = f"from {len(values):,} runs, of which two make a pair"
     if changes:
