@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from perfledger_cost_models.activity import Export, Holder
+from perfledger_cost_models.activity import MAX_SHARE, Export, Holder
 from perfledger_cost_models.activity_metrics import Metric, Tells, metric_named
 from perfledger_cost_models.activity_prometheus import JOBS, TEAMS, device_of, with_free
 from perfledger_cost_models.activity_readings import Reading, export_of_readings
@@ -82,11 +82,17 @@ def read_time_series(data: bytes, name: str) -> Export:
     except (msgspec.DecodeError, RecursionError) as error:
         msg = f"{name} is no answer of Cloud Monitoring's timeSeries.list: {str(error)[:200]}"
         raise UsageFileError(msg) from error
-    readings = [
-        reading
+    # "1" is the unit of shares, and is also stated of whole numbers of percent.
+    percents = {
+        one.metric.type
         for one in answer.series
-        if (reading := _reading(one, answer.unit, name)) is not None
-    ]
+        if any(_is_percent(point.value, name) for point in one.points)
+    }
+    found = (
+        _reading(one, "" if one.metric.type in percents else one.unit or answer.unit, name)
+        for one in answer.series
+    )
+    readings = [reading for reading in found if reading is not None]
     if not readings:
         types = sorted({one.metric.type for one in answer.series})[:3]
         msg = f"{name} has no metric of activity in it, but {types}: ask for accelerator/duty_cycle"
@@ -110,7 +116,7 @@ def reading_of(metric: Metric, labels: Mapping[str, str], samples: Samples, name
 
 def _reading(series: _Series, unit: str, name: str) -> Reading | None:
     labels = series.resource.labels | series.metric.labels | series.metadata.user
-    metric = _metric(series, labels, series.unit or unit)
+    metric = _metric(series, labels, unit)
     if metric is None:
         return None
     samples = _samples(series, name)
@@ -161,6 +167,10 @@ def _shares(samples: Samples) -> Samples:
         for (before, was), (time, now) in pairwise(samples)
         if time > before
     ]
+
+
+def _is_percent(value: _Value, name: str) -> bool:
+    return value.int64 is not None or _number(value, name) > MAX_SHARE
 
 
 def _number(value: _Value, name: str) -> float:

@@ -166,11 +166,16 @@ def right_size(
     `tariffs` are by accelerator. An option without a price goes after all that have one. Raises
     LoadCurveError.
     """
-    settings = tuple(setting for curve in curves for setting in settings_of(curve))
+    ways = [(curve, settings_of(curve)) for curve in curves]
+    settings = tuple(setting for _, found in ways for setting in found)
     sure: list[Plan] = []
     open_: list[Plan] = []
     too_large: list[Plan] = []
-    left_out: list[str] = []
+    left_out = [
+        f"{curve.workload} on {curve.device}: more came than was served at every rate; measure less"
+        for curve, found in ways
+        if not found
+    ]
     for setting in settings:
         offers = tariffs.get(setting.curve.accelerator or "", ())
         enough, possible = _plans(setting, offers, demand)

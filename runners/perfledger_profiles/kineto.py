@@ -43,7 +43,7 @@ def read_kineto(source: bytes | Path, *, workload: str, side: Side) -> Profile:
     not such a trace, is too large or holds no step with a length.
     """
     trace = read_kineto_trace(source)
-    if trace.name.size == 0:
+    if trace.name.size == 0 and trace.dropped_events == 0:
         raise ProfileError(_NO_CALLS)
     return profile_of(trace, workload=workload, side=side)
 

@@ -58,14 +58,10 @@ def seconds(value: object) -> float:
 
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-Hours = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}$")]  # as GitHub has them
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Usd = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
-# From one half on a test that is right as often as a coin would do.
-ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]
-
-
-# As GitHub has them; one that is none could never approve anything.
-Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})$")]
+ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]  # from one half on a coin would do as well
 
 
 class _Table(BaseModel):
@@ -79,9 +75,9 @@ class FleetTable(_Table):
 
     workload: str
     where: str
-    device_hours_per_year: Hours
-    low: Hours | None = None
-    high: Hours | None = None
+    device_hours_per_year: Amount
+    low: Amount | None = None
+    high: Amount | None = None
     source: str = "declared in the configuration"
 
     @model_validator(mode="after")
@@ -99,7 +95,7 @@ class CommitmentTable(_Table):
 
     where: str
     devices: Annotated[int, Field(ge=1, le=limits.MAX_DEVICES)]
-    busy_hours_per_year: Hours
+    busy_hours_per_year: Amount
     overflow: str = ""
     devices_per_job: Annotated[int, Field(ge=1)] = 1
     job_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
@@ -121,8 +117,8 @@ class PolicyTable(_Table):
 
     team: Annotated[str, Field(min_length=1, max_length=100)]
     workloads: Annotated[tuple[str, ...], Field(min_length=1)] = ("*",)
-    fail_above_usd_per_year: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    ask_above_usd_per_year: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    fail_above_usd_per_year: Amount | None = None
+    ask_above_usd_per_year: Amount | None = None
     approvers: Annotated[tuple[Login, ...], Field(max_length=limits.MAX_APPROVERS)] = ()
     may_author_approve: bool = False
 
@@ -255,9 +251,7 @@ class ServiceSettings(BaseSettings):
     github_app_id: str = Field("", description="the GitHub App's id")
     github_private_key: SecretStr | None = Field(None, description="the GitHub App's key, PEM")
     github_token: SecretStr | None = Field(None, description="a token, in place of an App")
-    webhook_secret: SecretStr | None = Field(
-        None, description="the secret that GitHub signs its webhooks with"
-    )
+    webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
 
 
 class UploadSettings(BaseSettings):

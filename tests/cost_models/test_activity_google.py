@@ -82,6 +82,17 @@ def test_a_unit_that_is_stated_counts(where):
     assert export.activities[0].shares.tolist() == [0.25, 0.5]
 
 
+@pytest.mark.parametrize("key", ["int64Value", "doubleValue"])
+def test_a_unit_of_shares_on_values_of_percent_does_not_count(key):
+    busy = series(values=(88, 90), key=key) | {"unit": "1"}
+    idle = series(values=(0, 1), key=key, labels={"accelerator_id": "8"}) | {"unit": "1"}
+
+    first, second = read(busy, idle).activities
+
+    assert first.shares.tolist() == pytest.approx([0.9, 0.88])
+    assert second.shares.tolist() == pytest.approx([0.01, 0.0])
+
+
 def test_the_agents_memory_says_by_a_label_what_is_free():
     gpu = {"gpu_number": "0", "uuid": "GPU-1"}
     used = series(OPS_AGENT_MEMORY, (30.0, 10.0), gpu | {"memory_state": "used"}, key="doubleValue")

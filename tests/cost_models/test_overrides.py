@@ -18,6 +18,10 @@ from perfledger_cost_models.sheet import BILLED, PriceSheet, packaged_sheet
 
 SHEET = packaged_sheet()
 P5 = "p5.48xlarge/on_demand"
+OWN = (
+    '[[parameter]]\nname = "wacc"\nlow = {}\nmode = 0.1\nhigh = 0.1\n'
+    'as_of = 2026-11-01\nsource = "ours"\n'
+)
 DISCOUNT = """
 [[discount]]
 provider = "aws"
@@ -137,6 +141,11 @@ def test_a_discount_on_nothing_is_an_error():
         (PRICE.replace("40", "inf"), "per_hour"),
         (PRICE.replace("p5.48xlarge", "p5/48"), "sku"),
         (PRICE.replace('"quote 815"', '""'), "source"),
+        (PRICE.replace("40", "9e999999"), "per_hour"),
+        (PRICE.replace("40", "9" * 5000), "overrides 'o'"),
+        (OWN.format("nan"), "low <= mode <= high"),
+        (OWN.format("-1"), "low <= mode <= high"),
+        (OWN.format("9e999999"), "low <= mode <= high"),
         ("[[price", "declaration"),
         ("a = 1", "unknown field"),
     ],

@@ -150,7 +150,7 @@ def test_who_is_named_approves_and_check_comment_and_page_say_so(asked, says, de
     for shown in (desk.comment, desk.check["output"]["summary"], page):
         assert "has its approval" in shown
         assert "alice" in shown
-        assert "worth it" in shown
+        assert "orth it" in shown  # a sentence of its own on the page
         assert "2027-02-18" in shown
     stored = desk.upload()
     assert (stored.status, stored.conclusion) == (UploadStatus.SAID, "success")
@@ -290,6 +290,17 @@ def test_a_hostile_reason_is_shown_as_text(asked, says, desk, site):
     assert "<script>alert" not in page
     assert "\u202e" not in page + desk.comment
     assert "``worth it `</code><script>alert(1)</script> @octo [x](http://e.vil)" in desk.comment
+
+
+@pytest.mark.parametrize("change", [{"state": "closed"}, {"head_sha": "c" * 40}])
+def test_an_approval_after_the_end_leaves_what_was_said_as_it_was(asked, says, desk, change):
+    asked()
+    desk.at_github.open_pull(**change)
+    says("alice", YES)
+
+    stored = desk.upload()
+    assert (stored.status, stored.conclusion) == (UploadStatus.SAID, "action_required")
+    assert desk.check["conclusion"] == "action_required"
 
 
 @pytest.mark.parametrize(

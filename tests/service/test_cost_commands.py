@@ -268,6 +268,14 @@ def test_energy_and_carbon_are_said_by_location_and_unknown_by_market(run):
     assert "kg by market" in known
 
 
+def test_youngs_and_dalys_intervals_stand_beside_the_best_one(run):
+    """Once a day and 5 minutes a save: sqrt(2 * 5 min * 1440 min) is two hours (Young 1974)."""
+    shown = " ".join(run("cost", "compare", "--interruptions", 1 / 24, "--save", 5).split())
+
+    assert "with a save every 1.94 h" in shown
+    assert "(Young's formula 2 h, Daly's 1.94 h)" in shown
+
+
 def test_the_drawing_is_one_svg_that_loads_and_runs_nothing(run):
     for words in (("compare",), ("tco",)):
         drawn = run("cost", *words, "--format", "svg")

@@ -315,11 +315,12 @@ def test_a_table_of_hours_that_is_none_is_an_error(run, aws, tmp_path, text):
 
 
 def test_coverage_is_written_as_csv(run, aws):
-    shown = run("cost", "cover", "--used", "2xr5.4xlarge", "--overrides", aws, "--format", "csv")
+    used = ("--used", "1.5xr5.4xlarge", "--used", "0.5xr5.4xlarge")
+    shown = run("cost", "cover", *used, "--overrides", aws, "--format", "csv")
 
     header, row = shown.splitlines()
     assert header.split(",")[:4] == ["name", "quantity", "reserved", "planned"]
-    assert row.startswith("r5.4xlarge,2,0,0")
+    assert row.startswith("r5.4xlarge,2.0,0,0")
 
 
 def test_what_was_assumed_of_energy_is_said(run):

@@ -138,7 +138,7 @@ def test_a_batch_is_chosen_where_enough_requests_come_to_fill_it(written, run, r
     path = written("curve", "H100-80GB", *points(100.0), *points(80.0, batch=8))
 
     found = json.loads(
-        run(path, "--p99", "150ms", "--rate", rate, "--format", "json").replace("\n", " ")
+        run(path, "--p99", "200ms", "--rate", rate, "--format", "json").replace("\n", " ")
     )
 
     assert found["verdict"] == "decided"
@@ -149,7 +149,8 @@ def test_a_batch_is_chosen_where_enough_requests_come_to_fill_it(written, run, r
 def test_the_concurrency_of_a_closed_loop_is_chosen_and_named(written, run):
     loops = (closed(1, served=50.0, p99_s=0.03), closed(16, served=200.0, p99_s=0.09))
 
-    found = json.loads(run(written("loops", "L40S", *loops), *ASKED, "--format", "json"))
+    words = ("--p99", "150ms", "--rate", "100", "--format", "json")
+    found = json.loads(run(written("loops", "L40S", *loops), *words))
 
     assert found["options"][0]["concurrency"] == 16
     assert found["options"][0]["is_screening"]
@@ -171,7 +172,7 @@ def test_what_an_open_choice_asks_for_can_be_typed(written, run):
     noisy = [point | {"completed": 4000} for point in points(100.0, batch=2)]
     path = written("curve", "H100-80GB", *noisy, workload="b.w:f[size=3]", servers=2)
 
-    shown = run(path, "--p99", "160ms", "--rate", "200", "--headroom", "0")
+    shown = run(path, "--p99", "142ms", "--rate", "200", "--headroom", "0")
 
     assert "to know: perfledger load 'b.w:f[size=3]' --rate" in shown
     assert "--batch 2 --servers 2 --curve FILE" in shown

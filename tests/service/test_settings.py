@@ -97,6 +97,7 @@ def test_a_metric_that_nobody_can_ask_for_is_an_error():
         pytest.param(b"[tool]\nperfledger = 3", "not a table", id="not a table"),
         pytest.param(b"#" * (MAX_CONFIG_BYTES + 1), "larger than", id="too large"),
         pytest.param(b"x = " + b"[" * 100_000, "not valid TOML", id="too deep"),
+        pytest.param(b"x = " + b"9" * 5000, "not valid TOML", id="an endless integer"),
     ],
 )
 def test_a_bad_file_is_an_error_that_says_what(content, message):
@@ -126,6 +127,10 @@ def test_a_pyproject_without_our_table_is_no_configuration():
         ({"policy": [LIMIT | {"ask_above_usd_per_year": 2}]}, "is more than fail_above"),
         ({"policy": [LIMIT | {"fail_above_usd_per_year": -1}]}, "'policy"),
         ({"policy": [LIMIT | {"fail_above_usd_per_year": float("inf")}]}, "'policy"),
+        ({"policy": [LIMIT | {"approvers": ["a b"]}]}, "'policy"),
+        ({"policy": [LIMIT | {"approvers": ["a"] * 51}]}, "'policy"),
+        ({"fleet": [FLEET | {"device_hours_per_year": float("inf")}]}, "'fleet"),
+        ({"fleet": [FLEET | {"high": float("nan")}]}, "'fleet"),
         ({"policy": [LIMIT | {"fail_above_usd_per_year": float("nan")}]}, "'policy"),
         ({"policy": [LIMIT | {"fail_above_usd_per_year": "a lot"}]}, "'policy"),
         ({"policy": [LIMIT | {"workloads": []}]}, "'policy"),

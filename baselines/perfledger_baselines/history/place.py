@@ -97,6 +97,9 @@ def weigh_places(noise: Noise, gaps: Gaps, *, fewest: int) -> Likelihoods:
     weight = left + extra
     spread = weight + extra + extra**2 - weight**2 / count
     innovation = noise.sd[gaps.row][:, None] * np.sqrt((1 + dependence) / (1 - dependence))
-    strength = ((later + extra * fresh) / innovation) ** 2 / np.maximum(spread, 1 / count)
-    strength[(offset < fewest) | (left < fewest)] = -np.inf
+    rise = later + extra * fresh
+    strength = (rise / innovation) ** 2 / np.maximum(spread, 1 / count)
+    here = np.take_along_axis(rise, (gaps.place - first)[:, None], axis=1)
+    # What fits best the other way is another change: this one is not moved there.
+    strength[(offset < fewest) | (left < fewest) | (rise * here < 0)] = -np.inf
     return Likelihoods(first=first, strength=strength)

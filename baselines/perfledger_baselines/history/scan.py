@@ -26,8 +26,10 @@ def candidates(
 
     They are the peaks, at any width, of |mean after - mean before| in standard errors under
     dependent noise: a moving-sum scan (Eichinger & Kirch, Bernoulli 24, 2018) on several scales
-    (Cho & Kirch 2022), O(N) for each. Near the ends the outer window is shorter. Of places too near
-    each other to both stand the strongest remains.
+    (Cho & Kirch 2022), O(N) for each. Near the ends the outer window is shorter. In noise that is
+    near a random walk means say little, and the jump between two neighbours nearly all: one that is
+    unlikely by itself is a place too. Of places too near each other to both stand the strongest
+    remains.
     """
     rows, count = len(noise.cleaned), int(noise.cleaned.shape[1])
     widths = WIDTHS[count // 2 >= WIDTHS]
@@ -37,8 +39,18 @@ def candidates(
     enough = SHARE_OF_NEED * need * noise.sd[:, None] * np.sqrt(factors)
     peaks: Callable[..., NDArray[np.float64]] = vector_peaks if COMPILER is None else loop_peaks
     strength = peaks(sums, enough, widths, fewest)
+    inner = slice(fewest, count - fewest + 1)
+    jumps = np.abs(np.diff(noise.cleaned, axis=1))[:, fewest - 1 : count - fewest]
+    jumps = jumps / unlikely_jumps(noise, need=need)[:, None]
+    strength[:, inner] = np.maximum(strength[:, inner], np.where(jumps >= 1, jumps, 0.0))
     row, place = np.nonzero(strength)
     return _apart(row, place, strength[row, place], fewest=fewest)
+
+
+def unlikely_jumps(noise: Noise, *, need: float) -> NDArray[np.float64]:
+    """Return (R,): what the levels of two neighbours differ by at a normal quantile of `need`."""
+    jumps: NDArray[np.float64] = need * noise.sd * np.sqrt(2 * (1 - noise.dependence))
+    return jumps
 
 
 def vector_peaks(

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,13 @@ from scipy.special import ndtr, ndtri
 from perfledger_baselines.history.kernels import as_vector, compiled
 from perfledger_baselines.history.noise import Noise
 from perfledger_baselines.history.place import Gaps, weigh_places
-from perfledger_baselines.history.scan import candidates
+from perfledger_baselines.history.scan import candidates, unlikely_jumps
 from perfledger_baselines.history.split import (
     REACH,
     Tallies,
     beside_line,
     fit_gain,
+    level_at,
     normal_quantile,
     over_line,
     weigh_split,
@@ -43,6 +45,17 @@ ROUNDS = 2
 
 # What fails a rule other than strength is dropped before everything that passes it.
 WEAKEST = -100.0
+
+
+class Rules(NamedTuple):
+    """What a change must reach, for kernels: a normal quantile, and a size on the scale of levels.
+
+    `jump` is what two neighbours differ by unlikely enough for it to be no part of a slope.
+    """
+
+    need: float
+    floor: float
+    jump: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,13 +92,14 @@ def search_changes(noise: Noise, *, floors: NDArray[np.float64]) -> Changes:
     need = needed_z(count)
     row, place = candidates(noise, need=need, fewest=FEWEST)
     tallies = _tallies(noise, np.unique(row).tolist())
-    gaps = _pruned(tallies, row, place, count=count, floors=floors)
+    jumps = unlikely_jumps(noise, need=need)
+    gaps = _pruned(tallies, row, place, count=count, floors=floors, jumps=jumps)
     likelihoods = weigh_places(noise, gaps, fewest=FEWEST)
     for _ in range(ROUNDS):
         row, place = likelihoods.best(gaps.row)
         if np.array_equal(place, gaps.place):
             break
-        gaps = _pruned(tallies, row, place, count=count, floors=floors)
+        gaps = _pruned(tallies, row, place, count=count, floors=floors, jumps=jumps)
         likelihoods = weigh_places(noise, gaps, fewest=FEWEST)
     earliest, latest = likelihoods.interval()
     before, after, error, degrees, z = _weighed(tallies, gaps)
@@ -131,6 +145,7 @@ def _pruned(
     *,
     count: int,
     floors: NDArray[np.float64],
+    jumps: NDArray[np.float64],
 ) -> Gaps:
     """Return the places of each row that stand against their neighbours."""
     rows: list[int] = []
@@ -141,7 +156,8 @@ def _pruned(
         of = tallies[number]
         # Dependent observations are so much fewer places that differ.
         need = needed_z(count * (1 - of.dependence))
-        kept = prune(of, place[start:stop], (need, float(floors[number])))
+        rules = Rules(need=need, floor=float(floors[number]), jump=float(jumps[number]))
+        kept = prune(of, place[start:stop], rules)
         rows += [number] * len(kept)
         places += kept
     return Gaps.between(
@@ -161,7 +177,7 @@ def _weighed(tallies: Mapping[int, Tallies], gaps: Gaps) -> NDArray[np.float64]:
 
 
 @compiled
-def prune(row: Tallies, places: NDArray[np.int64], rules: tuple[float, float]) -> list[int]:
+def prune(row: Tallies, places: NDArray[np.int64], rules: Rules) -> list[int]:
     """Drop the weakest place that does not stand against its neighbours, until all stand.
 
     All places that are weaker than both neighbours go at once: dropping one touches only these.
@@ -197,23 +213,23 @@ def prune(row: Tallies, places: NDArray[np.int64], rules: tuple[float, float]) -
 
 
 @compiled
-def score(
-    row: Tallies, bounds: tuple[int, int, int, int, int], rules: tuple[float, float]
-) -> float:
+def score(row: Tallies, bounds: tuple[int, int, int, int, int], rules: Rules) -> float:
     """Return by how much a change exceeds what it must reach; negative: it does not stand."""
     _, first, place, stop, _ = bounds
-    need, floor = rules
     if min(place - first, stop - place) < FEWEST:
         return WEAKEST
     before, after, error, degrees, z = weigh_split(row, first, place, stop)
     is_short = (first == 0 and place < SHORT_END) or (
         stop == len(row.levels) - 1 and stop - place < SHORT_END
     )
-    excess = z - need - SHORT_END_EXTRA * is_short
-    if abs(after - before) < floor:
+    excess = z - rules.need - SHORT_END_EXTRA * is_short
+    if abs(after - before) < rules.floor:
         return min(excess, 0.0) + WEAKEST
     if excess < 0:
         return excess
+    jump = level_at(row, place) - level_at(row, place - 1)
+    if math.copysign(jump, jump * (after - before)) >= rules.jump:
+        return excess  # a slope goes on by little at each commit
     near_before, near_after = min(place - first, REACH), min(stop - place, REACH)
     unit = error * error * near_before * near_after / (near_before + near_after)
     # Lines are fitted by least squares: what a step gains by a better fit is not held against them.
@@ -221,4 +237,4 @@ def score(
     if over_line(row, bounds) >= OVER_LINE * unit:
         return excess
     beside = math.sqrt(beside_line(row, first, place, stop) / unit)
-    return excess if normal_quantile(beside, degrees) >= need else WEAKEST
+    return excess if normal_quantile(beside, degrees) >= rules.need else WEAKEST

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, get_type_hints
+from typing import Annotated, cast, get_type_hints
 
 import typer
 
@@ -135,5 +135,5 @@ def with_owning(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _owning(said: dict[str, object]) -> Owning:
-    make: Callable[..., Owning] = Owning
+    make = cast("Callable[..., Owning]", Owning)  # typer has checked what was said
     return make(**said)

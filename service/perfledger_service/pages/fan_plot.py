@@ -15,7 +15,7 @@ from perfledger_service.pages.forecasted import forecast_sentences, period_name,
 from perfledger_service.pages.scale import Scale, Tick, nice_ticks
 
 # As the template draws it.
-_LEFT, _RIGHT = 72.0, 944.0
+_LEFT, _RIGHT = 72.0, 928.0  # half of the last label stands right of it
 _FIRST, _HEIGHT, _GAP = 76.0, 200.0, 56.0
 _MAX_LABELS = 10
 # Of a long past the last so many seasons are drawn: the fan would be a sliver else.

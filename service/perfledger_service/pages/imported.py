@@ -1,4 +1,4 @@
-"""Turns what was imported, and what checks measured of workloads, into terminal text and rows."""
+"""Turns what was imported into terminal text and rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

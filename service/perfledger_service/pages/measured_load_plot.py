@@ -118,7 +118,7 @@ def _line(
     return LoadLine(
         tone=tone,
         is_open=points[0].mode is Mode.OPEN,
-        label=f"batch {points[0].batch}" if is_tail and has_label else "",
+        label=f"batch {points[0].batch}" if tone == 0 and has_label else "",
         points=" ".join(f"{dot.x:g},{dot.y:g}" for dot in dots),
         dots=dots,
         bars=tuple(

@@ -237,7 +237,7 @@ def _allocation(book: Workbook, review: Review) -> None:
 
 def _notes(book: Workbook, review: Review) -> None:
     sheet = book.sheet(
-        "Notes", ("Kind", "What", "Why, or from where", "How, or SHA-256"), (12, 60, 50, 40)
+        "Notes", ("Kind", "What", "Why, or from where", "How, or SHA-256"), (12, 60, 48, 40)
     )
     rows = [("not known", one.what, one.why, one.how) for one in review.unknowns]
     rows += [(str(one.basis), one.what, "", "") for one in review.risks]

@@ -110,7 +110,7 @@ def answer(found: Sizing) -> str:
     if not found.best:
         return "Undecided: nothing keeps this P99 for sure, and something may."
     best = found.best[0]
-    words = f"{_devices(best)}{_price(best)}"
+    words = f"{_devices(best)}{_workload(best, found)}{_price(best)}"
     if found.verdict is Verdict.DECIDED:
         return f"Take {words}. Why no less: {_REASONS[best.constraint]}."
     return f"Undecided: {words} is enough, and something cheaper may be."
@@ -145,6 +145,13 @@ def _devices(option: SizedOption) -> str:
     return f"{plan.devices} x {device} ({plan.replicas} replica{many}{of})"
 
 
+def _workload(option: SizedOption, found: Sizing) -> str:
+    """Return which workload, or configuration of a model, where several were measured."""
+    if len({setting.curve.workload for setting in found.settings}) == 1:
+        return ""
+    return f" of {clean(option.plan.setting.curve.workload, limit=_MAX_WORKLOAD)}"
+
+
 def _price(option: SizedOption) -> str:
     tariff, usd, per_million = option.plan.tariff, option.plan.usd_per_hour, option.usd_per_million
     if tariff is None or usd is None or per_million is None:
@@ -174,15 +181,15 @@ def _cells(option: SizedOption) -> tuple[str, ...]:
 
 def _advice(found: Sizing) -> Iterator[str]:
     for rival in found.rivals:
-        yield _measure(rival)
+        yield _measure(rival, found)
 
 
-def _measure(rival: Rival) -> str:
+def _measure(rival: Rival, found: Sizing) -> str:
     option = rival.option
     rate = option.replica_rate / option.plan.setting.batch
     words = (
-        f"{_devices(option)}{_price(option)} keeps the P99 with a chance of "
-        f"{figures.share(option.plan.chance)}"
+        f"{_devices(option)}{_workload(option, found)}{_price(option)} keeps the P99 with a chance "
+        f"of {figures.share(option.plan.chance)}"
     )
     if rival.requests is None:
         return f"{words}: so near the limit that no measurement tells; take the sure one."

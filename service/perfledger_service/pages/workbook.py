@@ -3,6 +3,7 @@
 A text is always a text: nothing that others wrote is ever taken for a formula or an address.
 """
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +27,9 @@ class Look(StrEnum):
     SUM = "sum"
 
 
+_A4 = 9
+# On one page across; with more of them a print is too small to read.
+_PRINTED_CHARACTERS = 160
 _MONEY = "#,##0.00"
 _NUMBER = "#,##0.######"
 _FORMATS: dict[Look, dict[str, object]] = {
@@ -80,7 +84,10 @@ class Workbook:
             added.set_column(column, column, width)
         added.freeze_panes(1, 0)
         added.set_landscape()
-        added.fit_to_pages(1, 0)
+        added.set_paper(_A4)
+        added.fit_to_pages(math.ceil(sum(widths) / _PRINTED_CHARACTERS), 0)
+        added.repeat_rows(0)
+        added.repeat_columns(0)
         sheet = Sheet(added, self._looks)
         for column, title in enumerate(titles):
             sheet.text(0, column, title, Look.HEAD)

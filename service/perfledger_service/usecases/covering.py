@@ -50,7 +50,9 @@ def usage_hours(
     Up to `all_hours` there are others in which nothing was used, but commitments are paid. Raises
     NotFoundError, TooLargeError, and UsageError for what cannot be read.
     """
-    told = {found["sku"]: Decimal(found["count"]) for found in map(_counted, counted)}
+    told: dict[str, Decimal] = {}
+    for found in map(_counted, counted):
+        told[found["sku"]] = told.get(found["sku"], Decimal(0)) + Decimal(found["count"])
     if (file is None) is not bool(told):
         msg = "give a table of what was used by the hour, or --used 4xp5.48xlarge of one hour"
         raise UsageError(msg)

@@ -6,7 +6,7 @@ line does, "2xH100-80GB@rate:20=result.json".
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -187,17 +187,32 @@ def _point(profile: Profile, subject: str, load: _Load, latency: str) -> LoadPoi
         msg = f"a load of {profile.tool} has no throughput or a P99 of 0: measure it for longer"
         raise LoadCurveError(msg)
     completed, memory = figure("requests_completed"), figure("memory_used")
-    is_closed = load.kind == "concurrency"
+    is_closed, seconds = load.kind == "concurrency", figure("benchmark_time")
+    lasting_s = _lasting_s(figure)
+    if latency != REQUEST_LATENCY and seconds and lasting_s and lasting_s < seconds:
+        throughput *= seconds / (seconds - lasting_s)
+        seconds -= lasting_s
     return LoadPoint(
         mode=LoadMode.CLOSED if is_closed else LoadMode.OPEN,
         concurrency=round(load.amount) if is_closed else None,
         offered_per_second=None if is_closed else load.amount,
         batch=load.batch,
         completed=None if completed is None else round(completed),
-        seconds=figure("benchmark_time"),
+        seconds=seconds,
         throughput_per_second=throughput,
         latency_p50_s=figure(f"{latency}_p50"),
         latency_p95_s=figure(f"{latency}_p95"),
         latency_p99_s=p99_s,
         memory_bytes=None if memory is None else round(memory),
     )
+
+
+def _lasting_s(figure: Callable[[str], float | None]) -> float | None:
+    """Return a request's time from its first to its last token, which no latency below has.
+
+    A tool's seconds run until the last request is done; arrivals end so much earlier.
+    """
+    tokens, completed, token_s = map(figure, ("output_tokens", "requests_completed", "tpot_p50"))
+    if tokens is None or completed is None or token_s is None:
+        return None
+    return token_s * tokens / completed

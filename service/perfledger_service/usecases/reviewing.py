@@ -18,10 +18,12 @@ from perfledger_cost_models.parameter import (
 )
 from perfledger_cost_models.procurement_plan import (
     MAX_CHARACTERS,
+    Plan,
     PlannedForecast,
     Used,
     read_plan,
 )
+from perfledger_cost_models.projection import ProjectionCheck
 from perfledger_cost_models.quarter import Quarter, quarter_of
 from perfledger_cost_models.quarterly_review import Facts, review_of
 from perfledger_cost_models.recorded_waits import RecordedWaits, recorded_waits
@@ -48,6 +50,16 @@ from perfledger_service.usecases.translating import translated
 
 BYTES_PER_CHARACTER = 4  # of UTF-8, at most
 HOW_RECORDS = "PERFLEDGER_DATABASE_URL of the service's database, or --bundles FOLDER"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Beside:
+    """What the files beside a plan tell, None where it names none; and those files."""
+
+    use: Use | None
+    waits: RecordedWaits | None
+    forecast: Forecasts | None
+    sources: tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +94,7 @@ def review(asked: Asked) -> Review:
         records, records_source = _records(asked, elsewhere)
         bill, bill_source = _bill(asked)
         last, last_source = _last(asked)
-        use, use_sources = _use(plan.usage, asked.plan.parent)
-        waits, waits_source = _waits(plan.usage, asked)
-        forecast, past_sources = _forecast(plan.forecast, asked, books.sheet)
+        beside = _beside(plan, asked, books.sheet)
         sources = (
             _source("plan", asked.plan.name, plan_text.encode()),
             *prices_source,
@@ -92,9 +102,7 @@ def review(asked: Asked) -> Review:
             *records_source,
             *bill_source,
             *last_source,
-            *use_sources,
-            *waits_source,
-            *past_sources,
+            *beside.sources,
         )
         return review_of(
             Facts(
@@ -108,12 +116,10 @@ def review(asked: Asked) -> Review:
                 bill_name="" if asked.bill is None else asked.bill.name,
                 last=last,
                 sources=sources,
-                use=use,
-                waits=waits,
-                forecast=forecast,
-                projection_check=projection_check()
-                if isinstance(records, Records) and records.projected
-                else None,
+                use=beside.use,
+                waits=beside.waits,
+                forecast=beside.forecast,
+                projection_check=_projection_check(records),
                 is_stale_allowed=asked.is_stale_allowed,
             )
         )
@@ -185,6 +191,23 @@ def _last(asked: Asked) -> tuple[LastReview | None, tuple[Source, ...]]:
     data = read_bytes(asked.last, most_bytes=MAX_BYTES)
     found = read_last(data, before=asked.quarter)
     return found, (_source(f"review of {found.quarter.name}", asked.last.name, data),)
+
+
+def _projection_check(records: Records | Unknown) -> ProjectionCheck | None:
+    is_projected = isinstance(records, Records) and records.projected
+    return projection_check() if is_projected else None
+
+
+def _beside(plan: Plan, asked: Asked, sheet: PriceSheet) -> _Beside:
+    use, use_sources = _use(plan.usage, asked.plan.parent)
+    waits, waits_source = _waits(plan.usage, asked)
+    forecast, past_sources = _forecast(plan.forecast, asked, sheet)
+    return _Beside(
+        use=use,
+        waits=waits,
+        forecast=forecast,
+        sources=(*use_sources, *waits_source, *past_sources),
+    )
 
 
 def _use(used: Used | None, folder: Path) -> tuple[Use | None, tuple[Source, ...]]:

@@ -49,7 +49,7 @@ def say(
     reason = NEWER if is_late else ""
     reason = reason or _objection(upload, pull_requests.pull_request(upload.repository, number))
     if reason:
-        _refuse(engine, upload_id, reason)
+        _refuse(engine, upload, said, reason)
         return
     url = f"{public_url}/{upload.repository}/pull/{number}"
     body = comment(report, url=url)
@@ -58,15 +58,7 @@ def say(
     check = _check(upload, report, url)
     check_run_id = _say_check(pull_requests, upload.repository, check, said.check_run_id)
     _remember(engine, upload, Said(comment_id=comment_id, check_run_id=check_run_id), now=now)
-    with writing(engine) as session:
-        set_said(
-            session,
-            upload,
-            conclusion=report.conclusion,
-            title=report.title,
-            headline=report.headline,
-        )
-        session.commit()
+    _end(engine, upload, report)
 
 
 def _objection(upload: StoredUpload, current: PullRequest | None) -> str:
@@ -129,7 +121,23 @@ def _remember(engine: Engine, upload: StoredUpload, said: Said, *, now: datetime
         session.commit()
 
 
-def _refuse(engine: Engine, upload_id: str, reason: str) -> None:
+def _end(engine: Engine, upload: StoredUpload, ending: StoredUpload | Report) -> None:
     with writing(engine) as session:
-        set_status(session, upload_id, UploadStatus.REFUSED, reason=reason)
+        set_said(
+            session,
+            upload,
+            conclusion=ending.conclusion,
+            title=ending.title,
+            headline=ending.headline,
+        )
+        session.commit()
+
+
+def _refuse(engine: Engine, upload: StoredUpload, said: Said, reason: str) -> None:
+    """Refuse an upload; what was said already and was to be said anew stays as it was said."""
+    if upload.attempt > 1 and said.upload_id == upload.id and said.check_run_id is not None:
+        _end(engine, upload, upload)
+        return
+    with writing(engine) as session:
+        set_status(session, upload.id, UploadStatus.REFUSED, reason=reason)
         session.commit()

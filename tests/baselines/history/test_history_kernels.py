@@ -8,8 +8,10 @@ from hypothesis import given, settings, strategies as st
 from perfledger_baselines.history import kernels
 from perfledger_baselines.history.kernels import as_vector, compiled, compiler
 from perfledger_baselines.history.scan import WIDTHS, loop_peaks, vector_peaks
-from perfledger_baselines.history.search import prune
+from perfledger_baselines.history.search import Rules, prune
 from perfledger_baselines.history.split import Tallies
+
+RULES = Rules(need=4.0, floor=0.003, jump=0.05)
 
 
 class StandIn(ModuleType):
@@ -87,12 +89,12 @@ def test_compiled_kernels_answer_as_plain_ones(make):
     for seed in range(50):
         row, places = row_of(make, seed)
 
-        plain = getattr(prune, "py_func", prune)(row, places, (4.0, 0.003))
+        plain = getattr(prune, "py_func", prune)(row, places, RULES)
 
-        assert prune(row, places, (4.0, 0.003)) == plain
+        assert prune(row, places, RULES) == plain
 
 
 def test_places_too_near_each_other_do_not_both_stand(make):
     row, _ = row_of(make, 1)
 
-    assert len(prune(row, np.array([60, 61, 120]), (4.0, 0.003))) == 2
+    assert len(prune(row, np.array([60, 61, 120]), RULES)) == 2
