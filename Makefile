@@ -38,7 +38,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/cost_comparison.py
 	$(BIN)/python benchmarks/scheduling.py
 	$(BIN)/python benchmarks/forecast.py
-	$(BIN)/python benchmarks/rightsizing.py
+	$(BIN)/python benchmarks/rightsizing.py --each 6
 	$(BIN)/python benchmarks/allocation.py
 	$(BIN)/python benchmarks/review_store.py
 

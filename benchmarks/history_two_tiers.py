@@ -163,9 +163,8 @@ def main() -> None:
     for number, noise in enumerate(NOISES):
         tallies = {change: Tally() for change in CHANGES}
         for place, change in enumerate(CHANGES):
-            for series in range(arguments.series):
-                # A generator of its own: what it is made of does not depend on earlier A/Bs.
-                rng = np.random.default_rng([arguments.seed, number, place, series])
+            rng = np.random.default_rng([arguments.seed, number, place])
+            for _ in range(arguments.series):
                 Bench(noise, change, rng).run(tallies[change])
             for name in ("commits", "false", "requests", "pairs"):
                 total = getattr(totals[change], name) + getattr(tallies[change], name)

@@ -49,7 +49,9 @@ MURI_OVERHEAD = 1.015
 MURI_UNIT_S = 0.001
 # Of simulator/run_simulator.py: jobs drawn, how many come each minute, and what they run on.
 PAI_JOBS, PAI_PER_MINUTE, PAI_SEED = 20_000, 1000, 42
-PAI_CLUSTER = "gpu,cpu_milli\n6500,150930000\n"
+# Its 6,500 devices are one sum of hundredths: no part of a device is left over beside another.
+PAI_HUNDREDTHS = 100
+PAI_CLUSTER = "gpu,cpu_milli\n650000,150930000\n"
 PAI_POLICIES = {"fifo": "FIFO", "sjf": "SJF"}
 _PAI_RESULT = re.compile(r"^\((\w+) *, *\w+ *\),([\d.]+),([\d.]+),", re.MULTILINE)
 
@@ -169,6 +171,7 @@ def pai_jobs(path: Path, *, count: int, per_minute: int) -> Jobs:
     drawn = sorted(rows[:count], key=lambda row: (float(row["submit_time"]), int(row["job_id"])))
     for place, row in enumerate(drawn):
         row["submit_time"] = str(place // per_minute * 60)
+        row["num_gpu"] = str(round(PAI_HUNDREDTHS * float(row["num_gpu"] or 0)))
     drawn.sort(key=lambda row: (int(row["submit_time"]), int(row["job_id"])))
     text = StringIO()
     writer = csv.DictWriter(text, fieldnames=list(drawn[0]))

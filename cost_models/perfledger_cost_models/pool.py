@@ -21,7 +21,7 @@ from perfledger_cost_models.placing import Placer
 from perfledger_cost_models.room import MIG_SLICES, Held, Room, Shape, shapes_of
 from perfledger_cost_models.scheduling import Order, Passing, Policy, Preemption, Share, Sharing
 from perfledger_cost_models.waiting import Line, Rank, Waiting
-from perfledger_cost_models.yielding import Run, Yielding
+from perfledger_cost_models.yielding import Claim, Clearing, Run, Yielding
 
 _NO_LIMIT = 2**62
 
@@ -142,8 +142,7 @@ class Pool:
             is_open = line[1] not in self._blocked
             if is_open and self._start(job, now):
                 turns = self._next_turns(turns, line, now)
-            elif is_open and self._displace(job, now):
-                self._waiting.leave(line, place=0, milli=self._milli[line[1]])
+            elif is_open and self._displace(job, line, now):
                 turns = self._turns(now)
             else:
                 self._blocked.add(line[1])
@@ -227,13 +226,15 @@ class Pool:
         self.ran_ms[job] += now - run.since_ms
         self._blocked.clear()
 
-    def _displace(self, job: int, now: int) -> bool:
+    def _displace(self, job: int, line: Line, now: int) -> bool:
         """Start a job where others that come after it in order must yield; whether it did."""
         if self._policy.preemption is Preemption.NEVER:
             return False
         held, gone = self._room_taken(job, now)
         if held is None:
             return False
+        # It leaves first: who yields may come to wait before it, in the same line.
+        self._waiting.leave(line, place=0, milli=self._milli[line[1]])
         self._begin(job, held, now)
         for run in gone:
             self._yield(run, now)
@@ -245,12 +246,12 @@ class Pool:
         allowed = self._calendar.allowed(self._team[job], self._limit[job], now)
         room, gone, given = self._room, list[Run](), 0
         held, free = None, room.free_milli
-        for run in self._running.after(
-            left_ms=self._left[job], milli=wanted, priority=self._priority[job], now_ms=now
-        ):
+        clearing = Clearing(room, shape, locality=self._policy.locality)
+        claim = Claim(self._left[job], wanted, self._priority[job])
+        for run in self._running.after(claim, now):
             gone.append(run)
             free += run.milli
-            if free < wanted:
+            if not clearing.may_fit(run.held) or free < wanted:
                 continue
             for each in gone[given:]:
                 room.give_back(each.held)

@@ -24,7 +24,8 @@ from perfledger_cost_models.load_curve import LoadPoint
 from perfledger_cost_models.queueing import erlang_c
 
 # How far P99s of M/G/k by these formulas are from those of simulated servers, one deviation of the
-# logarithm: benchmarks/rightsizing.py --closed.
+# logarithm, times cv2 / k where that is above one: a server alone with services of variation 2
+# takes a third longer, 4 a tenth, 16 as long (benchmarks/rightsizing.py --closed).
 SCREENING_SPREAD = 0.1
 LEAST_SIGMA = 1e-3  # of the logarithm of service times: constant ones
 # Quantiles of a standard normal: a lognormal's P99 is exp(2.33 s) times its median.
@@ -60,7 +61,8 @@ class ClosedFit:
         found = np.array(means)
         is_stable = np.isfinite(found)
         share = np.array(weights) / sum(weights)
-        spread = math.hypot(self.spread, SCREENING_SPREAD)
+        varied = max(1.0, math.expm1(self.sigma**2) / self.concurrency)
+        spread = math.hypot(self.spread, SCREENING_SPREAD * varied)
         kept = found[is_stable]
         return LatencyAt(weights=share[is_stable], means_s=kept, spreads_s=kept * spread)
 

@@ -31,7 +31,10 @@ def simulate(
         asks |= jobs.cpu_milli > 0
     known = np.flatnonzero((jobs.run_ms >= 0) & asks)
     ran = jobs.taken(known)
-    until_ms = int(ran.submit_ms.max(initial=0))
+    if not len(ran):
+        msg = "no job of the log has a known time and asks for a device: export both"
+        raise JobLogError(msg)
+    until_ms = int(ran.submit_ms.max())
     start_ms, end_ms, ran_ms = (np.full(len(ran), -1, np.int64) for _ in range(3))
     pools: list[Pool] = []
     for nodes, rows in _pools(ran, cluster):

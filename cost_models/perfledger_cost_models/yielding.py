@@ -4,10 +4,12 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import merge
-from itertools import chain
+from itertools import chain, takewhile
+from typing import NamedTuple
 
-from perfledger_cost_models.room import Held
-from perfledger_cost_models.scheduling import Order, Policy, Preemption
+from perfledger_cost_models.jobs import WHOLE
+from perfledger_cost_models.room import Held, Room, Shape
+from perfledger_cost_models.scheduling import Locality, Order, Policy, Preemption
 
 _Place = tuple[int, int, int]
 
@@ -23,6 +25,14 @@ class Run:
     since_ms: int
     end_ms: int
     expected_ms: int  # its end as its time limit says
+
+
+class Claim(NamedTuple):
+    """What a waiting job has left to run, and how it stands in order."""
+
+    left_ms: int
+    milli: int
+    priority: int
 
 
 class Yielding:
@@ -54,21 +64,20 @@ class Yielding:
             group = self._groups[self._group(run)]
             del group[bisect_left(group, self._place(run))]
 
-    def after(self, *, left_ms: int, milli: int, priority: int, now_ms: int) -> Iterator[Run]:
+    def after(self, claim: Claim, now_ms: int) -> Iterator[Run]:
         """Yield the runs that come after a waiting job, the last in order first."""
-        for run in self._ordered(now_ms):
-            match self._policy.order:
-                case Order.REMAINING:
-                    is_after = run.end_ms - now_ms > left_ms
-                case Order.SERVICE:
-                    is_after = (run.end_ms - now_ms) * run.milli > left_ms * milli
-                case Order.TURNS:
-                    is_after = now_ms - run.since_ms >= self._policy.turn_s * 1000
-                case Order.SUBMISSION | Order.SHORTEST | Order.PRIORITY:
-                    is_after = run.priority < priority
-            if not is_after:
-                return
-            yield run
+        return takewhile(lambda run: self._is_after(run, claim, now_ms), self._ordered(now_ms))
+
+    def _is_after(self, run: Run, claim: Claim, now_ms: int) -> bool:
+        match self._policy.order:
+            case Order.REMAINING:
+                return run.end_ms - now_ms > claim.left_ms
+            case Order.SERVICE:
+                return (run.end_ms - now_ms) * run.milli > claim.left_ms * claim.milli
+            case Order.TURNS:
+                return now_ms - run.since_ms >= self._policy.turn_s * 1000
+            case Order.SUBMISSION | Order.SHORTEST | Order.PRIORITY:
+                return run.priority < claim.priority
 
     def _ordered(self, now_ms: int) -> Iterator[Run]:
         groups = [(self._runs[job] for _, _, job in group) for group in self._groups.values()]
@@ -87,3 +96,26 @@ class Yielding:
                 return run.since_ms, 0, run.job
             case Order.SUBMISSION | Order.SHORTEST | Order.PRIORITY:
                 return run.priority, -run.since_ms, run.job
+
+
+class Clearing:
+    """How many whole devices of each node are free at most as runs yield, before any is moved.
+
+    Moving runs is what takes time, and most jobs turn out to have no room after all.
+    """
+
+    def __init__(self, room: Room, shape: Shape, *, locality: Locality) -> None:
+        is_counted = locality is Locality.FEWEST and shape.share_milli == WHOLE
+        self._each = min(shape.devices, room.widest) if is_counted else 0  # of one node
+        self._free: list[int] = room.whole.tolist() if self._each else []
+        enough = sum(free >= self._each for free in self._free)
+        self._nodes = shape.devices // self._each - enough if self._each else 0
+
+    def may_fit(self, held: Held) -> bool:
+        """Count what a run holds as free; return whether the job may have room then."""
+        for part in held.parts if self._each else ():
+            before = self._free[part.node]
+            self._free[part.node] += len(part.devices)
+            if before < self._each <= self._free[part.node]:
+                self._nodes -= 1
+        return self._nodes <= 0

@@ -147,8 +147,9 @@ def test_what_jobstats_summed_up_goes_before_the_marks_for_it_is_a_mean():
     "comment",
     [
         *("JS1:Short", "JS1:None", "JS1:", "JS1:!!", "JS1:AAAA", "checked by hand"),
-        "JS1:" + b64encode(gzip.compress(b"[" * 3_000_000)).decode(),
-        "JS1:" + b64encode(gzip.compress(b'{"nodes": {"a": {"gpu_utilization": 1}}}')).decode(),
+        "JS1:" + b64encode(gzip.compress(b"[" * 3_000_000, mtime=0)).decode(),
+        "JS1:"
+        + b64encode(gzip.compress(b'{"nodes": {"a": {"gpu_utilization": 1}}}', mtime=0)).decode(),
         jobstats({}),
         jobstats({"a1": {"gpu_used_memory": {"0": 1.0}}}),
         jobstats({"a1": {"gpu_utilization": {"0": 900.0}}}),

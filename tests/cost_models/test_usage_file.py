@@ -115,7 +115,7 @@ def test_more_jobs_than_fit_are_refused():
         pytest.param(b"\xff\xfe|", "not text in UTF-8", id="not UTF-8"),
         pytest.param(b"{", "no answer of OpenCost", id="a brace"),
         pytest.param(bill({"BillingCurrency": "EUR"}), "'EUR'", id="another currency"),
-        pytest.param(bill({"PricingQuantity": "many"}), "no number", id="no number"),
+        pytest.param(bill({"PricingQuantity": "many"}), "no amount", id="no number"),
         pytest.param(bill({})[:-40], "cut off", id="a cut bill"),
         pytest.param(bill({}) + b'"', "cannot be read|cut off", id="an open quote"),
         pytest.param(bill(), "no entries", id="a bill without rows"),

@@ -169,4 +169,4 @@ def test_who_fits_may_pass_in_the_order_of_the_rest():
     )
     policy = Policy(name="sjf", order=Order.SHORTEST, passing=Passing.ALWAYS)
 
-    assert seconds(simulate(jobs, ONE_NODE, policy).start_ms) == [0, 33, 2, 10, 4]
+    assert seconds(simulate(jobs, ONE_NODE, policy).start_ms) == [0, 40, 2, 10, 4]

@@ -93,16 +93,9 @@ def test_json_has_epochs_too(tmp_path):
     assert series.epochs == (2,)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--epoch", "gpu"), "has no column 'gpu'"),
-        (("--epoch", "driver", "--column", "driver"), "has no column 'driver'"),
-    ],
-)
-def test_a_column_that_is_not_there_is_an_error(upgraded, arguments, message):
-    with pytest.raises(UsageError, match=message):
-        detect(upgraded, *arguments)
+def test_a_column_that_is_not_there_is_an_error(upgraded):
+    with pytest.raises(UsageError, match="has no column 'gpu'"):
+        detect(upgraded, "--epoch", "gpu")
 
 
 @pytest.mark.parametrize("option", ["--epoch", "--error"])

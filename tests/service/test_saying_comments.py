@@ -243,8 +243,8 @@ def test_what_is_said_is_what_was_stored(engine, judged, make_bundle, at_github,
     at_github.open_pull()
     upload = judged(engine, make_bundle(ratio=1.2))
 
-    def another_judge(bundle, *, today, is_local, priors):
-        assert bundle == make_bundle(ratio=1.2)
+    def another_judge(bundle, *, today, is_local, priors, approvals=()):
+        assert (bundle, approvals) == (make_bundle(ratio=1.2), ())
         return report_on(make_bundle(ratio=1.0), today=today, is_local=is_local, priors=priors)
 
     say(

@@ -97,8 +97,8 @@ def test_judging_twice_stores_once(engine, judged, make_bundle):
 def test_a_crash_while_judging_leaves_nothing_behind(engine, received, make_bundle):
     upload = received(engine, make_bundle())
 
-    def dying(bundle, *, today, is_local, priors):
-        raise KeyboardInterrupt(bundle, today, is_local, priors)
+    def dying(bundle, *, today, is_local, priors, approvals=()):
+        raise KeyboardInterrupt(bundle, today, is_local, priors, approvals)
 
     with pytest.raises(KeyboardInterrupt):
         judge_upload(engine, upload.id, reporter=dying, now=upload.created_at)

@@ -214,6 +214,7 @@ def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
         "/api/v1/uploads/{upload_id}",
         "/healthz",
         "/readyz",
+        "/webhooks/github",
     }
     post = document["paths"]["/api/v1/uploads"]["post"]
     assert set(post["requestBody"]["content"]) == {"application/json", "application/gzip"}

@@ -60,8 +60,7 @@ def trace_diff_text(view: TraceDiffView) -> Group:
         parts.append(line)
     for device in dict.fromkeys(device_line(one.profile.device) for one in (view.base, view.head)):
         parts.extend([Text(clean(device, limit=_MAX_NAME), style="dim")] if device else [])
-    how = "slower" if block.is_slower else "faster"
-    parts.append(_heading(f"Why the step is {how}"))
+    parts.append(_heading(f"Why the step is {block.pace}"))
     parts.extend(block_text(block))
     if block.shares:
         parts += [_heading("Shares of the step"), Padding(_share_grid(block.shares), _INDENT)]

@@ -14,7 +14,7 @@ from perfledger_service.pages.scale import Dot, Scale, Tick, nice_ticks
 # Of more devices those that use most are drawn.
 MAX_DEVICES = 4
 
-# As the template draws it; the axis of time is that of the timeline above.
+# As the template draws it; as wide as the timeline above it.
 _LEFT, _RIGHT = 130.0, 944.0
 _TOP = 72.0
 _PANEL = 84.0
@@ -24,6 +24,8 @@ _BELOW = 30.0
 # What is above it is no memory of a device, and no time of a step.
 _MAX_BYTES = 2.0**60
 _LONGEST_SECONDS = 86_400.0
+# Of one moment only there is no axis of time: it is drawn on one of a second.
+_SHORTEST_SECONDS = 1e-9
 
 _PROFILERS = {
     "torch.profiler": "profile(profile_memory=True) of torch.profiler records it",
@@ -70,7 +72,7 @@ def memory_plot(profile: Profile, *, among: Sequence[Profile] = ()) -> MemoryPlo
         return None
     every = [_by_device(one) for one in (profile, *among)]
     span_s = max(p.seconds for found in every for many in found.values() for p in many)
-    span_s = span_s or profile.step_seconds or 1.0
+    span_s = span_s if span_s >= _SHORTEST_SECONDS else 1.0
     factor, unit = figures.axis(span_s, "s")
     start = "the first kept step" if profile.has_steps else "the trace"
     x = Scale(0.0, span_s, _LEFT, _RIGHT)
@@ -125,8 +127,7 @@ def _peak(points: Sequence[MemoryPoint]) -> MemoryPoint:
 def _most(device: str, every: Sequence[Mapping[str, list[MemoryPoint]]]) -> float:
     """Return the most that the device, by its name, used or held in any of the profiles."""
     points = [point for found in every for point in found.get(device, ())]
-    most = max(max(point.allocated_bytes, point.reserved_bytes or 0.0) for point in points)
-    return most or 1.0
+    return max(max(point.allocated_bytes, point.reserved_bytes or 0.0, 1.0) for point in points)
 
 
 def _panel(points: Sequence[MemoryPoint], x: Scale, *, top: float, most: float) -> MemoryPanel:

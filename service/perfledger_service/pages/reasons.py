@@ -69,7 +69,7 @@ class ReasonBlock:
     base: str
     head: str
     delta: str
-    is_slower: bool
+    pace: str  # "slower", "faster" or "as fast as before"
     causes: tuple[CauseRow, ...]
     hidden: int
     rest: str
@@ -119,7 +119,7 @@ def reason_block(
         base=figures.seconds(explanation.base_step_seconds),
         head=figures.seconds(explanation.head_step_seconds),
         delta=figures.signed_seconds(total),
-        is_slower=total > 0,
+        pace="as fast as before" if total == 0 else "slower" if total > 0 else "faster",
         causes=tuple(_cause_row(cause, explanation, largest=largest) for cause in causes),
         hidden=len(hidden),
         rest=figures.signed_seconds(rest),

@@ -168,8 +168,7 @@ def _counts(report: Report) -> Iterator[RenderableType]:
 
 def _reasons(report: Report) -> Iterator[RenderableType]:
     for block in reasons.reason_blocks(report, max_causes=_MAX_CAUSES):
-        how = "slower" if block.is_slower else "faster"
-        yield _heading(f"Why {clean(block.workload, limit=_MAX_NAME)} is {how}")
+        yield _heading(f"Why {clean(block.workload, limit=_MAX_NAME)} is {block.pace}")
         yield from block_text(block)
 
 

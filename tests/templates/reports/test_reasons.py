@@ -53,3 +53,13 @@ def test_what_a_step_takes_without_a_cause_is_said_where_it_is_known(block_of):
 
     assert known.reverted.replace("\u00a0", " ") == "Without it a step takes 12.9 ms (-11.9 %)"
     assert unknown.reverted == ""
+
+
+@pytest.mark.parametrize(
+    ("head_s", "expected"), [(0.9, "faster"), (1.0, "as fast as before"), (1.1, "slower")]
+)
+def test_a_step_is_slower_faster_or_neither(reports, head_s, expected):
+    (explanation,) = reports["regressed"].explanations
+    changed = replace(explanation, base_step_seconds=1.0, head_step_seconds=head_s)
+
+    assert reason_block(changed, max_causes=1).pace == expected

@@ -28,7 +28,9 @@ def upgrade() -> None:
         sa.Column("content", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_imported")),
-        sa.UniqueConstraint("kind", "source", "sha256", name=op.f("uq_imported_kind_source_sha256")),
+        sa.UniqueConstraint(
+            "kind", "source", "sha256", name=op.f("uq_imported_kind_source_sha256")
+        ),
     )
 
 
