@@ -1,6 +1,7 @@
 """`perfledger trace` as a user runs it, on traces that these tests write."""
 
 import json
+import os
 from xml.etree import ElementTree
 
 import pytest
@@ -205,6 +206,17 @@ def test_a_file_that_is_not_there_is_said_plainly(trace, tmp_path):
     with pytest.raises(NotFoundError, match=r"there is no file absent\.json"):
         trace("summary", str(tmp_path / "absent.json"))
     with pytest.raises(UsageError, match="is a folder"):
+        trace("summary", str(tmp_path))
+
+
+def test_a_profilers_folder_says_which_of_its_files_to_give(trace, tmp_path):
+    older, newer = (tmp_path / "plugins" / "profile" / day for day in ("1", "2"))
+    for number, folder in enumerate((newer, older)):
+        folder.mkdir(parents=True)
+        (folder / "host.xplane.pb").write_bytes(b"")
+        os.utime(folder / "host.xplane.pb", (100 - number, 100 - number))
+
+    with pytest.raises(UsageError, match=r"such as plugins/profile/2/host\.xplane\.pb in it"):
         trace("summary", str(tmp_path))
 
 

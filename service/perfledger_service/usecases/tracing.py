@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 
 from perfledger.profile import Bucket, Profile
@@ -12,10 +13,15 @@ from perfledger_profiles.stragglers import stragglers_of
 from perfledger_profiles.whatif import WhatIf
 from perfledger_runners.explain import ReaderError, read_trace
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.pages.escape import clean
 from perfledger_service.pages.speedscope import speedscope
 from perfledger_service.usecases.explaining import explain_change, look_at, suppose
 from perfledger_service.usecases.histories import shown
 from perfledger_service.views import RanksView, TraceDiffView, TraceView
+
+# What JAX's and torch's profilers write into the folder that they are given, the newest first.
+PROFILER_FILES = (".xplane.pb", ".pt.trace.json", ".pt.trace.json.gz")
+MAX_SEEN = 10_000  # entries of a folder, which may be anything
 
 
 def summarize(path: Path) -> TraceView:
@@ -92,7 +98,7 @@ def export(view: TraceView) -> str:
 def _profile(path: Path, *, workload: str, side: Side) -> Profile:
     """Read a file in a child with limits: it may be anybody's."""
     if path.is_dir():
-        msg = f"{shown(path)} is a folder: give one profiler file, such as trace.json or xplane.pb"
+        msg = f"{shown(path)} is a folder: give one profiler file, {_inside(path)}"
         raise UsageError(msg)
     if not path.is_file():
         msg = f"there is no file {shown(path)}"
@@ -105,6 +111,21 @@ def _profile(path: Path, *, workload: str, side: Side) -> Profile:
         name, words = shown(path), str(error)
         msg = words if name in words else f"{name}: {words}"
         raise UsageError(msg) from error
+
+
+def _inside(folder: Path) -> str:
+    """Return in words which file of a folder to give: profilers write theirs some folders deep."""
+    seen = islice(folder.rglob("*"), MAX_SEEN)
+    found = [path for path in seen if path.name.endswith(PROFILER_FILES)]
+    if not found:
+        return "such as trace.json or xplane.pb"
+    return f"such as {clean(str(max(found, key=_moment).relative_to(folder)))} in it"
+
+
+def _moment(path: Path) -> tuple[float, str]:
+    with suppress(OSError):
+        return path.stat().st_mtime, path.name
+    return 0.0, path.name
 
 
 def _compute_seconds(profile: Profile) -> float:
