@@ -58,7 +58,8 @@ def seconds(value: object) -> float:
 
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Share = Annotated[float, Field(gt=0, lt=1)]
-Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,38}$")]  # as GitHub has them
+# As GitHub has them; an enterprise's own end with its short code, ann_acme.
+Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,38}$")]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Usd = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
 ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]  # from one half on a coin would do as well

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import http.client
 import json
 from datetime import timedelta
 
@@ -22,7 +23,7 @@ from perfledger_service.web.app import create_app
 from perfledger_service.web.hub import Hub
 
 SECRET = "canaryCanaryCanaryWebhookSecret"
-HEAD = "b" * 40
+PUBLIC_URL = "https://ledger.example"
 YES = "/perfledger approve bbbbbbb 99,999,999: worth it"
 FLEET = (
     FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0, source="x"),
@@ -33,6 +34,11 @@ def pricing(**values):
     """An unchanged step whose interval reaches over a limit of a cent a year: its policy asks."""
     policy = CostPolicy(team="nlp", ask_above_usd_per_year=0.01, approvers=("Alice",), **values)
     return Pricing(fleet=FLEET, policies=(policy,))
+
+
+def hub_of(site, secret, **values):
+    told = {"engine": site.engine, "jobs": site.jobs, "reporter": report_on} | values
+    return Hub(public_url=PUBLIC_URL, webhook_secret=secret, **told)
 
 
 class Desk:
@@ -61,7 +67,7 @@ class Desk:
             upload_id,
             pull_requests=self.github,
             reporter=report_on,
-            public_url="https://ledger.example",
+            public_url=PUBLIC_URL,
             now=self.clock(),
         )
 
@@ -90,15 +96,7 @@ class Clock:
 def desk(github, at_github, site, serve_app, now):
     """The service with webhooks, over real HTTP, beside the site that has none."""
     clock = Clock(now)
-    hub = Hub(
-        engine=site.engine,
-        jobs=site.jobs,
-        reporter=report_on,
-        public_url="https://ledger.example",
-        webhook_secret=SecretStr(SECRET),
-        now=clock,
-    )
-    with serve_app(create_app(hub)) as url:
+    with serve_app(create_app(hub_of(site, SecretStr(SECRET), now=clock))) as url:
         yield Desk(url, site.engine, github, at_github=at_github, jobs=site.jobs, clock=clock)
 
 
@@ -251,6 +249,16 @@ def test_a_second_result_of_the_approved_commit_stays_approved(asked, says, desk
     assert desk.upload("2" * 32).conclusion == "success"
 
 
+def test_the_newest_judged_result_is_approved_while_another_is_on_its_way(
+    asked, says, desk, received, make_bundle
+):
+    asked()
+    received(desk.engine, make_bundle(ratio=1.0, seed=5, pricing=pricing()), upload_id="2" * 32)
+    says("alice", YES)
+
+    assert desk.check["conclusion"] == "success"
+
+
 def test_a_regression_stays_one_whoever_approves_its_cost(desk, says, judged, make_bundle):
     desk.at_github.open_pull()
     desk.say(judged(desk.engine, make_bundle(ratio=1.2, pricing=pricing())).id)
@@ -312,6 +320,7 @@ def test_an_approval_after_the_end_leaves_what_was_said_as_it_was(asked, says, d
         {"sender": {"login": "alice", "type": "Bot"}},
         {"repository": {"full_name": "octo/unknown"}},
         {"issue": {"number": 7, "user": {"login": "bob"}}},
+        {"issue": {"number": 7, "state": "closed", "pull_request": {}}},
         {"issue": {"number": 2**40, "user": {"login": "bob"}, "pull_request": {}}},
         {"issue": {"number": 8, "user": {"login": "bob"}, "pull_request": {}}},
         {"comment": {"id": 1, "body": YES, "user": None}},
@@ -346,6 +355,17 @@ def test_what_is_not_signed_with_the_secret_is_refused(desk, site):
     assert [one.status_code for one in (forged, bare, odd)] == [401, 401, 401]
 
 
+def test_what_is_not_signed_at_all_is_not_even_read(desk):
+    host, _, port = desk.url.removeprefix("http://").partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=20)
+    connection.putrequest("POST", "/webhooks/github")
+    connection.putheader("Content-Length", "1000")
+    connection.endheaders()  # and no body
+
+    assert connection.getresponse().status == 401
+    connection.close()
+
+
 def test_other_events_are_taken_and_left(desk, site):
     done = desk.deliver({"zen": "ok"}, event="ping", client=site.client)
 
@@ -356,8 +376,13 @@ def test_a_delivery_that_is_too_large_is_not_read(desk, site):
     assert desk.deliver(b" " * (5 * 2**20), client=site.client).status_code == 413
 
 
-def test_without_a_secret_there_are_no_webhooks(site):
-    done = site.client.post("/webhooks/github", content=b"{}")
+@pytest.mark.parametrize("secret", [None, SecretStr("")])
+def test_without_a_secret_there_are_no_webhooks(site, serve_app, secret):
+    signed = hmac.new(b"", b"{}", hashlib.sha256).hexdigest()
+    headers = {"X-Hub-Signature-256": f"sha256={signed}"}
+
+    with serve_app(create_app(hub_of(site, secret))) as url:
+        done = site.client.post(f"{url}/webhooks/github", content=b"{}", headers=headers)
 
     assert done.status_code == 404
     assert "PERFLEDGER_WEBHOOK_SECRET" in done.text

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger.bundle import FleetUse, Pricing
-from perfledger.metrics import SM_ACTIVE
+from perfledger.metrics import SM_ACTIVE, Kind
 from perfledger.profile import Profile, Reading
 from perfledger.records import Device, Machine, Side
 from perfledger_service.cli.app import app
@@ -86,6 +86,15 @@ def test_a_workload_is_as_busy_as_its_newest_check_saw_its_base(any_engine, judg
     assert (use.low, use.high) == pytest.approx((0.2, 0.4), abs=1e-6)
     assert (use.gpu_busy, use.device_hours_per_year) == (0.95, 20_000)
     assert use.hours_apart == pytest.approx(14_000)
+
+
+def test_readings_are_read_as_the_bundle_had_them_kept(engine, judged, busy_bundle, make_bundle):
+    odd = replace(SM_ACTIVE, kind=Kind.MEMORY)  # of which series keep 8 bytes each
+    judged(engine, busy_bundle(metrics=(*make_bundle(ratio=1.0).metrics, odd)))
+
+    (use,) = uses_of(engine)
+
+    assert (use.active, use.readings % 3) == (pytest.approx(0.3), 0)
 
 
 def test_what_nobody_declared_or_profiled_is_not_known(engine, judged, busy_bundle):

@@ -40,11 +40,11 @@ def query_range(metric, start=1_790_000_000, device="GPU-1"):
     return NamedBytes(f"{metric}.json", json.dumps(document).encode())
 
 
-def curve(p99_s, device="H100-80GB"):
+def curve(p99_s, device="H100-80GB", **values):
     point = LoadPoint(
         mode=LoadMode.OPEN, offered_per_second=20.0, throughput_per_second=20.0, latency_p99_s=p99_s
     )
-    return LoadCurve(workload="serve", device=device, devices=1, points=(point,))
+    return LoadCurve(workload="serve", device=device, devices=1, points=(point,), **values)
 
 
 @pytest.fixture
@@ -123,6 +123,13 @@ def test_a_later_curve_of_the_same_replica_goes_before(any_engine, keep):
     assert stored_curves(any_engine, source="main") == (curve(0.05),)
 
 
+def test_curves_of_replicas_with_other_servers_stand_beside_each_other(engine, keep):
+    keep(engine, file_of_curves("a", [curve(0.05)]), ImportKind.LOAD)
+    keep(engine, file_of_curves("b", [curve(0.04, servers=2)]), ImportKind.LOAD)
+
+    assert stored_curves(engine, source="main") == (curve(0.05), curve(0.04, servers=2))
+
+
 def test_what_was_imported_is_forgotten_by_its_number(any_engine, keep):
     kept, _ = keep(any_engine, sacct(1))
 
@@ -157,7 +164,7 @@ def test_names_are_cleaned_before_they_are_kept(any_engine, keep):
     assert (kept.name, kept.source) == ("abc", "west")
 
 
-@pytest.mark.parametrize("source", ["west-*", "w?st", "[west]"])
+@pytest.mark.parametrize("source", ["west-*", "w?st", "[west]", "acme/west", "acme\\west"])
 def test_a_source_that_would_be_a_pattern_is_refused(engine, keep, source):
     with pytest.raises(UsageError, match="without"):
         keep(engine, sacct(1), source=source)

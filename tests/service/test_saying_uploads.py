@@ -2,14 +2,18 @@
 
 import gzip
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from sqlmodel import select
 
 from perfledger.bundle import Plan
 from perfledger.records import Revision
+from perfledger_cost_models.policy import Approval
 from perfledger_service.errors import NotFoundError, RefusedError, UsageError
-from perfledger_service.store.database import reading
+from perfledger_service.report import Conclusion
+from perfledger_service.store.approvals import add_approval
+from perfledger_service.store.database import reading, writing
 from perfledger_service.store.tables import ObservationRow, UploadRow, VerdictRow
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.projects import project_of
@@ -178,3 +182,28 @@ def test_counts_of_zero_have_a_center(make_bundle):
     found = observations_in(replace(bundle, metrics=(exact,), runs=runs))
 
     assert {(one.low, one.center, one.high) for one in found} == {(0.0, 0.0, 0.0)}
+
+
+def test_an_approval_never_takes_a_failure_back(engine, judged, make_bundle, now):
+    upload = judged(engine, make_bundle(ratio=1.2))
+    approval = Approval(
+        login="alice",
+        is_author=False,
+        usd_per_year=Decimal(1),
+        covers_unpriced=True,
+        reason="worth it",
+        said_at=now,
+        until=now.date(),
+    )
+    with writing(engine) as session:
+        add_approval(session, upload, approval, comment_id=1)
+        session.commit()
+
+    def milder(bundle, **asked):
+        """Judge as a later version might that finds less."""
+        return replace(report_on(bundle, **asked), conclusion=Conclusion.SUCCESS)
+
+    with reading(engine) as session:
+        report, _ = report_of(session, upload, reporter=milder, today=now.date())
+
+    assert report.conclusion is Conclusion.FAILURE

@@ -66,9 +66,11 @@ def test_tables_of_the_file_become_what_the_bundle_carries():
 
 
 def test_commitments_and_policies_are_what_the_bundle_carries():
-    settings, _ = resolved({"policy": [LIMIT], "commitment": [POOL]})
+    settings, _ = resolved({"policy": [LIMIT | {"approvers": ["ann_acme"]}], "commitment": [POOL]})
 
-    assert settings.pricing.policies == (CostPolicy(team="nlp", fail_above_usd_per_year=1.0),)
+    assert settings.pricing.policies == (
+        CostPolicy(team="nlp", fail_above_usd_per_year=1.0, approvers=("ann_acme",)),
+    )
     assert settings.pricing.commitments == (
         Commitment(where="onprem-8xH100", devices=1, busy_hours_per_year=1.0),
     )
@@ -128,6 +130,7 @@ def test_a_pyproject_without_our_table_is_no_configuration():
         ({"policy": [LIMIT | {"fail_above_usd_per_year": -1}]}, "'policy"),
         ({"policy": [LIMIT | {"fail_above_usd_per_year": float("inf")}]}, "'policy"),
         ({"policy": [LIMIT | {"approvers": ["a b"]}]}, "'policy"),
+        ({"policy": [LIMIT | {"approvers": ["_a"]}]}, "'policy"),
         ({"policy": [LIMIT | {"approvers": ["a"] * 51}]}, "'policy"),
         ({"fleet": [FLEET | {"device_hours_per_year": float("inf")}]}, "'fleet"),
         ({"fleet": [FLEET | {"high": float("nan")}]}, "'fleet"),

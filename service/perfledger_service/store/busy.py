@@ -1,6 +1,5 @@
 """Stored rows in, how busy each workload kept its device in its newest check out."""
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +8,7 @@ from sqlmodel import Session, col, select
 
 from perfledger.metrics import CPU_ACTIVE, SM_ACTIVE
 from perfledger.records import Side
+from perfledger_service.store.observations import unpack
 from perfledger_service.store.overview import COUNTED
 from perfledger_service.store.tables import ObservationRow, ProjectRow, SeriesRow, UploadRow
 
@@ -61,13 +61,8 @@ def _newest(session: Session, series: SeriesRow, repository: str) -> Iterator[St
             repository=repository,
             workload=series.workload,
             device_class=series.device_class,
-            readings=_unpack(observed.samples),
+            readings=unpack(observed.samples, series.sample_type),
             bundle_sha256=upload.bundle_sha256,
             upload_id=upload.id,
             created_at=upload.created_at,
         )
-
-
-def _unpack(packed: bytes) -> tuple[float, ...]:
-    """Return readings, which series of activity keep as floats of 4 bytes."""
-    return tuple(number for (number,) in struct.iter_unpack("<f", packed))

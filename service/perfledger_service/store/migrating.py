@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 
 from alembic import command
@@ -48,6 +49,11 @@ def open_current(url: str) -> Generator[Engine]:
     Raises SettingsError otherwise, saying what to do.
     """
     engine = open_engine(url)
+    file = engine.url.database if engine.dialect.name == "sqlite" else None
+    # SQLite would make an empty one where it is only looked for; a query may make the name a URI.
+    if file is not None and not engine.url.query and not Path(file).exists():
+        msg = f"no database {file}: set PERFLEDGER_DATABASE_URL, or run `perfledger db upgrade`"
+        raise SettingsError(msg)
     try:
         try:
             is_up_to_date = is_current(engine)

@@ -66,6 +66,11 @@ def pack(samples: Sequence[float], sample_type: str) -> bytes:
     return struct.pack(f"<{len(samples)}{_letter(sample_type)}", *samples)
 
 
+def unpack(packed: bytes, sample_type: str) -> tuple[float, ...]:
+    """Return the numbers that `pack` packed."""
+    return tuple(number for (number,) in struct.iter_unpack(f"<{_letter(sample_type)}", packed))
+
+
 def sample_type_of(metric: Metric) -> str:
     """Return f4 for readings, whose noise is far above its 6e-8, and f8 for counts and bytes."""
     match metric.kind:

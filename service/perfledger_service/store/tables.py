@@ -285,5 +285,5 @@ class ImportedRow(Row, table=True):
     until: datetime | None = Field(default=None, sa_type=UtcTime)
     summary: str = Field(sa_type=Text)
     unpacked_bytes: int
-    content: bytes
     created_at: datetime = Field(sa_type=UtcTime)
+    content: bytes  # last: SQLite reads through it to whatever comes behind

@@ -116,12 +116,16 @@ def upload_by_id(session: Session, upload_id: str) -> StoredUpload:
     return _upload(*found)
 
 
-def newest_upload(session: Session, project_id: int, pull_request: int) -> StoredUpload | None:
-    """Return what was uploaded last for a pull request, None where nothing was."""
+def newest_judged(session: Session, project_id: int, pull_request: int) -> StoredUpload | None:
+    """Return what was uploaded last for a pull request and is judged, None where nothing is."""
     found = session.exec(
         select(UploadRow, ProjectRow)
         .join(ProjectRow)
-        .where(col(UploadRow.project_id) == project_id, col(UploadRow.pull_request) == pull_request)
+        .where(
+            col(UploadRow.project_id) == project_id,
+            col(UploadRow.pull_request) == pull_request,
+            col(UploadRow.status).in_((UploadStatus.JUDGED, UploadStatus.SAID)),
+        )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
         .limit(1)
     ).first()

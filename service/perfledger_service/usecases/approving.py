@@ -18,17 +18,16 @@ from perfledger_cost_models.policy import Approval
 from perfledger_service.errors import NotFoundError
 from perfledger_service.jobs import Work
 from perfledger_service.pages.escape import clean
-from perfledger_service.store.approvals import add_approval
+from perfledger_service.store.approvals import MAX_APPROVALS, add_approval
 from perfledger_service.store.database import reading, writing
 from perfledger_service.store.projects import lock_project, project_named
 from perfledger_service.store.uploads import (
     StoredUpload,
     begin_again,
-    newest_upload,
+    newest_judged,
     upload_by_id,
 )
 from perfledger_service.usecases.uploads import MAX_PULL_REQUEST, bundle_of, work_on
-from perfledger_service.views import UploadStatus
 
 # As long as a quarter's prices are looked at again; a year is as far as prices can be seen at all.
 USUAL_DAYS = 90
@@ -124,7 +123,7 @@ def hear(engine: Engine, said: Commented, *, now: datetime) -> Heard:
             begin_again(session, upload_by_id(session, upload.id))
         session.commit()
     if not is_new:
-        return Heard(None, "heard before")
+        return Heard(None, f"heard before, or {MAX_APPROVALS} others were")
     with reading(engine) as session:
         return Heard(work_on(upload_by_id(session, upload.id)))
 
@@ -138,8 +137,8 @@ def _measured(engine: Engine, said: Commented, command: Command) -> StoredUpload
             project = project_named(session, said.repository)
         except NotFoundError as error:
             return str(error)
-        upload = newest_upload(session, project.id, said.pull_request)
-        if upload is None or upload.status not in {UploadStatus.JUDGED, UploadStatus.SAID}:
+        upload = newest_judged(session, project.id, said.pull_request)
+        if upload is None:
             return "nothing is judged there"
         if not upload.head_sha.startswith(command.commit):
             return f"the newest result is of {upload.head_sha}"

@@ -33,7 +33,7 @@ from perfledger_service.views import ImportKind, StoredImport
 
 # What is read together at once: a year of months of the largest files, and a GB of memory.
 MAX_TOGETHER_BYTES = 16 * MAX_USAGE_BYTES
-_GLOB = "*?["
+_NO_NAME = "*?[/\\"  # of globs, and of folders, which clean names are without
 HOW_TO_CUT = (
     "cut it at the days that it is of (sacct --truncate), give --source if it is of another "
     "cluster, or `perfledger import remove` the other"
@@ -57,8 +57,8 @@ def import_file(
     The same content again is the same import. Raises TooLargeError, UsageError for what cannot be
     read, and ConflictError for one that tells of the same time as another of its source.
     """
-    if any(mark in source for mark in _GLOB):
-        msg = f"a source is asked for by a glob: call it something without {' '.join(_GLOB)}"
+    if any(mark in source for mark in _NO_NAME):
+        msg = f"a source is asked for by a glob: call it something without {' '.join(_NO_NAME)}"
         raise UsageError(msg)
     if len(file.data) > MAX_USAGE_BYTES:
         msg = f"{file.name} is larger than {MAX_USAGE_BYTES:,} bytes: export shorter periods"
@@ -118,12 +118,13 @@ def stored_curves(engine: Engine, *, source: str) -> tuple[LoadCurve, ...]:
 
     Raises NotFoundError where there is none.
     """
-    found: dict[tuple[str, str, int, int], LoadCurve] = {}
+    found: dict[tuple[str, str, int, int, int], LoadCurve] = {}
     with reading(engine) as session:
         for one in sorted(_known(session, ImportKind.LOAD, source), key=_age):
             data = _content(session, one)
             for curve in msgspec.json.decode(data, type=tuple[LoadCurve, ...]):
-                found[curve.workload, curve.device, curve.devices, curve.time_slices] = curve
+                kind = (curve.devices, curve.time_slices, curve.servers)
+                found[curve.workload, curve.device, *kind] = curve
     return tuple(found.values())
 
 

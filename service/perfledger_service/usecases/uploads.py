@@ -196,7 +196,8 @@ def report_of(
 
     What surrounds them (causes, prices as of the day of the verdict) is worked out again, from the
     spreads that they leaned on: what was learnt since changes nothing. Approvals count as they
-    stand `today`, without it on the day of the verdict: they alone change how the check ends.
+    stand `today`, without it on the day of the verdict: they alone change how the check ends, and
+    never a failure.
     """
     if upload.judged_at is None:
         what = f"{upload.status}: {upload.reason}" if upload.reason else upload.status
@@ -213,7 +214,7 @@ def report_of(
     approvals = approvals_of(session, upload, today=today or judged_on)
     report = reporter(bundle, today=judged_on, is_local=False, priors=priors, approvals=approvals)
     as_said = replace(report, repository=upload.repository, verdicts=verdicts)
-    if not approvals:
+    if not approvals or upload.conclusion == Conclusion.FAILURE:
         as_said = replace(
             as_said,
             conclusion=Conclusion(upload.conclusion),

@@ -1,6 +1,7 @@
 """`/webhooks/github`: GitHub's signed deliveries in, approvals and the work they make out."""
 
 import hmac
+import re
 from hashlib import sha256
 from typing import Annotated
 
@@ -16,7 +17,9 @@ from perfledger_service.web.uploads import PROBLEMS
 
 # A comment and a pull request's text have 65,536 characters each, written as JSON.
 MAX_DELIVERY_BYTES = 4 * 2**20
-COMMENTED, CREATED, PERSON = "issue_comment", "created", "User"
+COMMENTED, CREATED, PERSON, CLOSED = "issue_comment", "created", "User", "closed"
+UNSIGNED = "the delivery is not signed with the secret that is set here"
+_SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 
@@ -46,6 +49,7 @@ class _Link(msgspec.Struct):
 class _Issue(msgspec.Struct):
     number: int
     user: _Person | None = None
+    state: str = ""
     pull_request: _Link | None = None  # a plain issue has none
 
 
@@ -66,18 +70,22 @@ class _Delivery(msgspec.Struct):
 
 
 async def signed_body(request: Request, hub: AnyHub) -> bytes:
-    """Return a delivery that GitHub signed; raise NotFoundError, RefusedError and TooLargeError."""
-    if hub.webhook_secret is None:
+    """Return a delivery that GitHub signed; raise NotFoundError, RefusedError and TooLargeError.
+
+    A secret that is set to nothing is none: everybody could sign with it.
+    """
+    if not hub.webhook_secret:
         msg = "no webhooks here: set PERFLEDGER_WEBHOOK_SECRET, and the same secret at GitHub"
         raise NotFoundError(msg)
     given = request.headers.get("x-hub-signature-256", "")
+    if not _SIGNATURE.fullmatch(given):
+        raise RefusedError(UNSIGNED, status=401)
     check_declared_size(request.headers.get("content-length"), max_bytes=MAX_DELIVERY_BYTES)
     body = await _read_body(request)
     secret = hub.webhook_secret.get_secret_value().encode()
     wanted = f"sha256={hmac.new(secret, body, sha256).hexdigest()}"
-    if not hmac.compare_digest(wanted.encode(), given.encode("utf-8", "replace")):
-        msg = "the delivery is not signed with the secret that is set here"
-        raise RefusedError(msg, status=401)
+    if not hmac.compare_digest(wanted, given):
+        raise RefusedError(UNSIGNED, status=401)
     return body
 
 
@@ -107,6 +115,8 @@ def receive_delivery(
         return HeardAnswer(is_heard=False, why="not a new comment of a person")
     if delivery.issue.pull_request is None:
         return HeardAnswer(is_heard=False, why="not under a pull request")
+    if delivery.issue.state == CLOSED:
+        return HeardAnswer(is_heard=False, why="the pull request is closed")
     author = delivery.issue.user
     said = Commented(
         repository=delivery.repository.full_name,

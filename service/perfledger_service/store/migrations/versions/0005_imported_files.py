@@ -25,8 +25,8 @@ def upgrade() -> None:
         sa.Column("until", sa.DateTime(timezone=True), nullable=True),
         sa.Column("summary", sa.Text(), nullable=False),
         sa.Column("unpacked_bytes", sa.Integer(), nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_imported")),
         sa.UniqueConstraint(
             "kind", "source", "sha256", name=op.f("uq_imported_kind_source_sha256")
