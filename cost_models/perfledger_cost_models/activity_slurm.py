@@ -11,6 +11,7 @@ left its summary in AdminComment, that goes before: it is a mean, and no bound.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -27,6 +28,10 @@ NOTHING_SEEN = (
     "every mark of GPU-util is 0: if that is not so, Slurm does not account for GPUs here "
     "(AccountingStorageTRES=gres/gpuutil, AutoDetect=nvml)"
 )
+# Each run of a requeued job is held against all steps of that job: a hundred runs of a thousand
+# steps are a hundred thousand.
+MAX_PAIRS = 2_000_000
+MAX_ACTIVITIES = 1_000_000  # two of each GPU that Jobstats tells of: a file has some 400,000 jobs
 PARTS_LEFT_OUT = "jobs on parts of GPUs (MIG) are left out: Slurm does not know how busy those are"
 
 _PERCENT = 0.01
@@ -53,7 +58,7 @@ class _Job:
     end: float
     gpus: int
     model: str
-    summaries: tuple[GpuSummary, ...]
+    comment: str
 
 
 def read_sacct_activity(text: str, name: str) -> Export:
@@ -72,22 +77,21 @@ def read_sacct_activity(text: str, name: str) -> Export:
                     end=end,
                     gpus=gpus,
                     model=kind,
-                    summaries=summaries_of(row.get(SUMMARY, "")),
+                    comment=row.get(SUMMARY, ""),
                 )
                 jobs.setdefault(job, []).append(found)
         elif end > start:
             usage = _usage(row, where)
             marks = {Signal.GPU_UTIL: usage.get(UTIL), Signal.MEMORY: usage.get(MEMORY)}
             steps.setdefault(job, []).append(_Step(start, end, marks))
+    pairs = sum(len(of) * len(steps.get(key, ())) for key, of in jobs.items() if len(of) > 1)
     every = [(key, job) for key, of in jobs.items() for job in of]
     whole = [(key, job) for key, job in every if not _PART.search(job.model)]
-    activities = tuple(
-        found
-        for key, job in whole
-        for found in (
-            _summarized(key, job) if job.summaries else _activities(key, job, steps.get(key, ()))
-        )
-    )
+    told = (each for key, job in whole for each in _told(key, job, steps.get(key, ())))
+    activities = tuple(islice(told, MAX_ACTIVITIES + 1)) if pairs <= MAX_PAIRS else ()
+    if pairs > MAX_PAIRS or len(activities) > MAX_ACTIVITIES:
+        msg = f"{name} tells of more runs, steps or GPUs than fit one file: export fewer days"
+        raise UsageFileError(msg)
     if not activities:
         msg = f"{name} has no {UTIL} of a job with GPUs: add {TOTAL} to --format, keep the steps"
         raise UsageFileError(msg)
@@ -120,9 +124,14 @@ def _usage(row: Mapping[str, str], where: str) -> dict[str, float]:
     }
 
 
-def _summarized(key: str, job: _Job) -> Iterator[Activity]:
+def _told(key: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Activity]:
+    summaries = summaries_of(job.comment)
+    return _summarized(key, job, summaries) if summaries else _activities(key, job, steps)
+
+
+def _summarized(key: str, job: _Job, summaries: Sequence[GpuSummary]) -> Iterator[Activity]:
     """Yield the means and highest values of a job's GPUs, over all of its time."""
-    for each in job.summaries:
+    for each in summaries:
         for signal, share in (
             (Signal.GPU_UTIL, each.utilization),
             (Signal.MEMORY, each.memory),

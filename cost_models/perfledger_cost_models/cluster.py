@@ -21,11 +21,13 @@ MAX_NODES = 1_000_000
 MAX_CELLS = 20_000_000  # nodes times the most devices of one: the table of what is free
 MAX_TEXT = 100_000_000
 UNLIMITED = 2**60  # processors or memory of a node that says nothing of them: never the bottleneck
-# The columns of Alibaba's lists of nodes, of Helios's, Lucid's (its first column has no name) and
-# Philly's of virtual clusters, and plain.
+# The columns of Alibaba's lists of nodes, of Helios's, Lucid's and Philly's of virtual clusters,
+# and plain.
 _DEVICES = ("gpu", "gpus", "devices", "num_gpus", "gpu_capacity_num")
 _COUNT = ("count", "nodes", "node num", "node_num", "num")
-_POOL = ("pool", "vc", "partition", "")
+_POOL = ("pool", "vc", "partition")
+_UNNAMED = ("",)  # Lucid's first column, which is its virtual cluster
+_MILLI = 1000  # of a processor
 _MODEL = ("model", "gpu_model", "accelerator")
 
 
@@ -74,10 +76,10 @@ def read_cluster(text: str, *, devices: int) -> Cluster:
             (
                 _whole(row, _COUNT, 1, line),
                 _whole(row, _DEVICES, devices, line),
-                _whole(row, ("cpu_milli",), _whole(row, ("cpu_num",), 0, line) * 1000, line),
+                _whole(row, ("cpu_milli",), _whole(row, ("cpu_num",), 0, line, each=_MILLI), line),
                 _whole(row, ("memory_mib",), 0, line),
                 _word(row, _MODEL),
-                _word(row, _POOL),
+                _word(row, _POOL) or _unnamed_pool(row),
             )
             for line, row in enumerate(rows, start=2)
         ]
@@ -110,12 +112,21 @@ def _word(row: dict[str, str], names: Sequence[str]) -> str:
     return next((row[name].strip()[:MAX_NAME] for name in names if row.get(name)), "")
 
 
-def _whole(row: dict[str, str], names: Sequence[str], default: int, line: int) -> int:
+def _unnamed_pool(row: dict[str, str]) -> str:
+    """Return what the column without a name says; where it counts the rows, as pandas does, ""."""
+    name = _word(row, _UNNAMED)
+    return "" if name.isdecimal() else name
+
+
+def _whole(
+    row: dict[str, str], names: Sequence[str], default: int, line: int, *, each: int = 1
+) -> int:
+    """Return a cell's number of `each`, in whole ones."""
     text = _word(row, names)
     if not text:
         return default
     try:
-        number = float(text)
+        number = float(text) * each
     except ValueError:
         number = -1.0
     if not 0 <= number <= MAX_AMOUNT:

@@ -167,20 +167,20 @@ def _sum(one: Charge, other: Charge) -> Charge:
 def _reserve(by_name: Mapping[str, _Open], one: Reserved) -> Decimal:
     """Cover with reserved instances, the smallest size first; return how many covered nothing."""
     size = size_of(one.name)
-    alike: list[tuple[Decimal, _Open]] = []  # reserved instances that one of it takes
+    whole = Decimal(1) if size is None else size.units
+    alike: list[tuple[Decimal, _Open]] = []  # what one of it takes, in units of its family
     for name, found in by_name.items():
         other = size_of(name)
         if size is not None and other is not None and other.family == size.family:
-            alike.append((other.units / size.units, found))
+            alike.append((other.units, found))
         elif name == one.name:
-            alike.append((Decimal(1), found))
-    left = one.count
-    for each, found in sorted(alike, key=lambda pair: pair[0]):
-        taken = min(found.left, left / each)
-        found.left -= taken
+            alike.append((whole, found))
+    left = one.count * whole
+    for units, found in sorted(alike, key=lambda pair: pair[0]):
+        taken, spent = _take(found, left, units)
         found.reserved += taken
-        left -= taken * each
-    return left
+        left -= spent
+    return left / whole
 
 
 def _spend(by_name: Mapping[str, _Open], plan: Plan) -> Decimal:
@@ -188,14 +188,23 @@ def _spend(by_name: Mapping[str, _Open], plan: Plan) -> Decimal:
     left = plan.usd_per_hour
     rates = [(plan.rates[name], found) for name, found in by_name.items() if name in plan.rates]
     for rate, found in sorted(rates, key=_by_saving):
-        needed = found.left * rate
-        spent = min(left, needed)
-        taken = found.left if spent == needed else spent / rate
-        found.left -= taken
+        taken, spent = _take(found, left, rate)
         found.planned += taken
         found.planned_usd += spent
         left -= spent
     return left
+
+
+def _take(found: _Open, left: Decimal, each: Decimal) -> tuple[Decimal, Decimal]:
+    """Cover what `left` is enough for at so much each; return how many, and what they took.
+
+    What is left afterwards is never less than nothing by a last digit.
+    """
+    needed = found.left * each
+    spent = min(left, needed)
+    taken = found.left if spent == needed else spent / each
+    found.left -= taken
+    return taken, spent
 
 
 def _by_saving(pair: tuple[Decimal, _Open]) -> tuple[Decimal, Decimal]:

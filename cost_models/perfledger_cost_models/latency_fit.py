@@ -19,6 +19,7 @@ from perfledger_cost_models.load_curve import LoadMode, LoadPoint
 
 # Fewer points leave nothing to check a shape against.
 MIN_CHECKED = 3
+MAX_CHECKED = 30  # each is a fit of its own
 # Servers of the shape: beyond the last a queue is either empty or without end.
 SERVERS = np.array([1, 2, 4, 8, 16, 32, 64, 128], dtype=np.float64)
 # How far from the shape a server may be, relative: as good as not, up to a fifth.
@@ -242,13 +243,14 @@ def _spreads(points: Sequence[LoadPoint], thinning: FloatArray) -> FloatArray:
 def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
     """Return by how much, relative, the P99 of each open point is missed from the others alone.
 
-    Empty for fewer points than MIN_CHECKED; a point where the others allow no end is left out.
+    Empty for fewer points than MIN_CHECKED, of far more than MAX_CHECKED every so many; a point
+    where the others allow no end is left out.
     """
     kept = [point for point in points if point.mode is LoadMode.OPEN and point.keeps_up]
     if len(kept) < MIN_CHECKED:
         return ()
     found: list[float] = []
-    for point in kept:
+    for point in kept[:: math.ceil(len(kept) / MAX_CHECKED)]:
         others = fit_latency([other for other in points if other is not point])
         expected = others.at(point.offered_per_second or 0.0).quantile_s(0.5)
         if expected is not None:
@@ -295,7 +297,7 @@ def _cells(known: _Evidence, inverses: FloatArray, logits: FloatArray) -> _Cells
     grown = shape(known.rates / capacity[:, None], servers[:, None])
     one = np.broadcast_to(1 / known.expected_s, grown.shape)
     design = np.stack([one, grown / known.expected_s], axis=-1)
-    weighted = np.einsum("cnj,mnk->mckj", design, inverses)
+    weighted = np.einsum("cnj,mnk->mckj", design, inverses, optimize=True)
     precision = np.einsum("cni,mcnj->mcij", design, weighted) + prior
     covariance = np.asarray(np.linalg.inv(precision), dtype=np.float64)
     scale = np.einsum(

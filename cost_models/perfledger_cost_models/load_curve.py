@@ -13,7 +13,7 @@ from enum import StrEnum
 from perfledger.load import MAX_SERVERS, has_kept_up
 from perfledger_cost_models.accelerator import ACCELERATORS, BYTES_PER_GB, accelerator_of
 
-MAX_POINTS = 10_000  # of one curve; a sweep has a dozen
+MAX_POINTS = 300  # of one curve; a sweep has a dozen, and a fit takes the cube of them
 MAX_PER_DEVICE = 64  # replicas on one device: time slices of Kubernetes' plug-in end there
 # Of latencies above the 95th percentile, where they fall off exponentially: ln(0.05 / 0.01); above
 # the median: ln(0.5 / 0.01).

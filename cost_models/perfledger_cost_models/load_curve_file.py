@@ -22,7 +22,7 @@ from perfledger_cost_models.load_curve import (
 
 # 1: first version. Keys are only ever added.
 VERSION = 1
-MAX_LOAD_BYTES = 8 * 2**20  # MAX_POINTS points, at 800 bytes each
+MAX_LOAD_BYTES = 8 * 2**20  # MAX_POINTS points take 800 bytes each
 MAX_NAME = 200
 # Beyond these a figure is a slip of the pen: a day's latency, a petabyte of memory.
 MAX_SECONDS = 86_400.0

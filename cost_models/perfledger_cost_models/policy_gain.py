@@ -1,8 +1,9 @@
 """Outcomes of several policies on one log into what each would gain over the first, with intervals.
 
-A gain is device time that stood idle while somebody waited for that much, and would have been used:
-what need not be bought, and never more than was asked for. The interval is that of the mean day,
-by drawing the log's days again (Efron 1979); a year is 365 mean days.
+A gain is device time that stood idle while somebody waited for that much, less the same under the
+other policy. The log's work is done sooner by it, and no more of it: no cash comes back. The
+interval is that of the mean day, by drawing the log's days again (Efron 1979); a year is 365 mean
+days.
 """
 
 from collections.abc import Sequence

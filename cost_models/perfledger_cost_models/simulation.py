@@ -1,6 +1,8 @@
 """A table of jobs, a cluster and a policy into when each job would have run: event by event."""
 
+from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -76,13 +78,19 @@ def _pools(jobs: Jobs, cluster: Cluster) -> list[tuple[IntArray, IntArray]]:
     places = {name: place for place, name in enumerate(names)}
     codes = np.array([places.get(name, -1) for name in jobs.pool.names], np.int64)
     of_job = codes[jobs.pool.codes]
-    pairs = [
-        (np.flatnonzero(cluster.pool.codes == place), np.flatnonzero(of_job == place))
-        for place in range(len(names))
-    ]
+    pairs = zip(_places(cluster.pool.codes, names), _places(of_job, names), strict=True)
     return [(nodes, rows) for nodes, rows in pairs if len(rows) and cluster.devices[nodes].any()]
 
 
+def _places(codes: IntArray, names: Sequence[str]) -> list[IntArray]:
+    """Return for each name where its code stands, in order; there may be as many as nodes."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    return [order[start:stop] for start, stop in pairwise(ends.tolist())]
+
+
 def _by_day(parts: Sequence[dict[int, int]]) -> tuple[int, ...]:
-    last = max((max(part, default=-1) for part in parts), default=-1)
-    return tuple(sum(part.get(day, 0) for part in parts) for day in range(last + 1))
+    whole = Counter[int]()
+    for part in parts:
+        whole.update(part)
+    return tuple(whole[day] for day in range(max(whole, default=-1) + 1))

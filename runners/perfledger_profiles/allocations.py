@@ -23,9 +23,9 @@ _NS = 1e9
 def memory_points(memory: MemoryInstants, windows: Segments) -> tuple[MemoryPoint, ...]:
     """Return the memory in use in the kept steps, device by device, at most MAX_POINTS in all.
 
-    Of each stretch of time the highest point is kept, so that no peak is lost. What is in use when
-    the steps begin was said before them. What was not recorded is no point; of more devices than
-    points those that use most are kept.
+    Of each stretch of time the highest point is kept, with the most that was held in it, so that no
+    peak of either is lost. What is in use when the steps begin was said before them. What was not
+    recorded is no point; of more devices than points those that use most are kept.
     """
     is_known = memory.allocated_bytes >= 0
     kept = (windows.at(memory.time_ns) != NOBODY) & is_known
@@ -102,7 +102,7 @@ def _points(
     mine = np.concatenate([before, kept])
     for stretch in np.array_split(mine, min(most, mine.size)):
         highest = stretch[np.argmax(memory.allocated_bytes[stretch])]
-        reserved = int(memory.reserved_bytes[highest])
+        reserved = int(memory.reserved_bytes[stretch].max())
         yield MemoryPoint(
             seconds=max(int(memory.time_ns[highest] - begin_ns), 0) / _NS,
             allocated_bytes=float(memory.allocated_bytes[highest]),

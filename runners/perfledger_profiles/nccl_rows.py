@@ -10,9 +10,10 @@ from perfledger_profiles.quantity import number_of
 MAX_ROWS = 100_000
 
 # What is put before each line: "[1,0]<stdout>:" by mpirun --tag-output, "0: " by srun --label,
-# "[pod/worker-0/main] " and the time of day by kubectl logs.
+# "[pod/worker-0/main] " and the time of day by kubectl logs, or two of them.
 _TAG = re.compile(
-    r"^\s*(?:\[[^\[\]]{1,80}\](?:<\w+>:)?|\d{1,6}:(?=\s)|\d{4}-\d\d-\d\dT[\d:.+Z-]{8,30}(?=\s))\s?"
+    r"^(?:\s*(?:\[[^\[\]]{1,80}\](?:<\w+>:)?|\d{1,6}:(?=\s)"
+    r"|\d{4}-\d\d-\d\dT[\d:.+Z-]{8,30}(?=\s))){1,2}"
 )
 _TIMES = ("time", "cputime")
 _WRONG = ("#wrong", "error")

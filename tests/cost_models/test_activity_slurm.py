@@ -150,6 +150,7 @@ def test_what_jobstats_summed_up_goes_before_the_marks_for_it_is_a_mean():
         "JS1:" + b64encode(gzip.compress(b"[" * 3_000_000, mtime=0)).decode(),
         "JS1:"
         + b64encode(gzip.compress(b'{"nodes": {"a": {"gpu_utilization": 1}}}', mtime=0)).decode(),
+        jobstats({"a1": {"gpu_utilization": {"0": 50.0}, "padding": " " * 100_000}}),
         jobstats({}),
         jobstats({"a1": {"gpu_used_memory": {"0": 1.0}}}),
         jobstats({"a1": {"gpu_utilization": {"0": 900.0}}}),
@@ -168,6 +169,13 @@ def test_a_job_that_was_requeued_counts_both_times():
     found = read(JOB, again, *steps[:1], steps[1] + "gres/gpuutil=20").activities
 
     assert [(hours(each), each.shares.tolist()) for each in found] == [([4], [0.5]), ([2], [0.1])]
+
+
+def test_more_runs_of_a_job_with_more_steps_than_any_has_are_refused():
+    step = row(job="7.0", total="gres/gpuutil=100")
+
+    with pytest.raises(UsageFileError, match="export fewer days"):
+        read(*[JOB] * 1500, *[step] * 1500)
 
 
 def test_accounting_that_never_saw_a_gpu_at_work_may_not_look_at_all():

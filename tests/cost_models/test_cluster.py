@@ -36,6 +36,13 @@ def test_lucids_list_has_a_column_without_a_name():
     assert len(cluster.devices) == 3
 
 
+def test_a_column_that_counts_the_rows_is_no_pool():
+    cluster = read_cluster(",gpu\n0,8\n1,4\n", devices=8)
+
+    assert cluster.devices.tolist() == [8, 4]
+    assert cluster.pool.names == ("",)
+
+
 def test_the_spot_traces_nodes_count_processors_in_cores():
     cluster = read_cluster("gpu_model,gpu_capacity_num,cpu_num\nA10,4,192\n", devices=8)
 
@@ -52,6 +59,7 @@ def test_the_spot_traces_nodes_count_processors_in_cores():
         "gpu\nmany\n",
         "gpu\nnan\n",
         "gpu,count\n8,99999999\n",
+        "gpu,cpu_num\n8,1e10\n",
         "gpu,count\n1000000,1000000\n",
         'gpu\n"8\n',
     ],

@@ -171,6 +171,17 @@ def test_reservations_cover_sizes_of_their_family_the_smallest_first(reserved, r
     assert {each.name: float(each.reserved) for each in hour.charges} == covered
 
 
+@pytest.mark.parametrize("size", ["3xlarge", "9xlarge", "18xlarge"])
+def test_a_large_reservation_covers_small_instances_to_the_last_digit(size):
+    used = [Used(name="c5.xlarge", quantity=Decimal(99), on_demand_usd=Decimal(1))]
+    held = Reserved(name=f"c5.{size}", count=Decimal(1), usd_per_hour=Decimal("1.2"))
+
+    hour = covered_hour(used, reserved=[held])
+
+    assert hour.charges[0].reserved == int(size.removesuffix("xlarge"))
+    assert hour.unused_usd == 0
+
+
 def test_reserved_instances_that_run_nothing_are_unused():
     reserved = Reserved(name="p5.48xlarge", count=Decimal(3), usd_per_hour=Decimal(30))
     used = [Used(name="p5.48xlarge", quantity=Decimal(1), on_demand_usd=Decimal(55))]

@@ -134,6 +134,25 @@ def test_who_displaces_stays_out_of_what_is_reserved_for_others():
     assert seconds(outcome.start_ms) == [0, 50]
 
 
+def test_who_yields_and_stands_before_who_displaced_it_waits_in_its_place():
+    """The third yields to the fourth, and the first to the third, at one moment and in one line."""
+    jobs = table_of(
+        [
+            Job(submit_s=0, run_s=1000, devices=2),
+            Job(submit_s=5, run_s=98, devices=2),
+            Job(submit_s=100, run_s=1000, devices=2),
+            Job(submit_s=250, run_s=1000, devices=2),
+        ]
+    )
+    turns = replace(policy_of("time-slice"), turn_s=100, checkpoint_s=0)
+
+    outcome = simulate(jobs, ONE_NODE, turns)
+
+    assert outcome.is_conserved
+    assert outcome.ran_ms.tolist() == outcome.jobs.run_ms.tolist()
+    assert (outcome.end_ms >= outcome.jobs.submit_ms + outcome.jobs.run_ms).all()
+
+
 def test_jobs_without_a_device_run_where_processors_are_listed():
     jobs = table_of(
         [

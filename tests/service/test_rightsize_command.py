@@ -228,6 +228,7 @@ def test_another_latency_may_be_what_was_promised(run, tmp_path):
         (("CURVE", *ASKED, "--at", "p9/on_demand"), NotFoundError, "p9"),
         (("70000x=CURVE", *ASKED), UsageError, "2xDEVICE=FILE"),
         (("0x=CURVE", *ASKED), UsageError, "devices"),
+        ((*["CURVE"] * 100, *ASKED), UsageError, "a load curve has 1 to 300"),
     ],
 )
 def test_what_cannot_be_asked_says_why(run, tmp_path, words, error, says):

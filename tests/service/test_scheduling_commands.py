@@ -52,7 +52,8 @@ def test_the_sentence_says_hours_and_money_with_their_interval(run, log):
     shown = " ".join(run(*words, "--at", "p5.48xlarge/on_demand").split())
 
     assert "With easy in place of fifo, a job waits" in shown
-    assert "more device-hours a year (" in shown
+    assert "fewer device-hours a year (" in shown
+    assert "stand idle while somebody waits for as many" in shown
     assert "to add or keep as many costs" in shown
     assert "at AWS p5.48xlarge, on demand." in shown
 

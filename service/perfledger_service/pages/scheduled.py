@@ -219,12 +219,13 @@ def _gain(row: PolicyRow, base: str, base_wait_s: float, view: PolicyComparison)
     if gained.low is None or gained.high is None:
         return f"{words}; the log has too few days to say what a year gains."
     if gained.low <= 0 <= gained.high:
-        return f"{words}; device-hours gained: none that the log's days agree on."
-    kind = "more" if gained.middle > 0 else "fewer"
+        return f"{words}; the log's days do not agree whether less stands idle while wanted."
+    # The log's work is the same under all policies: nothing more of it is done, only sooner.
+    kind = "fewer" if gained.middle > 0 else "more"
     hours = sorted((abs(gained.low), abs(gained.high)))
     words += (
         f"; {abs(gained.middle):,.0f} {kind} device-hours a year ({hours[0]:,.0f} to "
-        f"{hours[1]:,.0f}) are used of those that stood idle while wanted"
+        f"{hours[1]:,.0f}) stand idle while somebody waits for as many"
     )
     if view.rate is None:
         return f"{words}."

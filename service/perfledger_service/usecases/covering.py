@@ -157,4 +157,4 @@ def _cells(row: Row) -> tuple[str, str, Decimal]:
     if not (quantity.is_finite() and 0 <= quantity < MAX_QUANTITY):
         msg = f"{row.where}: a quantity of {row.cells['quantity'][:40]!r}: give 0 to {MAX_QUANTITY}"
         raise UsageError(msg)
-    return row.cells["hour"], row.cells["sku"].strip(), quantity
+    return row.cells["hour"].strip(), row.cells["sku"].strip(), quantity

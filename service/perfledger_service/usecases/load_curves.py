@@ -69,15 +69,14 @@ def read_load_curves(
     found: dict[tuple[str, str, int, int, int], LoadCurve] = {}
     for text in texts:
         try:
-            curves = _curves(_asked(text), latency)
+            for curve in _curves(_asked(text), latency):
+                kind = (curve.devices, curve.time_slices, curve.servers)
+                key = (curve.workload, curve.device, *kind)
+                known = found.get(key)
+                points = (*(known.points if known else ()), *curve.points)
+                found[key] = replace(curve, points=points)
         except LoadCurveError as error:
             raise UsageError(str(error)) from error
-        for curve in curves:
-            kind = (curve.devices, curve.time_slices, curve.servers)
-            key = (curve.workload, curve.device, *kind)
-            known = found.get(key)
-            points = (*(known.points if known else ()), *curve.points)
-            found[key] = replace(curve, points=points)
     return tuple(found.values())
 
 

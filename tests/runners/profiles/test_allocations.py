@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger_profiles.allocations import ONLY_CHANGES, counted_from_least
+from perfledger_profiles.allocations import MAX_POINTS, ONLY_CHANGES, counted_from_least
 from perfledger_profiles.trace import UNKNOWN, MemoryInstants
 
 
@@ -75,4 +75,17 @@ def test_the_most_in_use_and_held_are_readings(trace):
     profile = trace.read()
 
     assert profile.reading("peak_mem_allocated", subject="cuda:0") == 7.0
+    assert profile.reading("peak_mem_reserved", subject="cuda:0") == 12.0
+
+
+def test_what_was_held_at_most_is_not_lost_where_points_are_left_out(trace):
+    trace.step(1, 0, 10_000)
+    for time in range(3000):
+        used, held = (5, 12) if time == 1501 else (7 - time % 2, 9)
+        said = {"Device Type": 1, "Device Id": 0, "Total Allocated": used, "Total Reserved": held}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+
+    profile = trace.read()
+
+    assert len(profile.memory) == MAX_POINTS
     assert profile.reading("peak_mem_reserved", subject="cuda:0") == 12.0

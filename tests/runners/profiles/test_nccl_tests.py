@@ -169,6 +169,7 @@ def test_of_a_repeated_size_the_median_counts():
         "0: ",
         "[pod/nccl-tests-launcher-x7fkq/nccl-launcher] ",
         "2026-11-21T10:00:00.123456789Z ",
+        "[pod/worker-0/main] 2026-11-21T10:00:00.123456789Z ",
     ],
 )
 def test_lines_of_nccl_and_mpi_between_the_rows_are_skipped(tag):
