@@ -17,10 +17,12 @@ import httpx
 import pytest
 import structlog
 import uvicorn
+from typer.testing import CliRunner
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger_service.cli.app import app
 from perfledger_service.github.api import Api
 from perfledger_service.github.authentication import TokenAuthentication
 from perfledger_service.github.client import GitHub
@@ -153,6 +155,21 @@ def any_engine(request):
 @pytest.fixture(scope="session")
 def make_bundle():
     return a_bundle
+
+
+@pytest.fixture
+def run():
+    """Run a command that is to succeed and return what it prints; what it raises is raised."""
+
+    def run(*words, **environment):
+        environment = {"COLUMNS": "80", **environment}
+        done = CliRunner().invoke(app, list(map(str, words)), env=environment)
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == 0, done.stdout
+        return done.stdout
+
+    return run
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 import csv
 import json
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
 from perfledger_cost_models.focus import read_focus
-from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "review"
@@ -24,16 +23,8 @@ USAGE = """start,end,team,epic,gpu_hours
 
 
 @pytest.fixture
-def run():
-    def run(*words):
-        words = tuple(map(str, ("cost", "allocate", *words)))
-        done = CliRunner().invoke(app, list(words), env={"COLUMNS": "80"})
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
+def run(run):
+    return partial(run, "cost", "allocate")
 
 
 @pytest.fixture

@@ -3,9 +3,7 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 
 # Written by hand in the shape of a FOCUS 1.2 row: two hours of p5.48xlarge at a discount.
@@ -25,18 +23,6 @@ ROW = {
     "SubAccountName": "research",
     "x_InstanceType": "p5.48xlarge",
 }
-
-
-@pytest.fixture
-def run():
-    def run(*words):
-        done = CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "80"})
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
 
 
 @pytest.fixture

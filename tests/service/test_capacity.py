@@ -3,15 +3,14 @@
 import csv
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from perfledger.bundle import FleetUse, Pricing
 from perfledger.metrics import SM_ACTIVE, Kind
 from perfledger.profile import Profile, Reading
 from perfledger.records import Device, Machine, Side
-from perfledger_service.cli.app import app
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.capacity import capacity_page
 from perfledger_service.store.database import reading
@@ -60,16 +59,8 @@ def busy_bundle(make_bundle):
 
 
 @pytest.fixture
-def run(database_url):
-    def run(*words):
-        environment = {"COLUMNS": "80", "PERFLEDGER_DATABASE_URL": database_url}
-        done = CliRunner().invoke(app, list(map(str, words)), env=environment)
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
+def run(run, database_url):
+    return partial(run, PERFLEDGER_DATABASE_URL=database_url)
 
 
 def uses_of(engine):

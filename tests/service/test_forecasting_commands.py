@@ -3,27 +3,19 @@
 import csv
 import json
 from datetime import date, timedelta
+from functools import partial
 from itertools import pairwise
 from random import Random
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
-from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 
 
 @pytest.fixture
-def run():
-    def run(*words):
-        done = CliRunner().invoke(app, ["cost", *map(str, words)], env={"COLUMNS": "80"})
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
+def run(run):
+    return partial(run, "cost")
 
 
 @pytest.fixture

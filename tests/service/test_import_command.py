@@ -1,11 +1,10 @@
 """`perfledger import` and the costs' `--store` as a user runs them, on files made up here."""
 
 import json
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
-from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 
 SACCT = "JobID|JobName|User|Account|Submit|Start|End|AllocTRES|State\n" + "\n".join(
@@ -43,16 +42,8 @@ CURVE = {
 
 
 @pytest.fixture
-def run(database_url):
-    def run(*words):
-        environment = {"COLUMNS": "100", "PERFLEDGER_DATABASE_URL": database_url}
-        done = CliRunner().invoke(app, list(map(str, words)), env=environment)
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
+def run(run, database_url):
+    return partial(run, COLUMNS="100", PERFLEDGER_DATABASE_URL=database_url)
 
 
 @pytest.fixture

@@ -3,22 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from perfledger_service.cli.app import app
 from perfledger_service.errors import UsageError
-
-
-@pytest.fixture
-def run():
-    def run(*words):
-        done = CliRunner().invoke(app, list(map(str, words)), env={"COLUMNS": "80"})
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
 
 
 @pytest.fixture

@@ -3,12 +3,11 @@
 import csv
 import json
 import math
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
-from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 
 SHARES = (0.2, 0.4, 0.55, 0.7, 0.8, 0.88)
@@ -44,16 +43,8 @@ def document(capacity, device, completed=2_000_000, workload="serve[red]", **val
 
 
 @pytest.fixture
-def run():
-    def run(*words):
-        arguments = ["cost", "rightsize", *map(str, words)]
-        done = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
+def run(run):
+    return partial(run, "cost", "rightsize")
 
 
 @pytest.fixture

@@ -2,28 +2,20 @@
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
-from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
-def run():
-    def run(*words):
-        done = CliRunner().invoke(app, ["cost", *map(str, words)], env={"COLUMNS": "80"})
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
+def run(run):
+    return partial(run, "cost")
 
 
 @pytest.fixture

@@ -2,12 +2,11 @@
 
 import csv
 import json
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
-from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.usecases.text_files import read_bytes
 from perfledger_service.usecases.utilizing import mig_parts
@@ -19,16 +18,8 @@ MODEL = "NVIDIA A100-SXM4-80GB"
 
 
 @pytest.fixture
-def run():
-    def run(*words):
-        words = ("cost", "utilization", *map(str, words))
-        done = CliRunner().invoke(app, list(words), env={"COLUMNS": "80"})
-        if done.exception is not None and not isinstance(done.exception, SystemExit):
-            raise done.exception
-        assert done.exit_code == 0, done.stdout
-        return done.stdout
-
-    return run
+def run(run):
+    return partial(run, "cost", "utilization")
 
 
 def series(metric, device, share, **labels):
