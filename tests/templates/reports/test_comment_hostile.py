@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 import cmarkgfm
 import pytest
 from cmarkgfm.cmark import Options
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from perfledger_service.pages.comment import comment
 from perfledger_service.pages.escape import clean
@@ -95,13 +95,18 @@ def test_hostile_text_changes_no_structure(reports, rewrite, name):
 def test_hostile_names_are_shown_whole_in_their_own_cells(reports, rewrite):
     @settings(max_examples=40, deadline=None)
     @given(nasty)
+    @example(
+        "|" + "a name too long for the table of causes, so that it stands whole below only" * 2
+    )
     def holds(text):
         report = rewrite(reports["regressed"], lambda known: text + known)
 
-        codes = shape(comment(report, url=URL)).codes
+        # Outside of tables a pipe keeps the backslash that it needs inside.
+        codes = {code.replace("\\|", "|") for code in shape(comment(report, url=URL)).codes}
+        names = [verdict.workload for verdict in report.verdicts]
+        names += [cause.name for cause in report.explanations[0].causes]
 
-        assert {clean(verdict.workload) for verdict in report.verdicts} <= set(codes)
-        assert {clean(cause.name) for cause in report.explanations[0].causes} <= set(codes)
+        assert {clean(name).replace("\\|", "|") for name in names} <= codes
 
     holds()
 
