@@ -69,7 +69,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class CoveredUse:
     """What was done with one thing that was used in an hour."""
 
     name: str
@@ -85,7 +85,7 @@ class Charge:
 class CoveredHour:
     """What an hour is billed: reservations and commitments whole, and the rest on demand."""
 
-    charges: tuple[Charge, ...]
+    charges: tuple[CoveredUse, ...]
     reserved_usd: Decimal
     committed_usd: Decimal
     unused_usd: Decimal  # of both: what was paid and covered nothing
@@ -139,7 +139,7 @@ def covered_hour(
 
 def together(hours: Sequence[CoveredHour]) -> CoveredHour:
     """Return what hours come to: each was billed by itself, for nothing is carried over."""
-    charges: dict[str, Charge] = {}
+    charges: dict[str, CoveredUse] = {}
     for each in (charge for hour in hours for charge in hour.charges):
         found = charges.get(each.name)
         charges[each.name] = each if found is None else _sum(found, each)
@@ -152,8 +152,8 @@ def together(hours: Sequence[CoveredHour]) -> CoveredHour:
     )
 
 
-def _sum(one: Charge, other: Charge) -> Charge:
-    return Charge(
+def _sum(one: CoveredUse, other: CoveredUse) -> CoveredUse:
+    return CoveredUse(
         name=one.name,
         quantity=one.quantity + other.quantity,
         reserved=one.reserved + other.reserved,
@@ -213,8 +213,8 @@ def _by_saving(pair: tuple[Decimal, _Open]) -> tuple[Decimal, Decimal]:
     return rate / found.used.on_demand_usd, rate
 
 
-def _charge(found: _Open) -> Charge:
-    return Charge(
+def _charge(found: _Open) -> CoveredUse:
+    return CoveredUse(
         name=found.used.name,
         quantity=found.used.quantity,
         reserved=found.reserved,

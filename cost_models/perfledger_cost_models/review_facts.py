@@ -23,7 +23,7 @@ from perfledger_cost_models.showback import (
     allocation_by_bill,
     allocation_by_use,
     bill_days,
-    charge_of,
+    shared_bill,
 )
 from perfledger_cost_models.supply import DAYS_PER_YEAR
 
@@ -217,7 +217,7 @@ def allocation_of(
         return Unknown(what="allocation and showback", why=NO_BILL, how=HOW_BILL)
     entitled = {Holder(one.name): one.entitled_hours for one in teams}
     if use is not None:
-        return allocation_by_use(charge_of(bill), use, bill_days(bill), entitled=entitled)
+        return allocation_by_use(shared_bill(bill), use, bill_days(bill), entitled=entitled)
     return allocation_by_bill(bill, entitled=entitled)
 
 

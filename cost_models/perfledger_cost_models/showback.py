@@ -79,7 +79,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
+class SharedBill:
     """What is to be shared out: devices by kind, commitments that nobody used, all else."""
 
     pools: tuple[Pool, ...]
@@ -96,7 +96,7 @@ def bill_days(bill: Bill) -> Days:
     return days_between(bill.start.timestamp(), bill.end.timestamp())
 
 
-def charge_of(bill: Bill, *, overhead_usd: Decimal = Decimal(0)) -> Charge:
+def shared_bill(bill: Bill, *, overhead_usd: Decimal = Decimal(0)) -> SharedBill:
     """Return a bill as what is to be shared out; a device without an hour is overhead."""
     hours: dict[str, Decimal] = {}
     usd: dict[str, Decimal] = {}
@@ -106,7 +106,7 @@ def charge_of(bill: Bill, *, overhead_usd: Decimal = Decimal(0)) -> Charge:
         accelerator = known_instances(one.provider)[one.sku].accelerator
         usd[accelerator] = usd.get(accelerator, Decimal(0)) + one.effective_usd
     none = sum((usd[name] for name in usd if hours[name] <= 0), Decimal(0))
-    return Charge(
+    return SharedBill(
         pools=tuple(
             Pool(name=name, usd=usd[name], hours=hours[name])
             for name in sorted(hours)
@@ -119,18 +119,18 @@ def charge_of(bill: Bill, *, overhead_usd: Decimal = Decimal(0)) -> Charge:
 
 
 def allocation_by_use(
-    charge: Charge, use: Use, days: Days, *, entitled: Mapping[Holder, Decimal]
+    shared: SharedBill, use: Use, days: Days, *, entitled: Mapping[Holder, Decimal]
 ) -> Allocation:
-    """Share out a charge by who held devices in a period.
+    """Share out a bill by who held devices in a period.
 
     Hours of different accelerators cost differently where every job names its own; where one does
     not all hours cost the same, which a note says. Raises AllocationError.
     """
-    names = [pool.name for pool in charge.pools]
-    pools, notes = charge.pools, list(_untold(use.usages, days))
+    names = [pool.name for pool in shared.pools]
+    pools, notes = shared.pools, list(_untold(use.usages, days))
     claims = claims_of(use.usages, use.labels, days, names)
     if claims is None:
-        pools = (_mean_pool(charge.pools),)
+        pools = (_mean_pool(shared.pools),)
         claims = claims_of(use.usages, use.labels, days, [DEVICES]) or ()
         if len(names) > 1:
             notes.append(
@@ -141,12 +141,12 @@ def allocation_by_use(
         claims,
         pools,
         entitled=entitled,
-        unused_usd=charge.unused_usd,
-        overhead_usd=charge.overhead_usd,
+        unused_usd=shared.unused_usd,
+        overhead_usd=shared.overhead_usd,
     )
     return _allocation(
         rows,
-        charge,
+        shared,
         days,
         source=_source(use),
         notes=(*notes, *_unowned(rows)),
@@ -177,7 +177,7 @@ def allocation_by_bill(
     )
     return _allocation(
         rows,
-        charge_of(bill, overhead_usd=overhead_usd),
+        shared_bill(bill, overhead_usd=overhead_usd),
         bill_days(bill),
         source="the bill's own teams",
         notes=_unowned(rows),
@@ -204,7 +204,7 @@ def _mean_pool(pools: Sequence[Pool]) -> Pool:
 
 def _allocation(
     rows: tuple[Row, ...],
-    charge: Charge,
+    shared: SharedBill,
     days: Days,
     *,
     source: str,
@@ -214,10 +214,10 @@ def _allocation(
     return Allocation(
         rows=rows,
         effective_usd=sum((row.total_usd for row in rows), Decimal(0)),
-        billed_usd=whole_cents(charge.billed_usd),
+        billed_usd=whole_cents(shared.billed_usd),
         start=days.start,
         end=days.end,
-        paid_hours=sum((pool.hours for pool in charge.pools), Decimal(0)),
+        paid_hours=sum((pool.hours for pool in shared.pools), Decimal(0)),
         source=source,
         notes=notes,
         weeks=weeks,

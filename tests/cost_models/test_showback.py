@@ -13,7 +13,7 @@ from perfledger_cost_models.showback import (
     allocation_by_bill,
     allocation_by_use,
     bill_days,
-    charge_of,
+    shared_bill,
 )
 from perfledger_cost_models.usage import Span, usage_of
 
@@ -43,7 +43,7 @@ def held(*hours, **labels):
 
 def shared(bill, use, **entitled):
     entitlements = {Holder(team): Decimal(hours) for team, hours in entitled.items()}
-    return allocation_by_use(charge_of(bill), use, bill_days(bill), entitled=entitlements)
+    return allocation_by_use(shared_bill(bill), use, bill_days(bill), entitled=entitlements)
 
 
 def paid(found):
@@ -174,12 +174,12 @@ def test_either_way_rows_sum_to_the_bill_to_the_cent(
         a_bill_row("x", "1", str(other), **STORAGE),
     )
     weights = {Holder(team): hours for team, hours in entitled.items()}
-    charge, whole = charge_of(bill), bill.effective_usd.quantize(CENT)
-    there = float(sum(pool.hours for pool in charge.pools))
+    shared, whole = shared_bill(bill), bill.effective_usd.quantize(CENT)
+    there = float(sum(pool.hours for pool in shared.pools))
 
     own = allocation_by_bill(bill, entitled=weights)
     by_use = allocation_by_use(
-        charge,
+        shared,
         held(*[(f"team {place}", there * share) for place, share in enumerate(shares)]),
         bill_days(bill),
         entitled=weights,

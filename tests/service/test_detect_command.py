@@ -122,7 +122,7 @@ def test_a_name_that_someone_else_chose_is_only_text(detect):
 
     assert "[red]`x`|<b>[31m" in shown
     assert "\x1b" not in shown + laid_out
-    assert laid_out.startswith("### ``[red]`x`\\|<b>[31m``")
+    assert laid_out.startswith("### ``[red]`x`|<b>[31m``")
 
 
 def test_a_drawing_stands_alone_and_has_levels_points_and_the_change(detect):

@@ -84,10 +84,22 @@ def test_a_hostile_name_is_one_cell_of_code_and_is_shown_as_it_is(names):
 
 
 @pytest.mark.slow
+@settings(max_examples=300, deadline=None)
+@given(hostile)
+def test_a_hostile_name_in_a_line_is_shown_as_it_is_too(name):
+    reader = read(f"- {code(name, in_table=False)}\n- x")
+
+    assert reader.codes == [clean(name)]
+    assert reader.tags == ["ul", "li", "code", "li"]
+
+
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None)
 @given(hostile, st.lists(hostile, max_size=3))
 def test_prose_shows_outside_code_only_plain_words_and_figures(text, names):
-    reader = read(f"Note: {prose(' '.join([text, *names, *names]), names=names)}")
+    said = prose(" ".join([text, *names, *names]), names=names, in_table=False)
+
+    reader = read(f"Note: {said}")
 
     assert set(reader.tags) <= {"p", "code"}
     assert not set("@#<>[]`|~_*&$\\/") & set(reader.outside)

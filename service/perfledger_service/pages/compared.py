@@ -109,7 +109,7 @@ def _grid(verdicts: tuple[Verdict, ...], *, margin: float) -> Table:
 
 
 def _markdown(view: ComparisonView) -> Iterator[str]:
-    yield f"A {code(view.base)}, B {code(view.head)}\n"
+    yield f"A {code(view.base, in_table=False)}, B {code(view.head, in_table=False)}\n"
     yield "| workload | metric | A | B | change | 95 % interval | verdict | why |"
     yield "|---|---|---|---|---|---|---|---|"
     for verdict in view.verdicts:
@@ -122,11 +122,11 @@ def _markdown(view: ComparisonView) -> Iterator[str]:
         )
         yield f"| {' | '.join(cells)} |"
     for note in _baselines(view):
-        yield f"\n{prose(note)}"
+        yield f"\n{prose(note, in_table=False)}"
     yield f"\n{NOT_IN_PAIRS}\n"
     yield _judged_by(view)
     if view.assumed:
-        yield f"\n{sentence(view.assumed)}"
+        yield f"\n{sentence(view.assumed, in_table=False)}"
 
 
 def _baselines(view: ComparisonView) -> tuple[str, ...]:

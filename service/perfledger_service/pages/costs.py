@@ -50,7 +50,7 @@ def costs_markdown(view: CostView) -> str:
     titles = ("option", "USD", "chance of being cheapest", "owning pays from", "as of", "NPV, USD")
     lines = [title_of(view)]
     for name, rows in _grouped(view):
-        lines += ["", *([f"**{prose(name)}**", ""] if name else [])]
+        lines += ["", *([f"**{prose(name, in_table=False)}**", ""] if name else [])]
         lines += [f"| {' | '.join(titles)} |", "|---|---:|---:|---:|---|---:|"]
         for row in rows:
             shown = shown_cost(row)
@@ -62,7 +62,7 @@ def costs_markdown(view: CostView) -> str:
                 f"| {chance(row)} "
                 f"| {own_from(row.break_even)} | {as_of} | {worth} |"
             )
-    lines += ["", *(f"{prose(words)}  " for words in notes_of(view))]
+    lines += ["", *(f"{prose(words, in_table=False)}  " for words in notes_of(view))]
     return "\n".join(lines) + "\n"
 
 
@@ -128,7 +128,11 @@ def owning_markdown(view: OwningView) -> str:
         f"| {_payback_use(rent.investment)} | {_irr(rent.investment)} |"
         for rent in view.rents
     ]
-    lines += ["", useful(view), *(f"  \n{prose(note)}" for note in owning_notes(view))]
+    lines += [
+        "",
+        useful(view),
+        *(f"  \n{prose(note, in_table=False)}" for note in owning_notes(view)),
+    ]
     return "\n".join(lines) + "\n"
 
 

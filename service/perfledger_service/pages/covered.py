@@ -10,7 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from perfledger_cost_models.coverage import Charge, CoveredHour
+from perfledger_cost_models.coverage import CoveredHour, CoveredUse
 from perfledger_service.pages.escape import cell, clean
 
 # 1: first version. Keys are only ever added.
@@ -59,7 +59,7 @@ def coverage_csv(found: CoveredHour) -> str:
     """Return what was covered as CSV, a row for each thing that was used."""
     text = StringIO()
     writer: csv.DictWriter[str] = csv.DictWriter(
-        text, Charge.__dataclass_fields__, lineterminator="\n"
+        text, CoveredUse.__dataclass_fields__, lineterminator="\n"
     )
     writer.writeheader()
     for each in found.charges:
@@ -84,5 +84,5 @@ def _figure(quantity: Decimal) -> str:
     return f"{quantity:,.2f}"
 
 
-def _texts(each: Charge) -> dict[str, str]:
+def _texts(each: CoveredUse) -> dict[str, str]:
     return {name: str(value) for name, value in asdict(each).items()}

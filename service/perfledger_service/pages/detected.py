@@ -99,7 +99,7 @@ def _grid(rows: Sequence[findings.FindingRow]) -> Table:
 
 
 def _markdown(searched: SearchedSeries) -> Iterator[str]:
-    yield f"### {code(searched.series.name, limit=_MAX_NAME)}"
+    yield f"### {code(searched.series.name, limit=_MAX_NAME, in_table=False)}"
     yield f"\n{findings.summary(searched)}.\n"
     yield f"```text\n{picture(searched)}\n```"
     rows = findings.finding_rows(searched)

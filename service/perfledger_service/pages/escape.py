@@ -54,19 +54,23 @@ def cell(text: str) -> str:
     return f"'{shown}" if is_formula else shown
 
 
-def code(text: str, *, limit: int = MAX_NAME) -> str:
+def code(text: str, *, limit: int = MAX_NAME, in_table: bool = True) -> str:
     """Return `text` as one Markdown code span that is safe everywhere, in a table's cell too.
 
     The fence is longer than any run of backticks inside, so nothing can close it; a pipe is escaped
-    because GitHub splits a row into cells before it looks for code.
+    because GitHub splits a row into cells before it looks for code. Outside of tables the escape
+    would be shown: say `in_table=False` there.
     """
     shown = clean(text, limit=limit)
     fence = "`" * (_longest_run(shown, "`") + 1)
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""
-    return fence + pad + shown.replace("|", "\\|") + pad + fence
+    kept = shown.replace("|", "\\|") if in_table else shown
+    return fence + pad + kept + pad + fence
 
 
-def prose(text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE) -> str:
+def prose(
+    text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE, in_table: bool = True
+) -> str:
     """Return a sentence of ours with all that is not a plain word or figure in code spans.
 
     Words that need one share it with their neighbours. `names` are foreign texts that the sentence
@@ -75,19 +79,24 @@ def prose(text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE) -> st
     shown = clean(text, limit=limit)
     known = sorted({clean(name, limit=limit) for name in names if name}, key=len, reverse=True)
     if not known:
-        return _worded(shown, is_start=True)
+        return _worded(shown, is_start=True, in_table=in_table)
     # Whole words only: two spans that touch would become one.
     whole = rf"(?<!\S)({'|'.join(map(re.escape, known))})(?=[,.;:]*(?:\s|$))"
     parts = re.split(whole, shown)
     return "".join(
-        code(part, limit=limit) if place % 2 else _spaced(part, is_start=place == 0)
+        code(part, limit=limit, in_table=in_table)
+        if place % 2
+        else _spaced(part, is_start=place == 0, in_table=in_table)
         for place, part in enumerate(parts)
     )
 
 
-def sentence(text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE) -> str:
+def sentence(
+    text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE, in_table: bool = True
+) -> str:
     """Return prose with a capital at its start and a full stop at its end."""
-    shown = prose(_stopped(clean(text, limit=limit)), names=names, limit=limit + 1)
+    stopped = _stopped(clean(text, limit=limit))
+    shown = prose(stopped, names=names, limit=limit + 1, in_table=in_table)
     return shown[:1].upper() + shown[1:]
 
 
@@ -150,26 +159,30 @@ def _is_plain(word: str) -> bool:
     return _PLAIN.fullmatch(word) is not None
 
 
-def _spaced(text: str, *, is_start: bool) -> str:
+def _spaced(text: str, *, is_start: bool, in_table: bool) -> str:
     """Return what stands before, between or after names, with its outer spaces and stops."""
     rest = text if is_start else text.lstrip(",.;: ")
     inner = rest.strip(" ")
     before, after = text[: len(text) - len(rest.lstrip(" "))], rest[len(rest.rstrip(" ")) :]
-    return before + _worded(inner, is_start=is_start) + after if inner else text
+    if not inner:
+        return text
+    return before + _worded(inner, is_start=is_start, in_table=in_table) + after
 
 
-def _worded(text: str, *, is_start: bool) -> str:
+def _worded(text: str, *, is_start: bool, in_table: bool) -> str:
     words = text.split(" ")
     parts: list[str] = []
     if is_start and _LIST_MARKER.fullmatch(words[0]):
         parts.append(code(words.pop(0)))
     for is_plain, run in groupby(words, key=_is_plain):
         joined = " ".join(run)
-        parts.append(joined if is_plain else _spanned(joined))
+        parts.append(joined if is_plain else _spanned(joined, in_table=in_table))
     return " ".join(parts)
 
 
-def _spanned(words: str) -> str:
+def _spanned(words: str, *, in_table: bool) -> str:
     # The sentence's own punctuation stays outside the span.
     body = words.rstrip(",.;:")
-    return code(body, limit=MAX_PROSE) + words[len(body) :] if body else code(words)
+    if not body:
+        return code(words)
+    return code(body, limit=MAX_PROSE, in_table=in_table) + words[len(body) :]

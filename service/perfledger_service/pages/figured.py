@@ -72,7 +72,7 @@ _NOTHING = "Nothing more was given: --items, --flops or a transformer's shape sa
 
 
 def _markdown(view: FiguresView) -> Iterator[str]:
-    yield f"{code(_title(view))}\n"
+    yield f"{code(_title(view), in_table=False)}\n"
     if view.figures:
         yield "| figure | value | formula |"
         yield "|:--|--:|:--|"
@@ -81,7 +81,7 @@ def _markdown(view: FiguresView) -> Iterator[str]:
     if not view.figures:
         yield _NOTHING
     for note in view.notes:
-        yield f"\n{sentence(note)}"
+        yield f"\n{sentence(note, in_table=False)}"
 
 
 def _title(view: FiguresView) -> str:

@@ -81,14 +81,14 @@ def _grid(titles: Sequence[str], cells: Sequence[str]) -> Table:
 
 def _markdown(view: PowerView) -> Iterator[str]:
     for spread in view.spreads:
-        yield f"### {code(spread.name, limit=_MAX_NAME)}\n"
-        yield f"{sentence(_spread(spread))}\n"
+        yield f"### {code(spread.name, limit=_MAX_NAME, in_table=False)}\n"
+        yield f"{sentence(_spread(spread), in_table=False)}\n"
         for titles, cells in _tables(spread):
             yield f"| {' | '.join(titles)} |"
             yield f"|{'---|' * len(titles)}"
             yield f"| {' | '.join(cells)} |\n"
         if _steps(spread):
-            yield f"{sentence(_steps(spread))}\n"
+            yield f"{sentence(_steps(spread), in_table=False)}\n"
     yield _rule(view)
 
 

@@ -4,6 +4,7 @@ Nothing that others wrote reaches a page but as clean text.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -224,20 +225,21 @@ def _reading_grid(readings: Sequence[Reading]) -> Table:
 
 def _markdown(view: TraceView) -> Iterator[str]:
     profile = view.profile
-    yield f"### {code(view.name, limit=_MAX_NAME)}\n"
-    yield f"{sentence(head_line(view), names=(profile.tool,))}\n"
+    yield f"### {code(view.name, limit=_MAX_NAME, in_table=False)}\n"
+    yield f"{sentence(head_line(view), names=(profile.tool,), in_table=False)}\n"
     device = device_line(profile.device)
     if device:
-        yield f"Device: {code(device, limit=_MAX_NAME)}.\n"
+        yield f"Device: {code(device, limit=_MAX_NAME, in_table=False)}.\n"
     yield f"**Bound by {bound_by(view.classification)}**\n"
     for row in share_rows(view.classification):
         mark = f", {row.mark}" if row.mark else ""
         ceiling = f": at most {row.ceiling} without it" if row.ceiling else ""
         yield f"- {row.share} {row.name}{mark}{ceiling}"
     for one in advice_rows(view.recommendations):
-        yield f"- {sentence(one.text)} Why: {prose(one.trigger)}. {one.bound}".rstrip()
+        text, why = sentence(one.text, in_table=False), prose(one.trigger, in_table=False)
+        yield f"- {text} Why: {why}. {one.bound}".rstrip()
     yield ""
-    roof = roof_line(view.roof, shown=code)
+    roof = roof_line(view.roof, shown=partial(code, in_table=False))
     if roof:
         yield f"{roof}\n"
     yield from _bar_table("bucket", bucket_rows(profile), is_foreign=False)
@@ -245,7 +247,7 @@ def _markdown(view: TraceView) -> Iterator[str]:
     yield from _bar_table("kernel", kernel_rows(profile, most=MAX_ROWS))
     yield from _readings_table(shown_readings(profile.readings)[:MAX_READINGS])
     for note in profile.notes[:MAX_NOTES]:
-        yield sentence(note)
+        yield sentence(note, in_table=False)
 
 
 def _bar_table(title: str, rows: Sequence[BarRow], *, is_foreign: bool = True) -> Iterator[str]:

@@ -68,7 +68,7 @@ def what_if_json(name: str, found: WhatIf) -> str:
 
 
 def _markdown(name: str, found: WhatIf) -> Iterator[str]:
-    yield f"{code(name, limit=_MAX_NAME)}: **{_answer(found)}**\n"
+    yield f"{code(name, limit=_MAX_NAME, in_table=False)}: **{_answer(found)}**\n"
     yield "| what | per step | share | supposed |"
     yield "|:--|--:|--:|:--|"
     for one in found.changes:
@@ -76,7 +76,7 @@ def _markdown(name: str, found: WhatIf) -> Iterator[str]:
         yield f"| {code(one.name)} | {seconds} | {share} | {_factor(one)} |"
     yield f"\n{_bound(found)}."
     for note in found.notes:
-        yield f"\n{sentence(note)}"
+        yield f"\n{sentence(note, in_table=False)}"
 
 
 def _answer(found: WhatIf) -> str:

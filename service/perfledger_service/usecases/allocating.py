@@ -10,12 +10,12 @@ from perfledger_cost_models.entitled_hours import MAX_CHARACTERS, read_entitleme
 from perfledger_cost_models.held_hours import DEVICES, Days, HeatMap, days_of, heat_map, label_names
 from perfledger_cost_models.showback import (
     Allocation,
-    Charge,
+    SharedBill,
     Use,
     allocation_by_bill,
     allocation_by_use,
     bill_days,
-    charge_of,
+    shared_bill,
 )
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.bills import read_bill
@@ -64,13 +64,13 @@ def allocate_cost(
             bill = read_bill(paid.bill, team_tag=paid.team_tag)
             if use is None:
                 return allocation_by_bill(bill, entitled=entitled, overhead_usd=paid.overhead)
-            charge = charge_of(bill, overhead_usd=paid.overhead)
-            return allocation_by_use(charge, use, bill_days(bill), entitled=entitled)
+            shared = shared_bill(bill, overhead_usd=paid.overhead)
+            return allocation_by_use(shared, use, bill_days(bill), entitled=entitled)
         if paid.amount is None or paid.devices is None or use is None:
             raise UsageError(HOW_TO_PAY if use else f"no usage file was given; {HOW_TO_PAY}")
         days = days or days_of(use.usages)
-        charge = _charge(paid.amount, paid.devices, days, paid.overhead)
-        return allocation_by_use(charge, use, days, entitled=entitled)
+        shared = _shared(paid.amount, paid.devices, days, paid.overhead)
+        return allocation_by_use(shared, use, days, entitled=entitled)
 
 
 def hours_by_team(told: Told, *, days: Days | None) -> HeatMap:
@@ -90,11 +90,11 @@ def _use(told: Told) -> Use | None:
     return Use(usages=usages, labels=label_names(usages, team=told.team, project=told.project))
 
 
-def _charge(amount: Decimal, devices: int, days: Days, overhead: Decimal) -> Charge:
+def _shared(amount: Decimal, devices: int, days: Days, overhead: Decimal) -> SharedBill:
     if not 1 <= devices <= MAX_DEVICES:
         msg = f"{devices} devices: give 1 to {MAX_DEVICES}"
         raise UsageError(msg)
-    return Charge(
+    return SharedBill(
         pools=(Pool(name=DEVICES, usd=amount, hours=Decimal(devices * days.hours)),),
         unused_usd=Decimal(0),
         overhead_usd=overhead,
