@@ -137,6 +137,8 @@ class IndexView:
     repositories: tuple[str, ...]
     uploads: tuple[UploadView, ...]
     series: tuple[SeriesSummary, ...]
+    uploads_left_out: int = 0  # beyond what one page shows
+    series_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

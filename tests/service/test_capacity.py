@@ -14,7 +14,7 @@ from perfledger.records import Device, Machine, Side
 from perfledger_service.errors import UsageError
 from perfledger_service.pages.capacity import capacity_page
 from perfledger_service.store.database import reading
-from perfledger_service.usecases.capacity import capacity_view, measured_uses
+from perfledger_service.usecases.capacity import capacity_view, known_of_fleet, measured_uses
 from perfledger_service.usecases.importing import import_file
 from perfledger_service.usecases.text_files import NamedBytes
 from perfledger_service.views import CapacityView, ImportKind
@@ -163,3 +163,31 @@ def test_the_view_has_what_was_imported(any_engine, now):
 
     with reading(any_engine) as session:
         assert capacity_view(session).imports == (kept,)
+
+
+def test_what_is_known_of_the_fleet_changes_with_every_check_and_import(
+    any_engine, judged, busy_bundle, now
+):
+    def known():
+        with reading(any_engine) as session:
+            return known_of_fleet(session)
+
+    judged(any_engine, busy_bundle())
+    first = known()
+    judged(any_engine, busy_bundle(active=(0.5, 0.6, 0.7)), upload_id="2" * 32)
+    second = known()
+    import_file(any_engine, NamedBytes("a", SACCT), kind=ImportKind.USAGE, source="main", now=now)
+
+    assert len({first, second, known()}) == 3
+    assert known() == known()
+
+
+def test_the_page_says_how_many_rows_it_leaves_out(engine, judged, busy_bundle, now):
+    judged(engine, busy_bundle())
+    file = NamedBytes("a", SACCT)
+    kept, _ = import_file(engine, file, kind=ImportKind.USAGE, source="main", now=now)
+
+    page = capacity_page(CapacityView(imports=(kept,) * 502, measured=uses_of(engine) * 501))
+
+    assert "1 more, with fewer idle hours, are in" in page
+    assert "2 more are in" in page

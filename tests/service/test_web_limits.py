@@ -91,7 +91,7 @@ def test_a_stream_that_is_too_large_is_answered_so(site):
 
     assert answer.status_code == 413
     assert answer.headers["connection"] == "close"
-    assert "gzip the bundle" in answer.json()["error"]
+    assert "send less, or gzip" in answer.json()["error"]
 
 
 def test_a_lying_length_ends_with_the_connection(site, head):

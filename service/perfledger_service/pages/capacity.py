@@ -5,7 +5,7 @@ from perfledger_service.pages.imported import import_rows
 from perfledger_service.pages.measured_use import WHAT_IS_ACTIVE, WHAT_IS_IDLE, use_rows
 from perfledger_service.views import CapacityView
 
-MAX_ROWS = 500
+MAX_ROWS = 500  # a page of more is searched, not read: the commands write all of them
 
 
 def capacity_page(view: CapacityView) -> str:
@@ -15,4 +15,6 @@ def capacity_page(view: CapacityView) -> str:
         uses=use_rows(view.measured[:MAX_ROWS]),
         notes=(WHAT_IS_ACTIVE, WHAT_IS_IDLE),
         imports=import_rows(view.imports[:MAX_ROWS]),
+        left_out=max(0, len(view.measured) - MAX_ROWS),
+        imports_left_out=max(0, len(view.imports) - MAX_ROWS),
     )

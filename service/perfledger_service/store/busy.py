@@ -12,9 +12,6 @@ from perfledger_service.store.observations import unpack
 from perfledger_service.store.overview import COUNTED
 from perfledger_service.store.tables import ObservationRow, ProjectRow, SeriesRow, UploadRow
 
-# Of each the bundle is read, for its profile and its fleet: some milliseconds.
-MAX_WORKLOADS = 200
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBusy:
@@ -38,7 +35,6 @@ def stored_busy(session: Session) -> tuple[StoredBusy, ...]:
         .order_by(
             col(ProjectRow.repository_key), col(SeriesRow.workload), col(SeriesRow.device_class)
         )
-        .limit(MAX_WORKLOADS)
     ).all()
     return tuple(found for one, repository in series for found in _newest(session, one, repository))
 

@@ -1,6 +1,7 @@
 """Stored rows in, the values that pages lay out, out."""
 
 from dataclasses import replace
+from datetime import datetime
 from typing import cast
 
 from sqlalchemy import ColumnElement, func
@@ -46,7 +47,19 @@ def index_view(session: Session) -> IndexView:
         repositories=tuple(project.repository for project in projects(session)),
         uploads=_uploads(session),
         series=_summaries(session),
+        uploads_left_out=_left_out(session, UploadRow, MAX_UPLOADS),
+        series_left_out=_left_out(session, SeriesRow, MAX_SERIES),
     )
+
+
+def uploads_known(session: Session) -> tuple[tuple[str, int, datetime], ...]:
+    """Return how many uploads have each status, and when the newest of them came."""
+    found = session.exec(
+        select(UploadRow.status, func.count(), func.max(col(UploadRow.created_at)))
+        .group_by(UploadRow.status)
+        .order_by(UploadRow.status)
+    )
+    return tuple((status, count, newest) for status, count, newest in found)
 
 
 def pull_request_view(session: Session, repository: str, number: int) -> PullRequestView:
@@ -107,6 +120,10 @@ def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[Upload
         .limit(MAX_UPLOADS)
     )
     return tuple(_upload(*row) for row in found)
+
+
+def _left_out(session: Session, table: type[UploadRow | SeriesRow], shown: int) -> int:
+    return max(0, session.exec(select(func.count()).select_from(table)).one() - shown)
 
 
 def _upload(row: UploadRow, project: ProjectRow, device_class: str) -> UploadView:

@@ -11,6 +11,7 @@ from perfledger.records import Side
 from perfledger_runners.bundles import unpack
 from perfledger_service.store.busy import StoredBusy, stored_busy
 from perfledger_service.store.imports import imports
+from perfledger_service.store.overview import uploads_known
 from perfledger_service.store.uploads import bundle_content
 from perfledger_service.views import CapacityView, MeasuredUse
 
@@ -50,6 +51,11 @@ class _Head(msgspec.Struct):
 def capacity_view(session: Session) -> CapacityView:
     """Return what is known of the fleet."""
     return CapacityView(imports=imports(session), measured=measured_uses(session))
+
+
+def known_of_fleet(session: Session) -> tuple[object, ...]:
+    """Return what changes when the view would; to make the view, bundles are read."""
+    return (uploads_known(session), imports(session))
 
 
 def measured_uses(session: Session) -> tuple[MeasuredUse, ...]:

@@ -27,7 +27,7 @@ class RequestLimit:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > self._max_bytes:
-                msg = f"the request has more than {self._max_bytes} bytes: gzip the bundle"
+                msg = f"the request has more than {self._max_bytes} bytes: send less, or gzip"
                 raise TooLargeError(msg)
             return message
 
@@ -37,5 +37,5 @@ class RequestLimit:
 def check_declared_size(value: str | None, *, max_bytes: int = MAX_REQUEST_BYTES) -> None:
     """Raise TooLargeError if a Content-Length already says too much: nothing needs to be read."""
     if value is not None and value.isdecimal() and int(value) > max_bytes:
-        msg = f"the request has {value[:20]} bytes: at most {max_bytes} are read; gzip the bundle"
+        msg = f"a request of {value[:20]} bytes: at most {max_bytes} are read; send less, or gzip"
         raise TooLargeError(msg)

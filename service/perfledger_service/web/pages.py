@@ -19,7 +19,7 @@ from perfledger_service.store.overview import (
 from perfledger_service.store.projects import project_named
 from perfledger_service.store.uploads import bundle_content, upload_by_id
 from perfledger_service.usecases.branches import branch_view
-from perfledger_service.usecases.capacity import capacity_view
+from perfledger_service.usecases.capacity import capacity_view, known_of_fleet
 from perfledger_service.usecases.uploads import MAX_PULL_REQUEST, report_of
 from perfledger_service.web.hub import AnyHub
 from perfledger_service.web.uploads import UPLOAD_ID
@@ -40,8 +40,8 @@ def index(hub: AnyHub) -> str:
 def capacity(hub: AnyHub) -> str:
     """Show what is known of the fleet: what was imported, and how busy checks saw devices."""
     with reading(hub.engine) as session:
-        view = capacity_view(session)
-    return capacity_page(view)
+        shown = known_of_fleet(session)
+        return hub.pages.page(shown, lambda: capacity_page(capacity_view(session)))
 
 
 @router.get("/runs/{upload_id}")
