@@ -89,7 +89,7 @@ def _run(errand: Errand) -> None:
     errand.channel.send(Event.FACTS, asdict(facts(used)))
     for number, name in enumerate(wanted or by_id):
         _wait_until_ready(errand, name)
-        errand.channel.send(Event.STARTED, {"workload": name})
+        errand.channel.send(Event.STARTED, {"workload": name, "log_bytes": _log_bytes()})
         event, fields = _answer(errand, by_id, name=name, number=number, broken=broken)
         _flush()
         errand.channel.send(event, {"workload": name, **fields})
@@ -343,6 +343,15 @@ def _set_up(errand: Errand, one: Registered, device: Device, meter: Meter) -> St
     if wrong:
         raise UnmeasurableError(Why.WRONG_CODE, wrong)
     return step
+
+
+def _log_bytes() -> int:
+    """Return how long the log is: what a workload prints comes after it."""
+    _flush()
+    size = 0
+    with suppress(OSError):  # a workload has closed standard error
+        size = os.fstat(2).st_size
+    return size
 
 
 def _flush() -> None:

@@ -33,6 +33,11 @@ def peak_bytes(path: Path = STATUS) -> int:
     return most if sys.platform == "darwin" else most * 1024  # getrusage(2): bytes there, else KiB
 
 
+def page_faults() -> int:
+    """Return how many pages the system has given to this process since it began."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
 def give_back() -> None:
     """Collect garbage and return free memory to the system: the next workload starts clean."""
     gc.collect()

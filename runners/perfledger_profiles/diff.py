@@ -30,6 +30,7 @@ def explain(
     *,
     noise: Noise | None = None,
     timing: Timing | None = None,
+    timing_error_seconds: float = 0.0,
     devices: DeviceStates | None = None,
     reproduction: str = "",
     classifier: Classifier | None = None,
@@ -38,8 +39,9 @@ def explain(
 
     base_step_seconds + the causes' deltas + rest_seconds = head_step_seconds, and so do the
     buckets'. `noise` is what two profiles of the same code differ by, where that was learnt;
-    `timing` is base's and head's step in seconds, measured without a profiler; `devices` is what
-    the device did meanwhile, on base and on head.
+    `timing` is base's and head's step in seconds, measured without a profiler, and their difference
+    may be off by `timing_error_seconds` either way; `devices` is what the device did meanwhile, on
+    base and on head.
     """
     known = noise if noise is not None else Noise()
     evidence = Evidence(
@@ -49,6 +51,7 @@ def explain(
         noise=known,
         timing=timing,
         devices=devices,
+        timing_error_seconds=timing_error_seconds,
     )
     listed = _listed(evidence) if evidence.is_change else []
     causes = tuple(_cause(change, base, head) for change in listed)

@@ -33,6 +33,7 @@ class Evidence:
     noise: Noise
     timing: Timing | None
     devices: DeviceStates | None = None
+    timing_error_seconds: float = 0.0  # by which the timed change may be off, either way
 
     @property
     def change_seconds(self) -> float:
@@ -153,7 +154,8 @@ def _unseen_seconds(evidence: Evidence) -> float:
 
     A profiler costs about the same for each call that it records, and a busier machine the same
     share of everything. Both are estimated from the two sides together and taken out; what remains
-    of the one that fits better is what the profiles do not show.
+    of the one that fits better is what the profiles do not show. The timed change is an estimate
+    too: what lies within its error is no disagreement.
     """
     if evidence.timing is None:
         return 0.0
@@ -167,7 +169,8 @@ def _unseen_seconds(evidence: Evidence) -> float:
     by_call_s = max(0.0, fsum(extra)) / sum(calls) if sum(calls) > 0 else 0.0
     share = max(0.0, fsum(extra)) / (evidence.base.step_seconds + evidence.head.step_seconds)
     expected = (change_s - by_call_s * (calls[1] - calls[0]), change_s * (1 - share))
-    return min(abs((after - before) - without_s) for without_s in expected)
+    unseen_s = min(abs((after - before) - without_s) for without_s in expected)
+    return max(0.0, unseen_s - evidence.timing_error_seconds)
 
 
 def _exchanged_seconds(changes: Sequence[Change]) -> float:

@@ -11,9 +11,9 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfledger.protocol import Request
@@ -62,9 +62,13 @@ MEMORY_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The last message of every child: all of it is gone, and this is the end of its log."""
+    """The last message of every child: all of it is gone, and this is the end of its log.
+
+    `own_tails` is what each workload that failed had printed itself, and none before it.
+    """
 
     log_tail: str
+    own_tails: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +127,20 @@ def run_child(
         yield failed("", Why.PYTHON, f"{harness.python} cannot be started: {error}")
         yield Ended("")
         return
+    own_tails: dict[str, str] = {}
     try:
-        yield from _converse(child, harness, request)
+        for message in _converse(child, harness, request):
+            match message:
+                case Started():
+                    child.log_from = message.log_bytes
+                case Failed():
+                    own_tails[message.workload] = child.log_tail(since=child.log_from)
+                case _:
+                    pass
+            yield message
     finally:
         child.close()
-    yield Ended(child.log_tail())
+    yield Ended(child.log_tail(), own_tails)
 
 
 class Child:
@@ -165,6 +178,7 @@ class Child:
             os.close(log)
             theirs.close()
         self.process_id = self._process.pid  # and its session's
+        self.log_from = 0  # where the output begins of the workload that it is at
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._pipe, selectors.EVENT_READ)
         self._watched = {self._pipe}
@@ -210,10 +224,14 @@ class Child:
             with self._log.open("ab") as log:
                 log.write(kept)
 
-    def log_tail(self) -> str:
-        """Return the end of what was printed."""
+    def log_tail(self, *, since: int = 0) -> str:
+        """Return the end of what was printed, or of what came after the first `since` bytes.
+
+        A log that is shorter than that was cut since, and all of its end is returned.
+        """
         with self._log.open("rb") as log:
-            log.seek(max(0, os.fstat(log.fileno()).st_size - MAX_LOG_TAIL_BYTES))
+            size = os.fstat(log.fileno()).st_size
+            log.seek(max(since if since <= size else 0, size - MAX_LOG_TAIL_BYTES))
             text = log.read(MAX_LOG_TAIL_BYTES).decode(errors="replace")
         return tail(text, MAX_LOG_TAIL_BYTES)
 
@@ -348,7 +366,8 @@ def _check_size(rest: bytes, total: int) -> None:
 
 def _death(child: Child, workload: str) -> Failed:
     status = child.close()
-    last = last_line(child.log_tail())[:MAX_LAST_LINE] or "it printed nothing"
+    printed = child.log_tail(since=child.log_from if workload else 0)
+    last = last_line(printed)[:MAX_LAST_LINE] or "it printed nothing"
     if status >= 0:
         detail = f"the process ended with exit status {status} before it was done: {last}"
         return failed(workload, Why.RAISED, detail)

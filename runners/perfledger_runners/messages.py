@@ -91,9 +91,10 @@ class Broken(Message, frozen=True, kw_only=True, tag="broken"):
 
 
 class Started(Message, frozen=True, kw_only=True, tag="started"):
-    """A workload's set-up begins."""
+    """A workload's set-up begins; its own output comes after the first `log_bytes` of the log."""
 
     workload: Id
+    log_bytes: Annotated[int, Meta(ge=0)] = 0
 
 
 class Sampling(Message, frozen=True, kw_only=True, tag="sampling"):

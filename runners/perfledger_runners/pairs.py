@@ -250,7 +250,7 @@ class _Check:
                     case Failed():
                         failed.append(message)
                     case Ended():
-                        self._end(failed, message.log_tail, place, process)
+                        self._end(failed, message, place, process)
                         failed, process = [], None
                     case _:
                         pass
@@ -280,8 +280,9 @@ class _Check:
         self.runs.append(run)
         return run
 
-    def _end(self, failed: Sequence[Failed], log_tail: str, place: _Place, process: int) -> None:
-        """Take leave of a child: its failures get its last words."""
+    def _end(self, failed: Sequence[Failed], ended: Ended, place: _Place, process: int) -> None:
+        """Take leave of a child: each failure gets what was printed last, if it can, its own."""
+        log_tail = ended.log_tail
         for message in failed:
             failure = Failure(
                 workload=message.workload,
@@ -289,7 +290,7 @@ class _Check:
                 why=message.why,
                 detail=message.detail,
                 pair=place.pair,
-                log_tail=log_tail,
+                log_tail=ended.own_tails.get(message.workload, log_tail),
             )
             self.failures.setdefault(message.workload, failure)
         if log_tail:

@@ -32,6 +32,18 @@ def reported(make_bundle):
     return report
 
 
+def profile(side, seconds):
+    operation = Operation(name="aten::mm", bucket=Bucket.CPU, seconds=seconds, count=1.0)
+    return Profile(
+        workload="gpt:step",
+        side=side,
+        tool="torch.profiler",
+        steps=4,
+        step_seconds=seconds,
+        operations=(operation,),
+    )
+
+
 def failure(workload="gpt:step", why=Why.RAISED):
     return Failure(workload=workload, side=Side.HEAD, why=why, detail="boom")
 
@@ -227,17 +239,6 @@ def test_the_peak_of_a_step_on_two_devices_is_that_of_two(make_bundle):
 
 
 def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(reported):
-    def profile(side, seconds):
-        operation = Operation(name="aten::mm", bucket=Bucket.CPU, seconds=seconds, count=1.0)
-        return Profile(
-            workload="gpt:step",
-            side=side,
-            tool="torch.profiler",
-            steps=4,
-            step_seconds=seconds,
-            operations=(operation,),
-        )
-
     both = (profile(Side.BASE, 0.010), profile(Side.HEAD, 0.012))
 
     (explanation,) = reported(profiles=both).explanations
@@ -251,6 +252,24 @@ def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(reported):
 
     assert within.noise_seconds == pytest.approx(0.002)
     assert within.causes == ()
+
+
+def test_a_profile_that_the_interval_of_the_timing_allows_is_believed(make_bundle):
+    sure = make_bundle(ratio=1.1, profiles=(profile(Side.BASE, 0.010), profile(Side.HEAD, 0.012)))
+    runs = tuple(
+        replace(
+            run,
+            samples={STEP_TIME.name: tuple(one * spread for one in run.samples[STEP_TIME.name])},
+        )
+        for run in sure.runs
+        for spread in [1.06 if (run.pair % 2 and run.side is Side.HEAD) else 1.0]
+    )
+
+    reports = [
+        report_on(one, today=TODAY, is_local=True) for one in (sure, replace(sure, runs=runs))
+    ]
+
+    assert [one.explanations[0].is_attributable for one in reports] == [False, True]
 
 
 def test_clocks_that_differ_between_the_sides_are_told(make_bundle):

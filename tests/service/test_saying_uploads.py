@@ -174,6 +174,15 @@ def test_the_center_of_many_processes_is_theirs_and_not_their_samples(make_bundl
     assert len(base.samples) == 309
 
 
+def test_a_base_has_its_place_before_its_head_whichever_was_measured_first(make_bundle):
+    bundle = make_bundle(pairs=4)
+    head_first = tuple(sorted(bundle.runs, key=lambda run: run.side, reverse=True))
+
+    found = observations_in(replace(bundle, runs=head_first))
+
+    assert found[0].sha == bundle.base.sha
+
+
 def test_counts_of_zero_have_a_center(make_bundle):
     bundle = make_bundle()
     metric = bundle.metrics[0]

@@ -178,7 +178,11 @@ def test_a_sentence_begins_with_a_capital_and_ends_with_a_stop():
     assert sentence("why?") == "Why?"
     assert sentence("a_b is gone") == "`a_b` is gone."
     assert sentence("1") == "`1.`"
-    assert clean_sentence("a_b is\ngone") == "A_b is gone."
+    assert clean_sentence("all is\ngone") == "All is gone."
+
+
+def test_a_name_at_the_start_of_a_sentence_keeps_its_small_letter():
+    assert clean_sentence("bench.gpt:step was not profiled") == "bench.gpt:step was not profiled."
 
 
 @pytest.mark.parametrize(

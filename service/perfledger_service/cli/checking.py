@@ -11,6 +11,7 @@ from rich.console import Console
 
 from perfledger.bundle import Bundle
 from perfledger_service.cli.progress import TerminalWatcher
+from perfledger_service.cli.showing import check_writable, write_text
 from perfledger_service.errors import PerfledgerError, UsageError
 from perfledger_service.pages.as_json import report_json
 from perfledger_service.pages.comment import comment
@@ -75,6 +76,9 @@ def check(
     measured or a cost to approve, 4 internal.
     """
     target = bundles.target_of(upload, upload_settings())
+    if output is not None:
+        check_writable(output)
+    bundles.make_room(os.environ, also=bundle)
     question = Question(
         base=base,
         head=head,
@@ -157,7 +161,7 @@ def _show(bundle: Bundle, report: Report, *, form: Format, output: Path | None) 
     pairs = pairs_of(bundle)
     text = _text(report, pairs, form=form)
     if output is not None:
-        output.write_text(text, encoding="utf-8")
+        write_text(text, output)
     if output is None and form is not Format.TABLE:
         typer.echo(text)
     else:

@@ -14,6 +14,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TransferSpeedColumn,
 )
+from rich.table import Column
 
 from perfledger.load import Served
 from perfledger.records import Side
@@ -46,7 +47,7 @@ class TerminalWatcher(_Bar):
     """Shows on standard error what is measured, how many pairs are done and how long it may take.
 
     A context: the line lives while it is entered. Where standard error is no terminal, each stage
-    and each tenth of the pairs is a line of its own.
+    and each pair is a line of its own.
     """
 
     def __init__(self, console: Console) -> None:
@@ -63,7 +64,7 @@ class TerminalWatcher(_Bar):
     def measuring(self, workload: str, side: Side, pair: int) -> None:
         """Show which workload runs."""
         name = escape(clean(workload, limit=48))
-        self._progress.update(self._task, description=f"pair {pair + 1}: {name} on {side}")
+        self._progress.update(self._task, description=f"pair {pair + 1}, {side}: {name}")
 
     def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
         """Show how many pairs are done and how long it may still take."""
@@ -125,15 +126,20 @@ class LoadBar(_Bar):
 
 
 def _measuring(console: Console) -> Progress:
-    """Return the line of what is measured, with its state and the time so far."""
+    """Return the line of what is measured, with its state and the time so far.
+
+    No bar: nobody knows how many pairs it will take. Where there is too little room, names are cut.
+    """
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=20),
+        TextColumn(
+            "{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        ),
         TextColumn("{task.fields[state]}"),
         TimeElapsedColumn(),
         console=console,
         transient=True,
+        expand=True,
         disable=not console.is_terminal,
     )
 

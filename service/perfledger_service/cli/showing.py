@@ -1,5 +1,6 @@
 """A text or a table in, what the terminal and a file show of it out."""
 
+import os
 from pathlib import Path
 
 import typer
@@ -12,7 +13,7 @@ from perfledger_service.pages.terminal import plain
 def show_table(shown: RenderableType, output: Path | None) -> None:
     """Show a table in the terminal, and write it without colour into the file if there is one."""
     if output is not None:
-        _write(plain(shown), output)
+        write_text(plain(shown), output)
     Console().print(shown)
 
 
@@ -21,12 +22,24 @@ def show_text(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text, nl=False)
     else:
-        _write(text, output)
+        write_text(text, output)
 
 
-def _write(text: str, output: Path) -> None:
+def write_text(text: str, output: Path) -> None:
+    """Write a text into a file; raises UsageError where that cannot be done."""
     try:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         msg = f"cannot write {output}: {error.strerror}"
         raise UsageError(msg) from error
+
+
+def check_writable(output: Path) -> None:
+    """Raise UsageError for a file that cannot be written, before its content takes minutes."""
+    if output.is_dir():
+        msg = f"cannot write {output}: it is a folder"
+        raise UsageError(msg)
+    if not os.access(output if output.exists() else output.parent, os.W_OK):
+        why = "not allowed" if output.parent.is_dir() else f"there is no folder {output.parent}"
+        msg = f"cannot write {output}: {why}"
+        raise UsageError(msg)

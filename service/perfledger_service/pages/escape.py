@@ -101,9 +101,13 @@ def sentence(
 
 
 def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
-    """Return clean text with a capital at its start and a full stop at its end."""
+    """Return clean text with a full stop at its end, and a capital where it starts with a word.
+
+    A name stays as it is: `Benchmarks.gpt:step` is no workload's.
+    """
     shown = _stopped(clean(text, limit=limit))
-    return shown[:1].upper() + shown[1:]
+    is_word = _PLAIN.fullmatch(shown.partition(" ")[0]) is not None
+    return shown[:1].upper() + shown[1:] if is_word else shown
 
 
 def fence(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from string import hexdigits
 
-from perfledger.records import Machine
+from perfledger.records import Device, Machine
 from perfledger_baselines.verdict import Outcome
 from perfledger_service.pages import escape, figures
 from perfledger_service.report import Report
@@ -61,10 +61,6 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
         many = f"{pairs[0]} to {pairs[-1]} pairs"
     looks = ", ".join(str(look) for look in plan.looks[:20])
     alpha, margin, floor = map(figures.margin, (plan.alpha, plan.margin, plan.floor))
-    how = (
-        f"Measured in {many} of fresh processes, base and head back to back on one device, their "
-        f"order drawn with seed {plan.seed}; what is compared is one figure for each process."
-    )
     red = (
         f"Regressed or improved: by more than {floor}, with at most a {alpha} chance of any false "
         f"one over the whole check (Holm's correction over all its {tests} tests)."
@@ -74,7 +70,23 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     stop = f"{level}."
     if looks:
         stop = f"{level} at whichever look it stopped; allowed to stop after {looks} pairs."
-    return how, red, green, stop, *_leaning(report)
+    return _measured(report, many), red, green, stop, *_leaning(report)
+
+
+def _measured(report: Report, many: str) -> str:
+    match report.machine.device:
+        case Device.CPU:
+            return (
+                f"Measured in {many} of fresh processes, base and head taking turns; which went "
+                f"first was drawn with seed {report.plan.seed}. Of step times neighbouring turns "
+                "are compared, of all else one figure for each process."
+            )
+        case Device.CUDA | Device.TPU:
+            return (
+                f"Measured in {many} of fresh processes, base and head back to back on one device, "
+                f"their order drawn with seed {report.plan.seed}; what is compared is one figure "
+                "for each process."
+            )
 
 
 def _leaning(report: Report) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfledger.metrics import Worse
+from perfledger_baselines.verdict import Outcome
 from perfledger_service.pages import facts, figures, words
 from perfledger_service.views import SeriesPoint, SeriesView, UploadView, VerdictView
 
@@ -68,8 +69,8 @@ def upload_head(upload: UploadView) -> UploadHead:
 
 
 def stored_groups(upload: UploadView) -> tuple[tuple[str, tuple[StoredRow, ...]], ...]:
-    """Return an upload's verdicts by workload, in their stored order."""
-    rows = [_stored_row(verdict) for verdict in upload.verdicts]
+    """Return an upload's verdicts by workload: what needs a reader first, else as stored."""
+    rows = [_stored_row(verdict) for verdict in sorted(upload.verdicts, key=_urgency)]
     workloads = dict.fromkeys(row.workload for row in rows)
     return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
 
@@ -109,6 +110,11 @@ def direction(worse: Worse) -> str:
             return "higher is worse"
         case Worse.LOWER:
             return "lower is worse"
+
+
+def _urgency(one: VerdictView) -> int:
+    place = words.ORDER.index(Outcome(one.outcome))
+    return min(place, words.ORDER.index(Outcome.UNDECIDED)) if one.is_warning else place
 
 
 def _stored_row(one: VerdictView) -> StoredRow:

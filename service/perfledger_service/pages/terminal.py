@@ -87,9 +87,17 @@ def _results(report: Report, pairs: PairsOfTests) -> Iterator[RenderableType]:
         yield Text()
         yield Text(clean(workload, limit=_MAX_NAME), style="bold")
         yield Padding(_result_grid(group, has_titles=place == 0), _INDENT)
+        yield from (Padding(line, _INDENT) for line in _detectable(group))
         drawn = tuple(_pictures(report, workload, pairs))[:left]
         left -= len(drawn)
         yield from (Padding(Text(each, style="dim", no_wrap=True), _INDENT) for each in drawn)
+
+
+def _detectable(group: Sequence[rows.VerdictRow]) -> Iterator[Text]:
+    """Yield the smallest changes that would have been seen: what "unchanged" is worth."""
+    shown = [f"{clean(row.metric)} {row.detectable}" for row in group if row.interval]
+    if shown:
+        yield Text(f"a change shows from: {', '.join(shown)}", style="dim")
 
 
 def _pictures(report: Report, workload: str, pairs: PairsOfTests) -> Iterator[str]:

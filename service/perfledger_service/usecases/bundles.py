@@ -1,5 +1,6 @@
 """Bundles on disk: spooled, read again, uploaded."""
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -45,6 +46,21 @@ def target_of(url: str | None, settings: UploadSettings) -> Target | None:
         msg = f"PERFLEDGER_UPLOAD_TOKEN {state}: perfledger project add prints a token"
         raise SettingsError(msg)
     return Target(url=address, token=token)
+
+
+def make_room(environment: Mapping[str, str], *, also: Path | None = None) -> None:
+    """Make the folders that `spool` writes into, before there is a bundle that could be lost.
+
+    Raises UsageError where one cannot be written.
+    """
+    try:
+        for folder in (_spool_folder(environment), *([also.parent] if also is not None else [])):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+    except (OSError, RuntimeError) as error:  # RuntimeError: nobody's home is known
+        msg = f"cannot keep the bundle: {error} (XDG_STATE_HOME names another place)"
+        raise UsageError(msg) from error
 
 
 def spool(bundle: Bundle, environment: Mapping[str, str], *, also: Path | None = None) -> Path:

@@ -80,21 +80,23 @@ def explain_change(
     *,
     machine: Machine | None = None,
     timing: Timing | None = None,
+    timing_error_seconds: float = 0.0,
     devices: DeviceStates | None = None,
     repeats: Sequence[tuple[Profile, Profile]] = (),
     reproduction: str = "",
 ) -> Explanation:
     """Return why head's step takes another time.
 
-    `timing` is both sides without a profiler, `devices` what the device did meanwhile, by the
-    profiles themselves unless given; `repeats` are pairs of profiles of the same code, which tell
-    how much of a change is none.
+    `timing` is both sides without a profiler, whose difference may be off by `timing_error_seconds`
+    either way; `devices` what the device did meanwhile, by the profiles themselves unless given;
+    `repeats` are pairs of profiles of the same code, which tell how much of a change is none.
     """
     return explain(
         base,
         head,
         noise=learn_noise(repeats),
         timing=timing,
+        timing_error_seconds=timing_error_seconds,
         devices=devices or _both(device_state(base), device_state(head)),
         reproduction=reproduction,
         classifier=lambda profile: _classified(profile, _hardware(profile, machine)),
@@ -133,6 +135,7 @@ def explain_bundle(
                 head,
                 machine=machine,
                 timing=timing,
+                timing_error_seconds=_error_seconds(timed),
                 devices=_both(*(_device(bundle.runs, spec.id, side) for side in Side)),
                 repeats=[(one, again[one.side]) for one in (base, head) if one.side in again],
                 reproduction=_reproduction(bundle, spec.id),
@@ -148,6 +151,11 @@ def explain_bundle(
         if view.recommendations:
             advice.append(Advice(spec.id, view.recommendations))
     return tuple(explanations), tuple(advice)
+
+
+def _error_seconds(timed: Estimate | None) -> float:
+    """Return half of the interval of a step time's change, in seconds of a step."""
+    return 0.0 if timed is None else timed.base * (timed.high - timed.low) / 2
 
 
 def _classified(

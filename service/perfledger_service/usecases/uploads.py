@@ -241,7 +241,8 @@ def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
     """
     runs: dict[tuple[str, Side], list[Run]] = {}
     is_same = bundle.base.sha == bundle.head.sha
-    for run in bundle.runs:
+    # A new commit's place is after its base's, whichever side was measured first.
+    for run in sorted(bundle.runs, key=lambda run: run.side is Side.HEAD):
         if not (is_same and run.side is Side.HEAD):
             runs.setdefault((run.workload, run.side), []).append(run)
     sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}

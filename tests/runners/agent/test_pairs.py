@@ -196,6 +196,24 @@ def test_the_log_of_a_failing_child_is_with_its_failure(harness, sides):
 
 
 @pytest.mark.slow
+def test_a_failure_is_not_told_in_the_words_of_the_workload_before_it(harness, sides):
+    text = (
+        "import os\n"
+        "@perfledger.workload()\ndef a():\n    print('look here')\n    raise KeyError\n"
+        "@perfledger.workload()\ndef b():\n    os._exit(0)\n"
+    )
+
+    measured = measure_pairs(
+        harness, sides(text), [spec("a"), spec("b")], Rule(1), seed=0, max_pairs=1, budget_s=600
+    )
+
+    first, second = measured.failures
+    assert "look here" in first.log_tail
+    assert second.log_tail == ""
+    assert second.detail.endswith("before it was done: it printed nothing")
+
+
+@pytest.mark.slow
 def test_frameworks_do_not_share_a_process(harness, sides):
     text = FINE.format(name="a") + FINE.format(name="b")
 

@@ -31,6 +31,15 @@ def test_a_change_that_timing_does_not_see_is_not_attributable(make):
     )
 
 
+def test_what_the_timing_itself_leaves_open_is_no_disagreement(make):
+    sure = explain(*pair(make), timing=(9.9e-3, 11.0e-3))
+    unsure = explain(*pair(make), timing=(9.9e-3, 11.0e-3), timing_error_seconds=0.3e-3)
+
+    assert not sure.is_attributable
+    assert unsure.is_attributable
+    assert unsure.residual_seconds == pytest.approx(-0.9e-3)
+
+
 def test_without_timing_there_is_no_residual(make):
     assert explain(*pair(make)).residual_seconds is None
 

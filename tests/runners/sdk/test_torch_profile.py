@@ -1,0 +1,91 @@
+"""Which windows of profiled steps are kept: a real profiler, a scripted heap and clock."""
+
+from itertools import count
+
+import pytest
+import torch
+
+from perfledger.torch_profile import ACTIVE, MOST_WINDOWS, WAIT, WARMUP, WINDOWS, trace
+
+STEPS = WAIT + WARMUP + ACTIVE  # of a window
+NEW_PAGES = 1000  # of each step in a window whose heap has not settled
+
+
+class Recorder:
+    """Scripts the heap and the clock, window by window, and counts the windows."""
+
+    def __init__(self, *, unsettled: int, seconds: list[float]) -> None:
+        self.windows = 0
+        self._unsettled, self._seconds = unsettled, seconds
+        self._asked = count()
+
+    def next_step(self):
+        self.windows += 1
+        ones = torch.ones(8)
+        return lambda: ones + ones
+
+    def time(self, step) -> float:
+        step()
+        return self._seconds[(self.windows - 1) % len(self._seconds)]
+
+    def page_faults(self) -> int:
+        """Answer before and after each step."""
+        is_after = next(self._asked) % 2
+        return NEW_PAGES if is_after and self.windows <= self._unsettled else 0
+
+
+def profiled(recorder, folder):
+    return trace(
+        torch,
+        recorder.next_step,
+        recorder,
+        path=folder / "trace.json",
+        has_cuda=False,
+        page_faults=recorder.page_faults,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("unsettled", "windows"),
+    [
+        pytest.param(0, WINDOWS, id="settled at once"),
+        pytest.param(6, 6 + WINDOWS, id="settled after six"),
+        pytest.param(MOST_WINDOWS, MOST_WINDOWS, id="never settled"),
+    ],
+)
+def test_windows_are_made_until_enough_have_a_settled_heap(tmp_path, unsettled, windows):
+    recorder = Recorder(unsettled=unsettled, seconds=[0.01])
+
+    traced = profiled(recorder, tmp_path)
+
+    assert recorder.windows == windows
+    assert traced.trace.is_file()
+    assert traced.again is not None
+
+
+@pytest.mark.slow
+def test_the_fastest_window_is_kept_of_those_with_a_settled_heap(tmp_path):
+    recorder = Recorder(unsettled=2, seconds=[0.01, 0.01, 0.04, 0.02, 0.03, 0.05, 0.06])
+
+    traced = profiled(recorder, tmp_path)
+
+    assert traced.step_seconds == pytest.approx(0.02)
+
+
+@pytest.mark.slow
+def test_a_step_that_always_asks_for_pages_is_profiled_too(tmp_path):
+    recorder = Recorder(unsettled=MOST_WINDOWS, seconds=[0.04, 0.02, 0.03])
+
+    traced = profiled(recorder, tmp_path)
+
+    assert traced.step_seconds == pytest.approx(0.02)
+
+
+@pytest.mark.slow
+def test_long_steps_have_few_windows(tmp_path):
+    recorder = Recorder(unsettled=0, seconds=[1.0])
+
+    profiled(recorder, tmp_path)
+
+    assert recorder.windows == 1
