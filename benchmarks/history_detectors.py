@@ -10,7 +10,9 @@ signal-processing-algorithms`): they are no dependency. Speed is a ratio in one 
 
 import argparse
 import importlib
+import importlib.util
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -85,6 +87,11 @@ def kernel(values: Sequence[float]) -> Sequence[int]:
 
 
 QUADRATIC = frozenset({mongo, kernel})
+PEERS: tuple[tuple[str, str, Detector], ...] = (
+    ("Apache Otava, defaults", "otava", otava),
+    ("MongoDB, defaults", "signal_processing_algorithms", mongo),
+    ("kernel-RBF by hand (ruptures)", "ruptures", kernel),
+)
 
 
 def matched(truth: Sequence[int], found: Sequence[int]) -> list[int]:
@@ -173,6 +180,17 @@ def speed(detectors: dict[str, Detector], *, seed: int) -> None:
     print(f"\ndetect_many, 2,000 series of 500: {seconds(partial(detect_many, many)):.2f} s")
 
 
+def installed_peers() -> dict[str, Detector]:
+    """Return the peers that can be run here, and say which cannot."""
+    found: dict[str, Detector] = {}
+    for name, package, find in PEERS:
+        if importlib.util.find_spec(package) is None:
+            print(f"{name}: {package} is not installed", file=sys.stderr)
+        else:
+            found[name] = find
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--series", type=int, default=16)
@@ -181,11 +199,7 @@ def main() -> None:
     arguments = parser.parse_args()
     detectors: dict[str, Detector] = {"perfledger": ours}
     if arguments.peers:
-        detectors |= {
-            "Apache Otava, defaults": otava,
-            "MongoDB, defaults": mongo,
-            "kernel-RBF by hand (ruptures)": kernel,
-        }
+        detectors |= installed_peers()
     sizes = " / ".join(f"{100 * size:g}" for size in SIZES)
     print(
         f"| detector | F1 | precision | recall | recall at {sizes} % "

@@ -94,7 +94,7 @@ def _judge_noisy(test: UnpairedTest, standing: Standing, rule: Rule) -> Verdict:
     if not evidence.is_enough:
         reason = f"{runs}: each side needs {FEWEST_PAIRS}"
         return _verdict(test, Outcome.UNDECIDED, reason)
-    word = word_of(test.metric, standing, rule)
+    word = word_of(test.metric, standing, rule, floor=rule.floor)
     reason = f"{runs} show no clear change and do not prove that there is none"
     if word.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
         reason = f"p = {standing.holm:.2g} (Holm), {runs}"

@@ -61,7 +61,7 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> Explanation:
         pairs_needed, then = _way_out(verdict, estimate, rule)
     return Explanation(
         decided_by=decided_by,
-        floor=rule.floor,
+        floor=rule.floor_of(verdict.prior),
         margin=max(rule.margin, rule.floor),
         alpha=rule.alpha,
         pairs=estimate.pairs if estimate else 0,
@@ -96,7 +96,7 @@ def _kept_open_by(verdict: Verdict, rule: Rule) -> DecidedBy:
         return DecidedBy.WARNING
     if estimate.low <= 0 <= estimate.high:
         return DecidedBy.NOISE
-    is_big = abs(math.log1p(estimate.change)) >= rule.log_floor
+    is_big = abs(math.log1p(estimate.change)) >= math.log1p(rule.floor_of(verdict.prior))
     return DecidedBy.FAMILY if is_big else DecidedBy.FLOOR
 
 

@@ -66,10 +66,13 @@ def standings(
     }
 
 
-def word_of(metric: Metric, standing: Standing, rule: Rule) -> Word:
-    """Apply the rule: a change first, then its absence, then the admission of knowing neither."""
+def word_of(metric: Metric, standing: Standing, rule: Rule, *, floor: float) -> Word:
+    """Apply the rule: a change first, then its absence, then the admission of knowing neither.
+
+    `floor` is the smallest relative change of this series that is called one.
+    """
     evidence = standing.evidence
-    is_big = abs(evidence.mean) >= rule.log_floor - ROUNDING
+    is_big = abs(evidence.mean) >= math.log1p(floor) - ROUNDING
     direction = direction_of(metric, evidence.mean)
     if standing.is_clear and is_big and standing.holm < rule.alpha:
         return Word(direction)

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, Kind, Metric, Scale
 from perfledger.records import Run, Side
+from perfledger_baselines.clocks import clock_difference, in_usual_clocks
 from perfledger_baselines.location import located
 from perfledger_baselines.shares import share_levels
 from perfledger_baselines.tails import QUANTILES
@@ -19,24 +21,29 @@ from perfledger_baselines.turns import difference_in_turns, spread_evenly
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A base run and a head run made back to back: their locations by metric name."""
+    """A base run and a head run made back to back: their locations by metric name.
+
+    `clock_difference` is that of the logs of the device's clocks; None where they were not read.
+    """
 
     base: Mapping[str, float]
     head: Mapping[str, float]
+    clock_difference: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedTest:
     """One test to be judged: a metric of a workload, one location a side and pair.
 
-    `base` and `head` are as long as the workload has complete pairs; None where the run did not
-    read this metric.
+    `base` and `head` are as long as the workload has complete pairs that compare; None where the
+    run did not read this metric. `other_clocks` more do not: see `clocks`.
     """
 
     workload: str
     metric: Metric
     base: tuple[float | None, ...]
     head: tuple[float | None, ...]
+    other_clocks: int = 0
 
     @property
     def pairs(self) -> tuple[tuple[float, float], ...]:
@@ -166,7 +173,9 @@ def locate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) ->
             before[STEP_TIME.name], after[STEP_TIME.name] = spread_evenly(
                 before[STEP_TIME.name], after[STEP_TIME.name], difference=difference
             )
-    return tuple(Pair(*side) for side in sides)
+    return tuple(
+        Pair(*side, clock_difference(*runs)) for side, runs in zip(sides, pairs, strict=True)
+    )
 
 
 def tests_of(
@@ -176,14 +185,18 @@ def tests_of(
 
     What somebody asked for is a test as well. Any other metric may be silent: a process's
     memory peak says nothing of a workload that stays below the one before it. What one side did not
-    read is no test, and no failure.
+    read is no test, and no failure. Pairs whose sides found the device in different clock states
+    are left out.
     """
+    usual = in_usual_clocks([pair.clock_difference for pair in pairs])
+    kept = tuple(compress(pairs, usual))
     tests = (
         PairedTest(
             workload=workload,
             metric=metric,
-            base=tuple(pair.base.get(metric.name) for pair in pairs),
-            head=tuple(pair.head.get(metric.name) for pair in pairs),
+            base=tuple(pair.base.get(metric.name) for pair in kept),
+            head=tuple(pair.head.get(metric.name) for pair in kept),
+            other_clocks=len(pairs) - len(kept),
         )
         for metric in metrics
     )

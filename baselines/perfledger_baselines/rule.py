@@ -6,6 +6,11 @@ from itertools import pairwise
 from typing import Self
 
 from perfledger.bundle import Plan
+from perfledger_baselines.prior import PriorSource, SpreadPrior
+
+# Of the standard deviation that a series' runs usually have: less is lost among them, however many
+# pairs prove it.
+FLOOR_SHARE = 0.5
 
 
 class PlanError(ValueError):
@@ -53,6 +58,18 @@ class Rule:
     def log_floor(self) -> float:
         """Return the floor on the log scale, where it is the same for either direction."""
         return math.log1p(self.floor)
+
+    def floor_of(self, prior: SpreadPrior | None) -> float:
+        """Return the smallest relative change of a series that is called one.
+
+        Half of its runs' usual standard deviation, where a history of pairs tells that: at least
+        the floor of all, and at most the margin, beyond which no change is small. Of single runs it
+        is not taken: they differ by what sessions do.
+        """
+        if prior is None or prior.source is not PriorSource.PAIRS:
+            return self.floor
+        usual = FLOOR_SHARE * math.sqrt(prior.variance / 2)  # two runs make a pair
+        return max(self.floor, math.expm1(min(usual, self.log_margin)))
 
     @property
     def log_margin(self) -> float:

@@ -94,16 +94,17 @@ def _judge_noisy(
         return _too_few(test, evidence.pairs, fewest=fewest_alone(rule.looks))
     looks = looks_taken(rule.looks, len(test.base))
     level = nominal_levels(looks, rule.alpha / standing.sharing)[-1]
+    floor = rule.floor_of(prior)
     smallest_detectable = smallest_detectable_change(
         evidence.sd,
         evidence.pairs,
         alpha=evidence.share * level,
-        floor=rule.floor,
+        floor=floor,
         degrees=evidence.degrees,
     )
     base, head = zip(*test.pairs, strict=True)
     estimate = estimate_of(base, head, evidence, smallest_detectable=smallest_detectable)
-    finding = _find(test.metric, standing, rule)
+    finding = _find(test.metric, standing, rule, floor=floor)
     verdict = _verdict(test.workload, test.metric, finding, estimate, adjusted_p=standing.holm)
     states = find_two_states(base, head)
     reason = finding.reason
@@ -111,6 +112,8 @@ def _judge_noisy(
         reason += f"; leans on a history of {prior.values} {prior.source}"
     if states is not None:
         reason += f"; {_in_words(states)}"
+    if test.other_clocks:
+        reason += f"; {_in_pairs(test.other_clocks)} left out, made at clocks that differ"
     return replace(verdict, states=states, prior=prior, reason=reason)
 
 
@@ -123,13 +126,13 @@ def _in_words(states: TwoStates) -> str:
     return f"runs are in two states {_percent(states.distance)} apart, {shares} in the upper{moved}"
 
 
-def _find(metric: Metric, standing: Standing, rule: Rule) -> _Finding:
-    word = word_of(metric, standing, rule)
-    reason = _reason(word, standing, rule)
+def _find(metric: Metric, standing: Standing, rule: Rule, *, floor: float) -> _Finding:
+    word = word_of(metric, standing, rule, floor=floor)
+    reason = _reason(word, standing, rule, floor=floor)
     return _Finding(outcome=word.outcome, reason=reason, is_warning=word.is_warning)
 
 
-def _reason(word: Word, standing: Standing, rule: Rule) -> str:
+def _reason(word: Word, standing: Standing, rule: Rule, *, floor: float) -> str:
     evidence = standing.evidence
     within = f"within ±{_percent(max(rule.margin, rule.floor))}"
     if word.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
@@ -142,10 +145,14 @@ def _reason(word: Word, standing: Standing, rule: Rule) -> str:
     if evidence.sd == 0:
         return f"identical in {evidence.pairs} pairs"
     if word.outcome is Outcome.UNCHANGED:
-        below = f", a change below {_percent(rule.floor)}" if standing.is_clear else ""
+        below = f", a change below {_percent(floor)}" if standing.is_clear else ""
         return f"proven {within}{below}"
     if standing.is_clear:
-        return f"p = {evidence.p_value:.2g} alone, but {standing.holm:.2g} among all tests (Holm)"
+        return (
+            f"a change, but below {_percent(floor)}, and not proven {within}"
+            if standing.holm < rule.alpha
+            else f"p = {evidence.p_value:.2g} alone, but {standing.holm:.2g} among all tests (Holm)"
+        )
     shown = (
         "shows no clear change and does" if evidence.pairs == 1 else "show no clear change and do"
     )

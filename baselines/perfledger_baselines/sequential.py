@@ -16,7 +16,8 @@ from perfledger_baselines.rule import PlanError, Rule
 from perfledger_baselines.ruling import judge_tests
 from perfledger_baselines.verdict import Outcome, Verdict
 
-STATE_VERSION = 1
+# 1: without clocks. A reader accepts every version up to its own.
+STATE_VERSION = 2
 
 
 class StateError(ValueError):
@@ -37,7 +38,9 @@ class State:
                 "version": STATE_VERSION,
                 "finished": sorted(self.finished),
                 "pairs": {
-                    workload: [[dict(pair.base), dict(pair.head)] for pair in pairs]
+                    workload: [
+                        [dict(pair.base), dict(pair.head), pair.clock_difference] for pair in pairs
+                    ]
                     for workload, pairs in self.pairs.items()
                 },
             }
@@ -48,11 +51,14 @@ class State:
         """Read what `to_json` wrote; raises StateError."""
         try:
             document: dict[str, Any] = json.loads(text)
-            if document["version"] != STATE_VERSION:
-                msg = f"version {document['version']!r} of a check's state: {STATE_VERSION} is read"
+            if document["version"] not in range(1, STATE_VERSION + 1):
+                msg = (
+                    f"version {document['version']!r} of a check's state: up to {STATE_VERSION} "
+                    "is read"
+                )
                 raise StateError(msg)
             pairs = {
-                str(workload): tuple(Pair(_values(base), _values(head)) for base, head in found)
+                str(workload): tuple(_pair(*told) for told in found)
                 for workload, found in document["pairs"].items()
             }
             return cls(pairs, frozenset(map(str, document["finished"])))
@@ -142,9 +148,9 @@ class PairedLooks:
 
         The one with the widest undecided interval per second that a pair of it costs (`seconds`, of
         the device, by workload). One without an interval yet goes first: the cheapest of those with
-        the fewest pairs. Raises KeyError for a workload that needs one and whose cost is not told.
+        the fewest pairs. A workload whose cost is not told is none to choose.
         """
-        waiting = self.decision()
+        waiting = self.decision() & seconds.keys()
         widths = dict.fromkeys(waiting, 0.0)
         for verdict in self._verdicts():
             if verdict.workload in waiting and verdict.outcome is Outcome.UNDECIDED:
@@ -175,3 +181,13 @@ def _width(verdict: Verdict) -> float:
 
 def _values(document: Mapping[str, float]) -> dict[str, float]:
     return {str(name): float(value) for name, value in document.items()}
+
+
+def _pair(
+    base: Mapping[str, float], head: Mapping[str, float], clocks: float | None = None
+) -> Pair:
+    difference = None if clocks is None else float(clocks)
+    if difference is not None and not math.isfinite(difference):
+        msg = f"{difference} is no difference of clocks"
+        raise ValueError(msg)
+    return Pair(_values(base), _values(head), difference)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from perfledger.clock import Clock
 from perfledger.protocol import Effort
+from perfledger.settling import unsettled
 from perfledger.workload import Step
 
 WARMUP_WINDOW = 3  # the median of three shrugs off one odd step
@@ -78,6 +79,18 @@ class Bench:
         brief = replace(effort, max_warmups=effort.min_warmups) if known else effort
         self.warmups_s += warm_up(self.step, self._clock, effort=brief, after_step=self._after_step)
 
+    def settle(self, begun: int) -> None:
+        """Count as warm-ups what a change point parts from the steps since `begun`.
+
+        As far as the effort has room for more of them: a step that goes on changing is measured.
+        """
+        if sum(self.warmups_s) >= self._effort.max_warmup_seconds:
+            return
+        room = max(0, self._effort.max_warmups - len(self.warmups_s))
+        stop = begun + min(room, unsettled(self.samples_s[begun:]))
+        self.warmups_s += self.samples_s[begun:stop]
+        del self.samples_s[begun:stop]
+
     def time(self, count: int) -> None:
         """Add `count` samples: nothing but the step, two readings of the clock and one check."""
         step = self.step
@@ -103,6 +116,8 @@ def measure(
     `after_step` is called after every step, outside of what is timed. `turn` returns when it is
     this process's turn for the next TURN_SECONDS of steps; without it all of them follow. The
     samples are spread evenly over as many `set_ups`, each warmed up; the step before is let go.
+    First samples that turn out to be of the warm-up go there; of turns none, whose neighbours they
+    are compared with warm up as they do.
     """
     bench = Bench(set_up, clock, effort=effort, after_step=after_step)
     bench.renew()
@@ -158,6 +173,7 @@ def _sample(
         while block:
             with around:
                 bench.time(block)
+            bench.settle(begun)
             block = _next_block(bench.samples_s[begun:], part)
     return ()
 

@@ -28,6 +28,7 @@ class AskedCheck:
     head_sha: str
     max_pairs: int
     suspicions: tuple[SuspectedMetric, ...]
+    seen_on: tuple[str, ...] = ()  # devices; another of the class is the better witness
 
 
 @dataclass(frozen=True, slots=True)

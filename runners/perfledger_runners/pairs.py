@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from perfledger.metrics import STEP_TIME
 from perfledger.protocol import Command, Request
 from perfledger.records import Failure, Framework, Run, Side, Why, WorkloadSpec
 from perfledger.stopping import StoppingRule
@@ -84,7 +85,8 @@ def measure_pairs(
 
     `requests` name the two checkouts; their command and workloads are ignored. Each pair is two
     fresh children for each framework. A workload that fails on one side is not measured again, and
-    costs the others nothing. A pair under way is finished even when that exceeds the budget.
+    costs the others nothing. A pair under way is finished even when that exceeds the budget. What
+    is left of it when a pair of each no longer fits is for those that the rule learns most from.
     """
     check = _Check(
         harness=harness,
@@ -107,6 +109,8 @@ def measure_pairs(
         waiting = rule.decision() - check.failures.keys()
         left_s = _seconds_left(clock() - began, pairs, max_pairs=max_pairs, budget_s=budget_s)
         check.progress.pair_done(pairs=pairs, waiting=len(waiting), seconds_left=left_s)
+    done = {spec.id: pairs for spec in workloads}
+    pairs = check.spend_rest(rule, done, left=lambda: budget_s - (clock() - began))
     return check.measured(workloads, pairs, budget_s=budget_s)
 
 
@@ -166,6 +170,7 @@ class _Check:
     logs: dict[str, str] = field(default_factory=dict[str, str])
     processes: int = 0
     paired: set[str] = field(default_factory=set[str])
+    seconds: dict[str, float] = field(default_factory=dict[str, float])  # of a pair of it alone
 
     def measure_group(self, workloads: Sequence[str], pair: int, rule: StoppingRule) -> None:
         """Run one pair of children for workloads of one framework, and tell the rule."""
@@ -177,6 +182,7 @@ class _Check:
             _Place(side=side, pair=pair, position=position) for position, side in enumerate(order)
         )
         found: dict[Side, dict[str, Run]] = {side: {} for side in SIDES}
+        began = self.harness.clock()
         with ExitStack() as stack:
             children = [
                 start_early(self.harness, self._request(alive, place), stack) for place in sides
@@ -193,6 +199,33 @@ class _Check:
             if each not in self.failures and base is not None and head is not None:
                 self.paired.add(each)
                 rule.add(base, head)
+        timed = {
+            each: sum(_timed(side[each]) for side in found.values() if each in side)
+            for each in alive
+        }
+        spent_s = self.harness.clock() - began
+        # The processes were shared: alone, a workload needs them all the same, without the others.
+        self.seconds |= {each: spent_s - sum(timed.values()) + timed[each] for each in alive}
+
+    def spend_rest(
+        self, rule: StoppingRule, done: dict[str, int], *, left: Callable[[], float]
+    ) -> int:
+        """Measure one workload at a time, where the rule learns most, while there is time.
+
+        `done` counts each workload's pairs, and goes on counting. Returns the most of them.
+        """
+        while chosen := rule.next_pair(self._affordable(done, left())):
+            self.measure_group([chosen], done[chosen], rule)
+            done[chosen] += 1
+        return max(done.values(), default=0)
+
+    def _affordable(self, done: Mapping[str, int], left_s: float) -> dict[str, float]:
+        """Return what a pair costs of each workload that there is time and a place for."""
+        return {
+            each: seconds
+            for each, seconds in self.seconds.items()
+            if seconds <= left_s and done[each] < len(self.order) and each not in self.failures
+        }
 
     def measured(
         self, workloads: Sequence[WorkloadSpec], pairs: int, *, budget_s: float
@@ -295,6 +328,11 @@ class _Check:
             self.failures.setdefault(message.workload, failure)
         if log_tail:
             self.logs[str(process)] = log_tail if failed else log_tail[-MAX_LOG_KEPT:]
+
+
+def _timed(run: Run) -> float:
+    """Return the seconds that a run's steps took."""
+    return sum(run.warmups_s) + sum(run.samples.get(STEP_TIME.name, ()))
 
 
 def _groups(workloads: Sequence[WorkloadSpec]) -> tuple[tuple[str, ...], ...]:

@@ -18,7 +18,7 @@ from perfledger_baselines.alarms import AlarmRate
 from perfledger_baselines.history.attribution import Series
 from perfledger_baselines.history.docket import Alert, Request, Suspicion
 from perfledger_baselines.history.events import Happenings
-from perfledger_baselines.history.findings import History
+from perfledger_baselines.history.findings import History, Suspect
 from perfledger_baselines.verdict import Verdict
 from perfledger_profiles.bottleneck import Classification, Recommendation
 from perfledger_profiles.cause import Explanation
@@ -167,6 +167,7 @@ class SearchedSeries:
 
     series: MeasuredSeries
     history: History
+    suspect: Suspect | None = None  # its end lies off, since too few points to believe it
 
     @property
     def stretches(self) -> tuple[tuple[int, int], ...]:
@@ -274,11 +275,21 @@ class AskedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertView:
-    """A change that an A/B bore out, and the upload of that A/B."""
+    """A change that an A/B bore out, and the upload of that A/B.
+
+    `device` is the one that the A/B was made on, "" where that has no id.
+    """
 
     alert: Alert
     upload_id: str
     created_at: datetime  # UTC
+    device: str = ""
+
+    @property
+    def is_elsewhere(self) -> bool | None:
+        """Return whether another device than the suspicions' bore it out; None if not known."""
+        seen = {device for one in self.alert.changes for device in one.suspicion.devices}
+        return self.device not in seen if self.device and seen else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

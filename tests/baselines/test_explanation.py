@@ -4,6 +4,7 @@ import pytest
 
 from perfledger_baselines.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judge import judge_bundle
+from perfledger_baselines.prior import PriorSource, SpreadPrior
 from perfledger_baselines.verdict import Outcome
 
 
@@ -50,6 +51,29 @@ def test_a_sure_change_below_the_floor_and_outside_the_margin_is_the_floors(buil
     found = explained(build.changed(1.02), floor=0.0201, margin=0.001)
 
     assert found.decided_by is DecidedBy.FLOOR
+
+
+@pytest.mark.parametrize(
+    ("ratio", "margin", "outcome", "reason"),
+    [
+        (1.005, 0.01, Outcome.UNCHANGED, "proven within ±1 %, a change below 0.602 %"),
+        (1.0055, 0.0065, Outcome.UNDECIDED, "a change, but below 0.602 %, and not proven within"),
+    ],
+)
+def test_a_series_whose_runs_differ_much_is_not_called_for_little(
+    build, *, ratio, margin, outcome, reason
+):
+    noisy = SpreadPrior(variance=2 * 0.012**2, degrees=25, source=PriorSource.PAIRS, values=100)
+    pairs = build.changed(ratio, spread=4.0, pairs=12)
+    bundle = build.bundle({"m:f": {"step_time_p50": pairs}}, plan=build.plan(margin=margin))
+
+    [alone] = judge_bundle(bundle)
+    [known] = judge_bundle(bundle, priors={("m:f", "step_time_p50"): noisy})
+
+    assert alone.outcome is Outcome.REGRESSED
+    assert known.outcome is outcome
+    assert known.reason.startswith(reason)
+    assert explain_verdict(known, bundle.plan).floor == pytest.approx(0.00602, abs=1e-5)
 
 
 def test_a_warning_is_said_to_be_one(build, explained):

@@ -189,7 +189,9 @@ def test_a_resumed_check_goes_on_as_if_nothing_had_happened(build):
         "[]",
         "null",
         "{}",
-        '{"version": 2, "pairs": {}, "finished": []}',
+        '{"version": 3, "pairs": {}, "finished": []}',
+        '{"version": 2, "pairs": {"m:f": [[{}, {}, NaN]]}, "finished": []}',
+        '{"version": 2, "pairs": {"m:f": [[{}, {}, 0.1, 0.1]]}, "finished": []}',
         '{"version": 1, "pairs": [], "finished": []}',
         '{"version": 1, "pairs": {"m:f": [1]}, "finished": []}',
         '{"version": 1, "pairs": {"m:f": [[{"a": "b"}, {}]]}, "finished": []}',
@@ -203,7 +205,7 @@ def test_what_is_no_state_is_an_error(text):
 
 def test_a_state_is_json_and_says_its_version():
     assert json.loads(started("m:f").state.to_json()) == {
-        "version": 1,
+        "version": 2,
         "finished": [],
         "pairs": {"m:f": []},
     }
@@ -225,6 +227,15 @@ def test_the_next_pair_goes_first_to_what_has_no_interval(build):
     feed(build, rule, "m:g", 1, step_time_p50=NOISY)
 
     assert rule.next_pair({"m:f": 1.0, "m:g": 1.0, "m:h": 9.0}) == "m:h"
+
+
+def test_the_next_pair_goes_to_one_that_there_is_time_for(build):
+    rule = started("m:f", "m:g")
+    feed(build, rule, "m:f", 4, step_time_p50=NOISY)
+
+    assert rule.next_pair({"m:f": 9.0, "m:g": 1.0}) == "m:g"
+    assert rule.next_pair({"m:f": 9.0}) == "m:f"
+    assert rule.next_pair({}) is None
 
 
 def test_nobody_is_next_when_all_is_known(build):

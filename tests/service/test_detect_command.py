@@ -112,6 +112,25 @@ def test_gaps_are_counted_and_few_points_show_nothing(detect):
     assert "30 points: nothing moved" in detect("ms\n" + "5\n" * 30)
 
 
+def test_a_newest_point_that_lies_off_is_suspect_and_no_change(detect):
+    values = a_history(points=60, place=59, ratio=1.08)
+
+    shown = detect(as_csv(values))
+
+    assert "60 points: nothing moved; the last one is suspect" in shown
+    assert "suspect    c059" in shown
+    suspect = json.loads(detect(as_csv(values), "--format", "json"))["series"][0]["suspect"]
+    assert (suspect["label"], suspect["observations"]) == ("c059", 1)
+    assert suspect["change"] == pytest.approx(0.08, abs=0.02)
+
+
+def test_several_suspect_points_are_said_from_the_first_on(detect):
+    shown = detect(as_csv(a_history(points=60, place=58, ratio=1.03)))
+
+    assert "the last 2 are suspect" in shown
+    assert "from point 59 on" in shown
+
+
 def test_a_name_that_someone_else_chose_is_only_text(detect):
     name = "[red]`x`|<b>\x1b[31m"
 

@@ -79,6 +79,31 @@ def test_a_gap_may_leave_its_epoch_empty(history):
     assert series.epochs == (5,)
 
 
+def test_only_the_newest_epoch_says_what_is_suspect(history):
+    noise = np.random.default_rng(1).standard_normal(60)
+    values = 10 * np.exp(0.005 * noise)
+    values[30:] *= 1.2
+    values[59] *= 1.1
+    rows = [("A" if n < 30 else "B", value) for n, value in enumerate(values)]
+
+    usual, odd = (
+        json.loads(detect(history(told), "--epoch", "driver", "--format", "json"))["series"][0]
+        for told in (rows[:-1], rows)
+    )
+
+    assert usual["suspect"] is None
+    assert (odd["suspect"]["index"], odd["suspect"]["observations"]) == (59, 1)
+
+
+def test_an_epoch_that_nothing_was_measured_in_says_nothing(upgraded):
+    with upgraded.open("a") as file:
+        file.write("C,\n" * 3)
+
+    shown = json.loads(detect(upgraded, "--epoch", "driver", "--format", "json"))
+
+    assert shown["series"][0]["suspect"] is None
+
+
 def test_a_value_of_no_epoch_is_an_error_that_names_its_line(history):
     with pytest.raises(UsageError, match="'driver', line 3: no epoch is told"):
         read_histories(history([("A", 5.0), ("", 6.0)]), epoch="driver")

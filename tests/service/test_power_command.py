@@ -155,7 +155,8 @@ def timed(bundle, *, startup_s=2.0, between=0.0, **values):
         factor = math.exp(between * noise.standard_normal())
         steps = tuple(factor * step for step in run.samples[STEP_TIME.name])
         samples = run.samples | {STEP_TIME.name: steps}
-        runs.append(replace(run, started_at=at.isoformat(), samples=samples, **values))
+        told = {"started_at": at.isoformat(), "samples": samples} | values
+        runs.append(replace(run, **told))
         at += timedelta(seconds=startup_s + sum(steps))
     return replace(bundle, runs=tuple(runs))
 
@@ -172,15 +173,25 @@ def test_processes_that_start_slowly_and_differ_little_should_measure_many_steps
     assert "best used for 30 steps" in power(bundle_file(tmp_path, timed(given)))
 
 
-def test_turns_few_steps_and_several_workloads_do_not_tell_the_best_steps(tmp_path, make_bundle):
+def test_of_several_workloads_each_has_its_own_best_steps(tmp_path, make_bundle):
+    several = make_bundle(workloads=("a:step", "b:step"), samples=20, pairs=10)
+
+    found = document(bundle_file(tmp_path, timed(several, between=0.02)))["spreads"]
+
+    known = [one["steps"] for one in found if "step_time_p50" in one["name"]]
+    assert len(known) == 2
+    assert all(5 <= steps <= 30 for steps in known)
+
+
+def test_turns_few_steps_and_equal_times_do_not_tell_the_best_steps(tmp_path, make_bundle):
     turns = timed(make_bundle(samples=6), turns=(3, 3))
     short = timed(make_bundle(samples=2))
-    several = make_bundle(workloads=("a:step", "b:step"))
+    at_once = timed(make_bundle(samples=6), started_at="2026-11-20T11:00:00+00:00")
 
     for bundle, why in (
         (turns, "took turns"),
         (short, "too few processes or steps"),
-        (several, "several workloads share"),
+        (at_once, "do not tell how long a process takes to start"),
     ):
         assert why in document(bundle_file(tmp_path, bundle))["spreads"][0]["steps_note"]
 

@@ -43,7 +43,7 @@ def request(workload):
     )
 
 
-def suspicion(workload):
+def suspicion(workload, devices=()):
     return Suspicion(
         series=Series(workload, STEP_TIME, MACHINE),
         good=0,
@@ -52,6 +52,7 @@ def suspicion(workload):
         change=0.05,
         strength=5.0,
         pair_seconds=1.0,
+        devices=devices,
     )
 
 
@@ -83,13 +84,13 @@ def alert(workload, narrowing=Narrowing.ONE_COMMIT):
 def suspect(site, make_bundle):
     """Store a suspicion and alerts of a workload, as judging an upload would."""
 
-    def store(workload, alerts=()):
+    def store(workload, alerts=(), devices=()):
         bundle = make_bundle(pull_request=None)
         upload = site.upload(bundle).json()["id"]
         with writing(site.engine) as session:
             add_observations(session, observations_in(bundle), project_id=1, upload_id=upload)
             add_to_branch(session, 1, ("a" * 40, "b" * 40))
-            trial = Trial(request(workload), (suspicion(workload),))
+            trial = Trial(request(workload), (suspicion(workload, devices),))
             save_docket(session, 1, Docket(trials=(trial,), window="2026-11-20"))
             add_alerts(session, alerts, project_id=1, upload_id=upload)
             session.commit()
@@ -146,6 +147,17 @@ def test_json_has_the_same_command(site, suspect):
     assert asked["base_sha"] == "a" * 40
     assert asked["suspicions"] == [{"metric": "step_time_p50", "change": 0.05}]
     assert asked["command"].endswith(f"-w gpt:step --upload {site.url}")
+
+
+def test_where_it_was_seen_is_told_for_another_device_to_confirm_it(site, suspect):
+    suspect("gpt:step", devices=("GPU-1\nreboot", "GPU-2"))
+    done = CliRunner().invoke(
+        app, ["suspects", "--url", site.url], env={"PERFLEDGER_UPLOAD_TOKEN": TOKEN}
+    )
+
+    why, command = done.stdout.splitlines()
+    assert why.endswith("reboot, GPU-2, another device can confirm it")
+    assert command.startswith("PERFLEDGER_MAX_PAIRS=8 ")
 
 
 def test_nothing_suspected_is_said_as_a_comment(site):

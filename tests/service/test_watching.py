@@ -194,3 +194,32 @@ def test_a_commit_has_one_value_whatever_number_of_uploads_measured_it(
     assert speed.values == pytest.approx((0.01, 0.011, 0.012), rel=0.01)
     assert memory.series.metric.name == "peak_memory"
     assert len(set(speed.environments)) == 1
+
+
+GPUS = [
+    Machine(device=Device.CUDA, model="Test GPU", uuid=f"GPU-{number}", driver="550")
+    for number in range(2)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("witness", "is_elsewhere"), [(0, False), (1, True)])
+def test_an_alert_says_whether_another_device_bore_it_out(branch, witness, is_elsewhere):
+    for commit in range(1, COMMITS):
+        branch.check(commit - 1, commit, machine=GPUS[commit % 2])
+    branch.check(COMMITS - 1, COMMITS, level=1.1, machine=GPUS[0])
+    [request] = branch.docket.requests
+    branch.check(request.base, request.head, ratio=1.1, machine=GPUS[witness])
+
+    [view] = branch.alerts
+    assert [change.suspicion.devices for change in view.alert.changes] == [("GPU-0",)]
+    assert view.is_elsewhere is is_elsewhere
+
+
+@pytest.mark.slow
+def test_devices_without_an_id_are_no_witnesses_for_or_against(suspected):
+    branch, request = suspected
+    branch.check(request.base, request.head, ratio=1.1)
+
+    [view] = branch.alerts
+    assert view.is_elsewhere is None

@@ -74,6 +74,7 @@ class Suspicion:
     change: float  # relative, as predicted from the series
     strength: float  # in standard deviations of the series' noise
     pair_seconds: float  # what an A/B pair of the workload takes
+    devices: tuple[str, ...] = ()  # that the odd points were read on, as far as they say so
 
     @classmethod
     def from_suspect(

@@ -1,7 +1,7 @@
 """Series with their commits in, the suspicions that the end of each raises out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfledger_baselines.history.attribution import Series
 from perfledger_baselines.history.detect import detect_many
@@ -18,12 +18,16 @@ STRENGTH_OF_CHANGE = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """A series with one value per observation, and the positions of their commits, increasing."""
+    """A series with one value per observation, and the positions of their commits, increasing.
+
+    `devices` are those that the observations were made on, "" where one does not say so.
+    """
 
     series: Series
     commits: tuple[int, ...]
     values: tuple[float, ...]
     pair_seconds: float  # what an A/B pair of the workload takes
+    devices: tuple[str, ...] = ()
 
 
 def suspicions_of(watched: Sequence[Watched]) -> tuple[Suspicion, ...]:
@@ -55,7 +59,7 @@ def _suspicions(watched: Watched, suspects: Sequence[Suspect]) -> Iterator[Suspi
         if suspect.observations >= YOUNG:
             continue
         try:
-            yield Suspicion.from_suspect(
+            suspicion = Suspicion.from_suspect(
                 Suspect(
                     index=watched.commits[suspect.index],
                     observations=suspect.observations,
@@ -68,3 +72,5 @@ def _suspicions(watched: Watched, suspects: Sequence[Suspect]) -> Iterator[Suspi
             )
         except ConfirmationError:
             continue
+        odd = {device for device in watched.devices[suspect.index :] if device}
+        yield replace(suspicion, devices=tuple(sorted(odd)))

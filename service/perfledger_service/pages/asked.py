@@ -17,6 +17,11 @@ from perfledger_service.pages.happened import between
 from perfledger_service.views import AlertView, AskedView, BranchView
 
 _MAX_PATTERN = 300
+_WITNESSES = {
+    True: "confirmed on another device of the class",
+    False: "seen on one device only",
+    None: "",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +43,7 @@ class AlertRow:
     device: str  # foreign
     commits: str
     narrowing: str
+    witness: str  # "" where nobody knows which devices told it
     changes: tuple[tuple[str, str, str, str], ...]  # metric, size, interval, tone
     upload_id: str
     moment: str
@@ -101,6 +107,8 @@ def _lines(asked: AskedCheck, *, url: str) -> tuple[str, str]:
     )
     device = escape.clean(stored.device(asked.device_class))
     why = f"# {escape.clean(asked.workload, limit=_MAX_PATTERN)} on {device}: {looks}"
+    if asked.seen_on:
+        why += f"; seen on {escape.clean(', '.join(asked.seen_on))}, another device can confirm it"
     return why, _command(asked, url=url)
 
 
@@ -134,6 +142,7 @@ def _alert_row(view: AlertView, commits: Sequence[str]) -> AlertRow:
         device=stored.device(alert.machine_class),
         commits=between(alert.commits, [facts.short_sha(sha)[:10] for sha in commits]),
         narrowing=str(alert.narrowing),
+        witness=_WITNESSES[view.is_elsewhere],
         changes=tuple(_change(one) for one in alert.changes),
         upload_id=view.upload_id,
         moment=figures.moment(view.created_at),

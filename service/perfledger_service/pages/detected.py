@@ -184,6 +184,11 @@ def _document(searched: SearchedSeries) -> dict[str, object]:
         "state_changes": [
             _finding(searched, one.index, asdict(one)) for one in history.state_changes
         ],
+        "suspect": (
+            None
+            if searched.suspect is None
+            else _finding(searched, searched.suspect.index, asdict(searched.suspect))
+        ),
     }
 
 

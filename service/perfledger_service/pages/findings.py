@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perfledger_baselines.history.findings import ChangePoint, Movement
+from perfledger_baselines.history.findings import ChangePoint, Movement, Suspect
 from perfledger_service.pages import figures, words
 from perfledger_service.views import SearchedSeries
 
@@ -42,6 +42,7 @@ def finding_rows(searched: SearchedSeries) -> tuple[FindingRow, ...]:
         *_drifts(searched),
         *_spread_changes(searched),
         *_state_changes(searched),
+        *_suspects(searched),
     )
     return tuple(sorted(found, key=lambda row: row.index))
 
@@ -67,7 +68,8 @@ def summary(searched: SearchedSeries) -> str:
         )
         if found
     ]
-    return f"{looked}: {', '.join(parts) or 'nothing moved'}"
+    odd = f"; {_odd_end(searched.suspect)}" if searched.suspect is not None else ""
+    return f"{looked}: {', '.join(parts) or 'nothing moved'}{odd}"
 
 
 def counted(number: int, word: str) -> str:
@@ -170,6 +172,30 @@ def _state_changes(searched: SearchedSeries) -> Iterator[FindingRow]:
             detail=f"of points in the upper state, {distance} above the other",
             confidence=figures.confidence(change.confidence),
         )
+
+
+def _suspects(searched: SearchedSeries) -> Iterator[FindingRow]:
+    suspect = searched.suspect
+    if suspect is None:
+        return
+    place = f"point {suspect.index + 1:,}"
+    yield FindingRow(
+        index=suspect.index,
+        mark="",
+        what="suspect",
+        label=_label(searched, suspect.index),
+        place=place if suspect.observations == 1 else f"from {place} on",
+        size=figures.percent(suspect.change),
+        interval="",
+        detail="too few to tell: an A/B against its parent would",
+        confidence="",
+    )
+
+
+def _odd_end(suspect: Suspect) -> str:
+    if suspect.observations == 1:
+        return "the last one is suspect"
+    return f"the last {suspect.observations} are suspect"
 
 
 def _label(searched: SearchedSeries, index: int) -> str:

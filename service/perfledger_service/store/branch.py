@@ -38,7 +38,8 @@ class BranchSeries:
     """A series on the default branch: one value for each commit that was measured, in order.
 
     What several uploads say of one commit is their mean, by processes. `environments` are the
-    states that the machine was kept in: one of them where a commit was measured in several.
+    states that the machine was kept in, and `devices` the one that was used, "" if it has no id:
+    one of them where a commit was measured in several.
     """
 
     id: int
@@ -46,6 +47,7 @@ class BranchSeries:
     places: tuple[int, ...]
     values: tuple[float, ...]
     environments: tuple[str, ...]
+    devices: tuple[str, ...]
 
 
 def add_to_branch(session: Session, project_id: int, shas: Sequence[str]) -> None:
@@ -124,7 +126,7 @@ def _found(
         .order_by(col(ObservationRow.series_id))
     )
     of_branch = [row for row in rows if row[1] in place_of]
-    environments = _environments(session, {env for _, _, _, env in of_branch})
+    machines = _machines(session, {env for _, _, _, env in of_branch})
     for series_id, group in groupby(of_branch, key=lambda row: row[0]):
         row = watched[series_id]
         told = sorted((place_of[pos], center, env) for _, pos, center, env in group)
@@ -133,16 +135,20 @@ def _found(
             series=Series(row.workload, _metric(row), row.device_class),
             places=tuple(place for place, _, _ in told),
             values=tuple(center for _, center, _ in told),
-            environments=tuple(environments[env] for _, _, env in told),
+            environments=tuple(environment_of(machines[env]) for _, _, env in told),
+            devices=tuple(_device(machines[env], row.device_class) for _, _, env in told),
         )
 
 
-def _environments(session: Session, hashes: Collection[str]) -> dict[str, str]:
-    """Return the states of machines by their fingerprints' hashes."""
+def _machines(session: Session, hashes: Collection[str]) -> dict[str, Machine]:
+    """Return machines by their fingerprints' hashes."""
     found = session.exec(select(EnvRow.hash, EnvRow.machine).where(col(EnvRow.hash).in_(hashes)))
-    return {
-        key: environment_of(msgspec.json.decode(machine, type=Machine)) for key, machine in found
-    }
+    return {key: msgspec.json.decode(machine, type=Machine) for key, machine in found}
+
+
+def _device(machine: Machine, device_class: str) -> str:
+    """Return which device a series of this class was measured on; a host's workload used none."""
+    return machine.uuid if device_class.startswith(f"{machine.device}:") else ""
 
 
 def _metric(row: SeriesRow) -> Metric:

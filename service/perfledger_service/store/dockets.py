@@ -6,8 +6,9 @@ As MessagePack: evidence may hold infinities, which JSON has no word for.
 import msgspec
 from sqlmodel import Session, col, select
 
+from perfledger.records import Machine
 from perfledger_baselines.history.docket import Alert, Docket
-from perfledger_service.store.tables import AlertRow, DocketRow, UploadRow
+from perfledger_service.store.tables import AlertRow, DocketRow, EnvRow, UploadRow
 from perfledger_service.views import AlertView
 
 # Newest alerts of a project that its page shows.
@@ -41,8 +42,10 @@ def add_alerts(
 def alerts_of(session: Session, project_id: int) -> tuple[AlertView, ...]:
     """Return a project's newest alerts, newest first."""
     found = session.exec(
-        select(AlertRow, UploadRow.created_at)
+        select(AlertRow, UploadRow.created_at, EnvRow.machine)
+        .select_from(AlertRow)
         .join(UploadRow)
+        .join(EnvRow, col(EnvRow.hash) == col(UploadRow.env_hash))
         .where(col(AlertRow.project_id) == project_id)
         .order_by(col(AlertRow.id).desc())
         .limit(MOST_ALERTS)
@@ -52,6 +55,7 @@ def alerts_of(session: Session, project_id: int) -> tuple[AlertView, ...]:
             alert=msgspec.msgpack.decode(row.content, type=Alert),
             upload_id=row.upload_id,
             created_at=created_at,
+            device=msgspec.json.decode(machine, type=Machine).uuid,
         )
-        for row, created_at in found
+        for row, created_at, machine in found
     )

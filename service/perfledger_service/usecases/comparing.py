@@ -253,4 +253,6 @@ def _metric_of(name: str, worse: Worse | None) -> Metric:
 
 
 def _assumed(metric: Metric) -> str:
-    return f"{metric.name} was taken for a time: more is worse. If less is: --worse lower"
+    return (
+        f"the column {metric.name} was taken for a time: more is worse. If less is: --worse lower"
+    )

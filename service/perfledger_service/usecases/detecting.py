@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from perfledger_baselines.history.attribution import Observed, at_observations
 from perfledger_baselines.history.detect import detect, detect_many
 from perfledger_baselines.history.events import Happenings, find_events
+from perfledger_baselines.history.suspects import suspect_many
 from perfledger_service.usecases.histories import read_histories
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import MeasuredSeries, SearchedSeries
@@ -18,17 +20,17 @@ def search(
     """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError.
 
     `epoch` is the column whose changes split a file's series, `error` the one with the values'
-    standard errors.
+    standard errors. What lies off at the end since too few points to be a change is suspect.
     """
     histories = read_histories(path, column=column, epoch=epoch, error=error)
     with translated():
         if epoch is None:
-            return searched_series(histories)
+            return _with_suspects(searched_series(histories))
         found = tuple(
             detect(series.values, errors=series.errors, epochs=series.epochs)
             for series in histories
         )
-    return tuple(map(SearchedSeries, histories, found))
+        return _with_suspects(tuple(map(SearchedSeries, histories, found)))
 
 
 def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries, ...]:
@@ -59,3 +61,18 @@ def observed_in(searched: SearchedSeries) -> Observed | None:
         changes=tuple(at_observations(change, places) for change in searched.history.changes),
         environments=tuple(measured.environments[place] for place in places),
     )
+
+
+def _with_suspects(found: Sequence[SearchedSeries]) -> tuple[SearchedSeries, ...]:
+    """Add what is suspect at the end of each series; what an epoch before was is no measure."""
+    starts = [max(searched.series.epochs, default=0) for searched in found]
+    newest = [searched.series.values[start:] for searched, start in zip(found, starts, strict=True)]
+    odd = suspect_many([values if _is_measured(values) else (0.0,) for values in newest])
+    return tuple(
+        replace(searched, suspect=one and replace(one, index=start + one.index))
+        for searched, start, one in zip(found, starts, odd, strict=True)
+    )
+
+
+def _is_measured(values: Sequence[float]) -> bool:
+    return not all(map(math.isnan, values))

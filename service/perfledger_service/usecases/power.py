@@ -1,6 +1,7 @@
 """A file, or a spread as it is given, in; which changes so many pairs can tell from none out."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -213,23 +214,18 @@ def _spread_of_test(
 def _steps(bundle: Bundle, pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None, str]:
     """Return how many steps a process should measure, or None and why that cannot be told.
 
-    What a process costs beside its measured steps is the time from one run's start to the next,
-    less those steps: its own warm-up and the next one's start-up. Only a bundle with one workload
-    and runs that followed each other says so; runs that took turns overlap.
+    What a process costs beside its measured steps is the time from one run's start to the next
+    one's, less those steps: its own warm-up and what follows until the next can begin. Where
+    several workloads share a process, that is what this one adds to it. Only runs that followed
+    each other say so; runs that took turns overlap.
     """
-    runs = sorted((run for pair in pairs for run in pair), key=lambda run: run.started_at)
+    runs = [run for pair in pairs for run in pair]
     steps = [run.samples.get(STEP_TIME.name, ()) for run in runs]
-    if len({run.workload for run in bundle.runs}) > 1:
-        return None, "several workloads share the time between runs"
     if any(run.turns for run in runs):
         return None, "base and head took turns, so that a run's own start-up is not known"
     if len(runs) < 2 * _FEWEST_PROCESSES or min(map(len, steps)) < _FEWEST_STEPS:
         return None, "too few processes or steps to tell the spread within from that between"
-    starts = [datetime.fromisoformat(run.started_at).timestamp() for run in runs]
-    startup_s = median(
-        later - start - sum(made)
-        for start, later, made in zip(starts, starts[1:], steps, strict=False)
-    )
+    startup_s = _startup_seconds(bundle, runs)
     step_s = median(step for made in steps for step in made)
     if not (startup_s > 0 and step_s > 0):
         return None, "the runs' times do not tell how long a process takes to start"
@@ -244,3 +240,19 @@ def _steps(bundle: Bundle, pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None
         startup_s=startup_s, step_s=step_s, within_sd=math.sqrt(within), between_sd=between
     )
     return best, ""
+
+
+def _startup_seconds(bundle: Bundle, runs: Sequence[Run]) -> float:
+    """Return what of the time until the next run began was none of the run's steps, the median."""
+    began = sorted(_moment(run) for run in bundle.runs)
+    found: list[float] = []
+    for run in runs:
+        start = _moment(run)
+        following = bisect_right(began, start)
+        if following < len(began):
+            found.append(began[following] - start - sum(run.samples[STEP_TIME.name]))
+    return median(found) if found else 0.0
+
+
+def _moment(run: Run) -> float:
+    return datetime.fromisoformat(run.started_at).timestamp()

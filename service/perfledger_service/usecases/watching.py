@@ -100,7 +100,11 @@ def _without_stale(docket: Docket, *, today: date) -> Docket:
 
 def _watched(one: BranchSeries, pair_seconds: float) -> Watched:
     return Watched(
-        series=one.series, commits=one.places, values=one.values, pair_seconds=pair_seconds
+        series=one.series,
+        commits=one.places,
+        values=one.values,
+        pair_seconds=pair_seconds,
+        devices=one.devices,
     )
 
 

@@ -34,6 +34,7 @@ class AskedAnswer(BaseModel):
     purpose: str
     asked_on: str
     suspicions: tuple[SuspicionAnswer, ...]
+    seen_on: tuple[str, ...]  # devices; another of the class is the better witness
 
 
 class SuspectsAnswer(BaseModel):
@@ -67,4 +68,5 @@ def _answer(asked: AskedView) -> AskedAnswer:
             SuspicionAnswer(metric=one.series.metric.name, change=one.change)
             for one in asked.suspicions
         ),
+        seen_on=tuple(sorted({device for one in asked.suspicions for device in one.devices})),
     )

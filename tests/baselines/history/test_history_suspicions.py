@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from perfledger.metrics import STEP_TIME
@@ -34,6 +36,15 @@ def test_a_change_of_a_young_stretch_is_a_suspicion_and_an_old_one_is_not(make):
     assert young.strength == STRENGTH_OF_CHANGE
     assert CommitRange(88, 88).distance(young.commits) == 0
     assert suspicions_of([watched(make.series(logs, [(60, 0.06)]))]) == ()
+
+
+def test_a_suspicion_names_the_devices_of_its_odd_points(make):
+    values = make.series(make.noise(60, seed=1), [(58, 0.06)])
+    devices = ("GPU-1",) * 58 + ("GPU-2", "")
+
+    [found] = suspicions_of([replace(watched(values), devices=devices)])
+
+    assert found.devices == ("GPU-2",)
 
 
 def test_every_series_is_looked_at_and_quiet_ones_are_silent(make):

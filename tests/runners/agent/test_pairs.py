@@ -19,7 +19,6 @@ def {name}():
     return lambda: sum(range(100))
 """
 
-
 ON_GPU = """
 @perfledger.workload(framework="torch")
 def {name}():
@@ -34,6 +33,7 @@ class Rule:
         self.pairs = pairs
         self.added = []
         self.started = []
+        self.next_pair = lambda _: None
 
     def start(self, workloads):
         self.started = list(workloads)
