@@ -22,9 +22,17 @@ def pert(low: float, mode: float, high: float, *, name: str) -> FloatArray:
     width = high - low
     if width <= 0:
         return np.full(DRAWS, mode)
-    left = 1 + PERT_WEIGHT * (mode - low) / width
-    right = 1 + PERT_WEIGHT * (high - mode) / width
-    return low + width * _generator(name).beta(left, right, DRAWS)
+    return low + width * _generator(name).beta(*pert_shape(low, mode, high), DRAWS)
+
+
+def pert_shape(low: float, mode: float, high: float) -> tuple[float, float]:
+    """Return the shapes of the beta distribution that PERT is between its ends, which differ.
+
+    With them its mean is (low + 4 mode + high) / 6 and its variance
+    (mean - low) (high - mean) / 7 (Vose 2008, "Risk analysis", the modified PERT with weight 4).
+    """
+    width = high - low
+    return 1 + PERT_WEIGHT * (mode - low) / width, 1 + PERT_WEIGHT * (high - mode) / width
 
 
 def ratios(low: float, middle: float, high: float, *, coverage: float, name: str) -> FloatArray:

@@ -56,7 +56,15 @@ from typing import Annotated
 
 import msgspec
 
-from perfledger_cost_models.sheet import BILLED, MAX_ACCELERATORS, Price, PriceSheet, PricingModel
+from perfledger_cost_models.quote import Layer
+from perfledger_cost_models.sheet import (
+    BILLED,
+    MAX_ACCELERATORS,
+    Price,
+    PriceSheet,
+    PricingModel,
+    UnknownPrice,
+)
 from perfledger_cost_models.table import Confidence
 from perfledger_cost_models.toml_file import read_toml
 
@@ -195,7 +203,7 @@ def apply_overrides(sheet: PriceSheet, overrides: Overrides, *, name: str) -> Pr
     prices = (*discounted, *own)
     if overrides.tax is not None:
         prices = tuple(_taxed(price, overrides.tax) for price in prices)
-    return PriceSheet(name=name, prices=prices)
+    return PriceSheet(name=name, prices=prices, unknown=_unknown([sheet], prices))
 
 
 def with_contract(overrides: Overrides, contract: Overrides) -> Overrides:
@@ -236,7 +244,20 @@ def layered(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
         for price in sheet.prices:
             own.setdefault(_key(price), []).append(price)
         prices |= own
-    return PriceSheet(name=name, prices=tuple(price for same in prices.values() for price in same))
+    every = tuple(price for same in prices.values() for price in same)
+    return PriceSheet(name=name, prices=every, unknown=_unknown(sheets, every))
+
+
+def _unknown(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[UnknownPrice, ...]:
+    """Return what no sheet has a price of, each option of a region once."""
+    found = {
+        (each.provider, each.option, each.region): each
+        for sheet in sheets
+        for each in sheet.unknown
+    }
+    return tuple(
+        each for each in found.values() if not any(each.is_priced_by(price) for price in prices)
+    )
 
 
 def _check_within(name: str, value: Decimal, most: Decimal) -> None:
@@ -274,6 +295,7 @@ def _own(price: OwnPrice, rates: Mapping[str, Exchange]) -> Price:
         confidence=Confidence.HIGH,
         source=source,
         note=note,
+        layer=Layer.OVERRIDE,
     )
 
 
@@ -306,6 +328,7 @@ def _reduced(price: Price, discount: Discount) -> Price:
         usd_per_hour=price.usd_per_hour * (1 - discount.share),
         source=f"{price.source}; {discount.source}",
         note=_joined(price.note, f"list {price.usd_per_hour} less {discount.share:.2%}"),
+        layer=Layer.DERIVED,
     )
 
 
@@ -314,6 +337,7 @@ def _taxed(price: Price, tax: Tax) -> Price:
         price,
         usd_per_hour=price.usd_per_hour * (1 + tax.share),
         note=_joined(price.note, f"with {tax.share:.2%} tax: {tax.source}"),
+        layer=Layer.DERIVED,
     )
 
 

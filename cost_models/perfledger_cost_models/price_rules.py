@@ -4,6 +4,7 @@ Every rule reads numbers and identity, never what somebody noted about the row.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -109,6 +110,9 @@ def _terms(listed: Sequence[Listed]) -> Found:
             if known is not None and usd > known.usd_per_hour:
                 reason = f"{years} years at {usd} cost more an hour than {_years(known)}"
                 yield one, Level.REJECT, reason
+            elif known is not None and usd == known.usd_per_hour:
+                reason = f"{years} years cost what {_years(known)} do: one is the other's price"
+                yield one, Level.WARN, reason
 
 
 def _sizes(listed: Sequence[Listed]) -> Found:
@@ -118,9 +122,10 @@ def _sizes(listed: Sequence[Listed]) -> Found:
     for same in _groups(current, lambda p: (p.provider, _family(p), p.accelerator, p.region)):
         if not _family(same[0].price):
             continue
-        middle = median(one.price.usd_per_device_hour for one in same)
-        for one in same:
-            share = one.price.usd_per_device_hour / middle - 1
+        each = [one.price.usd_per_device_hour for one in same]
+        is_pair = len(same) == PAIR  # half-way between the two, neither is far from the middle
+        for place, one in enumerate(same):
+            share = each[place] / (each[1 - place] if is_pair else median(each)) - 1
             if abs(share) > MAX_SIZE_SCALING:
                 reason = f"{share:+.0%} per accelerator from the middle of its family's sizes"
                 yield one, Level.WARN, reason
@@ -202,18 +207,32 @@ def _chips(listed: Sequence[Listed]) -> Found:
 
 
 def _denominators(listed: Sequence[Listed]) -> Found:
-    """Find the price of one accelerator where the instance's should be."""
+    """Find the price of one accelerator where the instance's should be, and the other way round.
+
+    Of the two that stand at one figure that is wrong which is farther from all others like them.
+    """
     current = current_prices(listed)
     for same in _groups(
-        current, lambda p: (p.provider, p.accelerator, p.pricing_model, p.option_term, p.region)
+        current, lambda p: (p.provider, p.accelerator, p.pricing_model, p.option_term)
     ):
-        for one in same:
-            price = one.price
-            each = [other.price.usd_per_device_hour for other in same if other is not one]
-            is_one = any(abs(price.usd_per_hour / usd - 1) <= SAME for usd in each)
-            if price.count > 1 and is_one:
-                reason = f"{price.usd_per_hour} is the price of one of its {price.count}"
-                yield one, Level.REJECT, reason
+        ordered = sorted(same, key=lambda one: one.price.usd_per_device_hour)
+        each = [one.price.usd_per_device_hour for one in ordered]
+        middle = median(each)
+        for large in same:
+            usd = large.price.usd_per_hour
+            found = ordered[
+                bisect_left(each, usd * (1 - SAME)) : bisect_right(each, usd * (1 + SAME))
+            ]
+            small = next((one for one in found if one.price.count < large.price.count), None)
+            if small is None:
+                continue
+            is_far = _ratio(small.price.usd_per_device_hour, middle) > _ratio(
+                large.price.usd_per_device_hour, middle
+            )
+            if is_far and len(same) > PAIR:
+                yield small, Level.REJECT, f"{usd} is the price of {large.price.count} of them"
+            else:
+                yield large, Level.REJECT, f"{usd} is the price of one of its {large.price.count}"
 
 
 RULES: dict[str, Callable[[Sequence[Listed]], Found]] = {

@@ -20,6 +20,7 @@ lead_time = "none"
 [usage]                       # who really held the devices, and how long jobs waited for them
 files = ["usage.csv"]         # beside the plan, as `perfledger cost allocate` reads them
 jobs = "jobs.csv"             # a job log: queue waits
+replay = { nodes = 4, devices = 8, policies = ["fifo", "easy"] }  # what others would change
 [forecast]                    # the past, of which the next months' hours and money are foretold
 files = ["history.csv"]       # beside the plan, as `perfledger cost forecast` reads them
 [spot]                        # interruptions, saves and restarts
@@ -49,6 +50,7 @@ MAX_DEVICES = 1_000_000
 MAX_AMOUNT = Decimal(10) ** 12
 DAY_HOURS = Decimal(24)
 MAX_KG_PER_KWH = Decimal(3)  # lignite emits 1.2
+MAX_POLICIES = 8  # curves that can still be told apart in one picture
 MAX_WAIT_MINUTES = 60 * 24 * 365
 # Yearly growth below -100 % is none; above 10-fold a plan of three years says nothing.
 MIN_GROWTH, MAX_GROWTH = Decimal("-0.9"), Decimal(10)
@@ -191,6 +193,14 @@ class Objective(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
             raise ValueError(msg)
 
 
+class Replay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Nodes, all alike, and policies: the first, today's, is what others are held against."""
+
+    nodes: Devices
+    devices: Devices  # of a node
+    policies: Annotated[tuple[Text, ...], msgspec.Meta(min_length=2, max_length=MAX_POLICIES)]
+
+
 class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Files that tell who held the devices in the quarter, and how long jobs waited for them."""
 
@@ -199,6 +209,7 @@ class Used(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     project: str = ""
     jobs: File | None = None
     objective: Objective | None = None
+    replay: Replay | None = None
 
 
 class PlannedForecast(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

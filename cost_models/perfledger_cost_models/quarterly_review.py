@@ -17,6 +17,7 @@ from perfledger_cost_models.last_review import LastReview, last_decision
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.option_facts import Known, option_facts
 from perfledger_cost_models.parameter import ParameterSheet
+from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.procurement import (
     GROWTH,
     HOURS,
@@ -49,7 +50,7 @@ from perfledger_cost_models.review_facts import (
 )
 from perfledger_cost_models.review_records import Records, measured_ratios, speeds_of
 from perfledger_cost_models.review_sections import performance_of, risks_of, supply_of
-from perfledger_cost_models.sheet import PriceSheet
+from perfledger_cost_models.sheet import PriceSheet, UnknownPrice
 from perfledger_cost_models.showback import Use
 from perfledger_cost_models.supply import Held, held, supplied
 from perfledger_cost_models.way_costs import first_need, model_of
@@ -75,6 +76,7 @@ class Facts:
     sources: tuple[Source, ...]
     use: Use | None = None
     waits: RecordedWaits | None = None
+    policies: PolicyComparison | None = None
     forecast: Forecasts | None = None
     projection_check: ProjectionCheck | None = None
     is_stale_allowed: bool = False
@@ -113,8 +115,9 @@ def review_of(facts: Facts) -> Review:
         expires=expires,
         expired=expired,
         stale=stale,
+        unknown_prices=_unknown_prices(model, facts.sheet),
         demand=demand,
-        supply=supply_of(model, holdings, facts.bill, facts.waits),
+        supply=supply_of(model, holdings, facts.bill, facts.waits, facts.policies),
         performance=performance_of(
             facts.records, decision, ratios, model, check=facts.projection_check
         ),
@@ -157,6 +160,12 @@ def _model(figures: Figures, hours: Range, holdings: Sequence[Held]) -> Model:
         inputs=(*shared, *way_inputs(figures, ways)),
         unpriced=unpriced,
     )
+
+
+def _unknown_prices(model: Model, sheet: PriceSheet) -> tuple[UnknownPrice, ...]:
+    """Return the options that the review could not look at, of accelerators that it does."""
+    accelerators = {way.accelerator for way in model.ways}
+    return tuple(each for each in sheet.unknown if each.accelerator in accelerators)
 
 
 def _stale(model: Model, facts: Facts) -> tuple[str, ...]:

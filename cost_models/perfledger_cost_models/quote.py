@@ -16,6 +16,15 @@ class Provenance(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Layer(StrEnum):
+    """Where a price comes from: a layer of the prices that count, or others of them."""
+
+    SNAPSHOT = "snapshot"  # packaged
+    LIVE = "live"  # read from a provider's own files, or a bill
+    OVERRIDE = "override"  # the organisation's own, or its contract's
+    DERIVED = "derived"  # worked out: discounted, taxed, a slice of chips, the cost of owning
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
     """What one hour of one accelerator costs, with its interval and where that was read.
@@ -35,6 +44,13 @@ class Rate:
     source: str
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    layer: Layer = Layer.DERIVED
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Return what a reader of any figure that rests on it has to know, a sentence each."""
+        assumed = (f"assumed, not measured: {', '.join(self.assumed)}",) if self.assumed else ()
+        return (*self.warnings, *assumed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,6 +80,7 @@ def _list_rate(price: Price, option: str, *, today: date | None) -> Rate:
         warnings=age_warnings(
             price.as_of, today=today, shelf=shelf, is_read_date=price.is_read_date
         ),
+        layer=price.layer,
     )
 
 

@@ -14,12 +14,14 @@ from perfledger_cost_models.comparison import BreakEven
 from perfledger_cost_models.decision import Band, Decision, Outcome
 from perfledger_cost_models.energy import Carbon
 from perfledger_cost_models.forecast import Forecasts
+from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.procurement import Basis, Input, Model
 from perfledger_cost_models.projection import ProjectionCheck
 from perfledger_cost_models.quarter import Quarter
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.recorded_waits import RecordedWaits
 from perfledger_cost_models.review_records import Landed, MeasuredSpeed, ProjectedSpeed
+from perfledger_cost_models.sheet import UnknownPrice
 from perfledger_cost_models.showback import Allocation
 from perfledger_cost_models.supply import Held
 
@@ -95,6 +97,7 @@ class Supply:
     by_mode: tuple[tuple[str, Decimal, Decimal], ...] | Unknown  # mode, hours, USD in the bill
     unused_usd: Decimal | Unknown  # commitments that nobody used
     waits: RecordedWaits | Unknown
+    policies: PolicyComparison | Unknown  # what others would do with the quarter's jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +168,7 @@ class Review:
     expires: date | None  # the last day on which the prices of what is taken and kept both keep
     expired: tuple[str, ...]  # names of all ways whose prices are beyond theirs already
     stale: tuple[str, ...]  # prices far too old, used because someone said so
+    unknown_prices: tuple[UnknownPrice, ...]  # of the options' accelerators
     demand: Demand
     supply: Supply
     performance: Performance
@@ -202,6 +206,7 @@ class Review:
             self.demand.forecast,
             self.supply.by_mode,
             self.supply.waits,
+            self.supply.policies,
             self.performance.evidence,
             self.performance.projection,
             self.allocation,
@@ -216,5 +221,13 @@ class Review:
                 how=f"a price of {one.where}, or its [[speed]] in the plan",
             )
             for one in self.model.unpriced
+        ]
+        found += [
+            Unknown(
+                what=f"the price of {one.provider} {one.option}",
+                why=f"it was {one.why}",
+                how="a [[price]] in the file of --overrides or --contract",
+            )
+            for one in self.unknown_prices
         ]
         return tuple(dict.fromkeys(found))

@@ -6,6 +6,7 @@ from decimal import Decimal
 from perfledger_cost_models.decision import Band, Decision, at_modes
 from perfledger_cost_models.focus import Bill
 from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.procurement import YEARS, Basis, Input, Model
 from perfledger_cost_models.projection import ProjectionCheck
 from perfledger_cost_models.recorded_waits import RecordedWaits
@@ -34,6 +35,7 @@ def supply_of(
     holdings: tuple[Held, ...],
     bill: Bill | None,
     waits: RecordedWaits | None = None,
+    policies: PolicyComparison | None = None,
 ) -> Supply:
     """Return what is there, what it carries, and what the bill says of its use."""
     likely = at_modes(model)
@@ -53,6 +55,13 @@ def supply_of(
             what="queue waits against their objective",
             why="the plan names no job log",
             how="jobs in its [usage]: what perfledger cost simulate reads, of this quarter",
+        ),
+        policies=policies
+        or Unknown(
+            what="waits and utilization under other scheduling policies",
+            why="the plan names no job log, or not the nodes and policies to replay it under",
+            how="jobs and replay in its [usage], such as "
+            'replay = { nodes = 4, devices = 8, policies = ["fifo", "easy"] }',
         ),
     )
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 
-from perfledger_cost_models.quote import Rate
+from perfledger_cost_models.quote import Layer, Rate
 from perfledger_cost_models.table import Confidence, Row, read_rows
 from perfledger_cost_models.tpu import slice_of
 
@@ -43,6 +43,7 @@ _OPTION = re.compile(
     r"(?:/(?P<term>[^:/@]+))?(?:@(?P<region>[^:/@]+))?"
 )
 BILLED = "billed"  # the term of a price that a bill was worked out from: effective, by hours used
+UNKNOWN = "unknown"  # the confidence of a row that says: looked for, and no price was found
 _PER_CHIP = "per chip"  # in the term column; says what is counted, not for how long it is bought
 
 
@@ -87,6 +88,7 @@ class Price:
     confidence: Confidence
     source: str
     note: str = ""
+    layer: Layer = Layer.SNAPSHOT
 
     @property
     def usd_per_device_hour(self) -> Decimal:
@@ -96,13 +98,12 @@ class Price:
     @property
     def option(self) -> str:
         """Return the purchase option's id without its region: sku/pricing_model[/term]."""
-        term = f"/{self.option_term}" if self.option_term else ""
-        return f"{self.sku}/{self.pricing_model}{term}"
+        return _option(self.sku, self.pricing_model, self.option_term)
 
     @property
     def option_term(self) -> str:
         """Return the term as the option's id writes it: "prepaid 24h" is "prepaid_24h"."""
-        return self.term.replace(_PER_CHIP, "").strip().replace(" ", "_")
+        return _option_term(self.term)
 
     @property
     def recency(self) -> tuple[bool, date, date]:
@@ -116,16 +117,49 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownPrice:
+    """A way to buy that was looked for and whose price nobody found: never zero, never a guess."""
+
+    provider: str
+    sku: str
+    region: str
+    accelerator: str
+    count: int
+    pricing_model: PricingModel
+    term: str
+    looked_for: date
+    source: str
+    note: str
+
+    @property
+    def option(self) -> str:
+        """Return the purchase option's id without its region, as a price's."""
+        return _option(self.sku, self.pricing_model, _option_term(self.term))
+
+    @property
+    def why(self) -> str:
+        """Return in words that the price was looked for, until when, and what is known of it."""
+        note = f" ({self.note})" if self.note else ""
+        return f"looked for until {self.looked_for} and is not known{note}"
+
+    def is_priced_by(self, price: Price) -> bool:
+        """Whether a price is one of this option: "1y" is also what 1y_no_upfront is."""
+        is_same = (price.provider, price.sku) == (self.provider, self.sku)
+        return is_same and price.option.startswith(self.option)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSheet:
     """Prices from a named source; several days of one price may stand side by side.
 
-    `owned` are the rates of servers whose inputs an organisation has of its own: they count in
-    place of the packaged ones.
+    `unknown` are the options whose price was looked for and is not known. `owned` are the rates of
+    servers whose inputs an organisation has of its own: they count in place of the packaged ones.
     """
 
     name: str
     prices: tuple[Price, ...]
     owned: tuple[Rate, ...] = ()
+    unknown: tuple[UnknownPrice, ...] = ()
 
     def find(self, option: str) -> Price:
         """Return the newest price of a purchase option, `[provider:]sku/model[/term][@region]`.
@@ -146,7 +180,8 @@ class PriceSheet:
         region = asked["region"] or _reference_region(found)
         found = _best([price for price in found if price.region == region])
         if not found:
-            raise self._missing(option, self._neighbours(asked["sku"], asked["model"]))
+            near = self._neighbours(asked["sku"], asked["model"])
+            raise self._missing(option, near, why=self._why(wanted))
         return max(found, key=lambda price: price.recency)
 
     def _select(self, wanted: tuple[str, str, str], provider: str | None) -> list[Price]:
@@ -170,6 +205,7 @@ class PriceSheet:
                 count=price.count * found.chips,
                 usd_per_hour=price.usd_per_hour * found.chips,
                 note=f"{found.chips} chips; {price.note}".rstrip("; "),
+                layer=Layer.DERIVED,
             )
             for price in chips
         ]
@@ -180,30 +216,45 @@ class PriceSheet:
         found = [price for name in near for price in self.prices if price.sku == name]
         return sorted(found, key=lambda price: price.pricing_model != model)
 
+    def _why(self, wanted: tuple[str, str, str]) -> str:
+        """Return in words that a price was looked for in vain, "" where nobody did."""
+        unknown = (each for each in self.unknown if each.option == _option(*wanted))
+        return next((f"; it was {each.why}" for each in unknown), "")
+
     def _missing(
-        self, option: str, near: list[Price], *, reason: str = "add it there, or use"
+        self,
+        option: str,
+        near: list[Price],
+        *,
+        reason: str = "add it there, or use",
+        why: str = "",
     ) -> PriceMissingError:
         is_shared = len({price.provider for price in near}) > 1
         names = list(dict.fromkeys(_full_name(price, is_shared=is_shared) for price in near))
         names = names[:MAX_HINTS]
         hint = f"{reason} {', '.join(map(repr, names))}" if names else "add it there"
-        return PriceMissingError(option, self.name, hint)
+        return PriceMissingError(option, self.name, f"{hint}{why}")
 
 
-def read_sheet(text: str, name: str) -> PriceSheet:
-    """Read a price list in CSV with the columns of COLUMNS.
+def read_sheet(text: str, name: str, *, layer: Layer = Layer.SNAPSHOT) -> PriceSheet:
+    """Read a price list in CSV with the columns of COLUMNS; its prices are of one layer.
 
     Raises PriceSheetError that names the row and the column: every price is positive, finite,
-    dated and sourced, agrees with its price per accelerator, and stands there once.
+    dated and sourced, agrees with its price per accelerator, and stands there once. A row
+    without a price, of the confidence "unknown", says that none was found.
     """
     prices: dict[tuple[str, str, str, date], Price] = {}
+    unknown: list[UnknownPrice] = []
     for row in read_rows(text, name, columns=COLUMNS):
-        price = read_price(row)
+        if row.cells["confidence"].strip() == UNKNOWN and not row.cells["usd_per_hour"].strip():
+            unknown.append(_read_unknown(row))
+            continue
+        price = replace(read_price(row), layer=layer)
         key = (price.provider, price.option, price.region, price.as_of)
         if key in prices:
             row.reject("sku", "has this price of this day twice")
         prices[key] = price
-    return PriceSheet(name=name, prices=tuple(prices.values()))
+    return PriceSheet(name=name, prices=tuple(prices.values()), unknown=tuple(unknown))
 
 
 @cache
@@ -237,6 +288,29 @@ def read_price(row: Row) -> Price:
         source=row.text("source"),
         note=row.text("note", is_optional=True),
     )
+
+
+def _read_unknown(row: Row) -> UnknownPrice:
+    return UnknownPrice(
+        provider=_read_name(row, "provider"),
+        sku=_read_name(row, "sku"),
+        region=_read_name(row, "region", is_optional=True),
+        accelerator=row.text("accelerator"),
+        count=_read_count(row),
+        pricing_model=PricingModel(row.one_of("pricing_model", tuple(PricingModel))),
+        term=_read_name(row, "term", is_optional=True),
+        looked_for=row.day("retrieved_at"),
+        source=row.text("source"),
+        note=row.text("note", is_optional=True),
+    )
+
+
+def _option(sku: str, model: str, term: str) -> str:
+    return f"{sku}/{model}/{term}" if term else f"{sku}/{model}"
+
+
+def _option_term(term: str) -> str:
+    return term.replace(_PER_CHIP, "").strip().replace(" ", "_")
 
 
 def _read_name(row: Row, column: str, *, is_optional: bool = False) -> str:

@@ -4,7 +4,14 @@ import csv
 from decimal import Decimal
 from io import StringIO
 
-from perfledger_cost_models.sheet import COLUMNS, ROUNDING_USD, Price, PriceSheet
+from perfledger_cost_models.sheet import (
+    COLUMNS,
+    ROUNDING_USD,
+    UNKNOWN,
+    Price,
+    PriceSheet,
+    UnknownPrice,
+)
 
 # A price list has nine decimals at most; a term's price by the hour may have no end of them.
 SMALLEST_USD = Decimal("1e-9")
@@ -16,6 +23,7 @@ def text_of(sheet: PriceSheet) -> str:
     writer: csv.DictWriter[str] = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(_cells(price) for price in sheet.prices)
+    writer.writerows(_unknown_cells(each) for each in sheet.unknown)
     return text.getvalue()
 
 
@@ -37,6 +45,22 @@ def _cells(price: Price) -> dict[str, str]:
         "confidence": price.confidence,
         "source": price.source,
         "note": price.note,
+    }
+
+
+def _unknown_cells(each: UnknownPrice) -> dict[str, str]:
+    return {
+        "provider": each.provider,
+        "sku": each.sku,
+        "region": each.region,
+        "accelerator": each.accelerator,
+        "count": str(each.count),
+        "pricing_model": each.pricing_model,
+        "term": each.term,
+        "retrieved_at": each.looked_for.isoformat(),
+        "confidence": UNKNOWN,
+        "source": each.source,
+        "note": each.note,
     }
 
 

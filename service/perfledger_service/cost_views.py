@@ -10,7 +10,7 @@ from perfledger_cost_models.onprem import Ownership
 from perfledger_cost_models.policy import PolicyRuling
 from perfledger_cost_models.price_check import SheetCheck
 from perfledger_cost_models.projection import NotProjected, ProjectedCost, Projection
-from perfledger_cost_models.quote import PricedChanges
+from perfledger_cost_models.quote import Layer, PricedChanges
 from perfledger_cost_models.sheet import Price
 from perfledger_cost_models.sheet_diff import SheetDiff
 from perfledger_cost_models.work import Work
@@ -38,7 +38,13 @@ class CostRow:
     footprint: Footprint | None  # of a useful hour; None where the draw is not known
     piece_footprint: Footprint | None = None  # of the piece of work; None where there is none
     owner: str = ""  # the server that owning is about, "" where nothing is owned
+    is_held_by_work: bool = False  # the server is of another accelerator: the work is the same
     warnings: tuple[str, ...] = ()
+
+    @property
+    def layer(self) -> Layer:
+        """Return where the price comes from; what owning costs is worked out."""
+        return Layer.DERIVED if self.price is None else self.price.layer
 
     @property
     def is_doubtful(self) -> bool:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.draws import DRAWS, pert, ratios
+from perfledger_cost_models.draws import DRAWS, pert, pert_shape, ratios
 
 three = st.tuples(*[st.floats(0.01, 100)] * 3).map(sorted).filter(lambda x: x[2] > 1.001 * x[0])
 
@@ -17,6 +17,18 @@ def test_pert_draws_stay_within_their_ends_and_have_the_pert_mean(figures):
     assert low <= draws.min()
     assert draws.max() <= high * (1 + 1e-12)
     assert draws.mean() == pytest.approx((low + 4 * mode + high) / 6, abs=0.01 * (high - low))
+
+
+@given(three)
+def test_the_distribution_has_the_moments_of_the_closed_form_to_the_ninth_digit(figures):
+    low, mode, high = figures
+    left, right = pert_shape(*figures)
+    share = left / (left + right)
+    mean = low + (high - low) * share
+    variance = (high - low) ** 2 * share * (1 - share) / (left + right + 1)
+
+    assert mean == pytest.approx((low + 4 * mode + high) / 6, rel=1e-9)
+    assert variance == pytest.approx((mean - low) * (high - mean) / 7, rel=1e-9)
 
 
 def test_a_figure_without_a_range_is_drawn_as_itself():

@@ -54,7 +54,7 @@ def test_no_packaged_price_is_rejected():
     check = check_sheet(PACKAGED, "packaged")
 
     assert check.rejected == ()
-    assert len(check.sheet.prices) == check.rows
+    assert len(check.sheet.prices) + len(packaged_sheet().unknown) == check.rows
 
 
 @pytest.mark.parametrize("row", BAD.values(), ids=BAD.keys())
@@ -221,6 +221,40 @@ def test_a_price_far_from_the_median_of_its_like_is_noted():
 
 def test_sizes_of_a_family_that_differ_are_noted():
     assert "sizes of a family" in rules(PACKAGED, Level.WARN)
+
+
+def test_two_sizes_that_differ_are_noted_both():
+    rows = (
+        "aws,p5.4xlarge,us-east-1,H100-80GB,1,on_demand,,6.88,6.88,2026-07-20,2026-11-20",
+        "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,98.32,12.29,2026-07-20,2026-11-20",
+    )
+
+    found = [one.reason for one in check_sheet(sheet_of(*rows), "s").findings]
+
+    assert [reason.split(" per ")[0] for reason in found] == ["-44%", "+79%"]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("us-west-2,H100-80GB,8,on_demand,,6.88,0.86", "6.88 is the price of one of its 8"),
+        ("us-east-2,H100-80GB,1,on_demand,,55.04,55.04", "55.04 is the price of 8 of them"),
+    ],
+)
+def test_an_instance_and_an_accelerator_are_told_apart_between_regions(row, said):
+    found = check_sheet(with_rows(f"aws,p5.48xlarge,{row},2026-11-21,2026-11-21"), "s").rejected
+
+    assert [(one.rule, one.reason) for one in found] == [("instance and accelerator", said)]
+    assert found[0].row == PACKAGED.count("\n") + 1
+
+
+def test_three_years_at_the_price_of_one_are_noted():
+    row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,savings_plan,1y_no_upfront,23.777,2.972125"
+
+    found = check_sheet(with_rows(f"{row},2026-08-07,2026-11-20"), "s").findings
+
+    (noted,) = [one for one in found if one.rule == "commitments by term"]
+    assert (noted.level, noted.reason[:25]) == (Level.WARN, "3 years cost what 1 do: o")
 
 
 def test_a_large_step_since_the_last_sheet_has_to_be_approved():

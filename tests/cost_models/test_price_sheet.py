@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger_cost_models.overrides import layered
 from perfledger_cost_models.sheet import (
     COLUMNS,
     PriceMissingError,
@@ -14,6 +15,7 @@ from perfledger_cost_models.sheet import (
     packaged_sheet,
     read_sheet,
 )
+from perfledger_cost_models.sheet_text import text_of
 from perfledger_cost_models.table import Confidence, PriceSheetError
 
 ROW = {
@@ -265,3 +267,43 @@ def test_a_price_without_any_day_is_refused(as_of):
 def test_a_price_that_stands_there_twice_for_one_day_is_refused():
     with pytest.raises(PriceSheetError, match=r"row 3, column 'sku': .* this day twice"):
         sheet_of(ROW, dollars("98.32"))
+
+
+UNKNOWN = {"usd_per_hour": "", "usd_per_accelerator_hour": "", "confidence": "unknown"}
+
+
+def test_the_packaged_sheet_says_of_which_options_no_price_is_known():
+    unknown = packaged_sheet().unknown
+
+    assert [each.option for each in unknown] == [
+        "p4d.24xlarge/savings_plan/1y",
+        "p4d.24xlarge/savings_plan/3y",
+        "p4de.24xlarge/savings_plan/1y",
+        "p4de.24xlarge/savings_plan/3y",
+        "tpu-v4/committed_use/1y",
+        "tpu-v4/committed_use/3y",
+        "tpu-v6e/committed_use/1y",
+        "tpu-v6e/committed_use/3y",
+    ]
+
+
+def test_a_price_that_was_looked_for_in_vain_says_so():
+    found = missing(packaged_sheet(), "p4d.24xlarge/savings_plan/1y")
+
+    assert "looked for until 2026-11-20 and is not known (post-cut" in found
+
+
+def test_an_unknown_price_is_unknown_until_a_layer_has_one():
+    terms = {"sku": "p4d.24xlarge", "pricing_model": "savings_plan"}
+    sheet = sheet_of(
+        dollars("8"), terms | UNKNOWN | {"term": "1y"}, terms | UNKNOWN | {"term": "3y"}
+    )
+    own = sheet_of(dollars("9", **terms, term="1y_no_upfront"))
+
+    found = layered([sheet, own], name="both").unknown
+
+    assert [each.option for each in found] == ["p4d.24xlarge/savings_plan/3y"]
+
+
+def test_a_sheet_with_unknown_prices_reads_back_as_itself():
+    assert read_sheet(text_of(packaged_sheet()), packaged_sheet().name) == packaged_sheet()

@@ -38,12 +38,12 @@ def sheet(tmp_path):
     return sheet
 
 
-def test_the_packaged_sheet_can_be_used_whole(run):
-    count = len(packaged_sheet().prices)
+def test_the_packaged_sheet_can_be_used_but_for_what_is_unknown(run):
+    count, unknown = len(packaged_sheet().prices), len(packaged_sheet().unknown)
+    shown = " ".join(run("prices", "check").split())
 
-    assert f"{count} of {count} rows can be used, 0 rejected" in " ".join(
-        run("prices", "check").split()
-    )
+    assert f"{count} of {count + unknown} rows can be used, 0 rejected" in shown
+    assert shown.count("it stays unknown") == unknown
 
 
 def test_a_row_that_must_not_be_used_exits_with_2_and_says_why(run, sheet):
@@ -336,7 +336,7 @@ def test_a_contract_in_csv_counts_as_it_is_written(run, tmp_path):
 
 def test_prices_are_listed_as_csv_with_their_sources(run):
     shown = run("prices", "list", "--format", "csv")
-    rows = list(csv.DictReader(io.StringIO(shown)))
+    rows = [row for row in csv.DictReader(io.StringIO(shown)) if row["usd_per_hour"]]
 
     assert len(rows) == len(packaged_sheet().prices)
     assert all(row["source"] and row["as_of"] and row["confidence"] for row in rows)
@@ -370,3 +370,19 @@ def test_a_sheet_that_is_none_was_asked_wrongly(run, tmp_path):
 
 def test_no_source_leans_on_the_row_above():
     assert not [price.source for price in packaged_sheet().prices if price.source[:4] == "same"]
+
+
+def test_unknown_prices_are_listed_as_such_and_never_as_zero(run):
+    rows = [row for row in json.loads(run("prices", "list", "--json")) if not row["usd_per_hour"]]
+    shown = run("prices", "list", "--format", "csv")
+
+    assert len(rows) == 8
+    assert {(row["usd_per_hour"], row["confidence"]) for row in rows} == {(None, "unknown")}
+    assert "gcp,tpu-v6e/committed_use/3y,us,TPU-v6e,1,,,,False,False,unknown," in shown
+
+
+def test_findings_are_written_as_csv(run):
+    rows = list(csv.DictReader(io.StringIO(run("prices", "check", "--format", "csv"))))
+
+    assert {row["level"] for row in rows} == {"warn", "unknown"}
+    assert all(row["row"].isdigit() and row["rule"] and row["reason"] for row in rows)

@@ -111,6 +111,39 @@ def test_the_share_of_jobs_that_waited_no_longer_is_drawn(run):
 
 
 @pytest.mark.slow
+def test_waits_and_use_are_drawn_before_and_after_other_policies(run):
+    line = 'jobs = "jobs.csv"'
+    replay = 'replay = { nodes = 1, devices = 1, policies = ["fifo", "sjf"] }'
+
+    document, page = run(change=(line, f"{line}\n{replay}"))
+
+    found = document["supply"]["policies"]
+    assert [row["figures"]["policy"] for row in found["rows"]] == ["fifo", "sjf"]
+    assert (found["jobs"], found["devices"]) == (2, 1)
+    assert "jobs.csv: 2 jobs on 1 devices" in page
+    assert "devices in use" in page
+    assert "With sjf in place of fifo, a job waits 0" in page
+
+
+@pytest.mark.slow
+def test_without_nodes_to_replay_on_other_policies_are_unknown(run):
+    document, _ = run()
+
+    assert "waits and utilization under other scheduling policies" in {
+        one["unknown"] for one in document["unknowns"]
+    }
+
+
+@pytest.mark.slow
+def test_a_policy_that_there_is_none_of_is_named(run):
+    line = 'jobs = "jobs.csv"'
+    replay = 'replay = { nodes = 1, devices = 1, policies = ["fifo", "magic"] }'
+
+    with pytest.raises(NotFoundError, match="no policy 'magic'"):
+        run(change=(line, f"{line}\n{replay}"))
+
+
+@pytest.mark.slow
 def test_what_the_next_months_need_and_cost_is_told(run):
     document, page = run(change=("[usage]", '[forecast]\nfiles = ["history.csv"]\n[usage]'))
 

@@ -9,7 +9,7 @@ from perfledger_service.cli.books import Contract, OverridesFile, books_of
 from perfledger_service.cli.checking import Output
 from perfledger_service.cli.owning_options import Covered, Location, Market, grid_of
 from perfledger_service.cli.showing import show_table, show_text
-from perfledger_service.pages.emissions import emissions_json, emissions_text
+from perfledger_service.pages.emissions import emissions_csv, emissions_json, emissions_text
 from perfledger_service.usecases.emitting import Draw, emitted
 
 
@@ -18,6 +18,7 @@ class EnergyFormat(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    CSV = "csv"
 
 
 def cost_energy(
@@ -50,3 +51,5 @@ def cost_energy(
             show_table(emissions_text(*found), output)
         case EnergyFormat.JSON:
             show_text(emissions_json(*found), output)
+        case EnergyFormat.CSV:
+            show_text(emissions_csv(*found), output)

@@ -12,7 +12,7 @@ import typer
 
 from perfledger_cost_models.footprint import Grid
 from perfledger_cost_models.investment import Horizon
-from perfledger_cost_models.onprem import Ownership, Site
+from perfledger_cost_models.onprem import UTILIZATION, Ownership, Site
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, books_of
 from perfledger_service.cli.checking import Output
 from perfledger_service.errors import UsageError
@@ -20,8 +20,6 @@ from perfledger_service.usecases.offers import CostQuestion
 from perfledger_service.usecases.price_books import Books
 from perfledger_service.usecases.translating import translated
 
-# Of the packaged inputs, the most likely share of hours in which owned accelerators are used.
-DEFAULT_USE = 40.0
 NAME = "owning"  # of the parameter that the options come together in
 
 Location = Annotated[
@@ -50,8 +48,9 @@ class Owning:
     """What was said of an owned server, its grid, the prices that count and the answer's form."""
 
     use: Annotated[
-        float, typer.Option(help="percent of the hours paid for in which work is done")
-    ] = DEFAULT_USE
+        float | None,
+        typer.Option(help="percent of the hours paid for in which work is done (the inputs': 40)"),
+    ] = None
     years: Annotated[int, typer.Option(help="horizon of NPV, payback and IRR: 3 or 5")] = 5
     site: Annotated[Site, typer.Option(help="where an owned server stands")] = Site.COLOCATION
     support: Annotated[
@@ -93,13 +92,23 @@ class Owning:
                 availability=self.availability / 100,
                 drawn_kw=self.draw_kw,
             )
+            use, assumed = self._use
         return CostQuestion(
-            use=self.use / 100,
+            use=use,
+            assumed=assumed,
             today=datetime.now(UTC).date(),
             years=Horizon(self.years),
             terms=terms,
             grid=grid_of(self.location_kg, self.market_kg, self.covered),
         )
+
+    @property
+    def _use(self) -> tuple[float, tuple[str, ...]]:
+        """Return the share of hours that is useful, and in words what is assumed of it."""
+        if self.use is not None:
+            return self.use / 100, ()
+        usual = self.books.parameters.find(UTILIZATION)
+        return float(usual.mode), (usual.words,) if usual.is_assumed else ()
 
 
 def grid_of(location_kg: float | None, market_kg: float | None, covered: float) -> Grid:

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from perfledger_cost_models.bulk import BulkPrices
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, books_of
-from perfledger_service.cli.checking import Format, Formatted, Output
+from perfledger_service.cli.checking import Output
 from perfledger_service.cli.progress import DownloadBar
 from perfledger_service.cli.serving import server_modules
 from perfledger_service.cli.showing import show_table, show_text
@@ -21,6 +21,7 @@ from perfledger_service.pages.sheets import (
     diff_csv,
     diff_json,
     diff_text,
+    price_check_csv,
     price_check_json,
     price_check_markdown,
     price_check_text,
@@ -47,6 +48,15 @@ class ListFormat(StrEnum):
     """How rows are written."""
 
     TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
+class CheckFormat(StrEnum):
+    """How findings are written."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
     JSON = "json"
     CSV = "csv"
 
@@ -84,7 +94,9 @@ def prices_check(
     previous: Annotated[
         Path | None, typer.Option("--against", help="the last price list: what moved since then")
     ] = None,
-    form: Formatted = Format.TABLE,
+    form: Annotated[CheckFormat, typer.Option("--format", help="how to write the report")] = (
+        CheckFormat.TABLE
+    ),
     output: Output = None,
 ) -> None:
     """Find prices that cannot be right: placeholders, Windows meters, wrong regions and terms.
@@ -93,12 +105,14 @@ def prices_check(
     """
     found, today = check_prices(file, previous=previous), _today()
     match form:
-        case Format.TABLE:
+        case CheckFormat.TABLE:
             show_table(price_check_text(found, today=today), output)
-        case Format.MARKDOWN:
+        case CheckFormat.MARKDOWN:
             show_text(price_check_markdown(found, today=today), output)
-        case Format.JSON:
+        case CheckFormat.JSON:
             show_text(price_check_json(found, today=today), output)
+        case CheckFormat.CSV:
+            show_text(price_check_csv(found), output)
     raise typer.Exit(ExitCode.USAGE if found.rejected else ExitCode.OK)
 
 

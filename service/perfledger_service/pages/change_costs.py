@@ -42,6 +42,7 @@ COLUMNS = (
     "price_as_of",
     "price_source",
     "note",
+    "assumed",
 )
 TOGETHER = "(together)"
 _MAX_NAME = 200
@@ -200,6 +201,7 @@ def _notes(row: PriceRow, rate: Rate | None) -> Iterator[str]:
     if rate is not None:
         source = clean(rate.source, limit=_MAX_NOTE)
         yield f"{figures.usd(rate.usd_per_device_hour)} a device-hour, {row.dated}: {source}"
+        yield from (clean_sentence(each, limit=_MAX_NOTE) for each in rate.caveats)
 
 
 def _together(view: PricedView) -> Iterator[Text]:
@@ -232,6 +234,7 @@ def _cells(price: ChangePrice) -> tuple[str, ...]:
         absorbed,
         *_rate_cells(price.rate),
         cell(price.note),
+        cell("; ".join(price.rate.assumed)) if price.rate else "",
     )
 
 
@@ -244,8 +247,8 @@ def _rate_cells(rate: Rate | None) -> tuple[str, str, str]:
 def _total_cells(total: SummedPrice) -> tuple[str, ...]:
     amounts = tuple(money(usd) or "" for usd in (total.usd, total.low, total.high))
     missing = f"without a price: {', '.join(total.missing)}" if total.missing else ""
-    empty = ("",) * (len(COLUMNS) - 7)
-    return TOGETHER, "", *amounts, str(total.is_detectable).lower(), *empty, cell(missing)
+    empty = ("",) * (len(COLUMNS) - 8)
+    return TOGETHER, "", *amounts, str(total.is_detectable).lower(), *empty, cell(missing), ""
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -90,6 +90,7 @@ def rate_document(rate: Rate) -> Json:
         "as_of": rate.as_of.isoformat(),
         "is_read_date": rate.is_read_date,
         "source": rate.source,
+        "provenance": rate.layer,
         "assumed": list(rate.assumed),
         "warnings": list(rate.warnings),
     }

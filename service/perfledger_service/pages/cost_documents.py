@@ -58,6 +58,7 @@ _CSV_COLUMNS = (
     "source",
     "assumed",
     "warnings",
+    "provenance",
 )
 _SHORT = 54
 
@@ -206,6 +207,8 @@ def _option(row: CostRow) -> Mapping[str, object]:
             "as_of": None if price is None else price.as_of.isoformat(),
             "region": None if price is None else price.region,
             "source": None if price is None else price.source,
+            "provenance": row.layer,
+            "owner": row.owner or None,
             "warnings": list(row.warnings),
         }
     )
@@ -241,6 +244,7 @@ def _cells(row: CostRow, piece: str) -> Mapping[str, object]:
         "source": cell(price.source) if price else "",
         "assumed": cell("; ".join(row.cost.assumed)),
         "warnings": "; ".join(row.warnings),
+        "provenance": row.layer,
     }
 
 

@@ -62,7 +62,8 @@ def costs_markdown(view: CostView) -> str:
                 f"| {chance(row)} "
                 f"| {own_from(row.break_even)} | {as_of} | {worth} |"
             )
-    lines += ["", *(f"{prose(words, in_table=False)}  " for words in notes_of(view))]
+    names = (view.sheet, *(row.cost.name for row in view.rows))
+    lines += ["", *(f"{_note(words, names)}  " for words in notes_of(view))]
     return "\n".join(lines) + "\n"
 
 
@@ -128,10 +129,11 @@ def owning_markdown(view: OwningView) -> str:
         f"| {_payback_use(rent.investment)} | {_irr(rent.investment)} |"
         for rent in view.rents
     ]
+    names = (view.sheet, *(rent.name for rent in view.rents))
     lines += [
         "",
         useful(view),
-        *(f"  \n{prose(note, in_table=False)}" for note in owning_notes(view)),
+        *(f"  \n{_note(note, names)}" for note in owning_notes(view)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -240,6 +242,11 @@ def _grouped(view: CostView) -> Iterator[tuple[str, tuple[CostRow, ...]]]:
         yield name, tuple(rows)
 
 
+def _note(words: str, names: Sequence[str]) -> str:
+    """Return a note in Markdown, whole: what it names as assumed must not be cut away."""
+    return prose(words, names=names, limit=_MAX_NOTE, in_table=False)
+
+
 def _options(rows: Sequence[CostRow]) -> Table:
     grid = Table.grid(padding=(0, 1))
     for justify in ("left", "right", "left", "right", "right"):
@@ -294,6 +301,9 @@ def _row_notes(view: CostView) -> Iterator[str]:
             "Owning pays from that use on; against a commitment, from there on if no more is "
             "committed to than is used. NPV is against the cost above, at this use."
         )
+    others = {row.cost.accelerator: row.owner for row in view.rows if row.is_held_by_work}
+    for accelerator, owner in others.items():
+        yield f"{accelerator} is held against {owner} by the same work."
 
 
 def _footprint_notes(view: CostView) -> Iterator[str]:

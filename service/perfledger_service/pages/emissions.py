@@ -1,12 +1,15 @@
-"""Turns what accelerator-hours take and emit into terminal text and JSON."""
+"""Turns what accelerator-hours take and emit into terminal text, JSON and CSV."""
 
+import csv
 import json
 from collections.abc import Sequence
+from io import StringIO
 
 from rich.console import Group
 from rich.text import Text
 
 from perfledger_cost_models.energy import Carbon
+from perfledger_service.pages.escape import cell
 
 # 1: first version. Keys are only ever added.
 ENERGY_FORMAT = "perfledger-energy"
@@ -38,6 +41,16 @@ def emissions_json(hours: float, found: Carbon, assumed: Sequence[str]) -> str:
         "assumed": list(assumed),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def emissions_csv(hours: float, found: Carbon, assumed: Sequence[str]) -> str:
+    """Return energy and carbon as CSV; empty where a factor is not known."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("accelerator_hours", "energy_kwh", "location_kg", "market_kg", "assumed"))
+    figures = (hours, found.energy_kwh, found.location_kg, found.market_kg)
+    writer.writerow((*figures, cell("; ".join(assumed))))
+    return text.getvalue()
 
 
 def _carbon(kilograms: float | None) -> str:

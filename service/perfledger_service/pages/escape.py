@@ -189,4 +189,4 @@ def _spanned(words: str, *, in_table: bool) -> str:
     body = words.rstrip(",.;:")
     if not body:
         return code(words)
-    return code(body, limit=MAX_PROSE, in_table=in_table) + words[len(body) :]
+    return code(body, limit=len(body), in_table=in_table) + words[len(body) :]

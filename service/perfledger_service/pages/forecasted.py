@@ -87,9 +87,7 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
         yield "The history has not two whole years: a year's course is not in the forecast."
     if view.rate is not None:
         yield f"USD at {view.rate.label}, as of {view.rate.as_of.isoformat()}."
-        yield from (f"{view.rate.label}: {warning}." for warning in view.rate.warnings)
-        if view.rate.assumed:
-            yield f"The price assumes, not measured: {', '.join(view.rate.assumed)}."
+        yield from (f"{view.rate.label}: {caveat}." for caveat in view.rate.caveats)
 
 
 def forecast_csv(view: Forecasts) -> str:

@@ -71,6 +71,7 @@ class SourceRow:
     source: str
     assumed: tuple[str, ...]
     warnings: tuple[str, ...]
+    caveats: tuple[str, ...]  # both, in sentences
 
 
 def price_rows(report: Report) -> tuple[PriceRow, ...]:
@@ -226,6 +227,7 @@ def _source_row(rate: Rate) -> SourceRow:
         source=rate.source,
         assumed=rate.assumed,
         warnings=rate.warnings,
+        caveats=rate.caveats,
     )
 
 

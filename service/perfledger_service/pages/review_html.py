@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from perfledger_cost_models.allocation import Part, Row
 from perfledger_cost_models.decision import Band, at_modes
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement import GROWTH, HOURS, USE, YEARS
@@ -16,9 +15,8 @@ from perfledger_cost_models.review import (
     Unknown,
 )
 from perfledger_service.pages import figures
-from perfledger_service.pages.allocated import allocation_sentences, team_words
 from perfledger_service.pages.environment import render
-from perfledger_service.pages.heat_plot import HeatPlot, heat_plot
+from perfledger_service.pages.review_allocated import allocation_words
 from perfledger_service.pages.review_forecast import forecast_words
 from perfledger_service.pages.review_plots import (
     BarPlot,
@@ -35,6 +33,7 @@ from perfledger_service.pages.review_projected import (
     projection_notes,
 )
 from perfledger_service.pages.review_rows import (
+    MAX_ROWS,
     NOT_SAID,
     NOTHING,
     cents,
@@ -45,11 +44,10 @@ from perfledger_service.pages.review_rows import (
     switch_rows,
     with_unit,
 )
-from perfledger_service.pages.review_words import DecisionWords, decision_words, outlook_words
-from perfledger_service.pages.wait_plot import recorded_svg
+from perfledger_service.pages.review_words import decision_words, outlook_words
+from perfledger_service.pages.scheduled import gain_sentences
+from perfledger_service.pages.wait_plot import policies_svg, recorded_svg
 from perfledger_service.pages.waits import wait_rows, wait_words
-
-MAX_ROWS = 500  # of a kind; JSON has all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,72 +84,102 @@ class LastWords:
     moved: tuple[tuple[str, str, str], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllocationWords:
-    """Who pays what, as it is shown; the last rows are the bill."""
+@dataclass(frozen=True, slots=True)
+class PolicyWords:
+    """What other scheduling policies would do with the quarter's jobs, drawn and in words."""
 
-    teams: tuple[dict[str, str], ...]
-    projects: tuple[dict[str, str], ...]  # none where no project is known
+    picture: str
     sentences: tuple[str, ...]
-    heat: HeatPlot | None
 
 
 def review_html(review: Review) -> str:
     """Return the document."""
-    inputs = input_rows(review)
-    likely = at_modes(review.model)
-    words: DecisionWords = decision_words(review)
     return render(
         "review/review.html.j2",
         review=review,
         years=YEARS,
-        decision=words,
-        switches=switch_rows(review),
-        last=_last(review),
-        outlook=outlook_words(review),
-        demand=_demand(review),
-        teams=_teams(review),
-        workloads=_workloads(review),
-        changes=_changes(review),
-        forecast=forecast_words(review.demand.forecast),
-        held=_held(review),
-        coverage=_coverage(review),
-        modes=_modes(review),
-        unused=NOT_SAID
-        if isinstance(review.supply.unused_usd, Unknown)
-        else cents(review.supply.unused_usd),
+        **_decided(review),
+        **_demanded(review),
+        **_supplied(review),
+        **_performed(review),
+        plots=_plots(review),
+        policies=_policies(review),
         options_rows=option_rows(review),
-        plots=Plots(
-            npv=npv_plot(review),
-            tornado=tornado_plot(review),
-            use=use_plot(review),
-            cash=cash_plot(review),
-            carbon=carbon_plot(review),
-        ),
-        evidence=_evidence(review),
-        ratios=[
-            (accelerator, workload, f"{ratio:.2f}")
-            for accelerator, workload, ratio in review.performance.ratios
-        ],
-        projected=projected_lines(review.performance.projection),
-        projection_check=check_words(review.performance.projection_check),
-        projection_notes=projection_notes(review.performance.projection),
-        waits=wait_rows(review.supply.waits),
-        wait_words=wait_words(review.supply.waits, review.quarter.name),
-        wait_picture=_wait_picture(review),
-        allocation=_allocation(review),
-        inputs=inputs,
-        lines=[
-            {
-                "name": line.name,
-                "words": line.words,
-                "unit": line.unit,
-                "formula": line.formula,
-                "value": _line_value(line.unit, to_decimal(likely[line.name][0])),
-            }
-            for line in review.model.lines
-        ],
+        allocation=allocation_words(review.allocation),
+        inputs=input_rows(review),
+        lines=_lines(review),
     )
+
+
+def _decided(review: Review) -> dict[str, object]:
+    """Return what the first page and the look back on the last review show."""
+    return {
+        "decision": decision_words(review),
+        "switches": switch_rows(review),
+        "last": _last(review),
+        "outlook": outlook_words(review),
+    }
+
+
+def _demanded(review: Review) -> dict[str, object]:
+    return {
+        "demand": _demand(review),
+        "teams": _teams(review),
+        "workloads": _workloads(review),
+        "changes": _changes(review),
+        "forecast": forecast_words(review.demand.forecast),
+    }
+
+
+def _supplied(review: Review) -> dict[str, object]:
+    supply = review.supply
+    unused = supply.unused_usd
+    return {
+        "held": _held(review),
+        "coverage": _coverage(review),
+        "modes": _modes(review),
+        "unused": NOT_SAID if isinstance(unused, Unknown) else cents(unused),
+        "waits": wait_rows(supply.waits),
+        "wait_words": wait_words(supply.waits, review.quarter.name),
+        "wait_picture": _wait_picture(review),
+    }
+
+
+def _performed(review: Review) -> dict[str, object]:
+    found = review.performance
+    return {
+        "evidence": _evidence(review),
+        "ratios": [
+            (accelerator, workload, f"{ratio:.2f}") for accelerator, workload, ratio in found.ratios
+        ],
+        "projected": projected_lines(found.projection),
+        "projection_check": check_words(found.projection_check),
+        "projection_notes": projection_notes(found.projection),
+    }
+
+
+def _plots(review: Review) -> Plots:
+    return Plots(
+        npv=npv_plot(review),
+        tornado=tornado_plot(review),
+        use=use_plot(review),
+        cash=cash_plot(review),
+        carbon=carbon_plot(review),
+    )
+
+
+def _lines(review: Review) -> list[dict[str, str]]:
+    likely = at_modes(review.model)
+    return [
+        {
+            "name": line.name,
+            "words": line.words,
+            "unit": line.unit,
+            "formula": line.formula,
+            "value": _line_value(line.unit, to_decimal(likely[line.name][0])),
+        }
+        for line in review.model.lines
+    ]
 
 
 def _line_value(unit: str, value: Decimal) -> str:
@@ -161,6 +189,13 @@ def _line_value(unit: str, value: Decimal) -> str:
 def _wait_picture(review: Review) -> str:
     waits = review.supply.waits
     return "" if isinstance(waits, Unknown) else recorded_svg(waits, quarter=review.quarter.name)
+
+
+def _policies(review: Review) -> PolicyWords | None:
+    found = review.supply.policies
+    if isinstance(found, Unknown):
+        return None
+    return PolicyWords(picture=policies_svg(found), sentences=gain_sentences(found))
 
 
 def _last(review: Review) -> LastWords | None:
@@ -336,33 +371,3 @@ def _speed(one: Evidence) -> dict[str, object]:
 def _unit_usd(band: Band) -> str:
     low, middle, high = (figures.usd(usd) for usd in band)
     return f"{middle} ({low}{figures.TO}{high})"
-
-
-def _allocation(review: Review) -> AllocationWords | None:
-    found = review.allocation
-    if isinstance(found, Unknown):
-        return None
-    whole = {
-        "team": "the bill",
-        "project": "",
-        "hours": plain(found.used_hours),
-        **{str(part): cents(found.sum_of(part)) for part in Part},
-        "total": cents(found.effective_usd),
-    }
-    projects = found.rows if any(row.project for row in found.rows) else ()
-    return AllocationWords(
-        teams=(*map(_paid, found.by_team()[:MAX_ROWS]), whole),
-        projects=(*map(_paid, projects[:MAX_ROWS]), whole) if projects else (),
-        sentences=tuple(allocation_sentences(found)),
-        heat=None if found.weeks is None else heat_plot(found.weeks),
-    )
-
-
-def _paid(row: Row) -> dict[str, str]:
-    return {
-        "team": team_words(row),
-        "project": row.project or "(no project)",
-        "hours": plain(row.hours),
-        **{str(part): cents(row.usd_of(part)) for part in Part},
-        "total": cents(row.total_usd),
-    }

@@ -22,7 +22,7 @@ def review_json(review: Review) -> str:
 
     That object has `unknown`, `why` and `how`: what is not known, why, and how to make it known.
     """
-    taken, decision, likely = review.taken, review.decision, at_modes(review.model)
+    taken, likely = review.taken, at_modes(review.model)
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -31,31 +31,7 @@ def review_json(review: Review) -> str:
         "title": review.title,
         "is_example": review.is_example,
         "taken": {"name": taken.way.name, "where": taken.way.where},
-        "decision": {
-            "is_change": review.is_change,
-            "is_clear": decision.is_clear,
-            "best_mean": decision.of(decision.best_mean).way.name,
-            "chance_best": taken.chance_best,
-            "chance_cheaper_than_today": taken.chance_cheaper,
-            "saving_usd": _band(decision.saving),
-            "regret_mean_usd": decision.regret_mean,
-            "regret_p95_usd": decision.regret_p95,
-            "prices_keep_until": review.expires,
-            "prices_expired": review.expired,
-            "stale_prices_allowed": review.stale,
-            "switches": [
-                {"input": one.input.name, "mode": one.input.mode, "value": one.value, "to": one.to}
-                for one in decision.switches
-            ],
-            "tornado": [
-                {
-                    "input": one.input.name,
-                    "saving_at_low": one.at_low,
-                    "saving_at_high": one.at_high,
-                }
-                for one in decision.swings
-            ],
-        },
+        "decision": _decision(review),
         "options": [_option(one) for one in review.options],
         "unpriced": [asdict(one) for one in review.model.unpriced],
         "demand": _demand(review.demand),
@@ -75,6 +51,32 @@ def review_json(review: Review) -> str:
         "draws": review.draws,
     }
     return json.dumps(document, indent=2, allow_nan=False, default=_text) + "\n"
+
+
+def _decision(review: Review) -> dict[str, object]:
+    """Return the first page: what is recommended, how sure that is, what would change it."""
+    taken, decision = review.taken, review.decision
+    return {
+        "is_change": review.is_change,
+        "is_clear": decision.is_clear,
+        "best_mean": decision.of(decision.best_mean).way.name,
+        "chance_best": taken.chance_best,
+        "chance_cheaper_than_today": taken.chance_cheaper,
+        "saving_usd": _band(decision.saving),
+        "regret_mean_usd": decision.regret_mean,
+        "regret_p95_usd": decision.regret_p95,
+        "prices_keep_until": review.expires,
+        "prices_expired": review.expired,
+        "stale_prices_allowed": review.stale,
+        "switches": [
+            {"input": one.input.name, "mode": one.input.mode, "value": one.value, "to": one.to}
+            for one in decision.switches
+        ],
+        "tornado": [
+            {"input": one.input.name, "saving_at_low": one.at_low, "saving_at_high": one.at_high}
+            for one in decision.swings
+        ],
+    }
 
 
 def _option(facts: OptionFacts) -> dict[str, object]:

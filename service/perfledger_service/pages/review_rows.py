@@ -12,6 +12,7 @@ from perfledger_service.pages import figures
 from perfledger_service.pages.escape import clean
 
 NOT_SAID = "not known"
+MAX_ROWS = 500  # of a kind; JSON has all
 NOTHING = "\N{EN DASH}"
 CENT = Decimal("0.01")
 HALF_PERCENT = 0.005

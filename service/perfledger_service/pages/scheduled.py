@@ -247,8 +247,8 @@ def _notes(view: PolicyComparison) -> Iterator[str]:
     for reason, count in view.left_out:
         yield f"{count:,} rows of the log left out: {reason}."
     if view.rate is not None:
-        for warning in view.rate.warnings:
-            yield f"{view.rate.label}: {warning}."
+        for caveat in view.rate.caveats:
+            yield f"{view.rate.label}: {caveat}."
 
 
 def _share(value: float | None) -> str:

@@ -6,7 +6,7 @@ Nothing that others wrote reaches a page but as clean text.
 import csv
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import date
 from io import StringIO
 
@@ -15,9 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from perfledger_cost_models.age import MAX_AGE_DAYS, OldPrice, age_warnings, old_prices, shelf_of
-from perfledger_cost_models.price_check import SheetCheck
+from perfledger_cost_models.price_check import Finding, SheetCheck
 from perfledger_cost_models.price_rules import Level
-from perfledger_cost_models.sheet import Price, PriceSheet
+from perfledger_cost_models.sheet import UNKNOWN, Price, PriceSheet, UnknownPrice
 from perfledger_cost_models.sheet_diff import SheetDiff, newest_prices
 from perfledger_service.cost_views import PriceUpdate
 from perfledger_service.pages.escape import cell, clean, code, prose
@@ -53,6 +53,7 @@ _SHEET_COLUMNS = (
     "confidence",
     "source",
     "warnings",
+    "provenance",
 )
 _STYLES = {Level.REJECT: "red", Level.WARN: "yellow", Level.UNKNOWN: "dim"}
 _MAX_NAME = 120
@@ -103,6 +104,16 @@ def price_check_json(check: SheetCheck, *, today: date | None = None) -> str:
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
+def price_check_csv(check: SheetCheck) -> str:
+    """Return the findings as CSV, a row for each."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([field.name for field in fields(Finding)])
+    for each in check.findings:
+        writer.writerow([cell(str(value)) for value in asdict(each).values()])
+    return text.getvalue()
+
+
 def sheet_table(sheet: PriceSheet, *, today: date) -> Group:
     """Return the prices for a terminal, those that are older than their kind keeps in yellow."""
     table = Table(box=None, padding=(0, 1, 0, 0))
@@ -124,6 +135,9 @@ def sheet_table(sheet: PriceSheet, *, today: date) -> Group:
         shown = (Text(clean(text, limit=_MAX_REASON)) for text in cells)
         style = "dim" if price not in newest else "yellow" if is_old else ""
         table.add_row(*shown, style=style)
+    for each in sheet.unknown:
+        cells = (_name(each), f"{each.count}x {each.accelerator}", "unknown", f"{each.looked_for}")
+        table.add_row(*(Text(clean(text, limit=_MAX_REASON)) for text in cells), style="dim")
     return Group(table, Text(_keeping(), style="dim"))
 
 
@@ -139,8 +153,8 @@ def sheet_csv(sheet: PriceSheet, *, today: date) -> str:
     writer.writerow(_SHEET_COLUMNS)
     for row in _sheet_rows(sheet, today):
         cells = (row[name] for name in _SHEET_COLUMNS)
-        texts = ("; ".join(each) if isinstance(each, list) else str(each) for each in cells)
-        writer.writerow(map(cell, texts))
+        texts = ("; ".join(each) if isinstance(each, list) else each for each in cells)
+        writer.writerow(cell("" if each is None else str(each)) for each in texts)
     return text.getvalue()
 
 
@@ -229,14 +243,16 @@ def _warnings(price: Price, today: date) -> tuple[str, ...]:
     return age_warnings(price.as_of, today=today, shelf=shelf, is_read_date=price.is_read_date)
 
 
-def _sheet_rows(sheet: PriceSheet, today: date) -> list[dict[str, str | int | list[str]]]:
+def _sheet_rows(sheet: PriceSheet, today: date) -> list[dict[str, str | int | list[str] | None]]:
+    """Return a row for each price, then one for each that is not known, whose price is null."""
     newest = frozenset(newest_prices(sheet).values())
-    return [
+    known: list[dict[str, str | int | list[str] | None]] = [
         {
             **_price(price),
             "count": price.count,
             "usd_per_device_hour": f"{price.usd_per_device_hour:f}",
             "confidence": price.confidence,
+            "provenance": price.layer,
             "is_read_date": price.is_read_date,
             "is_superseded": price not in newest,
             "age_days": (today - price.as_of).days,
@@ -244,13 +260,34 @@ def _sheet_rows(sheet: PriceSheet, today: date) -> list[dict[str, str | int | li
         }
         for price in sheet.prices
     ]
+    return known + [_unknown_row(each) for each in sheet.unknown]
+
+
+def _unknown_row(each: UnknownPrice) -> dict[str, str | int | list[str] | None]:
+    return {
+        "provider": each.provider,
+        "option": each.option,
+        "region": each.region,
+        "accelerator": each.accelerator,
+        "usd_per_hour": None,
+        "as_of": None,
+        "source": each.source,
+        "count": each.count,
+        "usd_per_device_hour": None,
+        "confidence": UNKNOWN,
+        "provenance": UNKNOWN,
+        "is_read_date": False,
+        "is_superseded": False,
+        "age_days": None,
+        "warnings": [f"its price was {each.why}"],
+    }
 
 
 def _keeping() -> str:
     kept = ", ".join(f"{shelf} prices {days}" for shelf, days in MAX_AGE_DAYS.items())
     return (
         f"old: beyond the days that its kind keeps ({kept}); read: the day it was read; "
-        "superseded: a newer one counts"
+        "superseded: a newer one counts; unknown: looked for until then and not found, never zero"
     )
 
 
@@ -266,7 +303,7 @@ def _price(price: Price) -> dict[str, str]:
     }
 
 
-def _name(price: Price) -> str:
+def _name(price: Price | UnknownPrice) -> str:
     region = f"@{price.region}" if price.region else ""
     return clean(f"{price.provider}:{price.option}{region}", limit=_MAX_NAME)
 

@@ -31,6 +31,7 @@ STYLES = {
 }
 NO_PAIRS: PairsOfTests = MappingProxyType({})
 _MAX_NAME = 200
+_MAX_NOTE = 1000
 _MAX_CAUSES = 6
 _MAX_PICTURES = 8
 _MAX_COUNTS = 40
@@ -195,6 +196,10 @@ def _prices(report: Report) -> Iterator[RenderableType]:
         name = clean(workload, limit=_MAX_NAME)
         yield Padding(Text(f"A million {clean(unit, limit=20)} of {name}:"), _INDENT)
         yield Padding(_unit_cost_grid(tuple(costs)), (0, 0, 0, 4))
+    for source in prices.source_rows(report):
+        for caveat in source.caveats:
+            text = f"{clean(source.option, limit=_MAX_NAME)}: {clean(caveat, limit=_MAX_NOTE)}."
+            yield Padding(Text(text, style="dim"), _INDENT)
 
 
 def _ruling_line(row: yearly.RulingRow) -> Text:

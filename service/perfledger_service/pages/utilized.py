@@ -282,7 +282,7 @@ def _notes(view: Utilization) -> Iterator[str]:
         yield "Slurm keeps the highest values that it saw: use is at most what is shown (<)."
     if view.gain.rate is not None:
         yield "Freed hours are cash only where they are paid by the hour; else room for other work."
-        yield from (f"{view.gain.rate.label}: {warning}." for warning in view.gain.rate.warnings)
+        yield from (f"{view.gain.rate.label}: {caveat}." for caveat in view.gain.rate.caveats)
     if view.left_out:
         samples = "1 sample is" if view.left_out == 1 else f"{view.left_out:,} samples are"
         yield f"{samples} no share: not known."

@@ -1,7 +1,7 @@
 """Prices and a question in, what an hour or a piece of work costs on each way to get it out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 
 from perfledger_cost_models.age import age_warnings, shelf_of
@@ -9,7 +9,6 @@ from perfledger_cost_models.comparison import (
     Compared,
     Option,
     compare,
-    owned_option,
     tornado,
     worked_option,
     yearly_parts,
@@ -21,6 +20,7 @@ from perfledger_cost_models.interruption import (
     daly_interval_h,
     young_interval_h,
 )
+from perfledger_cost_models.onprem import Server
 from perfledger_cost_models.sheet import Price
 from perfledger_cost_models.work import Work
 from perfledger_service.cost_views import CostRow, CostView, OwningView, Rent, SpotSaves
@@ -34,6 +34,7 @@ from perfledger_service.usecases.offers import (
     footprint_of,
     investment_of,
     offers_of,
+    owned_by,
 )
 from perfledger_service.usecases.price_books import Books
 from perfledger_service.usecases.translating import translated
@@ -51,6 +52,15 @@ FAMILIES = (
 )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """An offer, the server that it is held against, and what that server's hour costs there."""
+
+    offer: Offer
+    owner: Server | None
+    as_owned: Option
+
+
 def compare_costs(books: Books, question: CostQuestion) -> CostView:
     """Return what a useful hour costs on every option that is known for the accelerators.
 
@@ -62,8 +72,14 @@ def compare_costs(books: Books, question: CostQuestion) -> CostView:
     works = {work.accelerator: work for work in question.works}
     with translated():
         every = [offers_of(books, name, question) for name in question.accelerators]
-        pieces = _pieces([offer for each in every for offer in each.found], works)
-        rows = [row for each in every for row in _rows(books, question, each, pieces)]
+        offers = [offer for each in every for offer in each.found]
+        pieces = _pieces(offers, works)
+        owned_piece = _owned_piece(offers, pieces)
+        rows = [
+            _row(books, question, cost, _held(each, offer, owned_piece, works), pieces)
+            for each in every
+            for cost, offer in _by_cost(each.found)
+        ]
         rows = [_with_piece(row, works.get(row.cost.accelerator)) for row in rows]
         owned = next((each for each in every if each.owner is not None), None)
         curves = () if owned is None else curves_of(books, question, owned)
@@ -72,12 +88,16 @@ def compare_costs(books: Books, question: CostQuestion) -> CostView:
         by_piece = [(row.work.p50_usd, row) for row in rows if row.work is not None]
         rows = [row for _, row in sorted(by_piece, key=lambda pair: pair[0])]
     slow = [name for name in question.accelerators if works and name not in works]
-    options = [offer.option for each in every for offer in each.found]
+    options = [offer.option for offer in offers]
     return CostView(
         accelerators=tuple(question.accelerators),
         use=question.use,
         rows=tuple(rows),
-        assumed=tuple(dict.fromkeys(words for option in options for words in option.assumed)),
+        assumed=tuple(
+            dict.fromkeys(
+                [*(words for option in options for words in option.assumed), *question.assumed]
+            )
+        ),
         piece=question.works[0].piece if works else "",
         works=tuple(question.works),
         unknown=(
@@ -103,7 +123,7 @@ def cost_of_owning(books: Books, option: str, question: CostQuestion) -> OwningV
         raise NotFoundError(msg)
     sheet, use, terms = books.parameters, question.use, question.terms
     with translated():
-        (hour,) = compare([owned_option(server, sheet, use=use, terms=terms)])
+        (hour,) = compare([owned_by(books, server, question)])
         rents = [
             Rent(
                 name=offer.name,
@@ -159,26 +179,56 @@ def _compared(offers: Sequence[Offer]) -> tuple[Compared, ...]:
     return tuple(sorted(found, key=lambda one: (one.p50_usd, one.name)))
 
 
-def _rows(
-    books: Books, question: CostQuestion, offers: Offers, pieces: Mapping[str, Compared]
-) -> list[CostRow]:
-    by_name = {offer.name: offer for offer in offers.found}
-    rows: list[CostRow] = []
-    for cost in _compared(offers.found):
-        offer = by_name[cost.name]
-        rows.append(
-            CostRow(
-                cost=cost,
-                work=pieces.get(cost.name),
-                price=offer.price,
-                break_even=break_even_of(books, question, offers.owner, offer),
-                investment=investment_of(books, question, offers.owner, offer),
-                owner=offers.owner.label if offers.owner else "",
-                footprint=footprint_of(books, question, offer),
-                warnings=_warnings(offer.price, question.today),
-            )
-        )
-    return rows
+def _by_cost(offers: Sequence[Offer]) -> list[tuple[Compared, Offer]]:
+    by_name = {offer.name: offer for offer in offers}
+    return [(cost, by_name[cost.name]) for cost in _compared(offers)]
+
+
+def _owned_piece(offers: Sequence[Offer], pieces: Mapping[str, Compared]) -> Server | None:
+    """Return the server on which the piece of work costs least; None where there is none."""
+    owned = [(pieces[offer.name].p50_usd, offer) for offer in offers if offer.name in pieces]
+    servers = [(usd, offer.server) for usd, offer in owned if offer.server is not None]
+    return min(servers, key=lambda pair: pair[0])[1] if servers else None
+
+
+def _held(
+    offers: Offers, offer: Offer, owned_piece: Server | None, works: Mapping[str, Work]
+) -> _Held:
+    """Return what an offer is held against: a server of its accelerator, else by the same work.
+
+    Of an accelerator that cannot be owned, so many hours as the server's hour of work takes are
+    held against that hour.
+    """
+    work = works.get(offers.accelerator)
+    if offers.owner is not None or owned_piece is None or work is None:
+        return _Held(offer=offer, owner=offers.owner, as_owned=offer.option)
+    own = works[owned_piece.accelerator]
+    as_owned = worked_option(
+        offer.option, work.drawn_hours / own.drawn_hours, mode_hours=work.hours / own.hours
+    )
+    return _Held(offer=offer, owner=owned_piece, as_owned=as_owned)
+
+
+def _row(
+    books: Books,
+    question: CostQuestion,
+    cost: Compared,
+    held: _Held,
+    pieces: Mapping[str, Compared],
+) -> CostRow:
+    offer, owner = held.offer, held.owner
+    against = replace(offer, option=held.as_owned)
+    return CostRow(
+        cost=cost,
+        work=pieces.get(cost.name),
+        price=offer.price,
+        break_even=break_even_of(books, question, owner, against),
+        investment=investment_of(books, question, owner, against),
+        owner=owner.label if owner else "",
+        is_held_by_work=owner is not None and owner.accelerator != cost.accelerator,
+        footprint=footprint_of(books, question, offer),
+        warnings=_warnings(offer.price, question.today),
+    )
 
 
 def _with_piece(row: CostRow, work: Work | None) -> CostRow:

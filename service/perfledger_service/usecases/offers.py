@@ -60,6 +60,7 @@ class CostQuestion:
     fallback_share: float = 0.0  # of work that finds no spot machine
     job_h: float | None = None  # of work at a time; with it a capacity block has its cliff
     works: Sequence[Work] = ()  # one piece, on each accelerator where its speed is known
+    assumed: Sequence[str] = ()  # of the use, in words: it was not said and has no good source
 
     def __post_init__(self) -> None:
         """Refuse what is no share and no length of a job; raises UsageError."""
@@ -117,7 +118,7 @@ def offers_of(books: Books, accelerator: str, question: CostQuestion) -> Offers:
     found = [
         Offer(
             name=server.option,
-            option=owned_option(server, books.parameters, use=question.use, terms=question.terms),
+            option=owned_by(books, server, question),
             server=server,
         )
         for server in servers
@@ -129,6 +130,11 @@ def offers_of(books: Books, accelerator: str, question: CostQuestion) -> Offers:
         except (PurchaseError, PriceMissingError) as error:
             why = str(error).removeprefix(f"{price.option}: ")
             unknown.append(f"{_name(price)}: {why}")
+    unknown += [
+        f"{each.provider}:{each.option}: its price was {each.why}"
+        for each in books.sheet.unknown
+        if each.accelerator == accelerator
+    ]
     if not found:
         known = sorted({price.accelerator for price in books.sheet.prices})
         msg = f"no price for an accelerator {accelerator!r}: there are {', '.join(known)}"
@@ -139,6 +145,12 @@ def offers_of(books: Books, accelerator: str, question: CostQuestion) -> Offers:
         found=tuple(found),
         unknown=tuple(unknown),
     )
+
+
+def owned_by(books: Books, server: Server, question: CostQuestion) -> Option:
+    """Return an owned server's useful hour; what its use assumes is named with its inputs."""
+    option = owned_option(server, books.parameters, use=question.use, terms=question.terms)
+    return replace(option, assumed=(*option.assumed, *question.assumed))
 
 
 def investment_of(

@@ -14,6 +14,7 @@ from perfledger_cost_models.overrides import (
 )
 from perfledger_cost_models.own_inputs import apply_parameters, own_rates, own_servers
 from perfledger_cost_models.parameter import ParameterSheet, packaged_parameters
+from perfledger_cost_models.quote import Layer
 from perfledger_cost_models.sheet import PriceSheet, packaged_sheet, read_sheet
 from perfledger_cost_models.table import MAX_SHEET_CHARS
 from perfledger_service.settings import PriceSettings, price_settings
@@ -43,7 +44,7 @@ def read_books(settings: PriceSettings) -> Books:
     with translated():
         if settings.prices:
             path = Path(settings.prices)
-            sheets.append(read_sheet(text_of_file(path), path.name))
+            sheets.append(read_sheet(text_of_file(path), path.name, layer=Layer.LIVE))
             names.append(path.name)
         paths = [Path(each) for each in (settings.overrides, settings.contract) if each]
         own = _overrides([path for path in paths if not _is_table(path)])
@@ -81,7 +82,8 @@ def _with_own(sheet: PriceSheet, paths: Sequence[Path], own: Overrides) -> Price
     is_applied = False
     for path in paths:
         if _is_table(path):
-            sheet = layered([sheet, read_sheet(text_of_file(path), path.name)], name=sheet.name)
+            own_sheet = read_sheet(text_of_file(path), path.name, layer=Layer.OVERRIDE)
+            sheet = layered([sheet, own_sheet], name=sheet.name)
         elif not is_applied:
             sheet = apply_overrides(sheet, own, name=sheet.name)
             is_applied = True

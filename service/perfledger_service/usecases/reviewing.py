@@ -16,6 +16,7 @@ from perfledger_cost_models.parameter import (
     packaged_parameters,
     packaged_text as parameters_text,
 )
+from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.procurement_plan import (
     MAX_CHARACTERS,
     Plan,
@@ -45,6 +46,7 @@ from perfledger_service.usecases.quarter_projections import (
     projection_check,
 )
 from perfledger_service.usecases.quarter_records import records_of_bundles, records_of_store
+from perfledger_service.usecases.scheduling import AS_NAMED, Hardware, compare_policies
 from perfledger_service.usecases.text_files import read_bytes, read_named, read_text, sha256_of
 from perfledger_service.usecases.translating import translated
 
@@ -58,6 +60,7 @@ class _Beside:
 
     use: Use | None
     waits: RecordedWaits | None
+    policies: PolicyComparison | None
     forecast: Forecasts | None
     sources: tuple[Source, ...]
 
@@ -118,6 +121,7 @@ def review(asked: Asked) -> Review:
                 sources=sources,
                 use=beside.use,
                 waits=beside.waits,
+                policies=beside.policies,
                 forecast=beside.forecast,
                 projection_check=_projection_check(records),
                 is_stale_allowed=asked.is_stale_allowed,
@@ -205,6 +209,7 @@ def _beside(plan: Plan, asked: Asked, sheet: PriceSheet) -> _Beside:
     return _Beside(
         use=use,
         waits=waits,
+        policies=_policies(plan.usage, asked),
         forecast=forecast,
         sources=(*use_sources, *waits_source, *past_sources),
     )
@@ -230,6 +235,22 @@ def _waits(used: Used | None, asked: Asked) -> tuple[RecordedWaits | None, tuple
     jobs = read_job_log(text).jobs
     found = recorded_waits(jobs, log=used.jobs, quarter=asked.quarter, objective=used.objective)
     return found, (_source("job log", used.jobs, text.encode()),)
+
+
+def _policies(used: Used | None, asked: Asked) -> PolicyComparison | None:
+    """Return what the plan's policies would do with the job log on the plan's nodes."""
+    if used is None or used.jobs is None or used.replay is None:
+        return None
+    replay = used.replay
+    return compare_policies(
+        read_named(asked.plan.parent / used.jobs, most_bytes=MAX_LOG_BYTES),
+        Hardware(file=None, nodes=replay.nodes, devices=replay.devices),
+        replay.policies,
+        AS_NAMED,
+        format_=None,
+        option=None,
+        today=asked.today,
+    )
 
 
 def _forecast(

@@ -56,6 +56,16 @@ class Setting:
     passing: Passing | None = None
 
 
+# Every policy as its name says, jobs on as few nodes as they fit on, on whole devices.
+AS_NAMED = Setting(
+    placement=None,
+    locality=Locality.FEWEST,
+    sharing=Sharing.EXACT,
+    reservations=(),
+    seed=0,
+)
+
+
 def compare_policies(
     file: NamedBytes,
     hardware: Hardware,
