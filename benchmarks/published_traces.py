@@ -29,7 +29,7 @@ from perfledger_cost_models.filling import fill
 from perfledger_cost_models.job_log import read_job_log
 from perfledger_cost_models.jobs import Job, Jobs, table_of
 from perfledger_cost_models.outcome import summary
-from perfledger_cost_models.scheduling import POLICIES, Passing, Placement
+from perfledger_cost_models.scheduling import POLICIES, Passing, Placement, Preemption
 from perfledger_cost_models.simulation import simulate
 
 PLACEMENTS = {
@@ -105,7 +105,12 @@ def print_completions(folder: Path) -> None:
     for policy in POLICIES:
         for trace in MURI_TRACES if policy.name in MURI_POLICIES else ():
             jobs = muri_jobs(folder / f"simulator/trace-data/{trace}.csv")
-            free = replace(policy, checkpoint_s=0)
+            free = replace(
+                policy,
+                preemption=Preemption.MIGRATION,
+                placement=Placement.FIRST_FIT,
+                checkpoint_s=0,
+            )
             ours = simulate(jobs, equal_nodes(8, devices=8), free).completion_s.mean()
             theirs = published[MURI_POLICIES[policy.name]][MURI_TRACES.index(trace)]
             off = ours / theirs - 1

@@ -23,12 +23,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
+import msgspec
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -98,6 +99,8 @@ def main() -> int:
             for chunk in chunks(format_, share, options.seed, seeds):
                 found[format_].append(chunk)
                 progress.update(task, advance=sum(chunk.counts.values()))
+            if not console.is_terminal:  # a log tells how far it is
+                progress.print(f"{format_}: {share:,}")
     failures = [failure for many in found.values() for one in many for failure in one.failures]
     console.print(table(found))
     console.print(f"{share * len(formats):,} inputs in {time.perf_counter() - began:.0f} s")
@@ -213,7 +216,7 @@ def once(
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         profile = read(format_, data, path)
-        json.dumps(asdict(profile), allow_nan=False)
+        json.dumps(msgspec.to_builtins(profile), allow_nan=False)
     except ProfileError:
         return Outcome.REFUSED, ""
     except TooSlowError:

@@ -81,7 +81,7 @@ def nest(data: bytes, _: Sequence[bytes], rng: Random) -> bytes:
 
 
 def unquote(data: bytes, _: Sequence[bytes], rng: Random) -> bytes:
-    quotes = [place for place, byte in enumerate(data) if byte == ord('"')]
+    quotes = [match.start() for match in re.finditer(rb'"', data)]
     if not quotes:
         return data + b'"'
     place = rng.choice(quotes)

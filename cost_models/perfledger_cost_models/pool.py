@@ -7,35 +7,24 @@ moment ends come before submissions, and then those whose turn it is start.
 import heapq
 from bisect import bisect_left, insort
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perfledger_cost_models.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.entitlement import Entitlement
 from perfledger_cost_models.fragmentation import Fragmentation
-from perfledger_cost_models.jobs import WHOLE, IntArray, Jobs
+from perfledger_cost_models.jobs import IntArray, Jobs
 from perfledger_cost_models.meter import Meter
 from perfledger_cost_models.placing import Placer
-from perfledger_cost_models.room import MIG_SLICES, Held, Room, Shape, shapes_of
-from perfledger_cost_models.scheduling import Order, Passing, Policy, Preemption, Share, Sharing
+from perfledger_cost_models.reservation import Calendar, Reservation
+from perfledger_cost_models.room import Held, Room, classes_of
+from perfledger_cost_models.scheduling import Order, Passing, Policy, Preemption, Share
 from perfledger_cost_models.waiting import Line, Rank, Waiting
 from perfledger_cost_models.yielding import Claim, Clearing, Run, Yielding
 
 _NO_LIMIT = 2**62
 
 _Turn = tuple[Rank, Line]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """Nodes that are one team's for a time; others start there only what is over before it."""
-
-    team: str
-    nodes: int  # of each pool, the last ones of its list
-    start_ms: int
-    end_ms: int
 
 
 class Pool:
@@ -57,7 +46,7 @@ class Pool:
         self.wasted = self.rounded = self.preemptions = 0
         self._policy = policy
         self._room = Room(cluster, nodes, jobs)
-        self._shapes, places = _classes(jobs, policy.sharing, has_calendar=bool(reservations))
+        self._shapes, places = classes_of(jobs, policy.sharing, has_calendar=bool(reservations))
         self._placer = Placer(
             self._room,
             policy.placement,
@@ -75,12 +64,14 @@ class Pool:
         self._team: list[int] = jobs.team.codes.tolist()
         self._milli: list[int] = [shape.devices * shape.share_milli for shape in self._shapes]
         self._asked_milli: list[int] = jobs.milli.tolist()
-        self._calendar = _Calendar(reservations, jobs, len(nodes))
+        self._calendar = Calendar(reservations, jobs, len(nodes))
         self._waiting = Waiting()
         self._turn_ms = policy.turn_s * 1000 if policy.order is Order.TURNS else 0
         self._running = Yielding(policy)
         self._events: list[tuple[int, int]] = [(end, -1) for end in self._calendar.ends]
         self._expected: list[tuple[int, int]] = []  # ends as time limits say, for EASY
+        # Who displaced nobody last, how often anything had moved then, and how many came after it.
+        self._in_vain = (-1, 0, 0)
         self._blocked: set[int] = set()  # shapes without room since something was given back
         self._entitlement = Entitlement(
             policy.share,
@@ -136,10 +127,13 @@ class Pool:
         """Start who can, in their order, until the next does not fit and nobody may pass."""
         if self._calendar.ends or self._policy.preemption is not Preemption.NEVER:
             self._blocked.clear()
+        if self._policy.preemption is Preemption.MIGRATION:
+            self._place_anew(now)
+            return
         turns = self._turns(now)
         while turns:
             (_, _, job), line = heapq.heappop(turns)
-            is_open = line[1] not in self._blocked
+            is_open = line[1] not in self._blocked and not self._is_in_vain(job, now)
             if is_open and self._start(job, now):
                 turns = self._next_turns(turns, line, now)
             elif is_open and self._displace(job, line, now):
@@ -232,6 +226,9 @@ class Pool:
             return False
         held, gone = self._room_taken(job, now)
         if held is None:
+            if not self._calendar.ends:  # where it may go changes with time alone
+                later = self._running.count_after(self._claim(job), now)
+                self._in_vain = (job, len(self._room.changed), later)
             return False
         # It leaves first: who yields may come to wait before it, in the same line.
         self._waiting.leave(line, place=0, milli=self._milli[line[1]])
@@ -240,41 +237,103 @@ class Pool:
             self._yield(run, now)
         return True
 
+    def _is_in_vain(self, job: int, now: int) -> bool:
+        """Return whether a job tried last, and no device nor who may yield to it changed since.
+
+        Most events change nothing for one that waits for many devices.
+        """
+        tried, changes, later = self._in_vain
+        if tried != job or changes != len(self._room.changed):
+            return False
+        return self._running.count_after(self._claim(job), now) <= later
+
+    def _claim(self, job: int) -> Claim:
+        return Claim(self._left[job], self._milli[self._shape[job]], self._priority[job])
+
     def _room_taken(self, job: int, now: int) -> tuple[Held | None, list[Run]]:
         """Take room for a job from those that come after it; return it, and who has none now."""
-        shape, wanted = self._shapes[self._shape[job]], self._milli[self._shape[job]]
+        shape, claim = self._shapes[self._shape[job]], self._claim(job)
         allowed = self._calendar.allowed(self._team[job], self._limit[job], now)
-        room, gone, given = self._room, list[Run](), 0
+        room, gone, freed = self._room, list[Run](), set[int]()
         held, free = None, room.free_milli
         clearing = Clearing(room, shape, locality=self._policy.locality)
-        claim = Claim(self._left[job], wanted, self._priority[job])
         for run in self._running.after(claim, now):
             gone.append(run)
             free += run.milli
-            if not clearing.may_fit(run.held) or free < wanted:
+            if not clearing.may_fit(run.held) or free < claim.milli:
                 continue
-            for each in gone[given:]:
-                room.give_back(each.held)
-            given = len(gone)
+            for each in gone:
+                if each.job not in freed and clearing.is_in_reach(each.held):
+                    room.give_back(each.held)
+                    freed.add(each.job)
             if (held := self._placer.place(shape, allowed)) is not None:
                 room.take(held)
                 break
-        back = reversed(gone[:given])
-        kept = {run.job for run in back if room.has(run.held) and _taken(room, run.held)}
-        return held, [run for run in gone[:given] if run.job not in kept]
+        gone = [run for run in gone if run.job in freed]
+        kept = {run.job for run in reversed(gone) if room.has_taken_again(run.held)}
+        return held, [run for run in gone if run.job not in kept]
+
+    def _place_anew(self, now: int) -> None:
+        """Place all that run or wait in their order, as if nobody ran; who moves or yields pays."""
+        runs = self._running.all()
+        for run in runs:
+            self._room.give_back(run.held)
+        turns: list[tuple[Rank, Line, Run | None]] = [(*turn, None) for turn in self._turns(now)]
+        turns += [(self._running.rank(run, now), self._line(run.job), run) for run in runs]
+        heapq.heapify(turns)
+        placed: list[tuple[Run, Held | None]] = []
+        while turns:
+            (_, _, job), line, ran = heapq.heappop(turns)
+            held = self._anew(job, ran, now)
+            if ran is not None:
+                placed.append((ran, held))
+            elif held:
+                self._begin(job, held, now)
+                for turn in self._next_turns([], line, now):
+                    heapq.heappush(turns, (*turn, None))
+        for run, held in placed:
+            self._go_on(run, held, now)
+
+    def _go_on(self, run: Run, held: Held | None, now: int) -> None:
+        """Let a job that ran go on where it was placed, or wait where it was not."""
+        if held is None:
+            self._yield(run, now)
+        elif [part.node for part in held.parts] == [part.node for part in run.held.parts]:
+            run.held = held
+        else:
+            self._interrupt(run, now)
+            self._begin(run.job, held, now)
+
+    def _anew(self, job: int, run: Run | None, now: int) -> Held | None:
+        """Take room for a job, None where there is none; those behind fit no better."""
+        shape = self._shape[job]
+        if shape in self._blocked:
+            return None
+        limit_ms = self._limit[job] if run is None else run.expected_ms - now
+        allowed = self._calendar.allowed(self._team[job], limit_ms, now)
+        held = self._placer.place(self._shapes[shape], allowed)
+        if held:
+            self._room.take(held)
+        elif allowed is None:
+            self._blocked.add(shape)
+        return held
 
     def _yield(self, run: Run, now: int) -> None:
         """Let a job whose devices are given back wait again."""
+        self._interrupt(run, now)
+        self._wait(run.job, now + 1)  # behind whoever came at this moment
+
+    def _interrupt(self, run: Run, now: int) -> None:
+        """Stop a job that has to go on, or to begin, again."""
         job, milli = run.job, self._milli[self._shape[run.job]]
         self.preemptions += 1
         self._stop(run, now)
-        if self._policy.preemption is Preemption.CHECKPOINT:
+        if self._policy.preemption is not Preemption.RESTART:
             cost = self._policy.checkpoint_ms(run.held.shape.devices)
             self._left[job] = run.end_ms - now + cost
             self.wasted += cost * milli
         else:
             self.wasted += (now - run.since_ms) * milli
-        self._wait(job, now + 1)  # behind whoever came at this moment
 
     def _pass(self, head: int, now: int) -> None:
         """Start jobs behind the head that its time limits say do not delay it (EASY backfill)."""
@@ -314,57 +373,6 @@ class Pool:
             if free >= wanted:
                 return max(expected, now), free - wanted
         return _NO_LIMIT, 0
-
-
-class _Calendar:
-    """Which nodes are reserved when, and for whom."""
-
-    def __init__(self, reservations: Sequence[Reservation], jobs: Jobs, nodes: int) -> None:
-        places = {name: place for place, name in enumerate(jobs.team.names)}
-        self._all = [
-            (places.get(each.team, -1), max(nodes - each.nodes, 0), each.start_ms, each.end_ms)
-            for each in reservations
-        ]
-        self._nodes = nodes
-        self.ends = tuple(each.end_ms for each in reservations)
-
-    def allowed(self, team: int, limit_ms: int, now: int) -> NDArray[np.bool_] | None:
-        """Return the nodes where a team's job may start now, None for all of them."""
-        if not self._all:
-            return None
-        nodes = np.ones(self._nodes, np.bool_)
-        for owner, first, start, end in self._all:
-            if owner != team and now < end and now + limit_ms > start:
-                nodes[first:] = False
-        return nodes
-
-
-def _classes(jobs: Jobs, sharing: Sharing, *, has_calendar: bool) -> tuple[list[Shape], IntArray]:
-    """Return what jobs ask for, and each job's place in that list: who is alike waits alike.
-
-    With a calendar a job's team and time limit also say where it may go.
-    """
-    shapes, places = shapes_of(jobs, smallest=_slices(sharing))
-    if not has_calendar:
-        return shapes, places
-    columns = (places, jobs.team.codes, jobs.limit_ms)
-    classes, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
-    return [shapes[shape] for shape in classes[:, 0].tolist()], places.reshape(-1)
-
-
-def _taken(room: Room, held: Held) -> bool:
-    room.take(held)
-    return True
-
-
-def _slices(sharing: Sharing) -> Sequence[int]:
-    match sharing:
-        case Sharing.EXACT:
-            return ()
-        case Sharing.WHOLE:
-            return (WHOLE,)
-        case Sharing.MIG:
-            return MIG_SLICES
 
 
 def _known_sum(column: IntArray) -> int:

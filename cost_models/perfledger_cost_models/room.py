@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from perfledger_cost_models.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.jobs import WHOLE, IntArray, Jobs
+from perfledger_cost_models.scheduling import Sharing
 
 # Of MIG's slices the thousandths of a device that each occupies: it has seven compute slices, and
 # eight of memory, of which a slice of three takes four (NVIDIA MIG user guide, A100 and H100).
@@ -63,44 +64,53 @@ class Room:
         self.kinds = np.zeros((len(nodes), _KINDS), np.int64)
         self.models = cluster.model.codes[nodes]
         self.accepts = _accepted(jobs, cluster)
+        self._takes_any = [bool(models.all()) for models in self.accepts]
         self.capacity_milli = int(self.total.sum())
         self.free_milli = self.capacity_milli
         self.changed: list[int] = []  # nodes in the order in which they changed
 
     def fitting(self, shape: Shape, rows: IntArray) -> NDArray[np.bool_]:
         """Return which of the nodes have room for a job of this shape, on one node."""
-        fits = (self.cpu[rows] >= shape.cpu_milli) & (self.memory[rows] >= shape.memory_mib)
         if shape.share_milli == WHOLE:
-            fits &= self.whole[rows] >= shape.devices
-        elif shape.devices:
-            fits &= (self.left[rows] >= shape.share_milli).sum(axis=1) >= shape.devices
-        if shape.devices:
+            fits = self.whole[rows] >= shape.devices
+        else:
+            fits = (self.left[rows] >= shape.share_milli).sum(axis=1) >= shape.devices
+        if shape.cpu_milli:
+            fits &= self.cpu[rows] >= shape.cpu_milli
+        if shape.memory_mib:
+            fits &= self.memory[rows] >= shape.memory_mib
+        if shape.devices and not self._takes_any[shape.models]:
             fits &= self.accepts[shape.models][self.models[rows]]
         return fits
 
     def may_fit(self, shape: Shape, node: int) -> bool:
         """Return whether a node has what a job asks for in sum: much faster than `fitting`."""
-        free = self.whole[node] if shape.share_milli == WHOLE else self.total[node]
-        asked = shape.devices * (1 if shape.share_milli == WHOLE else shape.share_milli)
-        is_enough = free >= asked and self.cpu[node] >= shape.cpu_milli
-        return bool(is_enough and self.memory[node] >= shape.memory_mib)
+        is_whole = shape.share_milli == WHOLE
+        asked = shape.devices * (1 if is_whole else shape.share_milli)
+        if (self.whole[node] if is_whole else self.total[node]) < asked:
+            return False
+        return bool(self.cpu[node] >= shape.cpu_milli and self.memory[node] >= shape.memory_mib)
 
     def tightest(self, shape: Shape, node: int) -> IntArray:
         """Return the devices of a node that a job gets: whole ones, or the fullest with room."""
         left = self.left[node]
         if shape.share_milli == WHOLE:
-            return np.flatnonzero(left == WHOLE)[: shape.devices]
+            whole: IntArray = (left == WHOLE).nonzero()[0]
+            return whole[: shape.devices]
         order = np.argsort(np.where(left >= shape.share_milli, left, 2 * WHOLE), kind="stable")
         return order[: shape.devices]
 
-    def has(self, held: Held) -> bool:
-        """Return whether what was given back can be taken again, in the same places."""
-        return all(
-            bool((self.left[part.node, part.devices] >= held.shape.share_milli).all())
+    def has_taken_again(self, held: Held) -> bool:
+        """Take again what was given back, in the same places; return False where it is gone."""
+        is_free = all(
+            not np.count_nonzero(self.left[part.node, part.devices] < held.shape.share_milli)
             and self.cpu[part.node] >= part.cpu_milli
             and self.memory[part.node] >= part.memory_mib
             for part in held.parts
         )
+        if is_free:
+            self.take(held)
+        return is_free
 
     def take(self, held: Held) -> None:
         """Take what a job holds."""
@@ -113,16 +123,20 @@ class Room:
     def _move(self, held: Held, sign: int) -> None:
         share = held.shape.share_milli
         for node, devices, cpu, memory in held.parts:
-            self.left[node, devices] += sign * share
             moved = len(devices) * share
             if share == WHOLE:
+                self.left[node, devices] = WHOLE if sign > 0 else 0
                 self.whole[node] += sign * len(devices)
             else:
+                self.left[node, devices] += sign * share
                 self.whole[node] = np.count_nonzero(self.left[node] == WHOLE)
             self.total[node] += sign * moved
-            self.cpu[node] += sign * cpu
-            self.memory[node] += sign * memory
-            self.kinds[node, held.shape.kind] -= sign
+            if cpu:
+                self.cpu[node] += sign * cpu
+            if memory:
+                self.memory[node] += sign * memory
+            if moved:  # a job of processors alone is of no kind
+                self.kinds[node, held.shape.kind] -= sign
             self.free_milli += sign * moved
             self.changed.append(node)
 
@@ -139,6 +153,29 @@ def shapes_of(jobs: Jobs, *, smallest: Sequence[int] = ()) -> tuple[list[Shape],
     columns = (jobs.devices, share, jobs.cpu_milli, jobs.memory_mib, jobs.models.codes)
     table, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     return [Shape(*map(int, row)) for row in table], places.reshape(-1)
+
+
+def classes_of(jobs: Jobs, sharing: Sharing, *, has_calendar: bool) -> tuple[list[Shape], IntArray]:
+    """Return what jobs ask for, and each job's place in that list: who is alike waits alike.
+
+    With a calendar a job's team and time limit also say where it may go.
+    """
+    shapes, places = shapes_of(jobs, smallest=_slices(sharing))
+    if not has_calendar:
+        return shapes, places
+    columns = (places, jobs.team.codes, jobs.limit_ms)
+    classes, places = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    return [shapes[shape] for shape in classes[:, 0].tolist()], places.reshape(-1)
+
+
+def _slices(sharing: Sharing) -> Sequence[int]:
+    match sharing:
+        case Sharing.EXACT:
+            return ()
+        case Sharing.WHOLE:
+            return (WHOLE,)
+        case Sharing.MIG:
+            return MIG_SLICES
 
 
 def _accepted(jobs: Jobs, cluster: Cluster) -> NDArray[np.bool_]:

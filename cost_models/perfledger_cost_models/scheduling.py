@@ -40,6 +40,9 @@ class Preemption(StrEnum):
     NEVER = "never"  # it runs to its end
     CHECKPOINT = "checkpoint"  # it goes on later where it was, after a time for saving and loading
     RESTART = "restart"  # it begins again
+    # As with a checkpoint, and whoever runs may be moved: all are placed anew, in order, whenever
+    # somebody comes or goes while somebody waits.
+    MIGRATION = "migration"
 
 
 class Placement(StrEnum):
@@ -85,7 +88,8 @@ class Policy:
     """How a cluster decides; every part can be combined with every other.
 
     Raises ValueError for preemption in an order that says of no running job that it comes later,
-    for a checkpoint that nobody would wait for, and for turns in which no job would ever end.
+    for migration where not all of a cluster stand in one order, for a checkpoint that nobody would
+    wait for, and for turns in which no job would ever end.
     """
 
     name: str
@@ -105,6 +109,11 @@ class Policy:
             raise ValueError(msg)
         if not 0 <= (self.checkpoint_s or 0) <= MAX_CHECKPOINT_S:
             msg = f"a checkpoint of {self.checkpoint_s} s: give 0 to {MAX_CHECKPOINT_S}"
+            raise ValueError(msg)
+        is_one_order = self.order is not Order.TURNS and self.share is Share.NONE
+        is_moving = self.preemption is Preemption.MIGRATION
+        if is_moving and not (is_one_order and self.passing is Passing.ALWAYS):
+            msg = f"policy {self.name!r}: jobs move where all pass that fit, by no turns or shares"
             raise ValueError(msg)
         if self.order is not Order.TURNS:
             return

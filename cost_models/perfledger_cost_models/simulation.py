@@ -9,7 +9,8 @@ import numpy as np
 from perfledger_cost_models.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.jobs import IntArray, JobLogError, Jobs
 from perfledger_cost_models.outcome import Outcome
-from perfledger_cost_models.pool import Pool, Reservation
+from perfledger_cost_models.pool import Pool
+from perfledger_cost_models.reservation import Reservation
 from perfledger_cost_models.scheduling import Policy
 
 

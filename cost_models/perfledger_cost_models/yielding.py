@@ -4,12 +4,16 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import merge
-from itertools import chain, takewhile
+from itertools import chain
+from operator import itemgetter
 from typing import NamedTuple
+
+import numpy as np
 
 from perfledger_cost_models.jobs import WHOLE
 from perfledger_cost_models.room import Held, Room, Shape
 from perfledger_cost_models.scheduling import Locality, Order, Policy, Preemption
+from perfledger_cost_models.waiting import Rank
 
 _Place = tuple[int, int, int]
 
@@ -51,6 +55,24 @@ class Yielding:
         """Return the run of a job, None where it does not run."""
         return self._runs.get(job)
 
+    def all(self) -> tuple[Run, ...]:
+        """Return all runs."""
+        return tuple(self._runs.values())
+
+    def rank(self, run: Run, now_ms: int) -> Rank:
+        """Return how a run stands among waiting jobs, who are ranked by the same."""
+        key = -run.priority
+        match self._policy.order:
+            case Order.REMAINING:
+                key = run.end_ms - now_ms
+            case Order.SERVICE:
+                key = (run.end_ms - now_ms) * run.milli
+            case Order.TURNS:
+                key = run.since_ms
+            case Order.SUBMISSION | Order.SHORTEST | Order.PRIORITY:
+                pass
+        return 0.0, key, run.job
+
     def add(self, run: Run) -> None:
         """Let a job run."""
         self._runs[run.job] = run
@@ -66,24 +88,34 @@ class Yielding:
 
     def after(self, claim: Claim, now_ms: int) -> Iterator[Run]:
         """Yield the runs that come after a waiting job, the last in order first."""
-        return takewhile(lambda run: self._is_after(run, claim, now_ms), self._ordered(now_ms))
+        parts = [
+            (self._runs[job] for _, _, job in group[: self._stop(group, milli, claim, now_ms)])
+            for milli, group in self._groups.items()
+        ]
+        if self._policy.order is not Order.SERVICE:
+            return chain(*parts)
+        return merge(*parts, key=lambda run: (now_ms - run.end_ms) * run.milli)
 
-    def _is_after(self, run: Run, claim: Claim, now_ms: int) -> bool:
+    def count_after(self, claim: Claim, now_ms: int) -> int:
+        """Return how many runs come after a waiting job."""
+        groups = self._groups.items()
+        return sum(self._stop(group, milli, claim, now_ms) for milli, group in groups)
+
+    def _stop(self, group: list[_Place], milli: int, claim: Claim, now_ms: int) -> int:
+        """Return how many of a group come after a waiting job: the first ones, for it is sorted."""
+        least = claim.priority
         match self._policy.order:
             case Order.REMAINING:
-                return run.end_ms - now_ms > claim.left_ms
+                least = -(now_ms + claim.left_ms)
             case Order.SERVICE:
-                return (run.end_ms - now_ms) * run.milli > claim.left_ms * claim.milli
+                if not milli:  # nothing is left of who holds processors alone
+                    return 0
+                least = -(now_ms + claim.left_ms * claim.milli // milli)
             case Order.TURNS:
-                return now_ms - run.since_ms >= self._policy.turn_s * 1000
+                least = now_ms - self._policy.turn_s * 1000 + 1
             case Order.SUBMISSION | Order.SHORTEST | Order.PRIORITY:
-                return run.priority < claim.priority
-
-    def _ordered(self, now_ms: int) -> Iterator[Run]:
-        groups = [(self._runs[job] for _, _, job in group) for group in self._groups.values()]
-        if self._policy.order is not Order.SERVICE:
-            return chain(*groups)
-        return merge(*groups, key=lambda run: (now_ms - run.end_ms) * run.milli)
+                pass
+        return bisect_left(group, least, key=itemgetter(0))
 
     def _group(self, run: Run) -> int:
         return run.milli if self._policy.order is Order.SERVICE else 0
@@ -107,8 +139,9 @@ class Clearing:
     def __init__(self, room: Room, shape: Shape, *, locality: Locality) -> None:
         is_counted = locality is Locality.FEWEST and shape.share_milli == WHOLE
         self._each = min(shape.devices, room.widest) if is_counted else 0  # of one node
-        self._free: list[int] = room.whole.tolist() if self._each else []
-        enough = sum(free >= self._each for free in self._free)
+        self._least = (shape.devices % self._each or self._each) if self._each else 0
+        self._free: list[int] = room.whole.tolist()
+        enough = int(np.count_nonzero(room.whole >= self._each))
         self._nodes = shape.devices // self._each - enough if self._each else 0
 
     def may_fit(self, held: Held) -> bool:
@@ -119,3 +152,7 @@ class Clearing:
             if before < self._each <= self._free[part.node]:
                 self._nodes -= 1
         return self._nodes <= 0
+
+    def is_in_reach(self, held: Held) -> bool:
+        """Return whether a run is on a node that may take some of the job: others never matter."""
+        return any(self._free[part.node] >= self._least for part in held.parts)

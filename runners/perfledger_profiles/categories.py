@@ -35,13 +35,5 @@ INSTANTS = ("cpu_instant_event", "")
 UNUSED = len(Kind)
 INSTANT = UNUSED + 1
 
-
-class _Codes(dict[str, int]):
-    def __missing__(self, category: str) -> int:
-        return UNUSED
-
-
-# A Kind as a plain number, INSTANT, or UNUSED for all other categories.
-CODES = _Codes(
-    {**{name: int(kind) for name, kind in KINDS.items()}, **dict.fromkeys(INSTANTS, INSTANT)}
-)
+# A Kind as a plain number, or INSTANT; all other categories are UNUSED.
+CODES = {**{name: int(kind) for name, kind in KINDS.items()}, **dict.fromkeys(INSTANTS, INSTANT)}

@@ -14,7 +14,7 @@ from typing import BinaryIO, TypeVar
 import msgspec
 
 from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.packing import MAX_RATIO, RATIO_APPLIES_BYTES, gunzip, is_packed
+from perfledger_profiles.packing import MAX_RATIO, RATIO_APPLIES_BYTES, gunzip_ahead, is_packed
 
 MAX_UNPACKED_BYTES = 512 * 2**20
 # The largest trace within the size limit has three million, and a thousand more arguments.
@@ -29,7 +29,7 @@ _LIST = re.compile(rb"\s*\[")
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 _FIRST_KEY = re.compile(rb'\[\s*\{\s*"(\w{1,30})"')
 # Where the last event of a piece ends is looked for from its end, in ever larger steps.
-_TAILS = (2**14, 2**18, 2**40)
+_TAILS = (2**12, 2**18, 2**40)
 
 # An event is a few hundred characters; looking for a quote in more would take long.
 _MAX_REPAIRED_CHARACTERS = 20_000
@@ -80,6 +80,33 @@ class Event(msgspec.Struct, gc=False):
     args: Args | None = None
 
 
+class _Call(Event, tag_field="ph", tag="X"):
+    pass
+
+
+class _Instant(Event, tag_field="ph", tag="i"):
+    pass
+
+
+class _Arrow(msgspec.Struct, gc=False, tag_field="ph", tag="s"):
+    """Where a flow begins. A third of a trace are arrows: they are passed over, not decoded."""
+
+
+class _ArrowStep(_Arrow, tag="t"):
+    pass
+
+
+class _ArrowEnd(_Arrow, tag="f"):
+    pass
+
+
+class _Label(_Arrow, tag="M"):
+    """What a process or thread is called, and in which order it is drawn."""
+
+
+_Known = _Call | _Instant | _Arrow | _ArrowStep | _ArrowEnd | _Label
+
+
 class Header(msgspec.Struct, gc=False):
     """What stands beside the events, as JSON."""
 
@@ -98,9 +125,10 @@ class Batch:
 
 
 class _Last(msgspec.Struct, gc=False):
-    events: list[Event] = msgspec.field(name="traceEvents")
+    events: msgspec.Raw = msgspec.field(name="traceEvents")
 
 
+_KNOWN = msgspec.json.Decoder(list[_Known])
 _MANY = msgspec.json.Decoder(list[Event])
 _ONE = msgspec.json.Decoder(Event)
 _LAST = msgspec.json.Decoder(_Last)
@@ -182,7 +210,7 @@ class _Cutter:
         batch[end:] = b"]"
         self.enough = BATCH_BYTES
         try:
-            yield Batch(events=_MANY.decode(_checked(batch)))
+            yield Batch(events=_events(_checked(batch)))
         except UNREADABLE:
             yield _salvaged(bytes(batch))
 
@@ -198,12 +226,19 @@ class _Cutter:
     def _last(self, notes: tuple[str, ...]) -> Batch:
         rest = self.opening + _checked(bytes(self.buffer))
         try:
-            if self.opening == b" ":
-                return Batch(events=_MANY.decode(rest), notes=notes)
-            last = _LAST.decode(rest)
+            listed = rest if self.opening == b" " else _LAST.decode(rest).events
+            return Batch(events=_events(listed), notes=notes)
         except UNREADABLE:
             return replace(_salvaged(rest), notes=notes)
-        return Batch(events=last.events, notes=notes)
+
+
+def _events(listed: bytes | bytearray | msgspec.Raw) -> Sequence[Event]:
+    """Decode a list of events without those that are never used."""
+    try:
+        known = _KNOWN.decode(listed)
+    except msgspec.ValidationError:  # an event of another phase than these, or of none
+        return _MANY.decode(listed)
+    return [event for event in known if type(event) is _Call or type(event) is _Instant]
 
 
 def _checked(data: Data) -> Data:
@@ -238,7 +273,7 @@ def _pieces(file: BinaryIO) -> Iterator[bytes | None]:
         return
     file.seek(0)
     size = 0
-    for part in gunzip(file):
+    for part in gunzip_ahead(file):
         size += len(part or b"")
         _check_size(size, packed=packed)
         yield part

@@ -2,8 +2,10 @@
 
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import islice
 from typing import BinaryIO
 
 from perfledger_profiles.errors import ProfileError
@@ -79,6 +81,19 @@ def gunzip(file: BinaryIO) -> Iterator[bytes | None]:
             rest = unpacker.unused_data.lstrip(b"\0")
     if not unpacker.eof:
         yield None
+
+
+def gunzip_ahead(file: BinaryIO) -> Iterator[bytes | None]:
+    """Yield what `gunzip` does, while a thread of its own already unpacks the next piece.
+
+    For readers that take long over a piece: zlib needs the interpreter's lock only between blocks.
+    """
+    pieces = gunzip(file)
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(list, islice(pieces, 1))
+        while found := coming.result():
+            coming = thread.submit(list, islice(pieces, 1))
+            yield from found
 
 
 def _check_size(size: int, *, packed: int, max_bytes: int) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.cluster import equal_nodes
+from perfledger_cost_models.cluster import equal_nodes, read_cluster
 from perfledger_cost_models.filling import allocation_interval, fill
 from perfledger_cost_models.fragmentation import Fragmentation
 from perfledger_cost_models.jobs import Job, JobLogError, table_of
@@ -125,3 +125,24 @@ def test_more_than_is_wanted_is_drawn_down():
 def test_a_load_is_positive(load):
     with pytest.raises(JobLogError, match="load above 0"):
         fill(MIX, equal_nodes(1, devices=2), Placement.BEST_FIT, load=load)
+
+
+def test_equal_nodes_are_met_in_another_order_with_each_seed():
+    jobs = table_of(Job(submit_s=0, run_s=None, devices=1, models=models) for models in ("", "A"))
+    cluster = read_cluster("gpu,model\n1,B\n1,A\n", devices=1)
+
+    found = {
+        fill(jobs, cluster, Placement.FIRST_FIT, load=1.0, seed=seed).allocated
+        for seed in range(20)
+    }
+
+    assert found == {0.5, 1.0}
+
+
+def test_a_job_of_processors_alone_is_of_no_kind(room):
+    shapes, _ = shapes_of(MIX)
+    alone = next(shape for shape in shapes if not shape.devices)
+
+    room.take(Held(alone, (Part(1, np.array([], np.int64), 16_000, 0),)))
+
+    assert not room.kinds.any()

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 from perfledger_cost_models.cluster import equal_nodes, read_cluster
 from perfledger_cost_models.jobs import Job, JobLogError, table_of
 from perfledger_cost_models.outcome import summary
-from perfledger_cost_models.pool import Reservation
+from perfledger_cost_models.reservation import Reservation
 from perfledger_cost_models.scheduling import (
     POLICIES,
     Locality,

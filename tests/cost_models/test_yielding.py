@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from perfledger_cost_models.cluster import equal_nodes, read_cluster
 from perfledger_cost_models.jobs import Job, JobLogError, table_of
-from perfledger_cost_models.pool import Reservation
+from perfledger_cost_models.reservation import Reservation
 from perfledger_cost_models.scheduling import (
     POLICIES,
     Order,
@@ -15,6 +15,7 @@ from perfledger_cost_models.scheduling import (
     Placement,
     Policy,
     Preemption,
+    Share,
     Sharing,
 )
 from perfledger_cost_models.simulation import simulate
@@ -37,6 +38,15 @@ mixes = st.builds(
     sharing=st.sampled_from(Sharing),
     checkpoint_s=st.sampled_from([None, 0, 45]),
 )
+moving = st.builds(
+    replace,
+    st.sampled_from(
+        [policy for policy in POLICIES if policy.name in {"srtf", "srsf", "priority-preempt"}]
+    ),
+    preemption=st.just(Preemption.MIGRATION),
+    placement=st.sampled_from(Placement),
+    checkpoint_s=st.sampled_from([None, 0]),
+)
 anyone = st.builds(
     Job,
     submit_s=st.integers(0, 3000),
@@ -58,7 +68,7 @@ reserved = st.builds(
 
 
 @settings(deadline=None, max_examples=80)
-@given(st.lists(anyone, min_size=1, max_size=30), mixes, st.lists(reserved, max_size=2))
+@given(st.lists(anyone, min_size=1, max_size=30), mixes | moving, st.lists(reserved, max_size=2))
 def test_device_time_is_conserved_by_every_policy_with_reservations(rows, policy, reservations):
     cluster = read_cluster("gpu,cpu_milli,count\n4,8000,3\n", devices=4)
     jobs = table_of(rows)
@@ -98,6 +108,33 @@ def test_a_checkpoint_that_takes_no_time_wastes_nothing():
 
     assert seconds(outcome.end_ms) == [120, 30]
     assert (outcome.preemptions, outcome.wasted) == (1, 0)
+
+
+def test_a_job_that_migrates_makes_room_and_pays_for_its_checkpoint():
+    jobs = table_of(
+        [
+            Job(submit_s=0, run_s=100, devices=2),
+            Job(submit_s=1, run_s=8, devices=2),
+            Job(submit_s=2, run_s=100, devices=2),
+            Job(submit_s=10, run_s=200, devices=4),
+        ]
+    )
+    two_nodes = equal_nodes(2, devices=4)
+    policy = replace(policy_of("srtf"), checkpoint_s=5)
+
+    stays = simulate(jobs, two_nodes, policy)
+    moves = simulate(jobs, two_nodes, replace(policy, preemption=Preemption.MIGRATION))
+
+    assert seconds(stays.start_ms) == [0, 1, 2, 100]
+    assert seconds(moves.start_ms) == [0, 1, 2, 10]
+    assert seconds(moves.end_ms) == [100, 9, 107, 210]
+    assert (moves.preemptions, moves.wasted) == (1, 5000 * 2000)
+
+
+@pytest.mark.parametrize("change", [{"passing": Passing.EASY}, {"share": Share.FAIR}])
+def test_nobody_migrates_where_not_all_stand_in_one_order(change):
+    with pytest.raises(ValueError, match="jobs move where all pass"):
+        replace(policy_of("srtf"), preemption=Preemption.MIGRATION, **change)
 
 
 @pytest.mark.parametrize("checkpoint_s", [-1, 10**6])

@@ -71,6 +71,16 @@ def test_passing_and_the_checkpoint_are_for_all_policies(run, log):
     assert free["figures"]["wait_mean_s"] < strict["figures"]["wait_mean_s"]
 
 
+def test_what_befalls_who_must_yield_is_for_policies_that_preempt(run, log):
+    words = ("simulate", log, "--devices", 4, "-p", "fifo", "-p", "srtf", "--format", "json")
+
+    fifo, srtf = json.loads(run(*words))["policies"]
+    same, never = json.loads(run(*words, "--preemption", "never"))["policies"]
+
+    assert same == fifo
+    assert srtf["figures"]["preemptions"] > never["figures"]["preemptions"] == 0
+
+
 def test_a_checkpoint_cannot_be_negative(run, log):
     with pytest.raises(UsageError, match="a checkpoint of -1 s"):
         run("simulate", log, "--checkpoint", -1)

@@ -159,6 +159,12 @@ def test_code(text, expected):
         ("at 8c1f0a2b3c4d5e6f7081", "at `8c1f0a2b3c4d5e6f7081`"),
         ("a <b> <c>", "a `<b> <c>`"),
         ("...", "`...`"),
+        ("fewer copies (device=), larger", "fewer copies (`device=`), larger"),
+        ("pad (f('high')): slow", "pad (`f('high')`): slow"),
+        ("read back (.item(), .cpu(), print)", "read back (`.item(), .cpu()`, print)"),
+        ("in (anonymous)::f and (a_b)c", "in `(anonymous)::f` and `(a_b)c`"),
+        ("(_x) first", "(`_x`) first"),
+        ("at ( ) and (()), (", "at `( )` and `(()), (`"),
     ],
 )  # fmt: skip
 def test_prose(text, expected):

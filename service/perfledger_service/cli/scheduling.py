@@ -10,9 +10,9 @@ import typer
 from perfledger_cost_models.filling import Filling
 from perfledger_cost_models.job_log import LogFormat
 from perfledger_cost_models.policy_gain import PolicyComparison
-from perfledger_cost_models.pool import Reservation
 from perfledger_cost_models.queue_plan import Target
-from perfledger_cost_models.scheduling import Locality, Passing, Placement, Sharing
+from perfledger_cost_models.reservation import Reservation
+from perfledger_cost_models.scheduling import Locality, Passing, Placement, Preemption, Sharing
 from perfledger_service.cli.checking import Output
 from perfledger_service.cli.inputs import Store, given_log
 from perfledger_service.cli.showing import show_table, show_text
@@ -125,6 +125,10 @@ def cost_simulate(
     passing: Annotated[
         Passing | None, typer.Option(help="what those behind may do while the next does not fit")
     ] = None,
+    preemption: Annotated[
+        Preemption | None,
+        typer.Option(help="of policies that preempt: what befalls who must yield"),
+    ] = None,
     reserve: Annotated[
         list[str] | None,
         typer.Option(help="TEAM:NODES:HOURS:HOURS, from and to, counted from the first job"),
@@ -162,6 +166,7 @@ def cost_simulate(
         turn_s=turn,
         checkpoint_s=checkpoint,
         passing=passing,
+        preemption=preemption,
     )
     found = compare_policies(
         file,

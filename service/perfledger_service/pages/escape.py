@@ -7,7 +7,7 @@ Whatever comes from a pull request (names, parameters, errors, logs, commit subj
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from urllib.parse import quote
 
 MAX_NAME = 80  # characters; a longer name says nothing more and pushes the table off the screen
@@ -185,8 +185,21 @@ def _worded(text: str, *, is_start: bool, in_table: bool) -> str:
 
 
 def _spanned(words: str, *, in_table: bool) -> str:
-    # The sentence's own punctuation stays outside the span.
+    # The sentence's own punctuation and brackets stay outside the span.
     body = words.rstrip(",.;:")
-    if not body:
+    if not body.strip("() "):
         return code(words)
-    return code(body, limit=len(body), in_table=in_table) + words[len(body) :]
+    before, inner, after = _unbracketed(body)
+    span = code(inner, limit=len(inner), in_table=in_table)
+    return before + span + after + words[len(body) :]
+
+
+def _unbracketed(text: str) -> tuple[str, str, str]:
+    """Part text from a bracket that opens before all of it; "(anonymous)::f" keeps its own."""
+    if not text.startswith("("):
+        return "", text, ""
+    depths = accumulate((character == "(") - (character == ")") for character in text)
+    closed = next((place for place, depth in enumerate(depths) if depth == 0), None)
+    if closed is None:  # by a later word of the sentence
+        return "(", text[1:], ""
+    return ("(", text[1:-1], ")") if closed == len(text) - 1 else ("", text, "")

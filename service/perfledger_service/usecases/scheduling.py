@@ -12,16 +12,17 @@ from perfledger_cost_models.job_log import MAX_LOG_BYTES, JobLog, LogFormat, rea
 from perfledger_cost_models.jobs import JobLogError
 from perfledger_cost_models.meter import DAY_MS
 from perfledger_cost_models.policy_gain import PolicyComparison, policy_rows, recorded
-from perfledger_cost_models.pool import Reservation
 from perfledger_cost_models.queue_plan import QueuePlan, Target, given_arrivals, queue_plan
 from perfledger_cost_models.queueing import QueueError
 from perfledger_cost_models.rates import rate_of
+from perfledger_cost_models.reservation import Reservation
 from perfledger_cost_models.scheduling import (
     POLICIES,
     Locality,
     Passing,
     Placement,
     Policy,
+    Preemption,
     Sharing,
 )
 from perfledger_cost_models.sheet import PriceMissingError
@@ -54,6 +55,7 @@ class Setting:
     turn_s: int | None = None
     checkpoint_s: int | None = None
     passing: Passing | None = None
+    preemption: Preemption | None = None  # of policies that preempt
 
 
 # Every policy as its name says, jobs on as few nodes as they fit on, on whole devices.
@@ -178,6 +180,7 @@ def _policy(name: str, setting: Setting) -> Policy:
     if found is None:
         msg = f"no policy {name!r}: there are {', '.join(policy.name for policy in POLICIES)}"
         raise NotFoundError(msg)
+    is_preempting = found.preemption is not Preemption.NEVER
     try:
         return replace(
             found,
@@ -187,6 +190,7 @@ def _policy(name: str, setting: Setting) -> Policy:
             turn_s=found.turn_s if setting.turn_s is None else setting.turn_s,
             checkpoint_s=setting.checkpoint_s,
             passing=setting.passing or found.passing,
+            preemption=(setting.preemption if is_preempting else None) or found.preemption,
         )
     except ValueError as error:
         raise UsageError(str(error)) from error

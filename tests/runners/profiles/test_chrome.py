@@ -49,6 +49,33 @@ def test_of_a_key_that_comes_twice_the_last_counts():
     assert event.dur == 7
 
 
+@pytest.mark.parametrize("phase", ["s", "t", "f", "M"])
+def test_arrows_and_labels_are_passed_over(phase):
+    arrow = f'{{"ph": "{phase}", "cat": "ac2g", "name": "arrow", "ts": 1}}'
+    text = f"[{EVENT % ('a', 1)}, {arrow}, {EVENT % ('b', 2)}]"
+
+    assert names(read_events(text.encode())) == ["a", "b"]
+
+
+@pytest.mark.parametrize("phase", ['"ph": "B", ', '"ph": 7, ', '"ph": null, ', "", '"ph": "i", '])
+def test_events_of_any_other_phase_are_read_alike(phase):
+    text = text_of("a", "b").replace('"ph": "X", ', phase, 1)
+
+    read = read_events(text.encode())
+
+    assert [(event.name, event.ts, event.dur) for event in read.events] == [
+        ("a", 0, 5),
+        ("b", 10, 5),
+    ]
+    assert read.dropped == 0
+
+
+def test_the_phase_of_an_event_may_come_last():
+    text = text_of("a", "b").replace('"ph": "X", ', "").replace('"dur": 5', '"dur": 5, "ph": "X"')
+
+    assert names(read_events(text.encode())) == ["a", "b"]
+
+
 CUT_OFF = "the file is cut off: events are missing at its end"
 
 
