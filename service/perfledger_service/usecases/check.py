@@ -7,6 +7,7 @@ from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
@@ -24,7 +25,6 @@ from perfledger.metrics import (
 )
 from perfledger.protocol import Command, Effort, Request
 from perfledger.records import Device, Machine, Side
-from perfledger_baselines.judge import judge_bundle
 from perfledger_baselines.prior import priors_of
 from perfledger_baselines.sequential import PairedLooks
 from perfledger_baselines.tails import fewest_steps
@@ -45,6 +45,7 @@ from perfledger_service.settings import CheckSettings, check_settings
 from perfledger_service.usecases.affording import allowance_of
 from perfledger_service.usecases.bundles import Target
 from perfledger_service.usecases.planning import Planned, plan_workloads
+from perfledger_service.usecases.profiling import with_profiles
 from perfledger_service.usecases.recalling import Recalled, recall
 from perfledger_service.usecases.reporting import report_on
 from perfledger_service.usecases.revisions import Compared, compared, settings_of
@@ -245,7 +246,10 @@ def _measure(
         notes=planned.notes + notes + allowance.notes + recalled.notes,
         perfledger=version("perfledger"),
     )
-    return _explained(bundle, site, watcher)
+    requests = _in_turns(site.requests, machine.device)
+    return with_profiles(
+        bundle, profile=partial(profile_both, site.harness, requests), stage=watcher.stage
+    )
 
 
 def _plan(settings: CheckSettings, workloads: Collection[str], recalled: Recalled) -> Plan:
@@ -319,22 +323,6 @@ def _in_turns(requests: Mapping[Side, Request], device: Device) -> Mapping[Side,
         )
         for side, request in requests.items()
     }
-
-
-def _explained(bundle: Bundle, site: _Site, watcher: Watcher) -> Bundle:
-    """Add one profile of each side of what regressed; nothing else is worth the time."""
-    slower = {verdict.workload for verdict in judge_bundle(bundle) if verdict.is_regression}
-    chosen = [spec for spec in bundle.workloads if spec.id in slower]
-    if not chosen:
-        return bundle
-    watcher.stage("profiling what regressed")
-    profiled = profile_both(site.harness, _in_turns(site.requests, bundle.machine.device), chosen)
-    return replace(
-        bundle,
-        profiles=profiled.profiles,
-        repeats=profiled.repeats,
-        notes=bundle.notes + profiled.notes,
-    )
 
 
 def _machine(

@@ -5,7 +5,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
 
 from perfledger.records import Device, Framework, Side, Why, WorkloadSpec
 from perfledger_runners.harness import Limits, prepare_harness
@@ -91,23 +90,6 @@ def spec(name, framework=Framework.HOST):
     return WorkloadSpec(
         id=f"benchmarks.w:{name}", module="benchmarks.w", function=name, framework=framework
     )
-
-
-@given(st.integers(), st.integers(min_value=0, max_value=99))
-def test_of_any_two_pairs_that_belong_together_each_side_is_first_in_one(seed, pairs):
-    order = pair_order(seed, pairs)
-
-    assert len(order) == pairs
-    for first, second in zip(order[::2], order[1::2], strict=False):
-        assert {first, second} == {Side.BASE, Side.HEAD}
-
-
-def test_the_order_is_drawn_and_can_be_drawn_again():
-    starts = {pair_order(seed, 20) for seed in range(50)}
-
-    assert len(starts) > 40
-    assert pair_order(7, 20) == pair_order(7, 20)
-    assert pair_order(7, 20)[:10] == pair_order(7, 10)
 
 
 @pytest.mark.slow
