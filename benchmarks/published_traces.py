@@ -7,7 +7,8 @@ python benchmarks/published_traces.py [--fgd DIR] [--muri DIR] [--alibaba DIR]
 of devices allocated on Alibaba's openb traces by placement, against `analysis_allo_discrete.csv`;
 --workload, repeatable, chooses traces (openb_pod_list_default). The limit is 0.7 points, and the
 published order. --muri: a copy of Rivendile/Muri (Zhao et al., SIGCOMM 2022): the mean completion
-time on four virtual clusters of Philly, by policy, against `draw_fig9-10.py`. The limit is 5 %.
+time on four virtual clusters of Philly, by policy and with migration, as its program has it,
+against `draw_fig9-10.py`. The limit is 5 %.
 --alibaba: a copy of alibaba/clusterdata: the mean completion and wait of 20,000 jobs of its trace
 of 2020 (Weng et al., NSDI 2022), by policy, against the log beside its simulator. The limit is 5 %.
 No trace is part of this repository.

@@ -63,6 +63,7 @@ class FleetProfile:
     """Device-hours a year by workload, and what the files have besides: nothing of it is lost."""
 
     uses: tuple[YearlyUse, ...]  # in the claims' order
+    unmatched: tuple[Claim, ...]  # that no job is of: unknown hours, which are not zero hours
     unclaimed_hours: float  # counted, of jobs that no claim matches
     unclaimed: tuple[tuple[str, float], ...]  # the largest of them, by name
     source: str
@@ -115,10 +116,10 @@ def fleet_profile(
     for span in spans:
         chosen[_place(span, claims)].append(span)
     unclaimed = _by_name(chosen[-1], start, end)
+    pairs = tuple(zip(claims, chosen[:-1], strict=True))
     return FleetProfile(
-        uses=tuple(
-            _yearly(claim, held, edges) for claim, held in zip(claims, chosen[:-1], strict=True)
-        ),
+        uses=tuple(_yearly(claim, held, edges) for claim, held in pairs if held),
+        unmatched=tuple(claim for claim, held in pairs if not held),
         unclaimed_hours=sum(unclaimed.values()),
         unclaimed=tuple(sorted(unclaimed.items(), key=lambda pair: -pair[1])[:MAX_UNCLAIMED]),
         source=_source(usages, start, end),

@@ -78,6 +78,7 @@ class LeftOut(StrEnum):
     NO_SUBMISSION = "without a time of submission"
     NEVER_RAN = "never ran, or had no end yet"
     STEP = "a step of a job that is counted"
+    OTHER_QUARTER = "submitted outside of the quarter"
 
 
 def csv_jobs(lines: Iterable[str]) -> Iterator[Job | LeftOut]:

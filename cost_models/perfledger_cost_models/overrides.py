@@ -48,6 +48,7 @@ max_power = "max_power_8xH100"
 card = "card_price_H200"  # optional: what replaces an accelerator without a support contract
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -249,15 +250,21 @@ def layered(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
 
 
 def _unknown(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[UnknownPrice, ...]:
-    """Return what no sheet has a price of, each option of a region once."""
+    """Return what no sheet has a price of, each once: "1y" is also what 1y_no_upfront is."""
+    priced = sorted(f"{price.provider}:{price.option}" for price in prices)
     found = {
         (each.provider, each.option, each.region): each
         for sheet in sheets
         for each in sheet.unknown
     }
-    return tuple(
-        each for each in found.values() if not any(each.is_priced_by(price) for price in prices)
-    )
+    return tuple(each for each in found.values() if not _is_among(priced, each))
+
+
+def _is_among(priced: Sequence[str], unknown: UnknownPrice) -> bool:
+    """Whether one of the sorted options begins as an unknown one does."""
+    name = f"{unknown.provider}:{unknown.option}"
+    place = bisect_left(priced, name)
+    return place < len(priced) and priced[place].startswith(name)
 
 
 def _check_within(name: str, value: Decimal, most: Decimal) -> None:

@@ -2,8 +2,7 @@
 
 The scores are those of Weng et al., "Beware of Fragmentation" (USENIX ATC 2023), section 5 and the
 scheduler plugins published with it: as Kubernetes has them, whole numbers from 0 to 100. Among
-equal nodes the first of the list is taken, as in their experiments. Only nodes that changed are
-scored again.
+equal nodes the first of the list is taken. Only nodes that changed are scored again.
 """
 
 from collections.abc import Sequence

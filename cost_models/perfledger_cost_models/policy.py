@@ -42,7 +42,8 @@ class Approval:
 class PolicyRuling:
     """What one policy says, and on what ground.
 
-    `limit_usd` is the limit a year that was crossed, or may have been; None where none was.
+    `limit_usd` is the limit a year that was crossed, or may have been; None where none was. Those
+    that the policy has are `ask_above_usd` and `fail_above_usd`.
     `unpriced` are the workloads for want of whose price somebody is asked, `approvers` those who
     may say yes. `approval` is what one of them said, and `objection` why it does not count, or "".
     """
@@ -51,6 +52,8 @@ class PolicyRuling:
     ruling: Ruling
     price: SummedPrice | None
     limit_usd: Decimal | None = None
+    ask_above_usd: Decimal | None = None
+    fail_above_usd: Decimal | None = None
     unpriced: tuple[str, ...] = ()
     approvers: tuple[str, ...] = ()
     approval: Approval | None = None
@@ -69,14 +72,14 @@ def rule_on(
     missing = () if price is None else price.missing
     silent = tuple(name for name in unmeasured if _is_of(policy, name))
     unpriced = tuple(dict.fromkeys((*missing, *silent)))
-    fail, ask = policy.fail_above_usd_per_year, policy.ask_above_usd_per_year
+    fail, ask = _usd(policy.fail_above_usd_per_year), _usd(policy.ask_above_usd_per_year)
     ruling, limit = Ruling.PASSES, None
     if price is not None and price.low is not None and price.high is not None:
-        if fail is not None and price.low > to_decimal(fail):
-            ruling, limit = Ruling.FAILS, to_decimal(fail)
-        elif any(each is not None and price.high > to_decimal(each) for each in (fail, ask)):
-            known = [to_decimal(each) for each in (ask, fail) if each is not None]
-            ruling, limit = Ruling.ASKS, max(each for each in known if price.high > each)
+        crossed = [each for each in (ask, fail) if each is not None and price.high > each]
+        if fail is not None and price.low > fail:
+            ruling, limit = Ruling.FAILS, fail
+        elif crossed:
+            ruling, limit = Ruling.ASKS, max(crossed)
     if ruling is Ruling.PASSES and unpriced:
         ruling = Ruling.ASKS
     return PolicyRuling(
@@ -84,6 +87,8 @@ def rule_on(
         ruling=ruling,
         price=price,
         limit_usd=limit,
+        ask_above_usd=ask,
+        fail_above_usd=fail,
         unpriced=unpriced,
         approvers=policy.approvers,
     )
@@ -91,3 +96,7 @@ def rule_on(
 
 def _is_of(policy: CostPolicy, workload: str) -> bool:
     return any(is_match(pattern, workload) for pattern in policy.workloads)
+
+
+def _usd(limit: float | None) -> Decimal | None:
+    return None if limit is None else to_decimal(limit)

@@ -123,9 +123,10 @@ def _sizes(listed: Sequence[Listed]) -> Found:
         if not _family(same[0].price):
             continue
         each = [one.price.usd_per_device_hour for one in same]
+        middle = median(each)
         is_pair = len(same) == PAIR  # half-way between the two, neither is far from the middle
         for place, one in enumerate(same):
-            share = each[place] / (each[1 - place] if is_pair else median(each)) - 1
+            share = each[place] / (each[1 - place] if is_pair else middle) - 1
             if abs(share) > MAX_SIZE_SCALING:
                 reason = f"{share:+.0%} per accelerator from the middle of its family's sizes"
                 yield one, Level.WARN, reason

@@ -13,7 +13,7 @@ where = "p5.48xlarge/savings_plan/3y_no_upfront"
 devices = 64                  # else what carries the first year's need
 lead_time = "none"
 
-[[supply]]                    # what is there already: owned, or committed to
+[[supply]]                    # what is there already: owned, or committed to until a last day
 [[speed]]                     # hours elsewhere for one hour of the accelerator
 [[input]]                     # instead of a packaged input of owning
 [[team]]                      # who is entitled to how many hours a year, and to which workloads
@@ -127,20 +127,20 @@ class PlannedOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class Holding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Accelerators that are there already: owned, or committed to until a day."""
+    """Accelerators that are there already: owned, or committed to until a day, it included."""
 
     name: Text
     accelerator: Text
     devices: Devices
     is_owned: bool
     since: date
-    until: date  # the end of the term, or of what it can still be used for
+    until: date  # the last day of the term, or of what it can still be used for
     usd_per_year: Decimal | None = None
     source: Text
 
     def __post_init__(self) -> None:
-        if self.until <= self.since:
-            msg = f"{self.name} is until {self.until}, which is not after {self.since}"
+        if self.until < self.since:
+            msg = f"{self.name} is until {self.until}, its last day, which is before {self.since}"
             raise ValueError(msg)
         if self.usd_per_year is not None and not _is_within(self.usd_per_year, MAX_AMOUNT):
             msg = f"usd_per_year is {self.usd_per_year}: give a number from 0 to {MAX_AMOUNT}"

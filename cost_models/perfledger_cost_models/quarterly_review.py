@@ -93,11 +93,9 @@ def review_of(facts: Facts) -> Review:
     ratios = measured_ratios(speeds, accelerator=facts.plan.demand.accelerator)
     plan = msgspec.structs.replace(facts.plan, speed=speeds_of(ratios, known=facts.plan.speed))
     parameters = own_parameters(facts.parameters, plan.input, facts.today)
-    hours = demand_hours(
-        plan, bill=facts.bill, bill_name=facts.bill_name, records=records, sheet=facts.sheet
-    )
     holdings = _held(plan, facts)
-    model = _model(Figures(plan=plan, sheet=facts.sheet, parameters=parameters), hours, holdings)
+    figures = Figures(plan=plan, sheet=facts.sheet, parameters=parameters)
+    model = _model(figures, _hours(plan, records, facts), holdings)
     stale = _stale(model, facts)
     decision = decide(model)
     known = Known(model=model, decision=decision, parameters=parameters, factors=plan.carbon)
@@ -128,6 +126,13 @@ def review_of(facts: Facts) -> Review:
         sources=facts.sources,
         seed=SEED,
         draws=DRAWS,
+    )
+
+
+def _hours(plan: Plan, records: Records | None, facts: Facts) -> Range:
+    """Return the useful hours a year that are needed."""
+    return demand_hours(
+        plan, bill=facts.bill, bill_name=facts.bill_name, records=records, sheet=facts.sheet
     )
 
 

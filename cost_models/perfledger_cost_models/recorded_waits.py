@@ -1,7 +1,6 @@
 """A job log of a quarter into how long its jobs really waited, each team's too."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +9,7 @@ from perfledger_cost_models.jobs import JobLogError, Jobs
 from perfledger_cost_models.policy_gain import CURVE
 from perfledger_cost_models.procurement_plan import Objective
 from perfledger_cost_models.quarter import Quarter
+from perfledger_cost_models.quarter_jobs import quarter_jobs
 
 # Of the jobs that ran; with fewer starts known, those that waited longest may be the unknown ones.
 LEAST_KNOWN = 0.9
@@ -58,12 +58,8 @@ def recorded_waits(
 
     Raises JobLogError where there are none, and where fewer than LEAST_KNOWN have a start.
     """
-    start, end = (
-        (datetime.combine(day, time(), UTC).timestamp() - jobs.start_s) * 1000
-        for day in (quarter.first, quarter.after.first)
-    )
+    jobs = quarter_jobs(jobs, quarter)
     ran = (jobs.run_ms >= 0) & (jobs.devices > 0)
-    ran &= (jobs.submit_ms >= start) & (jobs.submit_ms < end)
     if not ran.any():
         msg = f"{log} has no job with a device that was submitted in {quarter.name}: export it"
         raise JobLogError(msg)

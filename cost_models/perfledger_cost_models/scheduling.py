@@ -113,7 +113,7 @@ class Policy:
         is_one_order = self.order is not Order.TURNS and self.share is Share.NONE
         is_moving = self.preemption is Preemption.MIGRATION
         if is_moving and not (is_one_order and self.passing is Passing.ALWAYS):
-            msg = f"policy {self.name!r}: jobs move where all pass that fit, by no turns or shares"
+            msg = f"policy {self.name!r}: jobs move where all that fit pass, not by turns or shares"
             raise ValueError(msg)
         if self.order is not Order.TURNS:
             return

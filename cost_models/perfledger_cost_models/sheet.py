@@ -142,11 +142,6 @@ class UnknownPrice:
         note = f" ({self.note})" if self.note else ""
         return f"looked for until {self.looked_for} and is not known{note}"
 
-    def is_priced_by(self, price: Price) -> bool:
-        """Whether a price is one of this option: "1y" is also what 1y_no_upfront is."""
-        is_same = (price.provider, price.sku) == (self.provider, self.sku)
-        return is_same and price.option.startswith(self.option)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceSheet:

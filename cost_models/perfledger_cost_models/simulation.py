@@ -26,8 +26,8 @@ def simulate(
 
     Jobs without a device run where the nodes list their processors, and are unknown elsewhere.
     Where the cluster has one pool, the jobs' pools do not count. A job that would not fit even on
-    an empty pool is unplaceable and left out of all figures but its own. Equal nodes are chosen
-    among by `seed`. Raises JobLogError where no job is left.
+    an empty pool is unplaceable and left out of all figures but its own. `seed` is that of random
+    placement. Raises JobLogError where no job is left.
     """
     asks = jobs.devices > 0
     if (cluster.cpu_milli < UNLIMITED).any():

@@ -25,7 +25,7 @@ class Held:
     devices: int
     is_owned: bool
     since: date
-    until: date
+    until: date  # the last day
     usd_per_year: Decimal | None
     source: str
     equivalents: tuple[Decimal, ...] | None
@@ -91,6 +91,9 @@ def _held(
 
 
 def _share(since: date, until: date, start: date, end: date) -> Decimal:
-    """Return the share of the days from `start` to `end` that those from `since` to `until` are."""
-    days = (min(until, end) - max(since, start)).days
+    """Return the share of the days from `start` up to `end` that those of `since` to `until` are.
+
+    `until` is the last day, `end` the first that does not count.
+    """
+    days = (min(until, end - timedelta(days=1)) - max(since, start)).days + 1
     return Decimal(max(days, 0)) / (end - start).days

@@ -80,6 +80,7 @@ class Event(msgspec.Struct, gc=False):
     args: Args | None = None
 
 
+# An event's phase comes first in it, and tells how much of the rest need be decoded.
 class _Call(Event, tag_field="ph", tag="X"):
     pass
 

@@ -66,10 +66,14 @@ def test_what_nobody_claims_is_counted_by_name_the_largest_first():
     assert found.unclaimed_hours == 960.0
 
 
-def test_a_claim_without_jobs_stands_for_no_hours():
-    found = profile(span(0, 10), claims=(TRAIN, Claim({"job": "none"}, "x", "y")))
+def test_a_claim_without_jobs_is_left_out_and_is_not_zero_hours():
+    silent = Claim({"job": "none"}, "x", "y")
 
-    assert (found.uses[1].low, found.uses[1].mode, found.uses[1].high) == (0, 0, 0)
+    found = profile(span(0, 10), claims=(silent, TRAIN))
+
+    assert [use.workload for use in found.uses] == ["gpt:*"]
+    assert found.unmatched == (silent,)
+    assert len(found.entries()) == 1
 
 
 def test_a_period_cuts_off_what_lies_outside():

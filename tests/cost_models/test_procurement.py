@@ -223,9 +223,34 @@ source = "register"
     )
 
     years = supplied(found, years=3)
-    assert years == (Decimal(182) / 365 * 16, Decimal(0), Decimal(0))
+    assert years == (Decimal(183) / 365 * 16, Decimal(0), Decimal(0))
     assert found[1].equivalents is None
     assert "A100-80GB" in found[1].why_not
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "days"),
+    [
+        ("2026-10-01", "2026-10-01", 1),  # its first day is its last
+        ("2024-01-01", "2026-09-30", 0),  # the day before
+        ("2024-06-01", "2027-05-31", 243),  # 31 May included
+        ("2027-09-30", "9999-12-31", 1),
+    ],
+)
+def test_supply_is_there_on_its_last_day(plan_text, since, until, days):
+    table = '[[supply]]\nname = "a"\naccelerator = "H100-80GB"\ndevices = 1\nis_owned = false\n'
+    (found,) = held(
+        read_plan(
+            f"{plan_text}{table}since = {since}\nuntil = {until}\nsource = 'made up'", "plan.toml"
+        ).supply,
+        accelerator="H100-80GB",
+        hours_per_hour={},
+        start=date(2026, 10, 1),
+        years=1,
+        left_out={},
+    )
+
+    assert found.equivalents == (Decimal(days) / 365,)
 
 
 def test_inputs_that_ways_share_are_one(model):

@@ -76,7 +76,7 @@ def test_a_plan_that_is_no_plan_by_its_size_or_depth_is_refused():
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [("devices = 8", "devices = 0"), ("2027-01-01", "2026-01-01"), ("year = 1", "year = -1")],
+    [("devices = 8", "devices = 0"), ("2027-01-01", "2025-12-31"), ("year = 1", "year = -1")],
 )
 def test_supply_that_cannot_be_is_refused(plan_text, before, after):
     with pytest.raises(PlanError):

@@ -139,7 +139,7 @@ def test_the_budget_is_what_is_held_and_the_rest_at_what_was_decided(make_review
 @pytest.mark.parametrize(
     ("since", "until", "share"),
     [
-        ("2026-01-01", "2026-11-16", Decimal(46) / 92),  # half of the quarter
+        ("2026-01-01", "2026-11-15", Decimal(46) / 92),  # half of the quarter
         ("2027-01-01", "2029-01-01", Decimal(0)),  # not yet there
     ],
 )

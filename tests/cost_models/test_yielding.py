@@ -133,7 +133,7 @@ def test_a_job_that_migrates_makes_room_and_pays_for_its_checkpoint():
 
 @pytest.mark.parametrize("change", [{"passing": Passing.EASY}, {"share": Share.FAIR}])
 def test_nobody_migrates_where_not_all_stand_in_one_order(change):
-    with pytest.raises(ValueError, match="jobs move where all pass"):
+    with pytest.raises(ValueError, match="jobs move where all that fit pass"):
         replace(policy_of("srtf"), preemption=Preemption.MIGRATION, **change)
 
 

@@ -21,6 +21,12 @@ match = { job = "train-*" }
 workload = "gpt:*"
 where = "p5.48xlarge/on_demand"
 """
+SILENT_USAGE = """
+[[usage]]
+match = { job = "<i>none-*", account = "a" }
+workload = "bert:*"
+where = "p4d.24xlarge/on_demand"
+"""
 POLICY = '[[policy]]\nteam = "nlp"\n'
 IDLE = """
 [[fleet]]
@@ -103,6 +109,18 @@ def test_json_and_csv_carry_amounts_to_the_last_digit_and_the_source(run):
     assert rows[1]["workload"] == "(together)"
     assert rows[0]["hours_source"] == "told on the command line"
     assert rows[0]["price_as_of"] == "2026-11-09"
+
+
+def test_the_picture_has_the_price_its_interval_and_the_limit(run, written, tmp_path):
+    file, picture = written(POLICY + "fail_above_usd_per_year = 15000"), tmp_path / "change.svg"
+
+    words = (*RATIO, *HOURS, "--fleet", file, "--format", "svg", "--output", picture)
+    run("cost", "change", *words, code=3)
+
+    drawn = picture.read_text()
+    assert "+16,500\N{NO-BREAK SPACE}USD" in drawn
+    assert "Policy of nlp" in drawn
+    assert drawn.count('class="limit fails"') == 1
 
 
 def test_a_name_that_a_spreadsheet_would_run_is_text(run):
@@ -196,6 +214,29 @@ def test_usage_becomes_the_fleet_that_a_change_is_priced_on(run, written, sacct,
     assert "720 device-hours of the period are nobody's: job=eval 720" in shown
     assert price["device_hours_per_year"] == 8 * 8760
     assert price["hours_source"].startswith("Slurm accounting, 2026-09-01 to 2026-10-01")
+
+
+@pytest.mark.parametrize("form", ["table", "toml", "json", "csv"])
+def test_a_table_that_no_record_matches_is_left_out_and_said(run, written, sacct, tmp_path, form):
+    config = written(USAGE + SILENT_USAGE)
+    words = ("cost", "fleet", sacct, "--config", config, "--format", form)
+
+    said = " ".join(CliRunner().invoke(app, [str(word) for word in words]).output.split())
+    run(*words, "--output", tmp_path / "fleet")
+    kept = (tmp_path / "fleet").read_text()
+
+    assert "job=<i>none-*, account=a (bert:* on p4d.24xlarge/on_demand): left out" in said
+    assert ("bert:*" in kept) == (form in {"table", "json"})
+
+
+def test_what_no_record_matches_has_no_price(run, written, sacct, tmp_path):
+    config, fleet = written(USAGE + SILENT_USAGE), tmp_path / "fleet.toml"
+
+    run("cost", "fleet", sacct, "--config", config, "--format", "toml", "--output", fleet)
+    shown = run("cost", "change", *RATIO, "--workload", "bert:a", "--fleet", fleet, code=3)
+
+    assert "no price" in shown
+    assert "0.00" not in shown
 
 
 def test_a_fleet_profile_has_unit_source_and_as_of(run, written, sacct):

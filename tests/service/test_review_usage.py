@@ -126,6 +126,23 @@ def test_waits_and_use_are_drawn_before_and_after_other_policies(run):
 
 
 @pytest.mark.slow
+def test_only_jobs_of_the_quarter_are_replayed_and_the_others_are_counted(run, tmp_path):
+    line = 'jobs = "jobs.csv"'
+    replay = 'replay = { nodes = 1, devices = 1, policies = ["fifo", "sjf"] }'
+    early = "vision,1,2026-06-30 23:00:00,2026-06-30 23:00:00,2026-07-09 23:00:00\n"
+    late = "vision,1,2026-10-01 00:00:00,2026-10-01 00:00:00,2026-10-01 01:00:00\n"
+    (tmp_path / "jobs.csv").write_text(JOBS + early + late)
+
+    document, page = run(change=(line, f"{line}\n{replay}"))
+
+    found = document["supply"]["policies"]
+    assert found["jobs"] == 2
+    assert found["days"] == 1.0  # from the first of July, not of the log
+    assert found["rows"][0]["figures"]["wait_mean_s"] == 0
+    assert "2 rows of the log left out: submitted outside of the quarter." in page
+
+
+@pytest.mark.slow
 def test_without_nodes_to_replay_on_other_policies_are_unknown(run):
     document, _ = run()
 

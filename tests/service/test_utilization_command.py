@@ -103,6 +103,25 @@ def test_figures_are_written_as_json(run, export):
     assert len(document["hours_of_week"]) == 168
 
 
+def test_the_keys_of_the_json_are_those_of_its_version_in_their_order(run, export):
+    document = json.loads(run(export, "--format", "json"))
+
+    assert " ".join(document["target"]) == (
+        "target freed_hours idle_hours free_hours reached years freed_hours_a_year freed_usd "
+        "freed_usd_ends rate rate_as_of rate_source"
+    )
+    assert " ".join(document["idle_jobs"][0]) == (
+        "holder signal device_hours least_hours stretches devices start end highest samples "
+        "busy_at_most memory"
+    )
+    assert " ".join(document["red_herrings"][0]) == (
+        "holder device_hours gpu_util sm_active tensor_active hours_apart"
+    )
+    assert " ".join(document["mig_candidates"][0]) == (
+        "holder model part device_hours memory activity signal freed_hours"
+    )
+
+
 def test_figures_are_written_as_csv(run, export):
     rows = {row["team"]: row for row in csv.DictReader(run(export, "--format", "csv").splitlines())}
 

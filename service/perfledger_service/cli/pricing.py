@@ -10,6 +10,7 @@ import typer
 
 from perfledger.bundle import FleetUse, Pricing
 from perfledger_cost_models.change import MAX_DEVICE_HOURS
+from perfledger_cost_models.fleet import FleetProfile
 from perfledger_service.cli.books import Contract, OverridesFile, PricesFile, books_of
 from perfledger_service.cli.inputs import DAY, Store, given_files, period_of
 from perfledger_service.cli.showing import show_table, show_text
@@ -23,7 +24,9 @@ from perfledger_service.pages.change_costs import (
     fleet_json,
     fleet_text,
     fleet_toml,
+    unmatched_sentences,
 )
+from perfledger_service.pages.change_plot import change_svg
 from perfledger_service.report import Conclusion, ExitCode
 from perfledger_service.usecases import bundles
 from perfledger_service.usecases.fleets import fleet_of, pricing_at
@@ -40,6 +43,7 @@ class ChangeFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
+    SVG = "svg"
 
 
 class FleetFormat(StrEnum):
@@ -141,15 +145,7 @@ def cost_fleet(
     """
     named = given_files(files or (), store, ImportKind.USAGE)
     found = fleet_of(named, configuration=config, period=period_of(start, end))
-    match form:
-        case FleetFormat.TABLE:
-            show_table(fleet_text(found), output)
-        case FleetFormat.TOML:
-            show_text(fleet_toml(found), output)
-        case FleetFormat.JSON:
-            show_text(fleet_json(found), output)
-        case FleetFormat.CSV:
-            show_text(fleet_csv(found), output)
+    _show_fleet(found, form, output)
 
 
 def _told(
@@ -191,3 +187,20 @@ def _show_change(view: PricedView, form: ChangeFormat, output: Path | None) -> N
             show_text(change_json(view), output)
         case ChangeFormat.CSV:
             show_text(change_csv(view), output)
+        case ChangeFormat.SVG:
+            show_text(change_svg(view), output)
+
+
+def _show_fleet(found: FleetProfile, form: FleetFormat, output: Path | None) -> None:
+    if form is not FleetFormat.TABLE:  # which has them among its lines
+        for sentence in unmatched_sentences(found):
+            typer.echo(sentence, err=True)
+    match form:
+        case FleetFormat.TABLE:
+            show_table(fleet_text(found), output)
+        case FleetFormat.TOML:
+            show_text(fleet_toml(found), output)
+        case FleetFormat.JSON:
+            show_text(fleet_json(found), output)
+        case FleetFormat.CSV:
+            show_text(fleet_csv(found), output)

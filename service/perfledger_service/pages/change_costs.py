@@ -9,7 +9,7 @@ from rich.console import Group
 from rich.table import Column, Table
 from rich.text import Text
 
-from perfledger_cost_models.fleet import FleetProfile
+from perfledger_cost_models.fleet import Claim, FleetProfile
 from perfledger_cost_models.quote import ChangePrice, Rate, SummedPrice
 from perfledger_service.cost_views import PricedView
 from perfledger_service.pages import figures, yearly
@@ -100,6 +100,7 @@ def fleet_text(profile: FleetProfile) -> Group:
             Text(f"{use.jobs:,}"),
         )
     lines = [Text(f"{profile.source}: {profile.days:.0f} days")]
+    lines += map(Text, unmatched_sentences(profile))
     if profile.unclaimed_hours:
         names = ", ".join(
             f"{clean(name, limit=_MAX_NAME) or 'no name'} {figures.count(hours)}"
@@ -108,6 +109,11 @@ def fleet_text(profile: FleetProfile) -> Group:
         hours = figures.count(profile.unclaimed_hours)
         lines.append(Text(f"{hours} device-hours of the period are nobody's: {names}"))
     return Group(grid, *lines)
+
+
+def unmatched_sentences(profile: FleetProfile) -> tuple[str, ...]:
+    """Return which usage tables matched no record: they are left out, not counted as zero."""
+    return tuple(f"no record matches {_claim(claim)}: left out" for claim in profile.unmatched)
 
 
 def fleet_toml(profile: FleetProfile) -> str:
@@ -148,6 +154,10 @@ def fleet_json(profile: FleetProfile) -> str:
             }
             for use in profile.uses
         ],
+        "unmatched": [
+            {"match": claim.match, "workload": claim.workload, "where": claim.where}
+            for claim in profile.unmatched
+        ],
         "unclaimed": profile.unclaimed_hours,
         "largest_unclaimed": [
             {"name": name, "counted": hours} for name, hours in profile.unclaimed
@@ -172,6 +182,14 @@ def fleet_csv(profile: FleetProfile) -> str:
         for use in profile.uses
     ]
     return _csv(columns, rows)
+
+
+def _claim(claim: Claim) -> str:
+    labels = ", ".join(f"{key}={glob}" for key, glob in claim.match.items())
+    match, workload, where = (
+        clean(text, limit=_MAX_NAME) for text in (labels, claim.workload, claim.where)
+    )
+    return f"{match} ({workload} on {where})"
 
 
 def _amount(row: PriceRow) -> str:

@@ -45,7 +45,7 @@ from perfledger_service.pages.review_rows import (
     with_unit,
 )
 from perfledger_service.pages.review_words import decision_words, outlook_words
-from perfledger_service.pages.scheduled import gain_sentences
+from perfledger_service.pages.scheduled import gain_sentences, left_out_sentences
 from perfledger_service.pages.wait_plot import policies_svg, recorded_svg
 from perfledger_service.pages.waits import wait_rows, wait_words
 
@@ -195,7 +195,9 @@ def _policies(review: Review) -> PolicyWords | None:
     found = review.supply.policies
     if isinstance(found, Unknown):
         return None
-    return PolicyWords(picture=policies_svg(found), sentences=gain_sentences(found))
+    return PolicyWords(
+        picture=policies_svg(found), sentences=(*left_out_sentences(found), *gain_sentences(found))
+    )
 
 
 def _last(review: Review) -> LastWords | None:

@@ -68,6 +68,14 @@ def gain_sentences(view: PolicyComparison) -> tuple[str, ...]:
     return tuple(_gain(row, first.policy, first.wait_mean_s, view) for row in view.rows[1:])
 
 
+def left_out_sentences(view: PolicyComparison) -> tuple[str, ...]:
+    """Return what of the log was not replayed, and why."""
+    unplaceable = view.rows[0].figures.unplaceable
+    misfits = f"{unplaceable:,} jobs fit on no pool, even empty, and are left out."
+    rows = (f"{count:,} rows of the log left out: {reason}." for reason, count in view.left_out)
+    return (*((misfits,) if unplaceable else ()), *rows)
+
+
 def policies_csv(view: PolicyComparison) -> str:
     """Return a row a policy, with plain column names and base units."""
     written = StringIO()
@@ -241,11 +249,7 @@ def _notes(view: PolicyComparison) -> Iterator[str]:
         "Waits: mean over jobs. In use: of all devices, from first to last submission, less what "
         "was done again. Idle: device-hours free while somebody waited for that many."
     )
-    shortest = view.rows[0].figures
-    if shortest.unplaceable:
-        yield f"{shortest.unplaceable:,} jobs fit on no pool, even empty, and are left out."
-    for reason, count in view.left_out:
-        yield f"{count:,} rows of the log left out: {reason}."
+    yield from left_out_sentences(view)
     if view.rate is not None:
         for caveat in view.rate.caveats:
             yield f"{view.rate.label}: {caveat}."

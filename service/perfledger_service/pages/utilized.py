@@ -5,7 +5,7 @@ Names are whoever's: nothing that others wrote reaches a page but as clean text.
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from io import StringIO
@@ -119,7 +119,6 @@ def utilization_csv(view: Utilization) -> str:
 
 def utilization_json(view: Utilization) -> str:
     """Return all figures with their evidence as JSON; null where there is none. Times are UTC."""
-    gain = view.gain
     document = {
         "format": UTILIZATION_FORMAT,
         "version": VERSION,
@@ -132,35 +131,10 @@ def utilization_json(view: Utilization) -> str:
         "signal": view.signal,
         "all": _use_document(view, view.all),
         "holders": [_use_document(view, use) for use in view.uses],
-        "target": {key: value for key, value in asdict(gain).items() if key != "rate"}
-        | {
-            "freed_hours_a_year": gain.yearly_hours,
-            "freed_usd": None if gain.freed_usd is None else str(gain.freed_usd),
-            "freed_usd_ends": None
-            if gain.freed_usd_ends is None
-            else [*map(str, gain.freed_usd_ends)],
-            "rate": None if gain.rate is None else gain.rate.label,
-            "rate_as_of": None if gain.rate is None else gain.rate.as_of.isoformat(),
-            "rate_source": None if gain.rate is None else gain.rate.source,
-        },
-        "idle_jobs": [
-            asdict(job)
-            | {"holder": _holder(job.holder), "start": _moment(job.start), "end": _moment(job.end)}
-            for job in view.idle
-        ],
-        "red_herrings": [
-            asdict(each) | {"holder": _holder(each.holder), "hours_apart": each.hours_apart}
-            for each in view.herrings
-        ],
-        "mig_candidates": [
-            asdict(each)
-            | {
-                "holder": _holder(each.holder),
-                "model": clean(each.model),
-                "freed_hours": each.freed_hours,
-            }
-            for each in view.candidates
-        ],
+        "target": _gain_document(view.gain),
+        "idle_jobs": [_idle_document(job) for job in view.idle],
+        "red_herrings": [_herring_document(each) for each in view.herrings],
+        "mig_candidates": [_candidate_document(each) for each in view.candidates],
         "hours_of_week": view.week,
         "samples_left_out": view.left_out,
         "notes": view.notes,
@@ -294,6 +268,33 @@ def _use_document(view: Utilization, use: Use) -> dict[str, object]:
     known = {"range": use.range, "is_bursty": use.is_bursty, "idle_hours": hours}
     document: dict[str, object] = {**asdict(use), "holder": clean(use.holder), **known}
     return document
+
+
+def _gain_document(gain: Gain) -> Mapping[str, object]:
+    usd, ends, rate = gain.freed_usd, gain.freed_usd_ends, gain.rate
+    known: dict[str, object] = {
+        "freed_hours_a_year": gain.yearly_hours,
+        "freed_usd": None if usd is None else str(usd),
+        "freed_usd_ends": None if ends is None else [*map(str, ends)],
+        "rate": None if rate is None else rate.label,
+        "rate_as_of": None if rate is None else rate.as_of.isoformat(),
+        "rate_source": None if rate is None else rate.source,
+    }
+    return {key: value for key, value in asdict(gain).items() if key != "rate"} | known
+
+
+def _idle_document(job: IdleJob) -> Mapping[str, object]:
+    times = {"start": _moment(job.start), "end": _moment(job.end)}
+    return asdict(job) | {"holder": _holder(job.holder)} | times
+
+
+def _herring_document(each: RedHerring) -> Mapping[str, object]:
+    return asdict(each) | {"holder": _holder(each.holder), "hours_apart": each.hours_apart}
+
+
+def _candidate_document(each: MigCandidate) -> Mapping[str, object]:
+    known = {"model": clean(each.model), "freed_hours": each.freed_hours}
+    return asdict(each) | {"holder": _holder(each.holder)} | known
 
 
 def _idle_hours(view: Utilization, holder: str) -> float:

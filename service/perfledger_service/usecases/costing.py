@@ -88,16 +88,11 @@ def compare_costs(books: Books, question: CostQuestion) -> CostView:
         by_piece = [(row.work.p50_usd, row) for row in rows if row.work is not None]
         rows = [row for _, row in sorted(by_piece, key=lambda pair: pair[0])]
     slow = [name for name in question.accelerators if works and name not in works]
-    options = [offer.option for offer in offers]
     return CostView(
         accelerators=tuple(question.accelerators),
         use=question.use,
         rows=tuple(rows),
-        assumed=tuple(
-            dict.fromkeys(
-                [*(words for option in options for words in option.assumed), *question.assumed]
-            )
-        ),
+        assumed=_assumed(offers, question),
         piece=question.works[0].piece if works else "",
         works=tuple(question.works),
         unknown=(
@@ -177,6 +172,12 @@ def _compared(offers: Sequence[Offer]) -> tuple[Compared, ...]:
     ]
     found = (*(compare(trusted) if trusted else ()), *heard)
     return tuple(sorted(found, key=lambda one: (one.p50_usd, one.name)))
+
+
+def _assumed(offers: Sequence[Offer], question: CostQuestion) -> tuple[str, ...]:
+    """Return what the offers and the use rest on with low confidence, in words, each once."""
+    found = [words for offer in offers for words in offer.option.assumed]
+    return tuple(dict.fromkeys([*found, *question.assumed]))
 
 
 def _by_cost(offers: Sequence[Offer]) -> list[tuple[Compared, Offer]]:

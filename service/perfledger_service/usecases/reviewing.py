@@ -238,7 +238,7 @@ def _waits(used: Used | None, asked: Asked) -> tuple[RecordedWaits | None, tuple
 
 
 def _policies(used: Used | None, asked: Asked) -> PolicyComparison | None:
-    """Return what the plan's policies would do with the job log on the plan's nodes."""
+    """Return what the plan's policies would do with the quarter's jobs on the plan's nodes."""
     if used is None or used.jobs is None or used.replay is None:
         return None
     replay = used.replay
@@ -250,6 +250,7 @@ def _policies(used: Used | None, asked: Asked) -> PolicyComparison | None:
         format_=None,
         option=None,
         today=asked.today,
+        quarter=asked.quarter,
     )
 
 

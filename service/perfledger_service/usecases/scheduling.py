@@ -8,10 +8,13 @@ from pathlib import Path
 from perfledger_cost_models.arrivals import Arrivals, arrivals_of
 from perfledger_cost_models.cluster import Cluster, equal_nodes, read_cluster
 from perfledger_cost_models.filling import Filling, fill
+from perfledger_cost_models.job_columns import LeftOut
 from perfledger_cost_models.job_log import MAX_LOG_BYTES, JobLog, LogFormat, read_job_log
 from perfledger_cost_models.jobs import JobLogError
 from perfledger_cost_models.meter import DAY_MS
 from perfledger_cost_models.policy_gain import PolicyComparison, policy_rows, recorded
+from perfledger_cost_models.quarter import Quarter
+from perfledger_cost_models.quarter_jobs import quarter_jobs
 from perfledger_cost_models.queue_plan import QueuePlan, Target, given_arrivals, queue_plan
 from perfledger_cost_models.queueing import QueueError
 from perfledger_cost_models.rates import rate_of
@@ -77,14 +80,16 @@ def compare_policies(
     format_: LogFormat | None,
     option: str | None,
     today: date,
+    quarter: Quarter | None = None,
 ) -> PolicyComparison:
     """Replay a job log under each policy; the first is what the others are held against.
 
-    `option` says where one more device-hour is bought. Raises UsageError, NotFoundError for a
-    policy or a price that is not there, or for the cluster's file, TooLargeError.
+    Of a `quarter` only the jobs that were submitted in it are replayed, on empty nodes. `option`
+    says where one more device-hour is bought. Raises UsageError, NotFoundError for a policy or a
+    price that is not there, or for the cluster's file, TooLargeError.
     """
     policies = [_policy(name, setting) for name in names]
-    log, cluster = _log(file, format_), _cluster(hardware)
+    log, cluster = _log(file, format_, quarter), _cluster(hardware)
     try:
         rate = None if option is None else rate_of(current_sheet(), option, today=today)
         outcomes = [
@@ -196,12 +201,18 @@ def _policy(name: str, setting: Setting) -> Policy:
         raise UsageError(str(error)) from error
 
 
-def _log(file: NamedBytes, format_: LogFormat | None) -> JobLog:
+def _log(file: NamedBytes, format_: LogFormat | None, quarter: Quarter | None = None) -> JobLog:
     try:
-        return read_job_log(file.text, format_=format_)
+        log = read_job_log(file.text, format_=format_)
     except JobLogError as error:
         msg = f"{file.name}: {error}"
         raise UsageError(msg) from error
+    if quarter is None:
+        return log
+    jobs = quarter_jobs(log.jobs, quarter)
+    others = len(log.jobs) - len(jobs)
+    left_out = ((LeftOut.OTHER_QUARTER, others),) if others else ()
+    return replace(log, jobs=jobs, left_out=(*log.left_out, *left_out))
 
 
 def _cluster(hardware: Hardware) -> Cluster:

@@ -15,6 +15,7 @@ def profile(name):
     )
     return FleetProfile(
         uses=(use,),
+        unmatched=(),
         unclaimed_hours=0.0,
         unclaimed=(),
         source=name,
