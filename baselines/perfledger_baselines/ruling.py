@@ -49,7 +49,7 @@ def judge_tests(
     the same. Exact tests take none: equal counts are never found different by chance. `priors` is
     what history knows of the tests' spreads.
     """
-    weighed = _weigh_noisy(tests, rule, priors)
+    weighed = weigh_tests(tests, rule=rule, priors=priors)
     found = standings(weighed, alpha=rule.alpha, others=others)
     return tuple(
         _judge_noisy(test, found[index], rule, priors.get(_key(test)))
@@ -64,8 +64,8 @@ def not_measured(workload: str, metric: Metric, reason: str) -> Verdict:
     return _verdict(workload, metric, _Finding(outcome=Outcome.NOT_MEASURED, reason=reason))
 
 
-def _weigh_noisy(tests: Sequence[PairedTest], rule: Rule, priors: Priors) -> dict[int, Evidence]:
-    """Weigh the noisy tests, those of equally many pairs in one go."""
+def weigh_tests(tests: Sequence[PairedTest], *, rule: Rule, priors: Priors) -> dict[int, Evidence]:
+    """Weigh the noisy tests by their places, those of equally many pairs in one go."""
     by_pairs: defaultdict[int, list[int]] = defaultdict(list)
     for index, test in enumerate(tests):
         if test.is_noisy:

@@ -7,6 +7,7 @@ from perfledger.bundle import Plan
 from perfledger.metrics import Kind
 from perfledger.records import Failure, Machine, Revision, WorkloadSpec
 from perfledger_baselines.counted import ComparedWork
+from perfledger_baselines.needed import PairsNeeded
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.policy import PolicyRuling
 from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, UnitCost
@@ -64,6 +65,20 @@ class WorkRate:
         return flops_per_second / peak if peak else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSteps:
+    """How many steps the processes of a workload measured, from `fewest` to `most` of them.
+
+    `best` is how many would tell the most in the machine's time (`power.steps_per_process`); None
+    where the runs do not say.
+    """
+
+    workload: str
+    fewest: int
+    most: int
+    best: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """What to do about what holds a workload's head back, with its evidence."""
@@ -105,6 +120,8 @@ class Report:
     queues: tuple[QueueEffect, ...] = ()
     rulings: tuple[PolicyRuling, ...] = ()
     projections: tuple[ProjectionView, ...] = ()  # onto hardware that was not measured
+    pairs_needed: tuple[PairsNeeded, ...] = ()  # to find a change of the plan's margin
+    steps: tuple[ProcessSteps, ...] = ()
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

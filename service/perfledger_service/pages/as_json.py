@@ -73,6 +73,10 @@ def report_json(report: Report, *, url: str = "") -> str:
         "queues": queue_documents(report.queues),
         "policies": ruling_documents(report.rulings),
         "projections": [projection_document(view) for view in report.projections],
+        "power": [
+            asdict(needed) | {"change": number(needed.change)} for needed in report.pairs_needed
+        ],
+        "steps": [asdict(steps) for steps in report.steps],
         "work": [_work(rate) for rate in report.work],
         "counted": [_counted(compared) for compared in report.counted],
         "notes": list(report.notes),

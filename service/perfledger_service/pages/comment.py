@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from perfledger_service.pages import elsewhere, facts, prices, reasons, rows, words, yearly
+from perfledger_service.pages import elsewhere, facts, figures, prices, reasons, rows, words, yearly
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.escape import link
 from perfledger_service.report import Report
@@ -165,6 +165,13 @@ def _render(report: Report, *, limits: Limits, url: str) -> str:
         "machine": facts.machine_facts(report.machine),
         "revisions": facts.revision_facts(report),
         "decision": facts.decision_sentences(report),
+        "margin": figures.margin(report.plan.margin),
+        "steps": rows.steps_measured(report),
+        "best_steps": cut.first(
+            [one for one in report.steps if one.best is not None],
+            limits.names,
+            "best numbers of steps",
+        ),
         "reproduction": facts.reproduction(report),
         "limits": limits,
         "foreign": facts.foreign_names(report),

@@ -128,6 +128,8 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         revisions=facts.revision_facts(report),
         machine=facts.machine_facts(report.machine),
         decision=facts.decision_sentences(report),
+        measured_steps=rows.steps_measured(report),
+        best_steps=[one for one in report.steps if one.best is not None][:_MAX_COUNTED],
         reproduction=facts.reproduction(report),
         logs=tuple(bundle.logs.items()),
     )

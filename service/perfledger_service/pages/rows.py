@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from perfledger.metrics import Kind
 from perfledger.records import Failure, Side, Why
 from perfledger_baselines.counted import CountChange
-from perfledger_baselines.explanation import explain_verdict
+from perfledger_baselines.explanation import MOST_PAIRS, explain_verdict
 from perfledger_baselines.judge import is_trade
 from perfledger_baselines.looks import FEWEST_PAIRS
 from perfledger_baselines.verdict import Outcome, Verdict
@@ -36,6 +36,7 @@ class VerdictRow:
     interval: str
     detectable: str
     pairs: str
+    needed: str  # pairs that find a change of the plan's margin
     p_value: str
     outcome: Outcome
     mark: str
@@ -124,8 +125,14 @@ def unsure(rows: Sequence[VerdictRow]) -> tuple[VerdictRow, ...]:
 
 def verdict_rows(report: Report) -> tuple[VerdictRow, ...]:
     """Return all verdicts: what needs a reader first, then by size of the change."""
+    needed = {(one.workload, one.metric): _pairs(one.pairs) for one in report.pairs_needed}
     return tuple(
-        _verdict_row(verdict, report, has_traded=is_trade(verdict, report.verdicts))
+        _verdict_row(
+            verdict,
+            report,
+            has_traded=is_trade(verdict, report.verdicts),
+            needed=needed.get((verdict.workload, verdict.metric.name), ""),
+        )
         for verdict in ordered(report)
     )
 
@@ -173,6 +180,15 @@ def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
             )
         )
     return tuple(rows)
+
+
+def steps_measured(report: Report) -> str:
+    """Return how many steps a process measured: "20 steps", "5 to 20 steps"; "" if none did."""
+    if not report.steps:
+        return ""
+    fewest, most = min(one.fewest for one in report.steps), max(one.most for one in report.steps)
+    many = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"{many} step{'s' * (most != 1)}"
 
 
 def work_rows(report: Report) -> tuple[WorkRow, ...]:
@@ -275,7 +291,11 @@ def _urgency(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[int, bool, 
     return place, is_late, size, verdict.workload, verdict.metric.name
 
 
-def _verdict_row(verdict: Verdict, report: Report, *, has_traded: bool) -> VerdictRow:
+def _pairs(needed: int | None) -> str:
+    return f">{figures.NBSP}{MOST_PAIRS:,}" if needed is None else str(needed)
+
+
+def _verdict_row(verdict: Verdict, report: Report, *, has_traded: bool, needed: str) -> VerdictRow:
     metric, estimate = verdict.metric, verdict.estimate
     label = words.metric_label(metric.name)
     shown = change = ("", "")
@@ -300,6 +320,7 @@ def _verdict_row(verdict: Verdict, report: Report, *, has_traded: bool) -> Verdi
         interval=change[1],
         detectable=detectable,
         pairs=pairs,
+        needed=needed,
         p_value=p_value,
         outcome=verdict.outcome,
         mark=words.mark(verdict.outcome, is_warning=verdict.is_warning or has_traded),

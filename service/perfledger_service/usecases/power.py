@@ -27,6 +27,7 @@ from perfledger_baselines.power import POWER, smallest_detectable_change, steps_
 from perfledger_baselines.prior import PriorError, prior_from_pairs, prior_from_runs
 from perfledger_baselines.spending import nominal_levels
 from perfledger_service.errors import UsageError
+from perfledger_service.report import ProcessSteps
 from perfledger_service.usecases.columns import quoted
 from perfledger_service.usecases.histories import read_bundle_or_series, run_values, shown
 from perfledger_service.usecases.translating import translated
@@ -92,6 +93,19 @@ def power_of_file(path: Path, question: Question, *, column: str | None = None) 
         msg = f"{shown(path)} is a bundle: --column chooses a column of a CSV or JSON file"
         raise UsageError(msg)
     return _view(_spreads_of_bundle(found, question), question)
+
+
+def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
+    """Return how many steps a process of each workload measured, and how many would be best."""
+    began = _beginnings(bundle)
+    found: list[ProcessSteps] = []
+    for workload, pairs in match_runs(bundle.runs).items():
+        steps = [len(run.samples.get(STEP_TIME.name, ())) for pair in pairs for run in pair]
+        if any(steps):
+            best, _ = _steps(began, pairs)
+            fewest = min(filter(None, steps))
+            found.append(ProcessSteps(workload=workload, fewest=fewest, most=max(steps), best=best))
+    return tuple(found)
 
 
 def _view(spreads: Sequence[SpreadView], question: Question) -> PowerView:
@@ -199,7 +213,7 @@ def _spread_of_test(
     spread = _spread(name, math.sqrt(prior.variance), source, question)
     if test.metric.name != STEP_TIME.name:
         return spread
-    steps, note = _steps(bundle, runs)
+    steps, note = _steps(_beginnings(bundle), runs)
     return SpreadView(
         name=name,
         sd=spread.sd,
@@ -211,13 +225,14 @@ def _spread_of_test(
     )
 
 
-def _steps(bundle: Bundle, pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None, str]:
+def _steps(began: Sequence[float], pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None, str]:
     """Return how many steps a process should measure, or None and why that cannot be told.
 
-    What a process costs beside its measured steps is the time from one run's start to the next
-    one's, less those steps: its own warm-up and what follows until the next can begin. Where
-    several workloads share a process, that is what this one adds to it. Only runs that followed
-    each other say so; runs that took turns overlap.
+    `began` has the moments at which any of the check's runs did, in their order. What a process
+    costs beside its measured steps is the time from one run's start to the next one's, less those
+    steps: its own warm-up and what follows until the next can begin. Where several workloads share
+    a process, that is what this one adds to it. Only runs that followed each other say so; runs
+    that took turns overlap.
     """
     runs = [run for pair in pairs for run in pair]
     steps = [run.samples.get(STEP_TIME.name, ()) for run in runs]
@@ -225,7 +240,7 @@ def _steps(bundle: Bundle, pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None
         return None, "base and head took turns, so that a run's own start-up is not known"
     if len(runs) < 2 * _FEWEST_PROCESSES or min(map(len, steps)) < _FEWEST_STEPS:
         return None, "too few processes or steps to tell the spread within from that between"
-    startup_s = _startup_seconds(bundle, runs)
+    startup_s = _startup_seconds(began, runs)
     step_s = median(step for made in steps for step in made)
     if not (startup_s > 0 and step_s > 0):
         return None, "the runs' times do not tell how long a process takes to start"
@@ -242,9 +257,8 @@ def _steps(bundle: Bundle, pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None
     return best, ""
 
 
-def _startup_seconds(bundle: Bundle, runs: Sequence[Run]) -> float:
+def _startup_seconds(began: Sequence[float], runs: Sequence[Run]) -> float:
     """Return what of the time until the next run began was none of the run's steps, the median."""
-    began = sorted(_moment(run) for run in bundle.runs)
     found: list[float] = []
     for run in runs:
         start = _moment(run)
@@ -252,6 +266,11 @@ def _startup_seconds(bundle: Bundle, runs: Sequence[Run]) -> float:
         if following < len(began):
             found.append(began[following] - start - sum(run.samples[STEP_TIME.name]))
     return median(found) if found else 0.0
+
+
+def _beginnings(bundle: Bundle) -> tuple[float, ...]:
+    """Return the moments at which a check's runs began, in their order."""
+    return tuple(sorted(_moment(run) for run in bundle.runs))
 
 
 def _moment(run: Run) -> float:

@@ -8,6 +8,7 @@ from perfledger.bundle import Bundle
 from perfledger.records import Device, Side
 from perfledger_baselines.counted import compared_work
 from perfledger_baselines.judge import is_trade, judge_bundle
+from perfledger_baselines.needed import pairs_needed_in
 from perfledger_baselines.prior import Priors
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.policy import Approval
@@ -17,6 +18,7 @@ from perfledger_cost_models.unit_cost import unit_costs
 from perfledger_service.report import Conclusion, ExitCode, Report
 from perfledger_service.usecases.elsewhere import projected_elsewhere
 from perfledger_service.usecases.explaining import explain_bundle
+from perfledger_service.usecases.power import process_steps
 from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.pricing import (
     Ending,
@@ -83,6 +85,8 @@ def report_on(
         headline=f"{ending.title}: {_counts(bundle, verdicts)}",
         work=work_rates(bundle, verdicts),
         projections=projected_elsewhere(bundle, today=today),
+        pairs_needed=pairs_needed_in(bundle, verdicts),
+        steps=process_steps(bundle),
         counted=compared_work(bundle),
         notes=bundle.notes + _elsewhere(bundle),
         is_local=is_local,

@@ -11,11 +11,12 @@ from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.profile import Bucket
 from perfledger.records import Failure, Revision, Side, Why
 from perfledger_baselines.counted import ComparedWork, CountChange
+from perfledger_baselines.needed import PairsNeeded
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import ChangePrice, Provenance
 from perfledger_profiles.bottleneck import Bottleneck
 from perfledger_profiles.cause import BucketChange, Explanation, How, Reason
-from perfledger_service.report import Advice, Conclusion, ExitCode, Report, WorkRate
+from perfledger_service.report import Advice, Conclusion, ExitCode, ProcessSteps, Report, WorkRate
 
 
 def explanation(make):
@@ -229,6 +230,16 @@ def regressed(make):
             make.unit_cost(make.ATTENTION, "sequences", make.P5, "1.6646"),
         ),
         work=(work_rate(make, peak=989.4e12),),
+        pairs_needed=(
+            PairsNeeded(workload=make.GPT, metric="step_time_p50", change=0.01, pairs=11),
+            PairsNeeded(workload=make.GPT, metric="sm_active", change=0.01, pairs=6),
+            PairsNeeded(workload=make.RESNET, metric="step_time_p50", change=0.01, pairs=6),
+        ),
+        steps=(
+            ProcessSteps(workload=make.GPT, fewest=10, most=20, best=14),
+            ProcessSteps(workload=make.RESNET, fewest=20, most=20, best=30),
+            ProcessSteps(workload=make.TRANSFORMER, fewest=20, most=20, best=None),
+        ),
         counted=counts(make),
         conclusion=Conclusion.FAILURE,
         exit_code=ExitCode.REGRESSION,

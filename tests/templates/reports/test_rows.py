@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger import work
-from perfledger.metrics import METRICS
+from perfledger.metrics import METRICS, Kind
 from perfledger.records import Why
 from perfledger_baselines.counted import ComparedWork, CountChange
 from perfledger_baselines.verdict import Outcome
@@ -262,3 +262,17 @@ def test_every_count_has_its_words():
 
     assert names
     assert all(words.count_label(name) != name for name in names)
+
+
+def test_pairs_that_nobody_measures_are_said_to_be_more_and_what_has_no_spread_needs_none(
+    reports, make
+):
+    (speed, *_) = reports["regressed"].pairs_needed
+    report = replace(reports["regressed"], pairs_needed=(replace(speed, pairs=None),))
+
+    needed = {
+        row.workload: row.needed for row in rows.verdict_rows(report) if row.kind is Kind.SPEED
+    }
+
+    assert needed[make.GPT] == ">\N{NO-BREAK SPACE}1,000"
+    assert needed[make.RESNET] == ""

@@ -1,0 +1,102 @@
+"""How many pairs find a change of the margin: as the verdict's own smallest detectable change."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_baselines.explanation import MOST_PAIRS
+from perfledger_baselines.judge import judge_bundle
+from perfledger_baselines.needed import pairs_needed_in
+from perfledger_baselines.prior import PriorSource, SpreadPrior
+
+LOOKS = (4, 6, 8, 11, 15, 20)
+KEY = ("m:f", "step_time_p50")
+
+
+@pytest.fixture
+def bundle_of(build):
+    """Return a bundle of one workload's step times, by their pairs and what its plan is to say."""
+
+    def bundle(pairs, **plan):
+        return build.bundle({"m:f": {"step_time_p50": pairs}}, plan=build.plan(**plan))
+
+    return bundle
+
+
+def needed(bundle, **options):
+    return pairs_needed_in(bundle, judge_bundle(bundle, **options))
+
+
+@pytest.mark.slow
+@given(spread=st.floats(0.1, 40.0), pairs=st.sampled_from(LOOKS))
+def test_a_margin_that_these_pairs_would_find_needs_no_more_of_them(build, spread, pairs):
+    made = build.changed(1.0, spread=spread, pairs=pairs)
+    bundle = build.bundle({"m:f": {"step_time_p50": made}})
+    (verdict,) = judge_bundle(bundle)
+
+    (found,) = pairs_needed_in(bundle, [verdict])
+
+    assert verdict.estimate is not None
+    is_found = verdict.estimate.smallest_detectable <= bundle.plan.margin
+    assert is_found == (found.pairs is not None and found.pairs <= pairs)
+
+
+def test_the_pairs_needed_are_a_look_of_the_plan_or_lie_beyond_it(build, bundle_of):
+    quiet, noisy = (
+        needed(bundle_of(build.changed(1.0, spread=spread)))[0] for spread in (1.0, 20.0)
+    )
+
+    assert (quiet.workload, quiet.metric, quiet.change) == (*KEY, 0.01)
+    assert quiet.pairs in LOOKS
+    assert noisy.pairs is not None
+    assert LOOKS[-1] < noisy.pairs < MOST_PAIRS
+
+
+def test_without_a_plan_of_looks_all_pairs_are_looked_at_once(build, bundle_of):
+    once, often = (
+        needed(bundle_of(build.changed(1.0, spread=8.0), looks=looks))[0].pairs
+        for looks in ((), LOOKS)
+    )
+
+    assert 4 < once < often
+
+
+def test_a_wider_margin_needs_fewer_pairs_and_one_within_the_floor_is_never_found(build, bundle_of):
+    made = build.changed(1.0, spread=20.0)
+    wide, narrow, lost = (
+        needed(bundle_of(made, margin=margin))[0].pairs for margin in (0.05, 0.01, 0.003)
+    )
+
+    assert wide < narrow
+    assert lost is None
+
+
+def test_a_history_tells_a_spread_before_four_pairs_do(build):
+    prior = SpreadPrior(variance=0.001**2, degrees=25, source=PriorSource.PAIRS, values=100)
+    bundle = build.bundle(
+        {"m:f": {"step_time_p50": build.changed(1.0, pairs=2)}}, plan=build.plan(looks=(2, 4, 20))
+    )
+
+    (found,) = needed(bundle, priors={KEY: prior})
+
+    assert found.pairs == 2
+    assert needed(bundle, priors={}) == ()
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        pytest.param([(1.0, 1.0)] * 6, id="identical"),
+        pytest.param([(1.0, 1.01)] * 3, id="too few"),
+        pytest.param([(0.0, 1.0)] * 6, id="no ratio"),
+    ],
+)
+def test_what_has_no_spread_needs_no_pairs(bundle_of, pairs):
+    assert needed(bundle_of(pairs)) == ()
+
+
+def test_a_margin_of_nothing_is_found_by_none(build, bundle_of):
+    bundle = bundle_of(build.changed(1.0))
+
+    assert needed(replace(bundle, plan=build.plan(margin=0.0))) == ()
