@@ -20,7 +20,7 @@ class Layer(StrEnum):
     """Where a price comes from: a layer of the prices that count, or others of them."""
 
     SNAPSHOT = "snapshot"  # packaged
-    LIVE = "live"  # read from a provider's own files, or a bill
+    LIVE = "live"  # of a file in place of the packaged one, or a bill
     OVERRIDE = "override"  # the organisation's own, or its contract's
     DERIVED = "derived"  # worked out: discounted, taxed, a slice of chips, the cost of owning
 

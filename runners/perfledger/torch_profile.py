@@ -37,26 +37,28 @@ def trace(
     Shapes are recorded, stacks and memory are not: they cost more than they explain. The device is
     waited for inside each step, so that a step's annotation holds all of its work. Of the passes on
     a settled heap the one with the shortest steps is kept, and the next shortest as the same code
-    again.
+    again; others only where there are not two of those.
     """
     profiler = torch.profiler
     activities = [profiler.ProfilerActivity.CPU]
     if has_cuda:
         activities.append(profiler.ProfilerActivity.CUDA)
-    windows: list[tuple[float, Any]] = []
+    calm: list[tuple[float, Any]] = []
+    other: list[tuple[float, Any]] = []
     spent, settled = 0.0, 0
     for _ in range(MOST_WINDOWS):
         profile, times, faults = _window(profiler, next_step(), clock, activities, page_faults)
         kept = times[-(ACTIVE - 1) :]
-        is_settled = has_cuda or faults <= SETTLED_FAULTS  # the heap is not where a device computes
-        settled += is_settled
-        if is_settled and settled == 1:
-            windows.clear()
-        if is_settled or not settled:
-            windows = shortest([*windows, (sum(kept) / len(kept), profile)])
+        window = (sum(kept) / len(kept), profile)
+        if has_cuda or faults <= SETTLED_FAULTS:  # the heap is not where a device computes
+            settled += 1
+            calm = shortest([*calm, window])
+        else:
+            other = shortest([*other, window])
         spent += sum(times)
         if settled == WINDOWS or spent > ENOUGH_SECONDS:
             break
+    windows = [*calm, *other][:2]
     paths = (path, path.with_name(f"again-{path.name}"))
     for (_, profile), to in zip(windows, paths, strict=False):
         profile.export_chrome_trace(str(to))

@@ -68,7 +68,7 @@ def note_on(evidence: Evidence, rest_s: float, *, is_clock_listed: bool = False)
         return _note_on_nothing(evidence)
     change_s = abs(evidence.change_seconds)
     noise_s = MAX_DEVIATIONS * evidence.noise.step_seconds
-    if abs(rest_s) > max(MAX_REST_SHARE * change_s, noise_s):
+    if abs(rest_s) > MAX_REST_SHARE * change_s:
         return (
             f"{NOT_ATTRIBUTABLE}: {abs(rest_s) / change_s:.0%} of the change is spread over "
             "operations that are not listed"

@@ -246,6 +246,8 @@ def test_nothing_is_left_behind(repository):
         (["check", "--device", "abacus"], "device"),
         (["check", "--output", "no/such/report.md"], "there is no folder no/such"),
         (["check", "--output", "bench"], "it is a folder"),
+        (["check", "--output", "perfledger.toml/x"], "there is no folder perfledger.toml"),
+        (["check", "--output", "x" * 300], "File name too long"),
         (["check", "--bundle", "perfledger.toml/bundle.json"], "cannot keep the bundle"),
         (["report", "no-such-file.json"], "no-such-file.json"),
         (["submit", "no-such-file.json"], "PERFLEDGER_UPLOAD_URL"),

@@ -76,6 +76,21 @@ def test_figures_are_shown_with_their_formulas(mfu):
     assert "PaLM" in shown
 
 
+@pytest.mark.parametrize(
+    ("device", "limit"),
+    [
+        ("t4", "limited to 70 W"),
+        ("NVIDIA A100-PCIE-40GB", "limited to 250 W"),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "scaled to MIG 1g.5gb"),
+    ],
+)
+def test_what_keeps_a_device_from_its_peak_is_said(mfu, device, limit):
+    step = ("--step", "1", "--flops", "1e12", "--on", device, "--type", "float16")
+    found = json.loads(mfu(*step, "--format", "json"))
+
+    assert limit in found["notes"][0]
+
+
 def test_markdown_has_a_row_a_figure(mfu):
     shown = mfu("--step", "0.5", "--items", "10", "--format", "markdown")
 

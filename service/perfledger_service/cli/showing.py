@@ -36,10 +36,19 @@ def write_text(text: str, output: Path) -> None:
 
 def check_writable(output: Path) -> None:
     """Raise UsageError for a file that cannot be written, before its content takes minutes."""
-    if output.is_dir():
-        msg = f"cannot write {output}: it is a folder"
-        raise UsageError(msg)
-    if not os.access(output if output.exists() else output.parent, os.W_OK):
-        why = "not allowed" if output.parent.is_dir() else f"there is no folder {output.parent}"
+    if why := _why_not(output):
         msg = f"cannot write {output}: {why}"
         raise UsageError(msg)
+
+
+def _why_not(output: Path) -> str:
+    """Say why a file cannot be written, "" if it can."""
+    try:
+        if output.is_dir():
+            return "it is a folder"
+        if not output.parent.is_dir():
+            return f"there is no folder {output.parent}"
+        is_allowed = os.access(output if output.exists() else output.parent, os.W_OK)
+    except (OSError, ValueError) as error:  # a name too long, a folder not to be looked into
+        return str(getattr(error, "strerror", None) or error)
+    return "" if is_allowed else "not allowed"

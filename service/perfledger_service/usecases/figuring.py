@@ -6,11 +6,7 @@ from math import inf
 from pathlib import Path
 
 from perfledger_profiles.hardware import Hardware, known_hardware, peak_flops
-from perfledger_profiles.hardware_match import (
-    HardwareMatch,
-    hardware_of,
-    match_hardware,
-)
+from perfledger_profiles.hardware_match import HardwareMatch, hardware_of, match_hardware
 from perfledger_profiles.metrics import MetricError
 from perfledger_profiles.step_figures import (
     StepFacts,
@@ -41,8 +37,10 @@ def figures_of(
         if not 0 < seconds < inf:
             msg = f"a step of {seconds:g} s is none: give --step in seconds, above 0"
             raise UsageError(msg)
-        hardware = _named(device) if device else None
-        timed = _Timed(seconds=seconds, source="as given", hardware=hardware)
+        match = _named(device) if device else HardwareMatch(hardware=None)
+        timed = _Timed(
+            seconds=seconds, source="as given", hardware=match.hardware, notes=match.caveats
+        )
     else:
         msg = "give the step's time: either --step SECONDS or a profiler file with steps"
         raise UsageError(msg)
@@ -101,7 +99,7 @@ def _profiled(file: Path, device: str) -> _Timed:
     if not seen.profile.has_steps or seen.profile.step_seconds <= 0:
         msg = f"{seen.name} has no steps to time: give --step SECONDS"
         raise UsageError(msg)
-    match = HardwareMatch(hardware=_named(device)) if device else hardware_of(seen.profile.device)
+    match = _named(device) if device else hardware_of(seen.profile.device)
     slower = "a profiler's step is longer than one without it: --step takes the true one"
     reason = (match.reason,) if match.reason else ()
     return _Timed(
@@ -121,11 +119,18 @@ def _peak(hardware: Hardware, dtype: str) -> float:
     return peak
 
 
-def _named(device: str) -> Hardware:
+def _named(device: str) -> HardwareMatch:
+    """Return the facts about a device by its key or its name, with what limits them.
+
+    A key tells the memory too, which boards of one name may differ by.
+    """
     keyed = [row for row in known_hardware() if row.key.lower() == device.lower()]
-    found = keyed[0] if keyed else match_hardware(device).hardware
-    if found is None:
+    if keyed:
+        match = match_hardware(keyed[0].names[0], memory_bytes=keyed[0].memory_bytes)
+    else:
+        match = match_hardware(device)
+    if match.hardware is None:
         known = ", ".join(row.key for row in known_hardware())
         msg = f"no device is named {device[:80]!r}: choose from {known}"
         raise UsageError(msg)
-    return found
+    return match

@@ -40,6 +40,17 @@ def test_what_the_timing_itself_leaves_open_is_no_disagreement(make):
     assert unsure.residual_seconds == pytest.approx(-0.9e-3)
 
 
+def test_much_that_is_unlisted_is_a_doubt_however_loud_the_profiles_are(make):
+    names = [f"aten::op{chr(ord('a') + number)}" for number in range(20)]
+    longer = (1.05e-3, 1.15e-3) * 10
+    base = make.profile(*(make.operation(name, 1e-3) for name in names))
+    head = make.profile(*map(make.operation, names, longer))
+
+    explanation = explain(base, head, noise=Noise(step_seconds=0.9e-3))
+
+    assert explanation.note.startswith("not attributable from this profile: 62% of the change")
+
+
 def test_without_timing_there_is_no_residual(make):
     assert explain(*pair(make)).residual_seconds is None
 
