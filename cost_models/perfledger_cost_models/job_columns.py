@@ -95,7 +95,7 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | LeftOut]:
             yield _job(dict(zip(header, first, strict=True)), 1)
         for cells in rows:
             if cells:
-                yield _job(dict(zip(header, cells, strict=False)), rows.line_num)
+                yield _job(_named(dict(zip(header, cells, strict=False))), rows.line_num)
     except csv.Error as error:
         msg = f"the job log, line {rows.line_num}, is no CSV: {error}"
         raise JobLogError(msg) from error
@@ -145,6 +145,17 @@ def seconds_of(text: str, line: int) -> float | None:
 
 def _is_header(names: Sequence[str]) -> bool:
     return bool({*_SUBMIT, *_START} & set(names))
+
+
+def _named(row: dict[str, str]) -> Mapping[str, str]:
+    """Return a row whose `queue`, a wait in Helios, is a name where it is no number."""
+    queue = row.get("queue", "").strip()
+    try:
+        float(queue or "0")
+    except ValueError:
+        if queue.lower() not in _EMPTY:
+            row["label_queue"] = row.pop("queue")
+    return row
 
 
 def _job(row: Mapping[str, str], line: int) -> Job | LeftOut:

@@ -99,6 +99,15 @@ def test_helios_keeps_virtual_clusters_as_pools():
     assert (jobs.pool.names, jobs.team.names) == (("vc1",), ("u1",))
 
 
+def test_a_queue_is_a_wait_where_it_is_a_number_and_a_name_where_it_is_none():
+    header = "submit_time,start_time,end_time,gpu_num,queue\n"
+
+    jobs = read_job_log(header + "0,5,9,1,3\n0,5,9,1,root.nlp\n0,5,9,1,\n").jobs
+
+    assert jobs.wait_ms.tolist() == [3000, 5000, 5000]
+    assert [jobs.team.names[code] for code in jobs.team.codes] == ["", "root.nlp", ""]
+
+
 def test_openb_pods_have_shares_and_accelerators_and_pending_ones_stay():
     jobs = read_job_log(OPENB).jobs
 

@@ -204,7 +204,8 @@ def _waits(plan: QueuePlan) -> Iterator[str]:
         yield (
             f"G/G/c, a screening: {duration(plan.screening.wait_s)} on average, with this log's "
             f"variation ({plan.arrivals.arrival_cv2:.3g} of arrivals, "
-            f"{plan.arrivals.service_cv2:.3g} of services; random is 1)"
+            f"{plan.arrivals.service_cv2:.3g} of services; random is 1). Jobs of several devices "
+            "wait for all of them at once, and longer: perfledger cost simulate decides."
         )
     if plan.met_share is not None and plan.target is not None:
         yield f"{figures.share(plan.met_share)} wait at most {duration(plan.target.wait_s)}."
