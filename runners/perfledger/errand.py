@@ -184,6 +184,7 @@ def _measure(errand: Errand, one: Registered) -> Fields:
         "started_at": started_at,
         "samples": samples,
         "warmups_s": sampled.warmups_s,
+        "settling_s": sampled.settling_s,
         "left_out": {},
         "turns": sampled.turns,
         "device": device,

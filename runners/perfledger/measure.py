@@ -35,6 +35,7 @@ class Sampled:
     """What the steps of one process took, and how busy it kept the host's cores meanwhile."""
 
     warmups_s: tuple[float, ...]
+    settling_s: float  # what those warm-ups took that came after `on_sampling`
     steps_s: tuple[float, ...]
     turns: tuple[int, ...]  # how many of the steps each turn took; empty: none were taken
     cpu_active: float  # share of the usable cores' time, at most 1
@@ -69,6 +70,7 @@ class Bench:
         self._effort, self._after_step = effort, after_step
         self.step: Step = _no_step
         self.warmups_s: list[float] = []
+        self.settling_s = 0.0
         self.samples_s: list[float] = []
 
     def renew(self) -> None:
@@ -79,17 +81,18 @@ class Bench:
         brief = replace(effort, max_warmups=effort.min_warmups) if known else effort
         self.warmups_s += warm_up(self.step, self._clock, effort=brief, after_step=self._after_step)
 
-    def settle(self, begun: int) -> None:
-        """Count as warm-ups what a change point parts from the steps since `begun`.
+    def settle(self) -> None:
+        """Count as warm-ups what a change point parts from the first set-up's steps.
 
         As far as the effort has room for more of them: a step that goes on changing is measured.
         """
         if sum(self.warmups_s) >= self._effort.max_warmup_seconds:
             return
         room = max(0, self._effort.max_warmups - len(self.warmups_s))
-        stop = begun + min(room, unsettled(self.samples_s[begun:]))
-        self.warmups_s += self.samples_s[begun:stop]
-        del self.samples_s[begun:stop]
+        stop = min(room, unsettled(self.samples_s))
+        self.warmups_s += self.samples_s[:stop]
+        self.settling_s = math.fsum(self.samples_s[:stop])
+        del self.samples_s[:stop]
 
     def time(self, count: int) -> None:
         """Add `count` samples: nothing but the step, two readings of the clock and one check."""
@@ -130,6 +133,7 @@ def measure(
     )
     return Sampled(
         warmups_s=tuple(bench.warmups_s),
+        settling_s=bench.settling_s,
         steps_s=tuple(bench.samples_s),
         turns=turns,
         cpu_active=watch.active(),
@@ -156,11 +160,13 @@ def _sample(
 ) -> tuple[int, ...]:
     """Time the step until the samples are enough, an equal part of them after each set-up.
 
-    `around` is entered for each block of steps that follow on each other. There are no turns.
+    `around` is entered for each block of steps that follow on each other. There are no turns. What
+    settles late is looked for once, in all steps of the first set-up: the next ones are of code
+    that is warm, and a look between two blocks would let the device idle.
     """
     part = replace(
         effort,
-        min_steps=math.ceil(effort.min_steps / set_ups),
+        min_steps=max(1, math.ceil(effort.min_steps / set_ups)),
         max_steps=math.ceil(effort.max_steps / set_ups),
         min_seconds=effort.min_seconds / set_ups,
         max_seconds=effort.max_seconds / set_ups,
@@ -169,13 +175,20 @@ def _sample(
         if number > 0:
             bench.renew()
         begun = len(bench.samples_s)
-        block = max(1, part.min_steps)
-        while block:
-            with around:
-                bench.time(block)
-            bench.settle(begun)
-            block = _next_block(bench.samples_s[begun:], part)
+        _fill(bench, part, begun=begun, around=around)
+        if number == 0:
+            bench.settle()
+            _fill(bench, part, begun=begun, around=around)
     return ()
+
+
+def _fill(
+    bench: Bench, effort: Effort, *, begun: int, around: AbstractContextManager[None]
+) -> None:
+    """Time the step in blocks until the samples from `begun` on are enough."""
+    while block := _next_block(bench.samples_s[begun:], effort):
+        with around:
+            bench.time(block)
 
 
 def _sample_in_turns(

@@ -42,7 +42,8 @@ class Event(StrEnum):
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload, "" before the end: waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
-    RUN = "run"  # workload, started_at, samples, warmups_s, left_out, turns, device, devices
+    # workload, started_at, samples, warmups_s, settling_s, left_out, turns, device, devices
+    RUN = "run"
     PROFILED = "profiled"  # workload, tool, trace and again (paths), steps (kept), step_seconds
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a Work
     SERVED = "served"  # LOAD: workload, peak_bytes, the fields of a Served: one point is done

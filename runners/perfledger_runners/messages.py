@@ -116,12 +116,13 @@ class Turn(Message, frozen=True, kw_only=True, tag="turn"):
 
 
 class Ran(Message, frozen=True, kw_only=True, tag="run"):
-    """A workload was measured."""
+    """A workload was measured; `settling_s` of its warm-ups came after `Sampling`."""
 
     workload: Id
     started_at: Word
     samples: Annotated[dict[Word, tuple[float, ...]], Meta(min_length=1)]
     warmups_s: tuple[Seconds, ...] = ()
+    settling_s: Seconds = 0.0
     left_out: dict[Word, Annotated[int, Meta(ge=0)]] = {}
     device: Device
     devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)] = 1

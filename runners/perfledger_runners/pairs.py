@@ -306,10 +306,10 @@ class _Check:
             devices=message.devices,
             turns=message.turns,
         )
-        failure = throttled(run, readings)
+        failure = throttled(run, readings, settling_s=message.settling_s)
         if failure is not None:
             self.failures.setdefault(run.workload, failure)
-        run = with_readings(run, readings)
+        run = with_readings(run, readings, settling_s=message.settling_s)
         self.runs.append(run)
         return run
 

@@ -117,13 +117,14 @@ class GpuTelemetry:
                 self.readings.append(reading)
 
 
-def with_readings(run: Run, readings: Sequence[Reading]) -> Run:
+def with_readings(run: Run, readings: Sequence[Reading], *, settling_s: float = 0.0) -> Run:
     """Return the run with what was read while its steps were being measured.
 
-    Between its last step and the child's answer come other things (counting FLOPs): those readings
-    do not count. Nor does what the GPU did beside a run on the CPU.
+    Its first `settling_s` turned out to be of the warm-up, and between its last step and the
+    child's answer come other things (counting FLOPs): those readings do not count. Nor does what
+    the GPU did beside a run on the CPU.
     """
-    during = _during(run, readings)
+    during = _during(run, readings, settling_s)
     shares = tuple(each.sm_active for each in during if each.sm_active is not None)
     slowed = sum(bool(each.state.reasons & HARD_THROTTLE) for each in during)
     told = {SM_ACTIVE.name: shares} if shares else {}
@@ -141,12 +142,12 @@ def with_readings(run: Run, readings: Sequence[Reading]) -> Run:
     )
 
 
-def throttled(run: Run, readings: Sequence[Reading]) -> Failure | None:
+def throttled(run: Run, readings: Sequence[Reading], *, settling_s: float = 0.0) -> Failure | None:
     """Return a failure if something held the clock down that is not the workload's own doing.
 
     Up to MAX_THROTTLED_SHARE of the readings may say so; `with_readings` counts them.
     """
-    during = _during(run, readings)
+    during = _during(run, readings, settling_s)
     bad = [each for each in during if each.state.reasons & HARD_THROTTLE]
     if len(bad) <= MAX_THROTTLED_SHARE * len(during):
         return None
@@ -192,8 +193,8 @@ def _slowed(during: Sequence[Reading]) -> dict[str, float]:
     return {words: count / len(during) for words, count in found.items()}
 
 
-def _during(run: Run, readings: Sequence[Reading]) -> tuple[Reading, ...]:
+def _during(run: Run, readings: Sequence[Reading], settling_s: float) -> tuple[Reading, ...]:
     if run.device is not Device.CUDA:
         return ()
-    seconds = sum(run.samples[STEP_TIME.name])
-    return tuple(each for each in readings if each.at_s <= seconds)
+    end_s = settling_s + sum(run.samples[STEP_TIME.name])
+    return tuple(each for each in readings if settling_s <= each.at_s <= end_s)

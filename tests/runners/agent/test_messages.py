@@ -33,7 +33,7 @@ def run_line(**fields):
 
 
 def test_a_run_is_read_as_the_child_wrote_it():
-    message = decode(run_line(warmups_s=[1.0], left_out={"odd": 1}, devices=2))
+    message = decode(run_line(warmups_s=[1.0], settling_s=0.5, left_out={"odd": 1}, devices=2))
 
     assert message == Ran(
         version=1,
@@ -41,6 +41,7 @@ def test_a_run_is_read_as_the_child_wrote_it():
         started_at=STARTED_AT,
         samples={"step_time_p50": (0.5,)},
         warmups_s=(1.0,),
+        settling_s=0.5,
         left_out={"odd": 1},
         device=Device.CPU,
         devices=2,
@@ -79,6 +80,7 @@ def test_every_event_of_the_protocol_has_a_message():
         run_line(started_at="2026-11-20T12:00:00"),
         run_line(started_at="2026-11-20T12:00:00+02:00"),
         run_line(warmups_s=[-1.0]),
+        run_line(settling_s=-1.0),
         run_line(left_out={"odd": -1}),
         run_line(workload=""),
         run_line(workload="w" * 301),

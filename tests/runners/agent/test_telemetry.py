@@ -46,6 +46,22 @@ def test_sm_activity_counts_while_steps_were_measured_and_not_after():
     assert with_readings(RUN, readings).samples["sm_active"] == (0.5, 0.75)
 
 
+def test_readings_of_the_steps_that_settled_late_do_not_count_and_those_of_the_last_ones_do():
+    readings = [
+        reading(0.4, reasons=0x40, sm_active=0.1, clock_mhz=900.0),  # while it settled
+        reading(0.5, sm_active=0.5, clock_mhz=1400.0),
+        reading(1.5, sm_active=0.75, clock_mhz=1500.0),
+        reading(1.6, reasons=0x40, sm_active=0.1, clock_mhz=900.0),  # after the last step
+    ]
+
+    run = with_readings(RUN, readings, settling_s=0.5)
+
+    assert run.samples["sm_active"] == (0.5, 0.75)
+    assert (run.clock_mhz, run.left_out) == (1450.0, {})
+    assert throttled(RUN, readings, settling_s=0.5) is None
+    assert throttled(RUN, readings) is not None
+
+
 def test_what_the_gpu_did_beside_a_run_on_the_cpu_is_nobodys_business():
     on_cpu = replace(RUN, device=Device.CPU)
     readings = [reading(0.1, reasons=0x40, sm_active=0.5)]
@@ -68,6 +84,18 @@ def test_the_energy_of_a_step_is_what_the_counter_rose_by_in_its_time():
     (joules,) = with_readings(LONG_RUN, readings).samples["energy_per_step"]
 
     assert joules == pytest.approx(300 * 0.5)  # 690 J in 2.3 s are 300 W; a step takes 0.5 s
+
+
+def test_the_energy_of_steps_that_settled_late_is_no_steps():
+    readings = [
+        reading(0.1, joules=0.0),  # 900 W
+        reading(1.0, joules=810.0),
+        reading(3.5, joules=1560.0),
+    ]
+
+    (joules,) = with_readings(LONG_RUN, readings, settling_s=1.0).samples["energy_per_step"]
+
+    assert joules == pytest.approx(300 * 0.5)
 
 
 @pytest.mark.parametrize(
