@@ -135,6 +135,7 @@ class Bench:
                 metric=STEP_TIME,
                 base=tuple(base[:pairs].tolist()),
                 head=tuple(head[:pairs].tolist()),
+                numbers=tuple(range(1, pairs + 1)),
             )
             (verdict,) = judge_tests([test], rule=rule, priors=priors)
             if verdict.outcome is not Outcome.UNDECIDED or pairs == PAIRS:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from statistics import median
 
+from perfledger.metrics import Kind, Metric, Scale
 from perfledger.records import Run
 
 # Relative. A board at its power cap wanders by one or two per cent from run to run, which is noise
@@ -24,14 +25,27 @@ def clock_difference(base: Run, head: Run) -> float | None:
     return math.log(head.clock_mhz) - math.log(base.clock_mhz)
 
 
+def follows_clocks(metric: Metric) -> bool:
+    """Whether the device's clock moves a metric; memory and counts are the same at every clock."""
+    match metric.kind:
+        case Kind.SPEED | Kind.TAIL | Kind.UTILIZATION | Kind.ENERGY:
+            return metric.scale is not Scale.EXACT
+        case Kind.MEMORY | Kind.WORK:
+            return False
+
+
 def in_usual_clocks(differences: Sequence[float | None]) -> tuple[bool, ...]:
     """Tell of each pair's difference of clocks whether it is what these pairs usually have.
 
     Usual is the median, not zero: code that draws more power may clock lower in every pair, and
     that is its own doing and no state it was caught in. Clocks that nobody read count as usual.
+    Where less than a strict majority is near the median, as where pairs split into two halves,
+    nobody can tell which are usual: then all count.
     """
     known = [difference for difference in differences if difference is not None]
     if len(known) < FEWEST_PAIRS:
         return (True,) * len(differences)
     usual, reach = median(known), math.log1p(STATE_DISTANCE)
+    if 2 * sum(abs(each - usual) <= reach for each in known) <= len(known):
+        return (True,) * len(differences)
     return tuple(each is None or abs(each - usual) <= reach for each in differences)

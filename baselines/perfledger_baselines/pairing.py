@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, Kind, Metric, Scale
 from perfledger.records import Run, Side
-from perfledger_baselines.clocks import clock_difference, in_usual_clocks
+from perfledger_baselines.clocks import clock_difference, follows_clocks, in_usual_clocks
 from perfledger_baselines.location import located
 from perfledger_baselines.shares import share_levels
 from perfledger_baselines.tails import QUANTILES
@@ -36,13 +36,15 @@ class PairedTest:
     """One test to be judged: a metric of a workload, one location a side and pair.
 
     `base` and `head` are as long as the workload has complete pairs that compare; None where the
-    run did not read this metric. `other_clocks` more do not: see `clocks`.
+    run did not read this metric. `numbers` are these pairs' places, from 1, among all complete ones
+    of the workload; `other_clocks` of those do not compare: see `clocks`.
     """
 
     workload: str
     metric: Metric
     base: tuple[float | None, ...]
     head: tuple[float | None, ...]
+    numbers: tuple[int, ...]
     other_clocks: int = 0
 
     @property
@@ -186,22 +188,30 @@ def tests_of(
     What somebody asked for is a test as well. Any other metric may be silent: a process's
     memory peak says nothing of a workload that stays below the one before it. What one side did not
     read is no test, and no failure. Pairs whose sides found the device in different clock states
-    are left out.
+    are left out of what follows the clocks.
     """
     usual = in_usual_clocks([pair.clock_difference for pair in pairs])
-    kept = tuple(compress(pairs, usual))
+    numbered = tuple(enumerate(pairs, start=1))
+    kept = tuple(compress(numbered, usual))
     tests = (
-        PairedTest(
-            workload=workload,
-            metric=metric,
-            base=tuple(pair.base.get(metric.name) for pair in kept),
-            head=tuple(pair.head.get(metric.name) for pair in kept),
-            other_clocks=len(pairs) - len(kept),
-        )
+        _test(workload, metric, kept if follows_clocks(metric) else numbered, of=len(pairs))
         for metric in metrics
     )
     return tuple(
         test
         for test in tests
         if test.pairs or test.metric.name == STEP_TIME.name or test.metric.is_asked
+    )
+
+
+def _test(
+    workload: str, metric: Metric, kept: Sequence[tuple[int, Pair]], *, of: int
+) -> PairedTest:
+    return PairedTest(
+        workload=workload,
+        metric=metric,
+        base=tuple(pair.base.get(metric.name) for _, pair in kept),
+        head=tuple(pair.head.get(metric.name) for _, pair in kept),
+        numbers=tuple(number for number, _ in kept),
+        other_clocks=of - len(kept),
     )

@@ -51,12 +51,13 @@ def judge_tests(
     """
     weighed = weigh_tests(tests, rule=rule, priors=priors)
     found = standings(weighed, alpha=rule.alpha, others=others)
-    return tuple(
+    verdicts = (
         _judge_noisy(test, found[index], rule, priors.get(_key(test)))
         if index in found
         else _judge_exact(test, rule)
         for index, test in enumerate(tests)
     )
+    return tuple(map(_counting_left_out, tests, verdicts))
 
 
 def not_measured(workload: str, metric: Metric, reason: str) -> Verdict:
@@ -86,6 +87,14 @@ def _key(test: PairedTest) -> tuple[str, str]:
     return test.workload, test.metric.name
 
 
+def _counting_left_out(test: PairedTest, verdict: Verdict) -> Verdict:
+    """Return a verdict that tells how many pairs were measured for it and not compared."""
+    if not test.other_clocks:
+        return verdict
+    left_out = f"{_in_pairs(test.other_clocks)} left out, made at clocks that differ"
+    return replace(verdict, reason=f"{verdict.reason}; {left_out}")
+
+
 def _judge_noisy(
     test: PairedTest, standing: Standing, rule: Rule, prior: SpreadPrior | None
 ) -> Verdict:
@@ -112,8 +121,6 @@ def _judge_noisy(
         reason += f"; leans on a history of {prior.values} {prior.source}"
     if states is not None:
         reason += f"; {_in_words(states)}"
-    if test.other_clocks:
-        reason += f"; {_in_pairs(test.other_clocks)} left out, made at clocks that differ"
     return replace(verdict, states=states, prior=prior, reason=reason)
 
 

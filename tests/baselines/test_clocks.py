@@ -5,25 +5,41 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger.metrics import (
+    ENERGY_PER_STEP,
+    PEAK_MEMORY,
+    STEP_TIME,
+    Kind,
+    Metric,
+    Scale,
+    Worse,
+)
 from perfledger.records import Side
 from perfledger_baselines.clocks import in_usual_clocks
 from perfledger_baselines.judge import judge_bundle
-from perfledger_baselines.sequential import State
+from perfledger_baselines.pairing import match_runs
+from perfledger_baselines.sequential import PairedLooks, State
 from perfledger_baselines.verdict import Outcome
 
-FULL, HELD = 1980.0, 1200.0
+RECOMPILES = Metric(
+    name="recompiles", unit="1", worse=Worse.HIGHER, kind=Kind.MEMORY, scale=Scale.EXACT
+)
+JUDGED = (STEP_TIME, PEAK_MEMORY, ENERGY_PER_STEP, RECOMPILES)
+FULL, CAPPED, HELD = 1980.0, 1755.0, 1200.0
 
 
 @pytest.fixture(scope="session")
 def clocked(build):
     """Return a function that builds a check whose step times follow the clocks of its pairs."""
 
-    def make(clocks, ratio=1.0):
+    def make(clocks, ratio=1.0, **samples):
         times = [
             (FULL / base, ratio * (1 + 0.001 * (pair % 3 - 1)) * FULL / head)
             for pair, (base, head) in enumerate(clocks)
         ]
-        bundle = build.bundle({"m:f": {"step_time_p50": times}})
+        told = {"step_time_p50": times, **samples}
+        metrics = tuple(metric for metric in JUDGED if metric.name in told)
+        bundle = build.bundle({"m:f": told}, metrics=metrics)
         runs = (
             replace(run, clock_mhz=clocks[run.pair][run.side is Side.HEAD]) for run in bundle.runs
         )
@@ -41,6 +57,30 @@ def test_pairs_made_in_different_clock_states_are_left_out_and_counted(clocked):
     assert verdict.estimate is not None
     assert verdict.estimate.pairs == 8
     assert verdict.reason.endswith("; 2 pairs left out, made at clocks that differ")
+
+
+def test_memory_and_counts_are_compared_at_every_clock(clocked):
+    clocks = [(FULL, HELD) if pair in {1, 4} else (FULL, FULL) for pair in range(10)]
+    samples = {"peak_memory": [(1e9, 1e9)] * 10, "recompiles": [(7, 7)] * 10}
+
+    speed, *others = judge_bundle(clocked(clocks, **samples))
+
+    assert speed.estimate is not None
+    assert speed.estimate.pairs == 8
+    assert [verdict.estimate and verdict.estimate.pairs for verdict in others] == [10, 10]
+    assert not any("left out" in verdict.reason for verdict in others)
+
+
+def test_a_verdict_without_an_estimate_tells_of_pairs_left_out_too(clocked):
+    clocks = [(FULL, HELD) if pair in {1, 4} else (FULL, FULL) for pair in range(5)]
+    energy = [(1.0, 1.0) if pair in {1, 4} else (None, 1.0) for pair in range(5)]
+
+    speed, missed = judge_bundle(clocked(clocks, energy_per_step=energy))
+
+    left_out = "; 2 pairs left out, made at clocks that differ"
+    assert speed.reason == "3 of the 4 pairs needed" + left_out
+    assert missed.outcome is Outcome.NOT_MEASURED
+    assert missed.reason.endswith(left_out)
 
 
 def test_a_state_that_both_sides_of_a_pair_share_is_no_reason(clocked):
@@ -64,6 +104,44 @@ def test_of_two_pairs_or_unread_clocks_nobody_can_tell():
     assert in_usual_clocks([0.0, 0.5]) == (True, True)
     assert in_usual_clocks([None, 0.0, 0.5]) == (True, True, True)
     assert in_usual_clocks([None, 0.0, 0.5, 0.0]) == (True, True, False, True)
+
+
+@pytest.mark.parametrize("split", [2, 3])
+def test_of_two_halves_nobody_can_tell_so_all_pairs_count(clocked, split):
+    bundle = clocked([(FULL, FULL)] * split + [(FULL, CAPPED)] * split, ratio=1.1)
+
+    [verdict] = judge_bundle(bundle)
+
+    assert verdict.outcome is not Outcome.NOT_MEASURED
+    assert verdict.estimate is not None
+    assert verdict.estimate.pairs == 2 * split
+
+
+@pytest.mark.parametrize("split", [2, 3])
+def test_measuring_goes_on_where_clocks_come_in_two_halves(clocked, split):
+    bundle = clocked([(FULL, FULL)] * split + [(FULL, CAPPED)] * split)
+    rule = PairedLooks(
+        looks=(2 * split, 20), alpha=0.05, margin=0.01, floor=0.003, metrics=bundle.metrics
+    )
+    rule.start(["m:f"])
+    for base, head in match_runs(bundle.runs)["m:f"]:
+        rule.add(base, head)
+
+    decision = rule.decision()
+
+    assert decision == {"m:f"}
+
+
+@given(st.lists(st.none() | st.floats(-3, 3), max_size=12))
+def test_a_majority_of_the_pairs_whose_clocks_are_known_always_counts(differences):
+    known = sum(each is not None for each in differences)
+
+    usual = in_usual_clocks(differences)
+
+    kept = sum(
+        each is not None and is_usual for each, is_usual in zip(differences, usual, strict=True)
+    )
+    assert 2 * kept > known or known == 0
 
 
 @given(st.lists(st.none() | st.floats(-3, 3), max_size=12))

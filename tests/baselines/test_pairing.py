@@ -29,7 +29,13 @@ RECOMPILES = Metric(
 
 
 def paired(base, head, metric=STEP_TIME):
-    return PairedTest(workload="m:f", metric=metric, base=tuple(base), head=tuple(head))
+    return PairedTest(
+        workload="m:f",
+        metric=metric,
+        base=tuple(base),
+        head=tuple(head),
+        numbers=tuple(range(1, len(base) + 1)),
+    )
 
 
 def test_runs_are_matched_by_workload_and_number(build):

@@ -6,7 +6,7 @@ nothing from elsewhere. Besides the routes of `views` a check's page links to it
 download, at `/runs/{id}/bundle.json`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import groupby
@@ -26,7 +26,7 @@ from perfledger_service.pages import (
     yearly,
 )
 from perfledger_service.pages.environment import render
-from perfledger_service.pages.pair_plot import PairPlot, Pairs, pair_plot, pairs_of
+from perfledger_service.pages.pair_plot import PairPlot, PairsOfTests, pair_plot, pairs_of
 from perfledger_service.pages.series_plot import series_data, series_plot
 from perfledger_service.pages.step_pictures import step_pictures, steps_data
 from perfledger_service.report import Report
@@ -153,14 +153,14 @@ def series_page(view: SeriesView) -> str:
     )
 
 
-def _plots(report: Report, pairs: Mapping[tuple[str, str], Pairs]) -> tuple[NamedPlot, ...]:
+def _plots(report: Report, pairs: PairsOfTests) -> tuple[NamedPlot, ...]:
     """Return the plots of what changed, or may have, and of every step time."""
     found: list[NamedPlot] = []
     for verdict, row in zip(rows.ordered(report), rows.verdict_rows(report), strict=True):
         if row.is_quiet and row.kind is not Kind.SPEED:
             continue
-        of_pairs = pairs.get((verdict.workload, verdict.metric.name), ())
-        plot = pair_plot(verdict, of_pairs, margin=report.plan.margin)
+        test = pairs.get((verdict.workload, verdict.metric.name))
+        plot = pair_plot(verdict, test, margin=report.plan.margin) if test is not None else None
         if plot is not None:
             found.append(NamedPlot(row, plot))
     return tuple(found[:_MAX_PLOTS])

@@ -4,11 +4,12 @@ Coordinates are in the plot's own units, y downwards.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from perfledger.bundle import Bundle
-from perfledger_baselines.pairing import judged_metrics, locate_pairs, match_runs, tests_of
+from perfledger_baselines.judge import judged_tests
+from perfledger_baselines.pairing import PairedTest
 from perfledger_baselines.verdict import Verdict
 from perfledger_service.pages import figures
 from perfledger_service.pages.scale import Dot, Scale, Tick, nice_ticks
@@ -35,32 +36,28 @@ class PairPlot:
     ticks: tuple[Tick, ...]
 
 
-Pairs = tuple[tuple[float, float], ...]
-PairsOfTests = Mapping[tuple[str, str], Pairs]  # by workload and metric's name
+PairsOfTests = Mapping[tuple[str, str], PairedTest]  # by workload and metric's name
 
 
 def pairs_of(bundle: Bundle) -> PairsOfTests:
-    """Return (base, head) of every pair by workload and metric, reduced as the judge does it."""
-    metrics = judged_metrics(bundle.metrics)
-    found: dict[tuple[str, str], Pairs] = {}
-    for workload, runs in match_runs(bundle.runs).items():
-        tests = tests_of(workload, locate_pairs(runs, metrics), metrics)
-        found.update({(workload, test.metric.name): test.pairs for test in tests})
-    return found
+    """Return by workload and metric the very pairs that the judge decides by. Raises PlanError."""
+    return {(test.workload, test.metric.name): test for test in judged_tests(bundle)}
 
 
-def pair_plot(
-    verdict: Verdict, pairs: Sequence[tuple[float, float]], *, margin: float
-) -> PairPlot | None:
-    """Return the plot of a verdict's pairs (base, head), or None if there is nothing to draw.
+def pair_plot(verdict: Verdict, test: PairedTest, *, margin: float) -> PairPlot | None:
+    """Return the plot of a verdict's pairs, or None if there is nothing to draw.
 
     `margin` is relative: within it on either side a change counts as none.
     """
     estimate = verdict.estimate
-    changes = [head / base - 1 for base, head in pairs if base > 0]
+    changes = {
+        number: head / base - 1
+        for number, base, head in zip(test.numbers, test.base, test.head, strict=True)
+        if base is not None and head is not None and base > 0
+    }
     if estimate is None or not changes:
         return None
-    marks = (*changes, estimate.low, estimate.change, estimate.high, -margin, margin, 0.0)
+    marks = (*changes.values(), estimate.low, estimate.change, estimate.high, -margin, margin, 0.0)
     low, high = min(marks), max(marks)
     if not math.isfinite(high - low) or low == high:
         return None
@@ -76,8 +73,8 @@ def pair_plot(
         bar=(scale.at(estimate.low), scale.at(estimate.change), scale.at(estimate.high)),
         bar_y=bar_y,
         dots=tuple(
-            Dot(scale.at(change), _TOP + row * (place + 0.5), _title(place, change))
-            for place, change in enumerate(changes)
+            Dot(scale.at(change), _TOP + row * (place + 0.5), _title(number, change))
+            for place, (number, change) in enumerate(changes.items())
         ),
         ticks=tuple(
             Tick(scale.at(at), _tick(at)) for at in nice_ticks(scale.low + room, scale.high - room)
@@ -85,8 +82,8 @@ def pair_plot(
     )
 
 
-def _title(place: int, change: float) -> str:
-    return f"pair {place + 1}: {figures.percent(change)}"
+def _title(number: int, change: float) -> str:
+    return f"pair {number}: {figures.percent(change)}"
 
 
 def _tick(change: float) -> str:

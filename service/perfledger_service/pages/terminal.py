@@ -104,11 +104,11 @@ def _detectable(group: Sequence[rows.VerdictRow]) -> Iterator[Text]:
 def _pictures(report: Report, workload: str, pairs: PairsOfTests) -> Iterator[str]:
     """Yield the pairs, the interval and the margin of each result that is not as before."""
     for verdict in report.verdicts:
-        drawn = pairs.get((verdict.workload, verdict.metric.name), ())
+        test = pairs.get((verdict.workload, verdict.metric.name))
         is_quiet = verdict.outcome is Outcome.UNCHANGED and not verdict.is_warning
-        if verdict.workload != workload or verdict.estimate is None or is_quiet or not drawn:
+        if verdict.workload != workload or verdict.estimate is None or is_quiet or test is None:
             continue
-        changes = [head / base - 1 for base, head in drawn]
+        changes = [head / base - 1 for base, head in test.pairs]
         picture = interval_picture(verdict.estimate, margin=report.plan.margin, changes=changes)
         if picture:
             name = words.metric_label(verdict.metric.name) or clean(verdict.metric.name, limit=40)

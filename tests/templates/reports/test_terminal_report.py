@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
+from perfledger_baselines.pairing import PairedTest
 from perfledger_service.pages.terminal import plain_text, report_table
 
 NASTY = (
@@ -82,7 +83,13 @@ def test_hostile_text_cannot_steer_the_terminal(reports, rewrite):
 def test_pairs_are_drawn_below_what_changed_and_not_below_what_did_not(reports):
     report = reports["undecided"]
     pairs = {
-        (verdict.workload, verdict.metric.name): ((1.0, 0.99), (1.0, 1.05))
+        (verdict.workload, verdict.metric.name): PairedTest(
+            workload=verdict.workload,
+            metric=verdict.metric,
+            base=(1.0, 1.0),
+            head=(0.99, 1.05),
+            numbers=(1, 2),
+        )
         for verdict in report.verdicts
     }
 

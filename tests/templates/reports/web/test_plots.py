@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.records import Side
+from perfledger_baselines.pairing import PairedTest
 from perfledger_baselines.verdict import Outcome
 from perfledger_service.pages.pair_plot import pair_plot, pairs_of
 from perfledger_service.pages.scale import Scale, nice_ticks
@@ -13,12 +14,28 @@ PAIRS = ((1.0, 1.18), (1.0, 1.2), (1.0, 1.17), (1.0, 1.19))
 
 
 @pytest.fixture
+def of_pairs(make):
+    """Return a function that makes a test of pairs (base, head), numbered from 1 or as given."""
+
+    def made(pairs, numbers=None):
+        return PairedTest(
+            workload=make.GPT,
+            metric=make.STEP_TIME,
+            base=tuple(base for base, _ in pairs),
+            head=tuple(head for _, head in pairs),
+            numbers=numbers or tuple(range(1, len(pairs) + 1)),
+        )
+
+    return made
+
+
+@pytest.fixture
 def slower(make):
     return make.verdict(make.GPT, make.STEP_TIME, Outcome.REGRESSED, (1.0, 1.185), spread=0.013)
 
 
-def test_dots_interval_and_margin_lie_on_one_axis(slower):
-    plot = pair_plot(slower, PAIRS, margin=0.01)
+def test_dots_interval_and_margin_lie_on_one_axis(slower, of_pairs):
+    plot = pair_plot(slower, of_pairs(PAIRS), margin=0.01)
 
     assert plot is not None
     low, estimate, high = plot.bar
@@ -28,8 +45,8 @@ def test_dots_interval_and_margin_lie_on_one_axis(slower):
     assert all(0 < dot.y < plot.bar_y < plot.baseline < plot.height for dot in plot.dots)
 
 
-def test_many_pairs_do_not_make_a_tower(slower):
-    few, many = (pair_plot(slower, PAIRS * times, margin=0.01) for times in (2, 50))
+def test_many_pairs_do_not_make_a_tower(slower, of_pairs):
+    few, many = (pair_plot(slower, of_pairs(PAIRS * times), margin=0.01) for times in (2, 50))
 
     assert few is not None
     assert many is not None
@@ -37,25 +54,50 @@ def test_many_pairs_do_not_make_a_tower(slower):
 
 
 @pytest.mark.parametrize("pairs", [(), ((0.0, 1.0),), ((1.0, float("inf")),)])
-def test_there_is_no_plot_of_nothing(slower, pairs):
-    assert pair_plot(slower, pairs, margin=0.01) is None
+def test_there_is_no_plot_of_nothing(slower, of_pairs, pairs):
+    assert pair_plot(slower, of_pairs(pairs), margin=0.01) is None
 
 
-def test_there_is_no_plot_without_an_estimate(slower):
-    assert pair_plot(replace(slower, estimate=None), PAIRS, margin=0.01) is None
+def test_there_is_no_plot_without_an_estimate(slower, of_pairs):
+    assert pair_plot(replace(slower, estimate=None), of_pairs(PAIRS), margin=0.01) is None
 
 
-def test_there_is_no_plot_of_counts_that_agree_under_no_margin(make):
+def test_there_is_no_plot_of_counts_that_agree_under_no_margin(make, of_pairs):
     same = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNCHANGED, (1.0, 1.0))
 
-    assert pair_plot(same, ((1.0, 1.0),), margin=0.0) is None
+    assert pair_plot(same, of_pairs([(1.0, 1.0)]), margin=0.0) is None
 
 
 def test_pairs_are_those_that_the_judge_saw(make, bundle):
     found = pairs_of(bundle)[make.GPT, "step_time_p50"]
 
-    assert len(found) == 6
-    assert found[0] == pytest.approx((0.01229, 0.01453 * 1.004))
+    assert len(found.pairs) == 6
+    assert found.pairs[0] == pytest.approx((0.01229, 0.01453 * 1.004))
+
+
+def test_a_dot_keeps_the_number_that_its_pair_was_measured_under(slower, of_pairs):
+    plot = pair_plot(slower, of_pairs(PAIRS, numbers=(1, 2, 4, 6)), margin=0.01)
+
+    assert plot is not None
+    assert [dot.title.partition(":")[0] for dot in plot.dots] == [
+        "pair 1",
+        "pair 2",
+        "pair 4",
+        "pair 6",
+    ]
+
+
+def test_a_pair_beyond_the_plan_or_at_another_clock_is_not_drawn(make, bundle):
+    clocks = {1: 1410.0, 4: 1410.0}  # MHz, of head; pair 4 is beyond the plan
+    runs = tuple(
+        replace(run, clock_mhz=clocks.get(run.pair, 1980.0) if run.side is Side.HEAD else 1980.0)
+        for run in bundle.runs
+    )
+    planned = replace(bundle, runs=runs, plan=replace(bundle.plan, looks=(2, 4)))
+
+    found = pairs_of(planned)[make.GPT, "step_time_p50"]
+
+    assert found.numbers == (1, 3, 4)
 
 
 @settings(max_examples=60, deadline=None)
