@@ -150,12 +150,18 @@ class PairedLooks:
         the device, by workload). One without an interval yet goes first: the cheapest of those with
         the fewest pairs. A workload whose cost is not told is none to choose.
         """
-        waiting = self.decision() & seconds.keys()
-        widths = dict.fromkeys(waiting, 0.0)
+        widths = {
+            workload: math.inf
+            for workload, pairs in self._pairs.items()
+            if len(pairs) < self._rule.looks[0]
+        }
         for verdict in self._verdicts():
-            if verdict.workload in waiting and verdict.outcome is Outcome.UNDECIDED:
-                widths[verdict.workload] = max(widths[verdict.workload], _width(verdict))
-        unseen = [each for each in waiting if not widths[each] or math.isinf(widths[each])]
+            if verdict.outcome is Outcome.UNDECIDED:
+                before = widths.get(verdict.workload, 0.0)
+                widths[verdict.workload] = max(before, _width(verdict))
+        # Without a width is what others' verdicts decided between its looks, by Holm's share.
+        waiting = self.decision() & seconds.keys() & widths.keys()
+        unseen = [each for each in waiting if math.isinf(widths[each])]
         if unseen:
             return min(unseen, key=lambda each: (len(self._pairs[each]), seconds[each], each))
         return max(waiting, key=lambda each: (widths[each] / seconds[each], each), default=None)

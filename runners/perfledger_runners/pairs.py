@@ -7,13 +7,12 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from perfledger.metrics import STEP_TIME
 from perfledger.protocol import Command, Request
 from perfledger.records import Failure, Framework, Run, Side, Why, WorkloadSpec
 from perfledger.stopping import StoppingRule
 from perfledger_runners.child import Child, Ended, Going, run_request, start_early
 from perfledger_runners.harness import Harness
-from perfledger_runners.messages import Failed, Ran, Ready, Sampling, Started, Turn
+from perfledger_runners.messages import Answer, Done, Failed, Ran, Ready, Sampling, Started, Turn
 from perfledger_runners.telemetry import NoTelemetry, Telemetry, throttled, with_readings
 
 SIDES = (Side.BASE, Side.HEAD)
@@ -157,6 +156,42 @@ class _Place:
 
 
 @dataclass(slots=True, kw_only=True)
+class _Stopwatch:
+    """Charges all the time that passes, once, to the workload that was begun last.
+
+    What two sides do at once is so not counted twice, and a set-up is its own workload's. Under ""
+    is what a pair needs for whichever workload: processes that start, import and end.
+    """
+
+    clock: Callable[[], float]
+    since: float
+    at: str = ""
+    seconds: dict[str, float] = field(default_factory=lambda: {"": 0.0})
+
+    def heard(self, message: Answer | Going | Ended) -> Answer | Going | Ended:
+        """Charge what has passed where a message says that something else begins; pass it on."""
+        match message:
+            case Started():
+                self._turn_to(message.workload)
+            case Done() | Ended():
+                self._turn_to("")
+            case _:
+                pass
+        return message
+
+    def alone(self) -> dict[str, float]:
+        """Return what a pair of each workload would have taken by itself, all having ended."""
+        self._turn_to("")
+        shared = self.seconds[""]
+        return {each: shared + own for each, own in self.seconds.items() if each}
+
+    def _turn_to(self, workload: str) -> None:
+        now = self.clock()
+        self.seconds[self.at] = self.seconds.get(self.at, 0.0) + now - self.since
+        self.at, self.since = workload, now
+
+
+@dataclass(slots=True, kw_only=True)
 class _Check:
     """What has been measured so far."""
 
@@ -182,14 +217,14 @@ class _Check:
             _Place(side=side, pair=pair, position=position) for position, side in enumerate(order)
         )
         found: dict[Side, dict[str, Run]] = {side: {} for side in SIDES}
-        began = self.harness.clock()
+        watch = _Stopwatch(clock=self.harness.clock, since=self.harness.clock())
         with ExitStack() as stack:
             children = [
                 start_early(self.harness, self._request(alive, place), stack) for place in sides
             ]
             first, second = (
                 stack.enter_context(
-                    closing(self._measure_side(alive, place, found[place.side], child))
+                    closing(self._measure_side(alive, place, found[place.side], child, watch))
                 )
                 for place, child in zip(sides, children, strict=True)
             )
@@ -199,13 +234,7 @@ class _Check:
             if each not in self.failures and base is not None and head is not None:
                 self.paired.add(each)
                 rule.add(base, head)
-        timed = {
-            each: sum(_timed(side[each]) for side in found.values() if each in side)
-            for each in alive
-        }
-        spent_s = self.harness.clock() - began
-        # The processes were shared: alone, a workload needs them all the same, without the others.
-        self.seconds |= {each: spent_s - sum(timed.values()) + timed[each] for each in alive}
+        self.seconds |= watch.alone()
 
     def spend_rest(
         self, rule: StoppingRule, done: dict[str, int], *, left: Callable[[], float]
@@ -217,6 +246,11 @@ class _Check:
         while chosen := rule.next_pair(self._affordable(done, left())):
             self.measure_group([chosen], done[chosen], rule)
             done[chosen] += 1
+            self.progress.pair_done(
+                pairs=max(done.values()),
+                waiting=len(rule.decision() - self.failures.keys()),
+                seconds_left=max(0.0, left()),
+            )
         return max(done.values(), default=0)
 
     def _affordable(self, done: Mapping[str, int], left_s: float) -> dict[str, float]:
@@ -253,6 +287,7 @@ class _Check:
         place: _Place,
         found: dict[str, Run],
         child: Child | None,
+        watch: _Stopwatch,
     ) -> Generator[str]:
         """Measure the workloads on one side, in as many children as it takes, into `found`.
 
@@ -267,7 +302,7 @@ class _Check:
         failed: list[Failed] = []
         process: int | None = None
         try:
-            for message in run_request(self.harness, request, first=child):
+            for message in map(watch.heard, run_request(self.harness, request, first=child)):
                 if stop := stop_of(message):
                     yield stop
                 if process is None:
@@ -328,11 +363,6 @@ class _Check:
             self.failures.setdefault(message.workload, failure)
         if log_tail:
             self.logs[str(process)] = log_tail if failed else log_tail[-MAX_LOG_KEPT:]
-
-
-def _timed(run: Run) -> float:
-    """Return the seconds that a run's steps took."""
-    return sum(run.warmups_s) + sum(run.samples.get(STEP_TIME.name, ()))
 
 
 def _groups(workloads: Sequence[WorkloadSpec]) -> tuple[tuple[str, ...], ...]:

@@ -251,3 +251,17 @@ def test_two_pairs_without_a_history_have_no_interval_either(build):
     feed(build, rule, "m:g", 2, step_time_p50=NOISY)
 
     assert rule.next_pair({"m:f": 1.0, "m:g": 9.0}) == "m:g"
+
+
+def test_the_next_pair_goes_to_nobody_that_the_others_have_decided(build):
+    barely = [(1.0, ratio) for ratio in (1.019, 1.028, 1.01, 1.024, 1.019)]
+    clear = [f"m:g{k}" for k in range(5)]
+    rule = started("m:f", "m:h", *clear)
+    said = feed(build, rule, "m:f", 5, step_time_p50=barely)
+    feed(build, rule, "m:h", 4, step_time_p50=NOISY)
+    for workload in clear:
+        feed(build, rule, workload, 4, step_time_p50=CLEAR)
+
+    assert said[-1] is True  # at its look, the share of the others was still open
+    assert rule.next_pair({"m:f": 1.0, "m:h": 9.0}) == "m:h"
+    assert rule.next_pair({"m:f": 1.0}) is None
