@@ -93,12 +93,15 @@ class Pool:
             self.meter.go_on(
                 now, free_milli=self._room.free_milli, waiting_milli=self._waiting.milli
             )
+            # The ends of who moved stay among the events: moving anew at them would have no end.
+            is_due = self._policy.preemption is not Preemption.MIGRATION
             while self._events and self._events[0][0] == now:
-                self._end(heapq.heappop(self._events)[1], now)
+                is_due |= self._end(heapq.heappop(self._events)[1], now)
             while place < len(arrivals) and self._submit[arrivals[place]] == now:
                 self._wait(arrivals[place], now)
                 place += 1
-            if self._waiting:
+                is_due = True
+            if self._waiting and is_due:
                 self._start_all(now)
 
     def _wait(self, job: int, since_ms: int) -> None:
@@ -199,16 +202,18 @@ class Pool:
         if self.start_ms[job] < 0:
             self.start_ms[job] = now
 
-    def _end(self, job: int, now: int) -> None:
+    def _end(self, job: int, now: int) -> bool:
+        """End a job, a reservation or a turn; return whether it was not put off meanwhile."""
         run = self._running.get(job)
-        if run is None or run.end_ms != now:  # a reservation or a turn is over, or it had to yield
+        if run is None or run.end_ms != now:
             self._blocked.clear()
-            return
+            return job < 0
         self._stop(run, now)
         self._room.give_back(run.held)
         self.end_ms[job] = now
         more = self._milli[self._shape[job]] - self._asked_milli[job]
         self.rounded += more * self._whole_run[job]
+        return True
 
     def _stop(self, run: Run, now: int) -> None:
         """Count what a job did until now; its devices are still taken."""
@@ -309,7 +314,8 @@ class Pool:
         shape = self._shape[job]
         if shape in self._blocked:
             return None
-        limit_ms = self._limit[job] if run is None else run.expected_ms - now
+        # A run's checkpoints may have carried it past its time limit.
+        limit_ms = self._limit[job] if run is None else max(run.expected_ms, run.end_ms) - now
         allowed = self._calendar.allowed(self._team[job], limit_ms, now)
         held = self._placer.place(self._shapes[shape], allowed)
         if held:

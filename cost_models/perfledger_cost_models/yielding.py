@@ -67,10 +67,8 @@ class Yielding:
                 key = run.end_ms - now_ms
             case Order.SERVICE:
                 key = (run.end_ms - now_ms) * run.milli
-            case Order.TURNS:
-                key = run.since_ms
-            case Order.SUBMISSION | Order.SHORTEST | Order.PRIORITY:
-                pass
+            case Order.PRIORITY | Order.SUBMISSION | Order.SHORTEST | Order.TURNS:
+                pass  # Only runs that may move are ranked, and in the last three none may.
         return 0.0, key, run.job
 
     def add(self, run: Run) -> None:

@@ -21,6 +21,7 @@ from perfledger_cost_models.scheduling import (
 from perfledger_cost_models.simulation import simulate
 
 ONE_NODE = equal_nodes(1, devices=4)
+JOBS = 120  # that migrate
 
 
 def policy_of(name):
@@ -131,6 +132,21 @@ def test_a_job_that_migrates_makes_room_and_pays_for_its_checkpoint():
     assert (moves.preemptions, moves.wasted) == (1, 5000 * 2000)
 
 
+@pytest.mark.parametrize("placement", [Placement.BEST_FIT, Placement.RANDOM])
+def test_everybody_ends_who_migrates_only_as_somebody_comes_or_goes(placement):
+    jobs = table_of(
+        Job(submit_s=i * 37 % 4001, run_s=40 + i * 101 % 1800, devices=1 + i * 7 % 8)
+        for i in range(JOBS)
+    )
+    policy = replace(policy_of("srsf"), preemption=Preemption.MIGRATION, placement=placement)
+
+    outcome = simulate(jobs, equal_nodes(4, devices=8), policy)
+
+    assert len(outcome.jobs) == JOBS
+    assert outcome.is_conserved
+    assert outcome.preemptions <= 2 * JOBS * 32  # each time all devices' jobs at most
+
+
 @pytest.mark.parametrize("change", [{"passing": Passing.EASY}, {"share": Share.FAIR}])
 def test_nobody_migrates_where_not_all_stand_in_one_order(change):
     with pytest.raises(ValueError, match="jobs move where all that fit pass"):
@@ -169,6 +185,23 @@ def test_who_displaces_stays_out_of_what_is_reserved_for_others():
     outcome = simulate(jobs, ONE_NODE, policy_of("priority-preempt"), reservations=(reservation,))
 
     assert seconds(outcome.start_ms) == [0, 50]
+
+
+def test_who_is_past_its_time_limit_is_moved_to_no_node_that_is_reserved_before_it_ends():
+    reservation = Reservation(team="a", nodes=1, start_ms=13_000, end_ms=50_000)
+    jobs = table_of(
+        [
+            Job(submit_s=0, run_s=10, devices=4, team="b", priority=0),
+            Job(submit_s=1, run_s=100, devices=4, team="b", priority=1),
+            Job(submit_s=12, run_s=10, devices=4, team="b", priority=2),
+        ]
+    )
+    policy = replace(policy_of("priority-preempt"), preemption=Preemption.MIGRATION, checkpoint_s=5)
+
+    outcome = simulate(jobs, equal_nodes(3, devices=4), policy, reservations=(reservation,))
+
+    # At 12 s all move on by a node, and 8 s are left of the first: it waits for the third's end.
+    assert seconds(outcome.end_ms) == [30, 111, 22]
 
 
 def test_who_yields_and_stands_before_who_displaced_it_waits_in_its_place():

@@ -81,6 +81,13 @@ def test_what_befalls_who_must_yield_is_for_policies_that_preempt(run, log):
     assert srtf["figures"]["preemptions"] > never["figures"]["preemptions"] == 0
 
 
+def test_what_befalls_who_must_yield_is_refused_where_no_policy_preempts(run, log):
+    words = ("simulate", log, "-p", "fifo", "-p", "easy")
+
+    with pytest.raises(UsageError, match="none of the policies fifo, easy preempts"):
+        run(*words, "--preemption", "migration")
+
+
 def test_a_checkpoint_cannot_be_negative(run, log):
     with pytest.raises(UsageError, match="a checkpoint of -1 s"):
         run("simulate", log, "--checkpoint", -1)

@@ -88,7 +88,7 @@ def compare_policies(
     says where one more device-hour is bought. Raises UsageError, NotFoundError for a policy or a
     price that is not there, or for the cluster's file, TooLargeError.
     """
-    policies = [_policy(name, setting) for name in names]
+    policies = _policies(names, setting)
     log, cluster = _log(file, format_, quarter), _cluster(hardware)
     try:
         rate = None if option is None else rate_of(current_sheet(), option, today=today)
@@ -180,12 +180,28 @@ def _arrivals(
     raise UsageError(msg)
 
 
-def _policy(name: str, setting: Setting) -> Policy:
+def _policies(names: Sequence[str], setting: Setting) -> tuple[Policy, ...]:
+    named = [_named(name) for name in names]
+    if setting.preemption is not None and not any(map(_is_preempting, named)):
+        others = ", ".join(policy.name for policy in POLICIES if _is_preempting(policy))
+        msg = f"--preemption: none of the policies {', '.join(names)} preempts: add one of {others}"
+        raise UsageError(msg)
+    return tuple(_in_setting(policy, setting) for policy in named)
+
+
+def _named(name: str) -> Policy:
     found = next((policy for policy in POLICIES if policy.name == name), None)
     if found is None:
         msg = f"no policy {name!r}: there are {', '.join(policy.name for policy in POLICIES)}"
         raise NotFoundError(msg)
-    is_preempting = found.preemption is not Preemption.NEVER
+    return found
+
+
+def _is_preempting(policy: Policy) -> bool:
+    return policy.preemption is not Preemption.NEVER
+
+
+def _in_setting(found: Policy, setting: Setting) -> Policy:
     try:
         return replace(
             found,
@@ -195,7 +211,7 @@ def _policy(name: str, setting: Setting) -> Policy:
             turn_s=found.turn_s if setting.turn_s is None else setting.turn_s,
             checkpoint_s=setting.checkpoint_s,
             passing=setting.passing or found.passing,
-            preemption=(setting.preemption if is_preempting else None) or found.preemption,
+            preemption=(setting.preemption if _is_preempting(found) else None) or found.preemption,
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
