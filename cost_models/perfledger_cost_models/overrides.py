@@ -251,7 +251,7 @@ def layered(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
 
 def _unknown(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[UnknownPrice, ...]:
     """Return what no sheet has a price of, each once: "1y" is also what 1y_no_upfront is."""
-    priced = sorted(f"{price.provider}:{price.option}" for price in prices)
+    priced = sorted((price.provider, price.region, price.option) for price in prices)
     found = {
         (each.provider, each.option, each.region): each
         for sheet in sheets
@@ -260,11 +260,23 @@ def _unknown(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[Unk
     return tuple(each for each in found.values() if not _is_among(priced, each))
 
 
-def _is_among(priced: Sequence[str], unknown: UnknownPrice) -> bool:
-    """Whether one of the sorted options begins as an unknown one does."""
-    name = f"{unknown.provider}:{unknown.option}"
-    place = bisect_left(priced, name)
-    return place < len(priced) and priced[place].startswith(name)
+def _is_among(priced: Sequence[tuple[str, str, str]], unknown: UnknownPrice) -> bool:
+    """Whether one of the sorted options is an unknown one of its region, or says more of it."""
+    whole = (unknown.provider, unknown.region, unknown.option)
+    if whole in _next(priced, whole):
+        return True
+    begun = (*whole[:2], f"{unknown.option}_")
+    return any(
+        place[:2] == begun[:2] and place[2].startswith(begun[2]) for place in _next(priced, begun)
+    )
+
+
+def _next(
+    priced: Sequence[tuple[str, str, str]], place: tuple[str, str, str]
+) -> Sequence[tuple[str, str, str]]:
+    """Return the first of the sorted options that is not before a place, if there is one."""
+    start = bisect_left(priced, place)
+    return priced[start : start + 1]
 
 
 def _check_within(name: str, value: Decimal, most: Decimal) -> None:

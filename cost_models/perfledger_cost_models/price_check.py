@@ -86,7 +86,7 @@ def check_sheet(text: str, name: str, *, previous: PriceSheet | None = None) -> 
 def _read(row: Row) -> Listed | Finding:
     """Read one row whatever its confidence says."""
     option = "/".join(row.cells[name].strip()[:80] for name in ("provider", "sku", "pricing_model"))
-    if not row.cells["usd_per_hour"].strip():
+    if not any(row.cells[name].strip() for name in ("usd_per_hour", "usd_per_accelerator_hour")):
         reason = "there is no price: it stays unknown"
         return Finding(
             row=row.number, option=option, level=Level.UNKNOWN, rule="price", reason=reason

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from itertools import islice
 from statistics import median
 
 from perfledger_cost_models.sheet import Price, PricingModel
@@ -32,6 +33,11 @@ SOON = timedelta(days=180)
 PAIR = 2
 # Two prices of one thing in one currency agree this well if one was copied from the other.
 SAME = Decimal("0.001")
+# Off by so much of a count, a price is of one accelerator or of all: regions are 1.44-fold apart at
+# most, three quarters of two are 1.5.
+MIN_FOLD = Decimal("0.75")
+# Fifty regions of two sizes at one figure are 2,500 couples: where there are more, none is decided.
+MAX_COUPLES = 10_000
 
 _AZURE_SIZE = re.compile(r"Standard_[A-Z]+(?P<processors>\d+)[a-z]*_(?P<rest>\w+)")
 _SIZE = re.compile(
@@ -128,7 +134,8 @@ def _sizes(listed: Sequence[Listed]) -> Found:
         for place, one in enumerate(same):
             share = each[place] / (each[1 - place] if is_pair else middle) - 1
             if abs(share) > MAX_SIZE_SCALING:
-                reason = f"{share:+.0%} per accelerator from the middle of its family's sizes"
+                yardstick = "the other size" if is_pair else "the middle of its family's sizes"
+                reason = f"{share:+.0%} per accelerator from {yardstick}"
                 yield one, Level.WARN, reason
 
 
@@ -210,30 +217,78 @@ def _chips(listed: Sequence[Listed]) -> Found:
 def _denominators(listed: Sequence[Listed]) -> Found:
     """Find the price of one accelerator where the instance's should be, and the other way round.
 
-    Of the two that stand at one figure that is wrong which is farther from all others like them.
+    Of the two that stand at one figure that is wrong which is farther from all others like them,
+    the suspects not among these: a mistake that is made everywhere is no yardstick.
     """
     current = current_prices(listed)
     for same in _groups(
         current, lambda p: (p.provider, p.accelerator, p.pricing_model, p.option_term)
     ):
-        ordered = sorted(same, key=lambda one: one.price.usd_per_device_hour)
-        each = [one.price.usd_per_device_hour for one in ordered]
-        middle = median(each)
-        for large in same:
-            usd = large.price.usd_per_hour
-            found = ordered[
-                bisect_left(each, usd * (1 - SAME)) : bisect_right(each, usd * (1 + SAME))
-            ]
-            small = next((one for one in found if one.price.count < large.price.count), None)
-            if small is None:
-                continue
-            is_far = _ratio(small.price.usd_per_device_hour, middle) > _ratio(
-                large.price.usd_per_device_hour, middle
-            )
-            if is_far and len(same) > PAIR:
-                yield small, Level.REJECT, f"{usd} is the price of {large.price.count} of them"
-            else:
-                yield large, Level.REJECT, f"{usd} is the price of one of its {large.price.count}"
+        couples = tuple(islice(_couples(same), MAX_COUPLES))
+        suspects = {one.row for couple in couples for one in couple}
+        others = [one.price.usd_per_device_hour for one in same if one.row not in suspects]
+        middle = median(others) if others and len(couples) < MAX_COUPLES else None
+        rejected: dict[int, tuple[Listed, str]] = {}
+        for large, small in couples:
+            usd, count = large.price.usd_per_hour, large.price.count
+            wrong = _wrong_of(large, small, same=same, middle=middle)
+            if wrong is not None:
+                of = f"{count} of them" if wrong is small else f"one of its {count}"
+                rejected[wrong.row] = wrong, f"{usd} is the price of {of}"
+        yield from ((one, Level.REJECT, reason) for one, reason in rejected.values())
+        yield from _undecided(
+            [couple for couple in couples if not any(one.row in rejected for one in couple)]
+        )
+
+
+def _couples(same: Sequence[Listed]) -> Iterator[tuple[Listed, Listed]]:
+    """Yield each instance with each smaller one whose accelerator costs what all of it does.
+
+    Spot prices follow each region's demand: between regions one figure is chance.
+    """
+    ordered = sorted(same, key=lambda one: one.price.usd_per_device_hour)
+    each = [one.price.usd_per_device_hour for one in ordered]
+    is_spot = same[0].price.pricing_model is PricingModel.SPOT
+    for large in same:
+        usd = large.price.usd_per_hour
+        first, last = bisect_left(each, usd * (1 - SAME)), bisect_right(each, usd * (1 + SAME))
+        for small in ordered[first:last]:
+            is_near = not is_spot or small.price.region == large.price.region
+            if is_near and small.price.count < large.price.count:
+                yield large, small
+
+
+def _wrong_of(
+    large: Listed, small: Listed, *, same: Sequence[Listed], middle: Decimal | None
+) -> Listed | None:
+    """Return which of a couple is wrong, None where nothing tells.
+
+    Two regions may have one figure by chance: there the price of its own SKU elsewhere must agree
+    that it is off by as many accelerators as the larger instance has.
+    """
+    if middle is None:
+        return None
+    wrong = max(large, small, key=lambda one: _ratio(one.price.usd_per_device_hour, middle))
+    is_told = large.price.region == small.price.region or any(
+        one.price.sku == wrong.price.sku
+        and _ratio(one.price.usd_per_device_hour, wrong.price.usd_per_device_hour)
+        >= MIN_FOLD * large.price.count
+        for one in same
+    )
+    return wrong if is_told else None
+
+
+def _undecided(couples: Iterable[tuple[Listed, Listed]]) -> Found:
+    """Note both of each couple, each row once."""
+    noted: dict[int, tuple[Listed, str]] = {}
+    for large, small in couples:
+        reason = (
+            f"{large.price.usd_per_hour} is the price of {large.price.sku}'s {large.price.count} "
+            f"and of one of {small.price.sku}'s: nothing tells which is wrong, if one is"
+        )
+        for one in (large, small):
+            noted.setdefault(one.row, (one, reason))
+    yield from ((one, Level.WARN, reason) for one, reason in noted.values())
 
 
 RULES: dict[str, Callable[[Sequence[Listed]], Found]] = {

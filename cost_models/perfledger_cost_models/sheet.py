@@ -176,7 +176,7 @@ class PriceSheet:
         found = _best([price for price in found if price.region == region])
         if not found:
             near = self._neighbours(asked["sku"], asked["model"])
-            raise self._missing(option, near, why=self._why(wanted))
+            raise self._missing(option, near, why=self._why(wanted, asked["provider"], region))
         return max(found, key=lambda price: price.recency)
 
     def _select(self, wanted: tuple[str, str, str], provider: str | None) -> list[Price]:
@@ -207,13 +207,23 @@ class PriceSheet:
 
     def _neighbours(self, sku: str, model: str) -> list[Price]:
         skus = sorted({price.sku for price in self.prices})
+        chip = slice_of(sku)
+        sku = chip.sku if chip is not None and sku not in skus else sku
         near = [sku] if sku in skus else get_close_matches(sku, skus, n=MAX_HINTS)
         found = [price for name in near for price in self.prices if price.sku == name]
         return sorted(found, key=lambda price: price.pricing_model != model)
 
-    def _why(self, wanted: tuple[str, str, str]) -> str:
-        """Return in words that a price was looked for in vain, "" where nobody did."""
-        unknown = (each for each in self.unknown if each.option == _option(*wanted))
+    def _why(self, wanted: tuple[str, str, str], provider: str | None, region: str) -> str:
+        """Return in words that a price was looked for in vain, "" where nobody did there."""
+        chip = slice_of(wanted[0])
+        options = {_option(sku, *wanted[1:]) for sku in (wanted[0], chip.sku if chip else "")}
+        unknown = (
+            each
+            for each in self.unknown
+            if each.option in options
+            and provider in {None, each.provider}
+            and each.region == (region or REFERENCE_REGIONS.get(each.provider, each.region))
+        )
         return next((f"; it was {each.why}" for each in unknown), "")
 
     def _missing(
@@ -236,20 +246,29 @@ def read_sheet(text: str, name: str, *, layer: Layer = Layer.SNAPSHOT) -> PriceS
 
     Raises PriceSheetError that names the row and the column: every price is positive, finite,
     dated and sourced, agrees with its price per accelerator, and stands there once. A row
-    without a price, of the confidence "unknown", says that none was found.
+    without a price, of the confidence "unknown", says that none was found: of one option and
+    region it is the only row.
     """
     prices: dict[tuple[str, str, str, date], Price] = {}
-    unknown: list[UnknownPrice] = []
+    priced: set[tuple[str, str, str]] = set()
+    unknown: dict[tuple[str, str, str], UnknownPrice] = {}
     for row in read_rows(text, name, columns=COLUMNS):
         if row.cells["confidence"].strip() == UNKNOWN and not row.cells["usd_per_hour"].strip():
-            unknown.append(_read_unknown(row))
+            sought = _read_unknown(row)
+            place = (sought.provider, sought.option, sought.region)
+            if place in unknown or place in priced:
+                row.reject("sku", "is unknown here and stands there before")
+            unknown[place] = sought
             continue
         price = replace(read_price(row), layer=layer)
-        key = (price.provider, price.option, price.region, price.as_of)
-        if key in prices:
+        place = (price.provider, price.option, price.region)
+        if place in unknown:
+            row.reject("sku", "has a price here and is unknown before")
+        if (*place, price.as_of) in prices:
             row.reject("sku", "has this price of this day twice")
-        prices[key] = price
-    return PriceSheet(name=name, prices=tuple(prices.values()), unknown=tuple(unknown))
+        prices[*place, price.as_of] = price
+        priced.add(place)
+    return PriceSheet(name=name, prices=tuple(prices.values()), unknown=tuple(unknown.values()))
 
 
 @cache
@@ -286,6 +305,8 @@ def read_price(row: Row) -> Price:
 
 
 def _read_unknown(row: Row) -> UnknownPrice:
+    if row.cells["usd_per_accelerator_hour"].strip():
+        row.reject("usd_per_accelerator_hour", "is a price of what is unknown: leave one out")
     return UnknownPrice(
         provider=_read_name(row, "provider"),
         sku=_read_name(row, "sku"),

@@ -1,11 +1,12 @@
 from dataclasses import replace
 from decimal import Decimal
 from importlib.resources import files
+from math import isqrt
 
 import pytest
 
 from perfledger_cost_models.price_check import check_sheet
-from perfledger_cost_models.price_rules import Level
+from perfledger_cost_models.price_rules import MAX_COUPLES, Level
 from perfledger_cost_models.sheet import COLUMNS, packaged_sheet
 from perfledger_cost_models.table import PriceSheetError
 
@@ -89,6 +90,12 @@ def test_a_row_without_a_price_stays_unknown():
     assert check.sheet.prices == ()
 
 
+def test_a_price_per_accelerator_alone_is_not_unknown_but_rejected():
+    row = "aws,p4d.24xlarge,us-east-1,A100-40GB,8,savings_plan,1y,,5.0,,2026-11-20"
+
+    assert rules(sheet_of(row, confidence="unknown")) == {"reading"}
+
+
 def test_a_price_of_nothing_is_rejected():
     row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,capacity_block,prepaid,0.00,0.00,,2026-11-20"
 
@@ -105,13 +112,6 @@ def test_a_price_per_accelerator_that_is_not_the_instances_is_rejected():
     row = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,55.04,55.04,,2026-11-20"
 
     assert rules(sheet_of(row)) == {"reading"}
-
-
-def test_one_accelerators_price_where_the_instances_should_be_is_rejected():
-    one = "aws,p5.4xlarge,us-east-1,H100-80GB,1,on_demand,,6.88,6.88,2026-07-20,2026-11-20"
-    eight = "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,6.88,0.86,2026-07-20,2026-11-20"
-
-    assert rejected_rows(sheet_of(one, eight)) == {3}
 
 
 def test_spot_above_on_demand_is_rejected():
@@ -223,7 +223,7 @@ def test_sizes_of_a_family_that_differ_are_noted():
     assert "sizes of a family" in rules(PACKAGED, Level.WARN)
 
 
-def test_two_sizes_that_differ_are_noted_both():
+def test_of_two_sizes_that_differ_each_is_noted_against_the_other():
     rows = (
         "aws,p5.4xlarge,us-east-1,H100-80GB,1,on_demand,,6.88,6.88,2026-07-20,2026-11-20",
         "aws,p5.48xlarge,us-east-1,H100-80GB,8,on_demand,,98.32,12.29,2026-07-20,2026-11-20",
@@ -231,7 +231,7 @@ def test_two_sizes_that_differ_are_noted_both():
 
     found = [one.reason for one in check_sheet(sheet_of(*rows), "s").findings]
 
-    assert [reason.split(" per ")[0] for reason in found] == ["-44%", "+79%"]
+    assert found == [f"{share} per accelerator from the other size" for share in ("-44%", "+79%")]
 
 
 @pytest.mark.parametrize(
@@ -246,6 +246,80 @@ def test_an_instance_and_an_accelerator_are_told_apart_between_regions(row, said
 
     assert [(one.rule, one.reason) for one in found] == [("instance and accelerator", said)]
     assert found[0].row == PACKAGED.count("\n") + 1
+
+
+def sized(sku, count, usd, region="r1", model="on_demand"):
+    each = Decimal(usd) / count
+    return f"aws,{sku},{region},H100-80GB,{count},{model},,{usd},{each},2026-07-20,2026-11-20"
+
+
+def told(text):
+    return {
+        finding.row: finding.level
+        for finding in check_sheet(text, "s").findings
+        if finding.rule == "instance and accelerator"
+    }
+
+
+def test_of_one_accelerator_and_an_instance_at_one_price_the_others_tell_which_is_wrong():
+    couple = sized("big8", 8, "32"), sized("one1", 1, "32")
+
+    assert told(sheet_of(*couple)) == {2: Level.WARN, 3: Level.WARN}
+    assert told(sheet_of(*couple, sized("mid4", 4, "16"))) == {3: Level.REJECT}
+    assert told(sheet_of(*couple, sized("mid4", 4, "100"))) == {2: Level.REJECT}
+
+
+def test_a_mistake_in_each_region_is_rejected_only_where_another_price_tells():
+    rows = [
+        sized(sku, count, usd, region)
+        for region, usd in (("r1", "32"), ("r2", "33"))
+        for sku, count in (("big8", 8), ("one1", 1))
+    ]
+
+    assert told(sheet_of(*rows)) == dict.fromkeys((2, 3, 4, 5), Level.WARN)
+    assert told(sheet_of(*rows, sized("mid4", 4, "16"))) == dict.fromkeys((3, 5), Level.REJECT)
+
+
+def test_one_figure_in_two_regions_by_chance_rejects_nothing():
+    rows = (
+        sized("big4", 4, "5.672"),
+        sized("wide1", 1, "4.096"),
+        sized("slim1", 1, "1.006"),
+        sized("wide1", 1, "5.672", "r2"),
+    )
+
+    assert told(sheet_of(*rows)) == {2: Level.WARN, 5: Level.WARN}
+
+
+def test_spot_prices_of_two_sizes_may_be_one_figure_in_two_regions():
+    rows = (
+        sized("one1", 1, "2", model="spot"),
+        sized("two2", 2, "2", "r2", model="spot"),
+        sized("one1", 1, "1.1", "r2", model="spot"),
+    )
+
+    assert told(sheet_of(*rows)) == {}
+
+
+def test_a_row_that_stands_at_two_others_figure_is_rejected_once_and_they_are_sound():
+    rows = [
+        *(sized("one1", 1, "4", region) for region in ("r1", "r2")),
+        *(sized("big8", 8, usd, region) for region, usd in (("r1", "32"), ("r2", "4"))),
+    ]
+    found = check_sheet(sheet_of(*rows), "s").findings
+
+    assert [(one.row, one.reason) for one in found] == [(5, "4 is the price of one of its 8")]
+
+
+def test_of_more_couples_at_one_figure_than_are_compared_none_is_decided():
+    rows = [
+        sized(f"{name}{place}", count, "32")
+        for place in range(isqrt(MAX_COUPLES))
+        for name, count in (("big", 8), ("one", 1))
+    ]
+
+    assert set(told(sheet_of(*rows[2:], sized("mid4", 4, "16"))).values()) == {Level.REJECT}
+    assert set(told(sheet_of(*rows, sized("mid4", 4, "16"))).values()) == {Level.WARN}
 
 
 def test_three_years_at_the_price_of_one_are_noted():

@@ -293,6 +293,43 @@ def test_a_price_that_was_looked_for_in_vain_says_so():
     assert "looked for until 2026-11-20 and is not known (post-cut" in found
 
 
+def test_a_slice_of_chips_whose_price_was_looked_for_in_vain_says_so():
+    found = missing(packaged_sheet(), "tpu-v4-32/committed_use/1y")
+
+    assert "looked for until 2026-11-20" in found
+    assert "'tpu-v4/on_demand@us-central2'" in found
+
+
+@pytest.mark.parametrize(
+    "option", ["gcp:p4d.24xlarge/savings_plan/1y", "p4d.24xlarge/savings_plan/1y@ap-south-1"]
+)
+def test_nobody_looked_for_it_at_another_provider_or_in_another_region(option):
+    assert "looked for" not in missing(packaged_sheet(), option)
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ((UNKNOWN, UNKNOWN), "row 3, column 'sku': .* is unknown here and stands there before"),
+        ((ROW, UNKNOWN), "row 3, column 'sku': .* is unknown here and stands there before"),
+        ((UNKNOWN, ROW), "row 3, column 'sku': .* has a price here and is unknown before"),
+        (
+            (UNKNOWN | {"usd_per_accelerator_hour": "5.0"},),
+            "row 2, column 'usd_per_accelerator_hour': .* is a price of what is unknown",
+        ),
+    ],
+)
+def test_an_unknown_price_stands_there_once_and_without_a_price(rows, problem):
+    with pytest.raises(PriceSheetError, match=problem):
+        sheet_of(*rows)
+
+
+def test_one_option_may_be_unknown_in_one_region_and_have_a_price_in_another():
+    sheet = sheet_of(ROW, UNKNOWN | {"region": "us-east-2"})
+
+    assert (len(sheet.prices), len(sheet.unknown)) == (1, 1)
+
+
 def test_an_unknown_price_is_unknown_until_a_layer_has_one():
     terms = {"sku": "p4d.24xlarge", "pricing_model": "savings_plan"}
     sheet = sheet_of(
@@ -303,6 +340,17 @@ def test_an_unknown_price_is_unknown_until_a_layer_has_one():
     found = layered([sheet, own], name="both").unknown
 
     assert [each.option for each in found] == ["p4d.24xlarge/savings_plan/3y"]
+
+
+@pytest.mark.parametrize(
+    ("term", "region"), [("1y_no_upfront", "ap-south-1"), ("1year", "us-east-1")]
+)
+def test_a_price_of_another_region_or_of_a_longer_word_leaves_an_unknown_one(term, region):
+    terms = {"sku": "p4d.24xlarge", "pricing_model": "savings_plan"}
+    sheet = sheet_of(terms | UNKNOWN | {"term": "1y"})
+    own = sheet_of(dollars("9", **terms, term=term, region=region))
+
+    assert layered([sheet, own], name="both").unknown == sheet.unknown
 
 
 def test_a_sheet_with_unknown_prices_reads_back_as_itself():
