@@ -30,8 +30,7 @@ def judge_bundle(bundle: Bundle, *, priors: Priors | None = None) -> tuple[Verdi
     known = priors_of(bundle.plan) if priors is None else priors
     tests = paired_tests(bundle, most=rule.most_pairs)
     failed = _failures(bundle)
-    judged = _judged(bundle, tests, failed)
-    others = sum(test.is_noisy for name in failed for test in tests[name])
+    judged, others = _family(bundle, tests, failed)
     verdicts: defaultdict[str, list[Verdict]] = defaultdict(list)
     for verdict in judge_tests(judged, rule=rule, others=others, priors=known):
         verdicts[verdict.workload].append(verdict)
@@ -42,8 +41,16 @@ def judge_bundle(bundle: Bundle, *, priors: Priors | None = None) -> tuple[Verdi
 
 def judged_tests(bundle: Bundle) -> tuple[PairedTest, ...]:
     """Return the tests whose pairs decide a check's verdicts. Raises PlanError."""
+    return judged_family(bundle)[0]
+
+
+def judged_family(bundle: Bundle) -> tuple[tuple[PairedTest, ...], int]:
+    """Return the tests whose pairs decide, and how many of failed workloads share alpha with them.
+
+    Raises PlanError.
+    """
     tests = paired_tests(bundle, most=Rule.from_plan(bundle.plan).most_pairs)
-    return _judged(bundle, tests, _failures(bundle))
+    return _family(bundle, tests, _failures(bundle))
 
 
 def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
@@ -62,12 +69,16 @@ def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
     )
 
 
-def _judged(
+def _family(
     bundle: Bundle, tests: Mapping[str, tuple[PairedTest, ...]], failed: Mapping[str, Failure]
-) -> tuple[PairedTest, ...]:
-    """Return the tests whose pairs decide; what failed, was skipped or is new has none."""
+) -> tuple[tuple[PairedTest, ...], int]:
+    """Return the tests whose pairs decide, and how many noisy ones failed workloads have.
+
+    What failed, was skipped or is new has none that decide.
+    """
     silent = {*bundle.skipped, *bundle.new_workloads, *failed}
-    return tuple(test for name in tests if name not in silent for test in tests[name])
+    judged = tuple(test for name in tests if name not in silent for test in tests[name])
+    return judged, sum(test.is_noisy for name in failed for test in tests[name])
 
 
 def _failures(bundle: Bundle) -> dict[str, Failure]:

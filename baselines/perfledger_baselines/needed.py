@@ -1,5 +1,6 @@
 """A check's pairs and verdicts in, how many such pairs find a change as large as its margin out."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +8,8 @@ from dataclasses import dataclass
 from perfledger.bundle import Bundle
 from perfledger_baselines.evidence import Evidence
 from perfledger_baselines.explanation import MOST_PAIRS
-from perfledger_baselines.finding import Standing, standings
-from perfledger_baselines.judge import judged_tests
+from perfledger_baselines.finding import ROUNDING, Standing, standings
+from perfledger_baselines.judge import judged_family
 from perfledger_baselines.looks import Looks, fewest_alone
 from perfledger_baselines.power import smallest_detectable_change
 from perfledger_baselines.prior import SpreadPrior
@@ -34,20 +35,22 @@ def pairs_needed_in(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[PairsN
     `verdicts` are those on the bundle. That many pairs have a smallest detectable change, reckoned
     as a verdict's is, of the margin or less: the first planned look that does, or beyond the last
     one so many as do at its level. What is a count, is the same in every pair or has too few pairs
-    has no spread. Raises PlanError.
+    has no spread. No number of pairs calls a change that is not above the floor: where the margin
+    is not, there is none to tell. Raises PlanError.
     """
     rule = Rule.from_plan(bundle.plan)
-    if not rule.margin > 0:
-        return ()
     known = {(verdict.workload, verdict.metric.name): verdict for verdict in verdicts}
     priors = {key: verdict.prior for key, verdict in known.items() if verdict.prior is not None}
-    tests = judged_tests(bundle)
-    found = standings(weigh_tests(tests, rule=rule, priors=priors), alpha=rule.alpha)
+    tests, others = judged_family(bundle)
+    weighed = weigh_tests(tests, rule=rule, priors=priors)
+    found = standings(weighed, alpha=rule.alpha, others=others)
     needed: list[PairsNeeded] = []
     for place, standing in found.items():
         key = (tests[place].workload, tests[place].metric.name)
-        if standing.evidence.is_enough and standing.evidence.sd > 0:
-            pairs = _pairs(standing, rule, prior=priors.get(key))
+        prior = priors.get(key)
+        has_room = math.log1p(rule.margin) - math.log1p(rule.floor_of(prior)) > ROUNDING
+        if has_room and standing.evidence.is_enough and standing.evidence.sd > 0:
+            pairs = _pairs(standing, rule, prior=prior)
             needed.append(
                 PairsNeeded(workload=key[0], metric=key[1], change=rule.margin, pairs=pairs)
             )

@@ -122,6 +122,7 @@ class Report:
     projections: tuple[ProjectionView, ...] = ()  # onto hardware that was not measured
     pairs_needed: tuple[PairsNeeded, ...] = ()  # to find a change of the plan's margin
     steps: tuple[ProcessSteps, ...] = ()
+    in_turns: tuple[str, ...] = ()  # workloads of which neighbouring turns were compared
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

@@ -42,6 +42,22 @@ def test_a_margin_that_these_pairs_would_find_needs_no_more_of_them(build, sprea
     assert is_found == (found.pairs is not None and found.pairs <= pairs)
 
 
+def test_a_failed_workload_takes_its_share_of_what_the_others_need(build):
+    made = build.changed(1.0, spread=8.0)
+    values = {name: {"step_time_p50": made} for name in ("m:f", "m:failed")}
+    bundle = build.bundle(values, failures=(build.failure("m:failed"),))
+    estimate = judge_bundle(bundle)[0].estimate
+    assert estimate is not None
+
+    (enough,), (too_few,) = (
+        needed(replace(bundle, plan=build.plan(margin=factor * estimate.smallest_detectable)))
+        for factor in (1.001, 0.999)
+    )
+
+    assert enough.pairs == len(made)
+    assert too_few.pairs > len(made)
+
+
 def test_the_pairs_needed_are_a_look_of_the_plan_or_lie_beyond_it(build, bundle_of):
     quiet, noisy = (
         needed(bundle_of(build.changed(1.0, spread=spread)))[0] for spread in (1.0, 20.0)
@@ -62,14 +78,24 @@ def test_without_a_plan_of_looks_all_pairs_are_looked_at_once(build, bundle_of):
     assert 4 < once < often
 
 
-def test_a_wider_margin_needs_fewer_pairs_and_one_within_the_floor_is_never_found(build, bundle_of):
+def test_a_wider_margin_needs_fewer_pairs(build, bundle_of):
     made = build.changed(1.0, spread=20.0)
-    wide, narrow, lost = (
-        needed(bundle_of(made, margin=margin))[0].pairs for margin in (0.05, 0.01, 0.003)
-    )
+    wide, narrow = (needed(bundle_of(made, margin=margin))[0].pairs for margin in (0.05, 0.01))
 
-    assert wide < narrow
-    assert lost is None
+    assert wide < narrow < MOST_PAIRS
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.002, 0.003])
+def test_a_margin_within_the_floor_is_found_by_none_and_needs_no_row(build, bundle_of, margin):
+    assert needed(bundle_of(build.changed(1.0), margin=margin)) == ()
+
+
+@pytest.mark.parametrize("margin", [0.004, 0.01, 0.03, 0.07, 0.1])
+def test_a_series_whose_own_floor_is_the_margin_needs_no_row(build, bundle_of, margin):
+    prior = SpreadPrior(variance=1.0, degrees=25, source=PriorSource.PAIRS, values=100)
+    bundle = bundle_of(build.changed(1.0), margin=margin)
+
+    assert needed(bundle, priors={KEY: prior}) == ()
 
 
 def test_a_history_tells_a_spread_before_four_pairs_do(build):
@@ -94,9 +120,3 @@ def test_a_history_tells_a_spread_before_four_pairs_do(build):
 )
 def test_what_has_no_spread_needs_no_pairs(bundle_of, pairs):
     assert needed(bundle_of(pairs)) == ()
-
-
-def test_a_margin_of_nothing_is_found_by_none(build, bundle_of):
-    bundle = bundle_of(build.changed(1.0))
-
-    assert needed(replace(bundle, plan=build.plan(margin=0.0))) == ()

@@ -59,6 +59,17 @@ def test_of_runs_that_took_turns_the_best_steps_are_not_said(followed):
     assert "- A process measured 6 steps.\n" in comment(report)
 
 
+def test_a_report_says_which_workloads_were_compared_in_turns(followed):
+    turns = tuple(
+        replace(run, turns=(3, 3)) if run.workload == "b:step" else run for run in followed.runs
+    )
+
+    shown = [comment(reported(replace(followed, runs=runs))) for runs in (followed.runs, turns)]
+
+    assert "back to back on one device" in shown[0]
+    assert "taking turns in 1 of 2 workloads" in shown[1]
+
+
 def test_the_document_has_both(followed):
     document = json.loads(report_json(reported(followed)))
 

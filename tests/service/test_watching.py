@@ -8,9 +8,12 @@ import pytest
 from perfledger.bundle import Plan
 from perfledger.records import Device, Machine, Revision
 from perfledger_baselines.history.docket import Narrowing
+from perfledger_service.pages.asked import alert_rows
 from perfledger_service.store.branch import branch_series, commits_of_branch
 from perfledger_service.store.database import reading
 from perfledger_service.store.dockets import alerts_of, docket_of
+from perfledger_service.store.projects import projects
+from perfledger_service.usecases.branches import branch_view
 
 COMMITS = 16
 WORKLOAD = "gpt:step[batch=8]"
@@ -72,6 +75,12 @@ class Branch:
     def alerts(self):
         with reading(self.engine) as session:
             return alerts_of(session, self.project_id)
+
+    @property
+    def view(self):
+        with reading(self.engine) as session:
+            [project] = projects(session)
+            return branch_view(session, project)
 
 
 @pytest.fixture
@@ -214,6 +223,22 @@ def test_an_alert_says_whether_another_device_bore_it_out(branch, witness, is_el
     [view] = branch.alerts
     assert [change.suspicion.devices for change in view.alert.changes] == [("GPU-0",)]
     assert view.is_elsewhere is is_elsewhere
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("witness", GPUS)
+def test_a_change_seen_on_two_devices_is_not_said_to_be_seen_on_one(suspected, witness):
+    branch, request = suspected
+    branch.check(request.base, request.head, ratio=1.1)
+    view = branch.view
+    [told] = view.alerts
+    [change] = told.alert.changes
+    seen = replace(change.suspicion, devices=tuple(machine.uuid for machine in GPUS))
+    alert = replace(told.alert, changes=(replace(change, suspicion=seen),))
+
+    [row] = alert_rows(replace(view, alerts=(replace(told, alert=alert, device=witness.uuid),)))
+
+    assert row.witness == "confirmed on a device that it was seen on"
 
 
 @pytest.mark.slow

@@ -164,6 +164,10 @@ def test_code(text, expected):
         ("read back (.item(), .cpu(), print)", "read back (`.item(), .cpu()`, print)"),
         ("in (anonymous)::f and (a_b)c", "in `(anonymous)::f` and `(a_b)c`"),
         ("(_x) first", "(`_x`) first"),
+        ("(a b_c) d", "(a `b_c`) d"),
+        ("(a f(x), b_c): d", "(a `f(x), b_c`): d"),
+        ("(a (b_c)) d", "(a (`b_c`)) d"),
+        ("(a (anonymous)::f) d", "(a `(anonymous)::f`) d"),
         ("at ( ) and (()), (", "at `( )` and `(()), (`"),
     ],
 )  # fmt: skip

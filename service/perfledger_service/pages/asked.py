@@ -19,7 +19,7 @@ from perfledger_service.views import AlertView, AskedView, BranchView
 _MAX_PATTERN = 300
 _WITNESSES = {
     True: "confirmed on another device of the class",
-    False: "seen on one device only",
+    False: "confirmed on a device that it was seen on",
     None: "",
 }
 

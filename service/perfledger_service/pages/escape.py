@@ -195,11 +195,17 @@ def _spanned(words: str, *, in_table: bool) -> str:
 
 
 def _unbracketed(text: str) -> tuple[str, str, str]:
-    """Part text from a bracket that opens before all of it; "(anonymous)::f" keeps its own."""
-    if not text.startswith("("):
-        return "", text, ""
-    depths = accumulate((character == "(") - (character == ")") for character in text)
+    """Part text from the sentence's brackets around it; "(anonymous)::f" and "f(x)" keep theirs."""
+    kept = text.rstrip(")")
+    unopened = max(0, text.count(")") - text.count("("))
+    closing = ")" * min(unopened, len(text) - len(kept))  # of what an earlier word opened
+    inner = text.removesuffix(closing)
+    if not inner.startswith("("):
+        return "", inner, closing
+    depths = accumulate((character == "(") - (character == ")") for character in inner)
     closed = next((place for place, depth in enumerate(depths) if depth == 0), None)
     if closed is None:  # by a later word of the sentence
-        return "(", text[1:], ""
-    return ("(", text[1:-1], ")") if closed == len(text) - 1 else ("", text, "")
+        return "(", inner[1:], closing
+    if closed == len(inner) - 1:
+        return "(", inner[1:-1], ")" + closing
+    return "", inner, closing

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from string import hexdigits
 
-from perfledger.records import Device, Machine
+from perfledger.records import Machine
+from perfledger_baselines.prior import PriorSource
 from perfledger_baselines.verdict import Outcome
 from perfledger_service.pages import escape, figures
 from perfledger_service.report import Report
@@ -62,8 +63,9 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     looks = ", ".join(str(look) for look in plan.looks[:20])
     alpha, margin, floor = map(figures.margin, (plan.alpha, plan.margin, plan.floor))
     red = (
-        f"Regressed or improved: by more than {floor}, with at most a {alpha} chance of any false "
-        f"one over the whole check (Holm's correction over all its {tests} tests)."
+        f"Regressed or improved: by more than {floor}{_own_floors(report)}, with at most a {alpha} "
+        f"chance of any false one over the whole check (Holm's correction over all its {tests} "
+        "tests)."
     )
     green = f"Unchanged: shown to be within {margin} either way. Undecided: neither could be shown."
     level = f"Each interval has level {figures.margin(1 - plan.alpha)}"
@@ -73,20 +75,33 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
     return _measured(report, many), red, green, stop, *_leaning(report)
 
 
+def _own_floors(report: Report) -> str:
+    """Return what is said of floors above the plan's, if any series may have one."""
+    plan = report.plan
+    sources = {verdict.prior.source for verdict in report.verdicts if verdict.prior is not None}
+    if PriorSource.PAIRS not in sources or plan.margin <= plan.floor:
+        return ""
+    most = figures.margin(plan.margin)
+    return f", or by more than a series' own floor where earlier pairs tell one (at most {most})"
+
+
 def _measured(report: Report, many: str) -> str:
-    match report.machine.device:
-        case Device.CPU:
-            return (
-                f"Measured in {many} of fresh processes, base and head taking turns; which went "
-                f"first was drawn with seed {report.plan.seed}. Of step times neighbouring turns "
-                "are compared, of all else one figure for each process."
-            )
-        case Device.CUDA | Device.TPU:
-            return (
-                f"Measured in {many} of fresh processes, base and head back to back on one device, "
-                f"their order drawn with seed {report.plan.seed}; what is compared is one figure "
-                "for each process."
-            )
+    seed = report.plan.seed
+    measured = {verdict.workload for verdict in report.verdicts if verdict.estimate is not None}
+    turned = measured.intersection(report.in_turns)
+    if not measured:
+        return f"Measured in {many} of fresh processes."
+    if not turned:
+        return (
+            f"Measured in {many} of fresh processes, base and head back to back on one device, "
+            f"their order drawn with seed {seed}; what is compared is one figure for each process."
+        )
+    where = "" if turned == measured else f" in {len(turned)} of {len(measured)} workloads"
+    return (
+        f"Measured in {many} of fresh processes, base and head taking turns{where}; which went "
+        f"first was drawn with seed {seed}. Of step times{where} neighbouring turns are compared, "
+        "of all else one figure for each process."
+    )
 
 
 def _leaning(report: Report) -> tuple[str, ...]:

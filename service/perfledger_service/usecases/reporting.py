@@ -9,7 +9,9 @@ from perfledger.records import Device, Side
 from perfledger_baselines.counted import compared_work
 from perfledger_baselines.judge import is_trade, judge_bundle
 from perfledger_baselines.needed import pairs_needed_in
+from perfledger_baselines.pairing import match_runs
 from perfledger_baselines.prior import Priors
+from perfledger_baselines.turns import difference_in_turns
 from perfledger_baselines.verdict import Outcome, Verdict
 from perfledger_cost_models.policy import Approval
 from perfledger_cost_models.quote import UnitCost
@@ -87,6 +89,7 @@ def report_on(
         projections=projected_elsewhere(bundle, today=today),
         pairs_needed=pairs_needed_in(bundle, verdicts),
         steps=process_steps(bundle),
+        in_turns=_in_turns(bundle),
         counted=compared_work(bundle),
         notes=bundle.notes + _elsewhere(bundle),
         is_local=is_local,
@@ -180,6 +183,14 @@ def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
             )
         )
     return tuple(costs)
+
+
+def _in_turns(bundle: Bundle) -> tuple[str, ...]:
+    return tuple(
+        workload
+        for workload, pairs in match_runs(bundle.runs).items()
+        if any(difference_in_turns(*pair) is not None for pair in pairs)
+    )
 
 
 def _elsewhere(bundle: Bundle) -> tuple[str, ...]:

@@ -349,6 +349,7 @@ def on_cpu(make):
     return replace(
         basis(make),
         machine=make.CPU,
+        in_turns=(make.GPT, make.TRANSFORMER),
         verdicts=(slower, active, *make.unchanged(make.TRANSFORMER, 0.0212)[:1]),
         workloads=(make.SPECS[0], make.SPECS[2]),
         explanations=(

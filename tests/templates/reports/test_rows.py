@@ -6,6 +6,7 @@ from perfledger import work
 from perfledger.metrics import METRICS, Kind
 from perfledger.records import Why
 from perfledger_baselines.counted import ComparedWork, CountChange
+from perfledger_baselines.prior import PriorSource, SpreadPrior
 from perfledger_baselines.verdict import Outcome
 from perfledger_cost_models.quote import Provenance
 from perfledger_profiles.cause import How
@@ -192,6 +193,39 @@ def test_a_check_without_pairs_says_so(reports, make):
     how = facts.decision_sentences(replace(reports["regressed"], verdicts=(failed,)))[0]
 
     assert how.startswith("Measured in no pairs")
+
+
+def test_turns_are_said_of_the_workloads_that_took_them(reports, make):
+    report = reports["cpu_only"]
+    all_of_them, some, none = (
+        facts.decision_sentences(replace(report, in_turns=names))[0]
+        for names in ((make.GPT, make.TRANSFORMER), (make.GPT,), ())
+    )
+
+    assert "base and head taking turns; which" in all_of_them
+    assert "base and head taking turns in 1 of 2 workloads; which" in some
+    assert "base and head back to back" in none
+    assert "turn" not in none
+
+
+@pytest.mark.parametrize(
+    ("source", "margin", "is_said"),
+    [
+        (PriorSource.PAIRS, 0.01, True),
+        (PriorSource.RUNS, 0.01, False),
+        (PriorSource.PAIRS, 0.003, False),
+    ],
+)
+def test_a_floor_of_a_series_own_is_said_where_it_may_have_one(reports, source, margin, is_said):
+    report = reports["regressed"]
+    prior = SpreadPrior(variance=1e-5, degrees=25, source=source, values=100)
+    verdicts = (replace(report.verdicts[0], prior=prior), *report.verdicts[1:])
+    plan = replace(report.plan, margin=margin)
+
+    red = facts.decision_sentences(replace(report, verdicts=verdicts, plan=plan))[1]
+
+    own = ", or by more than a series' own floor where earlier pairs tell one (at most 1 %), with"
+    assert (own in red.replace("\u00a0", " ")) == is_said
 
 
 def test_what_is_not_known_of_a_machine_is_left_out(make):
