@@ -6,6 +6,7 @@ from dataclasses import replace
 from perfledger.bundle import Bundle
 from perfledger.records import WorkloadSpec
 from perfledger_baselines.judge import judge_bundle
+from perfledger_baselines.verdict import Verdict
 from perfledger_runners.explain import Explained
 from perfledger_service.usecases.explaining import explain_bundle
 
@@ -22,19 +23,20 @@ def with_profiles(
     few seconds beside a busy neighbour are no picture of the step. The second ones count where they
     do account for it, and the first ones everywhere else.
     """
-    slower = {verdict.workload for verdict in judge_bundle(bundle) if verdict.is_regression}
+    verdicts = judge_bundle(bundle)
+    slower = {verdict.workload for verdict in verdicts if verdict.is_regression}
     chosen = [spec for spec in bundle.workloads if spec.id in slower]
     if not chosen:
         return bundle
     stage("profiling what regressed")
     first = _with(bundle, profile(chosen))
-    attributable = _attributable(first)
+    attributable = _attributable(first, verdicts)
     unclear = {workload for workload, is_clear in attributable.items() if not is_clear}
     if not unclear:
         return first
     stage("profiling again what the profiles do not account for")
     again = profile([spec for spec in chosen if spec.id in unclear])
-    second = _attributable(_with(bundle, again))
+    second = _attributable(_with(bundle, again), verdicts)
     settled = {workload for workload in unclear if second.get(workload, False)}
     newer = {(one.workload, one.side): one for one in again.profiles if one.workload in settled}
     return replace(
@@ -57,9 +59,9 @@ def _with(bundle: Bundle, found: Explained) -> Bundle:
     )
 
 
-def _attributable(bundle: Bundle) -> dict[str, bool]:
+def _attributable(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, bool]:
     """Tell of each workload with profiles of both sides whether they account for its change."""
-    explanations, _ = explain_bundle(bundle, judge_bundle(bundle))
+    explanations, _ = explain_bundle(bundle, verdicts)
     return {one.workload: one.is_attributable for one in explanations}
 
 
