@@ -171,26 +171,26 @@ def read_back(jax: Any, side: Side) -> Step:
     return step
 
 
-def _kind(name: str, build: Any, names: str, **more: Any) -> Kind:
+def jax_kind(name: str, build: Any, names: str, **more: Any) -> Kind:
     return Kind(name=name, framework=Framework.JAX, build=build, names=names, **more)
 
 
 MORE = frozenset({How.COUNT, How.NEW, How.REPLACED})
 # XLA's CPU backend puts matrix products, one after the other, into one "ynn_fusion".
 KINDS = (
-    _kind("jax: the same code", same_code, ""),
-    _kind("jax: float64", float64, r"dot|ynn_fusion", hows=frozenset({How.RATE})),
-    _kind("jax: larger batch", larger_batch, r"dot|ynn_fusion", hows=frozenset({How.RATE})),
-    _kind("jax: extra layers", extra_layers, r"dot|ynn_fusion"),
-    _kind("jax: jit in every step", jit_again, r"\((compiling|tracing)\)", hows=MORE),
-    _kind("jax: other shapes each step", other_shapes, r"\((compiling|tracing)\)", hows=MORE),
-    _kind("jax: not jitted", not_jitted, r"Function\(|outside|Execute|dot|tanh"),
-    _kind("jax: one by one", one_by_one, r"while|body|region|dot|dynamic", hows=MORE),
-    _kind("jax: gathered elements", gathered, r"gather"),
-    _kind("jax: state not donated", not_donated, r"copy|dynamic|scatter"),
-    _kind("jax: callback into Python", callback, r"(?i)callback|custom-call", hows=MORE),
-    _kind("jax: sort", sorting, r"sort", hows=MORE),
-    _kind("jax: one-hot product", one_hot, r"dot|compare|ynn_fusion"),
-    _kind("jax: Python loop", python_loop, r"outside"),
-    _kind("jax: values read one by one", read_back, r"outside|asarray|Function|slice|squeeze"),
+    jax_kind("jax: the same code", same_code, ""),
+    jax_kind("jax: float64", float64, r"dot|ynn_fusion", hows=frozenset({How.RATE})),
+    jax_kind("jax: larger batch", larger_batch, r"dot|ynn_fusion", hows=frozenset({How.RATE})),
+    jax_kind("jax: extra layers", extra_layers, r"dot|ynn_fusion"),
+    jax_kind("jax: jit in every step", jit_again, r"\((compiling|tracing)\)", hows=MORE),
+    jax_kind("jax: other shapes each step", other_shapes, r"\((compiling|tracing)\)", hows=MORE),
+    jax_kind("jax: not jitted", not_jitted, r"Function\(|outside|Execute|dot|tanh"),
+    jax_kind("jax: one by one", one_by_one, r"while|body|region|dot|dynamic", hows=MORE),
+    jax_kind("jax: gathered elements", gathered, r"gather"),
+    jax_kind("jax: state not donated", not_donated, r"copy|dynamic|scatter"),
+    jax_kind("jax: callback into Python", callback, r"(?i)callback|custom-call", hows=MORE),
+    jax_kind("jax: sort", sorting, r"sort", hows=MORE),
+    jax_kind("jax: one-hot product", one_hot, r"dot|compare|ynn_fusion"),
+    jax_kind("jax: Python loop", python_loop, r"outside"),
+    jax_kind("jax: values read one by one", read_back, r"outside|asarray|Function|slice|squeeze"),
 )

@@ -18,13 +18,14 @@ from planted_kind import Kind
 from planted_kinds_host import KINDS as HOST
 from planted_kinds_jax import KINDS as JAX
 from planted_kinds_torch import KINDS as TORCH
+from planted_kinds_upkeep import KINDS as UPKEEP
 
 from perfledger.jax_clock import JaxMeter
 from perfledger.meter import Meter
 from perfledger.records import Device, Framework, Side
 from perfledger.torch_clock import TorchMeter
 
-KINDS: tuple[Kind, ...] = (*TORCH, *HOST, *JAX)
+KINDS: tuple[Kind, ...] = (*TORCH, *HOST, *JAX, *UPKEEP)
 WARM_UPS = 3
 TIMED = 9
 

@@ -36,6 +36,7 @@ class Change:
     head: tuple[Operation, ...]
     stage: Stage = Stage.SAME
     label: str = ""  # what several changes have in common, where they were put together
+    between_seconds: float = 0.0  # of its delta, what passes in Python around its calls
 
     @property
     def base_seconds(self) -> float:
@@ -67,17 +68,17 @@ class Change:
         """Return what the other number of calls costs: (n' - n)(t + t')/2.
 
         With n calls of t seconds each; on a side without calls t is the other side's, so that what
-        is new or gone is an effect of its count alone.
+        is new or gone is an effect of its count alone. So is what passes around its calls.
         """
+        before_s = self.base_seconds + min(0.0, self.between_seconds)
+        after_s = self.head_seconds - max(0.0, self.between_seconds)
         each = [
             seconds / count
-            for seconds, count in (
-                (self.base_seconds, self.base_count),
-                (self.head_seconds, self.head_count),
-            )
+            for seconds, count in ((before_s, self.base_count), (after_s, self.head_count))
             if count >= _MIN_COUNT
         ]
-        return (self.head_count - self.base_count) * sum(each) / len(each) if each else 0.0
+        called = (self.head_count - self.base_count) * sum(each) / len(each) if each else 0.0
+        return called + self.between_seconds
 
     @property
     def rate_effect_seconds(self) -> float:

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Sequence
 from math import fsum
 
-from perfledger.profile import Operation, Profile
+from perfledger.profile import Profile
 from perfledger_profiles.bottleneck import Classification
 from perfledger_profiles.breakdown import FOLDED
+from perfledger_profiles.calling import with_calling
 from perfledger_profiles.cause import Cause, Explanation, How
 from perfledger_profiles.change import Change, Stage
 from perfledger_profiles.doubt import MAX_REST_SHARE, DeviceStates, Evidence, Timing, note_on
 from perfledger_profiles.drift import with_clock
-from perfledger_profiles.grouping import coarser, longest
+from perfledger_profiles.grouping import coarser, longest, name_of
 from perfledger_profiles.matching import match
 from perfledger_profiles.noise import Noise
 from perfledger_profiles.reason import reason_of
@@ -83,16 +84,20 @@ def changes_of(base: Profile, head: Profile) -> tuple[Change, ...]:
 
 
 def _listed(evidence: Evidence) -> list[Change]:
-    """Choose the changes to show: single operations, or groups of them where those are too many."""
+    """Choose the changes to show: single operations, or groups of them where those are too many.
+
+    Where no grouping explains enough, the one that explains most.
+    """
     step_s = max(evidence.base.step_seconds, evidence.head.step_seconds)
-    alike = with_clock(evidence.changes, floor_s=evidence.floor_seconds)
-    first: list[Change] = []
+    called = with_calling(evidence.changes)
+    alike = with_clock(called, floor_s=evidence.floor_seconds)
+    best: tuple[float, list[Change]] = (float("inf"), [])
     for changes in coarser(alike, step_seconds=step_s):
         chosen, rest_s = _chosen(changes, evidence)
         if abs(rest_s) <= MAX_REST_SHARE * abs(evidence.change_seconds):
             return chosen
-        first = first or chosen
-    return first
+        best = min(best, (abs(rest_s), chosen), key=lambda one: one[0])
+    return best[1]
 
 
 def _chosen(changes: Sequence[Change], evidence: Evidence) -> tuple[list[Change], float]:
@@ -125,12 +130,12 @@ def _is_worth_telling(change: Change, evidence: Evidence) -> bool:
 
 def _cause(change: Change, base: Profile, head: Profile) -> Cause:
     how = change.how
-    name = change.label or _name_of(change.head or change.base)
+    name = change.label or name_of(change.head or change.base)
     main = longest(change.head or change.base)
     reason, evidence = reason_of(change, base, head)
     return Cause(
         name=name,
-        base_name=_name_of(change.base) if how is How.REPLACED else name,
+        base_name=name_of(change.base) if how is How.REPLACED else name,
         how=how,
         base_seconds=change.base_seconds,
         head_seconds=change.head_seconds,
@@ -145,12 +150,3 @@ def _cause(change: Change, base: Profile, head: Profile) -> Cause:
         rate_effect_seconds=change.rate_effect_seconds,
         reverted_step_seconds=max(0.0, head.step_seconds - change.delta_seconds),
     )
-
-
-def _name_of(operations: Sequence[Operation]) -> str:
-    """Return the name that took the longest, and how many others there are."""
-    seconds: dict[str, float] = {}
-    for operation in operations:
-        seconds[operation.name] = seconds.get(operation.name, 0.0) + operation.seconds
-    longest_name = max(seconds, key=lambda name: seconds[name])
-    return longest_name if len(seconds) == 1 else f"{longest_name} (+{len(seconds) - 1})"

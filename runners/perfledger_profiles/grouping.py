@@ -26,7 +26,7 @@ def coarser(changes: Sequence[Change], *, step_seconds: float) -> Iterator[tuple
     """
     yield tuple(changes)
     for key in (_other_input, _other_count):
-        yield _grouped(changes, key, limit_s=float("inf"))
+        yield _grouped(changes, key, limit_s=float("inf"), is_place=False)
     for key in (_name, _place, _outermost_place):
         yield _grouped(changes, key, limit_s=MAX_PLACE_SHARE * step_seconds)
 
@@ -36,33 +36,48 @@ def longest(operations: Sequence[Operation]) -> Operation:
     return max(operations, key=lambda operation: operation.seconds)
 
 
-def _grouped(changes: Sequence[Change], key: _KeyOf, *, limit_s: float) -> tuple[Change, ...]:
+def name_of(operations: Sequence[Operation]) -> str:
+    """Return the name that took the longest, and how many others there are."""
+    seconds: dict[str, float] = {}
+    for operation in operations:
+        seconds[operation.name] = seconds.get(operation.name, 0.0) + operation.seconds
+    longest_name = max(seconds, key=lambda name: seconds[name])
+    return longest_name if len(seconds) == 1 else f"{longest_name} (+{len(seconds) - 1})"
+
+
+def _grouped(
+    changes: Sequence[Change], key: _KeyOf, *, limit_s: float, is_place: bool = True
+) -> tuple[Change, ...]:
+    """Put together what has one key; what that is not a place of is named after its longest."""
     groups: defaultdict[Hashable, list[Change]] = defaultdict(list)
     for number, change in enumerate(changes):
         found = key(change)
         groups[number if found is None else found].append(change)
     merged: list[Change] = []
     for label, group in groups.items():
-        one = _together(group, label=str(label)) if len(group) > 1 else group[0]
+        one = _together(group, str(label), is_place=is_place) if len(group) > 1 else group[0]
         is_all = max(one.base_seconds, one.head_seconds) > limit_s
         merged += group if is_all else [one]
     return tuple(merged)
 
 
-def _together(group: Sequence[Change], *, label: str) -> Change:
+def _together(group: Sequence[Change], common: str, *, is_place: bool) -> Change:
     stages = {change.stage for change in group}
+    base = tuple(one for change in group for one in change.base)
+    head = tuple(one for change in group for one in change.head)
     return Change(
-        base=tuple(one for change in group for one in change.base),
-        head=tuple(one for change in group for one in change.head),
+        base=base,
+        head=head,
         stage=stages.pop() if len(stages) == 1 else Stage.NAME,
-        label=label,
+        between_seconds=sum(change.between_seconds for change in group),
+        label=common if is_place else f"{name_of(head or base)}: {common}",
     )
 
 
 def _other_input(change: Change) -> Hashable:
     """Return the type or size that became another one: a type or a batch runs through a program."""
     found = input_change(change) if change.base and change.head else None
-    return f"({found.difference})" if found is not None and found.difference else None
+    return found.difference or None if found is not None else None
 
 
 def _other_count(change: Change) -> Hashable:
@@ -70,7 +85,7 @@ def _other_count(change: Change) -> Hashable:
     if not (change.base_count > 0 and change.head_count > 0):
         return None
     ratio = change.head_count / change.base_count
-    return None if ratio == 1 else f"({ratio:.3g} times as many calls)"
+    return None if ratio == 1 else f"{ratio:.3g} times as many calls"
 
 
 def _name(change: Change) -> Hashable:

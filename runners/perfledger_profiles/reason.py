@@ -24,6 +24,11 @@ Why = tuple[Reason, str]
 
 def reason_of(change: Change, base: Profile, head: Profile) -> Why:
     """Return the reason and what it rests on; UNKNOWN and "" where the profiles do not tell."""
+    reason, evidence = _reason_of(change, base, head)
+    return reason, ", ".join(filter(None, (evidence, _around_calls(change))))
+
+
+def _reason_of(change: Change, base: Profile, head: Profile) -> Why:
     match change.stage:
         case Stage.ATTENTION | Stage.FUSION:
             return Reason.FUSION, f"{named(change.base)} became {named(change.head)}"
@@ -35,6 +40,13 @@ def reason_of(change: Change, base: Profile, head: Profile) -> Why:
             return Reason.UNKNOWN, _most_changed(change)
         case Stage.SAME | Stage.NAME | Stage.PLACE | Stage.ALONE:
             return _by_inputs(change) or _by_kernels(change, base, head) or _others(change)
+
+
+def _around_calls(change: Change) -> str:
+    if change.between_seconds * change.delta_seconds <= 0:
+        return ""
+    share = min(1.0, change.between_seconds / change.delta_seconds)
+    return f"{share:.0%} of it in Python around the calls"
 
 
 def named(operations: Sequence[Operation]) -> str:
@@ -66,8 +78,9 @@ def _most_changed(change: Change) -> str:
     names = sorted(deltas, key=lambda name: -abs(deltas[name]))
     if len(names) <= 1:
         return ""
-    is_most = abs(deltas[names[0]]) > MAIN_SHARE * sum(map(abs, deltas.values()))
-    return f"most of it is {names[0]}" if is_most else _joined(names)
+    if abs(deltas[names[0]]) <= MAIN_SHARE * sum(map(abs, deltas.values())):
+        return _joined(names)
+    return f"most of it is {names[0]}" if names[0] != change.label else ""
 
 
 def _others(change: Change) -> Why:

@@ -319,7 +319,9 @@ def _is_copying(look: _Look) -> bool:
 
 
 def _is_many_calls(look: _Look) -> bool:
-    return _is_outside(look) and look.change.how is How.COUNT
+    """Tell whether most of the change is Python that makes calls which were not made before."""
+    is_around = look.change.between_seconds > look.change.delta_seconds / 2
+    return is_around or (_is_outside(look) and look.change.how is How.COUNT)
 
 
 def _is_outside(look: _Look) -> bool:

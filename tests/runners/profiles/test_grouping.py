@@ -49,7 +49,11 @@ def test_a_type_that_runs_through_a_program_is_one_change(make):
 
     (cause,) = explain(base, head).causes
 
-    assert (cause.name, cause.how, cause.reason) == ("(float became double)", How.RATE, Reason.TYPE)
+    assert (cause.name, cause.how, cause.reason) == (
+        "aten::op10 (+9): float became double",
+        How.RATE,
+        Reason.TYPE,
+    )
     assert cause.evidence == "float[10] became double[10]"
 
 
@@ -64,7 +68,7 @@ def test_a_batch_that_runs_through_a_program_is_one_change(make):
 
     (cause,) = explain(side(32, 1e-3), side(64, 2e-3)).causes
 
-    assert (cause.name, cause.reason) == ("(32 became 64)", Reason.SHAPE)
+    assert (cause.name, cause.reason) == ("aten::op0 (+9): 32 became 64", Reason.SHAPE)
     assert cause.evidence == "float[32,0] became float[64,0]"
 
 
@@ -75,7 +79,7 @@ def test_what_is_called_so_many_times_as_often_is_one_change(make):
 
     (cause,) = explain(base, head).causes
 
-    assert (cause.name, cause.how) == ("(3 times as many calls)", How.COUNT)
+    assert (cause.name, cause.how) == ("aten::op0 (+9): 3 times as many calls", How.COUNT)
     assert cause.evidence == "aten::op0, aten::op1 and 8 more"
 
 
