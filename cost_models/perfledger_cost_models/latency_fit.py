@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from perfledger.load import MIN_GAIN
 from perfledger_cost_models.load_curve import LoadMode, LoadPoint
 
 # Fewer points leave nothing to check a shape against.
@@ -39,8 +40,9 @@ NEGLIGIBLE = 1e-3
 SHAPES = 256
 # A throughput that was measured is the capacity, or at most it, within this (one deviation).
 CAPACITY_SPREAD = 0.02
-# More requests at once that give less than this more throughput: it is the most there is.
-SATURATED = 1.03
+# More requests at once that give less than this more throughput: it is the most there is, within as
+# much. A sweep of `perfledger load` ends there.
+SATURATED = 1 + MIN_GAIN
 # D and A of the shape are of the lowest latency's size: mean and deviation, relative to it.
 PRIOR_MEAN = np.array([0.5, 0.5])
 PRIOR_SPREAD = np.array([1.0, 2.0])
@@ -94,6 +96,7 @@ class _Evidence:
     expected_s: FloatArray  # what the noise is relative to
     spreads: FloatArray
     capacities: FloatArray  # throughputs that are the capacity
+    capacity_spreads: FloatArray  # of their logarithms, one standard deviation
     largest: float  # a throughput that it is not below
     cv2: float
 
@@ -186,13 +189,14 @@ def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:
     )
     rates = np.array([point.offered_per_second for point in kept])
     p99_s = np.array([point.latency_p99_s for point in kept])
-    capacities, largest = _capacity_evidence(points)
+    capacities, capacity_spreads, largest = _capacity_evidence(points)
     known = _Evidence(
         rates=rates,
         p99_s=p99_s,
         expected_s=p99_s,
         spreads=_spreads(kept, np.ones(len(kept))),
         capacities=capacities,
+        capacity_spreads=capacity_spreads,
         largest=largest,
         cv2=_service_cv2(kept[0]),
     )
@@ -258,17 +262,21 @@ def left_out_errors(points: Sequence[LoadPoint]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _capacity_evidence(points: Sequence[LoadPoint]) -> tuple[FloatArray, float]:
-    """Return throughputs that are the capacity, and the largest, which it is not below."""
+def _capacity_evidence(points: Sequence[LoadPoint]) -> tuple[FloatArray, FloatArray, float]:
+    """Return throughputs that are the capacity, their spreads, and one that it is not below."""
     closed = sorted(
         (point for point in points if point.mode is LoadMode.CLOSED),
         key=lambda point: point.concurrency or 0,
     )
     most = [point.throughput_per_second for point in points if not point.keeps_up]
+    spreads = [CAPACITY_SPREAD] * len(most)
     if len(closed) > 1:
         last, before = (point.throughput_per_second for point in (closed[-1], closed[-2]))
-        most += [max(last, before)] if last < SATURATED * before else []
-    return np.array(most), max(point.throughput_per_second for point in points)
+        if last < SATURATED * before:
+            most.append(max(last, before))
+            spreads.append(math.hypot(CAPACITY_SPREAD, max(last / before - 1, 0.0)))
+    largest = max(point.throughput_per_second for point in points)
+    return np.array(most), np.array(spreads), largest
 
 
 def _fit(known: _Evidence) -> LatencyFit:
@@ -338,7 +346,7 @@ def _thinned(cells: _Cells) -> _Cells:
 
 def _capacity_weight(capacity: FloatArray, known: _Evidence) -> FloatArray:
     """Return the log-likelihood of capacities, by throughputs that are it or are below it."""
-    off = np.log(capacity[:, None] / known.capacities) / CAPACITY_SPREAD
+    off = np.log(capacity[:, None] / known.capacities) / known.capacity_spreads
     below = np.minimum(np.log(capacity / known.largest) / CAPACITY_SPREAD, 0)
     weight: FloatArray = -0.5 * (off**2).sum(axis=1) - 0.5 * below**2
     return weight

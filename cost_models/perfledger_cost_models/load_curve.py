@@ -148,6 +148,9 @@ class LoadCurve:
     points: tuple[LoadPoint, ...]
     time_slices: int = 1  # replicas that took turns on one device while this was measured
     servers: int = 1  # instances in one replica, which take requests from one queue
+    # Its open loops' requests came at even times, or nobody knows: at random ones P99s are longer.
+    has_even_arrivals: bool = False
+    notes: tuple[str, ...] = ()  # what keeps its points from being believed, in words
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.points) <= MAX_POINTS:
@@ -156,8 +159,14 @@ class LoadCurve:
         if not 1 <= self.servers <= MAX_SERVERS:
             msg = f"{self.servers} servers in a replica: give 1 to {MAX_SERVERS}"
             raise LoadCurveError(msg)
-        if self.devices < 1 or not 1 <= self.time_slices <= MAX_PER_DEVICE:
-            msg = f"{self.devices} devices in {self.time_slices} slices: give 1 to {MAX_PER_DEVICE}"
+        if self.devices < 1:
+            msg = f"{self.devices} devices in a replica: give 1 or more"
+            raise LoadCurveError(msg)
+        if not 1 <= self.time_slices <= MAX_PER_DEVICE:
+            msg = f"{self.time_slices} time slices of a device: give 1 to {MAX_PER_DEVICE}"
+            raise LoadCurveError(msg)
+        if self.time_slices > 1 and _MIG.fullmatch(self.device):
+            msg = f"{self.device} in {self.time_slices} time slices: a MIG part is sized whole only"
             raise LoadCurveError(msg)
         if self.devices > 1 and self.sharing is not Sharing.WHOLE:
             msg = f"{self.devices} shared devices: a replica has whole devices or a share of one"

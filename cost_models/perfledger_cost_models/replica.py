@@ -34,6 +34,11 @@ class Setting:
         """Whether it was measured in closed loop only, and a formula says the rest."""
         return isinstance(self.fit, ClosedFit)
 
+    @property
+    def is_even(self) -> bool:
+        """Whether requests came at even times: a P99 that they keep may not be kept at random."""
+        return self.curve.has_even_arrivals and not self.is_screening
+
     def errors(self) -> tuple[float, ...]:
         """Return by how much, relative, each point's P99 is missed from the others alone."""
         return () if self.is_screening else left_out_errors(self.points)
@@ -78,11 +83,11 @@ def settings_of(curve: LoadCurve) -> tuple[Setting, ...]:
     """Return the ways a curve's replica was run: each batch, and in closed loop each concurrency.
 
     Where a batch was also measured in open loop, that says more: closed loops then only tell its
-    capacity.
+    capacity. A point that is there twice is one measurement.
     """
     found: list[Setting] = []
     for batch in sorted({point.batch for point in curve.points}):
-        points = tuple(point for point in curve.points if point.batch == batch)
+        points = tuple(point for point in dict.fromkeys(curve.points) if point.batch == batch)
         if any(point.mode is LoadMode.OPEN and point.keeps_up for point in points):
             found.append(
                 Setting(

@@ -184,12 +184,17 @@ def right_size(
             too_large += enough
             continue
         if not (enough or possible):
-            left_out.append(f"{setting.words}: no number of them keeps the P99")
+            least_s = min(point.latency_p99_s for point in setting.points)
+            full = " of full batches" if setting.batch > 1 else ""
+            left_out.append(
+                f"{setting.words}: no number of them keeps the P99; the shortest measured{full} is "
+                f"{least_s:.4g} s"
+            )
         elif not offers:
             left_out.append(f"{setting.words}: no price for this device, compared by number only")
-        sure += enough
-        open_ += possible
-    sure.sort(key=lambda plan: (plan.cost, plan.devices, -plan.chance))
+        sure += () if setting.is_even else enough
+        open_ += (*possible, *enough) if setting.is_even else possible
+    sure.sort(key=lambda plan: _rank(plan, demand))
     best = [_option(plan, demand) for plan in sure[:BEST]]
     if any(plan.cost < sure[0].cost for plan in too_large if sure):
         best[0] = replace(best[0], constraint=Constraint.MEMORY)
@@ -264,20 +269,31 @@ def _fewest(chance: Callable[[int], float], least: int, level: float) -> int | N
     return count
 
 
+def _rank(plan: Plan, demand: Demand) -> tuple[tuple[bool, Decimal], int, float, float]:
+    """Return what sure plans are ordered by: cost, devices, and then how far within the limit."""
+    return plan.cost, plan.devices, -round(plan.chance, 3), _p99_s(plan, demand)[1]
+
+
+def _p99_s(plan: Plan, demand: Demand) -> tuple[float, float, float | None]:
+    """Return the P99 of a plan's requests: low, middle and high; None: it may grow without end."""
+    setting, rate = plan.setting, demand.planned_per_second / plan.replicas
+    found, fill_s = setting.at(rate), setting.fill_s(rate)
+    low, middle, high = (found.quantile_s(share) for share in (0.025, 0.5, 0.975))
+    return (
+        (low or 0.0) + fill_s,
+        math.inf if middle is None else middle + fill_s,
+        None if high is None else high + fill_s,
+    )
+
+
 def _option(plan: Plan, demand: Demand) -> SizedOption:
     setting, rate = plan.setting, demand.planned_per_second / plan.replicas
     usd, millions = plan.usd_per_hour, to_decimal(demand.rate_per_second) * _HOUR_S / _MILLION
-    found, fill_s = setting.at(rate), setting.fill_s(rate)
-    low, middle, high = (found.quantile_s(share) for share in (0.025, 0.5, 0.975))
     return SizedOption(
         plan=plan,
         usd_per_million=None if usd is None else usd / millions,
         replica_rate=rate,
-        p99_s=(
-            (low or 0.0) + fill_s,
-            math.inf if middle is None else middle + fill_s,
-            None if high is None else high + fill_s,
-        ),
+        p99_s=_p99_s(plan, demand),
         most_per_second=plan.replicas * _most(setting, rate, demand.p99_s),
         constraint=_constraint(setting, plan.replicas, demand),
     )

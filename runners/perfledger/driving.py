@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol, Self
 
-from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, Load, Mode, Served
+from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, MIN_GAIN, Load, Mode, Served
 
-# Twice the clients that bring less than this only wait longer: the servers are busy all the time.
-MIN_GAIN = 0.05
 # Of the largest closed-loop throughput: with random services one waits a third of a service at the
 # first, nine of them at the last (M/M/1), and the bend lies in between.
 SHARES = (0.25, 0.5, 0.7, 0.8, 0.9)

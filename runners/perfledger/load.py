@@ -16,6 +16,8 @@ MAX_SECONDS = 3600.0  # of a point
 # latencies with the length of the measurement. Throughputs of one machine differ by as much from
 # one run to the next, so that nearer to its capacity nothing tells which side a load is on.
 KEPT_UP = 0.98
+# Twice the clients that bring less than this only wait longer: the servers are busy all the time.
+MIN_GAIN = 0.05
 # Arrivals at random, and those who are just waiting at both ends, are so many times the root of the
 # number of requests.
 _COUNT_SDS = 2.0

@@ -116,11 +116,12 @@ _SIGNS = tuple(
             Format.PERF_ANALYZER,
             rb'^(?:Concurrency|Request Rate),Inferences/Second|"experiments"\s*:\s*\[',
         ),
-        (Format.MODEL_ANALYZER, rb"^Model,(?:GPU ID,)?Batch,"),
+        (Format.MODEL_ANALYZER, rb"^Model,(?:GPU U?U?ID,)?Batch,"),
         (
             Format.GENAI_PERF,
             (
                 rb'^Metric,(?:avg,|GPU,|Value\b)|"request_(?:throughput|latency)":\s*\{'
+                rb"|^Config Name,(?:Concurrency|Request Rate),"
                 rb"|^[ \t]*\xe2\x94\x83 +(?:Statistic|Metric) \xe2\x94\x83 +avg "
             ),
         ),

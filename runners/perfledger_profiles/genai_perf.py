@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from perfledger.profile import Profile, Reading
@@ -16,12 +16,19 @@ from perfledger_profiles.documents import (
     is_json,
 )
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.genai_load import (
+    EVEN_ARRIVALS,
+    asked_load,
+    cancelled_requests,
+    has_even_arrivals,
+)
 from perfledger_profiles.printed_table import printed_rows
 from perfledger_profiles.quantity import number_of, scale_of, title_and_unit
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.summary import summary_profile
 from perfledger_profiles.tables import rows_of
 from perfledger_profiles.text_file import read_text
+from perfledger_profiles.vllm import FAILED
 
 TOOL = "genai-perf"
 
@@ -35,6 +42,8 @@ _NAMES = {
     "request_throughput": "throughput_requests",
     "request_goodput": "goodput_requests",
     "request_count": "requests_completed",
+    "error_request_count": "requests_failed",
+    "benchmark_duration": "benchmark_time",
     "gpu_power_usage": "power",
     "gpu_power_limit": "power_limit",
     "gpu_utilization": "gpu_busy",
@@ -47,9 +56,14 @@ _NAMES = {
 # Metrics of the whole run: their "avg" is the value, there is nothing to average.
 _OF_THE_RUN = (
     *("output_token_throughput", "request_throughput", "request_goodput", "request_count"),
-    *("image_throughput", "total_token_throughput", "benchmark_duration"),
+    *("image_throughput", "total_token_throughput", "benchmark_duration", "error_request_count"),
 )
+_FAILED = _NAMES["error_request_count"]
 _HEADS = ("Metric", "Statistic")  # of the first column; GenAI-Perf prints another than it exports
+# Of the table of a sweep, `genai-perf analyze`: what names a row, its load and its other settings.
+_SWEEP = "Config Name"
+_LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
+_SETTINGS = ("ISL", "Num Dataset Entries", "Num Prompts")
 _STATISTIC = re.compile(r"avg|min|max|std|p\d{1,2}(?:\.\d+)?")
 _METRIC_NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 _GPU = re.compile(r"gpu_?(\d{1,4})")
@@ -71,23 +85,44 @@ def read_genai_perf(data: bytes, *, workload: str, side: Side) -> Profile:
     Raises ProfileError when the file is no such export.
     """
     read = read_text(data, max_bytes=MAX_JSON_BYTES)
+    exports: Sequence[Document] = ()
     if is_json(read):
         documents = documents_in(read)
-        metrics = [metric for one in documents.documents for metric in _exported(one)]
-        dropped = documents.dropped
+        exports, dropped = documents.documents, documents.dropped
+        metrics = [metric for one in exports for metric in _exported(one)]
     else:
-        metrics, dropped = _tabulated(printed_rows(read.lines) or rows_of(read.lines))
+        rows = list(printed_rows(read.lines) or rows_of(read.lines))
+        is_sweep = any(cells and cells[0] == _SWEEP for cells in rows)
+        metrics, dropped = _swept(rows) if is_sweep else _tabulated(rows)
     readings = list(chain.from_iterable(_readings(metric) for metric in metrics))
     if not readings:
         raise ProfileError(_NOT_ONE)
+    readings = _without_cancelled(readings, sum(map(cancelled_requests, exports)))
     return summary_profile(
         workload=workload,
         side=side,
         tool=TOOL,
-        readings=readings,
+        readings=[*readings, *chain.from_iterable(map(asked_load, exports))],
         dropped=dropped,
-        notes=read.notes,
+        notes=(*read.notes, *_doubts(readings, exports)),
     )
+
+
+def _without_cancelled(readings: Sequence[Reading], cancelled: float) -> list[Reading]:
+    """Return the readings with those requests not among the failed that the tool broke off."""
+    return [
+        replace(one, value=max(one.value - cancelled, 0.0)) if one.name == _FAILED else one
+        for one in readings
+    ]
+
+
+def _doubts(readings: Sequence[Reading], exports: Sequence[Document]) -> Iterator[str]:
+    failed = sum(one.value for one in readings if one.name == _FAILED)
+    if failed > 0:
+        yield FAILED.format(failed)
+    has_rates = any(f"{_LOADS['Request Rate']} " in one.subject for one in readings)
+    if has_rates or any(map(has_even_arrivals, exports)):
+        yield EVEN_ARRIVALS
 
 
 def _exported(document: Document) -> Iterator[_Metric]:
@@ -142,6 +177,50 @@ def _tabulated(rows: Iterable[Sequence[str] | None]) -> tuple[list[_Metric], int
             else:
                 metrics.append(metric)
     return metrics, dropped
+
+
+def _swept(rows: Iterable[Sequence[str] | None]) -> tuple[list[_Metric], int]:
+    """Return the metrics of a sweep's loads, and how many rows are torn.
+
+    What else was set names a load where several have the same one, as where lengths were swept.
+    """
+    head: Sequence[str] = ()
+    loads: list[tuple[str, Mapping[str, str]]] = []
+    dropped = 0
+    for cells in rows:
+        if cells and cells[0] == _SWEEP:
+            head = cells
+        elif cells and any(cells) and head:
+            row = dict(zip(head, cells, strict=False))
+            load = next((name for name in _LOADS if name in head), "")
+            amount = number_of(row.get(load, ""))
+            dropped += len(cells) < len(head)
+            if amount is not None and len(cells) >= len(head):
+                loads.append((f"{_LOADS[load]} {amount:g}", row))
+        dropped += cells is None
+    are_one = len({load for load, _ in loads}) == len(loads)
+    metrics: list[_Metric] = []
+    for load, cells_of in loads:
+        name = " ".join(f"{key} {cells_of[key]}" for key in _SETTINGS if key in cells_of) or TOOL
+        subject = load if are_one else f"{clean_name(name)} batch 1 {load}"
+        metrics += (
+            metric
+            for column, cell in cells_of.items()
+            if (metric := _cell(column, cell, subject)) is not None
+        )
+    return metrics, dropped
+
+
+def _cell(column: str, cell: str, subject: str) -> _Metric | None:
+    """Return what a sweep's column has: "p99 Request Latency (ms)", "Avg. ...", or a rate alone."""
+    title, unit = title_and_unit(column) or ("", "")
+    statistic, _, rest = title.replace("Avg.", "avg").partition(" ")
+    if not _STATISTIC.fullmatch(statistic):
+        statistic, rest = "avg", title
+    name, value = rest.casefold().replace(" ", "_"), number_of(cell)
+    if not unit or value is None or not _METRIC_NAME.fullmatch(name):
+        return None
+    return _Metric(name=name, unit=unit, subject=subject, statistics={statistic: value})
 
 
 def _row(row: Mapping[str, str], *, is_torn: bool) -> _Metric | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from perfledger.profile import Profile, Reading
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.perf_analyzer import MAYBE_EVEN_ARRIVALS
 from perfledger_profiles.quantity import number_of
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.summary import summary_profile
@@ -14,7 +15,14 @@ from perfledger_profiles.text_file import read_text
 
 TOOL = "model_analyzer"
 
-_NOT_ONE = "no load of Model Analyzer is in this file: is it a metrics-model-*.csv of its results?"
+_NOT_ONE = (
+    "no load of Model Analyzer is in this file: is it the metrics-model-inference.csv of its "
+    "results? (What metrics-model-gpu.csv says of memory may follow in the same file.)"
+)
+_SEVERAL = (
+    "Model Analyzer ran several models at once here: what one of them gets depends on the load of "
+    "the others; profile each alone"
+)
 _MILLI = 1e-3
 _MEGA = 1e6
 _THROUGHPUT = "Throughput (infer/sec)"
@@ -33,25 +41,27 @@ def read_model_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
     read = read_text(data)
     readings: list[Reading] = []
     head: Sequence[str] = ()
-    dropped = 0
+    dropped, has_several = 0, False
     for cells in rows_of(read.lines):
         if cells is None:
             dropped += bool(head)
         elif cells[0] == "Model":
             head = cells
         elif head and any(cells):
-            found = [*_row(dict(zip(head, cells, strict=False)))]
-            readings += found
+            row = dict(zip(head, cells, strict=False))
+            readings += _row(row)
+            has_several = has_several or "," in row.get("Batch", "")
             dropped += len(cells) < len(head)
     if not any(reading.name == "throughput_requests" for reading in readings):
-        raise ProfileError(_NOT_ONE)
+        raise ProfileError(_SEVERAL if has_several else _NOT_ONE)
+    has_rates = any(f" {_LOADS['Request Rate']} " in reading.subject for reading in readings)
     return summary_profile(
         workload=workload,
         side=side,
         tool=TOOL,
         readings=readings,
         dropped=dropped,
-        notes=read.notes,
+        notes=(*read.notes, *((MAYBE_EVEN_ARRIVALS,) if has_rates else ())),
     )
 
 

@@ -19,6 +19,7 @@ from perfledger_profiles.documents import (
     values_of,
 )
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.genai_load import EVEN_ARRIVALS
 from perfledger_profiles.quantity import number_of
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.summary import summary_profile
@@ -32,7 +33,13 @@ _MICRO = 1e-6
 _NANO = 1e-9
 _MAX_NS = 2**63
 _LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
-_RATES = {"Inferences/Second": "throughput_requests", "Response Throughput": "throughput_responses"}
+# Of inferences a request has as many as its batch (-b), which no report says.
+_RATES = {
+    "Inferences/Second": "throughput_inferences",
+    "Response Throughput": "throughput_responses",
+}
+_MEMORY = "Max GPU Memory Usage"  # "GPU-aa:872415232;GPU-bb:872415232;", in bytes
+_OF_A_DEVICE = re.compile(r"GPU-[\w-]{1,64}:(\d{1,18}(?:\.\d{1,9})?(?:e\+\d\d?)?);")
 # Mean microseconds of a request; what is not here, such as a list of devices, is not read.
 _PARTS = {
     "Client Send": "client_send_mean",
@@ -48,6 +55,22 @@ _PERCENTILE = re.compile(r"p(\d{1,2}) latency")
 _QUANTILES = (50, 90, 95, 99)
 # p99 of less is its maximum; the schema of profiles asks for 20 and 100 samples.
 _MIN_SAMPLES = {95: 20, 99: 100}
+# What right-sizing reads of P99s at random times; Triton's tools send at even ones by default.
+MAYBE_EVEN_ARRIVALS = (
+    "requests were sent at even times, at which a P99 is shorter than at random ones, unless it "
+    "was told --request-distribution=poisson"
+)
+# The variation of the times between requests, their deviation over their mean, is 1 at random ones.
+_LEAST_VARIATION = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Experiment:
+    """One load: what its requests come to, how many are broken, and how they were sent."""
+
+    readings: tuple[Reading, ...]
+    broken: int
+    is_even: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +93,17 @@ def read_perf_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
     ProfileError when the file is neither.
     """
     read = read_text(data, max_bytes=MAX_JSON_BYTES)
+    doubts: tuple[str, ...] = ()
     if is_json(read):
         documents = documents_in(read)
         found = [_experiment(one) for each in documents.documents for one in _experiments(each)]
-        readings = [reading for mine, _ in found for reading in mine]
-        dropped = documents.dropped + sum(broken for _, broken in found)
+        readings = [reading for one in found for reading in one.readings]
+        dropped = documents.dropped + sum(one.broken for one in found)
+        doubts = (EVEN_ARRIVALS,) if any(one.is_even for one in found) else ()
     else:
         readings, dropped = _report(read.lines)
+        if any(one.subject.startswith(_LOADS["Request Rate"]) for one in readings):
+            doubts = (MAYBE_EVEN_ARRIVALS,)
     if not readings:
         raise ProfileError(_NOT_ONE)
     return summary_profile(
@@ -85,7 +112,7 @@ def read_perf_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
         tool=TOOL,
         readings=readings,
         dropped=dropped,
-        notes=read.notes,
+        notes=(*read.notes, *doubts),
     )
 
 
@@ -113,6 +140,8 @@ def _row(row: Mapping[str, str], load: str) -> Iterator[Reading]:
     for column, cell in row.items():
         value = number_of(cell)
         percentile = _PERCENTILE.fullmatch(column)
+        if column == _MEMORY and (used := [float(each) for each in _OF_A_DEVICE.findall(cell)]):
+            yield reading(name="memory_used", value=max(used), unit="B", source=column)
         if value is None or value < 0:
             continue
         if column in _RATES:
@@ -129,17 +158,25 @@ def _experiments(document: Document) -> Iterator[Document]:
         yield document_of(one)
 
 
-def _experiment(experiment: Document) -> tuple[list[Reading], int]:
-    """Return what the requests of one load come to, and how many of them are broken."""
+def _experiment(experiment: Document) -> _Experiment:
     load = document_of(experiment.get("experiment"))
     amount = figure_of(load.get("value"))
     found = [_request(document_of(one)) for one in values_of(experiment.get("requests"))]
     requests = [request for request in found if request is not None]
+    broken = len(found) - len(requests)
     if not requests:
-        return [], len(found)
+        return _Experiment((), broken)
     mode = clean_name(str(load.get("mode")))
     subject = f"{mode} {amount:g}" if amount is not None else ""
-    return list(_summary(requests, partial(Reading, subject=subject))), len(found) - len(requests)
+    is_even = mode == _LOADS["Request Rate"] and _variation(requests) < _LEAST_VARIATION
+    readings = tuple(_summary(requests, partial(Reading, subject=subject)))
+    return _Experiment(readings, broken, is_even)
+
+
+def _variation(requests: Sequence[_Request]) -> float:
+    """Return how much the times between requests vary, relative to their mean; 1: at random."""
+    gaps = np.diff(np.sort([float(one.sent_ns - requests[0].sent_ns) for one in requests]))
+    return float(gaps.std() / gaps.mean()) if gaps.any() else 1.0
 
 
 def _request(cells: Document) -> _Request | None:

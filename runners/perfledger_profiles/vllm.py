@@ -15,6 +15,7 @@ from perfledger_profiles.documents import (
     figure_of,
 )
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.genai_load import EVEN_ARRIVALS
 from perfledger_profiles.quantity import number_of
 from perfledger_profiles.redact import clean_name
 from perfledger_profiles.summary import summary_profile
@@ -23,8 +24,10 @@ from perfledger_profiles.vllm_log import logged_runs
 
 TOOL = "vllm"
 FAILED = "{:g} requests failed: the times are those of the others"
+BURSTY = "requests were sent in bursts (below 1), at which a P99 is longer than at random times"
 
 _MILLI = 1e-3
+_RANDOM = 1.0  # the shape of the gamma distribution whose times between requests are exponential
 _HUNDRED = 100
 # "mean_ttft_ms", "p99_tpot_ms"; SGLang writes "e2e_latency" for vLLM's "e2el".
 _LATENCY = re.compile(r"(mean|median|std|p\d{1,2}(?:\.\d+)?)_(ttft|tpot|itl|e2el|e2e_latency)_ms")
@@ -78,13 +81,17 @@ def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
         for reading in _readings(run, subject)
     ]
     failed = sum(figure_of(run.get("failed")) or 0.0 for run in runs)
+    doubts: tuple[str, ...] = (FAILED.format(failed),) if failed > 0 else ()
+    burstiness = [figure_of(run.get("burstiness")) or _RANDOM for run in runs]
+    doubts += (BURSTY,) if min(burstiness) < _RANDOM else ()
+    doubts += (EVEN_ARRIVALS,) if max(burstiness) > _RANDOM else ()
     return summary_profile(
         workload=workload,
         side=side,
         tool=TOOL,
         readings=readings,
         dropped=read.dropped,
-        notes=(*read.notes, *((FAILED.format(failed),) if failed > 0 else ())),
+        notes=(*read.notes, *doubts),
     )
 
 

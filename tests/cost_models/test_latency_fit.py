@@ -97,6 +97,17 @@ def test_a_closed_loop_that_serves_no_more_with_more_at_once_says_so_too():
     assert fit_latency([*few, *closed]).capacity == pytest.approx(CAPACITY, rel=0.05)
 
 
+def test_a_sweep_that_ends_with_a_small_gain_says_what_the_capacity_is():
+    few = [point(rate, 0.03) for rate in RATES[:4]]
+    before = point(None, 0.05, mode=LoadMode.CLOSED, concurrency=4, throughput_per_second=95.0)
+    last = point(None, 0.09, mode=LoadMode.CLOSED, concurrency=8, throughput_per_second=99.0)
+
+    found = fit_latency([*few, before, last])
+
+    assert found.capacity == pytest.approx(99.0, rel=0.05)
+    assert found.at(125.0).chance_below(1.0) < 0.01
+
+
 def test_a_fuller_server_says_less_with_as_many_requests():
     found = fit_latency(measured())
 

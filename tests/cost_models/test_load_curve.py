@@ -163,6 +163,7 @@ def test_memory_that_is_not_known_or_a_slices_own_is_no_limit():
         {"time_slices": 65},
         {"devices": 2, "time_slices": 2},
         {"devices": 2, "device": "NVIDIA H200 MIG 1g.18gb"},
+        {"time_slices": 2, "device": "NVIDIA H200 MIG 1g.18gb"},
     ],
 )
 def test_a_replica_that_cannot_be_is_refused(values):

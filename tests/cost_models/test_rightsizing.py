@@ -228,3 +228,31 @@ def test_more_requests_never_cost_less(rate, p99_s, more):
 def test_a_demand_that_is_none_is_refused(values):
     with pytest.raises(SizingError):
         Demand(**{"rate_per_second": 1.0, "p99_s": 1.0} | values)
+
+
+def test_of_two_that_cost_the_same_the_one_further_within_the_limit_goes_first():
+    slow, fast = curve(100.0, workload="m:slow"), curve(110.0, workload="m:fast")
+
+    found = sized([slow, fast], Demand(rate_per_second=20.0, p99_s=0.5), H100_80GB=tariff("2"))
+
+    assert [each.plan.setting.curve.workload for each in found.best] == ["m:fast", "m:slow"]
+
+
+def test_even_arrivals_are_never_sure_to_be_enough():
+    even = curve(100.0, has_even_arrivals=True)
+
+    alone = sized([even], DEMAND, H100_80GB=tariff("2"))
+    beside = sized([even, curve(60.0, "L40S")], DEMAND, H100_80GB=tariff("2"), L40S=tariff("1"))
+
+    assert alone.verdict is Verdict.UNDECIDED
+    assert not alone.best
+    assert beside.best[0].plan.setting.curve.device == "L40S"
+    assert all(each.option.plan.setting.is_even for each in beside.rivals)
+
+
+def test_a_point_that_is_given_twice_is_one_measurement():
+    once = curve(100.0)
+
+    (setting,) = settings_of(curve(100.0, points=once.points * 2))
+
+    assert setting.points == once.points

@@ -165,6 +165,9 @@ def test_replicas_of_several_servers_are_not_taken_for_those_of_one(written, run
 
     assert "Take 1 x H100-80GB (1 replica)" in shown
     assert "H100-80GB, 4 servers: each of 6 points" in shown
+    assert "smallest 4 servers" in shown
+    found = json.loads(run(one, four, *ASKED, "--format", "json"))
+    assert [row["servers_per_replica"] for row in found["options"]] == [4, 1]
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def import_load(
     ],
     *,
     latency: Annotated[
-        str, typer.Option(help="of other tools' files, what P99: request_latency, ttft, tpot")
+        str, typer.Option(help="of other tools' files, what P99: request_latency, ttft, tpot, itl")
     ] = REQUEST_LATENCY,
     source: Source = DEFAULT_SOURCE,
 ) -> None:

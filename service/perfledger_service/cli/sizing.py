@@ -43,7 +43,7 @@ def cost_rightsize(
         float, typer.Option(help="share that the rate may grow by before more can be started")
     ] = DEFAULT_HEADROOM,
     latency: Annotated[
-        str, typer.Option(help="of other tools' files, what P99: request_latency, ttft, tpot")
+        str, typer.Option(help="of other tools' files, what P99: request_latency, ttft, tpot, itl")
     ] = REQUEST_LATENCY,
     at: Annotated[
         list[str] | None,

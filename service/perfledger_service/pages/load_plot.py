@@ -110,7 +110,7 @@ def _line(setting: Setting, place: int, found: Sizing, across: Scale, up: Scale)
         lower.append((x, _y(up, ends[0] + fill_s)))
         middle.append((x, _y(up, ends[1] + fill_s)))
         upper.append((x, _y(up, math.inf if ends[2] is None else ends[2] + fill_s)))
-    name = setting_name(setting)
+    name = setting_name(setting, found)
     return LoadLine(
         name=name,
         note="closed loop: M/G/k, a screening" if setting.is_screening else "open loop",
@@ -126,7 +126,7 @@ def _line(setting: Setting, place: int, found: Sizing, across: Scale, up: Scale)
 
 def _dots(setting: Setting, across: Scale, up: Scale) -> Iterator[Dot]:
     for point in setting.points:
-        if point.keeps_up:
+        if point.keeps_up and math.log(point.latency_p99_s) <= up.high:
             words = f"{figures.count(_rate(point))}/s: P99 {figures.seconds(point.latency_p99_s)}"
             yield Dot(across.at(math.log(_rate(point))), _y(up, point.latency_p99_s), words)
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterator
 from io import StringIO
+from typing import Literal
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -34,6 +35,7 @@ VERSION = 1
 # What `perfledger load` takes: "module:function[name=value]", in single quotes.
 _WORKLOAD = re.compile(r"[\w.]+:\w+(?:\[[^']*\])?")
 _MAX_WORKLOAD = 200
+_MAX_NOTE = 300
 
 _COLUMNS = ("devices", "replicas", "batch", "at once", "USD/h", "USD/1M", "P99", "bound by")
 _REASONS = {
@@ -47,14 +49,19 @@ _REASONS = {
 
 def sizing_text(found: Sizing) -> Group:
     """Return the answer in a sentence and the best options, for a terminal of 80 columns."""
+    rows = [(option, str(option.constraint)) for option in found.best]
+    rows += [(rival.option, _open(rival.option)) for rival in found.rivals]
+    kinds = [_kind(option, found) for option, _ in rows]
+    columns = (*_COLUMNS, "replica") if any(kinds) else _COLUMNS
     grid = Table.grid(padding=(0, 1))
-    for place in range(len(_COLUMNS)):
-        grid.add_column(justify="right" if 0 < place < len(_COLUMNS) - 1 else "left")
-    grid.add_row(*_COLUMNS, style="dim")
-    for option in found.best:
-        grid.add_row(*_cells(option))
-    for rival in found.rivals:
-        grid.add_row(*_cells(rival.option)[:-1], f"{rival.option.plan.chance:.0%}?", style="dim")
+    for place in range(len(columns)):
+        is_number = 0 < place < len(_COLUMNS) - 1
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        grid.add_column(justify=justify, no_wrap=place < len(_COLUMNS), overflow="fold")
+    grid.add_row(*columns, style="dim")
+    for place, ((option, bound), kind) in enumerate(zip(rows, kinds, strict=True)):
+        cells = (*_cells(option), bound, kind)
+        grid.add_row(*cells[: len(columns)], style="" if place < len(found.best) else "dim")
     parts: list[RenderableType] = [Text(title_of(found), style="bold")]
     parts += [Text(answer(found)), Text()]
     if found.best or found.rivals:
@@ -110,18 +117,18 @@ def answer(found: Sizing) -> str:
     if not found.best:
         return "Undecided: nothing keeps this P99 for sure, and something may."
     best = found.best[0]
-    words = f"{_devices(best)}{_workload(best, found)}{_price(best)}"
+    words = f"{_devices(best)}{_workload(best.plan.setting, found)}{_price(best)}"
     if found.verdict is Verdict.DECIDED:
-        return f"Take {words}. Why no less: {_REASONS[best.constraint]}."
+        return f"Take {words.removesuffix(',')}. Why no less: {_REASONS[best.constraint]}."
     return f"Undecided: {words} is enough, and something cheaper may be."
 
 
-def setting_name(setting: Setting) -> str:
-    """Return what a replica is and how it is run."""
+def setting_name(setting: Setting, found: Sizing) -> str:
+    """Return what a replica is and how it is run, and of which workload where there are several."""
     batch = f", batch {setting.batch}" if setting.batch > 1 else ""
     limit = f", {setting.concurrency} at once" if setting.concurrency else ""
     servers = f", {setting.curve.servers} servers" if setting.curve.servers > 1 else ""
-    return f"{replica_name(setting.curve)}{servers}{batch}{limit}"
+    return f"{replica_name(setting.curve)}{_workload(setting, found)}{servers}{batch}{limit}"
 
 
 def replica_name(curve: LoadCurve) -> str:
@@ -145,11 +152,24 @@ def _devices(option: SizedOption) -> str:
     return f"{plan.devices} x {device} ({plan.replicas} replica{many}{of})"
 
 
-def _workload(option: SizedOption, found: Sizing) -> str:
+def _workload(setting: Setting, found: Sizing) -> str:
     """Return which workload, or configuration of a model, where several were measured."""
-    if len({setting.curve.workload for setting in found.settings}) == 1:
+    if len({each.curve.workload for each in found.settings}) == 1:
         return ""
-    return f" of {clean(option.plan.setting.curve.workload, limit=_MAX_WORKLOAD)}"
+    return f" of {clean(setting.curve.workload, limit=_MAX_WORKLOAD)}"
+
+
+def _kind(option: SizedOption, found: Sizing) -> str:
+    """Return what tells one row's replicas from another's, "" for the one kind there is."""
+    curve = option.plan.setting.curve
+    is_plain = curve.sharing is Sharing.WHOLE and curve.devices == 1
+    servers = f"{curve.servers} servers" if curve.servers > 1 else ""
+    words = (
+        _workload(option.plan.setting, found).removeprefix(" of "),
+        "" if is_plain else replica_name(curve),
+        servers,
+    )
+    return ", ".join(filter(None, words))
 
 
 def _price(option: SizedOption) -> str:
@@ -175,8 +195,13 @@ def _cells(option: SizedOption) -> tuple[str, ...]:
         "" if usd is None else f"{usd:.2f}",
         "" if per_million is None else f"{per_million:.4g}",
         figures.seconds(option.p99_s[1]),
-        option.constraint,
     )
+
+
+def _open(option: SizedOption) -> str:
+    """Return how likely an option is enough, as a cell of the table."""
+    even = " if even" if option.plan.setting.is_even else ""
+    return f"{option.plan.chance:.0%}?{even}"
 
 
 def _advice(found: Sizing) -> Iterator[str]:
@@ -186,19 +211,25 @@ def _advice(found: Sizing) -> Iterator[str]:
 
 def _measure(rival: Rival, found: Sizing) -> str:
     option = rival.option
-    rate = option.replica_rate / option.plan.setting.batch
+    setting = option.plan.setting
+    rate = option.replica_rate / setting.batch
+    each = f" of {setting.batch}" if setting.batch > 1 else ""
     words = (
-        f"{_devices(option)}{_workload(option, found)}{_price(option)} keeps the P99 with a chance "
-        f"of {figures.share(option.plan.chance)}"
+        f"{_devices(option)}{_workload(setting, found)}{_price(option)} keeps the P99 with a "
+        f"chance of {figures.share(option.plan.chance)}"
     )
+    if setting.is_even:
+        words += " where requests come at even times, as they were measured"
     if rival.requests is None:
         return f"{words}: so near the limit that no measurement tells; take the sure one."
     length = figures.seconds(rival.requests / rate)
     if rival.requests / rate > 3600:  # noqa: PLR2004 - seconds of an hour
         length = figures.hours(rival.requests / rate)
+    times = ", at random times," if setting.is_even else ""
+    load = f"{figures.count(rate)} requests{each} a second"
     return (
-        f"{words}. Measure one replica in open loop at {figures.count(rate)} requests a second "
-        f"for {figures.count(rival.requests)} requests ({length}) to know{_command(rival, rate)}."
+        f"{words}. Measure one replica in open loop{times} at {load} for "
+        f"{figures.count(rival.requests)} requests ({length}) to know{_command(rival, rate)}."
     )
 
 
@@ -222,7 +253,7 @@ def _command(rival: Rival, rate: float) -> str:
 
 def _notes(found: Sizing) -> Iterator[str]:
     for option, errors in zip(found.best, found.errors, strict=False):
-        name = setting_name(option.plan.setting)
+        name = setting_name(option.plan.setting, found)
         if option.plan.setting.is_screening:
             yield (
                 f"{name}: measured in closed loop only; its P99 at random arrivals is that of "
@@ -245,6 +276,8 @@ def _notes(found: Sizing) -> Iterator[str]:
         "waits until it is full."
     )
     yield from (f"{clean(each, limit=200)}." for each in found.left_out)
+    doubts = (note for setting in found.settings for note in setting.curve.notes)
+    yield from (f"{clean(note, limit=_MAX_NOTE)}." for note in dict.fromkeys(doubts))
     tariffs = [option.plan.tariff for option in found.best if option.plan.tariff is not None]
     for rate in dict.fromkeys(tariff.rate for tariff in tariffs):
         yield from (f"{clean(rate.label, limit=80)}: {each}." for each in rate.warnings)
@@ -256,7 +289,8 @@ _FIELDS = (
     *("concurrency", "replicas", "devices", "devices_paid_for", "option", "price_as_of"),
     *("usd_per_hour", "usd_per_million_requests", "replica_requests_per_second"),
     *("p99_low_s", "p99_s", "p99_high_s", "chance", "most_per_second", "bound_by"),
-    *("is_screening", "requests_to_measure", "is_open"),
+    *("is_screening", "requests_to_measure", "is_open", "servers_per_replica"),
+    "is_of_even_arrivals",
 )
 
 
@@ -296,5 +330,7 @@ def _row(option: SizedOption, *, requests: int | None, is_open: bool) -> dict[st
         plan.setting.is_screening,
         requests,
         is_open,
+        curve.servers,
+        plan.setting.is_even,
     )
     return dict(zip(_FIELDS, values, strict=True))

@@ -6,6 +6,7 @@ import pytest
 
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
+from perfledger_profiles.genai_load import EVEN_ARRIVALS
 from perfledger_profiles.genai_perf import read_genai_perf
 
 JSON = {
@@ -41,6 +42,18 @@ Request Count (count),100.00
 Metric,GPU,avg,min,max,p99,p50
 GPU Power Usage (W),gpu0,300.00,1.00,1.00,400.00,1.00
 Gpu Memory Used (GB),gpu0,70.00,1.00,1.00,1.00,1.00
+"""
+
+
+SWEEP = """\
+Config Name,Concurrency,ISL,Num Prompts,p99 Time To First Token (ms),p99 Request Latency (ms),\
+p99 Output Sequence Length (tokens),Avg. Output Token Throughput (tokens/sec),\
+Request Throughput (requests/sec)
+run_0,32,200,100,184.4,3406.2,125.0,1130,10.1
+run_1,1,201,100,33.5,780.0,132.1,149.6,1.3
+
+Config Name,GPU,p99 GPU Power Usage (W),p99 GPU Memory Used (GB)
+run_0,gpu0,80.4,22.6
 """
 
 
@@ -83,6 +96,31 @@ def test_the_csv_export_has_the_same_readings():
     assert profile.reading("power", subject="gpu 0") == 300.0
     assert profile.reading("memory_used", subject="gpu 0") == pytest.approx(70e9)
     assert profile.dropped_events == 0
+
+
+def test_the_table_of_a_sweep_has_a_load_a_row():
+    profile = read(SWEEP)
+
+    assert profile.reading("request_latency_p99", subject="concurrency 1") == pytest.approx(0.78)
+    assert profile.reading("throughput_requests", subject="concurrency 32") == 10.1
+    assert profile.reading("throughput_tokens", subject="concurrency 32") == 1130.0
+    assert profile.reading("ttft_p99", subject="concurrency 1") == pytest.approx(0.0335)
+    assert profile.dropped_events == 0
+
+
+def test_of_a_sweep_of_lengths_each_length_is_a_workload():
+    profile = read(SWEEP.replace("run_1,1,", "run_1,32,"))
+
+    subject = "ISL 201 Num Prompts 100 batch 1 concurrency 32"
+    assert profile.reading("request_latency_p99", subject=subject) == pytest.approx(0.78)
+
+
+def test_a_sweep_of_rates_is_at_even_times_and_a_torn_row_is_counted():
+    profile = read(SWEEP.replace("Concurrency", "Request Rate").replace(",125.0,1130,10.1", ""))
+
+    assert EVEN_ARRIVALS in profile.notes
+    assert profile.dropped_events == 1
+    assert {one.subject for one in profile.readings} == {"request_rate 1"}
 
 
 def test_metrics_under_records_are_read_too():

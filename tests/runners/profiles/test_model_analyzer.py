@@ -5,6 +5,7 @@ import pytest
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.model_analyzer import read_model_analyzer
+from perfledger_profiles.perf_analyzer import MAYBE_EVEN_ARRIVALS
 
 TABLES = """\
 Model,GPU ID,Batch,Concurrency,Model Config Path,Satisfies Constraints,GPU Memory Usage (MB)
@@ -38,6 +39,34 @@ def test_a_load_has_its_requests_latencies_and_memory():
 
 def test_the_server_alone_has_no_load():
     assert not any("triton" in reading.subject for reading in read(TABLES).readings)
+
+
+def test_memory_may_follow_as_later_versions_write_it():
+    gpu = (
+        "Model,GPU UUID,Batch,Concurrency,Model Config Path,Satisfies Constraints,"
+        "GPU Memory Usage (MB)\nresnet,GPU-85-aa,1,1,resnet_i0,Yes,872.4\n"
+    )
+
+    profile = read(TABLES + gpu)
+
+    assert profile.reading("memory_used", subject="resnet_i0 batch 1 concurrency 1") == 872.4e6
+
+
+def test_models_that_ran_at_once_are_refused_with_the_reason():
+    table = (
+        "Model,Batch,Concurrency,Model Config Path,Throughput (infer/sec),p99 Latency (ms)\n"
+        '"resnet,vgg","1,1","4,4","resnet_i0,vgg_i0","421.0, [184.5,236.5]","20.7, [23.9,17.4]"\n'
+    )
+
+    with pytest.raises(ProfileError, match="several models at once"):
+        read(table)
+
+
+def test_loads_by_rate_are_said_to_be_even_perhaps():
+    by_rate = read(TABLES.replace("Concurrency", "Request Rate"))
+
+    assert MAYBE_EVEN_ARRIVALS in by_rate.notes
+    assert not read(TABLES).notes
 
 
 def test_names_carry_no_folders():

@@ -1,12 +1,15 @@
 """Exports here are written by hand in the shapes of Perf Analyzer; nothing was recorded."""
 
 import json
+import math
+from itertools import accumulate
 
 import pytest
 
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.perf_analyzer import read_perf_analyzer
+from perfledger_profiles.genai_load import EVEN_ARRIVALS
+from perfledger_profiles.perf_analyzer import MAYBE_EVEN_ARRIVALS, read_perf_analyzer
 
 CSV = """\
 Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,\
@@ -38,7 +41,7 @@ def read(text):
 def test_the_report_has_throughput_and_latency_by_load():
     profile = read(CSV)
 
-    assert profile.reading("throughput_requests", subject="concurrency 4") == 200.5
+    assert profile.reading("throughput_inferences", subject="concurrency 4") == 200.5
     assert profile.reading("request_latency_p99", subject="concurrency 4") == pytest.approx(25e-3)
     assert profile.reading("request_latency_mean", subject="concurrency 1") == pytest.approx(7.2e-3)
     assert profile.reading("server_queue_mean", subject="concurrency 4") == pytest.approx(9e-3)
@@ -48,7 +51,34 @@ def test_the_report_has_throughput_and_latency_by_load():
 def test_a_report_by_request_rate_says_so():
     profile = read(CSV.replace("Concurrency", "Request Rate"))
 
-    assert profile.reading("throughput_requests", subject="request_rate 4") == 200.5
+    assert profile.reading("throughput_inferences", subject="request_rate 4") == 200.5
+    assert MAYBE_EVEN_ARRIVALS in profile.notes
+
+
+def test_the_memory_of_a_load_is_that_of_its_fullest_device():
+    head = "Concurrency,Inferences/Second,p99 latency,Max GPU Memory Usage\n"
+
+    profile = read(head + "2,58.8,598,GPU-8557-aa:872415232;GPU-8557-bb:1.5e+09;\n4,60,700,,\n")
+
+    assert profile.reading("memory_used", subject="concurrency 2") == 1.5e9
+    assert profile.reading("memory_used", subject="concurrency 4") is None
+
+
+@pytest.mark.parametrize(
+    ("gaps", "mode", "is_even"),
+    [
+        ([1.0] * 200, "request_rate", True),
+        ([1.0] * 200, "concurrency", False),
+        ([-math.log((n + 0.5) / 200) for n in range(200)], "request_rate", False),
+        ([0.0], "request_rate", False),
+    ],
+)
+def test_requests_of_an_export_that_were_sent_at_even_times_are_said_to_be_so(gaps, mode, is_even):
+    times = [int(time * SECOND) for time in accumulate(gaps)]
+
+    profile = read(export(*((time, [time + 1000]) for time in times), mode=mode, value=1))
+
+    assert (EVEN_ARRIVALS in profile.notes) == is_even
 
 
 def test_percentiles_are_computed_from_the_requests():
@@ -90,7 +120,7 @@ def test_a_torn_row_is_counted():
     profile = read(CSV[:-60])
 
     assert profile.dropped_events == 1
-    assert profile.reading("throughput_requests", subject="concurrency 1") == 138.6
+    assert profile.reading("throughput_inferences", subject="concurrency 1") == 138.6
 
 
 @pytest.mark.parametrize(

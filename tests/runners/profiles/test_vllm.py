@@ -6,7 +6,8 @@ import pytest
 
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.vllm import read_vllm
+from perfledger_profiles.genai_load import EVEN_ARRIVALS
+from perfledger_profiles.vllm import BURSTY, read_vllm
 
 SERVE = {
     "date": "20261121-100000",
@@ -39,6 +40,14 @@ SERVE = {
 def read(*runs):
     text = "\n".join(json.dumps(run) for run in runs)
     return read_vllm(text.encode(), workload="m:f", side=Side.HEAD)
+
+
+@pytest.mark.parametrize(
+    ("burstiness", "said"),
+    [(1.0, ()), (0.5, (BURSTY,)), (4, (EVEN_ARRIVALS,)), (None, ()), ("x", ())],
+)
+def test_requests_that_did_not_come_at_random_times_are_said_to_be_so(burstiness, said):
+    assert read(SERVE | {"burstiness": burstiness}).notes == said
 
 
 def test_a_serving_result_has_its_latencies_and_rates():
