@@ -73,7 +73,7 @@ def main() -> None:
     read = time.perf_counter() - began
     labels, days = label_names(usage, project="wckey"), days_of(usage)
     claims = claims_of(usage, labels, days, (DEVICES,)) or ()
-    pool = Pool(name=DEVICES, usd=Decimal("8000000.01"), hours=Decimal(2 * 10**6))
+    pool = Pool(name=DEVICES, usd=Decimal("8000000.01"), hours=Decimal(3 * 10**6))
     rows = allocate(claims, (pool,), entitled={})
     heat_map(usage, labels, days)
     shared = time.perf_counter() - began - read

@@ -36,6 +36,9 @@ class Signal(StrEnum):
     SM_ACTIVE = "sm_active"  # multiprocessors with work, on average over time
     TENSOR_ACTIVE = "tensor_active"  # of what the matrix units could have done
     MEMORY = "memory"  # of the device's memory, held
+    # Time in which the engine had work, which SM-active never exceeds. dcgm-exporter has it unless
+    # told otherwise, and of the parts of a device (MIG), for which there is no GPU-util.
+    ENGINE_ACTIVE = "gr_engine_active"
 
 
 class Level(StrEnum):
@@ -194,7 +197,8 @@ def _sorted(
         if (np.diff(times) <= 0).any():
             msg = (
                 f"{name} has two samples of one device and one time: keep the labels that tell "
-                "devices apart (UUID, gpu and host, index and instance)"
+                "devices apart (UUID, gpu and host, index and instance), and export in UTC where "
+                "clocks were put back"
             )
             raise UsageFileError(msg)
         found.append((each, times, shares))

@@ -116,12 +116,13 @@ def _reading(label: str, samples: Sequence[tuple[float, float]], name: str) -> R
     said, metric = _said(label)
     if metric is None:
         return None
-    instance = said.get("instanceid") or said.get("instance", "")
-    index = said.get("index") or said.get("gpu", "")
-    if not instance and not index:
+    pod = said.get("fullpodname") or said.get("podname", "")
+    instance = said.get("instanceid") or said.get("instance") or said.get("nodename") or pod
+    index = said.get("index") or said.get("gpu") or said.get("gpudevice", "")
+    if not instance:  # an index alone is that of many devices
         msg = f"{name}: {label[:80]!r} does not say of which device: put the instance in the label"
         raise UsageFileError(msg)
-    job = said.get("job", "")
+    job = said.get("job") or pod
     return Reading(
         metric=metric,
         holder=Holder(

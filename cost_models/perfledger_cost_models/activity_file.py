@@ -19,6 +19,7 @@ from perfledger_cost_models.usage_prometheus import (
 )
 from perfledger_cost_models.usage_slurm import is_sacct
 
+WANDB_KEYS = (b'"system.gpu.', b'"system/gpu.', b'"system.tpu.', b'"system/tpu.')
 KNOWN = (
     "give an answer of Prometheus' query_range (JSON or CSV), sacct --parsable2 with "
     "TRESUsageInTot, CloudWatch's get-metric-data (JSON) or its console's CSV, Cloud Monitoring's "
@@ -51,7 +52,7 @@ def _read_json(data: bytes, name: str) -> Export:
         return read_metric_data(data, name)
     if b'"timeSeries"' in data or (b'"points"' in data and b'"metric"' in data):
         return read_time_series(data, name)
-    if b'"system.gpu.' in data or b'"system/gpu.' in data:
+    if any(word in data for word in WANDB_KEYS):
         return read_events_json(data, name)
     msg = f"{name} is no export of activity that is known: {KNOWN}"
     raise UsageFileError(msg)

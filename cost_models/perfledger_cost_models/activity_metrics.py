@@ -2,10 +2,10 @@
 
 DCGM: dcgm_fields.h, with the names since 4.6 (GPU_UTIL is percent under either). nvidia_smi_...:
 the CloudWatch agent (docs.aws.amazon.com, "Collect NVIDIA GPU metrics"), percent and MiB; with
-_ratio and _bytes: utkuozdemir/nvidia_gpu_exporter; nvidia_gpu_...: Jobstats' exporter, percent and
-bytes. Google: cloud.google.com/monitoring/api, metrics_kubernetes, metrics_gcp and
-metrics_opsagent; a duty cycle is percent, as is what an agent says of a GPU. Where an export states
-a unit, that counts instead.
+_ratio and _bytes: utkuozdemir/nvidia_gpu_exporter; container_gpu_... and pod_gpu_...: CloudWatch's
+Container Insights of EKS, percent; nvidia_gpu_...: Jobstats' exporter, percent and bytes. Google:
+cloud.google.com/monitoring/api, metrics_kubernetes, metrics_gcp and metrics_opsagent; a duty cycle
+is percent, as is what an agent says of a GPU. Where an export states a unit, that counts instead.
 """
 
 from collections.abc import Mapping
@@ -23,6 +23,7 @@ class Tells(StrEnum):
     SM_ACTIVE = "sm_active"
     TENSOR_ACTIVE = "tensor_active"
     MEMORY = "memory"
+    ENGINE_ACTIVE = "gr_engine_active"
     MEMORY_USED = "memory_used"
     MEMORY_FREE = "memory_free"
     MEMORY_TOTAL = "memory_total"
@@ -52,6 +53,8 @@ METRICS: Mapping[str, Metric] = {
         "dcgm_fi_dev_gpu_util",
         "dcgm_fi_dev_gpu_util_ratio",
         "nvidia_smi_utilization_gpu",
+        "container_gpu_utilization",
+        "pod_gpu_utilization",
         "nvidia_gpu_duty_cycle",
         "kubernetes.io/container/accelerator/duty_cycle",
         "kubernetes.io/node/accelerator/duty_cycle",
@@ -60,6 +63,12 @@ METRICS: Mapping[str, Metric] = {
     ),
     **_every(Tells.GPU_UTIL, 1.0, "nvidia_smi_utilization_gpu_ratio"),
     **_every(Tells.SM_ACTIVE, 1.0, "dcgm_fi_prof_sm_active", "dcgm_fi_prof_sm_util_ratio"),
+    **_every(
+        Tells.ENGINE_ACTIVE,
+        1.0,
+        "dcgm_fi_prof_gr_engine_active",
+        "dcgm_fi_prof_gr_engine_util_ratio",
+    ),
     **_every(
         Tells.TENSOR_ACTIVE,
         1.0,
@@ -74,6 +83,9 @@ METRICS: Mapping[str, Metric] = {
         "tpu.googleapis.com/accelerator/tensorcore_utilization",
     ),
     **_every(Tells.MEMORY, 1.0, "dcgm_fi_dev_fb_used_percent", "dcgm_fi_dev_fb_used_ratio"),
+    **_every(
+        Tells.MEMORY, _PERCENT, "container_gpu_memory_utilization", "pod_gpu_memory_utilization"
+    ),
     **_every(Tells.MEMORY_USED, _MEBI, "dcgm_fi_dev_fb_used", "nvidia_smi_memory_used"),
     **_every(
         Tells.MEMORY_USED,

@@ -45,6 +45,7 @@ MODELS = ("modelName", "model_name", "name")
 
 _EXPORTED = "exported_"
 _EXPORTER = "dcgm-exporter"
+_PART_MARK = " #"
 _PROFILE = re.compile(r"(\d)g\.\d{1,4}gb(?:\+\S*)?")
 # Of a part the thousandths of the device that it takes, by its compute slices.
 _PARTS: Mapping[int, int] = dict(zip((1, 2, 3, 4, 7), MIG_SLICES, strict=True))
@@ -64,7 +65,7 @@ def read_prometheus(series: Sequence[LabelledSamples], name: str) -> Export:
             "DCGM_FI_PROF_SM_ACTIVE, and call the file by the metric if the series do not say it"
         )
         raise UsageFileError(msg)
-    return export_of_readings(name, KIND, with_free(readings))
+    return export_of_readings(name, KIND, with_free(_without_cut(readings)))
 
 
 def with_free(readings: Sequence[Reading]) -> tuple[Reading, ...]:
@@ -88,7 +89,7 @@ def device_of(labels: Mapping[str, str], where: str) -> str:
         raise UsageFileError(msg)
     device = identity or f"{_first(labels, HOSTS)} {index}".strip()
     part = labels.get("GPU_I_ID", "")
-    return f"{device} #{part}" if part else device
+    return f"{device}{_PART_MARK}{part}" if part else device
 
 
 def _readings(
@@ -106,6 +107,12 @@ def _readings(
                 model=_first(labels, MODELS),
                 devices=_part(labels.get("GPU_I_PROFILE", "")),
             )
+
+
+def _without_cut(readings: Sequence[Reading]) -> Sequence[Reading]:
+    """Return readings without those of whole devices of which there are parts: they count twice."""
+    cut = {each.device.partition(_PART_MARK)[0] for each in readings if _PART_MARK in each.device}
+    return [each for each in readings if each.device not in cut]
 
 
 def _holder(labels: Mapping[str, str], *, is_exported: bool) -> Holder:

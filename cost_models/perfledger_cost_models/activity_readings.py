@@ -19,6 +19,10 @@ NO_MEMORY_SIZE = (
     "memory is left out where nothing tells how much the device has: export what is free as well"
 )
 
+SHARES_NOT_PERCENT = (
+    "no GPU-util is above 1 %: if the file has shares and not percent, export them times 100"
+)
+
 _Samples = Sequence[tuple[float, float]]
 
 
@@ -60,18 +64,37 @@ def export_of_readings(
             case Tells.MEMORY_TOTAL:
                 known = [value for _, value in samples if 0 < value <= MAX_MEMORY_BYTES]
                 memory.total_bytes = max(known, default=None)
-            case Tells.GPU_UTIL | Tells.SM_ACTIVE | Tells.TENSOR_ACTIVE | Tells.MEMORY:
+            case (
+                Tells.GPU_UTIL
+                | Tells.SM_ACTIVE
+                | Tells.TENSOR_ACTIVE
+                | Tells.MEMORY
+                | Tells.ENGINE_ACTIVE
+            ):
                 timelines.append(_timeline(each, Signal(each.metric.tells), samples))
     shares = [(each, _shares(each, memory)) for memory in memories.values() for each in memory.used]
     timelines += [_timeline(each, Signal.MEMORY, found) for each, found in shares if found]
     missing = [NO_MEMORY_SIZE] if any(not found for _, found in shares) else []
-    return export_of(name, kind, timelines, notes=(*notes, *missing))
+    small = [SHARES_NOT_PERCENT] if _is_like_shares(readings) else []
+    return export_of(name, kind, timelines, notes=(*notes, *missing, *small))
 
 
 def nominal_bytes(model: str) -> float | None:
     """Return the memory that a device of this name is sold with, None where it is not known."""
     known = ACCELERATORS.get(model.strip().casefold().removeprefix("nvidia "))
     return None if known is None else float(known[1] * BYTES_PER_GB)
+
+
+def _is_like_shares(readings: Sequence[Reading]) -> bool:
+    """Whether all that should be percent is at most 1, and not only whole numbers."""
+    values = [
+        value
+        for each in readings
+        if each.metric.tells is Tells.GPU_UTIL and each.metric.factor != 1
+        for _, value in each.samples
+        if value > 0
+    ]
+    return any(value < 1 for value in values) and max(values) <= 1
 
 
 def _timeline(reading: Reading, signal: Signal, samples: _Samples) -> Timeline:

@@ -18,7 +18,8 @@ import numpy as np
 from perfledger_cost_models.activity import Activity, Export, FloatArray, Holder, Signal
 from perfledger_cost_models.activity_jobstats import GpuSummary, summaries_of
 from perfledger_cost_models.activity_readings import nominal_bytes
-from perfledger_cost_models.usage import UsageFileError
+from perfledger_cost_models.activity_table import HOUR
+from perfledger_cost_models.usage import MAX_DEVICES, UsageFileError
 from perfledger_cost_models.usage_slurm import KIND, begun_rows, gpus_of, times_of
 
 TOTAL, MEAN, RANKS = "TRESUsageInTot", "TRESUsageInAve", "NTasks"
@@ -31,6 +32,10 @@ NOTHING_SEEN = (
 # Each run of a requeued job is held against all steps of that job: a hundred runs of a thousand
 # steps are a hundred thousand.
 MAX_PAIRS = 2_000_000
+# No job has so many on one; what Slurm writes for "not known" is more.
+MAX_RANKS_A_GPU = 1000
+# Between a job's begin and its first step's, and after its last, are moments of which none is told.
+TOLD_SHARE = 0.99
 MAX_ACTIVITIES = 1_000_000  # two of each GPU that Jobstats tells of: a file has some 400,000 jobs
 PARTS_LEFT_OUT = "jobs on parts of GPUs (MIG) are left out: Slurm does not know how busy those are"
 
@@ -66,24 +71,11 @@ def read_sacct_activity(text: str, name: str) -> Export:
     jobs: dict[str, list[_Job]] = {}  # a job that was requeued (sacct -D) has several
     steps: dict[str, list[_Step]] = {}
     for where, row in begun_rows(text, name):
-        job, _, step = row["JobID"].partition(".")
-        start, end = times_of(row, where)
-        if not step:
-            gpus, kind = gpus_of(row["AllocTRES"])
-            if gpus and end > start:
-                found = _Job(
-                    holder=_holder(row),
-                    start=start,
-                    end=end,
-                    gpus=gpus,
-                    model=kind,
-                    comment=row.get(SUMMARY, ""),
-                )
-                jobs.setdefault(job, []).append(found)
-        elif end > start:
-            usage = _usage(row, where)
-            marks = {Signal.GPU_UTIL: usage.get(UTIL), Signal.MEMORY: usage.get(MEMORY)}
-            steps.setdefault(job, []).append(_Step(start, end, marks))
+        key, _, step = row["JobID"].partition(".")
+        if step:
+            steps.setdefault(key, []).extend(_step(row, where))
+        else:
+            jobs.setdefault(key, []).extend(_job(row, where))
     pairs = sum(len(of) * len(steps.get(key, ())) for key, of in jobs.items() if len(of) > 1)
     every = [(key, job) for key, of in jobs.items() for job in of]
     whole = [(key, job) for key, job in every if not _PART.search(job.model)]
@@ -95,10 +87,51 @@ def read_sacct_activity(text: str, name: str) -> Export:
     if not activities:
         msg = f"{name} has no {UTIL} of a job with GPUs: add {TOTAL} to --format, keep the steps"
         raise UsageFileError(msg)
-    notes = (PARTS_LEFT_OUT,) if len(whole) < len(every) else ()
+    notes = [*_untold([job for _, job in whole], activities)]
+    if len(whole) < len(every):
+        notes.append(PARTS_LEFT_OUT)
     if not any(each.shares.any() for each in activities if each.signal is Signal.GPU_UTIL):
-        notes = (*notes, NOTHING_SEEN)
-    return Export(name=name, kind=KIND, activities=activities, notes=notes)
+        notes.append(NOTHING_SEEN)
+    return Export(name=name, kind=KIND, activities=activities, notes=tuple(notes))
+
+
+def _job(row: Mapping[str, str], where: str) -> Iterator[_Job]:
+    """Yield a row's job if it holds GPUs; raises UsageFileError for more than there are."""
+    start, end = times_of(row, where)
+    gpus, kind = gpus_of(row["AllocTRES"])
+    if gpus > MAX_DEVICES:
+        msg = f"{where}: {gpus} GPUs are not 0 to {MAX_DEVICES}: export it again"
+        raise UsageFileError(msg)
+    if gpus and end > start:
+        yield _Job(
+            holder=_holder(row),
+            start=start,
+            end=end,
+            gpus=gpus,
+            model=kind,
+            comment=row.get(SUMMARY, ""),
+        )
+
+
+def _step(row: Mapping[str, str], where: str) -> Iterator[_Step]:
+    """Yield a row's step; raises UsageFileError."""
+    start, end = times_of(row, where)
+    if end > start:
+        usage = _usage(row, where)
+        marks = {Signal.GPU_UTIL: usage.get(UTIL), Signal.MEMORY: usage.get(MEMORY)}
+        yield _Step(start, end, marks)
+
+
+def _untold(jobs: Sequence[_Job], activities: Sequence[Activity]) -> Iterator[str]:
+    """Yield a sentence where nothing is told of a part of what jobs held."""
+    held = sum(job.gpus * (job.end - job.start) for job in jobs) / HOUR
+    told = (each for each in activities if each.signal is Signal.GPU_UTIL)
+    known = sum(each.devices * float((each.ends - each.starts).sum()) for each in told) / HOUR
+    if known < TOLD_SHARE * held:
+        yield (
+            f"of {held - known:,.1f} of the {held:,.1f} device-hours that jobs held nothing is "
+            "told: they are not known, and in no mean"
+        )
 
 
 def _holder(row: Mapping[str, str]) -> Holder:
@@ -158,7 +191,7 @@ def _activities(device: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Acti
         marked = [
             (each.start, each.end, mark)
             for each in steps
-            if (mark := each.marks[signal]) is not None
+            if (mark := each.marks[signal]) is not None and mark <= MAX_RANKS_A_GPU * (whole or 0)
         ]
         if marked and whole:
             times, sums = _together(job, marked)

@@ -201,7 +201,7 @@ def _check(
     twice = is_same & (starts[1:] < (starts[:-1] + ends[:-1]) / 2)
     if twice.any():
         name = names[int(device[twice][0])]
-        msg = f"device {name[:60]!r} is told twice for the same time: leave one of the files out"
+        msg = f"device {name[:60]!r} is told twice for the same time: leave one file or series out"
         raise UsageFileError(msg)
 
 

@@ -1,9 +1,10 @@
-"""W&B's system metrics of a run, in CSV or JSON, into what they tell of its GPUs' activity.
+"""W&B's system metrics of a run, in CSV or JSON, into what they tell of its devices' activity.
 
 https://docs.wandb.ai/ref/python/experiments/system-metrics; as written by
 `api.run("entity/project/id").history(stream="events").to_csv("id.csv")`, or its rows as JSON: for
-each GPU a column `system.gpu.0.gpu` and one `system.gpu.0.memoryAllocated` (percent), also with "/"
-in place of the first dot, and "/l:host" behind it for each host. The run is what the file is called
+each GPU a column `system.gpu.0.gpu` and one `system.gpu.0.memoryAllocated` (percent), for each TPU
+`system.tpu.0.dutyCycle`, `tensorcoreUtilization` and `memoryUsage` (percent), also with "/" in
+place of the first dot, and "/l:host" behind it for each host. The run is what the file is called
 by, unless columns `run`, `project` and `entity` say it. `system.gpu.0.memory` is the memory's
 traffic and is not read; nor is `system.gpu.process.0...`, which counts the same GPU once more.
 """
@@ -28,14 +29,17 @@ TELLS: Mapping[str, Metric] = {
     "memoryAllocatedBytes": Metric(Tells.MEMORY_USED),
     "smActive": Metric(Tells.SM_ACTIVE, 0.01),
     "pipeTensorActive": Metric(Tells.TENSOR_ACTIVE, 0.01),
+    "dutyCycle": Metric(Tells.GPU_UTIL, 0.01),
+    "tensorcoreUtilization": Metric(Tells.TENSOR_ACTIVE, 0.01),
+    "memoryUsage": Metric(Tells.MEMORY, 0.01),
 }
 
-_COLUMN = re.compile(r"system[./]gpu\.(\d{1,3})\.(\w{1,40})(?:/l:(.{1,100}))?")
+_COLUMN = re.compile(r"system[./]([gt]pu)\.(\d{1,3})\.(\w{1,40})(?:/l:(.{1,100}))?")
 _Row = Mapping[str, object]
 
 
 def is_wandb(names: Iterable[str]) -> bool:
-    """Whether some of these columns are GPUs' system metrics."""
+    """Whether some of these columns are GPUs' or TPUs' system metrics."""
     return any(_COLUMN.fullmatch(name) for name in names)
 
 
@@ -78,11 +82,11 @@ def _export(name: str, rows: Iterable[tuple[str, _Row]]) -> Export:
         Reading(
             metric=TELLS[tells],
             holder=holder,
-            device=f"{holder.job} gpu {index}",
+            device=f"{holder.job} {device}",
             samples=samples,
         )
-        for (holder, index, tells), samples in found.items()
-        if tells != "memoryAllocatedBytes" or (holder, index, "memoryAllocated") not in found
+        for (holder, device, tells), samples in found.items()
+        if tells != "memoryAllocatedBytes" or (holder, device, "memoryAllocated") not in found
     ]
     if not readings:
         msg = f'{name} has no column such as system.gpu.0.gpu: export history(stream="events")'
@@ -91,11 +95,11 @@ def _export(name: str, rows: Iterable[tuple[str, _Row]]) -> Export:
 
 
 def _column(name: str) -> tuple[str, str] | None:
-    """Return a column's GPU and what it tells of it, None for another one."""
+    """Return a column's device and what it tells of it, None for another one."""
     found = _COLUMN.fullmatch(name)
-    if found is None or found[2] not in TELLS:
+    if found is None or found[3] not in TELLS:
         return None
-    return f"{found[3] or ''} {found[1]}".strip(), found[2]
+    return " ".join(filter(None, (found[1], found[4], found[2]))), found[3]
 
 
 def _holder(row: _Row, name: str) -> Holder:
@@ -113,7 +117,7 @@ def _first(said: Mapping[str, str], names: Sequence[str]) -> str:
 
 def _number(value: object, where: str) -> float:
     try:
-        if isinstance(value, str | int | float):
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
             return float(value)
     except (ValueError, OverflowError):
         pass

@@ -44,6 +44,8 @@ class Bill:
     other_usd: Decimal  # storage, networks, tax, support, corrections of earlier bills, ...
     effective_usd: Decimal
     billed_usd: Decimal
+    list_usd: Decimal | None  # None where a row does not say it; so is what was contracted
+    contracted_usd: Decimal | None
     rows: int
 
     @property
@@ -81,6 +83,8 @@ class _Reading:
 
     usage: dict[_Key, _Sums] = field(default_factory=dict[_Key, _Sums])
     total: _Sums = field(default_factory=_Sums)
+    listed: Decimal | None = Decimal(0)
+    contracted: Decimal | None = Decimal(0)
     unused: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
     other: Decimal = Decimal(0)
     used: _Period = field(default_factory=_Period)  # of usage
@@ -118,6 +122,8 @@ def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
         other_usd=reading.other,
         effective_usd=reading.total.effective,
         billed_usd=reading.total.billed,
+        list_usd=reading.listed,
+        contracted_usd=reading.contracted,
         rows=reading.rows,
     )
 
@@ -169,6 +175,8 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
     reading.rows += 1
     reading.total.effective += effective
     reading.total.billed += billed
+    reading.listed = _told_sum(reading.listed, row, "ListCost")
+    reading.contracted = _told_sum(reading.contracted, row, "ContractedCost")
     start, end = row.moment("ChargePeriodStart"), row.moment("ChargePeriodEnd")
     reading.whole.add(start, end)
     if row.is_of_period:
@@ -188,6 +196,12 @@ def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
         sums.hours += row.number("PricingQuantity")
         sums.effective += effective
         sums.billed += billed
+
+
+def _told_sum(known: Decimal | None, row: BillRow, name: str) -> Decimal | None:
+    """Return a sum with a row's amount, None once a row has none: it would be of a part alone."""
+    is_told = known is not None and row.cells[name].strip()
+    return known + row.number(name) if known is not None and is_told else None
 
 
 def _usage(key: _Key, sums: _Sums) -> Usage:

@@ -27,12 +27,14 @@ COLUMNS = (
     "PricingUnit",
     "ProviderName",
 )
-# What FOCUS asks for on conditions alone, or leaves to the provider.
+# What FOCUS asks for on conditions alone, leaves to the provider, or what is not needed here.
 OPTIONAL = (
     "CapacityReservationStatus",
     "ChargeClass",
     "CommitmentDiscountStatus",
     "CommitmentDiscountType",
+    "ContractedCost",
+    "ListCost",
     "PricingCategory",
     "RegionId",
     "ResourceType",

@@ -101,8 +101,11 @@ def days_between(start: float, end: float) -> Days:
 def label_names(usages: Sequence[Usage], *, team: str = "", project: str = "") -> LabelNames:
     """Return which labels name team and project; the team's is found where it is not given.
 
-    Raises UsageFileError for a label that no job has, and where none that is known names a team.
+    Where nobody held a device any label does. Raises UsageFileError for a label that no job has,
+    and where none that is known names a team.
     """
+    if not any(usage.spans for usage in usages):
+        return LabelNames(team or TEAM_LABELS[0], project)
     there = {label for usage in usages for span in usage.spans for label in span.labels}
     found = team or next((label for label in TEAM_LABELS if label in there), "")
     missing = [label for label in (found, project) if label and label not in there]

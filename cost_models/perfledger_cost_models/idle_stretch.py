@@ -67,12 +67,12 @@ class _Stretch:
 def idle_jobs(table: ActivityTable) -> tuple[IdleJob, ...]:
     """Return the jobs that held devices without using them, the most device-hours first.
 
-    GPU-util says whether any kernel ran; where it is not known, whether a multiprocessor was
-    active does. What nobody held is not in it.
+    GPU-util says whether any kernel ran; where it is not known, whether a multiprocessor or the
+    engine was active does. What nobody held is not in it.
     """
     found: dict[int, list[_Stretch]] = {}
     seen: set[tuple[int, int]] = set()
-    for signal in (Signal.GPU_UTIL, Signal.SM_ACTIVE):
+    for signal in (Signal.GPU_UTIL, Signal.SM_ACTIVE, Signal.ENGINE_ACTIVE):
         samples = table.signals.get(signal)
         if samples is None:
             continue

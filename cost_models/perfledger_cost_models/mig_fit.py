@@ -1,8 +1,9 @@
 """Samples of devices' activity into the jobs that a part of their device (MIG) would be enough for.
 
 What a job needs is its highest memory and the 99th percentile of SM-active; where that is not
-known, of GPU-util, which is never less. Both are shares of the whole device, as a part's
-multiprocessors and memory are. A kernel that fills the device for a moment takes longer on a part.
+known, of engine-active, else of GPU-util, which are never less. Both are shares of the whole
+device, as a part's multiprocessors and memory are. A kernel that fills the device for a moment
+takes longer on a part.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,7 +65,7 @@ def mig_candidates(
     held = grouped(memory, each_holder, count)
     active = {
         signal: grouped(samples, each_holder, count)
-        for signal in (Signal.SM_ACTIVE, Signal.GPU_UTIL)
+        for signal in (Signal.SM_ACTIVE, Signal.ENGINE_ACTIVE, Signal.GPU_UTIL)
         if (samples := table.signals.get(signal)) is not None
     }
     found: list[MigCandidate] = []

@@ -1,9 +1,11 @@
 """Samples of devices' activity into the jobs whose GPU-util says busy while the device is not.
 
 GPU-util is the share of time in which any kernel ran: one thread is enough. SM-active is how many
-of the multiprocessors had work. Both are held together hour by hour, where both are known.
+of the multiprocessors had work; where it is not known, engine-active is a bound of it: what
+dcgm-exporter has unless told otherwise. Both are held together hour by hour, where both are known.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,18 +35,37 @@ class RedHerring:
     holder: Holder
     device_hours: float
     gpu_util: float
-    sm_active: float
+    sm_active: float | None  # None where engine-active alone is known
     tensor_active: float | None
+    engine_active: float | None  # None where SM-active is known
+
+    @property
+    def active(self) -> float:
+        """Return SM-active, or the engine-active that it never exceeds."""
+        return next(each for each in (self.sm_active, self.engine_active) if each is not None)
 
     @property
     def hours_apart(self) -> float:
-        """Return the device-hours that GPU-util counts as used and SM-active does not."""
-        return self.device_hours * (self.gpu_util - self.sm_active)
+        """Return the device-hours that GPU-util counts as used and the other does not."""
+        return self.device_hours * (self.gpu_util - self.active)
 
 
 def red_herrings(table: ActivityTable) -> tuple[RedHerring, ...]:
     """Return the jobs with a high GPU-util and a low SM-active, the most hours apart first."""
-    util, active = (table.signals.get(each) for each in (Signal.GPU_UTIL, Signal.SM_ACTIVE))
+    found: dict[Holder, RedHerring] = {}
+    for signal in (Signal.ENGINE_ACTIVE, Signal.SM_ACTIVE):  # SM-active takes its bound's place
+        found |= {each.holder: each for each in _compared(table, signal)}
+    misleading = [
+        each
+        for each in found.values()
+        if each.gpu_util >= HIGH_GPU_UTIL and each.active < LOW_SM_ACTIVE
+    ]
+    return tuple(sorted(misleading, key=lambda each: (-each.hours_apart, each.holder)))
+
+
+def _compared(table: ActivityTable, signal: Signal) -> Sequence[RedHerring]:
+    """Return each job's GPU-util beside another signal, where both are known."""
+    util, active = (table.signals.get(each) for each in (Signal.GPU_UTIL, signal))
     if util is None or active is None:
         return ()
     keys, util_seconds, util_used = _cells(table, hourly(util))
@@ -53,25 +74,24 @@ def red_herrings(table: ActivityTable) -> tuple[RedHerring, ...]:
     holders = keys[left] // _spread(table)
     weights = np.minimum(util_seconds[left], seconds[right])
     count = len(table.holders)
-    known, gpu_util, sm_active = (
-        sums_by(holders, weights * level, count)
-        for level in (1.0, (util_used / util_seconds)[left], (used / seconds)[right])
+    known, gpu_util, level = (
+        sums_by(holders, weights * each, count)
+        for each in (1.0, (util_used / util_seconds)[left], (used / seconds)[right])
     )
     tensor = _means(table.signals.get(Signal.TENSOR_ACTIVE), count)
-    found = [
+    is_engine = signal is Signal.ENGINE_ACTIVE
+    means = level / np.where(known > 0, known, 1.0)
+    return [
         RedHerring(
             holder=table.holders[place],
             device_hours=float(known[place]) / HOUR,
             gpu_util=float(gpu_util[place] / known[place]),
-            sm_active=float(sm_active[place] / known[place]),
+            sm_active=None if is_engine else float(means[place]),
             tensor_active=None if np.isnan(tensor[place]) else float(tensor[place]),
+            engine_active=float(means[place]) if is_engine else None,
         )
         for place in np.flatnonzero(known)
     ]
-    misleading = [
-        each for each in found if each.gpu_util >= HIGH_GPU_UTIL and each.sm_active < LOW_SM_ACTIVE
-    ]
-    return tuple(sorted(misleading, key=lambda each: (-each.hours_apart, each.holder)))
 
 
 def _spread(table: ActivityTable) -> int:

@@ -6,7 +6,7 @@ cost is shared by who held them: an account that rents a cluster is not who used
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 
@@ -45,6 +45,8 @@ class Allocation:
     rows: tuple[Row, ...]
     effective_usd: Decimal
     billed_usd: Decimal
+    list_usd: Decimal  # at list prices; what was billed where the bill does not say it
+    contracted_usd: Decimal  # at negotiated prices, before commitments; likewise
     start: date
     end: date  # the day after the last
     paid_hours: Decimal  # device-hours that were paid for, used or not
@@ -86,6 +88,8 @@ class SharedBill:
     unused_usd: Decimal
     overhead_usd: Decimal
     billed_usd: Decimal
+    list_usd: Decimal | None = None
+    contracted_usd: Decimal | None = None
 
 
 def bill_days(bill: Bill) -> Days:
@@ -115,6 +119,8 @@ def shared_bill(bill: Bill, *, overhead_usd: Decimal = Decimal(0)) -> SharedBill
         unused_usd=bill.unused_usd,
         overhead_usd=bill.other_usd + none + overhead_usd,
         billed_usd=bill.billed_usd + overhead_usd,
+        list_usd=None if bill.list_usd is None else bill.list_usd + overhead_usd,
+        contracted_usd=None if bill.contracted_usd is None else bill.contracted_usd + overhead_usd,
     )
 
 
@@ -127,7 +133,7 @@ def allocation_by_use(
     not all hours cost the same, which a note says. Raises AllocationError.
     """
     names = [pool.name for pool in shared.pools]
-    pools, notes = shared.pools, list(_untold(use.usages, days))
+    pools, notes = shared.pools, [*_untold(use.usages, days), *_alike(use.usages)]
     claims = claims_of(use.usages, use.labels, days, names)
     if claims is None:
         pools = (_mean_pool(shared.pools),)
@@ -215,6 +221,8 @@ def _allocation(
         rows=rows,
         effective_usd=sum((row.total_usd for row in rows), Decimal(0)),
         billed_usd=whole_cents(shared.billed_usd),
+        list_usd=whole_cents(_told_or_billed(shared.list_usd, shared)),
+        contracted_usd=whole_cents(_told_or_billed(shared.contracted_usd, shared)),
         start=days.start,
         end=days.end,
         paid_hours=sum((pool.hours for pool in shared.pools), Decimal(0)),
@@ -222,6 +230,11 @@ def _allocation(
         notes=notes,
         weeks=weeks,
     )
+
+
+def _told_or_billed(usd: Decimal | None, shared: SharedBill) -> Decimal:
+    """Return a cost, else what was billed, as FOCUS has it of a charge without a price."""
+    return shared.billed_usd if usd is None else usd
 
 
 def _source(use: Use) -> str:
@@ -236,12 +249,33 @@ def _untold(usages: Sequence[Usage], days: Days) -> Sequence[str]:
     first, last = min(each.start for each in usages), max(each.end for each in usages)
     if max(0.0, min(last, end) - max(first, start)) >= TOLD_SHARE * (end - start):
         return ()
-    told = days_between(first, last)
+    told, paid = (
+        " to ".join(f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M}" for moment in ends)
+        for ends in ((first, last), (start, end))
+    )
     sentence = (
-        f"the usage files tell of {told.start} to {told.end}, of {days.start} to {days.end} that "
-        "were paid for: what they do not tell of counts as idle"
+        f"the usage files tell of {told}, of {paid} that were paid for: what they do not tell of "
+        "counts as idle"
     )
     return (sentence,)
+
+
+def _alike(usages: Sequence[Usage]) -> Sequence[str]:
+    """Return a sentence where files tell the same of the same time: exports that overlap do."""
+    known: set[int] = set()  # hashes: millions of entries would not fit
+    count = 0
+    for usage in usages if len(usages) > 1 else ():
+        told = {
+            hash((span.start, span.end, span.devices, *sorted(span.labels.items())))
+            for span in usage.spans
+        }
+        count += len(told & known)
+        known |= told
+    sentence = (
+        f"{count:,} entries of one usage file stand alike in another, and their hours count twice: "
+        "cut exports at their days if they overlap"
+    )
+    return (sentence,) if count else ()
 
 
 def _unowned(rows: Sequence[Row]) -> tuple[str, ...]:

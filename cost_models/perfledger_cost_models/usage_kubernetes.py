@@ -6,6 +6,7 @@ GPU hours (or a mean number of GPUs), and any labels.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -26,6 +27,7 @@ STARTS = ("start", "windowstart", "date")
 ENDS = ("end", "windowend")
 DAY_SECONDS = 86_400.0
 HOUR_SECONDS = 3600.0
+IDLE = "__idle__"  # what OpenCost calls hours that nobody used, if asked to include them
 PROPERTIES = ("cluster", "namespace", "controller", "pod", "container", "node")
 
 
@@ -86,9 +88,9 @@ def read_gpu_table(text: str, name: str) -> Usage:
             raise UsageFileError(msg)
         row = {key: cells[place] for key, place in places.items()}
         labels = {
-            column: cells[place]
+            column: cells[place].strip()
             for place, column in enumerate(header)
-            if cells[place] and _plain(column) not in (*HOURS, *DEVICES, *STARTS, *ENDS)
+            if cells[place].strip() and _plain(column) not in (*HOURS, *DEVICES, *STARTS, *ENDS)
         }
         start, end = _window(row, where)
         hours = _hours(row, where, seconds=end - start)
@@ -98,7 +100,12 @@ def read_gpu_table(text: str, name: str) -> Usage:
 
 def _usage(name: str, spans: Sequence[Span]) -> Usage:
     moments = [end for span in spans for end in (span.start, span.end)]
-    return usage_of(name, KIND, [span for span in spans if span.devices], also=moments)
+    used = [span for span in spans if span.devices and not _is_idle(span)]
+    return usage_of(name, KIND, used, also=moments)
+
+
+def _is_idle(span: Span) -> bool:
+    return any(IDLE in value.split("/") for value in span.labels.values())
 
 
 def _labels(key: str, one: _Allocation) -> Mapping[str, str]:
@@ -114,7 +121,8 @@ def _span(
     where: str, labels: Mapping[str, str], start: float, end: float, gpu_hours: float
 ) -> Span:
     if end <= start:
-        msg = f"{where}: a window that ends at {end:g} and begins at {start:g}: export it again"
+        told = " to ".join(datetime.fromtimestamp(at, UTC).isoformat() for at in (start, end))
+        msg = f"{where}: a window from {told} has no length: export it again"
         raise UsageFileError(msg)
     return span_of(where, labels, start, end, gpu_hours * HOUR_SECONDS / (end - start))
 
@@ -128,7 +136,7 @@ def _window(row: Mapping[str, str], where: str) -> tuple[float, float]:
 def _hours(row: Mapping[str, str], where: str, *, seconds: float) -> float:
     told = _first(row, HOURS)
     try:
-        return float(told) if told else float(_first(row, DEVICES) or 0) * seconds / HOUR_SECONDS
+        return float(told) if told else float(_first(row, DEVICES)) * seconds / HOUR_SECONDS
     except ValueError as error:
         msg = f"{where}: {(told or _first(row, DEVICES))[:40]!r} are no GPU hours: export it again"
         raise UsageFileError(msg) from error

@@ -2,14 +2,16 @@
 
 https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries. A series of dcgm-exporter
 is one GPU, or a part of one (MIG): it counts while a pod or a job holds it (labels pod,
-exported_pod, hpc_job), and where nothing says who does, while it is active. A series of anything
-else has to be a number of devices, such as
+exported_pod, hpc_job), and where nothing says who does, while it is active. Several series of one
+GPU at one time share it: it is time-sliced, or two exporters tell of it. A series of anything else
+has to be a number of devices, such as
 kube_pod_container_resource_requests{resource="nvidia_com_gpu"} or a sum of them.
 """
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import msgspec
@@ -132,13 +134,10 @@ def _cells(
 
 def _number(text: str, where: str) -> float:
     try:
-        value = float(text)
-    except ValueError:
-        value = math.inf
-    if math.isinf(value) or value < 0:
+        return float(text)
+    except ValueError as error:
         msg = f"{where}: {text[:40]!r} is no number of devices and no share: export it again"
-        raise UsageFileError(msg)
-    return value
+        raise UsageFileError(msg) from error
 
 
 def _usage(name: str, series: Sequence[LabelledSamples]) -> Usage:
@@ -148,12 +147,34 @@ def _usage(name: str, series: Sequence[LabelledSamples]) -> Usage:
         raise UsageFileError(msg)
     step = _step(name, series)
     spans: list[Span] = []
-    for labels, samples in series:
-        devices = [(time, _devices(name, labels, value)) for time, value in samples]
-        named = {key: value for key, value in labels.items() if key != "__name__"}
-        spans += _spans(name, named, devices, step)
+    for together in _by_device(series):
+        held = [
+            [(time, _devices(name, labels, value)) for time, value in samples]
+            for labels, samples in together
+        ]
+        shared = held if len(held) > 1 else ()
+        sharers = Counter(at for each in shared for at in {time for time, part in each if part})
+        for (labels, _), each in zip(together, held, strict=True):
+            parts = [(time, devices / max(sharers[time], 1)) for time, devices in each]
+            named = {key: value for key, value in labels.items() if key != "__name__"}
+            spans += _spans(name, named, parts, step)
     moments = [end for _, samples in series for time, _ in samples for end in (time, time + step)]
     return usage_of(name, KIND, spans, also=moments)
+
+
+def _by_device(series: Sequence[LabelledSamples]) -> Iterable[Sequence[LabelledSamples]]:
+    """Return series of one GPU, or of one part of it, together; those that say none alone.
+
+    A GPU of which there are parts is told by them, and not once more as a whole.
+    """
+    found: dict[tuple[object, ...], list[LabelledSamples]] = {}
+    for place, each in enumerate(series):
+        labels, _ = each
+        is_device = labels.get("__name__", "").startswith(DCGM) and labels.get("UUID")
+        key = (labels["UUID"], labels.get("GPU_I_ID", "")) if is_device else (place,)
+        found.setdefault(key, []).append(each)
+    cut = {(key[0], "") for key in found if len(key) > 1 and key[1]}
+    return [together for key, together in found.items() if key not in cut]
 
 
 def _step(name: str, series: Sequence[LabelledSamples]) -> float:
@@ -174,8 +195,13 @@ def _step(name: str, series: Sequence[LabelledSamples]) -> float:
 def _devices(name: str, labels: Mapping[str, str], value: float) -> float:
     """Return how many devices a sample of a series stands for."""
     metric = labels.get("__name__", "")
+    if metric.startswith(DCGM) and any(holder in labels for holder in HOLDERS):
+        return _part(labels) * any(labels.get(holder) for holder in HOLDERS)  # busy or not
     if math.isnan(value):
         return 0.0
+    if math.isinf(value) or value < 0:
+        msg = f"{name}: {value} is no number of devices and no share: export it again"
+        raise UsageFileError(msg)
     if not metric.startswith(DCGM):
         if value != int(value):
             msg = (
@@ -184,8 +210,6 @@ def _devices(name: str, labels: Mapping[str, str], value: float) -> float:
             )
             raise UsageFileError(msg)
         return value
-    if any(holder in labels for holder in HOLDERS):
-        return _part(labels) * any(labels.get(holder) for holder in HOLDERS)
     if metric not in ACTIVITY:
         msg = f"{name}: {metric[:60]} does not say whether a GPU is used: export {min(ACTIVITY)}"
         raise UsageFileError(msg)

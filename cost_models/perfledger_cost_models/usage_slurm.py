@@ -45,6 +45,7 @@ def read_sacct(text: str, name: str) -> Usage:
     """Read jobs; times without a zone are taken as UTC. Raises UsageFileError."""
     spans: list[Span] = []
     moments: list[float] = []
+    known: set[tuple[str, str, float]] = set()
     for where, row in begun_rows(text, name):
         if "." in row["JobID"]:
             continue
@@ -52,6 +53,14 @@ def read_sacct(text: str, name: str) -> Usage:
         moments += (start, end)
         gpus, kind = gpus_of(row["AllocTRES"])
         if gpus:
+            run = row.get("Cluster", ""), row["JobID"], start  # one that was requeued begins anew
+            if run in known:
+                msg = (
+                    f"{where}: job {row['JobID'][:40]!r} is told twice, and its hours would count "
+                    "twice: leave one of its rows out, or cut exports at their days with --truncate"
+                )
+                raise UsageFileError(msg)
+            known.add(run)
             labels = {ours: row[theirs] for theirs, ours in LABELS.items() if row.get(theirs)}
             labels |= {"gpu": kind} if kind else {}
             spans.append(span_of(name, labels, start, end, gpus))
@@ -80,7 +89,14 @@ def times_of(row: Mapping[str, str], where: str) -> tuple[float, float]:
     """Return when a row's job or step began and ended; raises UsageFileError."""
     start = moment(row["Start"], where)
     if row.get("End", "") not in NO_TIME:
-        return start, moment(row["End"], where)
+        end = moment(row["End"], where)
+        if end < start:
+            msg = (
+                f"{where}: ends at {row['End'][:40]}, before it begins at {row['Start'][:40]}: "
+                "where clocks were put back, export with TZ=UTC sacct"
+            )
+            raise UsageFileError(msg)
+        return start, end
     return start, start + _elapsed(row, where)
 
 

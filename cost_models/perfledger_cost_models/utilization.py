@@ -92,7 +92,7 @@ def best_signal(table: ActivityTable) -> Signal:
 
     Raises UsageFileError where there is none of activity.
     """
-    order = (Signal.GPU_UTIL, Signal.SM_ACTIVE, Signal.TENSOR_ACTIVE)
+    order = (Signal.GPU_UTIL, Signal.SM_ACTIVE, Signal.ENGINE_ACTIVE, Signal.TENSOR_ACTIVE)
     found = next((signal for signal in order if signal in table.signals), None)
     if found is None:
         msg = "the files tell of memory only: export how busy the devices were as well"

@@ -47,6 +47,16 @@ def test_a_label_with_names_says_who_holds_the_device():
     assert found.shares.tolist() == pytest.approx([0.5] * 3)
 
 
+def test_container_insights_says_the_pod_and_its_namespace():
+    place = "Namespace=nlp PodName=train-0 NodeName=ip-10-0-0-7 GpuDevice=nvidia1"
+
+    (found,) = read(result(label=f"{place} container_gpu_utilization")).activities
+
+    assert found.holder == Holder(namespace="nlp", job="train-0")
+    assert (found.device, found.signal) == ("ip-10-0-0-7 nvidia1", Signal.GPU_UTIL)
+    assert found.shares.tolist() == pytest.approx([0.1, 0.5, 0.9])
+
+
 def test_pages_of_one_series_are_put_together():
     first, second = result(values=(90,), times=TIMES[:1]), result(values=(50, 10), times=TIMES[1:])
 
@@ -109,6 +119,13 @@ def test_the_consoles_download_is_read():
             ).encode(),
             "of which device",
             id="no device",
+        ),
+        pytest.param(
+            json.dumps(
+                {"MetricDataResults": [result(label="job=a index=0 nvidia_smi_utilization_gpu")]}
+            ).encode(),
+            "of which device",
+            id="the index of any instance",
         ),
         pytest.param(b"Label,x\nlater,1\n", "no metric of a GPU", id="no rows"),
         pytest.param(

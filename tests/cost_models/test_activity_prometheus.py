@@ -6,7 +6,7 @@ import pytest
 
 from perfledger_cost_models.activity import Holder, Level, Signal
 from perfledger_cost_models.activity_file import read_activity
-from perfledger_cost_models.activity_readings import NO_MEMORY_SIZE
+from perfledger_cost_models.activity_readings import NO_MEMORY_SIZE, SHARES_NOT_PERCENT
 from perfledger_cost_models.usage import UsageFileError
 
 T0 = 1_790_000_000
@@ -57,6 +57,37 @@ def test_what_dcgm_says_for_not_supported_is_not_known(blank):
     (found,) = export.activities
     assert found.shares.tolist() == pytest.approx([0.4, 0.8])
     assert export.left_out == (blank != "NaN")
+
+
+@pytest.mark.parametrize("value", ["-1", "+Inf", "-Inf"])
+def test_what_is_no_share_is_left_out_and_counted(value):
+    export = read((UTIL, [40, value, 80]))
+
+    assert export.activities[0].shares.tolist() == pytest.approx([0.4, 0.8])
+    assert export.left_out == 1
+
+
+@pytest.mark.parametrize(("values", "is_said"), [([0.9, 0.4], 1), ([1, 0], 0), ([0.5, 40], 0)])
+def test_shares_where_percent_should_be_are_said(values, is_said):
+    assert read((UTIL, values)).notes.count(SHARES_NOT_PERCENT) == is_said
+
+
+def test_a_part_of_a_device_has_engine_active_and_no_gpu_util():
+    labels = GPU | {"__name__": "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "GPU_I_PROFILE": "1g.10gb"}
+
+    (found,) = read((labels | {"GPU_I_ID": "7"}, [0.2, 0.4])).activities
+
+    assert (found.signal, found.device) == (Signal.ENGINE_ACTIVE, "GPU-1 #7")
+    assert found.shares.tolist() == [0.2, 0.4]
+
+
+def test_a_device_that_is_cut_is_told_by_its_parts():
+    engine = GPU | {"__name__": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"}
+    part = engine | {"GPU_I_PROFILE": "1g.10gb", "GPU_I_ID": "7", "namespace": "nlp"}
+
+    found = read((engine, [0.2, 0.4]), (part, [0.5, 0.5])).activities
+
+    assert [(each.device, each.devices) for each in found] == [("GPU-1 #7", 0.142)]
 
 
 def test_shares_of_the_profiling_fields_are_taken_as_they_are():
@@ -190,8 +221,7 @@ def test_samples_in_csv_are_read_as_well():
             "of which device",
             id="a sum over devices",
         ),
-        pytest.param(answer((UTIL, [-1, 2])), "no number", id="negative"),
-        pytest.param(answer((UTIL, ["+Inf", 2])), "no number", id="infinite"),
+        pytest.param(answer((UTIL, ["x", 2])), "no number", id="a word"),
         pytest.param(answer((UTIL, [1, 2]))[:-9], "no answer", id="truncated"),
         pytest.param(b'{"resultType": ' + b"[" * 100_000, "no answer", id="deep"),
         pytest.param(b'{"data": {"resultType": "matrix", "result": 7}}', "no answer", id="types"),

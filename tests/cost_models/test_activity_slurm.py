@@ -67,6 +67,51 @@ def test_a_time_without_a_step_is_not_known():
     assert hours(found) == [1]
 
 
+def test_what_slurm_writes_for_not_known_is_no_mark():
+    steps = (
+        row(job="7.0", end="02", total="gres/gpuutil=50"),
+        row(job="7.1", start="02", total="gres/gpuutil=18446744073709551"),
+    )
+
+    export = read(JOB, *steps)
+
+    assert export.activities[0].shares.tolist() == [0.25]
+    assert hours(export.activities[0]) == [2]
+    assert "of 4.0 of the 8.0 device-hours that jobs held nothing is told" in export.notes[0]
+
+
+def test_more_gpus_than_there_are_is_an_error():
+    with pytest.raises(UsageFileError, match="line 2: 99999999 GPUs are not"):
+        read(row(gpus="gres/gpu=99999999"))
+
+
+def test_jobs_without_gpus_and_steps_without_time_tell_nothing():
+    step, none = "gres/gpuutil=100", row(job="7.1", start="04", end="04", total="gres/gpuutil=200")
+
+    export = read(JOB, row(job="7.0", total=step), none, row(job="8", gpus="cpu=4"))
+
+    assert [each.shares.tolist() for each in export.activities] == [[0.5]]
+    assert export.notes == ()
+
+
+def test_a_run_without_a_step_of_its_own_is_not_known():
+    again = row(start="08", end="12", gpus="cpu=8,gres/gpu:a100=2,gres/gpu=2")
+
+    export = read(JOB, row(job="7.0", total="gres/gpuutil=100"), again)
+
+    assert [hours(each) for each in export.activities] == [[4]]
+    assert "of 8.0 of the 16.0 device-hours" in export.notes[0]
+
+
+def test_jobs_of_which_nothing_is_told_are_said():
+    other = row(job="8", gpus="gres/gpu=6")
+
+    export = read(JOB, row(job="7.0", total="gres/gpuutil=9"), other)
+
+    assert len(export.activities) == 1
+    assert "of 24.0 of the 32.0 device-hours" in export.notes[0]
+
+
 def test_memory_is_a_share_where_the_type_says_how_much_there_is():
     job = row(gpus="gres/gpu:l40s=1,gres/gpu=1")
 

@@ -67,6 +67,23 @@ def test_hosts_of_one_run_have_devices_of_their_own():
     assert found[2].signal is Signal.SM_ACTIVE
 
 
+def test_tpus_have_their_duty_cycle():
+    row = {
+        "system.tpu.0.dutyCycle": 40,
+        "system.tpu.0.tensorcoreUtilization": 10,
+        "system.tpu.0.memoryUsage": 25,
+    }
+
+    found = read(rows(row, row)).activities
+
+    assert {each.device for each in found} == {"a1b2c3 tpu 0"}
+    assert {each.signal: each.shares.tolist() for each in found} == {
+        Signal.GPU_UTIL: pytest.approx([0.4, 0.4]),
+        Signal.TENSOR_ACTIVE: pytest.approx([0.1, 0.1]),
+        Signal.MEMORY: [0.25, 0.25],
+    }
+
+
 def test_csv_is_read_as_pandas_writes_it_and_an_empty_cell_is_no_sample():
     text = (
         ",system.cpu,system.gpu.0.gpu,_timestamp,_runtime\n"
@@ -89,6 +106,7 @@ def test_csv_is_read_as_pandas_writes_it_and_an_empty_cell_is_no_sample():
         pytest.param(b'[{"system.gpu.0.fan": 1}]', "no column", id="no gpu"),
         pytest.param(json.dumps(rows({"system.gpu.0.gpu": "x"})).encode(), "no num", id="a word"),
         pytest.param(json.dumps(rows({"system.gpu.0.gpu": [1]})).encode(), "no num", id="a list"),
+        pytest.param(json.dumps(rows({"system.gpu.0.gpu": True})).encode(), "no num", id="a truth"),
         pytest.param(
             json.dumps(rows({"system.gpu.0.gpu": 1})).encode(), "no two samples", id="one row"
         ),

@@ -196,6 +196,17 @@ def test_the_largest_amount_is_still_exact():
     assert sum(row.total_usd for row in rows) == MAX_USD
 
 
+@pytest.mark.parametrize("amount", ["0.01", "-0.01", "0", "-77.77", "1234567.89"])
+def test_thousands_of_teams_share_any_amount_to_the_cent(amount):
+    holders = [Holder(f"team {place}") for place in range(3000)]
+    found = [claim(holder, place % 7) for place, holder in enumerate(holders)]
+    entitled = {holder: Decimal(place % 5) for place, holder in enumerate(holders)}
+
+    rows = allocate(found, pools(amount, 20_000), entitled=entitled, overhead_usd=Decimal("0.015"))
+
+    assert sum(row.total_usd for row in rows) == whole_cents(Decimal(amount) + Decimal("0.015"))
+
+
 def test_amounts_that_are_too_much_together_are_an_error():
     with pytest.raises(AllocationError, match="more than"):
         allocate([], pools(str(MAX_USD)), entitled={}, unused_usd=Decimal(1))

@@ -77,6 +77,15 @@ def test_without_a_team_in_the_tags_the_account_is_the_team(tags):
     assert usage.team == "research"
 
 
+def test_list_prices_are_known_where_every_row_says_them():
+    told = ROW | {"ListCost": "98.32", "ContractedCost": "90"}
+
+    whole, part = read_focus(lines(told, told)), read_focus(lines(told, ROW, told))
+
+    assert (whole.list_usd, whole.contracted_usd) == (Decimal("196.64"), Decimal(180))
+    assert (part.list_usd, part.contracted_usd) == (None, None)
+
+
 def test_hours_of_one_kind_and_team_add_up():
     (usage,) = read_focus(lines({}, {})).usage
 

@@ -59,6 +59,24 @@ def test_only_hours_in_which_both_are_known_are_compared():
     assert found.tensor_active is None
 
 
+def test_engine_active_bounds_sm_active_where_that_is_not_known():
+    other = Holder(job="other")
+
+    found = herrings(
+        seen(0.91, Signal.GPU_UTIL),
+        seen(0.156, Signal.ENGINE_ACTIVE),
+        seen(0.9, Signal.GPU_UTIL, holder=other, device="b"),
+        seen(0.45, Signal.ENGINE_ACTIVE, holder=other, device="b"),
+        seen(0.3, Signal.SM_ACTIVE, holder=other, device="b"),
+    )
+
+    assert [(each.sm_active, each.engine_active) for each in found] == [
+        (None, pytest.approx(0.156)),
+        (pytest.approx(0.3), None),
+    ]
+    assert found[0].hours_apart == pytest.approx(4 * (0.91 - 0.156))
+
+
 def test_one_signal_alone_compares_with_nothing():
     assert herrings(seen(1.0, Signal.GPU_UTIL)) == ()
     assert herrings(seen(1.0, Signal.SM_ACTIVE)) == ()

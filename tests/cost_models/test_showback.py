@@ -120,7 +120,19 @@ def test_usage_that_tells_of_a_part_of_the_period_says_so(make_bill):
     use = Use(usages=(usage,), labels=LabelNames("team"))
 
     found = shared(make_bill(("x", "100", "8000")), use)
-    assert "2026-07-01 to 2026-07-02, of 2026-07-01 to 2026-10-01" in found.notes[0]
+    assert "2026-07-01 00:00 to 2026-07-02 00:00, of 2026-07-01 00:00 to" in found.notes[0]
+
+
+def test_entries_that_two_files_have_alike_are_said(make_bill):
+    span, other = Span({"team": "a"}, START, END, 1.0), Span({"team": "b"}, START, END, 1.0)
+    files = [usage_of(name, "Kubernetes", [span, other]) for name in ("x.csv", "y.csv")]
+    labels, bill = LabelNames("team"), make_bill(("x", "2000", "80000"))
+
+    twice = shared(bill, Use(usages=tuple(files), labels=labels))
+    once = shared(bill, Use(usages=tuple(files[:1]), labels=labels))
+
+    assert twice.notes[0].startswith("2 entries of one usage file stand alike in another")
+    assert once.notes == ()
 
 
 def test_projects_of_a_team_come_together(make_bill):

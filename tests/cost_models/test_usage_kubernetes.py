@@ -56,6 +56,16 @@ def test_what_was_summed_by_something_else_has_its_name():
     assert span.labels == {"name": "team-a"}
 
 
+def test_what_nobody_used_is_no_use():
+    window = {"start": "2026-10-01T00:00:00Z", "end": "2026-10-02T00:00:00Z", "gpuHours": 24.0}
+    data = [{"west/__idle__": window, "nlp": window}]
+    table = "date,name,gpus\n2026-10-01,__idle__,4\n2026-10-01, nlp ,1\n"
+
+    for file in (json.dumps({"data": data}), table):
+        (span,) = read_usage(file.encode(), "allocation").spans
+        assert span.labels["name"] == "nlp"
+
+
 def test_windows_without_gpus_or_without_anything_count_for_the_period_only():
     found = read(
         answer({"nlp": allocation()}, None, {"web": allocation(hours=0.0, day=9)}, {"x": None})
@@ -101,6 +111,7 @@ def test_tables_say_hours_or_devices_and_when(text):
             id="too many labels",
         ),
         pytest.param("date,gpus\n2026-10-01,many\n", "no GPU hours", id="no number"),
+        pytest.param("date,gpus\n2026-10-01,\n", "no GPU hours", id="nothing"),
         pytest.param("date,gpus\n2026-10-01,nan\n", "devices", id="not a number"),
         pytest.param("date,gpus\n2026-10-01\n", "1 cells under 2", id="short row"),
         pytest.param("date,gpus\n1e999,2\n", "no time", id="no end of time"),

@@ -50,6 +50,37 @@ def test_a_gpu_that_a_pod_holds_counts_however_busy_it_is():
     assert hours(found) == 2
 
 
+def test_a_gpu_is_held_while_how_busy_it_is_is_not_known():
+    assert hours(read((UTIL | {"pod": "train-0"}, [(0, 97), (1, "NaN"), (2, "NaN")]))) == 3
+
+
+def test_a_gpu_that_several_pods_share_at_one_time_counts_once():
+    first, second = (UTIL | {"UUID": "GPU-1", "pod": pod} for pod in ("a", "b"))
+
+    found = read((first, [(0, 50), (1, 50), (2, 50)]), (second, [(1, 50)]))
+
+    assert hours(found) == 3
+    assert [(span.labels["pod"], span.devices) for span in found.spans] == [
+        ("a", 1.0),
+        ("a", 0.5),
+        ("a", 1.0),
+        ("b", 0.5),
+    ]
+
+
+def test_parts_of_a_gpu_and_gpus_without_a_name_share_nothing():
+    part = UTIL | {"UUID": "GPU-1", "GPU_I_PROFILE": "1g.10gb", "pod": "a"}
+    samples = [(0, 50), (1, 50)]
+
+    parts = read((part | {"GPU_I_ID": "7"}, samples), (part | {"GPU_I_ID": "8"}, samples))
+
+    assert hours(parts) == pytest.approx(4 / 7)
+    assert hours(
+        read((UTIL | {"UUID": "GPU-1"}, samples), (part | {"GPU_I_ID": "7"}, samples))
+    ) == pytest.approx(2 / 7)
+    assert hours(read(*((UTIL | {"pod": pod}, samples) for pod in "ab"))) == 4
+
+
 def test_a_gpu_of_which_nobody_says_who_holds_it_counts_while_it_is_active():
     assert hours(read((UTIL, [(0, 0), (1, 97), (2, 3), (3, "NaN")]))) == 2
 

@@ -45,6 +45,12 @@ def test_steps_are_parts_of_their_jobs_and_not_counted_again():
     assert len(found.spans) == 3
 
 
+def test_a_job_that_was_requeued_holds_them_again():
+    again = row(Start="2026-10-01T08:00:00", End="2026-10-01T09:00:00")
+
+    assert sum(span.device_hours for span in read(row(), again).spans) == 56
+
+
 @pytest.mark.parametrize("start", ["Unknown", "None", ""])
 def test_a_job_that_has_not_begun_holds_nothing(start):
     assert len(read(row(), row(JobID="8", Start=start, End="Unknown")).spans) == 1
@@ -101,7 +107,8 @@ def test_a_name_may_have_the_delimiter_in_it():
         pytest.param(f"{HEADER}\n{row()[:30]}\n", "cells under", id="cut off"),
         pytest.param(f"{HEADER}\n{row(Start='soon')}\n", "no time", id="no time"),
         pytest.param(f"{HEADER}\n{row(End='Unknown', Elapsed='x')}\n", "Elapsed", id="no end"),
-        pytest.param(f"{HEADER}\n{row(End='2026-09-01T00:00:00')}\n", "is none", id="backwards"),
+        pytest.param(f"{HEADER}\n{row(End='2026-09-01T00:00:00')}\n", "TZ=UTC", id="backwards"),
+        pytest.param(f"{HEADER}\n{row()}\n{row()}\n", "is told twice", id="a row twice"),
         pytest.param(f"{HEADER}\n{row(AllocTRES='gres/gpu=99999999')}\n", "devices", id="too many"),
         pytest.param(f"{HEADER}\n", "no entries", id="empty"),
         pytest.param(f"{HEADER}\n{row(JobName='x' * 30_000)}\n", "too long", id="a long cell"),

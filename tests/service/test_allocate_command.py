@@ -14,6 +14,28 @@ from perfledger_service.errors import NotFoundError, UsageError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "review"
 PAID = ("--amount", "1000.01", "--devices", 2, "--start", "2026-07-01", "--end", "2026-07-08")
+# https://focus.finops.org/focus-specification/v1-2/: columns that are there whatever the provider.
+MUST_NOT_BE_NULL = (
+    "BilledCost",
+    "BillingAccountId",
+    "BillingCurrency",
+    "BillingPeriodEnd",
+    "BillingPeriodStart",
+    "ChargeCategory",
+    "ChargePeriodEnd",
+    "ChargePeriodStart",
+    "ContractedCost",
+    "EffectiveCost",
+    "InvoiceIssuerName",
+    "ListCost",
+    "PricingQuantity",
+    "PricingUnit",
+    "ProviderName",
+    "PublisherName",
+    "ServiceCategory",
+    "ServiceName",
+)
+MAY_BE_NULL = {"BillingAccountName", "ChargeClass", "ChargeDescription", "InvoiceId"}
 USAGE = """start,end,team,epic,gpu_hours
 2026-07-01,2026-07-03,vision,a,96
 2026-07-03,2026-07-08,vision,b,60
@@ -93,6 +115,53 @@ def test_the_rows_in_focus_are_read_again_and_sum_to_the_bill(run, tmp_path):
     assert {"team": "vision", "project": "video"} in tags
 
 
+def test_the_rows_in_focus_have_what_the_specification_asks_of_every_row(run, usage, tmp_path):
+    path = tmp_path / "focus.csv"
+    run(usage, *PAID, "--project", "epic", "--focus", path)
+
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert all(row[column] for row in rows for column in MUST_NOT_BE_NULL)
+    assert set(rows[0]) >= MAY_BE_NULL
+    assert "(empty)" not in path.read_text()
+    assert all("." in row["PricingQuantity"] for row in rows)
+    for column in ("BilledCost", "ContractedCost", "ListCost", "EffectiveCost"):
+        assert sum(Decimal(row[column]) for row in rows) == Decimal("1000.01")
+
+
+def test_list_prices_are_shared_where_the_bill_has_them(run, tmp_path):
+    bill, path = tmp_path / "bill.csv", tmp_path / "focus.csv"
+    header, *rows = (EXAMPLE / "bill.csv").read_text().splitlines()
+    told = [f"{header},ListCost,ContractedCost", *(f"{row},100.005,90" for row in rows)]
+    bill.write_text("\n".join(told))
+
+    run("--bill", bill, "--overhead", "1", "--focus", path)
+
+    written = list(csv.DictReader(path.read_text().splitlines()))
+    sums = [sum(Decimal(row[name]) for row in written) for name in ("ListCost", "ContractedCost")]
+    assert sums == [round(len(rows) * Decimal("100.005") + 1, 2), 90 * len(rows) + 1]
+
+
+def test_a_period_in_which_nobody_used_anything_is_idle(run, usage):
+    usage.write_text("start,end,team,gpu_hours\n2026-07-01,2026-07-08,vision,0\n")
+
+    document = json.loads(run(usage, *PAID, "--format", "json"))
+
+    assert [(row["team"], row["idle_usd"]) for row in document["rows"]] == [
+        ("(unallocated)", "1000.01")
+    ]
+    assert "<svg" in run(usage, "--format", "svg")
+
+
+def test_overhead_that_nobody_used_anything_for_is_no_idle(run, usage):
+    usage.write_text("start,end,team,gpu_hours\n2026-07-01,2026-07-08,vision,0\n")
+    paid = ("--amount", "0", *PAID[2:], "--overhead", "7")
+
+    shown = run(usage, *paid)
+
+    assert "Nobody used what overhead is shared by" in shown
+    assert "entitled" not in shown
+
+
 def test_a_bill_without_usage_files_is_its_own_teams(run):
     document = json.loads(run(*_bill(), "--format", "json"))
 
@@ -119,7 +188,7 @@ def test_a_bill_that_nobody_pays_anything_of_is_still_invoiced(run, tmp_path):
 
     run("--bill", bill, "--focus", path)
     (row,) = csv.DictReader(path.read_text().splitlines())
-    assert (row["BilledCost"], row["EffectiveCost"]) == ("7.50", "0")
+    assert (row["BilledCost"], row["EffectiveCost"]) == ("7.50", "0.00")
 
 
 def test_the_heat_map_is_whole_and_escapes_what_others_wrote(run, usage):

@@ -70,6 +70,21 @@ def test_the_sentences_say_what_to_do_with_the_evidence(run, export):
     assert "not known" in shown
 
 
+def test_what_dcgm_exporter_has_by_default_tells_what_looks_busy_and_is_not(run, tmp_path):
+    held = {"namespace": "ads", "pod": "serve-0"}
+    result = [
+        series("DCGM_FI_DEV_GPU_UTIL", "GPU-1", lambda _: 91, **held),
+        series("DCGM_FI_PROF_GR_ENGINE_ACTIVE", "GPU-1", lambda _: 0.156, **held),
+    ]
+    path = tmp_path / "range.json"
+    path.write_text(json.dumps({"data": {"resultType": "matrix", "result": result}}))
+
+    shown = " ".join(run(path).split())
+
+    assert "range.json: 1 device, 8.0 days" in shown
+    assert "ads/serve-0: GPU-util 91.0 %, engine-active 15.6 % over 192 h" in shown
+
+
 def test_a_target_has_its_price_with_where_that_is_from(run, export):
     shown = " ".join(run(export, "--target", 0.5, "--at", "p5.48xlarge/on_demand").split())
 
@@ -115,7 +130,7 @@ def test_the_keys_of_the_json_are_those_of_its_version_in_their_order(run, expor
         "busy_at_most memory"
     )
     assert " ".join(document["red_herrings"][0]) == (
-        "holder device_hours gpu_util sm_active tensor_active hours_apart"
+        "holder device_hours gpu_util sm_active tensor_active engine_active hours_apart"
     )
     assert " ".join(document["mig_candidates"][0]) == (
         "holder model part device_hours memory activity signal freed_hours"

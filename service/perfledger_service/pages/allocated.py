@@ -65,8 +65,10 @@ def allocation_sentences(allocation: Allocation) -> Iterator[str]:
         f"{allocation.start} to {allocation.end} (not included), USD: {used:,.1f} of {paid:,.1f} "
         f"device-hours paid for were used{share}."
     )
-    if any(row.team == UNALLOCATED for row in allocation.rows):
+    if any(row.team == UNALLOCATED and row.idle_usd for row in allocation.rows):
         yield f"Nobody is entitled to what stood idle: it is the row {UNALLOCATED}."
+    if any(row.team == UNALLOCATED and row.overhead_usd for row in allocation.rows):
+        yield f"Nobody used what overhead is shared by: it is the row {UNALLOCATED}."
     yield clean_sentence(f"who used what is told by {allocation.source}")
     yield from map(clean_sentence, allocation.notes)
 

@@ -2,7 +2,7 @@
 
 FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-specification/v1-2/,
 with the columns of split cost allocation of 1.3. What the specification has no column for begins
-with `x_`. ListCost and ContractedCost are not there: what is shared out is what was paid.
+with `x_`. Unit prices are not there, nor ids of SKUs: the origin charges have them.
 """
 
 import csv
@@ -10,7 +10,7 @@ import json
 from decimal import Decimal
 from io import StringIO
 
-from perfledger_cost_models.allocation import UNALLOCATED, Part, Row, share_out
+from perfledger_cost_models.allocation import NO_USD, UNALLOCATED, Part, Row, share_out
 from perfledger_cost_models.showback import Allocation
 from perfledger_service.pages.allocated import team_words
 from perfledger_service.pages.escape import cell, clean
@@ -22,6 +22,8 @@ COLUMNS = (
     "AllocatedResourceName",
     "AllocatedTags",
     "BilledCost",
+    "BillingAccountId",
+    "BillingAccountName",
     "BillingCurrency",
     "BillingPeriodEnd",
     "BillingPeriodStart",
@@ -31,13 +33,22 @@ COLUMNS = (
     "ChargeFrequency",
     "ChargePeriodEnd",
     "ChargePeriodStart",
+    "ConsumedQuantity",
+    "ConsumedUnit",
+    "ContractedCost",
     "EffectiveCost",
+    "InvoiceId",
+    "InvoiceIssuerName",
+    "ListCost",
     "PricingCategory",
     "PricingQuantity",
     "PricingUnit",
     "ProviderName",
+    "PublisherName",
     "RegionId",
     "ServiceCategory",
+    "ServiceName",
+    "ServiceSubcategory",
     "SubAccountId",
     "SubAccountName",
     "Tags",
@@ -46,52 +57,75 @@ COLUMNS = (
     "x_Quarter",
 )
 PROVIDER = "perfledger allocation"  # the origin charges' providers are in the bill itself
+SERVICE = "Accelerators"
 _MAX_NAME = 200
 
 
 def allocation_focus(allocation: Allocation, *, quarter: str = "") -> str:
-    """Return the rows as CSV; EffectiveCost and BilledCost each sum to the bill's, in cents."""
+    """Return the rows as CSV; each of the four costs sums to the bill's, in cents."""
     parts = [
         (row, part, usd) for row in allocation.rows for part in Part if (usd := row.usd_of(part))
     ]
     # A bill that nobody pays anything of may still have been invoiced.
-    parts = parts or [(_nobody(), Part.OVERHEAD, Decimal(0))]
+    parts = parts or [(_nobody(), Part.OVERHEAD, NO_USD)]
     weights = {str(place): abs(usd) for place, (_, _, usd) in enumerate(parts)}
-    billed = share_out(allocation.billed_usd, weights, rest="0")
+    costs = {
+        name: share_out(whole, weights, rest="0")
+        for name, whole in (
+            ("BilledCost", allocation.billed_usd),
+            ("ContractedCost", allocation.contracted_usd),
+            ("ListCost", allocation.list_usd),
+        )
+    }
     text = StringIO()
     writer: csv.DictWriter[str] = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for place, (row, part, usd) in enumerate(parts):
         writer.writerow(
             {
+                **_same_in_all(allocation, quarter),
                 **_holder(row),
+                **{name: usd_of.get(str(place), NO_USD) for name, usd_of in costs.items()},
                 "AllocatedMethodDetails": _method(row, part, usd, allocation.effective_usd),
                 "AllocatedMethodId": f"perfledger-{part}",
-                "BilledCost": billed.get(str(place), Decimal(0)),
-                "BillingCurrency": "USD",
-                "BillingPeriodEnd": f"{allocation.end}T00:00:00Z",
-                "BillingPeriodStart": f"{allocation.start}T00:00:00Z",
-                "ChargeCategory": "Usage",
                 "ChargeDescription": f"{part} cost of accelerators",
-                "ChargeFrequency": "Usage-Based",
-                "ChargePeriodEnd": f"{allocation.end}T00:00:00Z",
-                "ChargePeriodStart": f"{allocation.start}T00:00:00Z",
+                "ConsumedQuantity": _quantity(row, part),
                 "EffectiveCost": usd,
-                "PricingCategory": "Other",
-                "PricingQuantity": f"{_hours(row, part):f}",
-                "PricingUnit": "Hours",
-                "ProviderName": PROVIDER,
-                "ServiceCategory": "Compute",
+                "PricingQuantity": _quantity(row, part),
                 "x_AllocationPart": part,
-                "x_Quarter": quarter,
             }
         )
     return text.getvalue()
 
 
+def _same_in_all(allocation: Allocation, quarter: str) -> dict[str, str]:
+    start, end = (f"{day}T00:00:00Z" for day in (allocation.start, allocation.end))
+    return {
+        "BillingAccountId": PROVIDER,
+        "BillingAccountName": PROVIDER,
+        "BillingCurrency": "USD",
+        "BillingPeriodEnd": end,
+        "BillingPeriodStart": start,
+        "ChargeCategory": "Usage",
+        "ChargeFrequency": "Usage-Based",
+        "ChargePeriodEnd": end,
+        "ChargePeriodStart": start,
+        "ConsumedUnit": "Hours",
+        "InvoiceIssuerName": PROVIDER,
+        "PricingCategory": "Other",
+        "PricingUnit": "Hours",
+        "ProviderName": PROVIDER,
+        "PublisherName": PROVIDER,
+        "ServiceCategory": "Compute",
+        "ServiceName": SERVICE,
+        "ServiceSubcategory": "Other (Compute)",
+        "x_Quarter": quarter,
+    }
+
+
 def _holder(row: Row) -> dict[str, str]:
     """Return who the row is of; the specification has no resource for what nobody pays."""
-    team, project = _cell(team_words(row)), _cell(row.project)
+    team, project = _cell(team_words(row)), _cell(row.project) if row.project else ""
     named = {"team": _cell(row.team) if row.team else "", "project": project}
     tags = json.dumps({key: value for key, value in named.items() if value})
     is_paid = row.team != UNALLOCATED
@@ -115,14 +149,19 @@ def _method(row: Row, part: Part, usd: Decimal, whole: Decimal) -> str:
     return json.dumps({"Elements": [element]})
 
 
-def _hours(row: Row, part: Part) -> Decimal:
-    return row.hours if part is Part.DIRECT else Decimal(0)
+def _quantity(row: Row, part: Part) -> str:
+    """Return hours with a point: readers take a column of whole numbers for no decimals."""
+    text = f"{row.hours:f}" if part is Part.DIRECT else "0"
+    return text if "." in text else f"{text}.0"
 
 
 def _nobody() -> Row:
-    nothing = Decimal(0)
     return Row(
-        team=UNALLOCATED, hours=nothing, direct_usd=nothing, idle_usd=nothing, overhead_usd=nothing
+        team=UNALLOCATED,
+        hours=Decimal(0),
+        direct_usd=NO_USD,
+        idle_usd=NO_USD,
+        overhead_usd=NO_USD,
     )
 
 

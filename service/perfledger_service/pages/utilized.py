@@ -33,6 +33,7 @@ SIGNALS = {
     Signal.SM_ACTIVE: "SM-active",
     Signal.TENSOR_ACTIVE: "tensor-active",
     Signal.MEMORY: "memory",
+    Signal.ENGINE_ACTIVE: "engine-active",
 }
 _COLUMNS = ("hours", "in use", "P50", "P95", "idle", "SM", "tensor", "memory")
 _DAY_HOURS = 24.0
@@ -148,9 +149,14 @@ def amount(value: float) -> str:
 
 
 def _title(view: Utilization) -> str:
-    days = (view.end - view.start) / 3600 / _DAY_HOURS
+    hours = (view.end - view.start) / 3600
+    length = f"{amount(hours)} h" if hours < _DAY_HOURS else f"{hours / _DAY_HOURS:,.1f} days"
     names = clean(", ".join(view.files), limit=50)
-    return f"{names}: {amount(view.devices)} devices, {days:,.1f} days"
+    return f"{names}: {amount(view.devices)} {_devices(view.devices)}, {length}"
+
+
+def _devices(count: float) -> str:
+    return "device" if count == 1 else "devices"
 
 
 def _grid(view: Utilization) -> Table:
@@ -210,19 +216,18 @@ def _evidence(gain: Gain) -> str:
 def _idle_line(job: IdleJob) -> str:
     seen = f"{SIGNALS[job.signal]} at most {figures.share(job.highest)} in {job.samples:,} samples"
     sure = f"surely {amount(job.least_hours)}"
-    devices = "device" if job.devices == 1 else "devices"
     memory = "" if job.memory is None else f"; {figures.whole_share(job.memory)} of memory held"
-    return (
-        f"{_who(job.holder)}: {amount(job.device_hours)} h on {amount(job.devices)} {devices} "
-        f"({sure}), {seen}{memory}; longest {_minute(job.start)}{figures.TO}{_minute(job.end)}"
-    )
+    held = f"{amount(job.device_hours)} h on {amount(job.devices)} {_devices(job.devices)}"
+    longest = f"{_minute(job.start)}{figures.TO}{_minute(job.end)}"
+    return f"{_who(job.holder)}: {held} ({sure}), {seen}{memory}; longest {longest}"
 
 
 def _herring_line(each: RedHerring) -> str:
     tensor = "" if each.tensor_active is None else f", tensor {figures.share(each.tensor_active)}"
+    signal = Signal.ENGINE_ACTIVE if each.sm_active is None else Signal.SM_ACTIVE
     return (
-        f"{_who(each.holder)}: GPU-util {figures.share(each.gpu_util)}, SM-active "
-        f"{figures.share(each.sm_active)}{tensor} over {amount(each.device_hours)} h"
+        f"{_who(each.holder)}: GPU-util {figures.share(each.gpu_util)}, {SIGNALS[signal]} "
+        f"{figures.share(each.active)}{tensor} over {amount(each.device_hours)} h"
     )
 
 
