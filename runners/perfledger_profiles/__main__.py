@@ -19,6 +19,8 @@ from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.formats import Format, read_profile
 
 AUTO = "auto"
+# What the agent takes of a profile; the largest that was looked at is half a megabyte.
+MAX_ANSWER_BYTES = 16 * 2**20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,11 +38,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             side=options.side,
             format=None if options.reader == AUTO else Format(options.reader),
         )
+        answer = json.dumps(asdict(profile), allow_nan=False)
     except (ProfileError, OSError) as error:
         return _fail(str(error))
     except MemoryError:
         return _fail(f"{options.file.name} needs more memory than is allowed: profile fewer steps")
-    json.dump(asdict(profile), sys.stdout, allow_nan=False)
+    if len(answer) > MAX_ANSWER_BYTES:
+        return _fail(f"{options.file.name} says more than a profile may: record less of it")
+    sys.stdout.write(answer)
     return 0
 
 

@@ -27,6 +27,8 @@ MAX_OPERATIONS = 200
 # Of two steps neither can be spared.
 MIN_STEPS_TO_CHOOSE = 3
 MAX_OVER_MEDIAN = 1.5
+# A profile is of a few steps. Each is kept, and what is printed of so many is ten megabytes.
+MAX_STEPS = 50_000
 OUTSIDE = "(outside operations)"
 FOLDED = "(other operations)"
 
@@ -93,7 +95,13 @@ def union_of(calls: Sequence[Spanned]) -> Segments:
 
 
 def windows_of(spans: Sequence[tuple[int, int]]) -> Segments:
-    """Return steps as disjoint windows: in order, empty ones left out, overlaps cut off."""
+    """Return steps as disjoint windows: in order, empty ones left out, overlaps cut off.
+
+    Raises ProfileError when there are more than any profile has.
+    """
+    if len(spans) > MAX_STEPS:
+        msg = f"the profile has more than {MAX_STEPS} steps: profile fewer of them"
+        raise ProfileError(msg)
     kept: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         begin = max(start, kept[-1][1]) if kept else start

@@ -26,7 +26,8 @@ _PLAIN_BYTES = 2**18
 _CUT_OFF = "the file is cut off: events are missing at its end"
 
 _LIST = re.compile(rb"\s*\[")
-_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
+_KEY = b'"traceEvents"'
+_EVENTS = re.compile(_KEY + rb"\s*:\s*\[")
 _FIRST_KEY = re.compile(rb'\[\s*\{\s*"(\w{1,30})"')
 # Where the last event of a piece ends is looked for from its end, in ever larger steps.
 _TAILS = (2**12, 2**18, 2**40)
@@ -34,7 +35,9 @@ _TAILS = (2**12, 2**18, 2**40)
 # An event is a few hundred characters; looking for a quote in more would take long.
 _MAX_REPAIRED_CHARACTERS = 20_000
 _BORDER = re.compile(r"\}\s*,\s*\{")
-_END = re.compile(r"\}\s*\]")
+_END = re.compile(r"\}\s*,?\s*\]")
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _NAME = re.compile(r'"name"\s*:\s*"')
 _NAME_END = re.compile(r'"\s*(?:,\s*"(?:ph|cat|pid|tid|ts|dur|args|id|s)"|$)')
@@ -125,8 +128,8 @@ class Batch:
     header: Header | None = None
 
 
-class _Last(msgspec.Struct, gc=False):
-    events: msgspec.Raw = msgspec.field(name="traceEvents")
+class _Last(Header, gc=False):
+    events: msgspec.Raw = msgspec.field(default=NO_JSON, name="traceEvents")
 
 
 _KNOWN = msgspec.json.Decoder(list[_Known])
@@ -226,9 +229,13 @@ class _Cutter:
 
     def _last(self, notes: tuple[str, ...]) -> Batch:
         rest = self.opening + _checked(bytes(self.buffer))
+        if rest.count(_KEY) > 1:  # of two lists a parser takes the last, without a word
+            return replace(_salvaged(rest), notes=notes)
         try:
-            listed = rest if self.opening == b" " else _LAST.decode(rest).events
-            return Batch(events=_events(listed), notes=notes)
+            if self.opening == b" ":
+                return Batch(events=_events(rest), notes=notes)
+            last = _LAST.decode(rest)
+            return Batch(events=_events(last.events), notes=notes, header=last)
         except UNREADABLE:
             return replace(_salvaged(rest), notes=notes)
 
@@ -323,8 +330,11 @@ def _event(chunk: str | None) -> Event | None:
 
 
 def _repaired(chunk: str) -> str:
-    """Escape what profilers forget to escape: quotes in the name, backslashes in paths."""
-    escaped = _BAD_ESCAPE.sub(r"\\\\", chunk)
+    """Escape what profilers forget to escape: quotes in the name, backslashes in paths.
+
+    Control characters become spaces, and halves of a character that is cut in two U+FFFD.
+    """
+    escaped = _BAD_ESCAPE.sub(r"\\\\", _SURROGATE.sub(r"\\ufffd", _CONTROL.sub(" ", chunk)))
     opening = _NAME.search(escaped)
     closing = _NAME_END.search(escaped, opening.end()) if opening else None
     if opening is None or closing is None:

@@ -90,6 +90,8 @@ def _power(id_: int, name: str, *aliases: str) -> Field:
 FIELDS = (
     _clock(100, "sm_clock", "DEV_SM_CLOCK", "dcgm_sm_clock"),
     _clock(101, "memory_clock", "DEV_MEM_CLOCK", "dcgm_memory_clock"),
+    # Bits of NVML's reasons; `device_state` reads them.
+    _counter(112, "clock_event_reasons", "DEV_CLOCKS_EVENT_REASONS", "DEV_CLOCK_THROTTLE_REASONS"),
     _temperature(
         140, "memory_temp", "DEV_MEMORY_TEMP", "DEV_MEMORY_TEMP_CELSIUS", "dcgm_memory_temp"
     ),

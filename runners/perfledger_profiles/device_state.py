@@ -29,6 +29,15 @@ _FAULTS = {
     "row_remap_failed": "a broken row of its memory could not be replaced",
 }
 
+# Bits of NVML's clock event reasons that slow a device whatever runs on it, and what they mean
+# (nvml.h; an idle clock, application clocks, a power cap and sync boost are no faults).
+_EVENTS = {
+    0x08: "its hardware cuts its clock: too hot, or too much power",
+    0x20: "its driver cuts its clock: too hot",
+    0x40: "its hardware cuts its clock: too hot",
+    0x80: "its hardware cuts its clock: the power supply asked for it",
+}
+
 _Readings = Mapping[tuple[str, str], float]  # a reading's name and its subject
 
 
@@ -95,4 +104,8 @@ def _slowdown(known: _Readings, subject: str, hardware: Hardware | None) -> Iter
 def _faults(known: _Readings, subject: str) -> Iterator[str]:
     for name, words in _FAULTS.items():
         if known.get((name, subject), 0.0) > 0:
+            yield words
+    reasons = known.get(("clock_event_reasons", subject), 0.0)
+    for bit, words in _EVENTS.items():
+        if int(reasons) & bit:
             yield words

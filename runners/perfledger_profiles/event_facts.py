@@ -22,6 +22,7 @@ _ID, _NAME, _STATS = 1, 2, 5  # of a name of events, and but for the last of a n
 _STAT_ID, _DOUBLE, _UNSIGNED, _SIGNED, _TEXT, _REFERENCE = 1, 2, 3, 4, 5, 7
 
 _VARINT, _EIGHT_BYTES, _SIZED, _FOUR_BYTES = 0, 1, 2, 5  # the ways in which a field is written
+_WAY = 7  # the bits of a field's key that say it
 _MAX_VARINT_BITS = 63
 
 Field = int | memoryview
@@ -44,6 +45,26 @@ def event_facts(
     except (ValueError, IndexError, struct.error):
         pass  # what came before is sound
     return tuple(found)
+
+
+def whole_part(data: bytes) -> bytes:
+    """Return a message up to the end of its last part that is there as a whole.
+
+    Of an xplane that was cut off these are the planes before the one that was being written.
+    """
+    view = memoryview(data)
+    at = whole = 0
+    try:
+        while at < len(view):
+            key, at = _varint(view, at)
+            size, at = _varint(view, at)
+            at += size
+            if key & _WAY != _SIZED or at > len(view):
+                break
+            whole = at
+    except (ValueError, IndexError):
+        pass  # in the middle of a number
+    return data[:whole]
 
 
 def _plane_facts(
@@ -133,7 +154,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, Field]]:
     at, end = 0, len(data)
     while at < end:
         key, at = _varint(data, at)
-        way = key & 7
+        way = key & _WAY
         value: Field
         if way == _VARINT:
             value, at = _varint(data, at)

@@ -2,8 +2,8 @@
 
 Every instant of a step goes to one operation. From first to last: work on the device (compute,
 communication, copy, memset), the deepest call on the thread that takes the steps, the deepest call
-on another thread of its process (autograd's, while the first one waits), a wait for the device, an
-annotation in the user's code, and "(outside operations)".
+on another thread of its process (autograd's, while the first one waits), a collective that runs on
+the host, a wait for the device, an annotation in the user's code, and "(outside operations)".
 """
 
 from collections import Counter
@@ -21,18 +21,31 @@ from perfledger_profiles.collectives import collectives_of
 from perfledger_profiles.idle import idle_per_step, stream_calls
 from perfledger_profiles.kernels import kernel_rows, tensor_share
 from perfledger_profiles.labels import Labels, Threads, label_calls, nest_threads
-from perfledger_profiles.launches import launches_of
+from perfledger_profiles.launches import launches_of, operators_of
+from perfledger_profiles.products import product_readings
 from perfledger_profiles.readings import trace_readings
 from perfledger_profiles.slices import step_slices
-from perfledger_profiles.spans import NOBODY, BoolArray, IntArray, Segments, listed, nest
+from perfledger_profiles.spans import (
+    NOBODY,
+    BoolArray,
+    IntArray,
+    Segments,
+    common_ns,
+    listed,
+    nest,
+    union,
+)
 from perfledger_profiles.steps import Steps, of_one_process, steps_of
-from perfledger_profiles.temporal import temporal_breakdown, temporal_idle
-from perfledger_profiles.trace import Trace
+from perfledger_profiles.temporal import TemporalBreakdown, temporal_breakdown, temporal_idle
+from perfledger_profiles.tensorboard import tensorboard_readings
+from perfledger_profiles.trace import Kind, Trace
 
 _NS = 1e9
 _US_PER_SECOND = 1e6
 _BUCKETS = tuple(Bucket)
 _TEMPORAL = "HolisticTraceAnalysis's breakdown of the file without its last step"
+_TEMPORAL_WHOLE = "HolisticTraceAnalysis's breakdown with include_last_profiler_step"
+_LAST_STEP = "with the last step"
 _DEVICE_ORDER = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET)
 
 
@@ -68,7 +81,13 @@ def profile_of(whole: Trace, *, workload: str, side: Side) -> Profile:
             *trace_readings(trace, labels.bucket, launched_by, steps.windows),
             *_shares(profile, tensor_share(kernels)),
             *memory_readings(memory),
+            *product_readings(
+                trace, work, operators_of(trace, threads.around, launched_by), _device(trace)
+            ),
+            *_host_collectives(trace, labels, steps, profile),
+            *_marked(steps),
             *_temporal(whole),
+            *tensorboard_readings(trace, threads),
         ),
         slices=step_slices(trace, labels, threads, steps.windows, main=steps.main),
         memory=memory,
@@ -106,9 +125,11 @@ def _device_layers(trace: Trace, labels: Labels) -> list[Segments]:
 
 
 def _host_layers(trace: Trace, main: int, threads: Threads, labels: Labels) -> tuple[Segments, ...]:
-    """Return who wins on the host: work, work of other threads, waits, annotations."""
+    """Return who wins on the host: work, that of other threads, collectives, waits, annotations."""
     is_sync = labels.bucket == _BUCKETS.index(Bucket.SYNC)
-    is_work = ~is_sync & ~labels.is_annotation
+    talks = (labels.bucket == _BUCKETS.index(Bucket.COMMUNICATION)) & ~labels.is_annotation
+    talks &= trace.kind == Kind.ANNOTATION
+    is_work = ~is_sync & ~labels.is_annotation & ~talks
     if main == NOBODY:
         return ()
     first = threads.by_lane[main].segments if main in threads.by_lane else _merged([])
@@ -121,6 +142,7 @@ def _host_layers(trace: Trace, main: int, threads: Threads, labels: Labels) -> t
     return (
         first.where(is_work),
         _merged([segments.where(is_work) for segments in others]),
+        _merged([segments.where(talks) for segments in (first, *others)]),
         first.where(is_sync),
         _merged([segments.where(is_sync) for segments in others]),
         first.where(labels.is_annotation),
@@ -170,7 +192,7 @@ def _shares(profile: Profile, tensor: float | None) -> Iterator[Reading]:
         yield Reading(
             name="input_wait_frac",
             value=profile.bucket_seconds()[Bucket.INPUT] / profile.step_seconds,
-            source="exclusive time of enumerate(DataLoader) / step",
+            source="exclusive time of enumerate(DataLoader) or (DataPipe) / step",
         )
     if tensor is not None:
         yield Reading(
@@ -181,27 +203,52 @@ def _shares(profile: Profile, tensor: float | None) -> Iterator[Reading]:
         )
 
 
+def _host_collectives(
+    trace: Trace, labels: Labels, steps: Steps, profile: Profile
+) -> Iterator[Reading]:
+    """Yield how long a job without devices talked, and how much of that was beside other work.
+
+    Calls nest on the host: that an operator is around a collective does not hide it.
+    """
+    talks = trace.is_on_host & (labels.bucket == _BUCKETS.index(Bucket.COMMUNICATION))
+    if trace.is_device_work.any() or not talks.any():
+        return
+    talking_ns = common_ns(union(trace.start_ns[talks], trace.end_ns[talks]), steps.windows)
+    if talking_ns > 0:
+        seconds = talking_ns / profile.steps / _NS
+        exposed = profile.bucket_seconds()[Bucket.COMMUNICATION]
+        reading = partial(Reading, source="collectives on the host, per step")
+        yield reading(name="comm_time", value=seconds, unit="s")
+        yield reading(name="comm_overlap", value=max(1.0 - exposed / seconds, 0.0))
+
+
+def _marked(steps: Steps) -> Iterator[Reading]:
+    """Yield the median of all steps, where the profile is of fewer: the first does not count."""
+    if steps.has_markers and steps.found.owner.size > steps.windows.owner.size:
+        length = steps.found.end_ns - steps.found.start_ns
+        source = "median of all step markers, with those that are left out"
+        yield Reading(
+            name="marked_step_p50", value=float(np.median(length)) / _NS, unit="s", source=source
+        )
+
+
 def _temporal(trace: Trace) -> Iterator[Reading]:
     """Yield another tool's figures for the whole file, for those who compare."""
     found = temporal_breakdown(trace)
     if found is None:
         return
+    whole = temporal_breakdown(trace, include_last_step=True)
     reading = partial(Reading, unit="s", source=_TEMPORAL)
-    for name, us in (
-        ("temporal_idle", found.idle_us),
-        ("temporal_compute", found.compute_us),
-        ("temporal_non_compute", found.non_compute_us),
-        ("temporal_kernel", found.kernel_us),
-    ):
-        yield reading(name=name, value=us / _US_PER_SECOND)
-    if found.overlap is not None:
-        yield Reading(name="temporal_overlap", value=found.overlap, source=_TEMPORAL)
+    yield from _temporal_totals(found, subject="", source=_TEMPORAL)
+    if whole is not None:
+        yield from _temporal_totals(whole, subject=_LAST_STEP, source=_TEMPORAL_WHOLE)
     for work, us in found.by_work:
         subject = " + ".join(str(one.name).lower() for one in work)
         yield reading(name="temporal_kernel_type", value=us / _US_PER_SECOND, subject=subject)
     for kernel in found.top:
-        subject = kernel.name
+        subject, calls = kernel.name, kernel.count
         yield reading(name="temporal_top", value=kernel.us / _US_PER_SECOND, subject=subject)
+        yield Reading(name="temporal_top_calls", value=calls, subject=subject, source=_TEMPORAL)
     for idle in temporal_idle(trace):
         for name, ns in (
             ("temporal_host_wait", idle.host_wait_ns),
@@ -209,3 +256,18 @@ def _temporal(trace: Trace) -> Iterator[Reading]:
             ("temporal_other_wait", idle.other_ns),
         ):
             yield reading(name=name, value=ns / _NS, subject=f"stream {idle.stream}")
+
+
+def _temporal_totals(found: TemporalBreakdown, *, subject: str, source: str) -> Iterator[Reading]:
+    for name, us in (
+        ("temporal_idle", found.idle_us),
+        ("temporal_compute", found.compute_us),
+        ("temporal_non_compute", found.non_compute_us),
+        ("temporal_kernel", found.kernel_us),
+    ):
+        value = us / _US_PER_SECOND
+        yield Reading(name=name, value=value, unit="s", subject=subject, source=source)
+    reading = partial(Reading, subject=subject, source=source)
+    yield reading(name="temporal_kernels", value=found.kernels)
+    if found.overlap is not None:
+        yield reading(name="temporal_overlap", value=found.overlap)

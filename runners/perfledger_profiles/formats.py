@@ -1,6 +1,7 @@
 """Turn a profiler's file of any supported format into a Profile."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -162,6 +163,7 @@ def detect_format(head: bytes, name: str) -> Format:
     plain = unpacked_head(head, max_bytes=HEAD_BYTES)
     if plain.startswith((b"\xff\xfe", b"\xfe\xff")):
         plain = plain.decode("utf-16", errors="replace").encode()
+    plain = plain.removeprefix(BOM_UTF8)
     found = next((sign.format for sign in _SIGNS if sign.pattern.search(plain)), None)
     named = (format_ for format_, pattern in _NAMES if pattern.search(name.casefold()))
     found = found or next(named, None)

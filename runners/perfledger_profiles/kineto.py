@@ -54,12 +54,12 @@ def read_kineto_trace(source: bytes | Path) -> Trace:
     Raises ProfileError when the file is not such a trace or is too large.
     """
     columns = KinetoColumns()
-    header: Header | None = None
+    header = Header()
     dropped = 0
     notes: tuple[str, ...] = ()
     for batch in read_batches(source):
         columns.add(batch.events)
-        header = batch.header or header
+        header = _joined(header, batch.header or header)
         dropped += batch.dropped
         notes = (*notes, *batch.notes)
     distributed = _distributed(header)
@@ -72,16 +72,23 @@ def read_kineto_trace(source: bytes | Path) -> Trace:
     )
 
 
-def _distributed(header: Header | None) -> _Distributed:
+def _joined(header: Header, more: Header) -> Header:
+    """Return both: the keys beside the events may be before and behind them."""
+    return Header(
+        devices=more.devices or header.devices, distributed=more.distributed or header.distributed
+    )
+
+
+def _distributed(header: Header) -> _Distributed:
     try:
-        return msgspec.json.decode(header.distributed if header else b"", type=_Distributed)
+        return msgspec.json.decode(header.distributed, type=_Distributed)
     except UNREADABLE:
         return _Distributed()
 
 
-def _devices(header: Header | None) -> tuple[ProfiledDevice, ...]:
+def _devices(header: Header) -> tuple[ProfiledDevice, ...]:
     try:
-        found = msgspec.json.decode(header.devices if header else b"", type=list[_Device])
+        found = msgspec.json.decode(header.devices, type=list[_Device])
     except UNREADABLE:
         return ()
     return tuple(

@@ -40,8 +40,10 @@ _BY_KIND = {
     Kind.DEVICE_WAIT: Bucket.OTHER,
     Kind.DEVICE_ANNOTATION: Bucket.OTHER,
 }
-_INPUT_CALL = re.compile(r"enumerate\(DataLoader\)#")
+_INPUT_CALL = re.compile(r"enumerate\((?:DataLoader|DataPipe)\)#")
 _OPTIMIZER = re.compile(r"Optimizer\.")  # an annotation that old versions file under Operator
+# Collectives that run on the host: their annotation is the work itself, on a thread of its own.
+_HOST_COLLECTIVE = re.compile(r"(?:gloo|mpi):")
 _SYNC = re.compile(r"(?i)synchronize")
 _DMA = re.compile(r"dma")  # MTIA's copies are filed with its kernels
 
@@ -147,7 +149,9 @@ def own_buckets(trace: Trace) -> tuple[IntArray, BoolArray]:
 
 
 def _is_annotation(name: str, kind: Kind) -> bool:
-    return kind is Kind.ANNOTATION or (kind is Kind.OPERATOR and _OPTIMIZER.match(name) is not None)
+    if kind is Kind.ANNOTATION:
+        return _HOST_COLLECTIVE.match(name) is None
+    return kind is Kind.OPERATOR and _OPTIMIZER.match(name) is not None
 
 
 def _bucket(name: str, kind: Kind, *, is_annotation: bool, has_device: bool) -> Bucket:
@@ -170,6 +174,8 @@ def _host_bucket(name: str, *, computes: bool) -> Bucket:
     """Return what an operator is spent on; without a device it is the operators that compute."""
     if _INPUT_CALL.match(name):
         return Bucket.INPUT
+    if _HOST_COLLECTIVE.match(name):
+        return Bucket.COMMUNICATION
     if not computes:
         return Bucket.CPU
     is_collective = family_of(name) is Family.COMMUNICATION

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_profiles.spans import NOBODY, BoolArray, IntArray
-from perfledger_profiles.trace import Trace
+from perfledger_profiles.trace import Kind, Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,20 @@ def launches_of(trace: Trace) -> IntArray:
     place = np.searchsorted(linked, trace.correlation[work], side="right") - 1
     is_known = (place >= 0) & (linked[place] == trace.correlation[work])
     found[work[is_known]] = hosts[place[is_known]]
+    return found
+
+
+def operators_of(trace: Trace, around: IntArray, launched_by: IntArray) -> IntArray:
+    """Return the innermost operator around the launch of each call, NOBODY outside of all.
+
+    `around` and `launched_by` have shape (n,), as has the result. Each round looks twice as far up
+    as the one before; the last place stands for NOBODY.
+    """
+    own = np.arange(around.size, dtype=np.int64)
+    up = np.append(np.where(trace.kind == Kind.OPERATOR, own, around), NOBODY)
+    while not np.array_equal(up[up], up):
+        up = up[up]
+    found: IntArray = up[launched_by]
     return found
 
 

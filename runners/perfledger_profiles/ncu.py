@@ -10,14 +10,18 @@ from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.family import family_of, is_tensor_kernel
 from perfledger_profiles.ncu_metrics import (
     ACHIEVED_OCCUPANCY,
+    ADDITIONS,
     DRAM_BYTES,
     DRAM_RATE,
     DRAM_READ,
     DRAM_WRITTEN,
     DURATION,
     DYNAMIC,
+    FUSED,
     METRICS,
     MULTIPROCESSORS,
+    OTHER_TYPES,
+    PRODUCTS,
     REGISTERS,
     STATIC,
     TENSOR_ACTIVE,
@@ -89,6 +93,7 @@ def _kernel(launches: Sequence[Launch]) -> Kernel | None:
         return None
     first = launches[0]
     tensor = _mean(launches, TENSOR_ACTIVE)
+    is_tensor = is_tensor_kernel(first.name) if tensor is None else tensor > 0
     return Kernel(
         name=first.name,
         family=family_of(first.name),
@@ -100,8 +105,9 @@ def _kernel(launches: Sequence[Launch]) -> Kernel | None:
         shared_memory_bytes=_shared_bytes(first),
         occupancy=_mean(launches, ACHIEVED_OCCUPANCY),
         blocks_per_multiprocessor=_blocks_per_multiprocessor(first),
+        flops=_flops(launches) if is_tensor is False else None,
         bytes=_dram_bytes(launches),
-        is_tensor=is_tensor_kernel(first.name) if tensor is None else tensor > 0,
+        is_tensor=is_tensor,
     )
 
 
@@ -120,6 +126,22 @@ def _blocks_per_multiprocessor(launch: Launch) -> float | None:
     if not count or not launch.grid:
         return None
     return prod(int(side) for side in launch.grid.split(",")) / count
+
+
+def _flops(launches: Sequence[Launch]) -> float | None:
+    """Return the float32 operations, None unless each launch tells them and has none of others.
+
+    An addition and a product are one, a product with sum two (Nsight Compute's roofline chart).
+    Tensor cores count theirs elsewhere.
+    """
+    total = 0.0
+    for one in launches:
+        found = [one.metrics.get(name) for name in (ADDITIONS, PRODUCTS, FUSED, FUSED)]
+        known = [count for count in found if count is not None]
+        if len(known) < len(found) or any(one.metrics.get(name, 0.0) > 0 for name in OTHER_TYPES):
+            return None
+        total += sum(known) * one.count
+    return total
 
 
 def _dram_bytes(launches: Sequence[Launch]) -> float | None:

@@ -10,6 +10,8 @@ from functools import cache
 
 _PEAK = ".avg.pct_of_peak_sustained_elapsed"
 _ACTIVE_PEAK = ".avg.pct_of_peak_sustained_active"
+_OPERATIONS = {"add": "add", "multiply": "mul", "fma": "fma"}
+_TYPES = {"float32": "f", "float16": "h", "float64": "d"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,9 @@ ACHIEVED_OCCUPANCY = "achieved_occupancy"
 TENSOR_ACTIVE = "tensor_active"
 DRAM_BYTES, DRAM_READ, DRAM_WRITTEN = "dram_bytes", "dram_bytes_read", "dram_bytes_written"
 DRAM_RATE = "dram_bw"
+# Instructions that the threads executed; how often an addition, a product and a product with sum.
+ADDITIONS, PRODUCTS, FUSED = "float32_add", "float32_multiply", "float32_fma"
+OTHER_TYPES = tuple(f"{kind}_{op}" for kind in ("float16", "float64") for op in _OPERATIONS)
 # Shares that are worth a mean over all kernels of a file, weighted by their time.
 WHOLE_FILE = ("compute_sol", "memory_sol", "dram_bw_util", ACHIEVED_OCCUPANCY, TENSOR_ACTIVE)
 
@@ -120,6 +125,15 @@ METRICS = (
         "occupancy_limit_barriers",
         "1",
         ("Block Limit Barriers", "launch__occupancy_limit_barriers"),
+    ),
+    *(
+        Metric(
+            f"{kind}_{operation}",
+            "1",
+            (f"smsp__sass_thread_inst_executed_op_{letter}{word}_pred_on.sum",),
+        )
+        for kind, letter in _TYPES.items()
+        for operation, word in _OPERATIONS.items()
     ),
 )
 

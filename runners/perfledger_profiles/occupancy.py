@@ -59,7 +59,7 @@ class Limits:
 
 
 # CCCL libcudacxx/include/cuda/__device/arch_traits.h; the units are those of cuda_occupancy.h.
-LIMITS: Mapping[str, Limits] = {
+_LIMITS: Mapping[str, Limits] = {
     "7.0": Limits(
         warps=64,
         blocks=32,
@@ -88,6 +88,12 @@ LIMITS: Mapping[str, Limits] = {
         shared_memory_bytes=100 * KIB,
         shared_memory_bytes_per_block=99 * KIB,
     ),
+    "8.7": Limits(
+        warps=48,
+        blocks=16,
+        shared_memory_bytes=164 * KIB,
+        shared_memory_bytes_per_block=163 * KIB,
+    ),
     "8.9": Limits(
         warps=48,
         blocks=24,
@@ -106,6 +112,12 @@ LIMITS: Mapping[str, Limits] = {
         shared_memory_bytes=228 * KIB,
         shared_memory_bytes_per_block=227 * KIB,
     ),
+    "11.0": Limits(
+        warps=48,
+        blocks=24,
+        shared_memory_bytes=228 * KIB,
+        shared_memory_bytes_per_block=227 * KIB,
+    ),
     "12.0": Limits(
         warps=48,
         blocks=24,
@@ -113,6 +125,9 @@ LIMITS: Mapping[str, Limits] = {
         shared_memory_bytes_per_block=99 * KIB,
     ),
 }
+# By the same source these multiprocessors are those of another capability: B300's are B200's.
+_ALIKE = {"8.8": "8.6", "10.3": "10.0", "12.1": "12.0"}
+LIMITS = {**_LIMITS, **{new: _LIMITS[known] for new, known in _ALIKE.items()}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

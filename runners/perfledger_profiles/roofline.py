@@ -61,8 +61,7 @@ class Roofline:
 def roofline_of(profile: Profile, hardware: Hardware | None, *, dtype: str) -> Roofline | None:
     """Return the roofline of one device for a type's dense peak.
 
-    None where the peak is not known, or no kernel has both FLOPs and bytes. Without `hardware`,
-    what the profile itself states of its device is used (XLA states bfloat16's).
+    None where the peak is not known, or no kernel has both FLOPs and bytes.
     """
     ceilings = ceilings_of(profile, hardware, dtype=dtype)
     if ceilings is None:
@@ -83,16 +82,19 @@ def roofline_of(profile: Profile, hardware: Hardware | None, *, dtype: str) -> R
 
 
 def ceilings_of(profile: Profile, hardware: Hardware | None, *, dtype: str) -> Ceilings | None:
-    """Return the roofs for a type: the facts' where they are known, else the profile's own."""
-    if hardware is not None:
-        peak = peak_flops(hardware, dtype)
-        return None if peak is None else Ceilings(peak, hardware.memory_bytes_per_second)
+    """Return the roofs for a type: those that the profile states of its device, else the facts'.
+
+    XLA states bfloat16's of a TPU, with more digits than its data sheet.
+    """
     device = profile.device
-    if device is None or dtype != STATED_DTYPE:
+    if device is not None and dtype == STATED_DTYPE:
+        flops, rate = device.peak_flops, device.peak_bytes_per_second
+        if flops and rate and _is_positive(flops) and _is_positive(rate):
+            return Ceilings(flops, rate)
+    peak = None if hardware is None else peak_flops(hardware, dtype)
+    if hardware is None or peak is None:
         return None
-    if not (_is_positive(device.peak_flops) and _is_positive(device.peak_bytes_per_second)):
-        return None
-    return Ceilings(device.peak_flops or 0.0, device.peak_bytes_per_second or 0.0)
+    return Ceilings(peak, hardware.memory_bytes_per_second)
 
 
 def kernel_point(kernel: Kernel, ceilings: Ceilings) -> RooflinePoint | None:

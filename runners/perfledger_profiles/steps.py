@@ -24,9 +24,11 @@ class Steps:
     """The steps of a trace; without markers its whole length is one.
 
     `numbers` are those of the kept windows, as the markers have them. `main` is the lane of the
-    thread that takes the steps, `is_marker` says which calls are no work but markers.
+    thread that takes the steps, `is_marker` says which calls are no work but markers. `found` are
+    all steps, with those that do not count.
     """
 
+    found: Segments
     windows: Segments
     numbers: tuple[int, ...]
     main: int
@@ -44,6 +46,7 @@ def steps_of(trace: Trace) -> Steps:
     kept = kept_steps(found)
     notes = () if marks.size else (NO_STEPS,)
     return Steps(
+        found=found,
         windows=kept,
         numbers=_numbers(trace, marks, kept),
         main=main,

@@ -4,15 +4,16 @@ The only module here that needs jax, and only when it is called.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import Protocol, cast
 
-from perfledger.profile import Profile
+from perfledger.profile import Profile, Reading
 from perfledger.records import Side
 from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.event_facts import event_facts
+from perfledger_profiles.event_facts import event_facts, whole_part
 from perfledger_profiles.planes import Stat, Stats, XEvent, XLine, XPlane
 from perfledger_profiles.xla import DRIVERS, HOST, profile_of_planes
 from perfledger_profiles.xla_device import (
@@ -59,6 +60,7 @@ _STATS = frozenset(
 )
 _FACTS = frozenset({FLOPS, MODEL_FLOPS, BYTES, "hlo_category", "tf_op"})
 _DEVICE_LINES = frozenset({OPERATIONS, ASYNCHRONOUS, MODULES, STEPS})
+CUT_OFF = "the file is cut off: what it had of other devices or of the host is missing"
 _PS_PER_NS = 1000
 _MAX_NS = 2**60
 
@@ -92,14 +94,16 @@ class _Space(Protocol):
 def read_xplane(path: Path, *, workload: str, side: Side) -> Profile:
     """Return the mean step of an XLA profile of the CPU, a GPU or a TPU.
 
-    Raises ProfileError when jax is not installed, or the file is missing, too large or not one.
+    Of a file that was cut off these are the planes that are there as a whole. Raises ProfileError
+    when jax is not installed, or the file is missing, too large or not one.
     """
     try:
         profiler = import_module("jax.profiler")
     except ImportError as error:
         msg = "reading an XLA profile needs jax: pip install 'perfledger[jax]'"
         raise ProfileError(msg) from error
-    data = _bytes(path)
+    found = _bytes(path)
+    data = whole_part(found) or found
     try:
         space = cast("_Space", profiler.ProfileData.from_serialized_xspace(data))
         planes = [(number, plane) for number, plane in enumerate(space.planes)]
@@ -109,15 +113,20 @@ def read_xplane(path: Path, *, workload: str, side: Side) -> Profile:
         read = [
             _plane(plane, facts[number] if number < len(facts) else {}) for number, plane in chosen
         ]
+        events = sum(1 for _, plane in planes for line in plane.lines for _ in line.events)
     except (RuntimeError, UnicodeDecodeError) as error:
         msg = f"{path.name} is not an XLA profile (xplane.pb), or it is cut off"
         raise ProfileError(msg) from error
-    return profile_of_planes(
+    is_cut_off = len(data) < len(found)
+    profile = profile_of_planes(
         [plane for plane, _ in read],
         workload=workload,
         side=side,
-        dropped_events=sum(broken for _, broken in read),
+        dropped_events=sum(broken for _, broken in read) + is_cut_off,
     )
+    counted = Reading(name="events", value=events, source="all lines of the file")
+    notes = (*profile.notes, CUT_OFF) if is_cut_off else profile.notes
+    return replace(profile, readings=(*profile.readings, counted), notes=notes)
 
 
 def _bytes(path: Path) -> bytes:

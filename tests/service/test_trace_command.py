@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from perfledger.profile import Bucket, Profile, Slice
+from perfledger.profile import Bucket, Family, Kernel, Profile, ProfiledDevice, Slice
 from perfledger.records import Side
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
@@ -260,3 +260,26 @@ def test_a_timeline_is_exported_under_the_files_name():
 
     assert document["name"] == "one.json"
     assert document["shared"]["frames"] == [{"name": "mm"}]
+
+
+@pytest.mark.parametrize(("tool", "dtype"), [("ncu", "float32"), ("torch.profiler", "bfloat16")])
+def test_what_ncu_counts_is_under_the_roof_of_what_it_counts(tool, dtype):
+    kernel = Kernel(
+        name="sgemm", family=Family.GEMM, seconds=1.0, count=1.0, flops=9.75e12, bytes=5e11
+    )
+    profile = Profile(
+        workload="raw.csv",
+        side=Side.HEAD,
+        tool=tool,
+        steps=1,
+        step_seconds=1.0,
+        operations=(),
+        kernels=(kernel,),
+        device=ProfiledDevice(name="NVIDIA A100-SXM4-80GB"),
+        has_steps=False,
+    )
+
+    roof = look_at("raw.csv", profile).roof
+
+    assert roof is not None
+    assert roof.dtype == dtype

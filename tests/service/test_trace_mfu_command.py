@@ -55,6 +55,15 @@ def test_what_is_computed_again_is_in_hfu_only(figures):
     assert found["hfu"] == pytest.approx(4 / 3.12)
 
 
+def test_a_utilization_above_one_is_said_to_be_wrong(mfu):
+    step = ("--step", "1", "--on", "a100-sxm4-80gb", "--format", "json")
+
+    above, below = (json.loads(mfu(*step, "--flops", flops)) for flops in ("4e14", "3e14"))
+
+    assert any("no device does more" in note for note in above["notes"])
+    assert below["notes"] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "name", "value"),
     [

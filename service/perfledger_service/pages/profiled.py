@@ -30,7 +30,9 @@ _MAX_SHORT = 90  # two lines of a terminal of 80 columns
 _BAR = "\N{FULL BLOCK}"
 _BAR_COLUMNS = 16
 _INDENT = (0, 0, 0, 2)
-_OTHER_TOOLS = "temporal_"  # HolisticTraceAnalysis's
+# Three of each of a step's longest products.
+_OF_PRODUCTS = ("achieved_flops", "arithmetic_intensity", "roofline_attained")
+_OTHER_TOOLS = ("temporal_", "tensorboard_")  # HolisticTraceAnalysis's, torch_tb_profiler's
 
 
 def trace_text(view: TraceView) -> Group:
@@ -93,7 +95,12 @@ def roof_line(roof: Roofline | None, *, shown: Callable[[str], str]) -> str:
 
 def shown_readings(readings: Sequence[Reading]) -> tuple[Reading, ...]:
     """Return the readings, last those that repeat another tool's figures for who compares them."""
-    return tuple(sorted(readings, key=lambda one: one.name.startswith(_OTHER_TOOLS)))
+    return tuple(
+        sorted(
+            readings,
+            key=lambda one: (one.name.startswith(_OTHER_TOOLS), one.name in _OF_PRODUCTS),
+        )
+    )
 
 
 def bar_grid(rows: Sequence[BarRow]) -> Table:

@@ -22,6 +22,7 @@ from perfledger_profiles.diff import explain
 from perfledger_profiles.doubt import DeviceStates
 from perfledger_profiles.hardware import Hardware
 from perfledger_profiles.hardware_match import match_hardware
+from perfledger_profiles.ncu import TOOL as NCU
 from perfledger_profiles.noise import learn_noise
 from perfledger_profiles.recommend import recommend
 from perfledger_profiles.roofline import Roofline, roofline_of
@@ -34,6 +35,7 @@ from perfledger_service.views import TraceView
 # The peak that utilization is stated against, then those of the narrower types that a kernel must
 # use if it is faster than that.
 ROOF_DTYPES = ("bfloat16", "float8", "float4")
+NCU_DTYPES = ("float32",)  # what its counters are read of
 # Of a roof: clocks and a table's figures are not exact.
 MAX_ATTAINED = 1.05
 # Of the readings that say so: what held a clock down less often did not set the pace.
@@ -213,7 +215,7 @@ def _hardware(profile: Profile, machine: Machine | None) -> Hardware | None:
 def _roof(profile: Profile, hardware: Hardware | None) -> Roofline | None:
     """Return the roofs of the widest type that no kernel is too fast for."""
     best: Roofline | None = None
-    for dtype in ROOF_DTYPES:
+    for dtype in NCU_DTYPES if profile.tool == NCU else ROOF_DTYPES:
         roof = roofline_of(profile, hardware, dtype=dtype)
         best = roof or best
         if roof is not None and all(point.attained <= MAX_ATTAINED for point in roof.points):

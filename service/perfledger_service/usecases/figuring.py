@@ -18,6 +18,12 @@ from perfledger_service.errors import UsageError
 from perfledger_service.usecases.tracing import summarize
 from perfledger_service.views import FiguresView
 
+_SHARES = ("mfu", "hfu")
+_IMPOSSIBLE = (
+    "no device does more than its dense peak: the step's time, its FLOPs, --type or --devices is "
+    "not what was measured"
+)
+
 
 def figures_of(
     facts: Callable[[float], StepFacts],
@@ -51,6 +57,9 @@ def figures_of(
     except MetricError as error:
         raise UsageError(str(error)) from error
     unknown = "without a known device there is no peak, and no MFU: name one with --on"
+    notes = timed.notes if timed.hardware else (*timed.notes, unknown)
+    if any(figure.name in _SHARES and figure.value > 1 for figure in found):
+        notes = (*notes, _IMPOSSIBLE)
     return FiguresView(
         step_seconds=timed.seconds,
         source=timed.source,
@@ -59,7 +68,7 @@ def figures_of(
         dtype=dtype,
         peak_flops_per_second=peak,
         figures=found,
-        notes=timed.notes if timed.hardware else (*timed.notes, unknown),
+        notes=notes,
     )
 
 

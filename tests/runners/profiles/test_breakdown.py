@@ -6,6 +6,7 @@ from perfledger.records import Side
 from perfledger_profiles.breakdown import (
     FOLDED,
     MAX_OPERATIONS,
+    MAX_STEPS,
     OUTSIDE,
     Label,
     Timeline,
@@ -40,6 +41,13 @@ def lengths(windows):
 
 def test_steps_are_put_in_order_empty_ones_dropped_and_overlaps_cut():
     assert lengths(windows_of([(20, 30), (0, 12), (10, 20), (25, 28), (40, 40)])) == [12, 8, 10]
+
+
+def test_more_steps_than_any_profile_has_are_refused():
+    spans = [(n, n + 1) for n in range(MAX_STEPS + 1)]
+
+    with pytest.raises(ProfileError, match="more than 50000 steps"):
+        windows_of(spans)
 
 
 def test_the_first_of_three_steps_is_left_out_but_not_of_two():

@@ -188,6 +188,27 @@ def test_quotes_and_backslashes_that_were_not_escaped_are_repaired():
     assert read.dropped == 0
 
 
+@pytest.mark.parametrize(("name", "shown"), [("a\tb", "a b"), (r"a\ud800b", "a\ufffdb")])
+def test_characters_that_json_does_not_allow_are_replaced(name, shown):
+    read = read_events(text_of(name, "plain").encode())
+
+    assert (names(read), read.dropped) == ([shown, "plain"], 0)
+
+
+def test_a_comma_behind_the_last_event_costs_nothing():
+    read = read_events(text_of("a", "b", tail=",]}").encode())
+
+    assert (names(read), read.dropped) == (["a", "b"], 0)
+
+
+def test_of_two_lists_of_events_both_are_read_and_what_is_lost_between_them_counts():
+    text = text_of("a", "b", tail="]") + ", " + text_of("c", "d")[1:]
+
+    read = read_events(text.encode())
+
+    assert (names(read), read.dropped) == (["a", "d"], 1)
+
+
 @pytest.mark.parametrize(
     "broken",
     ['"dur": 1e400', '"dur": NaN', '"dur": Infinity', '"dur": "long"', '"dur": {', '"name": null'],

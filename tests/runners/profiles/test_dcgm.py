@@ -53,6 +53,11 @@ def test_fields_become_readings_in_si_units():
         ("DCGM_FI_PROF_SM_OCCUPANCY", "DCGM_FI_PROF_SM_OCCUPANCY_RATIO", "sm_occupancy"),
         ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "DCGM_FI_PROF_TENSOR_UTIL_RATIO", "tensor_active"),
         ("DCGM_FI_PROF_DRAM_ACTIVE", "dcgm_fi_prof_dram_active", "dram_bw_util"),
+        (
+            "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS",
+            "DCGM_FI_DEV_CLOCKS_EVENT_REASONS",
+            "clock_event_reasons",
+        ),
     ],
 )
 def test_a_field_is_the_same_by_its_old_and_its_new_name(old, new, name):

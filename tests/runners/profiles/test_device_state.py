@@ -78,6 +78,11 @@ def test_a_device_with_broken_memory_is_not_fit(scrape):
     assert wrong == "the device: its memory had errors that could not be corrected"
 
 
+@pytest.mark.parametrize(("reasons", "faults"), [(0.0, 0), (4.0, 0), (8.0, 1), (0x48 + 4.0, 2)])
+def test_a_clock_that_heat_or_the_hardware_cuts_is_told_a_power_cap_is_not(scrape, reasons, faults):
+    assert len(disturbances(scrape("gpu 0", clock_event_reasons=reasons), None)) == faults
+
+
 def test_the_clock_is_the_median_of_what_is_read(make):
     readings = tuple(Reading(name="sm_clock", value=v, subject=str(v)) for v in (1e9, 2e9, 9e9))
 

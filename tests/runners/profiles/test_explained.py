@@ -51,7 +51,8 @@ def test_each_kept_step_has_its_number_and_its_buckets_sum_to_it(steps):
 def test_readings_follow_from_the_kept_steps(steps):
     profile = steps.read()
 
-    assert {r.name: r.value for r in profile.readings if not r.name.startswith("temporal")} == {
+    others = ("temporal_", "tensorboard_")
+    assert {r.name: r.value for r in profile.readings if not r.name.startswith(others)} == {
         "gpu_busy": pytest.approx(0.5),
         "comm_time": pytest.approx(200e-6),
         "comm_overlap": pytest.approx(0.5),
@@ -61,7 +62,9 @@ def test_readings_follow_from_the_kept_steps(steps):
         "h2d_time": pytest.approx(100e-6),
         "h2d_bw": pytest.approx(1e6 / 100e-6),
         "input_wait_frac": pytest.approx(0.1),
+        "marked_step_p50": pytest.approx(1000e-6),
         "tc_ratio": pytest.approx(0.0),
+        "tc_eligible": pytest.approx(0.0),
     }
 
 
@@ -75,6 +78,56 @@ def test_another_tools_figures_are_of_the_file_without_its_last_step(steps):
     together = profile.reading("temporal_kernel_type", subject="compute + communication")
     assert together == pytest.approx(200e-6)
     assert profile.reading("temporal_top", subject="volta_sgemm_128x64_nt") == pytest.approx(600e-6)
+    assert profile.reading("temporal_top_calls", subject="volta_sgemm_128x64_nt") == 2
+    assert profile.reading("temporal_kernels") == 6
+
+
+def test_another_tools_figures_with_the_last_step_have_that_as_their_subject(steps):
+    profile = steps.read()
+
+    assert profile.reading("temporal_kernel", subject="with the last step") == pytest.approx(
+        2600e-6
+    )
+    assert profile.reading("temporal_kernels", subject="with the last step") == 9
+
+
+def test_a_pipe_of_data_is_input_as_a_loader_is(trace):
+    trace.step(1, 0, 1000).add("enumerate(DataPipe)#MapperIterDataPipe", 100, 300)
+
+    found = trace.read()
+
+    assert found.bucket_seconds()[Bucket.INPUT] == pytest.approx(300e-6)
+    assert found.reading("input_wait_frac") == pytest.approx(0.3)
+
+
+def test_the_median_of_all_steps_is_told_where_some_do_not_count(trace):
+    for number, length in enumerate((900, 100, 120, 110)):
+        trace.step(number, 1000 * number, length)
+
+    assert trace.read().reading("marked_step_p50") == pytest.approx(115e-6)
+
+
+def test_a_collective_on_a_thread_of_the_host_is_exposed_where_nothing_else_works(trace):
+    trace.step(1, 0, 1000).add("aten::mm", 0, 300)
+    trace.add("autograd::engine::evaluate_function: MmBackward0", 300, 200, thread=(1, 2))
+    trace.add("gloo:all_reduce", 100, 700, cat="user_annotation", thread=(1, 3))
+
+    found = trace.read()
+
+    assert found.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(300e-6)
+    assert found.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(500e-6)
+    assert found.reading("comm_time") == pytest.approx(700e-6)
+    assert found.reading("comm_overlap") == pytest.approx(4 / 7)
+
+
+def test_a_call_around_a_collective_does_not_hide_it(trace):
+    trace.step(1, 0, 1000).add("autograd::engine::evaluate_function: AccumulateGrad", 0, 500)
+    trace.add("c10d::allreduce_", 100, 400)
+
+    found = trace.read()
+
+    assert found.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(400e-6)
+    assert found.reading("comm_overlap") == pytest.approx(0.0)
 
 
 def test_streams_say_why_they_stood_still_per_step(steps):
@@ -91,7 +144,8 @@ def test_streams_say_why_they_stood_still_per_step(steps):
 def test_a_cpu_trace_has_no_readings_of_a_device(trace):
     profile = trace.step(1, 0, 100).add("aten::mm", 0, 60).read()
 
-    assert (profile.readings, profile.kernels, profile.streams) == ((), (), ())
+    assert all(reading.name.startswith("tensorboard_") for reading in profile.readings)
+    assert (profile.kernels, profile.streams) == ((), ())
     assert profile.device is None
 
 

@@ -1,5 +1,6 @@
 """Files here are the shortest of each shape, written by hand; nothing was recorded."""
 
+import codecs
 import gzip
 import importlib
 import sqlite3
@@ -62,6 +63,12 @@ def test_content_counts_more_than_the_name(expected, head):
 
 def test_text_that_a_windows_shell_wrote_is_told_too():
     head = "Time (%),Total Time (ns),Instances,Name\n".encode("utf-16")
+
+    assert detect_format(head, "file") is Format.NSYS_STATS
+
+
+def test_a_byte_order_mark_hides_no_format():
+    head = codecs.BOM_UTF8 + b"Time (%),Total Time (ns),Instances,Name\n"
 
     assert detect_format(head, "file") is Format.NSYS_STATS
 

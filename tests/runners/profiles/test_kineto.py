@@ -49,6 +49,20 @@ def test_a_trace_without_markers_is_one_step_and_says_so(trace, micros):
     assert profile.notes == (NO_STEPS,)
 
 
+def test_the_device_may_stand_behind_the_events(trace):
+    trace.step(1, 0, 100).launch("l", 0, 5, kernel="k", at=10, lasts=5, correlation=1)
+    model = [{"id": 0, "name": "NVIDIA A100-SXM4-40GB"}]
+    rank = {"backend": "nccl", "rank": 3}
+    text = json.dumps(
+        {"distributedInfo": rank, "traceEvents": trace.events, "deviceProperties": model}
+    )
+
+    profile = trace.read(text.encode())
+
+    assert profile.device is not None
+    assert (profile.device.name, profile.rank) == ("NVIDIA A100-SXM4-40GB", 3)
+
+
 def test_another_thread_fills_the_time_in_which_the_main_one_only_waits(trace, micros):
     trace.step(1, 0, 100).add("my region", 0, 100, cat="user_annotation")
     trace.add("aten::mm", 10, 20)

@@ -130,6 +130,30 @@ def test_a_raw_page_has_its_units_in_the_second_line():
     assert profile.device.name == "NVIDIA A100"
 
 
+INSTRUCTIONS = tuple(
+    (f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum", "inst")
+    for name in ("fadd", "fmul", "ffma", "dfma")
+)
+
+
+@pytest.mark.parametrize(
+    ("counts", "tensor", "flops"),
+    [
+        (("1,000", "200", "5,000", "0"), "0", 1000 + 200 + 2 * 5000),
+        (("1", "2", "n/a", "0"), "0", None),
+        (("1", "2", "3", "4"), "0", None),
+        (("1", "2", "3", "0"), "40", None),
+    ],
+)
+def test_float32_operations_are_counted_where_there_are_no_others(counts, tensor, flops):
+    tensor_active = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+    metrics = (("gpu__time_duration.sum", "us"), (tensor_active, "%"), *INSTRUCTIONS)
+
+    (kernel,) = read(raw(*metrics, launches=[("10.0", tensor, *counts)])).kernels
+
+    assert kernel.flops == flops
+
+
 def test_launches_of_one_kernel_are_averaged_by_their_time():
     page = raw(*RAW[2:4], launches=[("10.0", "90"), ("30.0", "10")])
 

@@ -65,6 +65,17 @@ def test_nsight_compute_says_the_same_of_a_product_on_a_b200():
     assert found.waves == pytest.approx(1.89, abs=0.005)
 
 
+@pytest.mark.parametrize(
+    ("compute_capability", "warps", "blocks"),
+    [("8.7", 48, 16), ("8.8", 48, 16), ("10.3", 64, 32), ("11.0", 48, 24), ("12.1", 48, 24)],
+)
+def test_newer_devices_are_known_too(compute_capability, warps, blocks):
+    found = occupancy(compute_capability=compute_capability, block=(32, 1, 1), registers=16)
+
+    assert found is not None
+    assert (found.limits[Limiter.WARPS], found.limits[Limiter.BLOCKS]) == (warps, blocks)
+
+
 def test_too_few_blocks_keep_a_device_from_its_theoretical_occupancy():
     found = occupancy(grid=(54, 1, 1))
 

@@ -78,6 +78,20 @@ def test_a_file_above_the_limit_is_refused_unread(tmp_path, capsys, monkeypatch)
     assert capsys.readouterr().err == "trace.json is larger than 3 bytes: profile fewer steps\n"
 
 
+def test_an_answer_above_the_limit_is_one_line_and_status_1(trace, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(command, "MAX_ANSWER_BYTES", 100)
+    path = tmp_path / "trace.json"
+    path.write_bytes(trace.step(1, 0, 100).data())
+
+    status = command.main(["kineto", str(path), "m:f", "head"])
+
+    assert status == 1
+    assert capsys.readouterr() == (
+        "",
+        "trace.json says more than a profile may: record less of it\n",
+    )
+
+
 @pytest.mark.parametrize("arguments", [[], ["nsys", "f", "w", "base"], ["kineto", "f", "w", "x"]])
 def test_a_wrong_call_is_a_usage_error(arguments, capsys):
     with pytest.raises(SystemExit) as exit_:

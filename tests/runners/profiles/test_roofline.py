@@ -58,6 +58,16 @@ def test_a_profile_that_states_its_peaks_needs_no_table(make):
     assert roofline_of(profile, None, dtype="float32") is None
 
 
+def test_what_a_device_states_of_itself_is_preferred_to_the_table(make):
+    stated = replace(TPU, peak_bytes_per_second=1637.993152512e9)
+    profile = profile_of(make, kernel(flops=1e12, bytes=1e12), device=stated)
+
+    roofline = roofline_of(profile, find_hardware("TPU v6 Lite", None), dtype="bfloat16")
+
+    assert roofline is not None
+    assert roofline.ceilings.ridge_flop_per_byte == pytest.approx(560.442, abs=5e-4)
+
+
 @pytest.mark.parametrize("peak", [None, 0.0, nan, inf, -1.0])
 def test_a_peak_that_is_none_gives_no_roofline(make, peak):
     device = replace(TPU, peak_flops=peak)

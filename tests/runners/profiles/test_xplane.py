@@ -78,6 +78,7 @@ def test_the_devices_own_clock_is_moved_onto_the_hosts(serialize, tmp_path, micr
 
     assert micros(profile) == {"dot": 50.0, "tanh": 20.0, OUTSIDE: 30.0}
     assert (profile.steps, profile.dropped_events) == (1, 1)
+    assert profile.reading("events") == 5
     assert {operation.bucket for operation in profile.operations} == {
         Bucket.COMPUTE,
         Bucket.OTHER,
@@ -102,6 +103,18 @@ def test_an_xplane_that_is_cut_off_is_an_error(serialize, tmp_path):
 
     with pytest.raises(ProfileError, match="or it is cut off"):
         read(path)
+
+
+@pytest.mark.slow
+def test_of_an_xplane_that_is_cut_off_the_whole_planes_are_read(serialize, tmp_path, micros):
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(serialize(TEXT)[:-20])
+
+    profile = read(path)
+
+    assert micros(profile) == {"dot": 50.0, "tanh": 20.0}
+    assert profile.dropped_events == 1
+    assert xplane.CUT_OFF in profile.notes
 
 
 @pytest.mark.slow
