@@ -11,9 +11,11 @@ from perfledger_cost_models.job_columns import LeftOut, bounded, number_of, seco
 from perfledger_cost_models.jobs import MAX_NAME, Job, JobLogError
 
 SWF_FIELDS = 18
+# Of a job that was swapped out each stretch has a line, beside the one that sums them up.
+_PARTIAL = frozenset({"2", "3", "4"})
 _SACCT_COLUMNS = ("JobID", "Submit", "Start", "End")
 # `gres/gpu=8`, or by model: `gres/gpu:h100=8`; without any the job has none.
-_TRES = re.compile(r"(?:^|,)(cpu|mem|gres/gpu)(?::[^=,]*)?=([0-9.]+)([KMGTP]?)")
+_TRES = re.compile(r"(?:^|,)(cpu|mem|gres/gpu(?::[^=,]*)?)=([0-9.]+)([KMGTP]?)")
 _MIB = {"": 1 / 2**20, "K": 1 / 2**10, "M": 1.0, "G": 2.0**10, "T": 2.0**20, "P": 2.0**30}
 _LIMIT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 _NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
@@ -32,6 +34,9 @@ def swf_jobs(lines: Iterable[str]) -> Iterator[Job | LeftOut]:
         if len(words) != SWF_FIELDS:
             msg = f"the job log, line {number}: {len(words)} fields where SWF has {SWF_FIELDS}"
             raise JobLogError(msg)
+        if words[10] in _PARTIAL:
+            yield LeftOut.STEP
+            continue
         fields = [number_of(word, number) for word in words]
         _, submit, wait, run, used, _, _, asked, limit, *_ = fields
         if submit is None or submit < 0:
@@ -94,7 +99,7 @@ def _sacct_job(row: Mapping[str, str], line: int) -> Job | LeftOut:
 
 
 def _tres(text: str) -> dict[str, float]:
-    """Return CPUs, MiB and GPUs; `gres/gpu` counts once, beside `gres/gpu:h100` of the same."""
+    """Return CPUs, MiB and GPUs: `gres/gpu` where it is said, else the sum of `gres/gpu:h100`."""
     found: dict[str, float] = {}
     for name, number, unit in _TRES.findall(text):
         try:
@@ -102,8 +107,9 @@ def _tres(text: str) -> dict[str, float]:
         except ValueError:
             continue
         scaled = amount * (_MIB[unit] if name == "mem" else 1.0)
-        found[name] = max(found.get(name, 0.0), scaled)
-    return found
+        found[name] = found.get(name, 0.0) + scaled
+    typed = sum(amount for name, amount in found.items() if name.startswith("gres/gpu:"))
+    return {"gres/gpu": typed, **found}
 
 
 def _limit(text: str, line: int) -> float | None:

@@ -71,6 +71,10 @@ def read_cluster(text: str, *, devices: int) -> Cluster:
     except (csv.Error, AttributeError) as error:
         msg = f"the list of nodes, line {reader.line_num}, is no CSV: {error}"
         raise JobLogError(msg) from error
+    header = {name.strip().lower() for name in reader.fieldnames or ()}
+    if rows and not header.intersection((*_DEVICES, *_COUNT, *_POOL, *_UNNAMED, *_MODEL)):
+        msg = f"the list of nodes has no column gpu, count or pool: {sorted(header)[:12]}"
+        raise JobLogError(msg)
     return _cluster(
         [
             (
@@ -88,8 +92,9 @@ def read_cluster(text: str, *, devices: int) -> Cluster:
 
 def _cluster(rows: Sequence[tuple[int, int, int, int, str, str]]) -> Cluster:
     counts = [count for count, *_ in rows]
-    most = max((devices for _, devices, *_ in rows), default=0)
-    is_sane = min(counts, default=0) >= 0 and most <= MAX_DEVICES
+    each = [devices for _, devices, *_ in rows]
+    most = max(each, default=0)
+    is_sane = min(counts, default=0) >= 0 and min(each, default=0) >= 0 and most <= MAX_DEVICES
     if not is_sane or not 1 <= sum(counts) <= min(MAX_NODES, MAX_CELLS // max(most, 1)):
         msg = f"{sum(counts)} nodes with up to {most} devices: give 1 to {MAX_NODES} nodes"
         raise JobLogError(msg)
@@ -129,7 +134,7 @@ def _whole(
         number = float(text) * each
     except ValueError:
         number = -1.0
-    if not 0 <= number <= MAX_AMOUNT:
+    if not 0 <= number <= MAX_AMOUNT or number != int(number):
         msg = f"the list of nodes, line {line}: {text[:40]!r} is no count: correct it"
         raise JobLogError(msg)
     return int(number)

@@ -12,7 +12,7 @@ import numpy as np
 
 from perfledger_cost_models.cluster import Cluster
 from perfledger_cost_models.fragmentation import Fragmentation
-from perfledger_cost_models.jobs import IntArray, JobLogError, Jobs
+from perfledger_cost_models.jobs import MAX_JOBS, IntArray, JobLogError, Jobs
 from perfledger_cost_models.placing import Placer
 from perfledger_cost_models.room import Room, shapes_of
 from perfledger_cost_models.scheduling import Placement
@@ -41,7 +41,8 @@ def fill(
 ) -> Filling:
     """Fill an empty cluster with jobs in random order; pools count as one.
 
-    Raises JobLogError for a load that is no positive number and jobs that ask for no device.
+    Raises JobLogError for a load that is no positive number, or asks for more than MAX_JOBS, and
+    jobs that ask for no device.
     """
     # Among equal nodes the first is taken: a score with few values would else fill a list that is
     # sorted by model one model after the other.
@@ -95,7 +96,10 @@ def _drawn(jobs: Jobs, wanted_milli: float, seed: int) -> IntArray:
     if asked > wanted_milli:
         kept = int(np.searchsorted(np.cumsum(jobs.milli[rows]), wanted_milli, side="right"))
         return rows[:kept]
-    mean = jobs.milli.mean()
-    more = rng.integers(0, len(jobs), int((wanted_milli - asked) / mean * 2) + 100)
+    count = (wanted_milli - asked) / jobs.milli.mean() * 2
+    if count > MAX_JOBS:
+        msg = f"filling that much takes more than {MAX_JOBS:,} jobs of this log: give a lower load"
+        raise JobLogError(msg)
+    more = rng.integers(0, len(jobs), int(count) + 100)
     kept = int(np.searchsorted(asked + np.cumsum(jobs.milli[more]), wanted_milli, side="right"))
     return np.concatenate((rows, more[:kept]))

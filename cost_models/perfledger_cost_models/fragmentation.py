@@ -93,7 +93,8 @@ class Fragmentation:
         left, cpu, models = different[:, :-2], different[:, -2], different[:, -1]
         total = left.sum(axis=1, keepdims=True)
         can_use = left[:, None, :] >= self._share[None, :, None]
-        fits = can_use.sum(axis=2) >= self._devices
+        # Of a job that is wider than any node each node holds a part.
+        fits = can_use.sum(axis=2) >= np.minimum(self._devices, room.widest)
         fits &= (cpu[:, None] >= self._cpu) & (self._devices > 0)
         fits &= room.accepts[self._models].T[models]
         usable = np.einsum("nmg,ng->nm", can_use, left)

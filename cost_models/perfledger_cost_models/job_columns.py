@@ -78,6 +78,8 @@ class LeftOut(StrEnum):
     NO_SUBMISSION = "without a time of submission"
     NEVER_RAN = "never ran, or had no end yet"
     STEP = "a step of a job that is counted"
+    OTHER_KIND = "an object of a kind that is no job"
+    NO_DEVICE = "asks for no device"
     OTHER_QUARTER = "submitted outside of the quarter"
 
 
@@ -92,13 +94,46 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | LeftOut]:
             if len(first) != len(header):
                 msg = f"the job log has no column of submissions: {first[:12]}"
                 raise JobLogError(msg)
-            yield _job(dict(zip(header, first, strict=True)), 1)
+            yield job_of(dict(zip(header, first, strict=True)), 1)
         for cells in rows:
+            if 0 < len(cells) < len(header):
+                msg = f"the job log, line {rows.line_num}, is cut off: export it again"
+                raise JobLogError(msg)
             if cells:
-                yield _job(_named(dict(zip(header, cells, strict=False))), rows.line_num)
+                yield job_of(_named(dict(zip(header, cells, strict=False))), rows.line_num)
     except csv.Error as error:
         msg = f"the job log, line {rows.line_num}, is no CSV: {error}"
         raise JobLogError(msg) from error
+
+
+def job_of(row: Mapping[str, str], line: int) -> Job | LeftOut:
+    """Return the job of a row, by the names of its columns. Raises JobLogError."""
+    start, end = (_moment(row, names, line) for names in (_START, _END))
+    submit = _moment(row, _SUBMIT, line)
+    run = _amount(row, _RUN, line)
+    wait = _amount(row, _WAIT, line)
+    if submit is None and start is None:
+        return LeftOut.NO_SUBMISSION
+    if wait is None and submit is not None and start is not None:
+        wait = start - submit
+    if run is None and start is not None and end is not None:
+        run = end - start
+    submit = start if submit is None else submit
+    devices, share = _devices(row, line)
+    return Job(
+        submit_s=submit or 0.0,
+        run_s=None if run is None or run < 0 else run,
+        wait_s=None if wait is None or wait < 0 else wait,
+        limit_s=_amount(row, _LIMIT, line),
+        devices=devices,
+        share_milli=share,
+        cpu_milli=round(_scaled(row, _CPU, line) * _instances(row, line)),
+        memory_mib=round(_scaled(row, _MEMORY, line) * _instances(row, line)),
+        priority=round(_amount(row, _PRIORITY, line) or 0),
+        team=_word(row, _TEAM),
+        pool=_word(row, _POOL),
+        models=_models(row),
+    )
 
 
 def bounded(lines: Iterable[str]) -> Iterator[str]:
@@ -156,35 +191,6 @@ def _named(row: dict[str, str]) -> Mapping[str, str]:
         if queue.lower() not in _EMPTY:
             row["label_queue"] = row.pop("queue")
     return row
-
-
-def _job(row: Mapping[str, str], line: int) -> Job | LeftOut:
-    start, end = (_moment(row, names, line) for names in (_START, _END))
-    submit = _moment(row, _SUBMIT, line)
-    run = _amount(row, _RUN, line)
-    wait = _amount(row, _WAIT, line)
-    if submit is None and start is None:
-        return LeftOut.NO_SUBMISSION
-    if wait is None and submit is not None and start is not None:
-        wait = start - submit
-    if run is None and start is not None and end is not None:
-        run = end - start
-    submit = start if submit is None else submit
-    devices, share = _devices(row, line)
-    return Job(
-        submit_s=submit or 0.0,
-        run_s=None if run is None or run < 0 else run,
-        wait_s=None if wait is None or wait < 0 else wait,
-        limit_s=_amount(row, _LIMIT, line),
-        devices=devices,
-        share_milli=share,
-        cpu_milli=round(_scaled(row, _CPU, line) * _instances(row, line)),
-        memory_mib=round(_scaled(row, _MEMORY, line) * _instances(row, line)),
-        priority=round(_amount(row, _PRIORITY, line) or 0),
-        team=_word(row, _TEAM),
-        pool=_word(row, _POOL),
-        models=_models(row),
-    )
 
 
 def _devices(row: Mapping[str, str], line: int) -> tuple[int, int]:

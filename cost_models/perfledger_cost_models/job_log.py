@@ -11,6 +11,8 @@ import msgspec
 from perfledger_cost_models.batch_logs import SWF_FIELDS, sacct_jobs, swf_jobs
 from perfledger_cost_models.job_columns import LeftOut, csv_jobs, seconds_of
 from perfledger_cost_models.jobs import MAX_NAME, Job, JobLogError, Jobs, table_of
+from perfledger_cost_models.kubernetes_log import kubernetes_jobs
+from perfledger_cost_models.pod_metrics import is_samples, metrics_jobs
 
 MAX_LOG_BYTES = 2_000_000_000
 
@@ -21,6 +23,8 @@ class LogFormat(StrEnum):
     SWF = "swf"
     SACCT = "sacct"
     PHILLY = "philly"
+    KUBERNETES = "kubernetes"
+    PROMETHEUS = "prometheus"
     CSV = "csv"
 
 
@@ -76,9 +80,15 @@ def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
 
 
 def _format_of(text: str) -> LogFormat:
-    first = text[:10_000].lstrip("\ufeff \r\n\t").partition("\n")[0]
-    if first.startswith(("[", "{")):
+    beginning = text[:10_000].lstrip("\ufeff \r\n\t")
+    first = beginning.partition("\n")[0]
+    if first.startswith("["):
         return LogFormat.PHILLY
+    if first.startswith("{"):
+        is_answer = '"resultType"' in beginning
+        return LogFormat.PROMETHEUS if is_answer else LogFormat.KUBERNETES
+    if is_samples(first):
+        return LogFormat.PROMETHEUS
     if first.startswith(";") or len(first.split()) == SWF_FIELDS:
         return LogFormat.SWF
     return LogFormat.SACCT if first.count("|") > first.count(",") else LogFormat.CSV
@@ -93,6 +103,10 @@ def _rows(text: str, kind: LogFormat) -> Iterator[Job | LeftOut]:
             return sacct_jobs(lines)
         case LogFormat.PHILLY:
             return _philly_jobs(text)
+        case LogFormat.KUBERNETES:
+            return kubernetes_jobs(text)
+        case LogFormat.PROMETHEUS:
+            return metrics_jobs(text)
         case LogFormat.CSV:
             return csv_jobs(lines)
 

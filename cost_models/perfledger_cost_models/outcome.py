@@ -32,17 +32,23 @@ class Outcome:
     capacity_milli: int
     until_ms: int  # the last submission
     taken: int
-    taken_before_end: int
-    wasted: int  # by preemption: saving, loading, and work that was done again
     rounded: int  # by giving a job more of a device than it asked for
     preemptions: int
-    taken_by_day: tuple[int, ...]
+    taken_by_day: tuple[int, ...]  # until the last submission
+    wasted_by_day: tuple[int, ...]  # by preemption: saving, loading, and work that was done again
+    free_seen_by_day: tuple[int, ...]  # thousandths of devices, summed over looks
+    unusable_seen_by_day: tuple[int, ...]  # of those, what typical jobs could not use
     wanted_by_day: tuple[int, ...]  # free, and asked for by somebody who waited
 
     @property
     def asked(self) -> int:
         """Return the device time that the jobs needed."""
         return int(np.sum(self.jobs.run_ms * self.jobs.milli))
+
+    @property
+    def wasted(self) -> int:
+        """Return the device time that preemption cost."""
+        return sum(self.wasted_by_day)
 
     @property
     def is_conserved(self) -> bool:
@@ -83,6 +89,7 @@ class Summary:
     makespan_s: float
     allocated: float | None  # None where all came at one moment
     useful: float | None  # allocated, less what was done again or rounded up
+    fragmented: float | None  # of what is free, what typical jobs could not use; None: none is
     wanted_idle_hours: float  # device-hours free while somebody waited for that many
     wasted_hours: float
     preemptions: int
@@ -93,7 +100,8 @@ def summary(outcome: Outcome) -> Summary:
     """Return the figures of an outcome."""
     waits, slowdown = outcome.wait_s, outcome.slowdown
     window = outcome.capacity_milli * outcome.until_ms
-    allocated = outcome.taken_before_end / window if window else None
+    allocated = sum(outcome.taken_by_day) / window if window else None
+    free = sum(outcome.free_seen_by_day)
     lost = (outcome.wasted + outcome.rounded) / outcome.taken if outcome.taken else 0.0
     return Summary(
         policy=outcome.policy.name,
@@ -107,6 +115,7 @@ def summary(outcome: Outcome) -> Summary:
         makespan_s=float((outcome.end_ms.max() - outcome.jobs.submit_ms.min()) / 1000),
         allocated=allocated,
         useful=None if allocated is None else allocated * (1 - lost),
+        fragmented=sum(outcome.unusable_seen_by_day) / free if free else None,
         wanted_idle_hours=sum(outcome.wanted_by_day) / _MILLI_MS_PER_HOUR,
         wasted_hours=outcome.wasted / _MILLI_MS_PER_HOUR,
         preemptions=outcome.preemptions,

@@ -1,9 +1,8 @@
 """Outcomes of several policies on one log into what each would gain over the first, with intervals.
 
 A gain is device time that stood idle while somebody waited for that much, less the same under the
-other policy. The log's work is done sooner by it, and no more of it: no cash comes back. The
-interval is that of the mean day, by drawing the log's days again (Efron 1979); a year is 365 mean
-days.
+other policy. The log's work is done sooner by it, and no more of it: no cash comes back. Intervals
+are those of drawing the log's days again; a year is 365 mean days.
 """
 
 from collections.abc import Sequence
@@ -12,16 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from perfledger_cost_models.day_draws import Interval, ratio_interval
 from perfledger_cost_models.jobs import Jobs
 from perfledger_cost_models.meter import DAY_MS
 from perfledger_cost_models.outcome import Outcome, Summary, summary
+from perfledger_cost_models.policy_spread import Spread, each_day, spread
 from perfledger_cost_models.quote import Rate
 
-DRAWS = 2000  # the ends of a 95 % interval then hold to about a twentieth of its width
-SEED = 2026
-COVERAGE = 0.95
-# Fewer days say nothing of how days differ.
-MIN_DAYS = 7
 DAYS_A_YEAR = 365
 # Of waits, for the curve of how many wait no longer.
 CURVE = (*(place / 100 for place in range(100)), 0.995, 0.999, 1.0)
@@ -30,20 +26,12 @@ _MILLI_MS_PER_HOUR = 1000 * 3600 * 1000
 FloatArray = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A figure with the ends of its 95 % interval; None where there are too few days for one."""
-
-    middle: float
-    low: float | None
-    high: float | None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRow:
     """What a policy did, and would gain over the first one."""
 
     figures: Summary
+    spread: Spread  # how far the figures are from what other days like these would say
     wait_curve_s: tuple[float, ...]  # at the shares of CURVE
     wait_saved_s: Interval | None  # of the mean job; None for the first policy itself
     hours_gained: Interval | None  # device-hours a year
@@ -72,6 +60,7 @@ class PolicyComparison:
     recorded: Recorded | None
     rows: tuple[PolicyRow, ...]
     rate: Rate | None  # of one more device-hour
+    notes: tuple[str, ...] = ()  # what of the policies the log is silent about
 
 
 def policy_rows(outcomes: Sequence[Outcome]) -> tuple[PolicyRow, ...]:
@@ -80,6 +69,7 @@ def policy_rows(outcomes: Sequence[Outcome]) -> tuple[PolicyRow, ...]:
     return tuple(
         PolicyRow(
             figures=summary(each),
+            spread=spread(each),
             wait_curve_s=_curve(each.wait_s),
             wait_saved_s=None if each is base else _wait_saved(base, each),
             hours_gained=None if each is base else _hours_gained(base, each),
@@ -111,37 +101,16 @@ def recorded(jobs: Jobs, *, devices: int) -> Recorded | None:
 
 def _hours_gained(base: Outcome, other: Outcome) -> Interval:
     days = base.until_ms // DAY_MS + 1
-    gained = _days(base.wanted_by_day, days) - _days(other.wanted_by_day, days)
+    gained = each_day(base.wanted_by_day, days) - each_day(other.wanted_by_day, days)
     scale = DAYS_A_YEAR / _MILLI_MS_PER_HOUR
-    return _interval(gained * scale, np.ones(days))
+    return ratio_interval(gained * scale, np.ones(days))
 
 
 def _wait_saved(base: Outcome, other: Outcome) -> Interval:
     days = base.jobs.submit_ms // DAY_MS
     count = int(days.max()) + 1
     saved: FloatArray = np.bincount(days, base.wait_s - other.wait_s, count).astype(np.float64)
-    return _interval(saved, np.bincount(days, minlength=count).astype(np.float64))
-
-
-def _interval(sums: FloatArray, counts: FloatArray) -> Interval:
-    """Return the ratio of sums to counts, and its interval over days drawn again."""
-    middle = float(sums.sum() / counts.sum())
-    days = len(sums)
-    if days < MIN_DAYS:
-        return Interval(middle, None, None)
-    rng = np.random.default_rng(SEED)
-    times = rng.multinomial(days, np.full(days, 1 / days), DRAWS)
-    drawn = (times @ sums) / np.maximum(times @ counts, 1e-9)
-    low, high = np.quantile(drawn, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-    return Interval(middle, float(low), float(high))
-
-
-def _days(by_day: Sequence[int], days: int) -> FloatArray:
-    """Return the log's days; those after the last submission only empty the queue."""
-    kept = np.zeros(days)
-    found = np.array(by_day[:days], dtype=np.float64)
-    kept[: len(found)] = found
-    return kept
+    return ratio_interval(saved, np.bincount(days, minlength=count).astype(np.float64))
 
 
 def _curve(waits: FloatArray) -> tuple[float, ...]:

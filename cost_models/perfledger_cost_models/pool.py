@@ -43,14 +43,15 @@ class Pool:
     ) -> None:
         self.start_ms, self.end_ms = (np.full(len(jobs), -1, np.int64) for _ in range(2))
         self.ran_ms = np.zeros(len(jobs), np.int64)
-        self.wasted = self.rounded = self.preemptions = 0
+        self.rounded = self.preemptions = 0
         self._policy = policy
         self._room = Room(cluster, nodes, jobs)
         self._shapes, places = classes_of(jobs, policy.sharing, has_calendar=bool(reservations))
+        self._mix = Fragmentation(jobs)
         self._placer = Placer(
             self._room,
             policy.placement,
-            mix=Fragmentation(jobs),
+            mix=self._mix,
             locality=policy.locality,
             seed=seed,
         )
@@ -91,7 +92,10 @@ class Pool:
             if place < len(arrivals):
                 now = min(now, self._submit[arrivals[place]])
             self.meter.go_on(
-                now, free_milli=self._room.free_milli, waiting_milli=self._waiting.milli
+                now,
+                free_milli=self._room.free_milli,
+                waiting_milli=self._waiting.milli,
+                unusable=self._unusable,
             )
             # The ends of who moved stay among the events: moving anew at them would have no end.
             is_due = self._policy.preemption is not Preemption.MIGRATION
@@ -103,6 +107,9 @@ class Pool:
                 is_due = True
             if self._waiting and is_due:
                 self._start_all(now)
+
+    def _unusable(self) -> float:
+        return float(self._mix.amount(self._room, np.arange(len(self._room.size))).sum())
 
     def _wait(self, job: int, since_ms: int) -> None:
         key = 0
@@ -337,9 +344,9 @@ class Pool:
         if self._policy.preemption is not Preemption.RESTART:
             cost = self._policy.checkpoint_ms(run.held.shape.devices)
             self._left[job] = run.end_ms - now + cost
-            self.wasted += cost * milli
+            self.meter.waste(now, cost * milli)
         else:
-            self.wasted += (now - run.since_ms) * milli
+            self.meter.waste(now, (now - run.since_ms) * milli)
 
     def _pass(self, head: int, now: int) -> None:
         """Start jobs behind the head that its time limits say do not delay it (EASY backfill)."""

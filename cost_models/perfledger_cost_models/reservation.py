@@ -6,17 +6,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from perfledger_cost_models.jobs import Jobs
+from perfledger_cost_models.jobs import MAX_SECONDS, JobLogError, Jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
-    """Nodes that are one team's for a time; others start there only what is over before it."""
+    """Nodes that are one team's for a time; others start there only what is over before it.
+
+    Raises JobLogError for no nodes and for a time that is none.
+    """
 
     team: str
     nodes: int  # of each pool, the last ones of its list
     start_ms: int
     end_ms: int
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1 or not 0 <= self.start_ms < self.end_ms <= MAX_SECONDS * 1000:
+            hours = (self.start_ms / 3_600_000, self.end_ms / 3_600_000)
+            msg = (
+                f"a reservation of {self.nodes} nodes from hour {hours[0]:g} to {hours[1]:g}: give "
+                f"a node at least, and an end after the start, by hour {MAX_SECONDS / 3600:.0f}"
+            )
+            raise JobLogError(msg)
 
 
 class Calendar:

@@ -62,11 +62,12 @@ def simulate(
         capacity_milli=cluster.total_devices * 1000,
         until_ms=until_ms,
         taken=sum(sum(pool.meter.taken.values()) for pool in pools),
-        taken_before_end=sum(pool.meter.taken_before_end for pool in pools),
-        wasted=sum(pool.wasted for pool in pools),
         rounded=sum(pool.rounded for pool in pools),
         preemptions=sum(pool.preemptions for pool in pools),
-        taken_by_day=_by_day([pool.meter.taken for pool in pools]),
+        taken_by_day=_by_day([pool.meter.taken_before_end for pool in pools]),
+        wasted_by_day=_by_day([pool.meter.wasted for pool in pools]),
+        free_seen_by_day=_by_day([pool.meter.free_seen for pool in pools]),
+        unusable_seen_by_day=_by_day([pool.meter.unusable_seen for pool in pools]),
         wanted_by_day=_by_day([pool.meter.wanted for pool in pools]),
     )
 

@@ -12,6 +12,11 @@ def test_equal_nodes_are_one_pool_without_other_limits():
     assert cluster.pool.names == ("",)
 
 
+def test_nodes_without_devices_or_with_less_are_an_error():
+    with pytest.raises(JobLogError, match="-1 devices"):
+        equal_nodes(3, devices=-1)
+
+
 def test_openbs_list_of_nodes_is_read():
     text = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn2,128000,786432,8,G3\n"
 
@@ -58,6 +63,8 @@ def test_the_spot_traces_nodes_count_processors_in_cores():
         "gpu\n-8\n",
         "gpu\nmany\n",
         "gpu\nnan\n",
+        "gpu\n2.7\n",
+        "hosts,cards\n2,8\n",
         "gpu,count\n8,99999999\n",
         "gpu,cpu_num\n8,1e10\n",
         "gpu,count\n1000000,1000000\n",

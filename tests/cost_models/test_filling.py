@@ -127,6 +127,11 @@ def test_a_load_is_positive(load):
         fill(MIX, equal_nodes(1, devices=2), Placement.BEST_FIT, load=load)
 
 
+def test_a_load_that_takes_too_many_jobs_is_refused():
+    with pytest.raises(JobLogError, match="lower load"):
+        fill(MIX, equal_nodes(1, devices=2), Placement.BEST_FIT, load=1e300)
+
+
 def test_equal_nodes_are_met_in_another_order_with_each_seed():
     jobs = table_of(Job(submit_s=0, run_s=None, devices=1, models=models) for models in ("", "A"))
     cluster = read_cluster("gpu,model\n1,B\n1,A\n", devices=1)

@@ -72,6 +72,22 @@ def test_swf_gives_processors_waits_and_limits():
     assert log.left_out == ((LeftOut.NEVER_RAN, 1),)
 
 
+def test_swf_counts_a_job_that_was_swapped_out_once():
+    whole = "1 0 0 200 8 -1 -1 8 -1 -1 1 7 3 -1 1 1 -1 -1\n"
+    stretches = whole.replace("-1 1 7", "-1 2 7") + whole.replace("-1 1 7", "-1 3 7")
+
+    log = read_job_log(f"; made up\n{whole}{stretches}")
+
+    assert (len(log.jobs), dict(log.left_out)) == (1, {LeftOut.STEP: 2})
+
+
+def test_sacct_adds_up_models_where_no_sum_is_said():
+    cells = "9|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00"
+    text = f"JobID|Submit|Start|End|AllocTRES\n{cells}|gres/gpu:a100=2,gres/gpu:h100=3\n"
+
+    assert read_job_log(text).jobs.devices.tolist() == [5]
+
+
 def test_sacct_counts_gpus_once_and_leaves_steps_out():
     log = read_job_log(SACCT)
     jobs = log.jobs
@@ -167,6 +183,7 @@ def test_jobs_are_sorted_by_submission_and_ties_keep_their_order():
         ("submit_time,duration,gpus\n2026-99-01,1,1\n", "no time"),
         ("submit_time,duration,gpus\n1,1e300,1\n", "must lie between"),
         ("submit_time,duration,gpus\n-1,1,1\n", "must lie between"),
+        ("submit_time,duration,gpus\n1,1\n", "cut off"),
         ("submit_time,duration,gpus\n1,1,1e9\n", "asks for"),
         ("submit_time,duration,gpus\n1,1,1e300\n", "correct it"),
         ("submit_time,duration,gpus,gpu_milli\n1,1,1,5000\n", "asks for"),

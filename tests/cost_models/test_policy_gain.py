@@ -67,12 +67,12 @@ def test_the_log_itself_is_a_row_where_it_says_enough():
 
 def test_a_stretch_over_midnight_counts_on_both_days():
     meter = Meter(capacity_milli=4000, until_ms=DAY_MS)
-    meter.go_on(DAY_MS - 1000, free_milli=4000, waiting_milli=0)
-    meter.go_on(DAY_MS + 2000, free_milli=1000, waiting_milli=9000)
+    meter.go_on(DAY_MS - 1000, free_milli=4000, waiting_milli=0, unusable=lambda: 0.0)
+    meter.go_on(DAY_MS + 2000, free_milli=1000, waiting_milli=9000, unusable=lambda: 0.0)
 
     assert meter.taken == {0: 3_000_000, 1: 6_000_000}
     assert meter.wanted == {0: 1_000_000, 1: 2_000_000}
-    assert meter.taken_before_end == 3_000_000
+    assert sum(meter.taken_before_end.values()) == 3_000_000
 
 
 def test_random_arrivals_of_single_devices_vary_as_random():

@@ -100,6 +100,39 @@ def test_figures_are_written_as_csv(run, log):
     assert [row["policy"] for row in rows] == ["fifo", "srtf"]
     assert rows[0]["wait_saved_s"] == ""
     assert float(rows[1]["wait_saved_s"]) > 0
+    assert rows[1]["usd_gained_a_year"] == ""
+    assert float(rows[0]["wait_mean_s_low"]) <= float(rows[0]["wait_mean_s"])
+
+
+def test_money_is_written_as_csv(run, log):
+    words = ("simulate", log, "--devices", 4, "-p", "fifo", "-p", "easy", "--format", "csv")
+    _, other = csv.DictReader(run(*words, "--at", "p5.48xlarge/on_demand").splitlines())
+
+    hours, usd = float(other["hours_gained_a_year"]), float(other["usd_gained_a_year"])
+    assert usd == pytest.approx(6.88 * hours)
+
+
+def test_fragments_and_what_is_redone_are_shown_with_their_intervals(run, log):
+    shown = run("simulate", log, "--devices", 4, "-p", "fifo", "-p", "priority-preempt")
+
+    assert "unusable" in shown
+    assert "redone" in shown
+    assert "95 % interval" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_policies_go_by_and_the_log_does_not_say_is_told(run, log):
+    log.write_text(log.read_text().replace("[red]b", "a"))
+    shown = " ".join(run("simulate", log, "-p", "priority", "-p", "drf").split())
+
+    assert "All jobs have the same priority: nothing comes first under priority." in shown
+    assert "there is nobody to share with under drf." in shown
+
+
+def test_jobs_that_ask_for_no_device_are_counted(run, log):
+    log.write_text(log.read_text() + "c,0,0,60,0\n")
+
+    assert "1 row of the log left out: asks for no device." in run("simulate", log)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +150,15 @@ def test_pictures_are_whole_and_escape_what_others_wrote(run, log, words):
     drawn = run(*(hostile if word == "LOG" else word for word in words), "--format", "svg")
 
     assert ElementTree.fromstring(drawn).tag.endswith("svg")
+
+
+def test_a_picture_has_the_interval_of_use_where_there_are_days(run, log):
+    words = ("--devices", "4", "-p", "fifo", "--format", "svg")
+    whole = run("simulate", log, *words)
+    log.write_text("\n".join(log.read_text().splitlines()[:7]))
+
+    assert "devices in use, and 95 % interval" in whole
+    assert "interval" not in run("simulate", log, *words)
 
 
 def test_a_cluster_is_filled_by_placement(run, log):
@@ -150,6 +192,14 @@ def test_a_queue_says_waits_and_how_many_devices_are_enough(run):
     assert "devices are enough that 95.0 % wait at most 5 min" in shown
 
 
+def test_a_large_queue_is_said_in_whole_devices(run):
+    words = ("--arrivals", 5600, "--service", 120, "--devices", 12_000)
+    shown = " ".join(run("queue", *words).split())
+
+    assert "5,600 devices wanted an hour, for 2 h each: 11,200 busy of 12,000" in shown
+    assert "0 wait at any moment" in shown
+
+
 def test_a_queue_of_a_log_adds_a_screening(run, log):
     shown = " ".join(run("queue", log, "--devices", 4).split())
 
@@ -176,6 +226,11 @@ def test_a_queue_is_written_for_programs(run, form):
         (("simulate", "LOG", "--devices", "1", "--log-format", "swf"), UsageError, "SWF"),
         (("simulate", "LOG", "--reserve", "a:b"), UsageError, "TEAM:NODES"),
         (("simulate", "LOG", "--reserve", "a:1:0:inf"), UsageError, "TEAM:NODES"),
+        (("simulate", "LOG", "--reserve", "a:0:1:2"), UsageError, "a node at least"),
+        (("simulate", "LOG", "--reserve", "a:1:2:1"), UsageError, "an end after the start"),
+        (("simulate", "LOG", "--reserve", "a:1:0:1e15"), UsageError, "by hour"),
+        (("simulate", "LOG", "--reserve", "none:1:0:1"), UsageError, "has no job: it has"),
+        (("simulate", "LOG", "--fill", "1", "-p", "srtf"), UsageError, "--policy with --fill"),
         (("simulate", "LOG", "--cluster", "none.csv"), NotFoundError, "none.csv"),
         (("simulate", "none.csv"), NotFoundError, "none.csv"),
         (("simulate", "LOG", "--fill", "0"), UsageError, "load above 0"),
@@ -200,3 +255,11 @@ def test_the_worked_example_is_what_the_command_prints(run):
     missing = [line for line in shown.splitlines() if line.rstrip() not in page]
     assert missing == []
     assert (DOCS / "job-log-example.csv").read_text().splitlines()[1] in page
+
+
+def test_the_worked_examples_picture_is_what_the_command_draws(run):
+    policies = ("-p", "fifo", "-p", "easy", "-p", "srtf")
+    words = ("simulate", DOCS / "job-log-example.csv", "--nodes", 4, *policies)
+    drawn = run(*words, "--format", "svg")
+
+    assert drawn == (DOCS / "job-log-example.svg").read_text(encoding="utf-8")

@@ -1,5 +1,6 @@
 """A file that somebody named, read whole or refused in words that say what to do."""
 
+import gzip
 import hashlib
 
 import pytest
@@ -23,6 +24,14 @@ def test_what_is_no_text_is_told_with_its_place(tmp_path):
 
     with pytest.raises(UsageError, match=r"no text in UTF-8 \(at byte 2\)"):
         read_text(path, most_bytes=10)
+
+
+def test_a_packed_file_is_to_be_unpacked(tmp_path):
+    path = tmp_path / "log.swf.gz"
+    path.write_bytes(gzip.compress(b"; a log"))
+
+    with pytest.raises(UsageError, match="gunzip"):
+        read_text(path, most_bytes=100)
 
 
 def test_its_hash_is_that_of_its_bytes(tmp_path):

@@ -47,7 +47,7 @@ def import_activity(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
 
 
 def import_jobs(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
-    """Keep job logs (SWF, sacct, Philly's JSON, CSV); the newest of a source is replayed.
+    """Keep job logs (SWF, sacct, kubectl, Prometheus, ...); the newest of a source is replayed.
 
     For `--store` of cost queue and simulate; safe to repeat.
     """

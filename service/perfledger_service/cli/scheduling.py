@@ -1,5 +1,6 @@
 """Commands about queues: how long jobs wait, and what another policy or more devices would do."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -9,6 +10,7 @@ import typer
 
 from perfledger_cost_models.filling import Filling
 from perfledger_cost_models.job_log import LogFormat
+from perfledger_cost_models.jobs import JobLogError
 from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.queue_plan import Target
 from perfledger_cost_models.reservation import Reservation
@@ -40,6 +42,11 @@ from perfledger_service.usecases.scheduling import (
 # What most clusters do, and the three that the literature compares it with.
 DEFAULT_POLICIES = ("fifo", "easy", "srtf", "fair")
 _RESERVATION_PARTS = 4
+# What filling an empty cluster makes no use of.
+_OF_REPLAY = (
+    *("--policy", "--at", "--reserve", "--turn", "--checkpoint", "--passing", "--preemption"),
+    *("--locality", "--sharing"),
+)
 
 
 class ScheduleFormat(StrEnum):
@@ -51,7 +58,10 @@ class ScheduleFormat(StrEnum):
     SVG = "svg"
 
 
-_Log = Annotated[Path | None, typer.Argument(help="a job log: SWF, sacct, Philly's JSON, or CSV")]
+_Log = Annotated[
+    Path | None,
+    typer.Argument(help="a job log: SWF, sacct, kubectl, Prometheus, Philly's JSON, or CSV"),
+]
 _LogFormat = Annotated[
     LogFormat | None, typer.Option("--log-format", help="without it the first line says which")
 ]
@@ -149,6 +159,9 @@ def cost_simulate(
     chosen = tuple(placement or ())
     file = given_log(log, store)
     if fill is not None:
+        given = (policy, at, reserve, turn, checkpoint, passing, preemption)
+        changed = (locality is not Locality.FEWEST or None, sharing is not Sharing.EXACT or None)
+        _check_filling((*given, *changed))
         filled = fill_cluster(
             file, hardware, chosen or tuple(Placement), format_=log_format, load=fill, seeds=seeds
         )
@@ -178,6 +191,14 @@ def cost_simulate(
         today=datetime.now(UTC).date(),
     )
     _show_policies(found, form, output)
+
+
+def _check_filling(values: Sequence[object]) -> None:
+    """Raise UsageError where options of _OF_REPLAY have a value, in their order."""
+    given = [name for name, value in zip(_OF_REPLAY, values, strict=True) if value is not None]
+    if given:
+        msg = f"{', '.join(given)} with --fill: that is for a replay; leave one of them out"
+        raise UsageError(msg)
 
 
 def _show_policies(found: PolicyComparison, form: ScheduleFormat, output: Path | None) -> None:
@@ -214,6 +235,8 @@ def _reservation(text: str) -> Reservation:
             start_ms=round(float(start) * 3_600_000),
             end_ms=round(float(end) * 3_600_000),
         )
+    except JobLogError as error:
+        raise UsageError(str(error)) from error
     except (ValueError, OverflowError) as error:
         msg = f"a reservation is TEAM:NODES:HOURS:HOURS, such as vision:2:24:48, not {text[:80]!r}"
         raise UsageError(msg) from error

@@ -5,8 +5,8 @@ Nothing that others wrote reaches a page but as clean text.
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, fields as dataclass_fields
 from decimal import Decimal
 from io import StringIO
 
@@ -14,8 +14,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from perfledger_cost_models.day_draws import Interval
 from perfledger_cost_models.filling import Filling, allocation_interval
-from perfledger_cost_models.policy_gain import Interval, PolicyComparison, PolicyRow
+from perfledger_cost_models.policy_gain import PolicyComparison, PolicyRow
+from perfledger_cost_models.policy_spread import Spread
 from perfledger_cost_models.queue_plan import QueuePlan
 from perfledger_service.pages import figures
 from perfledger_service.pages.escape import clean
@@ -26,22 +28,25 @@ FILLING_FORMAT = "perfledger-filling"
 QUEUE_FORMAT = "perfledger-queue"
 VERSION = 1
 
+_WHOLE_HOURS = 100.0  # from here on a part of an hour is not shown
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _COLUMNS = ("wait", "P50", "P95", "slowdown", "in use", "idle")
+_SPREAD = _COLUMNS[:4]
 
 
 def duration(seconds: float) -> str:
-    """Return a time in the largest unit that leaves a digit before the point: "1.5 h"."""
+    """Return a time in the largest unit that leaves a digit before the point: "1.5 h".
+
+    To the millisecond, as times are inside.
+    """
+    seconds = round(seconds, 3)
     size, unit = next((each for each in _UNITS if abs(seconds) >= each[0]), _UNITS[-1])
     return f"{seconds / size:.3g} {unit}"
 
 
 def policies_text(view: PolicyComparison) -> Group:
     """Return policies side by side for a terminal of 80 columns, and the sentence to take away."""
-    grid = Table.grid(padding=(0, 2))
-    for justify in ("left", *["right"] * len(_COLUMNS)):
-        grid.add_column(justify="left" if justify == "left" else "right")
-    grid.add_row("policy", *_COLUMNS, style="dim")
+    grid = _grid("policy", *_COLUMNS)
     if view.recorded is not None:
         then = view.recorded
         waits = (then.wait_mean_s, then.wait_p50_s, then.wait_p95_s)
@@ -57,6 +62,7 @@ def policies_text(view: PolicyComparison) -> Group:
             f"{each.wanted_idle_hours:,.0f} h",
         )
     parts: list[RenderableType] = [Text(_title(view), style="bold"), grid, Text()]
+    parts += [*_spreads(view), _devices(view), Text()]
     parts += [Text(sentence) for sentence in gain_sentences(view)]
     parts += [Text(note, style="dim") for note in _notes(view)]
     return Group(*parts)
@@ -71,8 +77,11 @@ def gain_sentences(view: PolicyComparison) -> tuple[str, ...]:
 def left_out_sentences(view: PolicyComparison) -> tuple[str, ...]:
     """Return what of the log was not replayed, and why."""
     unplaceable = view.rows[0].figures.unplaceable
-    misfits = f"{unplaceable:,} jobs fit on no pool, even empty, and are left out."
-    rows = (f"{count:,} rows of the log left out: {reason}." for reason, count in view.left_out)
+    misfits = f"{unplaceable:,} {_jobs(unplaceable)} on no pool, even empty: left out."
+    rows = (
+        f"{count:,} {'row' if count == 1 else 'rows'} of the log left out: {reason}."
+        for reason, count in view.left_out
+    )
     return (*((misfits,) if unplaceable else ()), *rows)
 
 
@@ -83,11 +92,19 @@ def policies_csv(view: PolicyComparison) -> str:
     names = ("wait_saved_s", "hours_gained_a_year")
     ends = ("", "_low", "_high")
     table = csv.writer(written, lineterminator="\n")
-    table.writerow([*fields, *(name + end for name in names for end in ends)])
+    spread = [field.name for field in dataclass_fields(Spread)]
+    table.writerow(
+        [
+            *fields,
+            *(name + end for name in (*names, "usd_gained_a_year") for end in ends),
+            *(name + end for name in spread for end in ends[1:]),
+        ]
+    )
     for row in view.rows:
-        intervals = (row.wait_saved_s, row.hours_gained)
-        cells = [cell for each in intervals for cell in _ends(each)]
-        table.writerow([*asdict(row.figures).values(), *cells])
+        cells = [cell for each in (row.wait_saved_s, row.hours_gained) for cell in _ends(each)]
+        usd = _usd_ends(row.hours_gained, view) or (None, None, None)
+        around = [end for name in spread for end in _ends(getattr(row.spread, name))[1:]]
+        table.writerow([*asdict(row.figures).values(), *cells, *usd, *around])
     return written.getvalue()
 
 
@@ -101,6 +118,7 @@ def policies_json(view: PolicyComparison) -> str:
         "devices": view.devices,
         "days": view.days,
         "left_out": dict(view.left_out),
+        "notes": view.notes,
         "recorded": None if view.recorded is None else asdict(view.recorded),
         "policies": [
             asdict(row) | {"usd_gained_a_year": _usd_ends(row.hours_gained, view)}
@@ -115,10 +133,7 @@ def policies_json(view: PolicyComparison) -> str:
 
 def filling_text(found: Sequence[Filling]) -> Group:
     """Return how full each placement policy got the cluster, over its seeds."""
-    grid = Table.grid(padding=(0, 2))
-    for justify in range(5):
-        grid.add_column(justify="right" if justify else "left")
-    grid.add_row("placement", "allocated", "least-most", "unusable", "turned away", style="dim")
+    grid = _grid("placement", "allocated", "least-most", "unusable", "turned away")
     for placement in dict.fromkeys(each.placement for each in found):
         runs = [each for each in found if each.placement is placement]
         low, mean, high = allocation_interval(runs)
@@ -161,8 +176,8 @@ def filling_json(found: Sequence[Filling]) -> str:
 def queue_text(plan: QueuePlan) -> Group:
     """Return a queue's waits for a terminal of 80 columns."""
     arrivals = plan.arrivals
-    wanted = f"{arrivals.arrivals_per_s * 3600:,.3g} devices wanted an hour"
-    busy = f"{plan.load:,.4g} busy of {plan.devices}"
+    wanted = f"{figures.count(arrivals.arrivals_per_s * 3600)} devices wanted an hour"
+    busy = f"{figures.count(plan.load)} busy of {plan.devices:,}"
     lines = [f"{wanted}, for {duration(arrivals.service_s)} each: {busy}"]
     if plan.exact is None:
         lines.append("The queue grows without end: more is wanted than there is.")
@@ -170,7 +185,7 @@ def queue_text(plan: QueuePlan) -> Group:
         lines += _waits(plan)
     if plan.target is not None and plan.devices_needed is not None:
         target = f"{figures.share(plan.target.share)} wait at most {duration(plan.target.wait_s)}"
-        lines.append(f"{plan.devices_needed} devices are enough that {target}.")
+        lines.append(f"{plan.devices_needed:,} devices are enough that {target}.")
     return Group(*(Text(line) for line in lines))
 
 
@@ -198,7 +213,10 @@ def queue_json(plan: QueuePlan) -> str:
 def _waits(plan: QueuePlan) -> Iterator[str]:
     if plan.exact is not None:
         chance = figures.share(plan.exact.chance_of_waiting)
-        yield f"M/M/c: {chance} wait, {duration(plan.exact.wait_s)} on average over all"
+        yield (
+            f"M/M/c: {chance} wait, {duration(plan.exact.wait_s)} on average over all; "
+            f"{figures.count(round(plan.exact.queue_length, 4))} wait at any moment"
+        )
         yield "  " + ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in plan.quantiles_s)
     if plan.screening is not None and plan.arrivals.jobs:
         yield (
@@ -218,10 +236,9 @@ def _title(view: PolicyComparison) -> str:
 
 def _gain(row: PolicyRow, base: str, base_wait_s: float, view: PolicyComparison) -> str:
     figures_of = row.figures
-    words = (
-        f"With {figures_of.policy} in place of {base}, a job waits "
-        f"{duration(figures_of.wait_mean_s)} on average, not {duration(base_wait_s)}"
-    )
+    wait, before = duration(figures_of.wait_mean_s), duration(base_wait_s)
+    than = f", not {before}" if wait != before else ", as it did"
+    words = f"With {figures_of.policy} in place of {base}, a job waits {wait} on average{than}"
     gained = row.hours_gained
     if gained is None:
         return f"{words}."
@@ -248,12 +265,75 @@ def _gain(row: PolicyRow, base: str, base_wait_s: float, view: PolicyComparison)
 def _notes(view: PolicyComparison) -> Iterator[str]:
     yield (
         "Waits: mean over jobs. In use: of all devices, from first to last submission, less what "
-        "was done again. Idle: device-hours free while somebody waited for that many."
+        "was done again. Idle: device-hours free while somebody waited for that many. Unusable: by "
+        "typical jobs, of what was free (fragmentation). Redone: by preemption, device-hours."
     )
     yield from left_out_sentences(view)
+    yield from view.notes
     if view.rate is not None:
         for caveat in view.rate.caveats:
             yield f"{view.rate.label}: {caveat}."
+
+
+def _grid(first: str, *others: str) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(justify="left")
+    for _ in others:
+        grid.add_column(justify="right")
+    grid.add_row(first, *others, style="dim")
+    return grid
+
+
+def _spreads(view: PolicyComparison) -> Iterator[RenderableType]:
+    """Yield the ends of the waits' intervals, if the log has the days to say so."""
+    if view.rows[0].spread.wait_mean_s.low is None:
+        return
+    grid = _grid("95 % interval", *_SPREAD)
+    for row in view.rows:
+        each = row.spread
+        waits = (each.wait_mean_s, each.wait_p50_s, each.wait_p95_s)
+        grid.add_row(
+            row.figures.policy,
+            *(_between(wait, duration) for wait in waits),
+            _between(each.slowdown_mean, "{:.3g}".format),
+        )
+    yield grid
+    yield Text()
+
+
+def _devices(view: PolicyComparison) -> Table:
+    """Return how far what is in use may be off, and what fragments and preemption take."""
+    grid = _grid("policy", "unusable", "95 %", "redone", "95 %", "in use, 95 %")
+    for row in view.rows:
+        each = row.spread
+        grid.add_row(
+            row.figures.policy,
+            _share(row.figures.fragmented),
+            _between(each.fragmented, figures.share),
+            _hours(row.figures.wasted_hours),
+            _between(each.wasted_hours, _hours),
+            _between(each.useful, figures.share),
+        )
+    return grid
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.0f} h" if hours >= _WHOLE_HOURS else f"{hours:.3g} h"
+
+
+def _between(interval: Interval | None, form: Callable[[float], str]) -> str:
+    """Return both ends, the unit once where they share it: "1.2-3.4 h"."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    low, high = form(interval.low), form(interval.high)
+    if low == high:
+        return low
+    number, *unit = low.split()
+    return f"{number}-{high}" if unit == high.split()[1:] else f"{low}-{high}"
+
+
+def _jobs(count: int) -> str:
+    return "job fits" if count == 1 else "jobs fit"
 
 
 def _share(value: float | None) -> str:

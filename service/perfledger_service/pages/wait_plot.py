@@ -5,10 +5,11 @@ much of the devices is in use. It follows the reader's light or dark colours and
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfledger_cost_models import policy_gain, queue_plan
+from perfledger_cost_models.day_draws import Interval
 from perfledger_cost_models.filling import Filling
 from perfledger_cost_models.policy_gain import PolicyComparison
 from perfledger_cost_models.queue_plan import QueuePlan
@@ -38,6 +39,7 @@ class Curve:
     bar: float | None  # width
     figure: str
     y: float  # of its row
+    ends: tuple[float, float] | None = None  # of the bar's interval, from where it begins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,8 @@ class WaitPlot:
 def policies_svg(view: PolicyComparison) -> str:
     """Return waits and use by policy, and as recorded if the log says so."""
     named = [(row.figures.policy, row.wait_curve_s, row.figures.useful) for row in view.rows]
+    ends = {row.figures.policy: _ends(row.spread.useful) for row in view.rows}
+    has_ends = any(ends.values())
     if view.recorded is not None:
         named.insert(0, ("as recorded", view.recorded.wait_curve_s, view.recorded.allocated))
     sentences = gain_sentences(view)
@@ -64,7 +68,8 @@ def policies_svg(view: PolicyComparison) -> str:
         policy_gain.CURVE,
         title=f"{view.log}: {view.jobs:,} jobs on {view.devices:,} devices",
         summary=sentences[0] if sentences else "Share of jobs that wait no longer",
-        bars="devices in use",
+        bars="devices in use, and 95 % interval" if has_ends else "devices in use",
+        ends=ends,
     )
 
 
@@ -74,7 +79,7 @@ def queue_svg(plan: QueuePlan) -> str:
     return _drawn(
         [(f"{plan.devices} devices", plan.curve_s, min(use, 1.0))],
         queue_plan.CURVE,
-        title=f"{plan.load:,.4g} of {plan.devices} devices busy on average",
+        title=f"{figures.count(plan.load)} of {plan.devices:,} devices busy on average",
         summary="Random arrivals, exponential services (M/M/c)"
         if plan.curve_s
         else "The queue grows without end: more is wanted than there is",
@@ -135,6 +140,7 @@ def _drawn(
     title: str,
     summary: str,
     bars: str,
+    ends: Mapping[str, tuple[float, float] | None] | None = None,
 ) -> str:
     longest = max((wait for _, waits, _ in named for wait in waits), default=0.0)
     y = Scale(0.0, 1.0, _BOTTOM, _TOP)
@@ -147,6 +153,7 @@ def _drawn(
             bar=None if use is None else round(use * _BAR_WIDTH, 2),
             figure="" if use is None else figures.share(use),
             y=_row(place),
+            ends=(ends or {}).get(name),
         )
         for place, (name, waits, use) in enumerate(named[:_MAX_CURVES])
     )
@@ -161,6 +168,12 @@ def _drawn(
         curves=curves,
     )
     return _svg(plot)
+
+
+def _ends(interval: Interval | None) -> tuple[float, float] | None:
+    if interval is None or interval.low is None or interval.high is None:
+        return None
+    return round(interval.low * _BAR_WIDTH, 2), round(interval.high * _BAR_WIDTH, 2)
 
 
 def _places(

@@ -1,6 +1,6 @@
 """A job log's file and a cluster into what scheduling policies, and more devices, would change."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -10,8 +10,9 @@ from perfledger_cost_models.cluster import Cluster, equal_nodes, read_cluster
 from perfledger_cost_models.filling import Filling, fill
 from perfledger_cost_models.job_columns import LeftOut
 from perfledger_cost_models.job_log import MAX_LOG_BYTES, JobLog, LogFormat, read_job_log
-from perfledger_cost_models.jobs import JobLogError
+from perfledger_cost_models.jobs import JobLogError, Jobs
 from perfledger_cost_models.meter import DAY_MS
+from perfledger_cost_models.outcome import Outcome
 from perfledger_cost_models.policy_gain import PolicyComparison, policy_rows, recorded
 from perfledger_cost_models.quarter import Quarter
 from perfledger_cost_models.quarter_jobs import quarter_jobs
@@ -22,10 +23,12 @@ from perfledger_cost_models.reservation import Reservation
 from perfledger_cost_models.scheduling import (
     POLICIES,
     Locality,
+    Order,
     Passing,
     Placement,
     Policy,
     Preemption,
+    Share,
     Sharing,
 )
 from perfledger_cost_models.sheet import PriceMissingError
@@ -35,6 +38,7 @@ from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.text_files import NamedBytes, read_text
 
 MAX_SEEDS = 100
+NAMED_TEAMS = 10  # in an error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,7 @@ def compare_policies(
     """
     policies = _policies(names, setting)
     log, cluster = _log(file, format_, quarter), _cluster(hardware)
+    _check_teams(setting.reservations, log.jobs.team.names)
     try:
         rate = None if option is None else rate_of(current_sheet(), option, today=today)
         outcomes = [
@@ -111,11 +116,38 @@ def compare_policies(
         jobs=len(outcomes[0].jobs),
         devices=cluster.total_devices,
         days=outcomes[0].until_ms / DAY_MS,
-        left_out=tuple((str(reason), count) for reason, count in log.left_out),
+        left_out=_left_out(log, outcomes[0]),
         recorded=recorded(log.jobs, devices=cluster.total_devices),
         rows=policy_rows(outcomes),
         rate=rate,
+        notes=tuple(_unsaid(policies, outcomes[0].jobs)),
     )
+
+
+def _check_teams(reservations: Sequence[Reservation], teams: Sequence[str]) -> None:
+    for each in reservations:
+        if each.team not in teams:
+            some = ", ".join(repr(team) for team in teams[:NAMED_TEAMS])
+            msg = f"a reservation for {each.team!r}, of whom the log has no job: it has {some}"
+            raise UsageError(msg)
+
+
+def _unsaid(policies: Sequence[Policy], jobs: Jobs) -> Iterator[str]:
+    """Yield what policies go by that is the same with all jobs."""
+    urgent = [each.name for each in policies if each.order is Order.PRIORITY]
+    if urgent and len(set(jobs.priority.tolist())) == 1:
+        yield f"All jobs have the same priority: nothing comes first under {', '.join(urgent)}."
+    shared = [each.name for each in policies if each.share is not Share.NONE]
+    if shared and len(set(jobs.team.codes.tolist())) == 1:
+        yield f"All jobs are one team's: there is nobody to share with under {', '.join(shared)}."
+
+
+def _left_out(log: JobLog, outcome: Outcome) -> tuple[tuple[str, int], ...]:
+    """Return what of a log was not replayed; what fits nowhere is the outcome's own figure."""
+    ran = int((log.jobs.run_ms >= 0).sum())
+    idle = ran - len(outcome.jobs) - outcome.unplaceable
+    left_out = (*log.left_out, *(((LeftOut.NO_DEVICE, idle),) if idle else ()))
+    return tuple((str(reason), count) for reason, count in left_out)
 
 
 def fill_cluster(

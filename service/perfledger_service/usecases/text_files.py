@@ -6,6 +6,8 @@ from pathlib import Path
 
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 
+GZIP = b"\x1f\x8b"  # how its files begin; logs in the public archives are packed so
+
 
 @dataclass(frozen=True, slots=True)
 class NamedBytes:
@@ -17,6 +19,9 @@ class NamedBytes:
     @property
     def text(self) -> str:
         """Return it as UTF-8; raises UsageError."""
+        if self.data.startswith(GZIP):
+            msg = f"{self.name} is compressed: unpack it first, with gunzip"
+            raise UsageError(msg)
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError as error:

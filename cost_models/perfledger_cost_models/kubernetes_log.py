@@ -1,0 +1,240 @@
+"""Kubernetes' objects, as `kubectl get -A -o json` prints them, into jobs.
+
+Pods, Jobs, Volcano's Jobs (https://volcano.sh/en/docs/vcjob) and Kueue's Workloads
+(https://kueue.sigs.k8s.io/docs/concepts/workload) are read; what belongs to another object of the
+list is that one's. Kueue makes the pods of a Job only when they
+may start: when it was submitted is said by the Job and the Workload, not by the pods.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from perfledger_cost_models.job_columns import LeftOut, job_of
+from perfledger_cost_models.jobs import WHOLE, Job, JobLogError
+
+_KINDS = ("Pod", "Job", "Workload")
+_DEVICES = ("nvidia_com_gpu", "amd_com_gpu", "google_com_tpu", "habana_ai_gaudi")
+# Of a device of seven slices what each profile occupies, in thousandths: see room.MIG_SLICES.
+_MIG = re.compile(r"nvidia_com_mig_(\d)g_")
+_MIG_MILLI = {"1": 142, "2": 285, "3": 500, "4": 571, "7": WHOLE}
+_FRACTION = "gpu-fraction"  # Run:ai's annotation
+_QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?\d+)?)(m|k|[MGTPE]|[KMGTPE]i)?")
+_SCALES = {"": 1.0, "m": 1e-3, "k": 1e3, "Ki": 1024.0} | {
+    letter + suffix: base**power
+    for power, letter in enumerate("MGTPE", start=2)
+    for suffix, base in (("", 1000.0), ("i", 1024.0))
+}
+_ENDED = ("Complete", "Failed", "Finished")  # of Jobs and Workloads
+_BEGUN = ("PodScheduled", "Admitted")
+_DONE = frozenset({"Completed", "Failed", "Terminated", "Aborted"})  # of Volcano's Jobs
+
+_Amount = str | int | float
+
+
+class _Resources(msgspec.Struct):
+    requests: dict[str, _Amount] | None = None
+    limits: dict[str, _Amount] | None = None
+
+
+class _Container(msgspec.Struct):
+    resources: _Resources | None = None
+
+
+class _PodSpec(msgspec.Struct):
+    containers: list[_Container] = []
+
+
+class _Template(msgspec.Struct):
+    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
+
+
+class _PodSet(msgspec.Struct):
+    count: int = 1
+    template: _Template = msgspec.field(default_factory=_Template)
+
+
+class _Task(msgspec.Struct):
+    replicas: int = 1
+    template: _Template = msgspec.field(default_factory=_Template)
+
+
+class _Spec(msgspec.Struct, rename="camel"):
+    containers: list[_Container] = []
+    template: _Template | None = None
+    pod_sets: list[_PodSet] = []
+    tasks: list[_Task] = []  # Volcano's, as is its queue
+    queue: str | None = None
+    parallelism: int | None = None
+    priority: int | None = None
+    queue_name: str | None = None
+    active_deadline_seconds: int | None = None
+
+
+class _Owner(msgspec.Struct):
+    kind: str = ""
+    name: str = ""
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    creation_timestamp: str | None = None
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    owner_references: list[_Owner] = []
+
+
+class _Condition(msgspec.Struct, rename="camel"):
+    type: str = ""
+    status: str = ""
+    last_transition_time: str | None = None
+
+
+class _Terminated(msgspec.Struct, rename="camel"):
+    finished_at: str | None = None
+
+
+class _State(msgspec.Struct):
+    terminated: _Terminated | None = None
+
+
+class _ContainerStatus(msgspec.Struct):
+    state: _State = msgspec.field(default_factory=_State)
+
+
+class _JobState(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    last_transition_time: str | None = None
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    phase: str = ""
+    state: _JobState = msgspec.field(default_factory=_JobState)
+    start_time: str | None = None
+    conditions: list[_Condition] = []
+    container_statuses: list[_ContainerStatus] = []
+
+
+class _Item(msgspec.Struct):
+    kind: str = ""
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _Spec = msgspec.field(default_factory=_Spec)
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+class _List(msgspec.Struct):
+    items: list[_Item]
+    kind: str = ""
+
+
+def kubernetes_jobs(text: str) -> Iterator[Job | LeftOut]:
+    """Read a list of objects, a job each; its place is the line of an error. Raises JobLogError."""
+    try:
+        found = msgspec.json.decode(text, type=_List)
+    except (msgspec.DecodeError, RecursionError) as error:
+        msg = f"the job log is no list as `kubectl get pods -A -o json` prints it: {error}"
+        raise JobLogError(msg) from error
+    items = found.items
+    known = {(each.metadata.namespace, each.kind, each.metadata.name) for each in items}
+    for place, item in enumerate(items, start=1):
+        # The API's own PodList, unlike kubectl's List, does not repeat the kind with each.
+        if (item.kind or found.kind.removesuffix("List")) not in _KINDS:
+            yield LeftOut.OTHER_KIND
+            continue
+        space = item.metadata.namespace
+        owners = {(space, owner.kind, owner.name) for owner in item.metadata.owner_references}
+        yield LeftOut.STEP if owners & known else job_of(_row(item), place)
+
+
+def plain_name(name: str) -> str:
+    """Return a label's or a resource's name as Prometheus has it: "nvidia_com_gpu"."""
+    return re.sub(r"[^a-z0-9]", "_", name.lower())
+
+
+def columns_of(requests: Mapping[str, float]) -> dict[str, str]:
+    """Return the columns of what is asked for, by `plain_name`: devices, cores and bytes."""
+    devices = sum(requests.get(name, 0.0) for name in _DEVICES)
+    share = WHOLE
+    for name, amount in requests.items():
+        part = _MIG.match(name)
+        if part and amount and not devices:
+            devices, share = amount, _MIG_MILLI.get(part[1], WHOLE)
+    return {
+        "devices": f"{devices:.17g}",
+        "gpu_milli": str(share),
+        "cpu_request": f"{requests.get('cpu', 0.0):.17g}",
+        "memory_bytes": f"{requests.get('memory', 0.0):.17g}",
+    }
+
+
+def _row(item: _Item) -> dict[str, str]:
+    labels, spec = item.metadata.labels or {}, item.spec
+    row = {f"label_{plain_name(name)}": value for name, value in labels.items()}
+    row |= {"namespace": item.metadata.namespace, **columns_of(_requests(spec))}
+    if spec.queue_name:
+        row["label_kueue_x_k8s_io_queue_name"] = spec.queue_name
+    if spec.queue:
+        row["label_volcano_sh_queue_name"] = spec.queue
+    if fraction := (item.metadata.annotations or {}).get(_FRACTION):
+        row["devices"] = fraction
+    row["submit_time"] = item.metadata.creation_timestamp or ""
+    row["start_time"] = _moment(item.status.conditions, _BEGUN) or item.status.start_time or ""
+    row["end_time"] = _end(item.status)
+    row["priority"] = "" if spec.priority is None else str(spec.priority)
+    seconds = spec.active_deadline_seconds
+    row["limit_s"] = "" if seconds is None else str(seconds)
+    return row
+
+
+def _end(status: _Status) -> str:
+    if status.phase in {"Pending", "Running"}:
+        return ""
+    if status.state.phase in _DONE:
+        return status.state.last_transition_time or ""
+    ends = [
+        each.state.terminated.finished_at
+        for each in status.container_statuses
+        if each.state.terminated and each.state.terminated.finished_at
+    ]
+    return max(ends, default="") or _moment(status.conditions, _ENDED)
+
+
+def _moment(conditions: Sequence[_Condition], types: Sequence[str]) -> str:
+    moments = (
+        each.last_transition_time or ""
+        for each in conditions
+        if (each.type in types and each.status == "True")
+        or (types is _BEGUN and each.status == "Running")  # Volcano's have no type
+    )
+    return next(moments, "")
+
+
+def _requests(spec: _Spec) -> dict[str, float]:
+    """Return what all pods ask for together."""
+    sets = [(each.count, each.template.spec) for each in spec.pod_sets]
+    sets += [(each.replicas, each.template.spec) for each in spec.tasks]
+    if spec.template is not None:
+        pods = 1 if spec.parallelism is None else spec.parallelism
+        sets.append((pods, spec.template.spec))
+    sets.append((1, _PodSpec(spec.containers)))
+    found: dict[str, float] = {}
+    for count, pod in sets:
+        for container in pod.containers:
+            told = container.resources or _Resources()
+            for name, amount in {**(told.limits or {}), **(told.requests or {})}.items():
+                plain = plain_name(name)
+                found[plain] = found.get(plain, 0.0) + count * _number(amount)
+    return found
+
+
+def _number(amount: _Amount) -> float:
+    """Return "500m", "64Gi" or 4 as a number."""
+    match = _QUANTITY.fullmatch(str(amount))
+    try:
+        number, unit = (match[1], match[2] or "") if match else ("", "")
+        return float(number) * _SCALES[unit]
+    except ValueError as error:
+        msg = f"the job log: {str(amount)[:40]!r} is no quantity of Kubernetes: correct it"
+        raise JobLogError(msg) from error

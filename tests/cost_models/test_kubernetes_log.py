@@ -1,0 +1,205 @@
+"""Kubernetes' objects and kube-state-metrics' series as job logs; all of them are made up here."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.job_columns import LeftOut
+from perfledger_cost_models.job_log import LogFormat, read_job_log
+from perfledger_cost_models.jobs import JobLogError
+
+DAY = "2026-01-05T"
+
+
+def object_of(kind, name, *, labels=None, spec=None, status=None, **metadata):
+    known = {"name": name, "namespace": "ml", "creationTimestamp": f"{DAY}00:00:00Z"}
+    metadata = known | {"labels": labels} | metadata
+    return {"kind": kind, "metadata": metadata, "spec": spec or {}, "status": status or {}}
+
+
+def pod(name, requests, *, end="00:30:00", **rest):
+    spec = {"containers": [{"resources": {"requests": requests}}], "priority": 7}
+    ended = {"state": {"terminated": {"finishedAt": f"{DAY}{end}Z"}}}
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": f"{DAY}00:10:00Z"}
+    status = {"phase": "Succeeded", "conditions": [placed], "containerStatuses": [ended]}
+    return object_of("Pod", name, spec=spec, status=status, **rest)
+
+
+def log_of(*items, kind="List"):
+    return read_job_log(json.dumps({"kind": kind, "items": items}))
+
+
+def series(metric, value, **labels):
+    return {"metric": {"__name__": metric, **labels}, "values": [[0, "0"], [60, str(value)]]}
+
+
+def answer(*found, kind="matrix"):
+    return json.dumps({"status": "success", "data": {"resultType": kind, "result": found}})
+
+
+def test_a_pod_waits_until_it_is_placed_and_runs_until_its_containers_end():
+    log = log_of(pod("a", {"nvidia.com/gpu": "2", "cpu": "500m", "memory": "64Gi"}))
+    jobs = log.jobs
+
+    assert log.format is LogFormat.KUBERNETES
+    assert (jobs.wait_ms[0], jobs.run_ms[0]) == (600_000, 1_200_000)
+    assert (jobs.devices[0], jobs.cpu_milli[0], jobs.memory_mib[0]) == (2, 500, 65_536)
+    assert (jobs.priority[0], jobs.team.names) == (7, ("ml",))
+
+
+@pytest.mark.parametrize(
+    ("memory", "mib"), [("1048576Ki", 1024), ("2Ti", 2**21), ("1048576", 1), ("1e9", 954)]
+)
+def test_quantities_have_the_suffixes_of_kubernetes(memory, mib):
+    jobs = log_of(pod("a", {"nvidia.com/gpu": 1, "memory": memory})).jobs
+
+    assert jobs.memory_mib.tolist() == [mib]
+
+
+@pytest.mark.parametrize(
+    "label", ["kueue.x-k8s.io/queue-name", "volcano.sh/queue-name", "queue", "runai/queue"]
+)
+def test_the_queue_of_each_scheduler_is_the_team(label):
+    jobs = log_of(pod("a", {"nvidia.com/gpu": 1}, labels={label: "research"})).jobs
+
+    assert jobs.team.names == ("research",)
+
+
+def test_a_job_is_all_of_its_pods_and_they_are_not_counted_again():
+    template = {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": "4"}}}]}}
+    done = {"type": "Complete", "status": "True", "lastTransitionTime": f"{DAY}01:10:00Z"}
+    job = object_of(
+        "Job",
+        "train",
+        spec={"parallelism": 2, "template": template, "activeDeadlineSeconds": 7200},
+        status={"startTime": f"{DAY}00:10:00Z", "conditions": [done]},
+    )
+
+    log = log_of(job, pod("x", {}, ownerReferences=[{"kind": "Job", "name": "train"}]))
+
+    assert (log.jobs.devices.tolist(), log.jobs.run_ms.tolist()) == ([8], [3_600_000])
+    assert log.jobs.limit_ms.tolist() == [7_200_000]
+    assert dict(log.left_out) == {LeftOut.STEP: 1}
+
+
+def test_a_workload_of_kueue_waits_until_it_is_admitted():
+    template = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": 8}}}]}}
+    conditions = [
+        {"type": "Admitted", "status": "True", "lastTransitionTime": f"{DAY}00:20:00Z"},
+        {"type": "Finished", "status": "True", "lastTransitionTime": f"{DAY}02:20:00Z"},
+    ]
+    spec = {"queueName": "team-b", "podSets": [{"count": 3, "template": template}]}
+
+    jobs = log_of(object_of("Workload", "w", spec=spec, status={"conditions": conditions})).jobs
+
+    assert (jobs.devices[0], jobs.wait_ms[0], jobs.run_ms[0]) == (24, 1_200_000, 7_200_000)
+    assert jobs.team.names == ("team-b",)
+
+
+def test_a_job_of_volcano_runs_from_its_condition_to_its_state():
+    template = {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 2}}}]}}
+    conditions = [
+        {"status": "Pending", "lastTransitionTime": f"{DAY}00:00:01Z"},
+        {"status": "Running", "lastTransitionTime": f"{DAY}00:05:00Z"},
+        {"status": "Completed", "lastTransitionTime": f"{DAY}00:35:00Z"},
+    ]
+    state = {"phase": "Completed", "lastTransitionTime": f"{DAY}00:35:00Z"}
+    spec = {"queue": "research", "tasks": [{"replicas": 4, "template": template}]}
+
+    status = {"conditions": conditions, "state": state}
+    jobs = log_of(object_of("Job", "v", spec=spec, status=status)).jobs
+
+    assert (jobs.devices[0], jobs.wait_ms[0], jobs.run_ms[0]) == (8, 300_000, 1_800_000)
+    assert jobs.team.names == ("research",)
+
+
+def test_slices_and_fractions_are_parts_of_a_device():
+    jobs = log_of(
+        pod("mig", {"nvidia.com/mig-3g.40gb": 2}),
+        pod("half", {}, annotations={"gpu-fraction": "0.25"}),
+    ).jobs
+
+    assert (jobs.devices.tolist(), jobs.share_milli.tolist()) == ([2, 1], [500, 250])
+
+
+def test_the_apis_own_list_says_the_kind_once():
+    without = {key: value for key, value in pod("a", {}).items() if key != "kind"}
+
+    assert len(log_of(without, kind="PodList").jobs) == 1
+
+
+def test_series_of_one_pod_are_one_job():
+    known = {"namespace": "ml", "pod": "p", "uid": "u"}
+    asked = {"resource": "nvidia_com_gpu", **known}
+    log = read_job_log(
+        answer(
+            series("kube_pod_created", 1_700_000_000, **known),
+            series("kube_pod_status_scheduled_time", 1_700_000_050, **known),
+            series("kube_pod_completion_time", 1_700_003_650, **known),
+            series("kube_pod_container_resource_requests", 4, container="a", **asked),
+            series("kube_pod_container_resource_requests", 2, container="b", **asked),
+            series("kube_pod_labels", 1, label_queue="root.a", **known),
+        )
+    )
+    jobs = log.jobs
+
+    assert log.format is LogFormat.PROMETHEUS
+    assert (jobs.devices[0], jobs.wait_ms[0], jobs.run_ms[0]) == (6, 50_000, 3_600_000)
+    assert jobs.team.names == ("root.a",)
+
+
+def test_an_exporter_that_was_restarted_says_it_again():
+    once = {"exported_namespace": "ml", "exported_pod": "p", "exported_container": "a"}
+    once |= {"pod": "exporter", "namespace": "monitoring", "resource": "nvidia_com_gpu"}
+    found = [
+        series(metric, value, instance=instance, **once)
+        for instance in ("10.0.0.1", "10.0.0.2")
+        for metric, value in (
+            ("kube_pod_created", 1_700_000_000),
+            ("kube_pod_container_resource_requests", 4),
+        )
+    ]
+
+    jobs = read_job_log(answer(*found)).jobs
+
+    assert (jobs.devices.tolist(), jobs.team.names) == ([4], ("ml",))
+
+
+def test_samples_in_csv_are_series_too():
+    rows = "__name__,namespace,pod,timestamp,value\n"
+    rows += "kube_pod_created,ml,p,1700000060,1700000000\n"
+    rows += "kube_pod_start_time,ml,p,1700000060,1700000060\n"
+
+    assert read_job_log(rows).jobs.wait_ms.tolist() == [60_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "no list as"),
+        ('{"kind": "Pod"}', "no list as"),
+        ('{"items": []}', "no job that can be used"),
+        ('{"items": [{"kind": "Service"}]}', "no job that can be used"),
+        (json.dumps({"items": [pod("a", {"nvidia.com/gpu": "4 GPUs"})]}), "no quantity"),
+        (json.dumps({"items": [pod("a", {"cpu": "1.2.3"})]}), "no quantity"),
+        (json.dumps({"items": [pod("a", {"cpu": "1e300P"})]}), "no number"),
+        (json.dumps({"items": [pod("a", {}, end="99")]}), "no time"),
+        (answer(kind="vector"), "query_range"),
+        (answer(), "kube_pod_created"),
+        ("{" * 5000, "no list as"),
+        ("__name__,timestamp,value\nkube_pod_created,soon,1\n", "no time"),
+    ],
+)
+def test_what_is_no_list_of_objects_or_series_is_an_error(text, words):
+    with pytest.raises(JobLogError, match=words):
+        read_job_log(text)
+
+
+@given(st.integers(0, 2000))
+def test_a_list_that_is_cut_off_is_an_error(stop):
+    text = json.dumps({"items": [pod("a", {"nvidia.com/gpu": 1}), pod("b", {})]})
+
+    with suppress(JobLogError):
+        read_job_log(text[:stop])
