@@ -36,6 +36,7 @@ bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/planted_causes.py
 	$(BIN)/python benchmarks/projection.py
 	$(BIN)/python benchmarks/cost_comparison.py
+	$(BIN)/python benchmarks/queueing.py
 	$(BIN)/python benchmarks/scheduling.py
 	$(BIN)/python benchmarks/forecast.py
 	$(BIN)/python benchmarks/rightsizing.py --each 6

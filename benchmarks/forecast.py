@@ -1,32 +1,38 @@
 """Made-up histories in, how often and how closely forecasts of them come true out.
 
 python benchmarks/forecast.py [--histories 60]
+python benchmarks/forecast.py --train Weekly-train.csv --test Weekly-test.csv --season 52
 
 Families: steady, growing (to 60 % a year, or falling), seasonal (a year's course of 20 to 50 %),
 shifting (one jump by half to two and a half times, anywhere), bursting (one period of ten to twenty
 is 1.5 to 4 times the others), and a random walk; all with 5 to 20 % of noise. Shapes: 24, 36 and 60
 months with the next 6, 6 and 12; 60, 104 and 156 weeks with the next 13. The limit is 70 to 90 % of
 what came inside the 80 % interval, in each family over its shapes.
+
+With files of the M4 competition (github.com/Mcompetitions/M4-methods, Dataset), or of others in
+its form (a series a row, its name first), their series in place of made-up ones: at most the last
+KNOWN values tell the next 13 weeks or 6 months.
 """
 
 import argparse
+import csv
 import time
+from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from perfledger_cost_models.backtest import (
-    LOSS_QUANTILES,
-    is_inside,
-    pinball,
-    seasonal_naive,
-)
+from perfledger_cost_models.backtest import LOSS_QUANTILES, is_inside, pinball
 from perfledger_cost_models.paths import paths_of
+from perfledger_cost_models.year_before import seasonal_naive
 
 FloatArray = NDArray[np.float64]
 
 # Periods known, periods ahead, periods of a year.
+KNOWN = {12: (24, 36, 60), 52: (60, 104, 156)}  # of a file's series, in turn
+AHEAD = {12: 6, 52: 13}
 SHAPES = ((24, 6, 12), (36, 6, 12), (60, 12, 12), (60, 13, 52), (104, 13, 52), (156, 13, 52))
 
 
@@ -64,28 +70,64 @@ def made_up(family: Family, count: int, season: int, rng: np.random.Generator) -
     return course
 
 
-def measure(family: Family, shape: tuple[int, int, int], histories: int) -> tuple[FloatArray, ...]:
+def recorded(train: Path, test: Path, season: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield what was known of a file's series and what came, where both are enough."""
+    came = dict(_series(test))
+    for place, (name, values) in enumerate(_series(train)):
+        past = values[-KNOWN[season][place % len(KNOWN[season])] :]
+        ahead = came[name][: AHEAD[season]]
+        if len(ahead) == AHEAD[season] <= len(past) // 2 and past.min() >= 0:
+            yield past, ahead
+
+
+def _series(path: Path) -> Iterator[tuple[str, FloatArray]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        next(rows)
+        for name, *cells in rows:
+            yield name, np.array([float(cell) for cell in cells if cell])
+
+
+def measured(past: FloatArray, came: FloatArray, season: int) -> tuple[float, float, float]:
+    """Return the share inside the 80 % interval, and the losses of the forecast and a naive one."""
+    ahead, mean = len(came), np.concatenate([past, came]).mean()
+    drawn = paths_of(past, horizon=ahead, season=season).drawn
+    quantiles = np.quantile(drawn, LOSS_QUANTILES, axis=0)
+    simple = seasonal_naive(past, horizon=ahead, season=season, shares=LOSS_QUANTILES)
+    inside = float(is_inside(came, quantiles).mean())
+    return inside, pinball(came, quantiles) / mean, pinball(came, simple) / mean
+
+
+def measure(family: Family, shape: tuple[int, int, int], histories: int) -> FloatArray:
     known, ahead, season = shape
-    inside: list[float] = []
-    losses: list[float] = []
-    naive: list[float] = []
+    found: list[tuple[float, float, float]] = []
     for seed in range(histories):
         rng = np.random.default_rng((seed, known, season, list(Family).index(family)))
         series = made_up(family, known + ahead, season, rng)
-        past, came = series[:known], series[known:]
-        drawn = paths_of(past, horizon=ahead, season=season).drawn
-        quantiles = np.quantile(drawn, LOSS_QUANTILES, axis=0)
-        inside.append(float(is_inside(came, quantiles).mean()))
-        losses.append(pinball(came, quantiles) / series.mean())
-        simple = seasonal_naive(past, horizon=ahead, season=season)
-        naive.append(pinball(came, simple) / series.mean())
-    return np.array(inside), np.array(losses), np.array(naive)
+        found.append(measured(series[:known], series[known:], season))
+    return np.array(found).T
+
+
+def show_recorded(train: Path, test: Path, season: int) -> None:
+    found = [measured(past, came, season) for past, came in recorded(train, test, season)]
+    inside, loss, naive = np.mean(found, axis=0)
+    print(
+        f"{train.name}: {len(found)} series, {inside:.1%} in the 80 % interval, pinball loss "
+        f"{loss:.4f} of the mean, seasonal naive {naive:.4f}"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--histories", type=int, default=60)
-    histories = parser.parse_args().histories
+    parser.add_argument("--train", type=Path)
+    parser.add_argument("--test", type=Path)
+    parser.add_argument("--season", type=int, choices=sorted(KNOWN), default=52)
+    options = parser.parse_args()
+    if options.train and options.test:
+        show_recorded(options.train, options.test, options.season)
+        return
+    histories = options.histories
     print(f"{histories} made-up histories a shape; losses are shares of the mean amount")
     print("family    known  ahead  in the 80 % interval  pinball loss  seasonal naive")
     began = time.process_time()

@@ -11,6 +11,7 @@ import numpy as np
 
 from perfledger_cost_models.paths import MIN_PERIODS, paths_of
 from perfledger_cost_models.smoothing import FloatArray
+from perfledger_cost_models.year_before import seasonal_naive
 
 LOSS_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 # Earlier moments that are gone back to: each takes a whole forecast.
@@ -47,7 +48,9 @@ def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | Non
         ahead = min(horizon, count - known, known // 2)
         paths = paths_of(series[:known], horizon=ahead, season=season)
         told.append(np.quantile(paths.drawn, LOSS_QUANTILES, axis=0))
-        naive.append(seasonal_naive(series[:known], horizon=ahead, season=season))
+        naive.append(
+            seasonal_naive(series[:known], horizon=ahead, season=season, shares=LOSS_QUANTILES)
+        )
         came.append(series[known : known + ahead])
     if not came:
         return None
@@ -74,18 +77,3 @@ def pinball(outcomes: FloatArray, quantiles: FloatArray) -> float:
     shares = np.array(LOSS_QUANTILES)[:, None]
     more = outcomes - quantiles
     return float(np.maximum(shares * more, (shares - 1) * more).mean())
-
-
-def seasonal_naive(series: FloatArray, *, horizon: int, season: int) -> FloatArray:
-    """Return LOSS_QUANTILES x horizon: what was a year before, and how ratios of years spread.
-
-    Before there are two years the last amount stands for it, and steps spread as a random walk's.
-    """
-    lag = season if len(series) >= 2 * season else 1
-    logs = np.log(np.maximum(series, float(series.mean()) * 1e-3 or 1.0))
-    steps = np.arange(horizon)
-    spread = np.quantile(logs[lag:] - logs[:-lag], LOSS_QUANTILES)[:, None]
-    found: FloatArray = np.exp(
-        logs[len(series) - lag + steps % lag] + spread * np.sqrt(steps // lag + 1)
-    )
-    return found

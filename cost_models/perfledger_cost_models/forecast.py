@@ -89,19 +89,18 @@ def forecast_of(
     """
     amounts = _amounts(history, quantity)
     calendar, count = history.calendar, len(amounts)
-    days = np.array([calendar.days(place) for place in range(count + horizon)], np.float64)
-    daily = np.array(amounts) / days[:count]
+    daily = np.array(amounts) / _days(calendar, range(count))
     season = calendar.step.season
     paths = paths_of(daily, horizon=horizon, season=season)
-    drawn = paths.drawn * days[count:]
+    drawn = paths.drawn * _days(calendar, range(count, count + horizon))
     return Forecast(
         quantity=quantity,
         calendar=calendar,
         past=amounts,
         periods=tuple(_quantiles(drawn[:, place]) for place in range(horizon)),
         total=_quantiles(drawn.sum(axis=1)),
-        has_trend=paths.weights.beta > 0,
-        has_season=paths.weights.season > 0,
+        has_trend=paths.has_trend,
+        has_season=paths.has_season,
         stretch=paths.stretch,
         origins=paths.origins,
         backtest=backtest(daily, horizon=horizon, season=season),
@@ -115,6 +114,10 @@ def _amounts(history: History, quantity: Quantity) -> tuple[float, ...]:
         msg = f"nothing of the past tells {quantity}: give a file that does, or a price of the hour"
         raise ForecastError(msg)
     return found
+
+
+def _days(calendar: Calendar, places: range) -> FloatArray:
+    return np.array([calendar.days(place) for place in places], np.float64)
 
 
 def _quantiles(values: FloatArray) -> tuple[float, ...]:

@@ -9,9 +9,10 @@ from itertools import pairwise
 
 from perfledger_cost_models.focus_charges import read_charges
 from perfledger_cost_models.headed_table import Row, amounts, read_rows
-from perfledger_cost_models.paths import MAX_AMOUNT, MAX_PERIODS
+from perfledger_cost_models.paths import MAX_PERIODS
 from perfledger_cost_models.period import SECONDS_A_DAY, Calendar, Step, calendar_of
 from perfledger_cost_models.usage import EARLIEST, LATEST, Usage, UsageFileError
+from perfledger_cost_models.year_before import MAX_AMOUNT
 
 # Of a period at either end: if less of it is told, it is not whole and is left out.
 MIN_TOLD = 0.95

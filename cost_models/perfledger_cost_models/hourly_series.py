@@ -4,7 +4,8 @@
     2026-11-24T00:00Z,0.31,2.10
 
 `time` begins each stretch and says its zone, else it is UTC; a value holds until the next row.
-`g_per_kwh` may stand in place of `kg_per_kwh`. Other columns are not read.
+`g_per_kwh` may stand in place of `kg_per_kwh`, and the columns of Electricity Maps' CSV for both.
+Other columns are not read.
 """
 
 from collections.abc import Sequence
@@ -19,8 +20,15 @@ MAX_ROWS = 20_000  # ten weeks of five minutes, two years of hours
 MIN_STEP_S, MAX_STEP_S = 60, 86_400
 # Far more than any grid emits, or any instance costs: a slipped unit.
 MAX_KG_PER_KWH, MAX_USD_PER_HOUR = 3.0, 100_000.0
-_TIME = "time"
-_KG, _G, _USD = "kg_per_kwh", "g_per_kwh", "usd_per_hour"
+# What Electricity Maps calls them (electricitymaps.com, data portal, 2021 to 2025). Life-cycle
+# intensities stand beside the direct ones there and are not read.
+_TIMES = ("time", "datetime (utc)")
+_GRAMS = (
+    "g_per_kwh",
+    "carbon intensity gco₂eq/kwh (direct)",
+    "carbon intensity gco2eq/kwh (direct)",
+)
+_KG, _USD = "kg_per_kwh", "usd_per_hour"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +50,19 @@ class HourlySeries:
 def read_hourly_series(text: str, name: str) -> HourlySeries:
     """Read a file; raises UsageFileError for one that has gaps, or values that cannot be."""
     rows = read_rows(text, name, most_rows=MAX_ROWS)
-    if _TIME not in rows[0].cells:
-        msg = f"{name} has no column {_TIME!r}: its first line has to name the columns"
+    column = next((each for each in _TIMES if each in rows[0].cells), None)
+    if column is None:
+        msg = f"{name} has no column {_TIMES[0]!r}: its first line has to name the columns"
         raise UsageFileError(msg)
-    times = [moment(row.cells[_TIME], row.where) for row in rows]
+    times = [moment(row.cells[column], row.where) for row in rows]
     kg = amounts(rows, _KG, most=MAX_KG_PER_KWH)
     if kg is None:
-        grams = amounts(rows, _G, most=1000 * MAX_KG_PER_KWH)
+        named = next((each for each in _GRAMS if each in rows[0].cells), _GRAMS[0])
+        grams = amounts(rows, named, most=1000 * MAX_KG_PER_KWH)
         kg = None if grams is None else tuple(each / 1000 for each in grams)
     usd = amounts(rows, _USD, most=MAX_USD_PER_HOUR)
     if kg is None and usd is None:
-        msg = f"{name} has neither {_KG} nor {_G} nor {_USD}: name its columns so"
+        msg = f"{name} has neither {_KG} nor {_GRAMS[0]} nor {_USD}: name its columns so"
         raise UsageFileError(msg)
     return HourlySeries(
         start_s=times[0], step_s=_step(times, name), kg_per_kwh=kg, usd_per_hour=usd

@@ -1,10 +1,9 @@
 """A series of amounts into paths that it may take, spread as wide as earlier forecasts missed.
 
-Exponential smoothing of the logarithm, by the weights that missed least over the whole horizon so
-far, gives the middle; the errors that it made one step ahead, drawn again, give paths. How wide
-they spread is set by conformal calibration (Vovk, Gammerman and Shafer 2005; Lei et al. 2018): from
-each earlier moment the same forecast is made of what was known then, and the paths are stretched
-until so many of those misses are inside as should be.
+A mixture of models of the logarithm gives the middle. How wide paths spread is set by conformal
+calibration (Vovk, Gammerman and Shafer 2005; Lei et al. 2018): from each earlier moment the same
+forecast is made of what was known then, and the interval is as wide as holds so many of those
+misses as should be. Both are moved a part of the way to those of the seasonal naive forecast.
 """
 
 from dataclasses import dataclass
@@ -12,14 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger_cost_models.draws import SEED
-from perfledger_cost_models.smoothing import (
-    FloatArray,
-    Tracks,
-    Weights,
-    candidates,
-    first_seasons,
-    tracks,
-)
+from perfledger_cost_models.mixture import Mixture, mixture_of
+from perfledger_cost_models.smoothing import FloatArray
+from perfledger_cost_models.year_before import MAX_AMOUNT, seasonal_naive
 
 PATHS = 4000  # the ends of an 80 % interval then hold to about a hundredth of its width
 COVERAGE = 0.8  # of the interval that is calibrated
@@ -27,14 +21,17 @@ MIN_PERIODS = 12  # fewer tell nothing of how far off a forecast is
 MAX_PERIODS = 2000  # forty years of weeks
 MAX_HORIZON = 104  # two years of weeks
 MAX_ORIGINS = 200  # the last earlier forecasts that are held against what came
-MAX_AMOUNT = 1e15  # of a history, and of what it is taken to lead to
 # Of the mean, added before the logarithm is taken, so that an empty period has one, too.
 FLOOR_SHARE = 0.1
-# What fewer misses tell of a stretch is taken for no better, and no worse, than this.
-MIN_STRETCH, MAX_STRETCH = 0.7, 4.0
-# Misses of one model at one distance, below which their mean says nothing.
-_FEWEST = 3
-_SETTLED = 4  # errors that are passed over at first
+# Earlier forecasts that the errors of one step stand for: few misses lie together by chance.
+ONE_STEP_ORIGINS = 20
+# Of the seasonal naive forecast: means of quantiles are closer than either (Lichtendahl,
+# Grushka-Cockayne and Winkler 2013). Of 0, 0.3 and 0.5 this lost least on public series.
+NAIVE_SHARE = 0.3
+# The naive interval counts as this many times as wide at most: a shift is in all its years.
+MAX_WIDER = 2
+_SETTLED = 4  # moments whose forecasts are passed over at first
+_ENDS = (0.5 - COVERAGE / 2, 0.5, 0.5 + COVERAGE / 2)
 
 
 class ForecastError(ValueError):
@@ -46,20 +43,10 @@ class Paths:
     """What may come, and what that rests on."""
 
     drawn: FloatArray  # paths x periods
-    weights: Weights
+    has_trend: bool
+    has_season: bool
     stretch: float  # of the spread that the errors of one step alone would give
     origins: int  # earlier forecasts that the stretch rests on
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Record:
-    """What all models said of a series at each moment, and how far off each was."""
-
-    tracks: tuple[Tracks, ...]
-    weights: tuple[Weights, ...]
-    errors: FloatArray  # models x moments
-    misses: FloatArray  # models x moments x horizon; nan where it has not come yet
-    start: int  # the first moment whose forecast counts
 
 
 def paths_of(series: FloatArray, *, horizon: int, season: int) -> Paths:
@@ -72,23 +59,22 @@ def paths_of(series: FloatArray, *, horizon: int, season: int) -> Paths:
     floor = FLOOR_SHARE * float(series.mean())
     if not floor:
         nothing = np.zeros((PATHS, horizon))
-        return Paths(drawn=nothing, weights=candidates(season=0)[0], stretch=1.0, origins=0)
-    record = _record(np.log(series + floor), horizon=horizon, season=season)
-    last = len(series) - 1
-    first = max(record.start + _SETTLED, last - MAX_ORIGINS)
-    scores = [_scores(record, moment) for moment in range(first, last)]
-    # Of n scores the share q (1 + 1/n) bounds the next one with chance q.
-    level = min(COVERAGE * (1 + 1 / max(len(scores), 1)), 1.0)
-    stretch = float(np.quantile(np.concatenate(scores), level)) if scores else 1.0
-    stretch = min(max(stretch, MIN_STRETCH), MAX_STRETCH)
-    best = _best(record, last)
-    drawn = _stretched(_simulated(record, best, horizon), record, best, stretch)
+        return Paths(drawn=nothing, has_trend=False, has_season=False, stretch=1.0, origins=0)
+    mixture = mixture_of(np.log(series + floor), horizon=horizon, season=season)
+    errors = mixture.misses[mixture.start - 1 : -1, 0]
+    one_step = float(np.quantile(np.abs(errors), COVERAGE))
+    first = max(mixture.start + _SETTLED, len(series) - 1 - MAX_ORIGINS)
+    width, origins = _width(mixture, first, one_step)
+    naive = seasonal_naive(series, horizon=horizon, season=season, shares=_ENDS)
+    center, half = _moved(mixture, width, one_step, np.log(naive + floor))
+    drawn = center + half * _drawn(mixture.reach[-1])
     amounts = np.exp(np.minimum(drawn, np.log(MAX_AMOUNT)))
     return Paths(
         drawn=np.maximum(amounts - floor, 0.0),
-        weights=record.weights[best],
-        stretch=stretch,
-        origins=len(scores),
+        has_trend=mixture.has_trend,
+        has_season=mixture.has_season,
+        stretch=width / one_step if one_step else 1.0,
+        origins=origins,
     )
 
 
@@ -108,82 +94,47 @@ def _check(series: FloatArray, horizon: int) -> None:
         raise ForecastError(msg)
 
 
-def _record(logs: FloatArray, *, horizon: int, season: int) -> _Record:
-    count = len(logs)
-    found = [tracks(logs, candidates(season=0), horizon=horizon)]
-    start = max(_SETTLED, count // 4)
-    if season and count >= 2 * season:
-        found.append(tracks(logs, candidates(season=season), horizon=horizon))
-        start = max(start, season * first_seasons(count, season=season))
-    points = np.concatenate([each.points for each in found])
-    misses = np.full(points.shape, np.nan)
-    for ahead in range(1, horizon + 1):
-        misses[:, :-ahead, ahead - 1] = logs[ahead:] - points[:, :-ahead, ahead - 1]
-    return _Record(
-        tracks=tuple(found),
-        weights=tuple(each for one in found for each in one.weights),
-        errors=np.concatenate([each.errors for each in found]),
-        misses=misses,
-        start=start,
-    )
+def _width(mixture: Mixture, first: int, one_step: float) -> tuple[float, int]:
+    """Return the half-width of one step's interval, and how many earlier forecasts tell it.
+
+    What they missed at any distance counts, by how far off that distance is.
+    """
+    misses = np.abs(mixture.misses[first:-1]) / mixture.reach[first:-1]
+    origins = len(misses)
+    if not origins:
+        return one_step, 0
+    # Of n scores the share q (1 + 1/n) bounds the next one with chance q.
+    level = min(COVERAGE * (1 + 1 / origins), 1.0)
+    missed = float(np.quantile(misses[np.isfinite(misses)], level))
+    told = origins * missed + ONE_STEP_ORIGINS * one_step
+    return told / (origins + ONE_STEP_ORIGINS), origins
 
 
-def _best(record: _Record, moment: int) -> int:
-    """Return the model whose forecasts missed least, of those that had come true by a moment."""
-    losses = np.zeros(len(record.weights))
-    for ahead in range(1, record.misses.shape[2] + 1):
-        known = record.misses[:, record.start - 1 : moment - ahead + 1, ahead - 1]
-        if known.shape[1] < _FEWEST:
-            break
-        losses += np.abs(known).mean(axis=1)
-    return int(losses.argmin())
+def _moved(
+    mixture: Mixture, width: float, one_step: float, naive: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the middle and half-width ahead, moved to the naive forecast's low, middle and high.
+
+    By no more than the errors of the steps, so that a year before a shift pulls nothing back.
+    """
+    low, middle, high = naive
+    points, reach = mixture.points[-1], mixture.reach[-1]
+    near = np.clip(middle - points, -one_step * reach, one_step * reach)
+    half = width * reach
+    wanted = np.minimum((high - low) / 2, MAX_WIDER * half)
+    return points + NAIVE_SHARE * near, half + NAIVE_SHARE * (wanted - half)
 
 
-def _scores(record: _Record, moment: int) -> FloatArray:
-    """Return how far off a moment's forecast was, in half-widths that were expected then."""
-    best = _best(record, moment)
-    half = _half(record, best, moment)
-    missed = np.abs(record.misses[best, moment])
-    missed = missed[np.isfinite(missed)]
-    scores: FloatArray = missed / np.maximum(half[: len(missed)], np.finfo(float).tiny)
-    return scores
+def _drawn(reach: FloatArray) -> FloatArray:
+    """Return paths around 0 whose interval's half-width is 1: normal shocks of each step add up.
 
-
-def _half(record: _Record, best: int, moment: int) -> FloatArray:
-    """Return the half-widths of the intervals ahead of a moment, before they are stretched."""
-    errors = np.abs(record.errors[best, record.start - _SETTLED : moment + 1])
-    ahead = record.weights[best].reach(record.misses.shape[2])
-    half: FloatArray = float(np.quantile(errors, COVERAGE)) * ahead
-    return half
-
-
-def _simulated(record: _Record, best: int, horizon: int) -> FloatArray:
-    """Run the model on from the end, with errors that it made before, in any order."""
-    model, row = record.tracks[0], best
-    if best >= len(model.weights):
-        model, row = record.tracks[1], best - len(model.weights)
-    weights = model.weights[row]
-    errors = record.errors[best, record.start - _SETTLED :]
-    shocks = np.random.default_rng(SEED).choice(errors, (PATHS, horizon))
-    level, trend = np.full(PATHS, model.level[row]), np.full(PATHS, model.trend[row])
-    seasons = np.tile(model.seasons[row], (PATHS, 1))
-    drawn = np.zeros((PATHS, horizon))
-    for step in range(horizon):
-        now = step % seasons.shape[1]
-        shock = shocks[:, step]
-        drawn[:, step] = level + weights.phi * trend + seasons[:, now] + shock
-        level = level + weights.phi * trend + weights.alpha * shock
-        trend = weights.phi * trend + weights.beta * shock
-        seasons[:, now] += weights.gamma * shock
+    What a shock leaves behind after so many steps is what makes the reach grow as it does. Errors
+    that were made, drawn again, would let sums stray by the worst of them.
+    """
+    left = np.sqrt(np.maximum(np.diff(reach**2, prepend=0.0), 0.0))
+    steps = np.arange(len(reach))
+    later = steps[None, :] - steps[:, None]
+    weights = np.where(later >= 0, left[np.maximum(later, 0)], 0.0)
+    paths = np.random.default_rng(SEED).normal(size=(PATHS, len(reach))) @ weights
+    drawn: FloatArray = paths / np.quantile(np.abs(paths), COVERAGE, axis=0)
     return drawn
-
-
-def _stretched(drawn: FloatArray, record: _Record, best: int, stretch: float) -> FloatArray:
-    """Return paths around the same middle, whose interval is as wide as calibrated."""
-    middle = np.median(drawn, axis=0)
-    low, high = np.quantile(drawn, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2], axis=0)
-    wanted = stretch * _half(record, best, record.misses.shape[1] - 1)
-    is_spread = high > low
-    factor = np.divide(2 * wanted, high - low, out=np.ones_like(wanted), where=is_spread)
-    wide: FloatArray = middle + factor * (drawn - middle)
-    return wide

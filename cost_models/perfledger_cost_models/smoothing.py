@@ -1,4 +1,4 @@
-"""A series into its level, trend and seasons, and into points ahead from each of its moments.
+"""A series into points ahead from each of its moments, by its level, trend and seasons.
 
 Damped-trend exponential smoothing with additive seasons, in its error-correction form (Gardner and
 McKenzie 1985; Hyndman, Koehler, Ord and Snyder, *Forecasting with Exponential Smoothing*, 2008,
@@ -52,16 +52,8 @@ class Weights:
         return grown
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Tracks:
-    """What models make of a series, a row a model: parts as they are in the end, and the way."""
-
-    weights: tuple[Weights, ...]
-    errors: FloatArray  # models x moments: what came less what was expected
-    points: FloatArray  # models x moments x horizon: expected at each moment for those ahead
-    level: FloatArray
-    trend: FloatArray
-    seasons: FloatArray  # models x season, the next one first
+# As much as the last value: what every other model is held against.
+WALK = Weights(alpha=1.0, beta=0.0, phi=PHIS[0], gamma=0.0, season=0)
 
 
 def candidates(*, season: int) -> tuple[Weights, ...]:
@@ -79,8 +71,11 @@ def first_seasons(count: int, *, season: int) -> int:
     return min(count // season - 1, MAX_FIRST_SEASONS) if season else 0
 
 
-def tracks(series: FloatArray, weights: Sequence[Weights], *, horizon: int) -> Tracks:
-    """Run models of one season through a series, which has two of that season at least."""
+def tracks(series: FloatArray, weights: Sequence[Weights], *, horizon: int) -> FloatArray:
+    """Run models of one season through a series, which has two of that season at least.
+
+    Returns models x moments x horizon: what each expected at each moment of those ahead.
+    """
     season = weights[0].season
     alpha, beta, phi, gamma = (
         np.array([getattr(each, name) for each in weights])
@@ -89,21 +84,19 @@ def tracks(series: FloatArray, weights: Sequence[Weights], *, horizon: int) -> T
     level = np.full(len(weights), float(np.median(series[: season or FIRST])))
     trend = np.zeros(len(weights))
     seasons = np.tile(_seasons(series, season), (len(weights), 1))
-    errors = np.zeros((len(weights), len(series)))
     points = np.zeros((len(weights), len(series), horizon))
     damping = np.cumsum(phi[:, None] ** np.arange(1, horizon + 1), axis=1)
     ahead = np.arange(1, horizon + 1)
     width = seasons.shape[1]
     for place, value in enumerate(series):
         now = place % width
-        errors[:, place] = error = value - (level + phi * trend + seasons[:, now])
+        error = value - (level + phi * trend + seasons[:, now])
         level = level + phi * trend + alpha * error
         trend = phi * trend + beta * error
         seasons[:, now] += gamma * error
         coming = seasons[:, (place + ahead) % width]
         points[:, place] = level[:, None] + damping * trend[:, None] + coming
-    seasons = np.roll(seasons, -(len(series) % width), axis=1)
-    return Tracks(tuple(weights), errors, points, level, trend, seasons)
+    return points
 
 
 def _seasons(series: FloatArray, season: int) -> FloatArray:

@@ -21,6 +21,7 @@ SECONDS_PER_HOUR = 3600
 _MINUTE_S = 60
 # Ticks to the deadline times ticks of work: two bytes each are kept to find the way back.
 MAX_CELLS = 30_000_000
+MAX_KW = 1e6  # a gigawatt: more than any site draws, so a slipped unit
 # Sums of the same values in another order differ in their last digits.
 _SAME = 1e-12
 
@@ -132,6 +133,9 @@ class _Grid:
 
 
 def _grid(task: Task, series: HourlySeries) -> _Grid:
+    if task.kw is not None and not 0 < task.kw <= MAX_KW:
+        msg = f"a draw of {task.kw:g} kW: give the job's mean draw, above 0, at most {MAX_KW:,.0f}"
+        raise WindowError(msg)
     start = math.ceil(_minutes(task.earliest_s, "the earliest start"))
     deadline = math.floor(_minutes(task.deadline_s, "the deadline"))
     work = math.ceil(_minutes(task.hours * SECONDS_PER_HOUR, "the job's length"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.backtest import backtest, pinball, seasonal_naive
+from perfledger_cost_models.backtest import backtest, pinball
 from perfledger_cost_models.forecast import (
     QUANTILES,
     Budget,
@@ -19,6 +19,7 @@ from perfledger_cost_models.history import History
 from perfledger_cost_models.paths import ForecastError, paths_of
 from perfledger_cost_models.period import Step, calendar_of
 from perfledger_cost_models.smoothing import Weights
+from perfledger_cost_models.year_before import seasonal_naive
 
 MIDDLE = QUANTILES.index(0.5)
 
@@ -47,6 +48,21 @@ def test_a_constant_history_goes_on_as_it_is():
 
 def test_a_history_of_nothing_forecasts_nothing():
     assert forecast_of(months([0] * 12), Quantity.HOURS, horizon=3).total == (0.0,) * 5
+
+
+def test_a_cluster_that_was_switched_on_late_is_forecast_as_it_is_used_now():
+    found = forecast_of(months([0.0] * 20 + [5000.0] * 4), Quantity.HOURS, horizon=6)
+
+    assert np.isfinite(found.periods).all()
+    assert all(4000 < each[MIDDLE] < 6500 for each in found.periods)
+
+
+def test_after_a_shift_the_year_before_pulls_little_back():
+    shifted = np.where(np.arange(36) < 30, 1000.0, 3000.0) * noisy(36, spread=0.05) / 1000
+
+    found = forecast_of(months(shifted), Quantity.HOURS, horizon=6)
+
+    assert all(2500 < each[MIDDLE] < 3500 for each in found.periods)
 
 
 def test_growth_is_gone_on_with():
@@ -118,6 +134,12 @@ def test_the_same_history_gives_the_same_figures():
     assert one == other
 
 
+def test_where_no_earlier_forecast_counts_the_width_is_that_of_one_step():
+    found = paths_of(noisy(12), horizon=1, season=4)
+
+    assert (found.origins, found.stretch) == (0, 1)
+
+
 def test_reach_is_that_of_the_state_space_model():
     walk = Weights(1.0, 0.0, 0.0, 0.0, 0)
     seasonal = Weights(0.0, 0.0, 0.0, 1.0, 2)
@@ -145,6 +167,12 @@ def test_reach_is_that_of_the_state_space_model():
 def test_what_cannot_be_forecast_says_why(amounts, horizon, says):
     with pytest.raises(ForecastError, match=says):
         paths_of(np.array(amounts), horizon=horizon, season=12)
+
+
+@pytest.mark.parametrize("horizon", [13, 10**12])
+def test_a_horizon_beyond_the_calendar_says_why(horizon):
+    with pytest.raises(ForecastError, match="at most half"):
+        forecast_of(months([1] * 24), Quantity.HOURS, horizon=horizon)
 
 
 def test_half_of_what_is_known_is_told_at_most():
@@ -227,7 +255,9 @@ def test_pinball_counts_what_was_missed_by_side():
 def test_the_naive_forecast_is_the_year_before():
     series = np.tile(np.arange(1.0, 13.0), 3)
 
-    assert seasonal_naive(series, horizon=14, season=12)[2] == pytest.approx([*range(1, 13), 1, 2])
+    (middle,) = seasonal_naive(series, horizon=14, season=12, shares=(0.5,))
+
+    assert middle == pytest.approx([*range(1, 13), 1, 2])
 
 
 def test_a_backtest_knows_nothing_of_what_came_later():

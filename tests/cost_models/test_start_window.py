@@ -157,6 +157,9 @@ def test_waiting_never_emits_more_and_all_work_is_done(values, quarters, pause):
         ({"hours": 1.0, "pause_hours": -1.0}, "no less than 0"),
         ({"hours": 1.0, "deadline_s": START + 9 * HOUR}, "do not reach"),
         ({"hours": 1.0, "earliest_s": START - HOUR}, "do not reach"),
+        ({"hours": 1.0, "kw": 0.0}, "a draw of 0 kW"),
+        ({"hours": 1.0, "kw": float("nan")}, "a draw of nan kW"),
+        ({"hours": 1.0, "kw": 1e7}, "at most 1,000,000"),
         ({"hours": 1.0, "aim": Aim.USD}, "no values of usd"),
     ],
 )
@@ -180,6 +183,19 @@ def test_a_file_of_grams_and_prices_is_read():
 
     assert (found.start_s, found.step_s, found.end_s) == (START, 3600, START + 7200)
     assert (found.kg_per_kwh, found.usd_per_hour) == ((0.3, 0.25), (2.5, 2.0))
+
+
+def test_a_file_of_electricity_maps_is_read_as_it_comes():
+    found = read_hourly_series(
+        "Datetime (UTC),Country,Zone name,Zone id,Carbon intensity gCO₂eq/kWh (direct),"
+        "Carbon intensity gCO₂eq/kWh (Life cycle),Data source\n"
+        "2026-11-01 00:00:00,Germany,Germany,DE,300.5,360,x\n"
+        "2026-11-01 01:00:00,Germany,Germany,DE,250,310,x\n",
+        "DE_2026_hourly.csv",
+    )
+
+    assert (found.start_s, found.step_s) == (START, 3600)
+    assert found.kg_per_kwh == pytest.approx((0.3005, 0.25))
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,18 @@ def test_what_nobody_declared_or_profiled_is_not_known(engine, judged, busy_bund
     assert (use.gpu_busy, use.device_hours_per_year, use.hours_apart) == (None, None, None)
 
 
+def test_hours_of_another_accelerator_are_not_the_measured_ones(engine, judged, busy_bundle):
+    fleet = tuple(
+        FleetUse(workload="gpt:*", where=where, device_hours_per_year=hours)
+        for where, hours in (("p5.48xlarge/on_demand", 500.0), ("tpu-v4/on_demand", 7000.0))
+    )
+    judged(engine, busy_bundle(pricing=Pricing(fleet=fleet)))
+
+    (use,) = uses_of(engine)
+
+    assert use.device_hours_per_year == 500
+
+
 def test_a_check_that_did_not_read_the_device_tells_nothing(engine, judged, make_bundle):
     judged(engine, make_bundle())
 

@@ -12,6 +12,10 @@ import pytest
 
 from perfledger_service.errors import NotFoundError, UsageError
 
+# Seventeen whole weeks, and the three months in them.
+MONDAYS = [date(2026, 6, 1) + timedelta(weeks=week) for week in range(18)]
+WEEKS = [(number, *ends) for number, ends in enumerate(pairwise(MONDAYS), start=1)]
+
 
 @pytest.fixture
 def run(run):
@@ -28,6 +32,16 @@ def past(tmp_path):
     ]
     path = tmp_path / "past.csv"
     path.write_text("month,hours\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture
+def accounting(tmp_path):
+    rows = (
+        f"{week}|t|nlp|{start}T00:00:00|{end}T00:00:00|gres/gpu=1" for week, start, end in WEEKS
+    )
+    path = tmp_path / "sacct.txt"
+    path.write_text("\n".join(("JobID|JobName|Account|Start|End|AllocTRES", *rows)) + "\n")
     return path
 
 
@@ -150,6 +164,31 @@ def test_a_bill_tells_hours_and_what_was_paid(run, tmp_path):
     assert "nine chances of ten" in " ".join(run("forecast", path).split())
 
 
+def test_too_few_months_say_that_weeks_can_be_told(run, accounting):
+    with pytest.raises(UsageError, match=r"3 whole months are told, and 12 .* --step week"):
+        run("forecast", accounting)
+
+    assert "17 weeks to" in run("forecast", accounting, "--step", "week")
+
+
+def test_a_file_that_is_given_twice_does_not_count_twice(run, accounting):
+    with pytest.raises(UsageError, match="hours would count twice"):
+        run("forecast", accounting, accounting, "--step", "week")
+
+
+def test_a_budget_that_is_spent_ahead_is_not_told_as_past(run, tmp_path):
+    path = tmp_path / "months.csv"
+    starts = [date(2024 + month // 12, month % 12 + 1, 1) for month in range(13)]
+    rows = (f"{start:%Y-%m},{24 * (end - start).days}" for start, end in pairwise(starts))
+    path.write_text("\n".join(("month,usd", *rows)))
+    shown = " ".join(run("forecast", path, "--budget", 490).split())
+    since = ("--budget-from", "2024-12-01")
+    past = " ".join(run("forecast", path, "--budget", 490, *since).split())
+
+    assert "The budget of 490 USD is spent on 2025-01-21." in shown
+    assert "was spent on 2024-12-21." in past
+
+
 def test_a_window_says_when_and_what_it_saves(run, grid):
     day = ("--earliest", "2026-11-24T08:00Z", "--deadline", "2026-11-26T00:00Z")
     shown = " ".join(run("window", grid, "--hours", 4, "--kw", 10, *day).split())
@@ -172,7 +211,7 @@ def test_a_job_that_may_pause_runs_in_both_nights(run, grid):
     document = json.loads(run(*words, "--format", "json"))
     rows = list(csv.DictReader(run(*words, "--format", "csv").splitlines()))
 
-    assert "paused 1 times" in shown
+    assert "paused once" in shown
     assert len(document["best"]["runs"]) == 2
     assert document["best"]["hours"] == pytest.approx(10.1)
     assert document["saved_kg"] > 0
@@ -205,7 +244,7 @@ def test_the_hours_are_drawn(run, grid):
         (("window", "PAST", "--hours", "1"), UsageError, "no column 'time'"),
         (("window", "GRID", "--hours", "0"), UsageError, "hours above 0"),
         (("window", "GRID", "--hours", "1", "--deadline", "soon"), UsageError, "no time"),
-        (("window", "GRID", "--hours", "1", "--kw", "nan"), UsageError, "power_w"),
+        (("window", "GRID", "--hours", "1", "--kw", "nan"), UsageError, "a draw of nan kW"),
     ],
 )
 def test_what_cannot_be_asked_says_why(run, files, words, error, says):

@@ -208,3 +208,28 @@ def test_hours_of_the_past_are_priced_where_the_plan_says_at_what(run):
 def test_files_that_do_not_fit_say_why(run, change, file, error, says):
     with pytest.raises(error, match=says):
         run(change=change, file=file)
+
+
+@pytest.mark.slow
+def test_a_plan_may_name_what_was_imported(run, tmp_path, monkeypatch):
+    from_files, _ = run()
+    database = f"sqlite:///{tmp_path / 'service.db'}"
+    monkeypatch.setenv("PERFLEDGER_DATABASE_URL", database)
+    for words in (
+        ("db", "upgrade"),
+        ("import", "usage", "usage.csv"),
+        ("import", "jobs", "jobs.csv"),
+    ):
+        assert CliRunner().invoke(app, list(words)).exit_code == 0
+
+    run(change=('files = ["usage.csv"]', 'files = ["store:main"]'))
+    from_store, _ = run(change=('jobs = "jobs.csv"', 'jobs = "store:main"'))
+
+    for part in ("allocation", "supply"):
+        assert from_store[part] == from_files[part]
+
+
+@pytest.mark.slow
+def test_what_was_imported_needs_a_database(run):
+    with pytest.raises(UsageError, match="'store:main' is of what was imported"):
+        run(change=('files = ["usage.csv"]', 'files = ["store:main"]'))

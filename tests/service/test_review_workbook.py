@@ -18,6 +18,7 @@ from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger.work import BYTES, FLOPS, Count, CountedWork, Work
 from perfledger_cost_models.decision import evaluate
 from perfledger_cost_models.quarter import quarter_of
+from perfledger_cost_models.review import Unknown
 from perfledger_runners.bundles import write_bundle
 from perfledger_service.pages.review_html import review_html
 from perfledger_service.pages.review_json import review_json
@@ -164,6 +165,38 @@ def test_the_allocations_columns_are_summed_live(content, example):
     sums = [f"=SUM({letter}2:{letter}{count + 1})" for letter in "CDEFG"]
     assert rows["the bill"] == (None, *sums)
     assert any("Nothing says who used" in str(first) for first in rows)
+
+
+@pytest.mark.slow
+def test_what_is_there_and_how_long_jobs_waited_are_sheets_of_their_own(content, example):
+    book = openpyxl.load_workbook(io.BytesIO(content), data_only=True)
+
+    supply = list(book["Supply"].iter_rows(values_only=True))
+    waits = {row[0]: row[1:] for row in book["Waits"].iter_rows(values_only=True)}
+    everyone = example.supply.waits.everyone
+    easy = next(row for row in example.supply.policies.rows if row.figures.policy == "easy")
+    assert [row[3] for row in supply[1:4]] == [float(row[3]) for row in example.supply.coverage]
+    assert {"Savings plan of 2024", "Lab servers", "commitments that nobody used"} <= {
+        row[0] for row in supply
+    }
+    assert waits["all jobs"][0] == everyone.jobs
+    assert waits["all jobs"][1] == pytest.approx(everyone.wait_mean_s / 3600)
+    assert waits["easy"][1] == pytest.approx(easy.figures.wait_mean_s / 3600)
+    assert any("was not met" in str(first) for first in waits)
+
+
+@pytest.mark.slow
+def test_capacity_that_nobody_told_of_says_how_to_supply_it(example):
+    asked = Unknown(what="queue waits", why="no log was given", how="add jobs to [usage]")
+    supply = replace(
+        example.supply, by_mode=asked, unused_usd=asked, waits=asked, policies=asked, held=()
+    )
+
+    book = openpyxl.load_workbook(io.BytesIO(review_xlsx(replace(example, supply=supply))))
+
+    for name in ("Supply", "Waits"):
+        texts = [str(row[0]) for row in book[name].iter_rows(values_only=True)]
+        assert any("How to supply it: add jobs to [usage]" in text for text in texts)
 
 
 @pytest.mark.slow

@@ -149,22 +149,25 @@ def _sentences(forecast: Forecast) -> Iterator[str]:
                 f"{_amount(high)} with four chances of five."
             )
         case Quantity.USD:
-            budget, more = (figures.usd(to_decimal(usd)) for usd in (middle, high - middle))
+            budget, more = (
+                figures.usd(to_decimal(round(usd, 2))) for usd in (middle, high - middle)
+            )
             yield (
                 f"{span} cost {budget} most likely (P50, the budget); a contingency of {more} on "
                 "top is enough with nine chances of ten (P90)."
             )
     if forecast.budget is not None:
-        yield _budget(forecast.budget)
+        yield _budget(forecast.budget, forecast.calendar.start(len(forecast.past)))
 
 
-def _budget(found: BudgetDay) -> str:
+def _budget(found: BudgetDay, ahead: date) -> str:
+    """Return when the budget is spent; `ahead` is the first day that is forecast."""
     early, middle, late = found.days
     since = "" if found.budget.since is None else f" since {found.budget.since.isoformat()}"
     words = f"The budget of {figures.usd(found.budget.usd)}{since}"
     if found.budget.since is not None:
         words += f", of which {figures.usd(to_decimal(found.spent_usd))} is spent,"
-    if early is not None and early == late:
+    if early is not None and early < ahead:
         return f"{words} was spent on {early.isoformat()}."
     if middle is None:
         first = "" if early is None else f", and no sooner than {early.isoformat()} (P10)"
@@ -172,6 +175,8 @@ def _budget(found: BudgetDay) -> str:
             f"{words} lasts beyond what is forecast most likely{first}: "
             f"{figures.share(found.chance)} chance of being spent by then."
         )
+    if early == late:
+        return f"{words} is spent on {middle.isoformat()}."
     between = f"{_day(early)} to {_day(late)}"
     return f"{words} is spent on {middle.isoformat()} most likely ({between}, P10 to P90)."
 

@@ -31,9 +31,10 @@ WHAT_IS_ACTIVE = (
     "check of the default branch. GPU-util: any kernel ran, in a profiled step."
 )
 WHAT_IS_IDLE = (
-    "Hours a year are those of the fleet's entries that the workload matches; idle is the share of "
-    "them in which multiprocessors had no work though the device was held: faster code, a larger "
-    "batch or a part of a device (MIG) takes them, no scheduler does."
+    "Hours a year are those of the fleet's entries that the workload matches, on the accelerator "
+    "that was measured; idle is the share of them in which multiprocessors had no work though the "
+    "device was held: faster code, a larger batch or a part of a device (MIG) takes them, no "
+    "scheduler does."
 )
 _NAME = 34
 

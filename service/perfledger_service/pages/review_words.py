@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 from perfledger_cost_models.decision import MIN_CHANCE
 from perfledger_cost_models.procurement import YEARS
-from perfledger_cost_models.review import Review
+from perfledger_cost_models.review import Review, Unknown
 from perfledger_service.pages import figures
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.review_rows import cents, chance, day, plain
+
+_MAX_TEXT = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,13 @@ def outlook_words(review: Review) -> str:
         f"{cents(found.usd)} USD for {plain(found.hours)} useful hours: what is committed to at "
         f"what it costs, the rest at {clean(review.taken.way.name)}. The next review holds the "
         "bill against it (give it this review's JSON with --last)."
+    )
+
+
+def unknown_words(part: Unknown) -> str:
+    """Return what is not known, why, and how to supply it, in a line."""
+    return clean(
+        f"Not known: {part.what}. Why: {part.why}. How to supply it: {part.how}.", limit=_MAX_TEXT
     )
 
 

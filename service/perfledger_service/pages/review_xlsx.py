@@ -22,7 +22,8 @@ from perfledger_service.pages.forecasted import forecast_notes, forecast_sentenc
 from perfledger_service.pages.projected import PROJECTED
 from perfledger_service.pages.review_forecast import named_periods, unit_of
 from perfledger_service.pages.review_rows import input_rows, option_rows, paid_cents
-from perfledger_service.pages.review_words import decision_words, outlook_words
+from perfledger_service.pages.review_supplied import supply_sheet, waits_sheet
+from perfledger_service.pages.review_words import decision_words, outlook_words, unknown_words
 from perfledger_service.pages.workbook import Look, Sheet, Workbook
 
 MAX_TEXT = 2000
@@ -39,6 +40,8 @@ def review_xlsx(review: Review) -> bytes:
     _inputs(book, review)
     _model(book, review)
     _forecast(book, review)
+    supply_sheet(book, review.supply)
+    waits_sheet(book, review)
     _projected(book, review)
     _allocation(book, review)
     _notes(book, review)
@@ -160,7 +163,7 @@ def _forecast(book: Workbook, review: Review) -> None:
     sheet = book.sheet("Forecast", titles, (16, 14, *[18] * 6))
     found = review.demand.forecast
     if isinstance(found, Unknown):
-        sheet.text(1, 0, _unknown(found))
+        sheet.text(1, 0, unknown_words(found))
         return
     row = 1
     for forecast in found.forecasts:
@@ -182,7 +185,7 @@ def _projected(book: Workbook, review: Review) -> None:
     sheet = book.sheet("Projected", titles, (40, 16, 12, 16, 14, 14, 12, 12, 40, 12, 18, 14, 14))
     found = review.performance.projection
     if isinstance(found, Unknown):
-        sheet.text(1, 0, _unknown(found))
+        sheet.text(1, 0, unknown_words(found))
         return
     rows = ((one, cost) for one in found for cost in one.costs or (None,))
     for row, (one, cost) in enumerate(rows, start=1):
@@ -215,7 +218,7 @@ def _allocation(book: Workbook, review: Review) -> None:
     sheet = book.sheet("Allocation", titles, (40, 30, *[18] * 5))
     found = review.allocation
     if not isinstance(found, Allocation):
-        sheet.text(1, 0, _unknown(found))
+        sheet.text(1, 0, unknown_words(found))
         return
     for row, one in enumerate(found.rows, start=1):
         sheet.text(row, 0, _cell(team_words(one)))
@@ -263,10 +266,6 @@ def _told_ahead(review: Review) -> tuple[str, ...]:
 
 def _npv(review: Review, line: str) -> Decimal:
     return next(one.outcome.npv for one in review.options if one.outcome.way.npv == line)
-
-
-def _unknown(part: Unknown) -> str:
-    return _cell(f"Not known: {part.what}. Why: {part.why}. How to supply it: {part.how}.")
 
 
 def _cell(text: str) -> str:

@@ -94,7 +94,8 @@ def _headline(view: StartWindow) -> str:
     runs = view.best.runs
     if view.best.runs == view.at_once.runs:
         return f"Start at once, {_moment(runs[0][0])}: no later time is better"
-    paused = "" if len(runs) == 1 else f", paused {len(runs) - 1} times"
+    pauses = len(runs) - 1
+    paused = {0: "", 1: ", paused once"}.get(pauses, f", paused {pauses} times")
     return f"Start {_moment(runs[0][0])}, done by {_moment(runs[-1][1])}{paused}"
 
 

@@ -8,6 +8,9 @@ from sqlmodel import Session
 
 from perfledger.pattern import is_match
 from perfledger.records import Side
+from perfledger_cost_models.accelerator import accelerator_of
+from perfledger_cost_models.rates import rate_of
+from perfledger_cost_models.sheet import PriceMissingError, packaged_sheet
 from perfledger_runners.bundles import unpack
 from perfledger_service.store.busy import StoredBusy, stored_busy
 from perfledger_service.store.imports import imports
@@ -29,6 +32,11 @@ class _Pricing(msgspec.Struct):
     fleet: tuple[_Use, ...] = ()
 
 
+class _Machine(msgspec.Struct):
+    model: str = ""
+    memory_bytes: int | None = None
+
+
 class _Reading(msgspec.Struct):
     name: str
     value: float
@@ -44,6 +52,7 @@ class _Profile(msgspec.Struct):
 class _Head(msgspec.Struct):
     """As much of a stored bundle as is read; it was checked whole when it was uploaded."""
 
+    machine: _Machine = msgspec.field(default_factory=_Machine)
     pricing: _Pricing = msgspec.field(default_factory=_Pricing)
     profiles: tuple[_Profile, ...] = ()
 
@@ -71,7 +80,7 @@ def _use(stored: StoredBusy, head: _Head) -> MeasuredUse:
     hours = [
         use.device_hours_per_year
         for use in head.pricing.fleet
-        if is_match(use.workload, stored.workload)
+        if is_match(use.workload, stored.workload) and _is_on(head.machine, use.where)
     ]
     return MeasuredUse(
         repository=stored.repository,
@@ -86,6 +95,15 @@ def _use(stored: StoredBusy, head: _Head) -> MeasuredUse:
         upload_id=stored.upload_id,
         created_at=stored.created_at,
     )
+
+
+def _is_on(machine: _Machine, where: str) -> bool:
+    """Whether hours at `where` are of the machine's device; where no price says of which, too."""
+    try:
+        accelerator = rate_of(packaged_sheet(), where).accelerator
+    except PriceMissingError:
+        return True
+    return accelerator == accelerator_of(machine.model, machine.memory_bytes)
 
 
 def _gpu_busy(profiles: Sequence[_Profile], workload: str) -> float | None:

@@ -13,7 +13,6 @@ from perfledger_cost_models.forecast import (
     longest_horizon,
 )
 from perfledger_cost_models.history import (
-    Cost,
     History,
     costs_of_bill,
     history_of,
@@ -21,14 +20,15 @@ from perfledger_cost_models.history import (
     read_history,
 )
 from perfledger_cost_models.hourly_series import MAX_SERIES_BYTES, read_hourly_series
+from perfledger_cost_models.paths import MIN_PERIODS
 from perfledger_cost_models.period import Step
 from perfledger_cost_models.quote import Rate
 from perfledger_cost_models.rates import rate_of
 from perfledger_cost_models.sheet import PriceSheet
 from perfledger_cost_models.start_window import Aim, StartWindow, Task, start_window
-from perfledger_cost_models.usage import Usage
-from perfledger_cost_models.usage_file import FOCUS, read_usage
+from perfledger_cost_models.usage_file import FOCUS
 from perfledger_service.errors import UsageError
+from perfledger_service.usecases.fleets import read_usages
 from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.text_files import NamedBytes, read_text
 from perfledger_service.usecases.translating import translated
@@ -116,21 +116,29 @@ def find_window(
 
 
 def _history(files: Sequence[NamedBytes], step: Step | None) -> History:
-    usages: list[Usage] = []
-    costs: list[Cost] = []
     for file in files:
-        text = file.text
-        if is_history_table(text.partition("\n")[0]):
+        if is_history_table(file.text.partition("\n")[0]):
             if len(files) > 1 or step is not None:
                 msg = f"{file.name} is a table of periods: give it alone, and without --step"
                 raise UsageError(msg)
-            return read_history(text, file.name)
-        usages.append(read_usage(file.data, file.name))
-        if usages[-1].kind == FOCUS:
-            costs += costs_of_bill(text)
+            return read_history(file.text, file.name)
+    usages = read_usages(files)
+    costs = [
+        cost
+        for file, usage in zip(files, usages, strict=True)
+        if usage.kind == FOCUS
+        for cost in costs_of_bill(file.text)
+    ]
     # Money of a part of the hours would be too little: it counts where every file is a bill.
     is_billed = all(usage.kind == FOCUS for usage in usages)
-    return history_of(usages, costs if is_billed else None, step=step or Step.MONTH)
+    history = history_of(usages, costs if is_billed else None, step=step or Step.MONTH)
+    if step is None and len(history) < MIN_PERIODS:
+        msg = (
+            f"{len(history)} whole months are told, and {MIN_PERIODS} are needed: add files, or "
+            "tell weeks with --step week"
+        )
+        raise UsageError(msg)
+    return history
 
 
 def _priced(history: History, rate: Rate) -> History:

@@ -1,11 +1,12 @@
 """A plan, the store or bundles, a bill and the last review in, the quarter's review out."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import Engine, make_url
 
 from perfledger_cost_models.focus import Bill
 from perfledger_cost_models.forecast import Forecasts
@@ -33,12 +34,13 @@ from perfledger_cost_models.review_records import Records
 from perfledger_cost_models.sheet import PriceSheet, packaged_sheet, packaged_text
 from perfledger_cost_models.showback import Use
 from perfledger_cost_models.usage import MAX_USAGE_BYTES
-from perfledger_cost_models.usage_file import read_usage
 from perfledger_service.errors import UsageError
 from perfledger_service.settings import PriceSettings
 from perfledger_service.store.database import open_engine
 from perfledger_service.usecases.bills import read_bill
+from perfledger_service.usecases.fleets import read_usages
 from perfledger_service.usecases.forecasting import Ahead, forecast_files
+from perfledger_service.usecases.importing import newest_log, stored_files
 from perfledger_service.usecases.price_books import read_books, text_of_file
 from perfledger_service.usecases.quarter_projections import (
     Elsewhere,
@@ -47,10 +49,18 @@ from perfledger_service.usecases.quarter_projections import (
 )
 from perfledger_service.usecases.quarter_records import records_of_bundles, records_of_store
 from perfledger_service.usecases.scheduling import AS_NAMED, Hardware, compare_policies
-from perfledger_service.usecases.text_files import read_bytes, read_named, read_text, sha256_of
+from perfledger_service.usecases.text_files import (
+    NamedBytes,
+    read_bytes,
+    read_named,
+    read_text,
+    sha256_of,
+)
 from perfledger_service.usecases.translating import translated
+from perfledger_service.views import ImportKind
 
 BYTES_PER_CHARACTER = 4  # of UTF-8, at most
+STORED = "store:"  # in a plan, before a source of what was imported, in place of a file's name
 HOW_RECORDS = "PERFLEDGER_DATABASE_URL of the service's database, or --bundles FOLDER"
 
 
@@ -148,15 +158,12 @@ def _records(asked: Asked, elsewhere: Elsewhere) -> tuple[Records | Unknown, tup
     if asked.bundles is not None:
         found = records_of_bundles(asked.bundles, asked.quarter, elsewhere=elsewhere)
         return found, (_records_source(found, asked.quarter),)
-    url = make_url(asked.database_url) if asked.database_url else None
-    if url is None or (
-        url.get_backend_name() == "sqlite" and not Path(url.database or "").exists()
-    ):
+    engine = _engine(asked.database_url)
+    if engine is None:
         why = "there is no database of the service here, and no bundles were given"
         return Unknown(what="measured records", why=why, how=HOW_RECORDS), ()
-    engine = open_engine(asked.database_url)
     try:
-        origin = f"the store {url.render_as_string(hide_password=True)}"
+        origin = f"the store {engine.url.render_as_string(hide_password=True)}"
         found = records_of_store(engine, asked.quarter, origin=origin, elsewhere=elsewhere)
     finally:
         engine.dispose()
@@ -203,7 +210,7 @@ def _projection_check(records: Records | Unknown) -> ProjectionCheck | None:
 
 
 def _beside(plan: Plan, asked: Asked, sheet: PriceSheet) -> _Beside:
-    use, use_sources = _use(plan.usage, asked.plan.parent)
+    use, use_sources = _use(plan.usage, asked)
     waits, waits_source = _waits(plan.usage, asked)
     forecast, past_sources = _forecast(plan.forecast, asked, sheet)
     return _Beside(
@@ -215,15 +222,15 @@ def _beside(plan: Plan, asked: Asked, sheet: PriceSheet) -> _Beside:
     )
 
 
-def _use(used: Used | None, folder: Path) -> tuple[Use | None, tuple[Source, ...]]:
+def _use(used: Used | None, asked: Asked) -> tuple[Use | None, tuple[Source, ...]]:
     if used is None or not used.files:
         return None, ()
-    read = [(name, read_bytes(folder / name, most_bytes=MAX_USAGE_BYTES)) for name in used.files]
-    usages = tuple(read_usage(data, name) for name, data in read)
+    files = _given(used.files, ImportKind.USAGE, asked)
+    usages = read_usages(files)
     labels = label_names(usages, team=used.team, project=used.project)
     sources = tuple(
-        _source(f"usage, {usage.kind}", name, data)
-        for usage, (name, data) in zip(usages, read, strict=True)
+        _source(f"usage, {usage.kind}", file.name, file.data)
+        for usage, file in zip(usages, files, strict=True)
     )
     return Use(usages=usages, labels=labels), sources
 
@@ -231,10 +238,10 @@ def _use(used: Used | None, folder: Path) -> tuple[Use | None, tuple[Source, ...
 def _waits(used: Used | None, asked: Asked) -> tuple[RecordedWaits | None, tuple[Source, ...]]:
     if used is None or used.jobs is None:
         return None, ()
-    text = read_text(asked.plan.parent / used.jobs, most_bytes=MAX_LOG_BYTES)
-    jobs = read_job_log(text).jobs
-    found = recorded_waits(jobs, log=used.jobs, quarter=asked.quarter, objective=used.objective)
-    return found, (_source("job log", used.jobs, text.encode()),)
+    (file,) = _given((used.jobs,), ImportKind.JOBS, asked)
+    jobs = read_job_log(file.text).jobs
+    found = recorded_waits(jobs, log=file.name, quarter=asked.quarter, objective=used.objective)
+    return found, (_source("job log", file.name, file.data),)
 
 
 def _policies(used: Used | None, asked: Asked) -> PolicyComparison | None:
@@ -242,8 +249,9 @@ def _policies(used: Used | None, asked: Asked) -> PolicyComparison | None:
     if used is None or used.jobs is None or used.replay is None:
         return None
     replay = used.replay
+    (file,) = _given((used.jobs,), ImportKind.JOBS, asked)
     return compare_policies(
-        read_named(asked.plan.parent / used.jobs, most_bytes=MAX_LOG_BYTES),
+        file,
         Hardware(file=None, nodes=replay.nodes, devices=replay.devices),
         replay.policies,
         AS_NAMED,
@@ -259,13 +267,48 @@ def _forecast(
 ) -> tuple[Forecasts | None, tuple[Source, ...]]:
     if planned is None:
         return None, ()
-    folder = asked.plan.parent
-    files = [read_named(folder / name, most_bytes=MAX_USAGE_BYTES) for name in planned.files]
+    files = _given(planned.files, ImportKind.USAGE, asked)
     ahead = Ahead(step=planned.step, periods=planned.periods, budget=None)
     found = forecast_files(files, ahead, option=planned.at, today=asked.today, sheet=sheet)
     return found, tuple(
         _source("hours and money of the past", each.name, each.data) for each in files
     )
+
+
+def _given(names: Sequence[str], kind: ImportKind, asked: Asked) -> tuple[NamedBytes, ...]:
+    """Return the files beside the plan, and for `store:SOURCE` those that were imported of it."""
+    return tuple(file for name in names for file in _named(name, kind, asked))
+
+
+def _named(name: str, kind: ImportKind, asked: Asked) -> tuple[NamedBytes, ...]:
+    source = name.removeprefix(STORED)
+    if source == name:
+        most_bytes = MAX_LOG_BYTES if kind is ImportKind.JOBS else MAX_USAGE_BYTES
+        file = read_named(asked.plan.parent / name, most_bytes=most_bytes)
+        return (replace(file, name=name),)
+    engine = _engine(asked.database_url)
+    if engine is None:
+        msg = (
+            f"the plan's {name!r} is of what was imported, and there is no database of the service "
+            "here: set PERFLEDGER_DATABASE_URL, or name files beside the plan"
+        )
+        raise UsageError(msg)
+    try:
+        if kind is ImportKind.JOBS:
+            return (newest_log(engine, source=source),)
+        return stored_files(engine, kind, source=source)
+    finally:
+        engine.dispose()
+
+
+def _engine(database_url: str) -> Engine | None:
+    """Open the service's database; None where there is none. Whoever asked disposes of it."""
+    url = make_url(database_url) if database_url else None
+    if url is None or (
+        url.get_backend_name() == "sqlite" and not Path(url.database or "").exists()
+    ):
+        return None
+    return open_engine(database_url)
 
 
 def _source(what: str, origin: str, data: bytes) -> Source:
