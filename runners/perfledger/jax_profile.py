@@ -25,12 +25,14 @@ def trace(
 ) -> Traced:
     """Profile steps into an .xplane.pb below `folder`; each step is an annotated "step".
 
+    What an earlier profile left in `folder` goes: a workload may be profiled a second time.
     Python's own calls are left out: they would be most of the file and of the overhead. Of up to
     WINDOWS passes the one with the shortest steps is kept, and the next shortest as the same code
     again.
     """
     windows: list[tuple[float, Path]] = []
     spent = 0.0
+    shutil.rmtree(folder, ignore_errors=True)
     for number in range(WINDOWS):
         window = folder / str(number)
         times = _window(jax.profiler, next_step(), clock, window)

@@ -51,7 +51,7 @@ def classify(
     word on the code. The facts about the device are those of what the profile states unless given.
     """
     shares = median_shares(profile)
-    vote = _vote(profile, hardware or hardware_of(profile.device).hardware)
+    vote = _vote(profile, hardware or hardware_of(profile).hardware)
     if environment or not shares:
         return _without_word(shares, vote, environment)
     primary = _primary(shares, vote)

@@ -1,11 +1,11 @@
 """Turn what a device's own time goes to into advice: memory, compute, latency and capacity."""
 
 import re
+from math import inf
 
 from perfledger.profile import Bucket, Family, Operation
 from perfledger_profiles.advice import MIN_SHARE, Case, Rule, counted, short_name
 from perfledger_profiles.bottleneck import Bottleneck, Detail, Recommendation
-from perfledger_profiles.hardware import peak_flops
 from perfledger_profiles.matching import FUSED_ATTENTION
 from perfledger_profiles.occupancy import kernel_occupancy
 from perfledger_profiles.step_shares import is_on_cpu
@@ -65,7 +65,11 @@ FUSIBLE_SHARE = 0.1
 # A kind of kernel that has less of the step than this is not what to work on first.
 NOTABLE_SHARE = 0.05
 TENSOR_MULTIPLE = 8
+# NVIDIA's CUDA C++ Programming Guide, "Compute Capabilities": tensor cores came with Volta, and
+# with Ampere those that take bfloat16 and TF32.
+TENSOR_CAPABILITY, TF32_CAPABILITY = 7.0, 8.0
 
+_VERSION = re.compile(r"\d{1,2}\.\d")
 _MOVING = (Family.ELEMENTWISE, Family.NORMALIZATION, Family.REDUCTION)
 _MATRIX = (Family.GEMM, Family.CONVOLUTION, Family.ATTENTION)
 _SCORES = re.compile(r"aten::(baddbmm|bmm|_softmax|_softmax_backward_data)\b")
@@ -126,10 +130,20 @@ def _tensor_cores(case: Case) -> Recommendation | None:
     share = case.share(found)
     if share < NOTABLE_SHARE:
         return None
-    is_half_only = case.hardware is not None and peak_flops(case.hardware, "tf32") is None
+    if _capability(case) < TENSOR_CAPABILITY:
+        return None
     trigger = f"{share:.1%} of the step is matrix work off the tensor cores ({counted(found)})"
-    text = TENSOR_CORES_HALF if is_half_only else TENSOR_CORES
+    text = TENSOR_CORES_HALF if _capability(case) < TF32_CAPABILITY else TENSOR_CORES
     return case.recommendation(text, trigger=trigger, share=share)
+
+
+def _capability(case: Case) -> float:
+    """Return a device's compute capability, of one that does not state it the newest."""
+    device = case.profile.device
+    stated = device.compute_capability if device is not None else ""
+    known = case.hardware.compute_capability if case.hardware is not None else ""
+    found = _VERSION.fullmatch(known or stated)
+    return float(found[0]) if found else inf
 
 
 def _float64(case: Case) -> Recommendation | None:

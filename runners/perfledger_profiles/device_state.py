@@ -11,6 +11,8 @@ from perfledger.profile import Profile
 from perfledger_profiles.hardware import Hardware
 
 POWER_CAP = "its power cap"
+# The reading of the clock that a device computes at, in hertz.
+SM_CLOCK = "sm_clock"
 
 # nvbench discards what was measured at less of the default clock.
 MIN_CLOCK_SHARE = 0.75
@@ -20,7 +22,7 @@ AT_POWER_LIMIT = 0.97
 BUSY_SHARE = 0.5
 
 _MEGA = 1e6
-_CLOCK, _POWER = "sm_clock", "power"
+_POWER = "power"
 _LIMITS = ("power_limit", "power_cap")
 _BUSY = ("gr_engine_active", "gpu_busy")
 # Counters that are zero on a healthy device, and what another value means.
@@ -51,7 +53,7 @@ class DeviceState:
 
 def device_state(profile: Profile) -> DeviceState | None:
     """Return the clock that a profile states, the median of several; None if it has none."""
-    clocks = [reading.value for reading in profile.readings if reading.name == _CLOCK]
+    clocks = [reading.value for reading in profile.readings if reading.name == SM_CLOCK]
     return DeviceState(clock_hertz=median(clocks)) if clocks and median(clocks) > 0 else None
 
 
@@ -85,7 +87,7 @@ def _readings(profile: Profile) -> _Readings:
 
 
 def _slowdown(known: _Readings, subject: str, hardware: Hardware | None) -> Iterator[str]:
-    clock = known.get((_CLOCK, subject))
+    clock = known.get((SM_CLOCK, subject))
     full = hardware.clock_hz if hardware is not None else None
     if clock is None or full is None or clock >= MIN_CLOCK_SHARE * full:
         return

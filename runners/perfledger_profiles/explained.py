@@ -18,6 +18,7 @@ from perfledger.records import Side
 from perfledger_profiles.allocations import memory_points, memory_readings
 from perfledger_profiles.breakdown import Timeline, breakdown
 from perfledger_profiles.collectives import collectives_of
+from perfledger_profiles.hardware_match import hardware_of
 from perfledger_profiles.idle import idle_per_step, stream_calls
 from perfledger_profiles.kernels import kernel_rows, tensor_share
 from perfledger_profiles.labels import Labels, Threads, label_calls, nest_threads
@@ -59,13 +60,16 @@ def profile_of(whole: Trace, *, workload: str, side: Side) -> Profile:
     launched_by = launches_of(trace)
     threads = nest_threads(trace, ~steps.is_marker)
     labels = label_calls(trace, threads, launched_by)
-    profile = breakdown(
-        [_timeline(trace, steps, threads, labels)],
-        workload=workload,
-        side=side,
-        tool=trace.tool,
-        dropped_events=trace.dropped_events,
-        notes=(*trace.notes, *steps.notes),
+    profile = replace(
+        breakdown(
+            [_timeline(trace, steps, threads, labels)],
+            workload=workload,
+            side=side,
+            tool=trace.tool,
+            dropped_events=trace.dropped_events,
+            notes=(*trace.notes, *steps.notes),
+        ),
+        device=_device(trace),
     )
     work = trace.is_device_work & (steps.windows.at(trace.start_ns) != NOBODY)
     kernels = kernel_rows(trace, work, steps=profile.steps)
@@ -73,7 +77,6 @@ def profile_of(whole: Trace, *, workload: str, side: Side) -> Profile:
     return replace(
         profile,
         has_steps=steps.has_markers,
-        device=_device(trace),
         kernels=kernels,
         each_step=_numbered(profile.each_step, steps.numbers),
         streams=_streams(trace, launched_by, steps.windows),
@@ -82,7 +85,10 @@ def profile_of(whole: Trace, *, workload: str, side: Side) -> Profile:
             *_shares(profile, tensor_share(kernels)),
             *memory_readings(memory),
             *product_readings(
-                trace, work, operators_of(trace, threads.around, launched_by), _device(trace)
+                trace,
+                work,
+                operators_of(trace, threads.around, launched_by),
+                hardware_of(profile).hardware,
             ),
             *_host_collectives(trace, labels, steps, profile),
             *_marked(steps),

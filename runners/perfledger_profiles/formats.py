@@ -2,35 +2,39 @@
 
 import re
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from perfledger.profile import Profile
 from perfledger.records import Side
+from perfledger_profiles.calls import Calls, calls_of_planes, calls_of_trace
 from perfledger_profiles.chrome import MAX_UNPACKED_BYTES
 from perfledger_profiles.dcgm import read_dcgm
 from perfledger_profiles.errors import ProfileError
 from perfledger_profiles.genai_perf import read_genai_perf
-from perfledger_profiles.kineto import read_kineto
+from perfledger_profiles.kineto import read_kineto, read_kineto_trace
 from perfledger_profiles.loadgen import read_loadgen
 from perfledger_profiles.mlperf_training import read_mlperf_training
 from perfledger_profiles.model_analyzer import read_model_analyzer
 from perfledger_profiles.nccl_tests import read_nccl_tests
 from perfledger_profiles.ncu import read_ncu
-from perfledger_profiles.nsys_sqlite import read_nsys_sqlite
+from perfledger_profiles.nsys_sqlite import read_nsys_sqlite, read_nsys_trace
 from perfledger_profiles.nsys_stats import read_nsys_stats
 from perfledger_profiles.occupancy import with_occupancy
 from perfledger_profiles.packing import is_packed, unpacked, unpacked_head
 from perfledger_profiles.perf_analyzer import read_perf_analyzer
 from perfledger_profiles.vllm import read_vllm
-from perfledger_profiles.xplane import read_xplane
+from perfledger_profiles.xplane import read_planes, read_xplane
 
 # Enough for the first report after a program's own output, and for the head of any trace.
 HEAD_BYTES = 2**20
+
+Found = TypeVar("Found")
 
 
 class Format(StrEnum):
@@ -184,6 +188,31 @@ def read_profile(
 
     Raises ProfileError when the file is missing, too large, or not what it should be.
     """
+    found, is_plain = _format_of(path, format)
+    return with_occupancy(_read(path, found, workload, side, is_plain=is_plain))
+
+
+def read_calls(path: Path, *, format: Format | None = None) -> Calls:  # noqa: A002 - see above
+    """Return all calls of a recording, of the format that is given or else detected.
+
+    Raises ProfileError as `read_profile` does, and for a file of sums, which has no timeline.
+    """
+    found, is_plain = _format_of(path, format)
+    if found is Format.KINETO:
+        calls = calls_of_trace(read_kineto_trace(path))
+    elif found in PATH_READERS:
+        read = _nsys_calls if found is Format.NSYS_SQLITE else _xla_calls
+        calls = read(path) if is_plain else _read_packed(path, read)
+    else:
+        calls = Calls(names=(), lanes=())
+    if not calls.count:
+        msg = f"{path.name} has no timeline to export: it has no call with a time of its own"
+        raise ProfileError(msg)
+    return calls
+
+
+def _format_of(path: Path, given: Format | None) -> tuple[Format, bool]:
+    """Return the format of a file that is not too large, and whether it is not packed."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -191,12 +220,12 @@ def read_profile(
     except OSError as error:
         msg = f"{path.name} cannot be read: {error.strerror}"
         raise ProfileError(msg) from error
-    found = format or detect_format(head, path.name)
-    is_own = found in PATH_READERS and not is_packed(head)  # such a reader has its own limits
+    found, is_plain = given or detect_format(head, path.name), not is_packed(head)
+    is_own = found in PATH_READERS and is_plain  # such a reader has its own limits
     if size > MAX_UNPACKED_BYTES and not is_own:
         msg = f"{path.name} is larger than {MAX_UNPACKED_BYTES} bytes: profile fewer steps"
         raise ProfileError(msg)
-    return with_occupancy(_read(path, found, workload, side, is_plain=not is_packed(head)))
+    return found, is_plain
 
 
 def _read(path: Path, format_: Format, workload: str, side: Side, *, is_plain: bool) -> Profile:
@@ -205,15 +234,22 @@ def _read(path: Path, format_: Format, workload: str, side: Side, *, is_plain: b
         return read_kineto(path, workload=workload, side=side)
     if format_ not in PATH_READERS:
         return READERS[format_](path.read_bytes(), workload=workload, side=side)
-    if is_plain:
-        return PATH_READERS[format_](path, workload=workload, side=side)
-    data = path.read_bytes()
-    return _read_packed(data, path.name, PATH_READERS[format_], workload=workload, side=side)
+    read = partial(PATH_READERS[format_], workload=workload, side=side)
+    return read(path) if is_plain else _read_packed(path, read)
 
 
-def _read_packed(data: bytes, name: str, read: PathReader, *, workload: str, side: Side) -> Profile:
+def _nsys_calls(path: Path) -> Calls:
+    return calls_of_trace(read_nsys_trace(path))
+
+
+def _xla_calls(path: Path) -> Calls:
+    space = read_planes(path)
+    return calls_of_planes(space.planes, dropped_events=space.dropped_events)
+
+
+def _read_packed(packed: Path, read: Callable[[Path], Found]) -> Found:
     """Read a packed file with a reader that takes the path of a plain one."""
-    plain = unpacked(data, max_bytes=MAX_UNPACKED_BYTES).data
+    plain, name = unpacked(packed.read_bytes(), max_bytes=MAX_UNPACKED_BYTES).data, packed.name
     with TemporaryDirectory() as folder:
         path = Path(folder, name.removesuffix(".gz"))
         try:
@@ -221,4 +257,4 @@ def _read_packed(data: bytes, name: str, read: PathReader, *, workload: str, sid
         except OSError as error:
             msg = f"{name} cannot be unpacked here ({error.strerror}): unpack it first"
             raise ProfileError(msg) from error
-        return read(path, workload=workload, side=side)
+        return read(path)

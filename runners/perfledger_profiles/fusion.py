@@ -5,6 +5,7 @@ enclosing operation (an optimizer's step, a user's span) in which one side is fu
 of fusions that share most of their parts.
 """
 
+import re
 from collections.abc import Sequence
 
 from perfledger.profile import Bucket, Operation
@@ -24,6 +25,8 @@ MIN_COMMON_PARTS = 0.5
 MAX_KEPT_SHARE = 0.75
 # Readers write paths no deeper than 12; a bundle of another's making may.
 MAX_DEPTH = 16
+# An operator that torch dispatches, as the innermost place of the kernels that it launches.
+_DISPATCHED = re.compile(r"(?:aten|prims|torchvision)::\w+")
 
 Left = tuple[list[Change], list[Operation], list[Operation]]
 
@@ -131,7 +134,14 @@ def _by_similar_names(base: list[Operation], head: list[Operation]) -> Left:
 def _parts_of(fused: Operation, others: Sequence[Operation]) -> list[Operation]:
     if not fused_names(fused.name):
         return []
-    return [one for one in others if is_listed(one.name, fused.name)]
+    return [one for one in others if is_listed(_work(one), fused.name)]
+
+
+def _work(operation: Operation) -> str:
+    """Return what a user calls an operation: of a kernel, the operator that launched it."""
+    operator = normal_path(operation.path).rpartition("/")[2]
+    is_kernel = not is_operator_name(operation.name) and _DISPATCHED.fullmatch(operator) is not None
+    return operator if is_kernel else operation.name
 
 
 def _places(operation: Operation) -> frozenset[str]:

@@ -51,6 +51,7 @@ class Hardware:
 
     `peak_flops` maps a type to dense operations per second, without structured sparsity, at
     `clock_hz`. `achievable` maps a type to the share of its peak that was measured on the device.
+    `held_back` says why the device does not reach its peaks, by how much being unknown.
     """
 
     key: str
@@ -69,6 +70,7 @@ class Hardware:
     clock_hz: float | None = None
     achievable: Mapping[str, float] = field(default_factory=dict[str, float])
     interconnect_bytes_per_second: float | None = None  # one way, over all of its links
+    held_back: str = ""
 
 
 def find_hardware(model: str, memory_bytes: int | None) -> Hardware | None:
@@ -84,9 +86,10 @@ def find_hardware(model: str, memory_bytes: int | None) -> Hardware | None:
 def peak_flops(hardware: Hardware, dtype: str) -> float | None:
     """Return the dense peak in operations per second for a type named as in torch, jax or NumPy.
 
-    float32 is the peak without TF32. None where the maker publishes none.
+    float32 is the peak without TF32. None where the maker publishes none, and for a device that is
+    held back: no share of a peak that it cannot reach means anything.
     """
-    return hardware.peak_flops.get(_plain(dtype))
+    return None if hardware.held_back else hardware.peak_flops.get(_plain(dtype))
 
 
 def ridge_flop_per_byte(hardware: Hardware, dtype: str) -> float | None:

@@ -1,14 +1,15 @@
 """Turn what a device says of itself into the facts about it, or into why there are none.
 
-Slices of a board (MIG) are scaled where their size is known, and boards that their power limit
-keeps below the table's clock are marked, or scaled to the clock that was reached.
+Slices of a board (MIG) are scaled where their size is known. Boards that their power limit keeps
+below the table's clock are scaled to the clock that was reached; without it they have no peak.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perfledger.profile import ProfiledDevice
+from perfledger.profile import Profile
+from perfledger_profiles.device_state import device_state
 from perfledger_profiles.hardware import Hardware, is_memory, rows_named
 
 # Boards whose own limit is too low for the clock that their data sheet's peak is stated at.
@@ -75,8 +76,9 @@ def match_hardware(
     return _powered(match, power_limit_watts=power_limit_watts, clock_hz=clock_hz)
 
 
-def hardware_of(device: ProfiledDevice | None) -> HardwareMatch:
-    """Return the facts about the device that a profile states."""
+def hardware_of(profile: Profile) -> HardwareMatch:
+    """Return the facts about the device that a profile states, at the clock that it states."""
+    device, state = profile.device, device_state(profile)
     if device is None or not device.name:
         return _unknown("the profile does not name its device")
     return match_hardware(
@@ -84,6 +86,7 @@ def hardware_of(device: ProfiledDevice | None) -> HardwareMatch:
         memory_bytes=device.memory_bytes,
         compute_capability=device.compute_capability,
         multiprocessors=device.multiprocessors,
+        clock_hz=state.clock_hertz if state else None,
     )
 
 
@@ -195,15 +198,18 @@ def _scaled(row: Hardware, profile: str, *, multiprocessors: int, memory_slices:
 def _powered(
     match: HardwareMatch, *, power_limit_watts: float | None, clock_hz: float | None
 ) -> HardwareMatch:
-    """Mark a board that its power limit holds back, and scale it to the clock that was reached."""
+    """Scale a board that its power limit holds back to the clock that it reached, if known."""
     hardware = match.hardware
     if hardware is None or not _is_capped(hardware, power_limit_watts):
         return match
     limit = f"{power_limit_watts:g}" if power_limit_watts is not None else f"{hardware.tdp_w:g}"
     caveat = f"limited to {limit} W: it does not reach the clock that its peak is stated at"
-    if clock_hz and hardware.clock_hz:
+    if not (clock_hz and hardware.clock_hz):
+        caveat += ", and the one that it reached is not known: no peak, no roofline"
+        hardware = replace(hardware, held_back=caveat)
+    else:
         ratio = min(clock_hz / hardware.clock_hz, 1.0)
-        caveat += f"; peaks are those at {clock_hz / _GIGA:.3f} GHz, as reached"
+        caveat += f"; peaks are those at {ratio * hardware.clock_hz / _GIGA:.3f} GHz, as reached"
         hardware = replace(
             hardware,
             peak_flops={dtype: peak * ratio for dtype, peak in hardware.peak_flops.items()},

@@ -73,15 +73,20 @@ class Labels:
     is_annotation: BoolArray
 
 
+def check_lanes(trace: Trace) -> None:
+    """Raise ProfileError when there are more threads and streams than any job has."""
+    if len(trace.lanes) > MAX_LANES:
+        msg = f"the trace has more than {MAX_LANES} threads and streams: not a profiler's file"
+        raise ProfileError(msg)
+
+
 def nest_threads(trace: Trace, is_work: BoolArray) -> Threads:
     """Nest the host's calls that are work on each of its threads.
 
     Raises ProfileError when there are more threads than any job has.
     """
+    check_lanes(trace)
     calls = trace.name.size
-    if len(trace.lanes) > MAX_LANES:
-        msg = f"the trace has more than {MAX_LANES} threads and streams: not a profiler's file"
-        raise ProfileError(msg)
     numbers = np.flatnonzero(is_work & trace.is_on_host)
     numbers = numbers[np.argsort(trace.lane[numbers], kind="stable")]
     lanes, first = np.unique(trace.lane[numbers], return_index=True)

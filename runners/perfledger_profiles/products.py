@@ -14,11 +14,10 @@ from math import prod
 import msgspec
 import numpy as np
 
-from perfledger.profile import Family, ProfiledDevice, Reading
+from perfledger.profile import Family, Reading
 from perfledger_profiles.chrome import UNREADABLE
 from perfledger_profiles.family import family_of, is_tensor_kernel
-from perfledger_profiles.hardware import peak_flops
-from perfledger_profiles.hardware_match import hardware_of
+from perfledger_profiles.hardware import Hardware, peak_flops
 from perfledger_profiles.metrics import (
     achieved_flops_per_second,
     arithmetic_intensity,
@@ -75,7 +74,7 @@ def product_of(name: str, dims: bytes, types: bytes) -> Product | None:
 
 
 def product_readings(
-    trace: Trace, work: BoolArray, operator: IntArray, device: ProfiledDevice | None
+    trace: Trace, work: BoolArray, operator: IntArray, hardware: Hardware | None
 ) -> Iterator[Reading]:
     """Yield what the longest products reached, by operator and shapes.
 
@@ -102,7 +101,7 @@ def product_readings(
         kernels = [trace.names[one] for one in listed(np.unique(trace.name[calls[place == n]]))]
         subject = clean_name(f"{trace.names[name]} {shapes_of(*trace.inputs[given])}")
         seconds = int(length[n]) / int(count[n]) / _NS
-        yield from _readings(product, seconds, subject, _dtype(product, kernels), device)
+        yield from _readings(product, seconds, subject, _dtype(product, kernels), hardware)
         told += 1
         if told == MAX_PRODUCTS:
             return
@@ -119,7 +118,7 @@ def _dtype(product: Product, kernels: Sequence[str]) -> str | None:
 
 
 def _readings(
-    product: Product, seconds: float, subject: str, dtype: str | None, device: ProfiledDevice | None
+    product: Product, seconds: float, subject: str, dtype: str | None, hardware: Hardware | None
 ) -> Iterator[Reading]:
     rate = achieved_flops_per_second(flops=product.flops, seconds=seconds)
     intensity = arithmetic_intensity(flops=product.flops, bytes_moved=product.bytes)
@@ -127,7 +126,6 @@ def _readings(
     yield reading(name="achieved_flops", value=rate, unit="FLOP/s", source=SOURCE)
     source = f"{SOURCE} / each matrix moved once"
     yield reading(name="arithmetic_intensity", value=intensity, unit="FLOP/B", source=source)
-    hardware = hardware_of(device).hardware
     peak = peak_flops(hardware, dtype) if hardware is not None and dtype is not None else None
     if hardware is not None and peak is not None:
         attained = roofline_attained(

@@ -27,7 +27,7 @@ def recommend(
     case = Case(
         profile=profile,
         classification=classification,
-        hardware=hardware or hardware_of(profile.device).hardware,
+        hardware=hardware or hardware_of(profile).hardware,
         memory_share=memory_share,
     )
     rules = (*host_advice.RULES, *device_advice.RULES)

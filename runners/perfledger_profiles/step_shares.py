@@ -30,7 +30,8 @@ MARKS: Mapping[Bottleneck, Marks] = {
 # What stands for the time of the device until it is known what binds it there.
 ON_DEVICE = Bottleneck.COMPUTE
 
-_BOTTLENECKS: Mapping[Bucket, Bottleneck] = {
+# What each bucket counts for.
+BOTTLENECKS: Mapping[Bucket, Bottleneck] = {
     Bucket.COMPUTE: ON_DEVICE,
     Bucket.COMMUNICATION: Bottleneck.COMMUNICATION,
     Bucket.COPY: Bottleneck.TRANSFER,
@@ -104,7 +105,7 @@ def _shares(spent: Mapping[Bucket, float], seconds: float) -> dict[Bottleneck, f
         return {}
     shares = dict.fromkeys(_CANDIDATES, 0.0)
     for bucket, spent_seconds in spent.items():
-        shares[_BOTTLENECKS[bucket]] += spent_seconds / seconds
+        shares[BOTTLENECKS[bucket]] += spent_seconds / seconds
     return shares if sum(shares.values()) > 0 else {}
 
 

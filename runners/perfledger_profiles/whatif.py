@@ -8,7 +8,7 @@ from math import fsum, inf, isnan
 from perfledger.pattern import is_match
 from perfledger.profile import Bucket, Family, Profile
 from perfledger_profiles.kernel_time import is_of_kernel
-from perfledger_profiles.step_shares import typical_step_seconds
+from perfledger_profiles.step_shares import BOTTLENECKS, typical_step_seconds
 
 # Device work that ran behind other work comes out when that is removed; less than this share of
 # the step is not worth a word.
@@ -22,7 +22,9 @@ INPUT_UNCOVERS = (
     "input the host did work that then shows"
 )
 _SUGGESTED = 3
-_WAYS = "say a bucket, a family, an operation or a pattern of its name"
+_WAYS = "say one of {buckets}, a family of kernels, an operation or a pattern of its name"
+# What a summary adds several buckets up to.
+_SUMS = ("host", "transfer")
 _ON_DEVICE = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET)
 
 
@@ -69,8 +71,9 @@ class WhatIf:
 def what_if(profile: Profile, *, changes: Mapping[str, float]) -> WhatIf:
     """Return the typical step with parts of it so many times faster: T x ((1 - p) + p / s).
 
-    A name is a bucket ("input"), a family of kernels ("gemm"), an operation or kernel, or a pattern
-    of those with * and ?; what it means first in that order. The shares are exclusive, so several
+    A name is a bucket ("input"), all of the host's or of the copies' ("host", "transfer"), a family
+    of kernels ("gemm"), an operation or kernel, or a pattern of those with * and ?; what it means
+    first in that order. The shares are exclusive, so several
     changes add; an operation that two of them name gets faster by both factors. T is the median
     step, p a share of the mean one. Amdahl's law (1967) says nothing of what the removed time hid:
     see `notes`. Raises WhatIfError for a factor that is not above 0, and a name that nothing has.
@@ -111,8 +114,12 @@ def _checked(name: str, factor: float) -> float:
 def _named(name: str, profile: Profile) -> tuple[int, ...]:
     """Return the numbers of the operations that a name means."""
     operations = profile.operations
-    if name in frozenset(Bucket):
-        return tuple(n for n, operation in enumerate(operations) if operation.bucket == name)
+    if name in (*Bucket, *_SUMS):
+        return tuple(
+            number
+            for number, operation in enumerate(operations)
+            if name in (operation.bucket, BOTTLENECKS[operation.bucket])
+        )
     names = {operation.name for operation in operations}
     names.update(kernel.name for kernel in profile.kernels)
     if name in frozenset(Family):
@@ -128,8 +135,9 @@ def _named(name: str, profile: Profile) -> tuple[int, ...]:
 
 
 def _complaint(name: str, names: Collection[str]) -> str:
-    near = get_close_matches(name, [*Bucket, *Family, *sorted(names)], _SUGGESTED)
-    hint = "did you mean " + " or ".join(f"'{text}'" for text in near) if near else _WAYS
+    near = get_close_matches(name, [*Bucket, *_SUMS, *Family, *sorted(names)], _SUGGESTED)
+    ways = _WAYS.format(buckets=", ".join([*Bucket, *_SUMS]))
+    hint = "did you mean " + " or ".join(f"'{text}'" for text in near) if near else ways
     return f"nothing in the profile is called {name!r}: {hint}"
 
 

@@ -4,7 +4,7 @@ The only module here that needs jax, and only when it is called.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -91,11 +91,35 @@ class _Space(Protocol):
     planes: Iterable[_Plane]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class XSpace:
+    """What of a file is read, and how much of it there is."""
+
+    planes: tuple[XPlane, ...]
+    events: int  # of all lines of the file
+    dropped_events: int  # without a usable time; where the file ends early, one for what is missing
+    is_cut_off: bool
+
+
 def read_xplane(path: Path, *, workload: str, side: Side) -> Profile:
     """Return the mean step of an XLA profile of the CPU, a GPU or a TPU.
 
     Of a file that was cut off these are the planes that are there as a whole. Raises ProfileError
-    when jax is not installed, or the file is missing, too large or not one.
+    as `read_planes` does.
+    """
+    space = read_planes(path)
+    profile = profile_of_planes(
+        space.planes, workload=workload, side=side, dropped_events=space.dropped_events
+    )
+    counted = Reading(name="events", value=space.events, source="all lines of the file")
+    notes = (*profile.notes, CUT_OFF) if space.is_cut_off else profile.notes
+    return replace(profile, readings=(*profile.readings, counted), notes=notes)
+
+
+def read_planes(path: Path) -> XSpace:
+    """Return the planes of an XLA profile, those that are whole where it was cut off.
+
+    Raises ProfileError when jax is not installed, or the file is missing, too large or not one.
     """
     try:
         profiler = import_module("jax.profiler")
@@ -118,15 +142,12 @@ def read_xplane(path: Path, *, workload: str, side: Side) -> Profile:
         msg = f"{path.name} is not an XLA profile (xplane.pb), or it is cut off"
         raise ProfileError(msg) from error
     is_cut_off = len(data) < len(found)
-    profile = profile_of_planes(
-        [plane for plane, _ in read],
-        workload=workload,
-        side=side,
+    return XSpace(
+        planes=tuple(plane for plane, _ in read),
+        events=events,
         dropped_events=sum(broken for _, broken in read) + is_cut_off,
+        is_cut_off=is_cut_off,
     )
-    counted = Reading(name="events", value=events, source="all lines of the file")
-    notes = (*profile.notes, CUT_OFF) if is_cut_off else profile.notes
-    return replace(profile, readings=(*profile.readings, counted), notes=notes)
 
 
 def _bytes(path: Path) -> bytes:

@@ -33,6 +33,8 @@ READER_MEMORY_BYTES = 4 * 2**30
 READER_CPU_S = 120
 READER_WALL_S = 180.0
 MAX_PROFILE_BYTES = 16 * 2**20
+# A million calls of a recording, and as many names.
+MAX_EXPORT_BYTES = 512 * 2**20
 MAX_NOTE = 500
 
 
@@ -102,14 +104,28 @@ def read_trace(
     return profile
 
 
-def limit_resources(process: int) -> None:
-    """Keep a running process within the reader's memory, time and file size."""
+def export_speedscope(trace: Path, *, name: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return a whole recording as speedscope's JSON, and what is left out of it.
+
+    Read by a child as in `read_trace`. Raises ReaderError.
+    """
+    answer = _answer(
+        ["--speedscope", "--", "auto", str(trace), name, Side.HEAD],
+        environment,
+        most_bytes=MAX_EXPORT_BYTES,
+    )
+    note, _, document = answer.decode(errors="replace").partition("\n")
+    return document, clean(note)[:MAX_NOTE]
+
+
+def limit_resources(process: int, *, most_bytes: int = MAX_PROFILE_BYTES) -> None:
+    """Keep a running process within the reader's memory and time, and its files in a size."""
     if not hasattr(resource, "prlimit"):  # Linux only; elsewhere the time limit is all there is
         return
     for kind, limit in (
         (resource.RLIMIT_AS, READER_MEMORY_BYTES),
         (resource.RLIMIT_CPU, READER_CPU_S),
-        (resource.RLIMIT_FSIZE, MAX_PROFILE_BYTES),
+        (resource.RLIMIT_FSIZE, most_bytes),
         (resource.RLIMIT_CORE, 0),
     ):
         with suppress(ProcessLookupError):  # it has ended already, and will say why
@@ -193,7 +209,12 @@ def _summed(profile: Profile) -> Profile:
     )
 
 
-def _answer(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:
+def _answer(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    most_bytes: int = MAX_PROFILE_BYTES,
+) -> bytes:
     """Return what the reader prints within its limits."""
     # Threads that numpy's linear algebra would start on every core cost addresses, and do nothing.
     fixed = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1"}
@@ -206,7 +227,7 @@ def _answer(arguments: Sequence[str], environment: Mapping[str, str]) -> bytes:
             env=without_secrets(environment) | fixed,
             start_new_session=True,
         )
-        limit_resources(process.pid)
+        limit_resources(process.pid, most_bytes=most_bytes)
         try:
             _, complaint = process.communicate(timeout=READER_WALL_S)
         except subprocess.TimeoutExpired as error:

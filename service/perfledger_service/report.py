@@ -13,6 +13,7 @@ from perfledger_cost_models.policy import PolicyRuling
 from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, UnitCost
 from perfledger_profiles.bottleneck import Recommendation
 from perfledger_profiles.cause import Explanation
+from perfledger_profiles.roofline import Roofline
 from perfledger_service.cost_views import ProjectionView
 
 
@@ -81,10 +82,11 @@ class ProcessSteps:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about what holds a workload's head back, with its evidence."""
+    """What to do about what holds a workload's head back, with its evidence and device's roofs."""
 
     workload: str
     recommendations: tuple[Recommendation, ...]
+    roof: Roofline | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -230,6 +230,7 @@ class TraceView:
     classification: Classification
     recommendations: tuple[Recommendation, ...] = ()
     roof: Roofline | None = None
+    caveats: tuple[str, ...] = ()  # of the device's peaks, or why they are not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,6 +248,7 @@ class TraceDiffView:
     base: TraceView
     head: TraceView
     explanation: Explanation
+    is_same_device: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ import pytest
 
 from perfledger.bundle import DeclaredThroughput, FleetUse, Pricing
 from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, STEP_TIME
-from perfledger.profile import Bucket, Operation, Profile
+from perfledger.profile import Bucket, Family, Kernel, Operation, Profile
 from perfledger.records import Device, Failure, Machine, Run, Side, Why
 from perfledger.work import FLOPS, Count, CountedWork, Work
 from perfledger_baselines.verdict import Outcome
@@ -180,6 +180,27 @@ def test_counted_work_gives_achieved_flops_and_their_share_of_the_peak(make_bund
     assert work.head_flops_per_second == pytest.approx(6e12 / 0.0125, rel=1e-3)
     assert work.base_share == (share and pytest.approx(share, rel=1e-3))
     assert work.head_share == (share and pytest.approx(share * 1.2, rel=1e-3))
+
+
+def on_a_t4(bundle, clock_mhz):
+    """Return a bundle of a T4, which never reaches the clock that its peaks are stated at."""
+    kernel = Kernel(
+        name="fusion", family=Family.FUSION, seconds=0.01, count=1.0, flops=1e11, bytes=1e8
+    )
+    t4 = replace(H100, model="Tesla T4", memory_bytes=15_843_721_216, power_cap_w=70.0)
+    profiles = [replace(profile(side, 0.012), kernels=(kernel,)) for side in Side]
+    runs = tuple(replace(run, clock_mhz=clock_mhz) for run in bundle.runs)
+    return replace(bundle, machine=t4, runs=runs, profiles=tuple(profiles))
+
+
+@pytest.mark.parametrize(("clock_mhz", "peak"), [(None, None), (795.0, 65e12 / 2)])
+def test_a_capped_boards_roof_is_at_the_clock_that_it_was_timed_at(make_bundle, clock_mhz, peak):
+    bundle = on_a_t4(make_bundle(), clock_mhz)
+
+    advice = report_on(bundle, today=TODAY, is_local=True).advice
+
+    roofs = [one.roof.ceilings.peak_flops_per_second for one in advice if one.roof is not None]
+    assert roofs == ([] if peak is None else [peak])
 
 
 def test_work_that_nobody_counted_has_no_rate(reported):

@@ -7,12 +7,11 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
-from perfledger.profile import Bucket, Family, Kernel, Profile, ProfiledDevice, Slice
+from perfledger.profile import Family, Kernel, Profile, ProfiledDevice
 from perfledger.records import Side
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.explaining import look_at
-from perfledger_service.usecases.tracing import export
 
 # Reading happens in a process of its own.
 pytestmark = pytest.mark.slow
@@ -172,6 +171,46 @@ def test_changes_no_larger_than_between_files_of_the_same_code_are_noise(trace, 
     assert "no more than two profiles of the same code do" in untold["note"]
 
 
+def on_a_gpu(name):
+    """Return a trace of one kernel a step on a device of this name, made up."""
+    document = json.loads(a_trace())
+    kernel = {"ph": "X", "pid": 0, "tid": 7, "dur": 500, "cat": "kernel", "name": "gemm"}
+    kernel["args"] = {"device": 0, "stream": 7}
+    document["traceEvents"] += [kernel | {"ts": n * 1100 + 200} for n in range(4)]
+    return json.dumps({"deviceProperties": [{"id": 0, "name": name}]} | document)
+
+
+def test_of_two_devices_it_is_said_that_they_are_two(trace, write):
+    one, other = (
+        write(f"{place}.json", on_a_gpu(name))
+        for place, name in enumerate(("NVIDIA A100-SXM4-40GB", "Tesla T4"))
+    )
+
+    assert "These are two devices" in trace("diff", one, other)
+    assert "**These are two devices" in trace("diff", one, other, "--format", "markdown")
+    assert "two devices" not in trace("diff", one, one)
+    assert json.loads(trace("diff", one, other, "--format", "json"))["is_same_device"] is False
+    with pytest.raises(UsageError, match=r"1\.json ran on another device than 0\.json"):
+        trace("diff", one, one, "--aa", other)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("NVIDIA Z9000", "Without the device's peaks"), ("Tesla T4", "limited to")]
+)
+def test_why_a_device_has_no_roofline_is_said(trace, write, name, words):
+    shown = " ".join(trace("summary", write("one.json", on_a_gpu(name))).split())
+
+    assert words.lower() in shown.lower()
+
+
+def test_files_without_any_time_are_not_compared_but_drawn(trace, write):
+    scrape = write("scrape.prom", 'DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n')
+
+    with pytest.raises(UsageError, match="has nothing to compare: trace summary shows"):
+        trace("diff", scrape, scrape)
+    assert "temp of gpu 0: 61" in trace("summary", scrape, "--format", "svg")
+
+
 def test_two_traces_are_written_as_markdown_and_drawn(trace, write):
     files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=400))
 
@@ -191,7 +230,10 @@ def test_a_what_if_is_amdahls(trace, write):
     )
 
 
-@pytest.mark.parametrize("given", ["compute", "compute=", "=2", "compute=0", "compute=nan", "a=b"])
+@pytest.mark.parametrize(
+    "given",
+    ["compute", "compute=", "=2", "compute=0", "compute=nan", "compute=1e9", "compute=1e-9", "a=b"],
+)
 def test_a_factor_that_is_none_is_said_plainly(trace, write, given):
     with pytest.raises(UsageError, match="give NAME=FACTOR"):
         trace("whatif", write("one.json", a_trace()), "--faster", given)
@@ -229,37 +271,28 @@ def test_a_file_that_is_no_trace_is_an_error_of_one_line(trace, write, content):
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_without_a_timeline_cannot_be_exported():
-    profile = Profile(
-        workload="nsys.csv",
-        side=Side.HEAD,
-        tool="nsys",
-        steps=1,
-        step_seconds=1.0,
-        operations=(),
-        has_steps=False,
-    )
+def test_a_file_without_a_timeline_cannot_be_exported(trace, write):
+    scrape = write("scrape.prom", 'DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n')
 
-    with pytest.raises(UsageError, match=r"nsys\.csv has no timeline to export"):
-        export(look_at("nsys.csv", profile))
+    with pytest.raises(UsageError, match=r"scrape\.prom has no timeline to export"):
+        trace("summary", scrape, "--format", "speedscope")
 
 
-def test_a_timeline_is_exported_under_the_files_name():
-    call = Slice(lane="host", name="mm", bucket=Bucket.COMPUTE, start_seconds=0.0, seconds=1.0)
-    profile = Profile(
-        workload="one.json",
-        side=Side.HEAD,
-        tool="torch.profiler",
-        steps=1,
-        step_seconds=1.0,
-        operations=(),
-        slices=(call,),
-    )
+def test_a_whole_recording_is_exported_under_the_files_name(trace, write):
+    document = json.loads(trace("summary", write("one.json", a_trace()), "--format", "speedscope"))
 
-    document = json.loads(export(look_at("one.json", profile)))
+    (thread,) = document["profiles"]
+    assert (document["name"], thread["name"]) == ("one.json", "thread 1")
+    assert [event["type"] for event in thread["events"]].count("O") == 4 * 3
 
-    assert document["name"] == "one.json"
-    assert document["shared"]["frames"] == [{"name": "mm"}]
+
+def test_what_an_export_leaves_out_is_said_beside_it(write):
+    torn = write("torn.json", a_trace()[:-60])
+
+    done = CliRunner().invoke(app, ["trace", "summary", torn, "--format", "speedscope"])
+
+    assert "torn.json: 1 event could not be read" in done.stderr
+    assert json.loads(done.stdout)["name"] == "torn.json: 1 event could not be read"
 
 
 @pytest.mark.parametrize(("tool", "dtype"), [("ncu", "float32"), ("torch.profiler", "bfloat16")])

@@ -88,7 +88,7 @@ def test_figures_are_shown_with_their_formulas(mfu):
 @pytest.mark.parametrize(
     ("device", "limit"),
     [
-        ("t4", "limited to 70 W"),
+        ("t4", "the one that it reached is not known"),
         ("NVIDIA A100-PCIE-40GB", "limited to 250 W"),
         ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "scaled to MIG 1g.5gb"),
     ],
@@ -98,6 +98,18 @@ def test_what_keeps_a_device_from_its_peak_is_said(mfu, device, limit):
     found = json.loads(mfu(*step, "--format", "json"))
 
     assert limit in found["notes"][0]
+
+
+def test_a_board_that_is_held_back_has_the_peak_of_the_clock_that_it_reached(mfu):
+    step = ("--step", "1", "--flops", "1e12", "--type", "float16", "--format", "json")
+
+    unknown, known = (
+        json.loads(mfu(*step, "--on", "t4", *clock)) for clock in ((), ("--clock", "795"))
+    )
+
+    assert unknown["peak_flops_per_second"] is None
+    assert "--clock" in unknown["notes"][-1]
+    assert known["peak_flops_per_second"] == 32.5e12
 
 
 def test_markdown_has_a_row_a_figure(mfu):
@@ -118,7 +130,11 @@ def test_markdown_has_a_row_a_figure(mfu):
         (("--step", "1", "--layers", "3"), "need --parameters"),
         (("--step", "1", "--parameters", "1e9"), "give --items"),
         (("--step", "1", "--items", "5", "--flops", "1", "--parameters", "1"), "either --flops"),
-        (("--step", "1", "--on", "H9000"), "no device is named 'H9000'"),
+        (("--step", "1", "--on", "H9000"), "no device is named 'H9000'.*similar name.*choose from"),
+        (("--step", "1", "--on", "H100"), "may be h100-sxm5-80gb or h100-pcie-80gb or h100-nvl"),
+        (("--step", "1", "--on", "NVIDIA H100 80GB HBM3 MIG 3g.40gb"), "multiprocessors"),
+        (("--step", "1", "--on", "h100-nvl", "--clock", "900"), "limit holds back"),
+        (("--step", "1", "--on", "t4", "--clock", "0"), "give --clock above 0"),
         (("--step", "1", "--on", "a100-sxm4-80gb", "--type", "int3"), "no dense peak"),
     ],
 )

@@ -1,5 +1,6 @@
 """The command that works a step's figures out: MFU, HFU, work per joule, scaling."""
 
+from math import inf
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from perfledger_service.errors import UsageError
 from perfledger_service.pages.figured import figures_json, figures_markdown, figures_text
 from perfledger_service.usecases.figuring import figures_of, model_flops
 
+HERTZ_PER_MHZ = 1e6
+
 
 def mfu(
     file: Annotated[
@@ -22,6 +25,10 @@ def mfu(
         float | None, typer.Option(help="seconds of a step, in place of a file")
     ] = None,
     on: Annotated[str, typer.Option(help="the device, such as h100-sxm5-80gb, or its name")] = "",
+    clock: Annotated[
+        float | None,
+        typer.Option(help="MHz it computed at, of a board that its power limit holds back"),
+    ] = None,
     dtype: Annotated[str, typer.Option("--type", help="what is computed in")] = "bfloat16",
     devices: Annotated[int, typer.Option(min=1, help="that share the step")] = 1,
     items: Annotated[
@@ -88,7 +95,17 @@ def mfu(
             is_work_split=strong,
         )
 
-    found = figures_of(facts, file=file, seconds=step, device=on, dtype=dtype)
+    if clock is not None and not 0 < clock < inf:
+        msg = f"a clock of {clock:g} MHz is none: give --clock above 0"
+        raise UsageError(msg)
+    found = figures_of(
+        facts,
+        file=file,
+        seconds=step,
+        device=on,
+        dtype=dtype,
+        clock_hz=None if clock is None else clock * HERTZ_PER_MHZ,
+    )
     match form:
         case Format.TABLE:
             show_table(figures_text(found), output)

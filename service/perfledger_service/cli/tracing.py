@@ -1,7 +1,7 @@
 """Commands that look at profiler files: what one says, what changed between two, and what if."""
 
 from enum import StrEnum
-from math import nan
+from math import inf, nan
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +25,9 @@ from perfledger_service.usecases.tracing import (
     summarize,
     what_if,
 )
+
+# No part of a step gets faster or slower by more; what does is taken away, or all there is.
+MAX_FACTOR = 1e6
 
 
 class TraceFormat(StrEnum):
@@ -61,7 +64,8 @@ def summary(
     ],
     *,
     form: Annotated[
-        TraceFormat, typer.Option("--format", help="how to write it; svg draws, speedscope exports")
+        TraceFormat,
+        typer.Option("--format", help="how to write it; svg draws, speedscope exports all calls"),
     ] = TraceFormat.TABLE,
     output: Output = None,
 ) -> None:
@@ -74,6 +78,9 @@ def summary(
     if len(files) > 1:
         _show_ranks(files, form, output)
         return
+    if form is TraceFormat.SPEEDSCOPE:
+        _export(files[0], output)
+        return
     found = summarize(files[0])
     match form:
         case TraceFormat.TABLE:
@@ -84,8 +91,6 @@ def summary(
             show_text(trace_json(found), output)
         case TraceFormat.SVG:
             show_text(trace_svg(found), output)
-        case TraceFormat.SPEEDSCOPE:
-            show_text(export(found), output)
 
 
 def diff(
@@ -148,6 +153,14 @@ def whatif(
             show_text(what_if_json(name, found), output)
 
 
+def _export(file: Path, output: Path | None) -> None:
+    """Write a whole recording for speedscope, and say in the terminal what is not in it."""
+    document, left_out = export(file)
+    show_text(document, output)
+    if left_out:
+        typer.echo(f"{shown(file)}: {clean(left_out, limit=200)}", err=True)
+
+
 def _show_ranks(files: list[Path], form: TraceFormat, output: Path | None) -> None:
     if form in (TraceFormat.SVG, TraceFormat.SPEEDSCOPE):
         msg = f"--format {form} is of one file: give a single one, or table, markdown or json"
@@ -169,10 +182,10 @@ def _faster(given: str) -> tuple[str, float]:
         factor = float(number)
     except ValueError:
         factor = nan
-    if not name or not factor > 0:
+    if not name or not (factor == inf or 1 / MAX_FACTOR <= factor <= MAX_FACTOR):
         msg = (
-            f"--faster {clean(given)}: give NAME=FACTOR with a factor above 0, such as input=2, "
-            "or input=inf to take it away"
+            f"--faster {clean(given)}: give NAME=FACTOR with a factor from {1 / MAX_FACTOR:g} to "
+            f"{MAX_FACTOR:g}, such as input=2, or input=inf to take it away"
         )
         raise UsageError(msg)
     return name, factor

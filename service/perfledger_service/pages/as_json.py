@@ -26,7 +26,11 @@ from perfledger_service.pages.change_json import (
     ruling_documents,
     summed_document,
 )
-from perfledger_service.pages.profile_json import explanation_document, recommendation_documents
+from perfledger_service.pages.profile_json import (
+    explanation_document,
+    recommendation_documents,
+    roof_document,
+)
 from perfledger_service.pages.projected import projection_document
 from perfledger_service.report import Report, WorkRate
 
@@ -64,6 +68,7 @@ def report_json(report: Report, *, url: str = "") -> str:
             {
                 "workload": one.workload,
                 "recommendations": recommendation_documents(one.recommendations),
+                "roof": None if one.roof is None else roof_document(one.roof),
             }
             for one in report.advice
         ],

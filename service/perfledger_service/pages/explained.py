@@ -20,6 +20,7 @@ from perfledger_service.views import TraceDiffView
 
 MAX_CAUSES = 12
 MAX_ROWS = 10
+TWO_DEVICES = "These are two devices: what differs is theirs as well as the code's."
 
 _MAX_NAME = 200
 _MAX_SHORT = 90
@@ -60,6 +61,8 @@ def trace_diff_text(view: TraceDiffView) -> Group:
         parts.append(line)
     for device in dict.fromkeys(device_line(one.profile.device) for one in (view.base, view.head)):
         parts.extend([Text(clean(device, limit=_MAX_NAME), style="dim")] if device else [])
+    if not view.is_same_device:
+        parts.append(Text(TWO_DEVICES, style="bold"))
     parts.append(_heading(f"Why the step is {block.pace}"))
     parts.extend(block_text(block))
     if block.shares:
@@ -77,6 +80,7 @@ def trace_diff_markdown(view: TraceDiffView) -> str:
         base=view.base.name,
         head=view.head.name,
         block=_block(view),
+        devices="" if view.is_same_device else TWO_DEVICES,
         kernels=paired_rows(view.base.profile, view.head.profile, most=MAX_ROWS),
         foreign=(view.base.name, view.head.name),
     )

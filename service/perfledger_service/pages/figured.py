@@ -17,6 +17,7 @@ from perfledger_service.views import FiguresView
 FIGURES_FORMAT = "perfledger-step-figures"
 FIGURES_VERSION = 1
 
+_MAX_TITLE = 300  # a file, a device and its peak
 _LABELS = {
     "throughput": "throughput",
     "achieved_flops": "achieved",
@@ -30,7 +31,7 @@ _LABELS = {
 
 def figures_text(view: FiguresView) -> Group:
     """Return the figures for a terminal."""
-    parts: list[RenderableType] = [Text(clean(_title(view)))]
+    parts: list[RenderableType] = [Text(clean(_title(view), limit=_MAX_TITLE))]
     grid = Table.grid(padding=(0, 2))
     for each in view.figures:
         grid.add_row(
@@ -72,7 +73,7 @@ _NOTHING = "Nothing more was given: --items, --flops or a transformer's shape sa
 
 
 def _markdown(view: FiguresView) -> Iterator[str]:
-    yield f"{code(_title(view), in_table=False)}\n"
+    yield f"{code(_title(view), limit=_MAX_TITLE, in_table=False)}\n"
     if view.figures:
         yield "| figure | value | formula |"
         yield "|:--|--:|:--|"

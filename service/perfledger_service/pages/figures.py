@@ -17,6 +17,8 @@ _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "\N{MICRO SIGN}s"), (1e-9, "ns"))
 _BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
 _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
+# A picosecond, the finest that a profiler's clock counts.
+_SHORTEST_SECONDS = 1e-12
 # Beyond this a row of digits cannot be read any more; powers of ten can.
 _HUGE = 1e15
 # Beyond this it is no measurement, and rounding it may overflow.
@@ -31,8 +33,11 @@ _TINY_USD = Decimal("1e-6")
 
 
 def seconds(value: float) -> str:
-    """Return a duration in s, ms, µs or ns with three digits: "12.3 ms"."""
-    return _scaled(value, _SECONDS)
+    """Return a duration in s, ms, µs or ns with three digits: "12.3 ms".
+
+    What is shorter than any clock tells is what rounding left of a sum: nothing.
+    """
+    return _scaled(0.0 if abs(value) < _SHORTEST_SECONDS else value, _SECONDS)
 
 
 def hours(value: float) -> str:

@@ -99,7 +99,11 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
     loud, quiet = prices.split(report, every)
     explanations = reasons.ordered(report)
     blocks = reasons.reason_blocks(report, max_causes=_MAX_CAUSES)
-    pictures = step_pictures(explanations, bundle.profiles)
+    pictures = step_pictures(
+        explanations,
+        bundle.profiles,
+        roofs={one.workload: one.roof for one in report.advice if one.roof is not None},
+    )
     return render(
         "html/run.html.j2",
         report=report,

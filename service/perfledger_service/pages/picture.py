@@ -14,8 +14,10 @@ from perfledger_service.pages.bottlenecks import bound_by, bound_by_change
 from perfledger_service.pages.cost_plots import CurvePlot, TornadoPlot
 from perfledger_service.pages.environment import render
 from perfledger_service.pages.escape import clean
+from perfledger_service.pages.explained import TWO_DEVICES
 from perfledger_service.pages.kernel_rows import BarRow, bucket_rows, kernel_rows, operation_rows
 from perfledger_service.pages.memory_plot import MemoryPlot, memory_plot, not_recorded
+from perfledger_service.pages.profiled import MAX_READINGS, reading_value, shown_readings
 from perfledger_service.pages.roofline_plot import RooflinePlot, roofline_plot
 from perfledger_service.pages.timeline import TimelinePlot, longest_seconds, timeline_plot
 from perfledger_service.pages.waterfall import WaterfallPlot, waterfall_plot
@@ -92,7 +94,8 @@ def trace_svg(view: TraceView) -> str:
     """Return the breakdown, the timeline, the roofline and the longest kernels of a trace."""
     profile = view.profile
     parts = [bars_part("Where the step goes", bucket_rows(profile))]
-    parts += _timelines({"The step nearest to the median": profile})
+    whole = "The step nearest to the median" if profile.has_steps else "The whole recording"
+    parts += _timelines({whole: profile})
     parts += _memories({"Memory in use": profile})
     kernels = kernel_rows(profile, most=MAX_ROWS)
     names = [row.name for row in kernels]
@@ -102,8 +105,19 @@ def trace_svg(view: TraceView) -> str:
         parts.append(Part(kind=PartKind.ROOFLINE, title=title, plot=roof, height=_ROOFLINE_HEIGHT))
     parts.append(bars_part("Longest kernels", kernels, is_numbered=roof is not None))
     parts.append(bars_part("Operations with the most time", operation_rows(profile, most=MAX_ROWS)))
+    if not any(part.height for part in parts):
+        parts.append(notes_part(_reading_lines(profile)))
     step = f"{figures.seconds(profile.step_seconds)} a step" if profile.has_steps else "no steps"
     return svg_sheet(view.name, f"{step}; bound by {bound_by(view.classification)}", parts)
+
+
+def _reading_lines(profile: Profile) -> list[str]:
+    """Return the figures of a file that has no time to draw, a line each."""
+    lines: list[str] = []
+    for reading in shown_readings(profile.readings)[:MAX_READINGS]:
+        subject = f" of {reading.subject}" if reading.subject else ""
+        lines.append(f"{reading.name}{subject}: {' '.join(reading_value(reading)).strip()}")
+    return lines
 
 
 def trace_diff_svg(view: TraceDiffView) -> str:
@@ -126,6 +140,8 @@ def trace_diff_svg(view: TraceDiffView) -> str:
         rows = rows or operation_rows(side.profile, most=MAX_ROWS)
         parts.append(bars_part(f"What runs longest on {name}", rows))
     summary = bound_by_change(view.base.classification, view.head.classification)
+    if not view.is_same_device:
+        summary = f"{TWO_DEVICES} {summary}"
     return svg_sheet(f"{view.base.name} \N{RIGHTWARDS ARROW} {view.head.name}", summary, parts)
 
 

@@ -37,6 +37,7 @@ def trace_diff_json(view: TraceDiffView) -> str:
         "version": TRACE_VERSION,
         "base": view.base.name,
         "head": view.head.name,
+        "is_same_device": view.is_same_device,
         "explanation": explanation_document(view.explanation),
         "recommendations": recommendation_documents(view.head.recommendations),
     }
@@ -50,7 +51,8 @@ def trace_document(view: TraceView) -> dict[str, object]:
         "profile": _profile(view.profile),
         "classification": classification_document(view.classification),
         "recommendations": recommendation_documents(view.recommendations),
-        "roof": None if view.roof is None else _roof(view.roof),
+        "roof": None if view.roof is None else roof_document(view.roof),
+        "caveats": list(view.caveats),
     }
 
 
@@ -164,7 +166,7 @@ def _profile(profile: Profile) -> object:
     return _finite(document)
 
 
-def _roof(roof: Roofline) -> object:
+def roof_document(roof: Roofline) -> object:
     """Return the roofs and the points below them; `step` is that of all the points together."""
     return _finite(
         {

@@ -174,7 +174,7 @@ def _parts(view: TraceView) -> Iterator[RenderableType]:
         yield from _titled("Streams, per step", _stream_grid(profile.streams[:MAX_STREAMS]))
     if profile.readings:
         yield from _titled("Readings", _reading_grid(shown_readings(profile.readings)))
-    for note in profile.notes[:MAX_NOTES]:
+    for note in (*view.caveats, *profile.notes[:MAX_NOTES]):
         yield Padding(Text(clean_sentence(note), style="dim"), (1, 0, 0, 0))
 
 
@@ -253,7 +253,7 @@ def _markdown(view: TraceView) -> Iterator[str]:
     yield from _bar_table("operation", operation_rows(profile, most=MAX_ROWS))
     yield from _bar_table("kernel", kernel_rows(profile, most=MAX_ROWS))
     yield from _readings_table(shown_readings(profile.readings)[:MAX_READINGS])
-    for note in profile.notes[:MAX_NOTES]:
+    for note in (*view.caveats, *profile.notes[:MAX_NOTES]):
         yield sentence(note, in_table=False)
 
 

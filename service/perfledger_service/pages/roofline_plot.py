@@ -5,8 +5,8 @@ Patterson, "Roofline", CACM 52 (2009).
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from perfledger_profiles.roofline import Roofline, RooflinePoint
 from perfledger_service.pages import figures
@@ -34,12 +34,16 @@ _PREFIXES = {
     7: "Z",
     8: "Y",
 }
+_LABEL_HEIGHT = 10.0  # nearer ones cannot be read
 _DECADES = 1.0  # at least so many on either side of the ridge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoofDot:
-    """One kernel; `number` is its row in a table of kernels, "" where that has no such row."""
+    """One kernel; `number` is its row in a table of kernels, "" where that has no such row.
+
+    Of dots that lie on each other one has the numbers of all: "5, 6".
+    """
 
     x: float
     y: float
@@ -124,7 +128,7 @@ def _dots(
     ordered = sorted(points, key=lambda point: -point.seconds)[:_MAX_POINTS]
     total = sum(point.seconds for point in ordered)
     numbers = {name: str(place) for place, name in enumerate(names, start=1)}
-    return tuple(
+    dots = [
         RoofDot(
             x=x.at(math.log10(point.intensity_flop_per_byte)),
             y=y.at(math.log10(point.flops_per_second)),
@@ -134,7 +138,23 @@ def _dots(
             title=_title(point),
         )
         for point in ordered
-    )
+    ]
+    return tuple(_labelled_once(dots))
+
+
+def _labelled_once(dots: Sequence[RoofDot]) -> Iterator[RoofDot]:
+    """Yield the dots with the numbers of those that lie on each other beside the first of them."""
+    beside: dict[int, list[RoofDot]] = {}
+    for place, dot in enumerate(dots):
+        if dot.number:
+            near = (at for at in beside if _is_near(dots[at], dot))
+            beside.setdefault(next(near, place), []).append(dot)
+    for place, dot in enumerate(dots):
+        yield replace(dot, number=", ".join(one.number for one in beside.get(place, ())))
+
+
+def _is_near(one: RoofDot, other: RoofDot) -> bool:
+    return max(abs(one.x - other.x), abs(one.y - other.y)) < _LABEL_HEIGHT
 
 
 def _radius(share: float) -> float:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.cause import Explanation
+from perfledger_profiles.roofline import Roofline
 from perfledger_service.pages.chrome_trace import chrome_trace
 from perfledger_service.pages.escape import clean
 from perfledger_service.pages.kernel_rows import PairedRow, paired_rows
 from perfledger_service.pages.memory_plot import MemoryPlot, memory_plot, not_recorded
 from perfledger_service.pages.picture import Legend, legend
+from perfledger_service.pages.roofline_plot import RooflinePlot, roofline_plot
 from perfledger_service.pages.timeline import TimelinePlot, longest_seconds, timeline_plot
 from perfledger_service.pages.waterfall import WaterfallPlot, waterfall_plot
 
@@ -29,21 +31,29 @@ class StepPictures:
     memories: tuple[tuple[str, MemoryPlot], ...] = ()  # by side
     unrecorded: tuple[tuple[str, str], ...] = ()  # by side, how its memory would be recorded
     colours: Legend = ()
+    roofline: RooflinePlot | None = None  # of head
     rows: tuple[PairedRow, ...] = ()
     is_of_kernels: bool = False
     data: int | None = None
 
 
 def step_pictures(
-    explanations: Sequence[Explanation], profiles: Sequence[Profile]
+    explanations: Sequence[Explanation],
+    profiles: Sequence[Profile],
+    *,
+    roofs: Mapping[str, Roofline],
 ) -> tuple[StepPictures, ...]:
-    """Return each explanation's pictures; none of those beyond the first MAX_PICTURED."""
+    """Return each explanation's pictures; none of those beyond the first MAX_PICTURED.
+
+    `roofs` are those of the heads' devices, by workload.
+    """
     found = {(profile.workload, profile.side): profile for profile in profiles}
     made: list[StepPictures] = []
     data = 0
     for place, explanation in enumerate(explanations):
         sides = _sides(explanation, found) if place < MAX_PICTURED else {}
-        pictures = _pictures(explanation, sides, data) if sides else StepPictures()
+        roof = roofs.get(explanation.workload)
+        pictures = _pictures(explanation, sides, roof, data) if sides else StepPictures()
         data += pictures.data is not None
         made.append(pictures)
     return tuple(made)
@@ -75,7 +85,9 @@ def _sides(
     }
 
 
-def _pictures(explanation: Explanation, sides: Mapping[Side, Profile], data: int) -> StepPictures:
+def _pictures(
+    explanation: Explanation, sides: Mapping[Side, Profile], roof: Roofline | None, data: int
+) -> StepPictures:
     span_s = longest_seconds(*sides.values())
     plots = {side: timeline_plot(sides[side], span_seconds=span_s) for side in sides}
     among = tuple(sides.values())
@@ -87,6 +99,7 @@ def _pictures(explanation: Explanation, sides: Mapping[Side, Profile], data: int
         memories=tuple((str(side), plot) for side, plot in memories.items() if plot is not None),
         unrecorded=tuple((str(side), why) for side in sides if (why := not_recorded(sides[side]))),
         colours=legend(among),
+        roofline=None if roof is None else roofline_plot(roof),
         rows=paired_rows(sides[Side.BASE], sides[Side.HEAD], most=_MAX_ROWS) if is_paired else (),
         is_of_kernels=any(profile.kernels for profile in sides.values()),
         data=data if _has_slices(sides) else None,

@@ -56,13 +56,14 @@ class LaneLabel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelinePlot:
-    """A step as shapes; `note` says what is not drawn."""
+    """A step as shapes; `whole` says of what the time begins, `note` what is not drawn."""
 
     height: float
     lanes: tuple[LaneLabel, ...]
     shapes: tuple[Shape, ...]
     ticks: tuple[Tick, ...]
     unit: str
+    whole: str  # step or recording
     note: str
 
 
@@ -97,6 +98,7 @@ def timeline_plot(profile: Profile, *, span_seconds: float) -> TimelinePlot | No
             for at in nice_ticks(0.0, span_seconds * factor)
         ),
         unit=unit,
+        whole="step" if profile.has_steps else "recording",
         note=_note(profile, lanes),
     )
 

@@ -21,7 +21,7 @@ from perfledger_profiles.device_state import (
 from perfledger_profiles.diff import explain
 from perfledger_profiles.doubt import DeviceStates
 from perfledger_profiles.hardware import Hardware
-from perfledger_profiles.hardware_match import match_hardware
+from perfledger_profiles.hardware_match import HardwareMatch, match_hardware
 from perfledger_profiles.ncu import TOOL as NCU
 from perfledger_profiles.noise import learn_noise
 from perfledger_profiles.recommend import recommend
@@ -36,6 +36,8 @@ from perfledger_service.views import TraceView
 # use if it is faster than that.
 ROOF_DTYPES = ("bfloat16", "float8", "float4")
 NCU_DTYPES = ("float32",)  # what its counters are read of
+# Of matrix units that do not take bfloat16: Volta's and Turing's.
+OLDER_ROOF_DTYPES = ("float16",)
 # Of a roof: clocks and a table's figures are not exact.
 MAX_ATTAINED = 1.05
 # Of the readings that say so: what held a clock down less often did not set the pace.
@@ -53,15 +55,17 @@ def look_at(
     machine: Machine | None = None,
     timed_seconds: float | None = None,
     memory_share: float | None = None,
+    state: DeviceState | None = None,
 ) -> TraceView:
     """Return what one profile says: what its step is bound by, and what to do about it.
 
-    `machine` is what it was recorded on, where that is known better than the profile tells;
-    `timed_seconds` is the step without a profiler.
+    `machine` is what it was recorded on, and `state` its device's, where they are known better than
+    the profile tells; `timed_seconds` is the step without a profiler.
     """
-    hardware = _hardware(profile, machine)
+    match = _reached(profile, machine, state)
+    hardware = match.hardware
     perturbation = profile.step_seconds / timed_seconds if timed_seconds else None
-    classification = _classified(profile, hardware, perturbation=perturbation)
+    classification = _classified(profile, machine, state, perturbation=perturbation)
     return TraceView(
         name=name,
         profile=profile,
@@ -73,6 +77,7 @@ def look_at(
             memory_share=used_memory_share(profile) if memory_share is None else memory_share,
         ),
         roof=_roof(profile, hardware),
+        caveats=_caveats(profile, match),
     )
 
 
@@ -101,7 +106,9 @@ def explain_change(
         timing_error_seconds=timing_error_seconds,
         devices=devices or _both(device_state(base), device_state(head)),
         reproduction=reproduction,
-        classifier=lambda profile: _classified(profile, _hardware(profile, machine)),
+        classifier=lambda profile: _classified(
+            profile, machine, (devices[profile.side is Side.HEAD] if devices else None)
+        ),
     )
 
 
@@ -138,7 +145,7 @@ def explain_bundle(
                 machine=machine,
                 timing=timing,
                 timing_error_seconds=_error_seconds(timed),
-                devices=_both(*(_device(bundle.runs, spec.id, side) for side in Side)),
+                devices=_both(*(timed_device(bundle.runs, spec.id, side) for side in Side)),
                 repeats=[(one, again[one.side]) for one in (base, head) if one.side in again],
                 reproduction=_reproduction(bundle, spec.id),
             )
@@ -149,9 +156,10 @@ def explain_bundle(
             machine=machine,
             timed_seconds=timing[1] if timing else None,
             memory_share=_memory_share(estimates.get((spec.id, PEAK_MEMORY.name)), machine),
+            state=timed_device(bundle.runs, spec.id, Side.HEAD),
         )
-        if view.recommendations:
-            advice.append(Advice(spec.id, view.recommendations))
+        if view.recommendations or view.roof is not None:
+            advice.append(Advice(spec.id, view.recommendations, view.roof))
     return tuple(explanations), tuple(advice)
 
 
@@ -161,14 +169,18 @@ def _error_seconds(timed: Estimate | None) -> float:
 
 
 def _classified(
-    profile: Profile, hardware: Hardware | None, *, perturbation: float | None = None
+    profile: Profile,
+    machine: Machine | None,
+    state: DeviceState | None,
+    *,
+    perturbation: float | None = None,
 ) -> Classification:
     """Return what a step is bound by, unless its device was not fit to measure on."""
     return classify(
         profile,
-        hardware=hardware,
+        hardware=_reached(profile, machine, state).hardware,
         perturbation=perturbation,
-        environment=disturbances(profile, hardware),
+        environment=disturbances(profile, _match(profile, machine).hardware),
     )
 
 
@@ -176,7 +188,7 @@ def _both(base: DeviceState | None, head: DeviceState | None) -> DeviceStates | 
     return None if base is None or head is None else (base, head)
 
 
-def _device(runs: Sequence[Run], workload: str, side: Side) -> DeviceState | None:
+def timed_device(runs: Sequence[Run], workload: str, side: Side) -> DeviceState | None:
     """Return at what clock a side of a workload was timed, and what mostly held it down."""
     mine = [run for run in runs if (run.workload, run.side) == (workload, side) and run.clock_mhz]
     if not mine:
@@ -192,35 +204,60 @@ def _device(runs: Sequence[Run], workload: str, side: Side) -> DeviceState | Non
     )
 
 
-def _hardware(profile: Profile, machine: Machine | None) -> Hardware | None:
-    """Return the facts about the device; None where they are not known, or it is a CPU."""
+def _reached(profile: Profile, machine: Machine | None, state: DeviceState | None) -> HardwareMatch:
+    """Return the facts about the device at the clock that it computed at."""
+    state = state or device_state(profile)
+    return _match(profile, machine, clock_hertz=state.clock_hertz if state else None)
+
+
+def _match(
+    profile: Profile, machine: Machine | None, *, clock_hertz: float | None = None
+) -> HardwareMatch:
+    """Return the facts about the device; none where they are not known, or it is a CPU."""
     if machine is not None and machine.model:
         return match_hardware(
             machine.model,
             memory_bytes=machine.memory_bytes,
             mig=machine.mig,
             power_limit_watts=machine.power_cap_w,
-        ).hardware
+            clock_hz=clock_hertz,
+        )
     device = profile.device
     if device is None:
-        return None
+        return HardwareMatch(hardware=None)
     return match_hardware(
         device.name,
         memory_bytes=device.memory_bytes,
         compute_capability=device.compute_capability,
         multiprocessors=device.multiprocessors,
-    ).hardware
+        clock_hz=clock_hertz,
+    )
+
+
+def _caveats(profile: Profile, match: HardwareMatch) -> tuple[str, ...]:
+    """Say what to mind with a device's peaks, and why an accelerator has none."""
+    device = profile.device
+    if match.hardware is not None or device is None or not device.name or device.peak_flops:
+        return match.caveats
+    return (f"without the device's peaks there is no roofline: {match.reason}",)
 
 
 def _roof(profile: Profile, hardware: Hardware | None) -> Roofline | None:
     """Return the roofs of the widest type that no kernel is too fast for."""
     best: Roofline | None = None
-    for dtype in NCU_DTYPES if profile.tool == NCU else ROOF_DTYPES:
+    for dtype in _roof_dtypes(profile, hardware):
         roof = roofline_of(profile, hardware, dtype=dtype)
         best = roof or best
         if roof is not None and all(point.attained <= MAX_ATTAINED for point in roof.points):
             break
     return best
+
+
+def _roof_dtypes(profile: Profile, hardware: Hardware | None) -> tuple[str, ...]:
+    if profile.tool == NCU:
+        return NCU_DTYPES
+    has_first = hardware is None or ROOF_DTYPES[0] in hardware.peak_flops
+    return ROOF_DTYPES if has_first else OLDER_ROOF_DTYPES
 
 
 def _memory_share(estimate: Estimate | None, machine: Machine) -> float | None:

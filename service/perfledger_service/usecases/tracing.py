@@ -1,8 +1,8 @@
 """Profiler files in, what they say and what changed between them out."""
 
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import combinations, islice
 from pathlib import Path
@@ -11,10 +11,9 @@ from perfledger.profile import Bucket, Profile
 from perfledger.records import Side
 from perfledger_profiles.stragglers import stragglers_of
 from perfledger_profiles.whatif import WhatIf
-from perfledger_runners.explain import ReaderError, read_trace
+from perfledger_runners.explain import ReaderError, export_speedscope, read_trace
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.pages.escape import clean
-from perfledger_service.pages.speedscope import speedscope
 from perfledger_service.usecases.explaining import explain_change, look_at, suppose
 from perfledger_service.usecases.histories import shown
 from perfledger_service.views import RanksView, TraceDiffView, TraceView
@@ -68,11 +67,23 @@ def difference(base: Path, head: Path, *, again: Sequence[Path] = ()) -> TraceDi
     same = [sides[0], *(_profile(path, workload=workload, side=Side.BASE) for path in again)]
     for other in (*sides[1:], *same[1:]):
         _check_same_kind(sides[0], other)
+    for path, other in zip(again, same[1:], strict=True):
+        if not is_same_device(sides[0], other):
+            msg = f"{shown(path)} ran on another device than {shown(base)}: what they differ by is "
+            msg += "no noise; give --aa profiles of the same code on the same device"
+            raise UsageError(msg)
     return TraceDiffView(
         base=look_at(shown(base), sides[0]),
         head=look_at(shown(head), sides[1]),
         explanation=explain_change(*sides, repeats=tuple(combinations(same, 2))),
+        is_same_device=is_same_device(*sides),
     )
+
+
+def is_same_device(base: Profile, head: Profile) -> bool:
+    """Tell whether two profiles may be of one model of device: of what they name, it is."""
+    names = {one.device.name for one in (base, head) if one.device and one.device.name}
+    return len(names) <= 1
 
 
 def what_if(path: Path, *, changes: Mapping[str, float]) -> WhatIf:
@@ -84,31 +95,42 @@ def what_if(path: Path, *, changes: Mapping[str, float]) -> WhatIf:
     return suppose(name, _profile(path, workload=name, side=Side.HEAD), changes)
 
 
-def export(view: TraceView) -> str:
-    """Return a trace's timeline as speedscope reads it; raises UsageError if it has none."""
-    if not view.profile.slices:
-        msg = (
-            f"{view.name} has no timeline to export: speedscope shows calls one after another, and "
-            "this file has sums only"
-        )
-        raise UsageError(msg)
-    return speedscope(view.profile, name=view.name)
+def export(path: Path) -> tuple[str, str]:
+    """Return all calls of a file as speedscope reads them, and what is left out of them.
+
+    Raises NotFoundError, and UsageError for a file of sums, which has no timeline.
+    """
+    _check_file(path)
+    with _told(path) as name:
+        return export_speedscope(path.resolve(), name=name, environment=os.environ)
 
 
 def _profile(path: Path, *, workload: str, side: Side) -> Profile:
     """Read a file in a child with limits: it may be anybody's."""
+    _check_file(path)
+    with _told(path):
+        return read_trace(
+            "auto", path.resolve(), workload=workload, side=side, environment=os.environ
+        )
+
+
+def _check_file(path: Path) -> None:
     if path.is_dir():
         msg = f"{shown(path)} is a folder: give one profiler file, {_inside(path)}"
         raise UsageError(msg)
     if not path.is_file():
         msg = f"there is no file {shown(path)}"
         raise NotFoundError(msg)
+
+
+@contextmanager
+def _told(path: Path) -> Generator[str]:
+    """Give a file's name, and say which file could not be read; raises UsageError."""
+    name = shown(path)
     try:
-        return read_trace(
-            "auto", path.resolve(), workload=workload, side=side, environment=os.environ
-        )
+        yield name
     except ReaderError as error:
-        name, words = shown(path), str(error)
+        words = str(error)
         msg = words if name in words else f"{name}: {words}"
         raise UsageError(msg) from error
 
@@ -138,5 +160,12 @@ def _check_same_kind(base: Profile, head: Profile) -> None:
         msg = (
             f"a file of {whole.tool} without steps cannot be held against one of {steps.tool} with "
             "steps: compare two files of one kind"
+        )
+        raise UsageError(msg)
+    if not base.step_seconds > 0 or not head.step_seconds > 0:
+        timeless = head if base.step_seconds > 0 else base
+        msg = (
+            f"a file of {timeless.tool} without the time of any step or kernel has nothing to "
+            "compare: trace summary shows the figures of each"
         )
         raise UsageError(msg)

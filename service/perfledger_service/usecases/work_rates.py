@@ -8,8 +8,11 @@ from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger_baselines.typical import typical_range
 from perfledger_baselines.verdict import Verdict
 from perfledger_baselines.work import work_change
-from perfledger_profiles.hardware import find_hardware, peak_flops
+from perfledger_profiles.device_state import DeviceState
+from perfledger_profiles.hardware import peak_flops
+from perfledger_profiles.hardware_match import match_hardware
 from perfledger_service.report import WorkRate
+from perfledger_service.usecases.explaining import timed_device
 
 # What model FLOP utilization is stated against on accelerators, whatever types a step uses.
 PEAK_DTYPE = "bfloat16"
@@ -37,7 +40,10 @@ def work_rates(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[WorkRate, .
                 head_flops=work.head,
                 base_flops_per_second=work.base / estimate.base,
                 head_flops_per_second=work.head / estimate.head,
-                peak_flops_per_second=_peak(machines[verdict.workload, Side.HEAD]),
+                peak_flops_per_second=_peak(
+                    machines[verdict.workload, Side.HEAD],
+                    timed_device(bundle.runs, verdict.workload, Side.HEAD),
+                ),
             )
         )
     return tuple(rates)
@@ -55,10 +61,18 @@ def throughput(
     return spec.units_per_step / high, spec.units_per_step / typical, spec.units_per_step / low
 
 
-def _peak(machine: Machine) -> float | None:
-    """Return the peak of whole devices: a part of one (MIG) has a peak that nobody publishes."""
+def _peak(machine: Machine, state: DeviceState | None) -> float | None:
+    """Return the peak of whole devices: a part of one (MIG) has a peak that nobody publishes.
+
+    That of a board that its power limit holds back is the one at the clock that it reached.
+    """
     if machine.device is Device.CPU or machine.mig:
         return None
-    hardware = find_hardware(machine.model, machine.memory_bytes)
+    hardware = match_hardware(
+        machine.model,
+        memory_bytes=machine.memory_bytes,
+        power_limit_watts=machine.power_cap_w,
+        clock_hz=state.clock_hertz if state else None,
+    ).hardware
     peak = peak_flops(hardware, PEAK_DTYPE) if hardware else None
     return None if peak is None else peak * machine.count

@@ -115,6 +115,16 @@ def test_a_jax_workload_is_profiled_on_both_sides(roomy, sides):
     assert [repeat.workload for repeat in explained.repeats] == ["benchmarks.w:dot"] * 2
 
 
+def test_a_jax_workload_can_be_profiled_once_more(roomy, sides):
+    requests, specs = sides(JAX), [spec("dot", Framework.JAX)]
+    profile_both(roomy, requests, specs)
+
+    again = profile_both(roomy, requests, specs)
+
+    assert again.notes == ()
+    assert [profile.side for profile in again.profiles] == [Side.BASE, Side.HEAD]
+
+
 def test_what_cannot_be_profiled_is_a_note(harness, sides):
     explained = profile_both(harness, sides(HOST), [spec("plain"), spec("fails"), spec("gone")])
 

@@ -23,6 +23,20 @@ def test_a_triton_kernel_is_matched_with_the_operations_that_its_name_lists(make
     assert fusions(base, head) == [(("triton_poi_fused_add_mul_3",), ("aten::add", "aten::mul_"))]
 
 
+def test_kernels_are_matched_by_the_operators_that_launched_them(make):
+    eager = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
+    base = [
+        make.operation(eager, 1.0, path="aten::add"),
+        make.operation("void at::native::elementwise_kernel<128, 2>", 1.0, path="aten::mul_"),
+        make.operation("void at::native::sort_kernel", 1.0, path="aten::sort"),
+    ]
+    head = [make.operation("triton_poi_fused_add_mul_0", 1.2, path="## Call ##")]
+
+    (found,) = fusions(base, head)
+
+    assert found == ((base[0].name, base[1].name), ("triton_poi_fused_add_mul_0",))
+
+
 def test_operations_that_were_put_together_are_matched_too(make):
     base = [
         make.operation("multiply.1", 1.0, path="jit_f"),

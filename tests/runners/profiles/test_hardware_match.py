@@ -1,8 +1,16 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.profile import ProfiledDevice
-from perfledger_profiles.hardware import find_hardware, known_hardware, peak_flops
+from perfledger.profile import Profile, ProfiledDevice, Reading
+from perfledger.records import Side
+from perfledger_profiles.hardware import (
+    find_hardware,
+    known_hardware,
+    peak_flops,
+    ridge_flop_per_byte,
+)
 from perfledger_profiles.hardware_match import hardware_of, match_hardware
 
 GIB = 2**30
@@ -91,7 +99,25 @@ def test_a_board_that_its_own_limit_holds_back_is_marked():
 
     assert match.is_power_capped
     assert "limited to 70 W" in match.caveats[0]
-    assert match.hardware == find_hardware("Tesla T4", None)
+    assert match.hardware is not None
+    assert match.hardware.held_back == match.caveats[0]
+    assert match.hardware.memory_bytes_per_second == 320e9
+
+
+def test_a_board_that_is_held_back_to_an_unknown_clock_has_no_peak_and_no_ridge():
+    hardware = match_hardware("NVIDIA A100-PCIE-40GB").hardware
+
+    assert hardware is not None
+    assert peak_flops(hardware, "bfloat16") is None
+    assert ridge_flop_per_byte(hardware, "bfloat16") is None
+
+
+def test_no_clock_is_above_the_boards_own():
+    match = match_hardware("Tesla T4", clock_hz=3e9)
+
+    assert match.hardware is not None
+    assert peak_flops(match.hardware, "float16") == 65e12
+    assert match.caveats[0].endswith("peaks are those at 1.590 GHz, as reached")
 
 
 def test_the_clock_that_was_reached_scales_a_capped_board():
@@ -126,6 +152,18 @@ def test_a_slice_of_a_capped_board_is_capped_too():
     assert len(match.caveats) == 2
 
 
+def profile_on(device):
+    return Profile(
+        workload="m:f",
+        side=Side.HEAD,
+        tool="torch.profiler",
+        steps=1,
+        step_seconds=1.0,
+        operations=(),
+        device=device,
+    )
+
+
 def test_what_a_profile_states_of_its_device_is_enough():
     device = ProfiledDevice(
         name="NVIDIA A100-SXM4-40GB MIG 3g.20gb",
@@ -134,15 +172,24 @@ def test_what_a_profile_states_of_its_device_is_enough():
         multiprocessors=42,
     )
 
-    match = hardware_of(device)
+    match = hardware_of(profile_on(device))
 
     assert match.hardware is not None
     assert match.hardware.key == "a100-sxm4-40gb/3g.20gb"
 
 
 def test_a_profile_that_names_no_device_says_so():
-    assert "does not name" in hardware_of(None).reason
-    assert "does not name" in hardware_of(ProfiledDevice(name="")).reason
+    assert "does not name" in hardware_of(profile_on(None)).reason
+    assert "does not name" in hardware_of(profile_on(ProfiledDevice(name=""))).reason
+
+
+def test_the_clock_that_a_profile_states_scales_a_capped_board():
+    clock = Reading(name="sm_clock", value=795e6, unit="Hz", source="ncu")
+
+    match = hardware_of(replace(profile_on(ProfiledDevice(name="Tesla T4")), readings=(clock,)))
+
+    assert match.hardware is not None
+    assert peak_flops(match.hardware, "float16") == pytest.approx(65e12 / 2)
 
 
 @pytest.mark.slow

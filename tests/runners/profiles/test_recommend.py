@@ -251,6 +251,21 @@ def test_a_device_without_tf32_is_not_told_to_use_it():
     assert texts(profile, hardware=V100) == [device_advice.TENSOR_CORES_HALF]
 
 
+@pytest.mark.parametrize(
+    ("capability", "told"),
+    [
+        ("6.0", []),
+        ("7.5", [device_advice.TENSOR_CORES_HALF]),
+        ("12.0", [device_advice.TENSOR_CORES]),
+    ],
+)
+def test_a_device_without_facts_is_told_what_its_capability_has(capability, told):
+    profile = step(op("gemm", 0.5), kernels=(kernel("gemm", Family.GEMM, is_tensor=False),))
+    stated = ProfiledDevice(name="NVIDIA Z9000", compute_capability=capability)
+
+    assert texts(replace(profile, device=stated)) == told
+
+
 def test_the_device_that_the_profile_states_is_looked_up():
     gemm = kernel("gemm", Family.GEMM, is_tensor=False)
     profile = step(op("gemm", 0.5), kernels=(gemm,))

@@ -41,6 +41,18 @@ STEP = step(
 )
 
 
+def test_all_of_the_hosts_and_of_the_copies_time_have_a_name():
+    profile = step(
+        operation("aten::mm", 4.0),
+        operation("cudaLaunchKernel", 3.0, Bucket.RUNTIME),
+        operation("(outside operations)", 2.0, Bucket.OTHER),
+        operation("Memcpy HtoD", 1.0, Bucket.COPY),
+    )
+
+    assert what_if(profile, changes={"host": inf}).new_step_seconds == pytest.approx(5.0)
+    assert what_if(profile, changes={"transfer": inf}).new_step_seconds == pytest.approx(9.0)
+
+
 @pytest.mark.parametrize(
     ("changes", "seconds"),
     [
@@ -132,7 +144,7 @@ def test_a_factor_has_to_be_above_zero(factor):
         ("sgem", "did you mean 'sgemm'"),
         ("inputs", "did you mean 'input'"),
         ("attention", "nothing in the profile is called 'attention'"),
-        ("", "say a bucket, a family"),
+        ("", "say one of compute, communication"),
     ],
 )
 def test_a_name_that_nothing_has_is_an_error(name, hint):

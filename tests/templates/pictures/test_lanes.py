@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 from perfledger.profile import Bucket, Slice
 from perfledger_service.pages.chrome_trace import MAX_EVENTS, chrome_trace
 from perfledger_service.pages.lanes import Call, lanes_of
-from perfledger_service.pages.speedscope import SCHEMA, speedscope
 
 times = st.one_of(st.floats(0, 0.1), st.floats(0, 1e-6), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 slices = st.lists(
@@ -56,43 +55,6 @@ def test_the_longest_calls_are_kept_in_their_order():
     (lane,) = lanes_of(found, most=4)
 
     assert [call.name for call in lane.calls] == ["4", "9", "14", "19"]
-
-
-def test_a_file_for_speedscope_keeps_the_rules_of_its_format(make):
-    @given(slices)
-    @settings(max_examples=80)
-    def holds(found):
-        profile = replace(make.profile(), slices=tuple(found))
-        check_speedscope(json.loads(speedscope(profile, name="trace.json")))
-
-    holds()
-
-
-def check_speedscope(document):
-    """Hold a document against what speedscope's format asks of evented profiles."""
-    assert document["$schema"] == SCHEMA
-    assert {type(frame["name"]) for frame in document["shared"]["frames"]} <= {str}
-    for profile in document["profiles"]:
-        assert (profile["type"], profile["unit"]) == ("evented", "nanoseconds")
-        at, opened = profile["startValue"], []
-        for event in profile["events"]:
-            assert at <= event["at"] <= profile["endValue"]
-            at = event["at"]
-            if event["type"] == "O":
-                assert 0 <= event["frame"] < len(document["shared"]["frames"])
-                opened.append(event["frame"])
-            else:
-                assert event["type"] == "C"
-                assert opened.pop() == event["frame"]
-        assert opened == []
-
-
-def test_a_file_for_speedscope_has_a_profile_for_each_lane(make):
-    document = json.loads(speedscope(make.profile(), name="trace.json"))
-
-    assert [profile["name"] for profile in document["profiles"]] == ["host", "stream 7"]
-    assert [event["type"] for event in document["profiles"][0]["events"]] == ["O", "O", "C", "C"]
-    assert document["profiles"][1]["events"][0]["at"] == 1_000_000
 
 
 def events_of(profiles):

@@ -2,8 +2,25 @@ from dataclasses import replace
 
 import pytest
 
+from perfledger_profiles.cause import Explanation
 from perfledger_profiles.roofline import Ceilings
 from perfledger_service.pages.roofline_plot import roofline_plot
+from perfledger_service.pages.step_pictures import step_pictures
+
+
+@pytest.fixture
+def diff_explanation():
+    def explanation(workload):
+        return Explanation(
+            workload=workload,
+            base_step_seconds=0.01,
+            head_step_seconds=0.01,
+            causes=(),
+            rest_seconds=0.0,
+            is_attributable=True,
+        )
+
+    return explanation
 
 
 @pytest.fixture
@@ -40,6 +57,30 @@ def test_a_dots_area_is_its_share_of_the_time_and_its_number_its_row(roof):
     assert plot is not None
     assert plot.dots[0].radius > plot.dots[1].radius
     assert [dot.number for dot in plot.dots] == ["", "2"]
+
+
+def test_a_checks_page_has_the_roofline_of_its_head(make, diff_explanation):
+    head = make.profile()
+    roofs = {head.workload: make.trace_view().roof}
+
+    (pictures,) = step_pictures([diff_explanation(head.workload)], [head], roofs=roofs)
+    (without,) = step_pictures([diff_explanation(head.workload)], [head], roofs={})
+
+    assert pictures.roofline is not None
+    assert len(pictures.roofline.dots) == 2
+    assert without.roofline is None
+
+
+def test_dots_that_lie_on_each_other_have_one_label(roof):
+    gemm, softmax = roof.points
+    twin = replace(gemm, name="twin")
+
+    plot = roofline_plot(
+        replace(roof, points=(gemm, twin, softmax)), names=[gemm.name, softmax.name, "twin"]
+    )
+
+    assert plot is not None
+    assert sorted(dot.number for dot in plot.dots) == ["", "1, 3", "2"]
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300, 5e-324])
