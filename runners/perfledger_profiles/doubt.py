@@ -16,6 +16,10 @@ MAX_REST_SHARE = 0.2
 # With more than this open, the profiles do not show the change that was measured.
 MAX_OPEN_SHARE = 0.25
 
+# What a profiler costs is known to be up to twice the step, and four times where operations take
+# microseconds. Beyond this the profile is of something else than what was timed.
+MAX_DILATION = 10.0
+
 NOT_ATTRIBUTABLE = "not attributable from this profile"
 PROFILE_AGAIN = "profile both sides again"
 
@@ -160,11 +164,12 @@ def _unseen_seconds(evidence: Evidence) -> float:
     if evidence.timing is None:
         return 0.0
     before, after = evidence.timing
-    if min(before, after) <= 0:
-        return abs(evidence.change_seconds)
     sides = (evidence.base, evidence.head)
     change_s = evidence.change_seconds
-    extra = [side.step_seconds - timed for side, timed in zip(sides, (before, after), strict=True)]
+    pairs = tuple(zip(sides, (before, after), strict=True))
+    if any(timed <= 0 or side.step_seconds > MAX_DILATION * timed for side, timed in pairs):
+        return abs(change_s)
+    extra = [side.step_seconds - timed for side, timed in pairs]
     calls = [sum(operation.count for operation in side.operations) for side in sides]
     by_call_s = max(0.0, fsum(extra)) / sum(calls) if sum(calls) > 0 else 0.0
     share = max(0.0, fsum(extra)) / (evidence.base.step_seconds + evidence.head.step_seconds)

@@ -62,6 +62,13 @@ def test_a_profiler_that_doubles_the_step_is_taken_out_of_its_change(make):
     assert explanation.residual_seconds == pytest.approx(-1e-3)
 
 
+def test_a_profile_of_another_length_altogether_explains_nothing(make):
+    explanation = explain(*pair(make, planted=10e-3), timing=(0.5e-3, 1e-3))
+
+    assert not explanation.is_attributable
+    assert "by 100% of the profiled change" in explanation.note
+
+
 def test_a_timing_without_a_length_takes_nothing_out(make):
     assert not explain(*pair(make), timing=(0.0, 0.0)).is_attributable
 
