@@ -191,9 +191,10 @@ def union(start_ns: IntArray, end_ns: IntArray) -> Segments:
 
 def common(one: Segments, other: Segments) -> Segments:
     """Return the stretches in which both are running."""
-    edges = np.unique(np.concatenate([one.start_ns, one.end_ns, other.start_ns, other.end_ns]))
+    # Sorted and no more: numpy.unique imports numpy.ma, which takes longer than all the rest.
+    edges = np.sort(np.concatenate([one.start_ns, one.end_ns, other.start_ns, other.end_ns]))
     left, right = edges[:-1], edges[1:]
-    both = (one.at(left) != NOBODY) & (other.at(left) != NOBODY)
+    both = (left < right) & (one.at(left) != NOBODY) & (other.at(left) != NOBODY)
     return Segments(
         start_ns=left[both],
         end_ns=right[both],
