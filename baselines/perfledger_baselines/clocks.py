@@ -30,7 +30,7 @@ def follows_clocks(metric: Metric) -> bool:
     match metric.kind:
         case Kind.SPEED | Kind.TAIL | Kind.UTILIZATION | Kind.ENERGY:
             return metric.scale is not Scale.EXACT
-        case Kind.MEMORY | Kind.WORK:
+        case Kind.MEMORY | Kind.WORK | Kind.START:  # compilers run on the host
             return False
 
 

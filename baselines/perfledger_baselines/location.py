@@ -8,8 +8,9 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from perfledger.metrics import STEP_TIME, Metric, Scale
+from perfledger.metrics import COLD_START, STEP_TIME, Metric, Scale
 from perfledger.records import Run
+from perfledger_baselines.starts import cold_start_of
 from perfledger_baselines.tails import QUANTILES, tail_of
 
 # The Hodges-Lehmann location of n samples is a median over n(n+1)/2 averages. More samples than
@@ -25,8 +26,11 @@ MAX_ROWS = 4096
 def located(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
     """Return what stands for each run in a metric; None where the run does not tell it.
 
-    Of a tail that is a quantile of its step times, of any other metric the location of its samples.
+    Of a tail that is a quantile of its step times, of a start what its first step cost more, of any
+    other metric the location of its samples.
     """
+    if metric.name == COLD_START.name:
+        return tuple(map(cold_start_of, runs))
     tail = QUANTILES.get(metric.name)
     if tail is not None:
         return tuple(tail_of(run.samples.get(STEP_TIME.name, ()), tail) for run in runs)

@@ -85,7 +85,9 @@ class PairedTest:
             if tail is not None and len(known) < len(values):
                 return f"{name} needs {tail.fewest_steps} steps of each process: {side} made fewer"
             if not known:
-                return f"{name} was not read on {side}"
+                is_start = self.metric.kind is Kind.START
+                why = ": no process's first step was longer than the others" if is_start else ""
+                return f"{name} was not read on {side}{why}"
             if not all(math.isfinite(value) and value >= 0 for value in known):
                 return f"{name} on {side} has a reading that is negative or no number"
             if 0 in known:

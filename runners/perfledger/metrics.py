@@ -27,6 +27,7 @@ class Kind(StrEnum):
     MEMORY = "memory"
     WORK = "work"
     ENERGY = "energy"
+    START = "start"  # what a process pays once, before its steps are steady
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class Metric:
     @property
     def is_asked(self) -> bool:
         """Whether it is judged only where a repository asks for it, and is missed if not told."""
-        return self.kind in (Kind.TAIL, Kind.ENERGY)
+        return self.kind in (Kind.TAIL, Kind.ENERGY, Kind.START)
 
 
 # Throughput is units_per_step / step time: the same test, shown in the unit that people speak of.
@@ -63,9 +64,13 @@ METRICS = {
     for metric in (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE, SM_ACTIVE, FLOPS_PER_STEP)
 }
 
-# What runs tell where a repository asks for it: tails are worked out from their step times.
+# What runs tell where a repository asks for it: tails and starts are worked out from their steps.
 STEP_TIME_P95 = Metric(name="step_time_p95", unit="s", worse=Worse.HIGHER, kind=Kind.TAIL)
 STEP_TIME_P99 = Metric(name="step_time_p99", unit="s", worse=Worse.HIGHER, kind=Kind.TAIL)
 # What the device's own counter says that a step takes: longer runs than a step time needs.
 ENERGY_PER_STEP = Metric(name="energy_per_step", unit="J", worse=Worse.HIGHER, kind=Kind.ENERGY)
-ASKED = {metric.name: metric for metric in (STEP_TIME_P95, STEP_TIME_P99, ENERGY_PER_STEP)}
+# A process's first step less a steady one: compiling, autotuning, first allocations.
+COLD_START = Metric(name="cold_start", unit="s", worse=Worse.HIGHER, kind=Kind.START)
+ASKED = {
+    metric.name: metric for metric in (STEP_TIME_P95, STEP_TIME_P99, ENERGY_PER_STEP, COLD_START)
+}

@@ -175,7 +175,9 @@ class CheckSettings(BaseSettings):
         "", description="USD an hour of a device here, or its purchase option: budget_usd needs it"
     )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
-    metrics: tuple[Literal["step_time_p95", "step_time_p99", "energy_per_step"], ...] = Field(
+    metrics: tuple[
+        Literal["step_time_p95", "step_time_p99", "energy_per_step", "cold_start"], ...
+    ] = Field(
         (), description="what is judged beside what always is: tails of the step time, energy"
     )
     undecided: Literal["action_required", "neutral"] = Field(

@@ -2,6 +2,7 @@
 
 from perfledger import work
 from perfledger.metrics import (
+    COLD_START,
     CPU_ACTIVE,
     ENERGY_PER_STEP,
     FLOPS_PER_STEP,
@@ -47,6 +48,7 @@ _LABELS = {
     STEP_TIME.name: "step time",
     STEP_TIME_P95.name: "step time p95",
     STEP_TIME_P99.name: "step time p99",
+    COLD_START.name: "cold start",
     PEAK_MEMORY.name: "peak memory",
     CPU_ACTIVE.name: "CPU active",
     SM_ACTIVE.name: "SM active",

@@ -74,7 +74,7 @@ def unpack(packed: bytes, sample_type: str) -> tuple[float, ...]:
 def sample_type_of(metric: Metric) -> str:
     """Return f4 for readings, whose noise is far above its 6e-8, and f8 for counts and bytes."""
     match metric.kind:
-        case Kind.SPEED | Kind.TAIL | Kind.UTILIZATION | Kind.ENERGY:
+        case Kind.SPEED | Kind.TAIL | Kind.UTILIZATION | Kind.ENERGY | Kind.START:
             return "f4"
         case Kind.MEMORY | Kind.WORK:
             return "f8"
