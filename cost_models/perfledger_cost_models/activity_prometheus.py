@@ -7,6 +7,7 @@ A scrape without honor_labels moves the exporter's own words for a pod to export
 then the exporter: where a file has any such label, the plain ones are the scrape's.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -65,7 +66,7 @@ def read_prometheus(series: Sequence[LabelledSamples], name: str) -> Export:
             "DCGM_FI_PROF_SM_ACTIVE, and call the file by the metric if the series do not say it"
         )
         raise UsageFileError(msg)
-    return export_of_readings(name, KIND, with_free(_without_cut(readings)))
+    return export_of_readings(name, KIND, with_free(tuple(_without_cut(readings))))
 
 
 def with_free(readings: Sequence[Reading]) -> tuple[Reading, ...]:
@@ -109,10 +110,19 @@ def _readings(
             )
 
 
-def _without_cut(readings: Sequence[Reading]) -> Sequence[Reading]:
-    """Return readings without those of whole devices of which there are parts: they count twice."""
-    cut = {each.device.partition(_PART_MARK)[0] for each in readings if _PART_MARK in each.device}
-    return [each for each in readings if each.device not in cut]
+def _without_cut(readings: Sequence[Reading]) -> Iterator[Reading]:
+    """Yield readings; none of a whole device while there are parts of it: it would count twice."""
+    cut: dict[str, list[float]] = {}
+    for each in readings:
+        whole, is_part, _ = each.device.partition(_PART_MARK)
+        if is_part:
+            cut.setdefault(whole, []).extend(time for time, _ in each.samples)
+    ends = {whole: (min(times), max(times)) for whole, times in cut.items() if times}
+    for each in readings:
+        first, last = ends.get(each.device, (math.inf, -math.inf))
+        kept = [sample for sample in each.samples if not first <= sample[0] <= last]
+        if kept:
+            yield replace(each, samples=kept)
 
 
 def _holder(labels: Mapping[str, str], *, is_exported: bool) -> Holder:

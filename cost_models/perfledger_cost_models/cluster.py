@@ -1,6 +1,7 @@
 """Nodes and what is on them, counted or listed in CSV, into a cluster."""
 
 import csv
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -134,7 +135,8 @@ def _whole(
         number = float(text) * each
     except ValueError:
         number = -1.0
-    if not 0 <= number <= MAX_AMOUNT or number != int(number):
+    # 2.01 processors times a thousand are not quite 2010.
+    if not 0 <= number <= MAX_AMOUNT or not math.isclose(number, round(number)):
         msg = f"the list of nodes, line {line}: {text[:40]!r} is no count: correct it"
         raise JobLogError(msg)
-    return int(number)
+    return round(number)

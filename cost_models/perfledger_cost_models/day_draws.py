@@ -4,11 +4,13 @@ Efron, "Bootstrap Methods: Another Look at the Jackknife", Annals of Statistics 
 day wait together, so that days are drawn and not jobs.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr, stdtrit
 
 from perfledger_cost_models.jobs import IntArray
 
@@ -19,8 +21,10 @@ COVERAGE = 0.95
 MIN_DAYS = 7
 # Of a longer log as many stretches of equal length are drawn: a table of all days would not fit.
 MAX_STRETCHES = 1000
-# A drawn quantile is one of so many of the log's own, which is finer than days can tell.
-GRID = 1001
+# A drawn quantile is rounded to one of so many of the log's own to each side of the middle, each
+# 2 % farther from it than the one before: with any number of jobs the ends are 2 % off at most.
+GRID = 600
+NEAREST = 1e-6  # in shares of jobs
 
 FloatArray = NDArray[np.float64]
 
@@ -37,7 +41,8 @@ class Interval:
 def ratio_interval(sums: FloatArray, counts: FloatArray) -> Interval:
     """Return the ratio of two sums over all days; both have an entry a day."""
     middle = float(sums.sum() / counts.sum())
-    if np.count_nonzero(counts) < MIN_DAYS:
+    told = int(np.count_nonzero(counts))
+    if told < MIN_DAYS:
         return Interval(middle, None, None)
     days = len(sums)
     starts = np.arange(0, days, _length(days))
@@ -45,16 +50,19 @@ def ratio_interval(sums: FloatArray, counts: FloatArray) -> Interval:
     times = _times(len(starts))
     drawn = times @ counts
     is_any = drawn > 0
-    return _between(middle, (times @ sums)[is_any] / drawn[is_any])
+    return _between(middle, (times @ sums)[is_any] / drawn[is_any], days=told)
 
 
 def quantile_interval(values: FloatArray, days: IntArray, share: float) -> Interval:
     """Return a quantile of values, each of which is of one of the days."""
     middle = float(np.quantile(values, share))
-    if len(np.unique(days)) < MIN_DAYS:
+    told = len(np.unique(days))
+    if told < MIN_DAYS:
         return Interval(middle, None, None)
     count = int(days.max()) + 1
-    grid = np.unique(np.quantile(values, np.linspace(0, 1, GRID)))
+    farther = np.geomspace(NEAREST, 1, GRID)
+    shares = np.clip(np.concatenate((share - farther, [share], share + farther)), 0, 1)
+    grid = np.unique(np.quantile(values, shares))
     length = _length(count)
     stretches = -(-count // length)
     places = (days // length) * len(grid) + np.searchsorted(grid, values)
@@ -62,7 +70,7 @@ def quantile_interval(values: FloatArray, days: IntArray, share: float) -> Inter
     below: FloatArray = np.cumsum(_times(stretches) @ table.astype(np.float64), axis=1)
     below = below[below[:, -1] > 0]
     found = (below < share * below[:, -1:]).sum(axis=1)
-    return _between(middle, grid[np.minimum(found, len(grid) - 1)])
+    return _between(middle, grid[np.minimum(found, len(grid) - 1)], days=told)
 
 
 def _length(days: int) -> int:
@@ -78,6 +86,12 @@ def _times(stretches: int) -> FloatArray:
     return rng.multinomial(stretches, shares, DRAWS).astype(np.float64)
 
 
-def _between(middle: float, drawn: FloatArray) -> Interval:
-    low, high = np.quantile(drawn, [(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+def _between(middle: float, drawn: FloatArray, *, days: int) -> Interval:
+    """Return the ends of what was drawn, farther out the fewer days there were.
+
+    Days drawn again spread less than days do, and their own spread is not sure either: the expanded
+    percentile interval of Hesterberg, "What Teachers Should Know About the Bootstrap", 2015.
+    """
+    beyond = float(ndtr(stdtrit(days - 1, (1 - COVERAGE) / 2) * math.sqrt(days / (days - 1))))
+    low, high = np.quantile(drawn, [beyond, 1 - beyond])
     return Interval(middle, float(low), float(high))

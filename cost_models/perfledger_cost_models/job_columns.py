@@ -13,7 +13,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from perfledger_cost_models.jobs import MAX_NAME, MAX_SECONDS, WHOLE, Job, JobLogError
+from perfledger_cost_models.jobs import (
+    MAX_AMOUNT,
+    MAX_NAME,
+    MAX_SECONDS,
+    WHOLE,
+    Job,
+    JobLogError,
+)
 
 MAX_LINE_CHARACTERS = 100_000
 
@@ -127,8 +134,8 @@ def job_of(row: Mapping[str, str], line: int) -> Job | LeftOut:
         limit_s=_amount(row, _LIMIT, line),
         devices=devices,
         share_milli=share,
-        cpu_milli=round(_scaled(row, _CPU, line) * _instances(row, line)),
-        memory_mib=round(_scaled(row, _MEMORY, line) * _instances(row, line)),
+        cpu_milli=_whole(row, _CPU, line),
+        memory_mib=_whole(row, _MEMORY, line),
         priority=round(_amount(row, _PRIORITY, line) or 0),
         team=_word(row, _TEAM),
         pool=_word(row, _POOL),
@@ -205,6 +212,15 @@ def _devices(row: Mapping[str, str], line: int) -> tuple[int, int]:
         return instances, max(1, round(asked * WHOLE))
     whole = math.ceil(asked) * instances
     return whole, WHOLE if not whole or not share else round(share)
+
+
+def _whole(row: Mapping[str, str], units: Mapping[str, float], line: int) -> int:
+    """Return what all instances ask for together."""
+    amount = _scaled(row, units, line) * _instances(row, line)
+    if amount > MAX_AMOUNT:
+        msg = f"the job log, line {line}: {amount:g} milli-CPUs or MiB: at most {MAX_AMOUNT:g}"
+        raise JobLogError(msg)
+    return round(amount)
 
 
 def _instances(row: Mapping[str, str], line: int) -> int:

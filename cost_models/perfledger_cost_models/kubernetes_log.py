@@ -2,26 +2,29 @@
 
 Pods, Jobs, Volcano's Jobs (https://volcano.sh/en/docs/vcjob) and Kueue's Workloads
 (https://kueue.sigs.k8s.io/docs/concepts/workload) are read; what belongs to another object of the
-list is that one's. Kueue makes the pods of a Job only when they
-may start: when it was submitted is said by the Job and the Workload, not by the pods.
+list is that one's, and what belongs to the same one as a Workload is the Workload's. Kueue makes
+the pods of a Job only when they may start: when it was submitted is said by the Job and the
+Workload, not by the pods.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated
 
 import msgspec
 
 from perfledger_cost_models.job_columns import LeftOut, job_of
-from perfledger_cost_models.jobs import WHOLE, Job, JobLogError
+from perfledger_cost_models.jobs import MAX_JOBS, WHOLE, Job, JobLogError
 
-_KINDS = ("Pod", "Job", "Workload")
+_WORKLOAD = "Workload"
+_KINDS = ("Pod", "Job", _WORKLOAD)
 _DEVICES = ("nvidia_com_gpu", "amd_com_gpu", "google_com_tpu", "habana_ai_gaudi")
 # Of a device of seven slices what each profile occupies, in thousandths: see room.MIG_SLICES.
 _MIG = re.compile(r"nvidia_com_mig_(\d)g_")
 _MIG_MILLI = {"1": 142, "2": 285, "3": 500, "4": 571, "7": WHOLE}
 _FRACTION = "gpu-fraction"  # Run:ai's annotation
-_QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?\d+)?)(m|k|[MGTPE]|[KMGTPE]i)?")
-_SCALES = {"": 1.0, "m": 1e-3, "k": 1e3, "Ki": 1024.0} | {
+_QUANTITY = re.compile(r"([0-9.]+(?:[eE][+-]?\d+)?)([numk]|[MGTPE]|[KMGTPE]i)?")
+_SCALES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "k": 1e3, "Ki": 1024.0} | {
     letter + suffix: base**power
     for power, letter in enumerate("MGTPE", start=2)
     for suffix, base in (("", 1000.0), ("i", 1024.0))
@@ -31,6 +34,7 @@ _BEGUN = ("PodScheduled", "Admitted")
 _DONE = frozenset({"Completed", "Failed", "Terminated", "Aborted"})  # of Volcano's Jobs
 
 _Amount = str | int | float
+_Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_JOBS)]  # of pods
 
 
 class _Resources(msgspec.Struct):
@@ -51,12 +55,12 @@ class _Template(msgspec.Struct):
 
 
 class _PodSet(msgspec.Struct):
-    count: int = 1
+    count: _Count = 1
     template: _Template = msgspec.field(default_factory=_Template)
 
 
 class _Task(msgspec.Struct):
-    replicas: int = 1
+    replicas: _Count = 1
     template: _Template = msgspec.field(default_factory=_Template)
 
 
@@ -66,7 +70,7 @@ class _Spec(msgspec.Struct, rename="camel"):
     pod_sets: list[_PodSet] = []
     tasks: list[_Task] = []  # Volcano's, as is its queue
     queue: str | None = None
-    parallelism: int | None = None
+    parallelism: _Count | None = None
     priority: int | None = None
     queue_name: str | None = None
     active_deadline_seconds: int | None = None
@@ -137,15 +141,18 @@ def kubernetes_jobs(text: str) -> Iterator[Job | LeftOut]:
         msg = f"the job log is no list as `kubectl get pods -A -o json` prints it: {error}"
         raise JobLogError(msg) from error
     items = found.items
-    known = {(each.metadata.namespace, each.kind, each.metadata.name) for each in items}
-    for place, item in enumerate(items, start=1):
-        # The API's own PodList, unlike kubectl's List, does not repeat the kind with each.
-        if (item.kind or found.kind.removesuffix("List")) not in _KINDS:
+    # The API's own PodList, unlike kubectl's List, does not repeat the kind with each.
+    kinds = [item.kind or found.kind.removesuffix("List") for item in items]
+    jobs = [item for item, kind in zip(items, kinds, strict=True) if kind in _KINDS]
+    known = {(each.metadata.namespace, each.kind, each.metadata.name) for each in jobs}
+    # Kueue's Workload is a child of what it queues, beside the pods, whatever kind that is of.
+    queued = {owner for each in jobs if each.kind == _WORKLOAD for owner in _owners(each)} | known
+    for place, (item, kind) in enumerate(zip(items, kinds, strict=True), start=1):
+        if kind not in _KINDS:
             yield LeftOut.OTHER_KIND
             continue
-        space = item.metadata.namespace
-        owners = {(space, owner.kind, owner.name) for owner in item.metadata.owner_references}
-        yield LeftOut.STEP if owners & known else job_of(_row(item), place)
+        others = known if kind == _WORKLOAD else queued
+        yield job_of(_row(item), place) if others.isdisjoint(_owners(item)) else LeftOut.STEP
 
 
 def plain_name(name: str) -> str:
@@ -167,6 +174,11 @@ def columns_of(requests: Mapping[str, float]) -> dict[str, str]:
         "cpu_request": f"{requests.get('cpu', 0.0):.17g}",
         "memory_bytes": f"{requests.get('memory', 0.0):.17g}",
     }
+
+
+def _owners(item: _Item) -> Iterator[tuple[str, str, str]]:
+    for owner in item.metadata.owner_references:
+        yield item.metadata.namespace, owner.kind, owner.name
 
 
 def _row(item: _Item) -> dict[str, str]:

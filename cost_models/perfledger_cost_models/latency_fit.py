@@ -40,8 +40,8 @@ NEGLIGIBLE = 1e-3
 SHAPES = 256
 # A throughput that was measured is the capacity, or at most it, within this (one deviation).
 CAPACITY_SPREAD = 0.02
-# More requests at once that give less than this more throughput: it is the most there is, within as
-# much. A sweep of `perfledger load` ends there.
+# Twice as many requests at once that give less than this more throughput: it is the most there is,
+# within as much. A sweep of `perfledger load` ends there.
 SATURATED = 1 + MIN_GAIN
 # D and A of the shape are of the lowest latency's size: mean and deviation, relative to it.
 PRIOR_MEAN = np.array([0.5, 0.5])
@@ -270,8 +270,12 @@ def _capacity_evidence(points: Sequence[LoadPoint]) -> tuple[FloatArray, FloatAr
     )
     most = [point.throughput_per_second for point in points if not point.keeps_up]
     spreads = [CAPACITY_SPREAD] * len(most)
-    if len(closed) > 1:
-        last, before = (point.throughput_per_second for point in (closed[-1], closed[-2]))
+    # A smaller step tells nothing: one more of thirty brings 3 % where there is room for all.
+    fewer = [
+        point for point in closed if 2 * (point.concurrency or 0) <= (closed[-1].concurrency or 0)
+    ]
+    if fewer:
+        last, before = (point.throughput_per_second for point in (closed[-1], fewer[-1]))
         if last < SATURATED * before:
             most.append(max(last, before))
             spreads.append(math.hypot(CAPACITY_SPREAD, max(last / before - 1, 0.0)))

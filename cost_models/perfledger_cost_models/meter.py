@@ -12,7 +12,7 @@ class Meter:
 
     def __init__(self, *, capacity_milli: int, until_ms: int) -> None:
         self._capacity = capacity_milli
-        self._until_ms = until_ms
+        self.until_ms = until_ms
         self._then_ms = 0
         self.taken: dict[int, int] = {}  # by day
         self.wanted: dict[int, int] = {}  # free, and asked for by somebody who waits; by day
@@ -25,7 +25,7 @@ class Meter:
 
     def waste(self, now_ms: int, amount: int) -> None:
         """Count device time that a job which yields has to take again."""
-        day = min(now_ms, self._until_ms) // DAY_MS
+        day = min(now_ms, self.until_ms) // DAY_MS
         self.wasted[day] = self.wasted.get(day, 0) + amount
 
     def go_on(
@@ -46,14 +46,14 @@ class Meter:
             end = min((day + 1) * DAY_MS, now_ms)
             self.taken[day] = self.taken.get(day, 0) + taken * (end - start)
             self.wanted[day] = self.wanted.get(day, 0) + wanted * (end - start)
-            before_end = max(min(end, self._until_ms) - start, 0)
+            before_end = max(min(end, self.until_ms) - start, 0)
             self.taken_before_end[day] = self.taken_before_end.get(day, 0) + taken * before_end
             start = end
         self._then_ms = now_ms
 
     def _look(self, now_ms: int, free_milli: int, unusable: Callable[[], float]) -> None:
         first = self._then_ms // self._step_ms + 1
-        last = min(now_ms, self._until_ms) // self._step_ms
+        last = min(now_ms, self.until_ms) // self._step_ms
         if last < first:
             return
         amount = round(unusable()) if free_milli else 0

@@ -29,7 +29,7 @@ class Spread:
     slowdown_p95: Interval
     useful: Interval | None  # None where all came at one moment
     fragmented: Interval | None  # None where nothing was ever free
-    wanted_idle_hours: Interval  # until the last submission
+    wanted_idle_hours: Interval  # what follows the last submission counts on its day
     wasted_hours: Interval
 
 
@@ -82,5 +82,7 @@ def _fragmented(outcome: Outcome, days: int) -> Interval | None:
 
 
 def _hours(by_day: Sequence[int], days: int) -> Interval:
-    """Return the hours of as many days as the log has."""
-    return ratio_interval(each_day(by_day, days) * days / _MILLI_MS_PER_HOUR, np.ones(days))
+    """Return the hours of as many days as the log has; what follows counts on the last one."""
+    kept = each_day(by_day, days)
+    kept[-1] += sum(by_day[days:])
+    return ratio_interval(kept * days / _MILLI_MS_PER_HOUR, np.ones(days))

@@ -91,12 +91,7 @@ class Pool:
             now = self._events[0][0] if self._events else _NO_LIMIT
             if place < len(arrivals):
                 now = min(now, self._submit[arrivals[place]])
-            self.meter.go_on(
-                now,
-                free_milli=self._room.free_milli,
-                waiting_milli=self._waiting.milli,
-                unusable=self._unusable,
-            )
+            self._count_until(now)
             # The ends of who moved stay among the events: moving anew at them would have no end.
             is_due = self._policy.preemption is not Preemption.MIGRATION
             while self._events and self._events[0][0] == now:
@@ -107,6 +102,15 @@ class Pool:
                 is_due = True
             if self._waiting and is_due:
                 self._start_all(now)
+        self._count_until(self.meter.until_ms)  # other pools' jobs may still come
+
+    def _count_until(self, now: int) -> None:
+        self.meter.go_on(
+            now,
+            free_milli=self._room.free_milli,
+            waiting_milli=self._waiting.milli,
+            unusable=self._unusable,
+        )
 
     def _unusable(self) -> float:
         return float(self._mix.amount(self._room, np.arange(len(self._room.size))).sum())

@@ -184,12 +184,7 @@ def right_size(
             too_large += enough
             continue
         if not (enough or possible):
-            least_s = min(point.latency_p99_s for point in setting.points)
-            full = " of full batches" if setting.batch > 1 else ""
-            left_out.append(
-                f"{setting.words}: no number of them keeps the P99; the shortest measured{full} is "
-                f"{least_s:.4g} s"
-            )
+            left_out.append(_too_slow(setting))
         elif not offers:
             left_out.append(f"{setting.words}: no price for this device, compared by number only")
         sure += () if setting.is_even else enough
@@ -214,6 +209,15 @@ def right_size(
 def with_errors(sizing: Sizing) -> Sizing:
     """Return it with how far each of the best options' points is from what the others say of it."""
     return replace(sizing, errors=tuple(each.plan.setting.errors() for each in sizing.best))
+
+
+def _too_slow(setting: Setting) -> str:
+    least_s = min(point.latency_p99_s for point in setting.points)
+    full = " of full batches" if setting.batch > 1 else ""
+    return (
+        f"{setting.words}: no number of them keeps the P99; the shortest measured{full} is "
+        f"{least_s:.4g} s"
+    )
 
 
 def _plans(

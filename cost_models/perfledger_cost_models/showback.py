@@ -272,8 +272,8 @@ def _alike(usages: Sequence[Usage]) -> Sequence[str]:
         count += len(told & known)
         known |= told
     sentence = (
-        f"{count:,} entries of one usage file stand alike in another, and their hours count twice: "
-        "cut exports at their days if they overlap"
+        f"{count:,} entries of one usage file stand alike in another: if they are of one cluster "
+        "their hours count twice, so cut exports at their days"
     )
     return (sentence,) if count else ()
 

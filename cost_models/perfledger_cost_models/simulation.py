@@ -29,14 +29,7 @@ def simulate(
     an empty pool is unplaceable and left out of all figures but its own. `seed` is that of random
     placement. Raises JobLogError where no job is left.
     """
-    asks = jobs.devices > 0
-    if (cluster.cpu_milli < UNLIMITED).any():
-        asks |= jobs.cpu_milli > 0
-    known = np.flatnonzero((jobs.run_ms >= 0) & asks)
-    ran = jobs.taken(known)
-    if not len(ran):
-        msg = "no job of the log has a known time and asks for a device: export both"
-        raise JobLogError(msg)
+    ran = _ran(jobs, cluster)
     until_ms = int(ran.submit_ms.max())
     start_ms, end_ms, ran_ms = (np.full(len(ran), -1, np.int64) for _ in range(3))
     pools: list[Pool] = []
@@ -70,6 +63,18 @@ def simulate(
         unusable_seen_by_day=_by_day([pool.meter.unusable_seen for pool in pools]),
         wanted_by_day=_by_day([pool.meter.wanted for pool in pools]),
     )
+
+
+def _ran(jobs: Jobs, cluster: Cluster) -> Jobs:
+    """Return the jobs that are replayed: of a known time, and asking for what is counted."""
+    asks = jobs.devices > 0
+    if (cluster.cpu_milli < UNLIMITED).any():
+        asks |= jobs.cpu_milli > 0
+    ran = jobs.taken(np.flatnonzero((jobs.run_ms >= 0) & asks))
+    if not len(ran):
+        msg = "no job of the log has a known time and asks for a device: export both"
+        raise JobLogError(msg)
+    return ran
 
 
 def _pools(jobs: Jobs, cluster: Cluster) -> list[tuple[IntArray, IntArray]]:

@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import compress, pairwise
 
 import msgspec
 
@@ -148,16 +148,9 @@ def _usage(name: str, series: Sequence[LabelledSamples]) -> Usage:
     step = _step(name, series)
     spans: list[Span] = []
     for together in _by_device(series):
-        held = [
-            [(time, _devices(name, labels, value)) for time, value in samples]
-            for labels, samples in together
-        ]
-        shared = held if len(held) > 1 else ()
-        sharers = Counter(at for each in shared for at in {time for time, part in each if part})
-        for (labels, _), each in zip(together, held, strict=True):
-            parts = [(time, devices / max(sharers[time], 1)) for time, devices in each]
+        for (labels, _), held in zip(together, _shared(name, together), strict=True):
             named = {key: value for key, value in labels.items() if key != "__name__"}
-            spans += _spans(name, named, parts, step)
+            spans += _spans(name, named, held, step)
     moments = [end for _, samples in series for time, _ in samples for end in (time, time + step)]
     return usage_of(name, KIND, spans, also=moments)
 
@@ -165,16 +158,46 @@ def _usage(name: str, series: Sequence[LabelledSamples]) -> Usage:
 def _by_device(series: Sequence[LabelledSamples]) -> Iterable[Sequence[LabelledSamples]]:
     """Return series of one GPU, or of one part of it, together; those that say none alone.
 
-    A GPU of which there are parts is told by them, and not once more as a whole.
+    While there are parts of a GPU they tell of it, and it is not told once more as a whole.
     """
     found: dict[tuple[object, ...], list[LabelledSamples]] = {}
-    for place, each in enumerate(series):
-        labels, _ = each
+    cut: dict[str, list[float]] = {}
+    for place, (labels, samples) in enumerate(series):
         is_device = labels.get("__name__", "").startswith(DCGM) and labels.get("UUID")
         key = (labels["UUID"], labels.get("GPU_I_ID", "")) if is_device else (place,)
-        found.setdefault(key, []).append(each)
-    cut = {(key[0], "") for key in found if len(key) > 1 and key[1]}
-    return [together for key, together in found.items() if key not in cut]
+        found.setdefault(key, []).append((labels, samples))
+        if is_device and labels.get("GPU_I_ID"):
+            cut.setdefault(labels["UUID"], []).extend(time for time, _ in samples)
+    for uuid, times in cut.items():
+        first, last = min(times, default=0.0), max(times, default=0.0)
+        found[uuid, ""] = [
+            (labels, [each for each in samples if not first <= each[0] <= last])
+            for labels, samples in found.get((uuid, ""), ())
+        ]
+    return found.values()
+
+
+def _shared(name: str, together: Sequence[LabelledSamples]) -> Iterator[_Samples]:
+    """Yield for each series of one device how many devices it holds at each time.
+
+    Whoever is named shares it; a series that names nobody tells the same once more.
+    """
+    held = [
+        [(time, _devices(name, labels, value)) for time, value in samples]
+        for labels, samples in together
+    ]
+    if len(held) == 1:
+        yield from held
+        return
+    taken = [{time for time, devices in each if devices} for each in held]
+    is_named = [any(labels.get(holder) for holder in HOLDERS) for labels, _ in together]
+    claimed = Counter(time for each in compress(taken, is_named) for time in each)
+    sharers = claimed | Counter(time for each in taken for time in each - claimed.keys())
+    for each, known in zip(held, is_named, strict=True):
+        yield [
+            (time, devices / sharers[time] if devices and (known or not claimed[time]) else 0.0)
+            for time, devices in each
+        ]
 
 
 def _step(name: str, series: Sequence[LabelledSamples]) -> float:

@@ -32,7 +32,7 @@ LABELS = {
 NEEDED = ("JobID", "Start", "AllocTRES")
 NO_TIME = frozenset({"", "Unknown", "None"})  # not begun, or not ended
 
-_GPUS = re.compile(r"(?:^|,)gres/gpu(?::(?P<type>[^=,]+))?=(?P<count>\d{1,9})(?=,|$)")
+_GPUS = re.compile(r"(?:^|,)gres/gpu(?::(?P<type>[^=,]+))?=(?P<count>\d{1,20})(?=,|$)")
 _ELAPSED = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6})(?:\.\d+)?")
 
 

@@ -90,6 +90,18 @@ def test_a_device_that_is_cut_is_told_by_its_parts():
     assert [(each.device, each.devices) for each in found] == [("GPU-1 #7", 0.142)]
 
 
+def test_a_device_is_known_as_a_whole_until_it_is_cut():
+    engine = GPU | {"__name__": "DCGM_FI_PROF_GR_ENGINE_ACTIVE"}
+    part = engine | {"GPU_I_PROFILE": "1g.10gb", "GPU_I_ID": "7"}
+
+    found = read((engine, [0.2, 0.2, 0.4, 0.4]), (part, [None, None, 0.5, 0.5])).activities
+
+    assert {each.device: each.shares.tolist() for each in found} == {
+        "GPU-1": [0.2, 0.2],
+        "GPU-1 #7": [0.5, 0.5],
+    }
+
+
 def test_shares_of_the_profiling_fields_are_taken_as_they_are():
     active = GPU | {"__name__": "DCGM_FI_PROF_SM_ACTIVE"}
     tensor = GPU | {"__name__": "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"}

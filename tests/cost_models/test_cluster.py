@@ -54,6 +54,12 @@ def test_the_spot_traces_nodes_count_processors_in_cores():
     assert (cluster.devices.tolist(), cluster.cpu_milli.tolist()) == ([4], [192_000])
 
 
+def test_processors_may_be_parts_of_cores():
+    cluster = read_cluster("gpu,cpu_num\n8,2.01\n8,63.77\n", devices=8)
+
+    assert cluster.cpu_milli.tolist() == [2010, 63_770]
+
+
 @pytest.mark.parametrize(
     "text",
     [

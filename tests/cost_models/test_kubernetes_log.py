@@ -50,7 +50,8 @@ def test_a_pod_waits_until_it_is_placed_and_runs_until_its_containers_end():
 
 
 @pytest.mark.parametrize(
-    ("memory", "mib"), [("1048576Ki", 1024), ("2Ti", 2**21), ("1048576", 1), ("1e9", 954)]
+    ("memory", "mib"),
+    [("1048576Ki", 1024), ("2Ti", 2**21), ("1048576", 1), ("1e9", 954), ("3000000000000000n", 3)],
 )
 def test_quantities_have_the_suffixes_of_kubernetes(memory, mib):
     jobs = log_of(pod("a", {"nvidia.com/gpu": 1, "memory": memory})).jobs
@@ -96,6 +97,29 @@ def test_a_workload_of_kueue_waits_until_it_is_admitted():
 
     assert (jobs.devices[0], jobs.wait_ms[0], jobs.run_ms[0]) == (24, 1_200_000, 7_200_000)
     assert jobs.team.names == ("team-b",)
+
+
+def test_pods_of_what_a_workload_queues_are_not_counted_again():
+    template = {"spec": {"containers": [{"resources": {"requests": {"nvidia.com/gpu": 8}}}]}}
+    owners = [{"kind": "PyTorchJob", "name": "train"}]
+    spec = {"podSets": [{"count": 2, "template": template}]}
+    workload = object_of("Workload", "w", spec=spec, ownerReferences=owners)
+    pods = [pod(name, {"nvidia.com/gpu": 8}, ownerReferences=owners) for name in "ab"]
+
+    log = log_of(workload, *pods, pod("c", {"nvidia.com/gpu": 1}))
+
+    assert log.jobs.devices.tolist() == [16, 1]
+    assert dict(log.left_out)[LeftOut.STEP] == 2
+
+
+@pytest.mark.parametrize("kind", ["CronJob", "ReplicaSet", "PyTorchJob"])
+def test_pods_of_an_object_that_is_no_job_are_counted(kind):
+    owners = [{"kind": kind, "name": "train"}]
+
+    log = log_of(object_of(kind, "train"), pod("a", {"nvidia.com/gpu": 8}, ownerReferences=owners))
+
+    assert log.jobs.devices.tolist() == [8]
+    assert dict(log.left_out) == {LeftOut.OTHER_KIND: 1}
 
 
 def test_a_job_of_volcano_runs_from_its_condition_to_its_state():
@@ -185,6 +209,8 @@ def test_samples_in_csv_are_series_too():
         (json.dumps({"items": [pod("a", {"nvidia.com/gpu": "4 GPUs"})]}), "no quantity"),
         (json.dumps({"items": [pod("a", {"cpu": "1.2.3"})]}), "no quantity"),
         (json.dumps({"items": [pod("a", {"cpu": "1e300P"})]}), "no number"),
+        (json.dumps({"items": [pod("a", {"cpu": "1e308"})]}), "at most"),
+        (json.dumps({"items": [object_of("Job", "a", spec={"parallelism": 10**400})]}), "no list"),
         (json.dumps({"items": [pod("a", {}, end="99")]}), "no time"),
         (answer(kind="vector"), "query_range"),
         (answer(), "kube_pod_created"),

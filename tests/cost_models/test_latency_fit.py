@@ -108,6 +108,17 @@ def test_a_sweep_that_ends_with_a_small_gain_says_what_the_capacity_is():
     assert found.at(125.0).chance_below(1.0) < 0.01
 
 
+@pytest.mark.parametrize("clients", [range(1, 31), (30, 30)])
+def test_a_sweep_in_small_steps_ends_without_saying_what_the_capacity_is(clients):
+    few = [point(rate, 0.03) for rate in (5.0, 10.0, 20.0)]
+    closed = [
+        point(None, 0.03, mode=LoadMode.CLOSED, concurrency=k, throughput_per_second=float(k))
+        for k in clients
+    ]
+
+    assert fit_latency([*few, *closed]).capacity > 50
+
+
 def test_a_fuller_server_says_less_with_as_many_requests():
     found = fit_latency(measured())
 

@@ -81,6 +81,27 @@ def test_parts_of_a_gpu_and_gpus_without_a_name_share_nothing():
     assert hours(read(*((UTIL | {"pod": pod}, samples) for pod in "ab"))) == 4
 
 
+def test_whoever_is_named_shares_a_gpu_with_nobody_who_is_not():
+    samples = [(0, 50), (1, 50)]
+    known, unknown = UTIL | {"UUID": "GPU-1", "pod": "a"}, UTIL | {"UUID": "GPU-1", "job": "other"}
+
+    found = read((known, samples), (unknown, [*samples, (2, 50)]))
+
+    assert [(span.labels.get("pod"), span.device_hours) for span in found.spans] == [
+        ("a", 2),
+        (None, 1),
+    ]
+
+
+def test_a_gpu_counts_as_a_whole_until_it_is_cut_into_parts():
+    whole = UTIL | {"UUID": "GPU-1", "pod": "a"}
+    part = whole | {"GPU_I_ID": "7", "GPU_I_PROFILE": "7g.80gb"}
+
+    found = read((whole, [(at, 50) for at in range(6)]), (part, [(4, 50), (5, 50)]))
+
+    assert [span.device_hours for span in found.spans] == [4, 2]
+
+
 def test_a_gpu_of_which_nobody_says_who_holds_it_counts_while_it_is_active():
     assert hours(read((UTIL, [(0, 0), (1, 97), (2, 3), (3, "NaN")]))) == 2
 

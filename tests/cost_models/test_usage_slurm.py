@@ -110,6 +110,9 @@ def test_a_name_may_have_the_delimiter_in_it():
         pytest.param(f"{HEADER}\n{row(End='2026-09-01T00:00:00')}\n", "TZ=UTC", id="backwards"),
         pytest.param(f"{HEADER}\n{row()}\n{row()}\n", "is told twice", id="a row twice"),
         pytest.param(f"{HEADER}\n{row(AllocTRES='gres/gpu=99999999')}\n", "devices", id="too many"),
+        pytest.param(
+            f"{HEADER}\n{row(AllocTRES=f'gres/gpu={2**64 - 2}')}\n", "devices", id="no count"
+        ),
         pytest.param(f"{HEADER}\n", "no entries", id="empty"),
         pytest.param(f"{HEADER}\n{row(JobName='x' * 30_000)}\n", "too long", id="a long cell"),
         pytest.param(f"{HEADER}\n{row(JobName='x' * 200_000)}\n", "field", id="a huge cell"),
