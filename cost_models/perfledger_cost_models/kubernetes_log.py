@@ -128,8 +128,12 @@ class _Item(msgspec.Struct):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
 class _List(msgspec.Struct):
-    items: list[_Item]
+    items: list[msgspec.Raw]  # others' objects have other fields of the same names
     kind: str = ""
 
 
@@ -137,12 +141,16 @@ def kubernetes_jobs(text: str) -> Iterator[Job | LeftOut]:
     """Read a list of objects, a job each; its place is the line of an error. Raises JobLogError."""
     try:
         found = msgspec.json.decode(text, type=_List)
+        # The API's own PodList, unlike kubectl's List, does not repeat the kind with each.
+        listed = found.kind.removesuffix("List")
+        kinds = [msgspec.json.decode(item, type=_Kind).kind or listed for item in found.items]
+        items = [
+            msgspec.json.decode(item, type=_Item) if kind in _KINDS else _Item()
+            for item, kind in zip(found.items, kinds, strict=True)
+        ]
     except (msgspec.DecodeError, RecursionError) as error:
         msg = f"the job log is no list as `kubectl get pods -A -o json` prints it: {error}"
         raise JobLogError(msg) from error
-    items = found.items
-    # The API's own PodList, unlike kubectl's List, does not repeat the kind with each.
-    kinds = [item.kind or found.kind.removesuffix("List") for item in items]
     jobs = [item for item, kind in zip(items, kinds, strict=True) if kind in _KINDS]
     known = {(each.metadata.namespace, each.kind, each.metadata.name) for each in jobs}
     # Kueue's Workload is a child of what it queues, beside the pods, whatever kind that is of.

@@ -122,6 +122,15 @@ def test_pods_of_an_object_that_is_no_job_are_counted(kind):
     assert dict(log.left_out) == {LeftOut.OTHER_KIND: 1}
 
 
+def test_an_object_that_is_no_job_may_have_any_fields():
+    queue = {"kind": "Queue", "metadata": {"name": 3}, "status": {"state": "Open"}, "spec": None}
+
+    log = log_of(queue, pod("a", {"nvidia.com/gpu": 8}))
+
+    assert log.jobs.devices.tolist() == [8]
+    assert dict(log.left_out) == {LeftOut.OTHER_KIND: 1}
+
+
 def test_a_job_of_volcano_runs_from_its_condition_to_its_state():
     template = {"spec": {"containers": [{"resources": {"limits": {"nvidia.com/gpu": 2}}}]}}
     conditions = [
