@@ -214,9 +214,11 @@ def _host_collectives(
 ) -> Iterator[Reading]:
     """Yield how long a job without devices talked, and how much of that was beside other work.
 
-    Calls nest on the host: that an operator is around a collective does not hide it.
+    Calls nest on the host: that an operator is around a collective does not hide it. What other
+    processes of a joined file say is no time of these steps.
     """
     talks = trace.is_on_host & (labels.bucket == _BUCKETS.index(Bucket.COMMUNICATION))
+    talks &= _is_of_process(trace, steps.main)
     if trace.is_device_work.any() or not talks.any():
         return
     talking_ns = common_ns(union(trace.start_ns[talks], trace.end_ns[talks]), steps.windows)

@@ -127,6 +127,7 @@ def family_of(name: str) -> Family:
     return next((family for family, rule in _RULES.items() if rule.search(text)), Family.OTHER)
 
 
+@lru_cache(maxsize=_KNOWN_NAMES)
 def is_tensor_kernel(name: str) -> bool | None:
     """Tell whether a kernel runs on tensor or matrix cores; None where its name does not tell.
 

@@ -104,6 +104,8 @@ _SIGNS = tuple(
     _Sign(format_, re.compile(pattern, re.MULTILINE))
     for format_, pattern in (
         (Format.NSYS_SQLITE, rb"\ASQLite format 3\x00"),
+        # Before all that is looked for in the whole beginning, which takes a fifth of the reading.
+        (Format.KINETO, rb'\A\s*\{\s*"(?:schemaVersion"\s*:\s*1\b|traceEvents")'),
         (Format.NCU, rb'^(?=[^\n]{0,400}"?Kernel Name)[^\n]*(?:Metric Name|"[a-z]+__)'),
         (Format.MLPERF_LOADGEN, rb'^MLPerf Results Summary|"namespace": ?"mlperf::logging"'),
         (Format.MLPERF_TRAINING, rb":::MLLOG\s{0,8}\{"),

@@ -84,8 +84,8 @@ def _other_count(change: Change) -> Hashable:
     """Return how many times as often it is called: so are all the operations of one layer."""
     if not (change.base_count > 0 and change.head_count > 0):
         return None
-    ratio = change.head_count / change.base_count
-    return None if ratio == 1 else f"{ratio:.3g} times as many calls"
+    ratio = f"{change.head_count / change.base_count:.3g}"
+    return None if ratio == "1" else f"{ratio} times as many calls"
 
 
 def _name(change: Change) -> Hashable:

@@ -40,6 +40,7 @@ _FIRST = {"aten::mm": 0, "aten::bmm": 0, "aten::addmm": 1, "aten::baddbmm": 1}
 _BYTES = {"float": 4, "double": 8, "c10::Half": 2, "c10::BFloat16": 2}
 _DTYPES = {"double": "float64", "c10::Half": "float16", "c10::BFloat16": "bfloat16"}
 _MATRIX = (2, 3)  # dimensions, with a batch or not
+_ADDS_UP = "splitKreduce"  # of a kernel that adds up what others have multiplied
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +80,14 @@ def product_readings(
     """Yield what the longest products reached, by operator and shapes.
 
     `work` and `operator` have shape (n,): which calls count, and the operator that launched each.
-    An operator that launched several kernels that multiply is left out: which did what is not told.
+    A product takes as long as all the kernels that its operator multiplies with: one that is split
+    along its sum has another kernel that adds the parts up.
     """
     multiplies = trace.named([family_of(name) is Family.GEMM for name in trace.names])
     calls = np.flatnonzero(work & multiplies & (operator != NOBODY))
-    _, place, launched = np.unique(operator[calls], return_inverse=True, return_counts=True)
-    calls = calls[launched[place] == 1]
     by = operator[calls]
-    keys, place, count = np.unique(
-        trace.name[by] * len(trace.inputs) + trace.input[by],
-        return_inverse=True,
-        return_counts=True,
+    keys, place = np.unique(
+        trace.name[by] * len(trace.inputs) + trace.input[by], return_inverse=True
     )
     length = summed(place, trace.end_ns[calls] - trace.start_ns[calls], size=keys.size)
     told = 0
@@ -100,7 +98,7 @@ def product_readings(
             continue
         kernels = [trace.names[one] for one in listed(np.unique(trace.name[calls[place == n]]))]
         subject = clean_name(f"{trace.names[name]} {shapes_of(*trace.inputs[given])}")
-        seconds = int(length[n]) / int(count[n]) / _NS
+        seconds = int(length[n]) / np.unique(by[place == n]).size / _NS
         yield from _readings(product, seconds, subject, _dtype(product, kernels), hardware)
         told += 1
         if told == MAX_PRODUCTS:
@@ -111,7 +109,7 @@ def _dtype(product: Product, kernels: Sequence[str]) -> str | None:
     """Return the type whose peak holds; float32 inputs may go over tensor cores as TF32."""
     if product.element_type in _DTYPES:
         return _DTYPES[product.element_type]
-    kinds = {is_tensor_kernel(name) for name in kernels}
+    kinds = {is_tensor_kernel(name) for name in kernels if _ADDS_UP not in name}
     if kinds == {True}:
         return "tf32"
     return "float32" if kinds == {False} else None

@@ -14,6 +14,8 @@ MIN_OCCUPANCY_STEP = 0.05
 MIN_BYTES_STEP = 0.05
 # Of the differences inside a group: what has more of it than all others need not share its line.
 MAIN_SHARE = 0.5
+# Of a change: less of it around the calls is written as 0 %.
+MIN_AROUND_SHARE = 0.01
 # What a line has room for.
 MAX_NAMED = 3
 
@@ -46,7 +48,7 @@ def _around_calls(change: Change) -> str:
     if change.between_seconds * change.delta_seconds <= 0:
         return ""
     share = min(1.0, change.between_seconds / change.delta_seconds)
-    return f"{share:.0%} of it in Python around the calls"
+    return f"{share:.0%} of it in Python around the calls" if share >= MIN_AROUND_SHARE else ""
 
 
 def named(operations: Sequence[Operation]) -> str:

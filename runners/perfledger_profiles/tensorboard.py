@@ -221,8 +221,11 @@ def _devices(trace: Trace, kernels: IntArray, steps: Segments) -> Iterator[Readi
 def _device(
     trace: Trace, device: int | str, kernels: IntArray, steps: Segments, subject: str
 ) -> Iterator[Reading]:
-    """Yield how busy a device was from the first step's start to the last one's end."""
-    first, last = int(steps.start_ns[0]), int(steps.end_ns[-1])
+    """Yield how busy a device was from the first step's start to the last end of any.
+
+    Steps that no work was linked to are as they were marked, and may contain each other.
+    """
+    first, last = int(steps.start_ns[0]), int(steps.end_ns.max())
     start, end = (column[kernels].clip(first, last) for column in (trace.start_ns, trace.end_ns))
     reading = partial(Reading, subject=subject, source=WHOLE)
     busy = union(start, end).length_ns() / (last - first)

@@ -142,8 +142,12 @@ def read_planes(path: Path) -> XSpace:
         msg = f"{path.name} is not an XLA profile (xplane.pb), or it is cut off"
         raise ProfileError(msg) from error
     is_cut_off = len(data) < len(found)
+    kept = tuple(plane for plane, _ in read)
+    if is_cut_off and not any(line.events for plane in kept for line in plane.lines):
+        msg = f"{path.name} is cut off before the first event that would be read: profile it again"
+        raise ProfileError(msg)
     return XSpace(
-        planes=tuple(plane for plane, _ in read),
+        planes=kept,
         events=events,
         dropped_events=sum(broken for _, broken in read) + is_cut_off,
         is_cut_off=is_cut_off,

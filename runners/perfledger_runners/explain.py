@@ -4,6 +4,7 @@ Nothing here can fail a check: a profile explains a verdict, it does not make on
 """
 
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -209,6 +210,16 @@ def _summed(profile: Profile) -> Profile:
     )
 
 
+def why_ended(status: int) -> str:
+    """Say why a reader without a word of its own ended; the system kills it at its limits."""
+    if status in (-signal.SIGKILL, -signal.SIGXCPU):
+        return (
+            f"the reader was stopped: the file takes more than {READER_CPU_S} s of processor time, "
+            "or all memory that is left: profile fewer steps"
+        )
+    return f"the reader ended with status {status}"
+
+
 def _answer(
     arguments: Sequence[str],
     environment: Mapping[str, str],
@@ -237,7 +248,7 @@ def _answer(
             raise ReaderError(msg) from error
         if process.returncode != 0:
             words = last_line(clean(complaint.decode(errors="replace")))
-            msg = words or f"the reader ended with status {process.returncode}"
+            msg = words or why_ended(process.returncode)
             raise ReaderError(msg[:MAX_NOTE])
         file.seek(0)
         return file.read()

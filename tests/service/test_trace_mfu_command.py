@@ -136,6 +136,7 @@ def test_markdown_has_a_row_a_figure(mfu):
         (("--step", "1", "--on", "h100-nvl", "--clock", "900"), "limit holds back"),
         (("--step", "1", "--on", "t4", "--clock", "0"), "give --clock above 0"),
         (("--step", "1", "--on", "a100-sxm4-80gb", "--type", "int3"), "no dense peak"),
+        (("--step", "1", "--on", "t4"), "no dense peak of t4 is known for 'bfloat16'"),
     ],
 )
 def test_what_cannot_be_worked_out_is_said_plainly(mfu, arguments, complaint):

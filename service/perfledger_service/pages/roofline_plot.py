@@ -19,8 +19,9 @@ _TOP, _BOTTOM = 56.0, 316.0
 
 _MAX_POINTS = 200
 _SMALLEST, _LARGEST = 3.5, 13.0  # radius of a kernel without time, and of one that has all of it
-# What is beyond these is no kernel of any device, and would press the others together.
-_LOWEST, _HIGHEST = 1e-6, 1e24
+# What is beyond these is no kernel of any device, and would press the others together. An axis
+# begins and ends up to a decade further out, which has to have a prefix.
+_LOWEST, _HIGHEST = 1e-5, 1e24
 _PREFIXES = {
     -2: "µ",
     -1: "m",
@@ -150,7 +151,8 @@ def _labelled_once(dots: Sequence[RoofDot]) -> Iterator[RoofDot]:
             near = (at for at in beside if _is_near(dots[at], dot))
             beside.setdefault(next(near, place), []).append(dot)
     for place, dot in enumerate(dots):
-        yield replace(dot, number=", ".join(one.number for one in beside.get(place, ())))
+        numbers = dict.fromkeys(one.number for one in beside.get(place, ()))
+        yield replace(dot, number=", ".join(numbers))
 
 
 def _is_near(one: RoofDot, other: RoofDot) -> bool:

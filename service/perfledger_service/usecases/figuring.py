@@ -133,12 +133,12 @@ def _profiled(file: Path, device: str, clock_hz: float | None) -> _Timed:
 
 
 def _peak(hardware: Hardware, dtype: str) -> float | None:
-    peak = peak_flops(hardware, dtype)
-    if peak is None and not hardware.held_back:
+    """Return the peak for a type, None for a device that does not reach it."""
+    if peak_flops(replace(hardware, held_back=""), dtype) is None:
         known = ", ".join(hardware.peak_flops)
         msg = f"no dense peak of {hardware.key} is known for {dtype[:40]!r}: choose from {known}"
         raise UsageError(msg)
-    return peak
+    return peak_flops(hardware, dtype)
 
 
 def _stated(profile: Profile, clock_hz: float | None) -> HardwareMatch:

@@ -1,6 +1,7 @@
 """Profiles are made by real children of torch and jax, and read by a real child of ours."""
 
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from perfledger.records import Framework, Side, WorkloadSpec
-from perfledger_runners.explain import ReaderError, limit_resources, profile_both, read_trace
+from perfledger_runners.explain import (
+    ReaderError,
+    limit_resources,
+    profile_both,
+    read_trace,
+    why_ended,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -237,6 +244,11 @@ def test_a_reader_has_limits(tmp_path, greed, end):
         process.communicate(b"\n")
 
     assert process.returncode == end
+
+
+def test_a_reader_that_the_system_stopped_is_no_riddle():
+    assert "more than 120 s of processor time" in why_ended(-signal.SIGKILL)
+    assert why_ended(3) == "the reader ended with status 3"
 
 
 def test_limiting_what_has_ended_is_no_error():

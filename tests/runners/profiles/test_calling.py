@@ -104,6 +104,20 @@ def test_a_cause_says_how_much_of_it_is_around_the_calls(make):
     assert cause.suggestion == SMALL_CALLS
 
 
+def test_a_cause_says_nothing_of_a_hundredth_around_the_calls(make):
+    base = make.profile(make.operation(OUTSIDE, 40e-6, 4.0), make.operation("aten::mm", 1e-3, 4.0))
+    head = make.profile(
+        make.operation(OUTSIDE, 50e-6, 5.0),
+        make.operation("aten::mm", 1e-3, 4.0),
+        make.operation("aten::sort", 5e-3, 1.0),
+    )
+
+    (cause,) = explain(base, head).causes
+
+    assert cause.delta_seconds == pytest.approx(5.01e-3)
+    assert cause.evidence == ""
+
+
 @given(
     st.lists(st.tuples(st.sampled_from("abcdef"), SECONDS, COUNTS), max_size=6),
     st.lists(st.tuples(st.sampled_from("abcdef"), SECONDS, COUNTS), max_size=6),

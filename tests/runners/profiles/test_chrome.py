@@ -188,7 +188,14 @@ def test_quotes_and_backslashes_that_were_not_escaped_are_repaired():
     assert read.dropped == 0
 
 
-@pytest.mark.parametrize(("name", "shown"), [("a\tb", "a b"), (r"a\ud800b", "a\ufffdb")])
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\tb", "a b"),
+        (r"a\ud800b", "a\ufffdb"),
+        (r"\udc00\ud83d\ude00\ude00", "\ufffd\U0001f600\ufffd"),
+    ],
+)
 def test_characters_that_json_does_not_allow_are_replaced(name, shown):
     read = read_events(text_of(name, "plain").encode())
 
@@ -289,3 +296,12 @@ def test_names_that_never_end_cost_their_event_at_once():
 
     with pytest.raises(ProfileError, match="no event"):
         read_events(text.encode())
+
+
+def test_blanks_behind_the_last_event_cost_their_length_not_its_square():
+    cut_off = text_of("a", "b").rpartition("]")[0] + " " * 100_000
+
+    read = read_events(cut_off.encode())
+
+    assert names(read) == ["a"]
+    assert read.dropped == 1

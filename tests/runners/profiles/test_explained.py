@@ -120,6 +120,17 @@ def test_a_collective_on_a_thread_of_the_host_is_exposed_where_nothing_else_work
     assert found.reading("comm_overlap") == pytest.approx(4 / 7)
 
 
+def test_collectives_of_another_rank_in_a_joined_file_are_no_time_of_these_steps(trace):
+    trace.step(1, 0, 100).add("aten::mm", 0, 60)
+    trace.add("gloo:all_reduce", 50, 30, cat="user_annotation", thread=(1, 3))
+    trace.add("gloo:all_reduce", 0, 40, cat="user_annotation", thread=(2, 3))
+
+    found = trace.read()
+
+    assert found.reading("comm_time") == pytest.approx(30e-6)
+    assert found.reading("comm_overlap") == pytest.approx(1 / 3)
+
+
 def test_a_call_around_a_collective_does_not_hide_it(trace):
     trace.step(1, 0, 1000).add("autograd::engine::evaluate_function: AccumulateGrad", 0, 500)
     trace.add("c10d::allreduce_", 100, 400)

@@ -61,6 +61,11 @@ def test_content_counts_more_than_the_name(expected, head):
     assert detect_format(head, "x.trace.json") is expected
 
 
+@pytest.mark.parametrize("start", [b'{"schemaVersion": 1, "traceEvents"', b'\n{ "traceEvents"'])
+def test_what_a_trace_names_its_calls_makes_it_no_other_format(start):
+    assert detect_format(start + b': [{"name": ":::MLLOG {}"}]}', "x") is Format.KINETO
+
+
 def test_text_that_a_windows_shell_wrote_is_told_too():
     head = "Time (%),Total Time (ns),Instances,Name\n".encode("utf-16")
 

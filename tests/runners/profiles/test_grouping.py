@@ -72,6 +72,16 @@ def test_a_batch_that_runs_through_a_program_is_one_change(make):
     assert cause.evidence == "float[32,0] became float[64,0]"
 
 
+def test_one_call_more_in_a_thousand_is_as_often_and_groups_nothing(make):
+    names = [f"aten::op{number}" for number in range(10)]
+    base = make.profile(*(make.operation(name, 1e-3, 1000.0) for name in names))
+    head = make.profile(*(make.operation(name, 3e-3, 1001.0) for name in names))
+
+    causes = explain(base, head).causes
+
+    assert {cause.name for cause in causes} <= set(names)
+
+
 def test_what_is_called_so_many_times_as_often_is_one_change(make):
     names = [f"aten::op{number}" for number in range(10)]
     base = make.profile(*(make.operation(name, 1e-3, 2.0) for name in names))

@@ -111,8 +111,16 @@ def test_where_tensor_cores_are_not_told_there_is_no_share_of_a_roof(multiply):
     assert names == {"achieved_flops", "arithmetic_intensity"}
 
 
-def test_an_operator_of_several_products_is_left_out(multiply):
-    assert found(multiply("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_nn")) == {}
+def test_a_product_that_is_split_takes_as_long_as_its_parts_and_their_sum(multiply):
+    tensor = "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_64x64_32x6_nn_align4>()"
+    multiply(tensor, "void splitKreduce_kernel<float, float, float, float>()")
+
+    read = found(multiply(tensor))
+
+    assert read[("achieved_flops", f"aten::mm {SHAPES}")] == pytest.approx(FLOPS / 15e-6)
+    assert read[("roofline_attained", f"aten::mm {SHAPES}")] == pytest.approx(
+        FLOPS / 15e-6 / 156e12
+    )
 
 
 def test_the_longest_are_told(multiply):

@@ -191,6 +191,13 @@ def test_without_markers_all_operators_are_one_step(trace, figures):
     assert (found["total"], found["cpu_op"], found["other"]) == (400, 150, 250)
 
 
+def test_markers_within_a_marker_end_no_sooner_than_it(trace, figures):
+    trace.step(1, 0, 100).step(2, 10, 0)
+    trace.add("k", 20, 40, cat="kernel", thread=(0, "stream 7"), stream=7)
+
+    assert figures(trace)["gpu_util"] == 0.4
+
+
 def test_a_trace_without_an_operator_has_no_figures(trace, figures):
     trace.add("k", 0, 100, cat="kernel", thread=(0, "stream 7"), stream=7)
 

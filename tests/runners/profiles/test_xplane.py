@@ -118,6 +118,15 @@ def test_of_an_xplane_that_is_cut_off_the_whole_planes_are_read(serialize, tmp_p
 
 
 @pytest.mark.slow
+def test_an_xplane_of_which_no_whole_plane_has_an_event_is_an_error(serialize, tmp_path):
+    path = tmp_path / "vm.xplane.pb"
+    path.write_bytes(serialize('planes { name: "Task Environment" }' + TEXT)[:200])
+
+    with pytest.raises(ProfileError, match="is cut off before the first event"):
+        read(path)
+
+
+@pytest.mark.slow
 def test_an_empty_file_has_no_step(tmp_path):
     path = tmp_path / "vm.xplane.pb"
     path.touch()

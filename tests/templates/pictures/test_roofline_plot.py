@@ -83,6 +83,26 @@ def test_dots_that_lie_on_each_other_have_one_label(roof):
     assert sorted(dot.number for dot in plot.dots) == ["", "1, 3", "2"]
 
 
+def test_two_launches_of_one_kernel_have_its_number_once(roof):
+    gemm, _ = roof.points
+
+    plot = roofline_plot(replace(roof, points=(gemm, gemm)), names=[gemm.name])
+
+    assert plot is not None
+    assert [dot.number for dot in plot.dots] == ["1", ""]
+
+
+@pytest.mark.parametrize("value", [1e-6, 2e-6, 1e-5, 1.1e-5, 9e23])
+def test_the_axis_of_a_kernel_at_the_limits_has_ticks(roof, value):
+    gemm, softmax = roof.points
+
+    plot = roofline_plot(replace(roof, points=(replace(gemm, flops_per_second=value), softmax)))
+
+    assert plot is not None
+    assert len(plot.dots) == 1 + (value > 1e-5)
+    assert all(tick.label for tick in plot.y_ticks)
+
+
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300, 5e-324])
 def test_a_kernel_that_no_device_runs_has_no_dot(roof, value):
     gemm, softmax = roof.points
