@@ -22,7 +22,8 @@ def with_calling(changes: Sequence[Change]) -> tuple[Change, ...]:
     summing to the step's.
     """
     for outside in changes:
-        if outside.base and all(one.name == OUTSIDE for one in (*outside.base, *outside.head)):
+        names = [[one.name for one in side] for side in (outside.base, outside.head)]
+        if names == [[OUTSIDE], [OUTSIDE]]:
             return _shared(outside, [change for change in changes if change is not outside])
     return tuple(changes)
 
@@ -33,9 +34,8 @@ def _shared(outside: Change, others: Sequence[Change]) -> tuple[Change, ...]:
     added = [_added_seconds(change, sign=sign) for change in others]
     if not seconds or not sum(added):
         return (outside, *others)
-    kept = _moved(outside, -seconds, is_head=seconds > 0)
     return (
-        kept,
+        _kept(outside, seconds),
         *(
             replace(
                 _moved(change, share, is_head=seconds > 0),
@@ -46,6 +46,16 @@ def _shared(outside: Change, others: Sequence[Change]) -> tuple[Change, ...]:
             for change, own in zip(others, added, strict=True)
         ),
     )
+
+
+def _kept(outside: Change, seconds: float) -> Change:
+    """Return what stays outside: the time between the calls that both sides make."""
+    (before,), (after,) = outside.base, outside.head
+    if seconds > 0:
+        after = replace(after, seconds=after.seconds - seconds, count=before.count)
+    else:
+        before = replace(before, seconds=before.seconds + seconds, count=after.count)
+    return replace(outside, base=(before,), head=(after,))
 
 
 def _between_seconds(outside: Change) -> float:
