@@ -53,7 +53,7 @@ def test_only_readings_are_shortened():
     kinds = {metric.kind: sample_type_of(metric) for metric in metrics}
 
     shortened = {kind for kind, sample_type in kinds.items() if sample_type == "f4"}
-    assert shortened == {Kind.SPEED, Kind.TAIL, Kind.UTILIZATION, Kind.ENERGY}
+    assert shortened == {Kind.SPEED, Kind.TAIL, Kind.UTILIZATION, Kind.ENERGY, Kind.START}
     assert {kind for kind in kinds if kinds[kind] == "f8"} == {Kind.MEMORY, Kind.WORK}
 
 
