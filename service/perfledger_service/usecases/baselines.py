@@ -24,10 +24,9 @@ from perfledger_service.usecases.histories import (
     bundles_histories,
     in_order,
     is_of_branch,
-    run_values,
-    runs_of,
     typical,
 )
+from perfledger_service.usecases.run_values import run_values, runs_of
 from perfledger_service.views import MeasuredSeries
 
 # As git has it: fewer name too many commits.

@@ -20,11 +20,10 @@ from perfledger_service.usecases.columns import quoted
 from perfledger_service.usecases.histories import (
     bundles_in,
     read_bundle_or_series,
-    run_values,
-    runs_of,
     shown,
     typical,
 )
+from perfledger_service.usecases.run_values import run_values, runs_of
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import ComparisonView, MeasuredSeries
 

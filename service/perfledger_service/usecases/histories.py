@@ -10,11 +10,10 @@ from typing import cast
 import numpy as np
 
 from perfledger.bundle import BUNDLE_FORMAT, Bundle
-from perfledger.metrics import Kind, Metric
-from perfledger.records import Run, Side
+from perfledger.metrics import Metric
+from perfledger.records import Side
 from perfledger_baselines.environment import environment_of
 from perfledger_baselines.history.attribution import Series
-from perfledger_baselines.location import located
 from perfledger_baselines.pairing import judged_metrics
 from perfledger_runners.bundles import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
@@ -33,6 +32,7 @@ from perfledger_service.usecases.columns import (
     read_csv,
     text_of,
 )
+from perfledger_service.usecases.run_values import run_values, runs_of
 from perfledger_service.views import MeasuredSeries
 
 # A bundle for each commit of some years.
@@ -167,27 +167,6 @@ def _errors(points: Mapping[int, Sequence[float]], count: int) -> tuple[float, .
         sd / math.sqrt(len(points[place])) * typical(points[place]) if place in points else math.nan
         for place in range(count)
     )
-
-
-def runs_of(bundle: Bundle, side: Side) -> dict[str, tuple[Run, ...]]:
-    """Return one side's runs by workload, in the order in which they were made."""
-    found: dict[str, list[Run]] = {}
-    for run in sorted(bundle.runs, key=lambda run: (run.started_at, run.process)):
-        if run.side is side:
-            found.setdefault(run.workload, []).append(run)
-    return {workload: tuple(runs) for workload, runs in found.items()}
-
-
-def run_values(runs: Sequence[Run], metric: Metric) -> tuple[float, ...]:
-    """Return a metric's location in each run that tells it; none if one of them has no logarithm.
-
-    None, too, if one of the runs has too few steps for a tail.
-    """
-    found = located(runs, metric)
-    if metric.kind is Kind.TAIL and None in found:
-        return ()
-    known = tuple(value for value in found if value is not None)
-    return known if all(math.isfinite(value) and value > 0 for value in known) else ()
 
 
 def shown(path: Path) -> str:

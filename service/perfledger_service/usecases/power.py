@@ -1,12 +1,9 @@
 """A file, or a spread as it is given, in; which changes so many pairs can tell from none out."""
 
 import math
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
-from statistics import median
 
 import numpy as np
 
@@ -23,13 +20,13 @@ from perfledger_baselines.pairing import (
     match_runs,
     tests_of,
 )
-from perfledger_baselines.power import POWER, smallest_detectable_change, steps_per_process
+from perfledger_baselines.power import POWER, smallest_detectable_change
 from perfledger_baselines.prior import PriorError, prior_from_pairs, prior_from_runs
 from perfledger_baselines.spending import nominal_levels
 from perfledger_service.errors import UsageError
-from perfledger_service.report import ProcessSteps
 from perfledger_service.usecases.columns import quoted
-from perfledger_service.usecases.histories import read_bundle_or_series, run_values, shown
+from perfledger_service.usecases.histories import read_bundle_or_series, shown
+from perfledger_service.usecases.process_steps import best_steps
 from perfledger_service.usecases.translating import translated
 from perfledger_service.views import MeasuredSeries, PowerView, SpreadView
 
@@ -40,8 +37,6 @@ FEWEST_PAIRS = 4
 MAX_TESTS = 1_000_000
 MAX_SD = 10.0  # of logs: a factor of 22,000 from pair to pair is no measurement
 _TRIED = 40  # the last of the planned looks
-# Steps of a process that have a spread, and processes that have one beyond their steps'.
-_FEWEST_STEPS, _FEWEST_PROCESSES = 5, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,19 +88,6 @@ def power_of_file(path: Path, question: Question, *, column: str | None = None) 
         msg = f"{shown(path)} is a bundle: --column chooses a column of a CSV or JSON file"
         raise UsageError(msg)
     return _view(_spreads_of_bundle(found, question), question)
-
-
-def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
-    """Return how many steps a process of each workload measured, and how many would be best."""
-    began = _beginnings(bundle)
-    found: list[ProcessSteps] = []
-    for workload, pairs in match_runs(bundle.runs).items():
-        steps = [len(run.samples.get(STEP_TIME.name, ())) for pair in pairs for run in pair]
-        if any(steps):
-            best, _ = _steps(began, pairs)
-            fewest = min(filter(None, steps))
-            found.append(ProcessSteps(workload=workload, fewest=fewest, most=max(steps), best=best))
-    return tuple(found)
 
 
 def _view(spreads: Sequence[SpreadView], question: Question) -> PowerView:
@@ -213,7 +195,7 @@ def _spread_of_test(
     spread = _spread(name, math.sqrt(prior.variance), source, question)
     if test.metric.name != STEP_TIME.name:
         return spread
-    steps, note = _steps(_beginnings(bundle), runs)
+    steps, note = best_steps(bundle, runs)
     return SpreadView(
         name=name,
         sd=spread.sd,
@@ -223,55 +205,3 @@ def _spread_of_test(
         steps=steps,
         steps_note=note,
     )
-
-
-def _steps(began: Sequence[float], pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None, str]:
-    """Return how many steps a process should measure, or None and why that cannot be told.
-
-    `began` has the moments at which any of the check's runs did, in their order. What a process
-    costs beside its measured steps is the time from one run's start to the next one's, less those
-    steps: its own warm-up and what follows until the next can begin. Where several workloads share
-    a process, that is what this one adds to it. Only runs that followed each other say so; runs
-    that took turns overlap.
-    """
-    runs = [run for pair in pairs for run in pair]
-    steps = [run.samples.get(STEP_TIME.name, ()) for run in runs]
-    if any(run.turns for run in runs):
-        return None, "base and head took turns, so that a run's own start-up is not known"
-    if len(runs) < 2 * _FEWEST_PROCESSES or min(map(len, steps)) < _FEWEST_STEPS:
-        return None, "too few processes or steps to tell the spread within from that between"
-    startup_s = _startup_seconds(began, runs)
-    step_s = median(step for made in steps for step in made)
-    if not (startup_s > 0 and step_s > 0):
-        return None, "the runs' times do not tell how long a process takes to start"
-    within = float(np.median([np.log(made).var(ddof=1) for made in steps]))
-    sides: Mapping[int, Sequence[float]] = {
-        place: run_values([pair[place] for pair in pairs], STEP_TIME) for place in (0, 1)
-    }
-    scatter = float(np.mean([np.log(values).var(ddof=1) for values in sides.values()]))
-    explained = within / median(map(len, steps))
-    between = math.sqrt(max(0.0, scatter - explained))
-    best = steps_per_process(
-        startup_s=startup_s, step_s=step_s, within_sd=math.sqrt(within), between_sd=between
-    )
-    return best, ""
-
-
-def _startup_seconds(began: Sequence[float], runs: Sequence[Run]) -> float:
-    """Return what of the time until the next run began was none of the run's steps, the median."""
-    found: list[float] = []
-    for run in runs:
-        start = _moment(run)
-        following = bisect_right(began, start)
-        if following < len(began):
-            found.append(began[following] - start - sum(run.samples[STEP_TIME.name]))
-    return median(found) if found else 0.0
-
-
-def _beginnings(bundle: Bundle) -> tuple[float, ...]:
-    """Return the moments at which a check's runs began, in their order."""
-    return tuple(sorted(_moment(run) for run in bundle.runs))
-
-
-def _moment(run: Run) -> float:
-    return datetime.fromisoformat(run.started_at).timestamp()

@@ -20,7 +20,6 @@ from perfledger_cost_models.unit_cost import unit_costs
 from perfledger_service.report import Conclusion, ExitCode, Report
 from perfledger_service.usecases.elsewhere import projected_elsewhere
 from perfledger_service.usecases.explaining import explain_bundle
-from perfledger_service.usecases.power import process_steps
 from perfledger_service.usecases.price_books import current_sheet
 from perfledger_service.usecases.pricing import (
     Ending,
@@ -30,6 +29,7 @@ from perfledger_service.usecases.pricing import (
     price,
     unmeasured_workloads,
 )
+from perfledger_service.usecases.process_steps import process_steps
 from perfledger_service.usecases.work_rates import throughput, work_rates
 
 WARNING = "warning"
