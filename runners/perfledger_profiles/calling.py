@@ -34,16 +34,12 @@ def _shared(outside: Change, others: Sequence[Change]) -> tuple[Change, ...]:
     added = [_added_seconds(change, sign=sign) for change in others]
     if not seconds or not sum(added):
         return (outside, *others)
+    shares = [seconds * own / sum(added) for own in added]
     return (
         _kept(outside, seconds),
         *(
-            replace(
-                _moved(change, share, is_head=seconds > 0),
-                between_seconds=share,
-            )
-            if (share := seconds * own / sum(added))
-            else change
-            for change, own in zip(others, added, strict=True)
+            _with_around(change, share) if share else change
+            for change, share in zip(others, shares, strict=True)
         ),
     )
 
@@ -80,13 +76,14 @@ def _is_called(operation: Operation) -> bool:
     return not operation.path and operation.name != FOLDED
 
 
-def _moved(change: Change, seconds: float, *, is_head: bool) -> Change:
-    """Add to the delta, by a longer (or shorter) operation on the side that calls more."""
-    operations = change.head if is_head else change.base
-    called = [one for one in operations if _is_called(one)]
-    main = longest(called)
-    signed = seconds if is_head else -seconds
+def _with_around(change: Change, seconds: float) -> Change:
+    """Add what passes around its calls: to head's longest if positive, else to base's."""
+    operations = change.head if seconds > 0 else change.base
+    main = longest([one for one in operations if _is_called(one)])
     grown = tuple(
-        replace(one, seconds=one.seconds + signed) if one is main else one for one in operations
+        replace(one, seconds=one.seconds + abs(seconds)) if one is main else one
+        for one in operations
     )
-    return replace(change, head=grown) if is_head else replace(change, base=grown)
+    if seconds > 0:
+        return replace(change, head=grown, between_seconds=seconds)
+    return replace(change, base=grown, between_seconds=seconds)
