@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from sqlite3 import Connection as SqliteConnection
+from sqlite3 import Connection as SqliteConnection, OperationalError
 
 from sqlalchemy import Connection, DateTime, Dialect, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -16,6 +16,7 @@ from perfledger_service.errors import SettingsError
 
 # Longest that a writer waits for another one before "database is locked".
 BUSY_TIMEOUT_MS = 10_000
+MAX_ATTEMPTS = 10  # to set the journal of a database that others make at the same time
 # Execution option of connections whose transactions begin with the lock for writing.
 WRITES = "perfledger_writes"
 _POSTGRES = "postgresql+psycopg"
@@ -99,9 +100,25 @@ def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -
     # SQLAlchemy, not the driver, begins transactions: the driver would begin them too late.
     connection.isolation_level = None
     connection.execute(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")
-    connection.execute("pragma journal_mode = wal")
+    _write_ahead(connection)
     connection.execute("pragma synchronous = full")  # an acknowledged upload survives power loss
     connection.execute("pragma foreign_keys = on")
+
+
+def _write_ahead(connection: SqliteConnection) -> None:
+    """Keep a log of what is written; of two that make a database at once one has to ask again.
+
+    SQLite does not wait for the other there, as both hold the lock that each would have to get.
+    """
+    for _ in range(MAX_ATTEMPTS - 1):
+        try:
+            connection.execute("pragma journal_mode = wal")
+        except OperationalError:
+            connection.execute("begin immediate")  # waits, and the other is done after it
+            connection.execute("rollback")
+        else:
+            return
+    connection.execute("pragma journal_mode = wal")
 
 
 def _begin_sqlite(connection: Connection) -> None:
