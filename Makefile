@@ -1,11 +1,13 @@
 # make demo: set up, then the main job on real input.   make test: set up, then all tests.
+# make test-pythons: the quick tests on every other Python that is installed here.
 # make check: format, lint, types, import contracts.    make bench: ratios, no gate.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST_ARGS ?=
+PYTEST_ARGS ?= -n auto
+EXTRAS := service,postgres,gpu,torch,jax,numba,review,parquet,dev
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test test-pythons check bench docs format clean
 
 demo: $(VENV)/.ready-demo
 	$(BIN)/python examples/demo.py $(if $(SERVE),--serve)
@@ -13,12 +15,18 @@ demo: $(VENV)/.ready-demo
 test: $(VENV)/.ready-dev
 	$(BIN)/pytest $(PYTEST_ARGS)
 
+test-pythons: $(VENV)/.ready-dev
+	.ci/test-pythons
+
 check: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.ready-demo
+	$(BIN)/python -m perfledger_service.cli.reference docs/commands
 
 bench: $(VENV)/.ready-dev
 	$(BIN)/python benchmarks/harness_overhead.py
@@ -48,7 +56,7 @@ format: $(VENV)/.ready-dev
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venvs .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("perfledger needs Python 3.11 or newer: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else 0'
@@ -59,5 +67,5 @@ $(VENV)/.ready-demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.ready-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install -c constraints.txt -e '.[service,postgres,gpu,torch,jax,numba,review,parquet,dev]'
+	$(BIN)/python -m pip install -c constraints.txt -e '.[$(EXTRAS)]'
 	touch $@

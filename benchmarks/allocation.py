@@ -9,9 +9,22 @@ import time
 from datetime import date, timedelta
 from decimal import Decimal
 
-from perfledger_cost_models.allocation import Claim, Holder, Part, Pool, allocate, whole_cents
-from perfledger_cost_models.held_hours import DEVICES, claims_of, days_of, heat_map, label_names
-from perfledger_cost_models.usage_file import read_usage
+from perfledger_cost_models.billing.allocated_hours import (
+    DEVICES,
+    days_of,
+    heat_map,
+    label_names,
+    pool_usages,
+)
+from perfledger_cost_models.billing.cost_allocation import (
+    BillPart,
+    CostOwner,
+    CostPool,
+    PoolUsage,
+    allocate,
+    whole_cents,
+)
+from perfledger_cost_models.billing.usage_readers import read_usage
 
 SEED = 6
 BILLS = 20_000
@@ -21,10 +34,10 @@ NO_USD = Decimal(0)
 
 def off_by(source: random.Random) -> Decimal:
     """Return how far the rows of a random bill are from it, over all and in the worst part."""
-    holders = [Holder(f"team {place}", source.choice(("", "a"))) for place in range(9)]
+    holders = [CostOwner(f"team {place}", source.choice(("", "a"))) for place in range(9)]
     names = ("H100", "A100", "L4")[: source.randint(1, 3)]
     claims = [
-        Claim(source.choice(holders), source.choice(names), amount(source, 1e4))
+        PoolUsage(source.choice(holders), source.choice(names), amount(source, 1e4))
         for _ in range(source.randint(0, 20))
     ]
     used = {
@@ -32,14 +45,14 @@ def off_by(source: random.Random) -> Decimal:
         for name in names
     }
     pools = [
-        Pool(name=name, usd=amount(source, 1e6, -1e3), hours=used[name] + amount(source, 1e4))
+        CostPool(name=name, usd=amount(source, 1e6, -1e3), hours=used[name] + amount(source, 1e4))
         for name in names
     ]
     entitled = {holder: amount(source, 1e5) for holder in holders[: source.randint(0, 9)]}
     unused, overhead = amount(source, 1e5), amount(source, 1e5, -1e4)
-    rows = allocate(claims, pools, entitled=entitled, unused_usd=unused, overhead_usd=overhead)
+    rows = allocate(claims, pools, quotas=entitled, unused_usd=unused, overhead_usd=overhead)
     whole = whole_cents(sum((pool.usd for pool in pools), NO_USD) + unused + overhead)
-    parts = sum((row.usd_of(part) for row in rows for part in Part), NO_USD)
+    parts = sum((row.usd_of(part) for row in rows for part in BillPart), NO_USD)
     return max(abs(sum((row.total_usd for row in rows), NO_USD) - whole), abs(parts - whole))
 
 
@@ -72,9 +85,9 @@ def main() -> None:
     usage = (read_usage(data, "sacct.txt"),)
     read = time.perf_counter() - began
     labels, days = label_names(usage, project="wckey"), days_of(usage)
-    claims = claims_of(usage, labels, days, (DEVICES,)) or ()
-    pool = Pool(name=DEVICES, usd=Decimal("8000000.01"), hours=Decimal(3 * 10**6))
-    rows = allocate(claims, (pool,), entitled={})
+    claims = pool_usages(usage, labels, days, (DEVICES,)) or ()
+    pool = CostPool(name=DEVICES, usd=Decimal("8000000.01"), hours=Decimal(3 * 10**6))
+    rows = allocate(claims, (pool,), quotas={})
     heat_map(usage, labels, days)
     shared = time.perf_counter() - began - read
     print(f"{JOBS:,} jobs into {len(rows)} rows: {read:.1f} s to read, {shared:.1f} s to share out")

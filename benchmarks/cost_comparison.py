@@ -7,12 +7,12 @@ input drawn, medians, quantiles, the chance of being cheapest. The aim is below 
 import time
 from dataclasses import replace
 
-from perfledger_cost_models.comparison import bought_option, compare, owned_option
 from perfledger_cost_models.draws import DRAWS
-from perfledger_cost_models.onprem import SERVERS
-from perfledger_cost_models.parameter import packaged_parameters
-from perfledger_cost_models.purchase import mode_of
-from perfledger_cost_models.sheet import packaged_sheet
+from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.tco.buy_vs_rent import bought_option, compare, owned_option
+from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
+from perfledger_cost_models.tco.onprem import SERVERS
+from perfledger_cost_models.tco.purchase_modes import terms_of
 
 RENTED = (
     "p5.48xlarge/on_demand",
@@ -27,7 +27,7 @@ REPEATS = 5
 
 def compared() -> int:
     """Compare the ten options; return how many there were."""
-    sheet, parameters = packaged_sheet(), packaged_parameters()
+    sheet, parameters = packaged_sheet(), packaged_hardware_inputs()
     owned = [
         replace(option, name=f"{option.name} at {use:.0%}")
         for server in SERVERS
@@ -35,7 +35,7 @@ def compared() -> int:
         for option in (owned_option(server, parameters, use=use),)
     ]
     rented = [
-        bought_option(mode_of(sheet.find(name)), parameters, use=0.7, accelerator="H100-80GB")
+        bought_option(terms_of(sheet.find(name)), parameters, use=0.7, accelerator="H100-80GB")
         for name in RENTED
     ]
     return len(compare([*owned, *rented]))

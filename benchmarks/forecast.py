@@ -24,9 +24,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from perfledger_cost_models.backtest import LOSS_QUANTILES, is_inside, pinball
-from perfledger_cost_models.paths import paths_of
-from perfledger_cost_models.year_before import seasonal_naive
+from perfledger_cost_models.forecasting.backtest import LOSS_QUANTILES, is_inside, pinball
+from perfledger_cost_models.forecasting.sample_paths import sample_paths
+from perfledger_cost_models.forecasting.seasonal_naive import seasonal_naive
 
 FloatArray = NDArray[np.float64]
 
@@ -91,7 +91,7 @@ def _series(path: Path) -> Iterator[tuple[str, FloatArray]]:
 def measured(past: FloatArray, came: FloatArray, season: int) -> tuple[float, float, float]:
     """Return the share inside the 80 % interval, and the losses of the forecast and a naive one."""
     ahead, mean = len(came), np.concatenate([past, came]).mean()
-    drawn = paths_of(past, horizon=ahead, season=season).drawn
+    drawn = sample_paths(past, horizon=ahead, season=season).paths
     quantiles = np.quantile(drawn, LOSS_QUANTILES, axis=0)
     simple = seasonal_naive(past, horizon=ahead, season=season, shares=LOSS_QUANTILES)
     inside = float(is_inside(came, quantiles).mean())

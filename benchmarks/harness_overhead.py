@@ -13,18 +13,18 @@ from dataclasses import replace
 from itertools import pairwise
 from time import perf_counter
 
-from perfledger.channel import Channel
-from perfledger.clock import HostClock
-from perfledger.measure import measure
-from perfledger.protocol import Effort
+from perfledger.measuring.step_samples import measure
+from perfledger.meters.clock import HostClock
+from perfledger.process.message_channel import MessageChannel
+from perfledger.protocol import MeasuringEffort
 
 GOAL_US = 2.0  # per step, more than the bare loop
 GOAL_SHARE = 0.001  # of a step of 10 ms
 LONG_STEP_S = 0.010
 
 # 0.5 s are never full, so an empty step is taken as often as it may be, with all the looks.
-EMPTY_EFFORT = Effort(min_seconds=0.5)
-LONG_EFFORT = Effort(max_steps=40)  # the usual one, with an end to it
+EMPTY_EFFORT = MeasuringEffort(min_seconds=0.5)
+LONG_EFFORT = MeasuringEffort(max_steps=40)  # the usual one, with an end to it
 
 
 class Step:
@@ -45,7 +45,7 @@ class Step:
         return [(after[0] - before[1]) * 1e6 for before, after in pairwise(self._marks)]
 
 
-def harness(seconds: float, effort: Effort, after_step: Callable[[], None]) -> list[float]:
+def harness(seconds: float, effort: MeasuringEffort, after_step: Callable[[], None]) -> list[float]:
     """Return the gaps of the measuring loop."""
     step = Step(seconds)
     alone = replace(effort, min_warmups=0, max_warmups=0)
@@ -65,7 +65,7 @@ def bare(seconds: float, steps: int) -> list[float]:
 
 
 def by_turns(
-    seconds: float, effort: Effort, after_step: Callable[[], None], repeats: int
+    seconds: float, effort: MeasuringEffort, after_step: Callable[[], None], repeats: int
 ) -> tuple[list[float], list[float]]:
     """Return the gaps of both loops, as many of each, taken by turns."""
     ours: list[float] = []
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=15, help="of both loops, by turns")
     repeats: int = parser.parse_args().repeats
     reader, writer = os.pipe()
-    check = Channel(writer).leave_if_forked  # as in a real run, after every step
+    check = MessageChannel(writer).leave_if_forked  # as in a real run, after every step
     print("µs between two steps, medians; `mean more` holds the looks, and all that came between")
     print(f"{'step':>6} {'bare':>8} {'harness':>8} {'more':>8} {'of 10 ms':>9} {'mean more':>10}")
     for name, seconds, effort in (

@@ -1,4 +1,4 @@
-"""Made-up histories in, how well change points are found as a Markdown table out.
+"""Measures how well change points are detected in made-up histories.
 
 python benchmarks/history_detectors.py [--series 16] [--seed N] [--peers]
 
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from made_up_series import NOISES, SIZES, Series, make_series
 
-from perfledger_baselines.history.detect import detect, detect_many
+from perfledger_baselines.history.detection.detect import detect, detect_many
 
 LENGTHS = (100, 200, 400)
 REACH = 5

@@ -1,11 +1,11 @@
-"""Made-up histories commit by commit in, how soon and how falsely people are called out.
+"""Measures how soon and how falsely the two tiers raise alarms, on made-up histories.
 
 python benchmarks/history_two_tiers.py [--series 12] [--seed N]
 
-After every commit the series is watched: `detect` raises alarms of its own, `suspect` asks for an
-A/B of a commit and its parent. The A/B is made of made-up pairs with the judge of a check, and its
-pairs are counted. An alarm on a stretch of fewer than twenty commits is confirmed the same way.
-What the machine does in common to both runs of a pair (drift, dependence, bursts) is not in it.
+After every commit `detect` searches the series and alarms each change once; `tail_suspect` asks
+for an A/B of a commit and its parent. The A/B is made of made-up pairs with the judge of a check,
+and its pairs are counted. An alarm on a stretch of fewer than twenty commits is confirmed the same
+way. What the machine does to both runs of a pair (drift, dependence, bursts) is not in it.
 """
 
 import argparse
@@ -16,23 +16,28 @@ import numpy as np
 from made_up_series import NOISES, Values
 
 from perfledger.metrics import STEP_TIME
-from perfledger_baselines.history.attribution import Series
-from perfledger_baselines.history.confirmation import answer, ask
-from perfledger_baselines.history.docket import Docket, Limits, Request, Suspicion
-from perfledger_baselines.history.findings import ChangePoint, Suspect
-from perfledger_baselines.history.suspects import suspect
-from perfledger_baselines.history.watch import Watch, extend
-from perfledger_baselines.looks import default_looks
-from perfledger_baselines.pairing import PairedTest
-from perfledger_baselines.prior import prior_from_runs
-from perfledger_baselines.rule import Rule
-from perfledger_baselines.ruling import judge_tests
-from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.history.commits.attribution import Series
+from perfledger_baselines.history.commits.confirmation import record_ab_result, request_ab_runs
+from perfledger_baselines.history.commits.confirmation_state import (
+    AbCandidate,
+    AbRequest,
+    ConfirmationLimits,
+    ConfirmationState,
+)
+from perfledger_baselines.history.detection.changes import ChangePoint, Suspect
+from perfledger_baselines.history.detection.detect import detect
+from perfledger_baselines.history.detection.tail_suspects import tail_suspect
+from perfledger_baselines.judging.judge import judge_tests
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.interim_looks import planned_looks
+from perfledger_baselines.significance.spread_prior import prior_from_runs
 
 BEFORE, AFTER, FIRST = 60, 30, 30  # commits before the step, after it, and not watched yet
 YOUNG = 20  # commits of a stretch whose alarm is not believed alone
 PAIRS = 8
-LIMITS = Limits(max_pairs=PAIRS, pairs_per_window=200)
+LIMITS = ConfirmationLimits(max_pairs=PAIRS, pairs_per_window=200)
 WORKLOAD, MACHINE = "made_up:step", "cuda:made up:1"
 NEAR = 2  # commits
 CHANGES = (0.0, 0.02, 0.05)
@@ -59,12 +64,12 @@ class Bench:
         logs = NOISES[noise](rng, BEFORE + AFTER)
         logs[BEFORE:] += math.log1p(change)
         self.values: Values = 100 * np.exp(logs)
-        self.docket = Docket()
-        self.watch = Watch()
-        self.said: list[int] = []
+        self.state = ConfirmationState()
+        self.alarmed: list[ChangePoint] = []
+        self.reported: list[int] = []
 
     def run(self, tally: Tally) -> None:
-        self.watch, _ = extend(self.watch, self.values[:FIRST].tolist())
+        self.new_alarms(FIRST - 1)
         delay = math.inf
         for commit in range(FIRST, BEFORE + AFTER):
             tally.commits += 1
@@ -72,49 +77,63 @@ class Bench:
                 is_right = self.change > 0 and abs(place - BEFORE) <= NEAR
                 if is_right:
                     delay = min(delay, commit + 1 - BEFORE)
-                elif all(abs(place - other) > NEAR for other in self.said):
+                elif all(abs(place - other) > NEAR for other in self.reported):
                     tally.false += 1
-                self.said.append(place)
+                self.reported.append(place)
         if self.change:
             tally.delays.append(delay)
 
     def look(self, commit: int, tally: Tally) -> list[int]:
-        """Take in one commit; return the places that people are called out for."""
-        self.watch, alarms = extend(self.watch, [float(self.values[commit])])
+        """Take in one commit; return the places of alarms."""
+        alarms = self.new_alarms(commit)
         old = [alarm for alarm in alarms if commit - alarm.index >= YOUNG]
-        young = [self.doubted(alarm, commit) for alarm in alarms if alarm not in old]
-        odd = suspect(self.values[: commit + 1].tolist())
-        suspicions = young + ([self.suspicion(odd, commit)] if odd else [])
-        self.docket, requests = ask(self.docket, suspicions, window=str(commit), limits=LIMITS)
+        young = [self.young_candidate(alarm, commit) for alarm in alarms if alarm not in old]
+        odd = tail_suspect(self.values[: commit + 1].tolist())
+        candidates = young + ([self.candidate(odd, commit)] if odd else [])
+        self.state, requests = request_ab_runs(
+            self.state, candidates, window=str(commit), limits=LIMITS
+        )
         places = [alarm.index for alarm in old]
         while requests:
             for request in requests:
                 places += self.measured(request, commit, tally)
-            self.docket, requests = ask(self.docket, [], window=str(commit), limits=LIMITS)
+            self.state, requests = request_ab_runs(
+                self.state, [], window=str(commit), limits=LIMITS
+            )
         return places
 
-    def suspicion(self, odd: Suspect, commit: int) -> Suspicion:
-        return Suspicion.from_suspect(
+    def new_alarms(self, commit: int) -> list[ChangePoint]:
+        """Search the series up to a commit; return the changes that no earlier search found."""
+        alarms = [
+            change
+            for change in detect(self.values[: commit + 1].tolist()).changes
+            if not any(is_same_change(change, other) for other in self.alarmed)
+        ]
+        self.alarmed += alarms
+        return alarms
+
+    def candidate(self, odd: Suspect, commit: int) -> AbCandidate:
+        return AbCandidate.from_suspect(
             odd, series=SERIES, commits=range(commit + 1), pair_seconds=30.0
         )
 
-    def doubted(self, alarm: ChangePoint, commit: int) -> Suspicion:
-        """Return an alarm of a young stretch as a suspicion."""
+    def young_candidate(self, alarm: ChangePoint, commit: int) -> AbCandidate:
+        """Return an alarm of a young stretch as a candidate."""
         odd = Suspect(
             index=alarm.index,
             observations=commit + 1 - alarm.index,
             change=alarm.change,
             strength=10.0,
         )
-        return self.suspicion(odd, commit)
+        return self.candidate(odd, commit)
 
-    def measured(self, request: Request, commit: int, tally: Tally) -> list[int]:
-        """Measure an A/B, answer the docket, and return the commits that are convicted."""
+    def measured(self, request: AbRequest, commit: int, tally: Tally) -> list[int]:
+        """Measure an A/B, record its result, and return the confirmed commits."""
         shift = self.change if request.base < BEFORE <= request.head else 0.0
         verdict, pairs = self.judged(shift, commit)
         tally.requests += 1
         tally.pairs += pairs
-        self.docket, alerts = answer(self.docket, request, verdicts=[verdict], pairs=pairs)
+        self.state, alerts = record_ab_result(self.state, request, verdicts=[verdict], pairs=pairs)
         return [alert.commits.first for alert in alerts if alert.is_final]
 
     def judged(self, shift: float, commit: int) -> tuple[Verdict, int]:
@@ -127,8 +146,8 @@ class Bench:
         base, head = np.exp(logs[::2]), np.exp(logs[1::2]) * (1 + shift)
         history = self.values[max(0, commit - 40) : commit - 5]
         priors = {(WORKLOAD, STEP_TIME.name): prior_from_runs(history.tolist())}
-        looks = default_looks(PAIRS, fewest=1)
-        rule = Rule(looks=looks, alpha=0.05, margin=0.01, floor=0.003)
+        looks = planned_looks(PAIRS, fewest=1)
+        rule = DecisionRule(looks=looks, alpha=0.05, margin=0.01, floor=0.003)
         for pairs in looks:
             test = PairedTest(
                 workload=WORKLOAD,
@@ -141,6 +160,12 @@ class Bench:
             if verdict.outcome is not Outcome.UNDECIDED or pairs == PAIRS:
                 return verdict, pairs
         raise AssertionError
+
+
+def is_same_change(change: ChangePoint, other: ChangePoint) -> bool:
+    """Return whether two change points may be one: in one direction, at places that overlap."""
+    overlap = min(change.latest, other.latest) - max(change.earliest, other.earliest)
+    return overlap >= 0 and change.movement is other.movement
 
 
 SERIES = Series(WORKLOAD, STEP_TIME, MACHINE)

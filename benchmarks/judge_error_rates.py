@@ -1,13 +1,13 @@
-"""Made-up pairs whose truth is known in, how often the judge is wrong as a Markdown table out.
+"""Measures how often the judge is wrong on made-up pairs whose truth is known.
 
 python benchmarks/judge_error_rates.py [--checks 1000] [--families 100] [--only NOISE] [--seed N]
                                        [--history]
 
-Each check goes the product's own way: PairedLooks asks for pairs until it is satisfied, then
-judge_bundle judges the bundle. Every process has five samples; the two of a pair follow each other
-in random order. With each change a fifth as many checks are made as without one. With --history a
-check leans on what those before it left behind, as it does with a service; a history begins anew,
-with ten checks that do not count, every fifty.
+Prints a Markdown table. Each check takes the product's own path: GroupSequentialStopping asks for
+pairs until all tests are decided, then judge_bundle judges the bundle. Every process has five
+samples; the two of a pair follow each other in random order. With each change a fifth as many
+checks are made as without one. With --history a check uses the spreads of the checks before it, as
+with a service; every fifty checks a new history starts, with ten checks that do not count.
 """
 
 import argparse
@@ -21,19 +21,23 @@ from numpy.typing import NDArray
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import CPU_ACTIVE, STEP_TIME, Metric
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_baselines.differences import PairDifferences, pair_differences
-from perfledger_baselines.judge import judge_bundle
-from perfledger_baselines.looks import FIRST_LOOK_KNOWN, default_looks
-from perfledger_baselines.prior import PriorError, SpreadPrior, prior_from_checks
-from perfledger_baselines.sequential import PairedLooks
-from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.pair_spreads import PairDifferences, pair_differences
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.planning.stopping import GroupSequentialStopping
+from perfledger_baselines.significance.interim_looks import FIRST_LOOK_WITH_HISTORY, planned_looks
+from perfledger_baselines.significance.spread_prior import (
+    PriorError,
+    SpreadPrior,
+    prior_from_checks,
+)
 
 MAX_PAIRS = 20
 SAMPLES = 5
 FAMILY = 12
 CHANGES = (0.02, 0.05, 0.10)
 FIRST_CHECKS, CHECKS_A_HISTORY = 10, 50
-PLAN = Plan(seed=0, order=(), looks=default_looks(MAX_PAIRS))
+PLAN = Plan(seed=0, order=(), looks=planned_looks(MAX_PAIRS))
 
 Draws = NDArray[np.float64]
 
@@ -184,10 +188,10 @@ def check(
     names = [f"made_up:w{k}" for k in range(tests)]
     priors = history.priors(noise.metric)
     is_known = len(priors) == tests
-    looks = default_looks(MAX_PAIRS, fewest=FIRST_LOOK_KNOWN) if is_known else PLAN.looks
+    looks = planned_looks(MAX_PAIRS, fewest=FIRST_LOOK_WITH_HISTORY) if is_known else PLAN.looks
     plan = replace(PLAN, looks=looks)
     drawn = {name: make_pairs(noise, change, name, rng) for name in names}
-    rule = PairedLooks(
+    rule = GroupSequentialStopping(
         looks=plan.looks,
         alpha=plan.alpha,
         margin=plan.margin,
@@ -272,7 +276,7 @@ def main() -> None:
     parser.add_argument("--families", type=int, default=100)
     parser.add_argument("--only", default="", help="a part of the noise's name")
     parser.add_argument("--seed", type=int, default=20261120)
-    parser.add_argument("--history", action="store_true", help="lean on earlier checks")
+    parser.add_argument("--history", action="store_true", help="use the spreads of earlier checks")
     arguments = parser.parse_args()
     started = time.perf_counter()
     print(

@@ -1,4 +1,4 @@
-"""Made-up pairs of every kind of metric in, how often the judge is wrong about each kind out.
+"""Measures how often the judge is wrong about each kind of metric, on made-up pairs.
 
 python benchmarks/judge_kinds.py [--checks 1000] [--only KIND] [--seed N]
 
@@ -25,14 +25,14 @@ from perfledger.metrics import (
     STEP_TIME,
     STEP_TIME_P95,
     STEP_TIME_P99,
-    Kind,
     Metric,
-    Scale,
-    Worse,
+    MetricKind,
+    MetricScale,
+    WorseDirection,
 )
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_baselines.judge import judge_bundle
-from perfledger_baselines.verdict import Outcome, Verdict
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome, Verdict
 
 PAIRS = (5, 10, 20)
 CHANGES = (0.01, 0.02, 0.05)
@@ -41,7 +41,13 @@ STEPS_FOR_P99 = 120
 READINGS = 8  # of the telemetry, in a process
 WORKLOAD = "made_up:step"
 RED = {Outcome.REGRESSED, Outcome.IMPROVED}
-LAUNCHES = Metric(name="launches", unit="", worse=Worse.HIGHER, kind=Kind.MEMORY, scale=Scale.EXACT)
+LAUNCHES = Metric(
+    name="launches",
+    unit="",
+    worse=WorseDirection.HIGHER,
+    kind=MetricKind.MEMORY,
+    scale=MetricScale.EXACT,
+)
 
 Draws = NDArray[np.float64]
 Samples = Mapping[str, Draws]  # metric → (processes, samples)
@@ -150,10 +156,10 @@ def bundle_of(row: Row, pairs: int, change: float, rng: np.random.Generator) -> 
 
 def made(draws: Draws, metric: Metric, change: float) -> Draws:
     """Make head's readings (odd rows) worse, and read shares to 1 %."""
-    is_worse_higher = metric.worse is Worse.HIGHER
+    is_worse_higher = metric.worse is WorseDirection.HIGHER
     worse = draws.copy()
     worse[1::2] *= 1 + change if is_worse_higher else 1 - change
-    if metric.kind is not Kind.UTILIZATION:
+    if metric.kind is not MetricKind.UTILIZATION:
         return worse
     read: Draws = np.rint(100 * worse.clip(0, 1)) / 100
     return read

@@ -1,4 +1,4 @@
-"""Made-up pairs of processes in, our judge beside the tests that people use out, as Markdown.
+"""Compares the judge with the tests that people use, on made-up pairs of processes.
 
 python benchmarks/judge_peers.py [--checks 400] [--seed N]
 
@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from perfledger_baselines.evidence import weigh
-from perfledger_baselines.location import hodges_lehmann
-from perfledger_baselines.looks import default_looks, looks_taken
-from perfledger_baselines.prior import SpreadPrior, prior_from_runs
+from perfledger_baselines.estimation.estimators import hodges_lehmann
+from perfledger_baselines.significance.interim_looks import looks_until, planned_looks
+from perfledger_baselines.significance.paired_t_tests import t_tests
+from perfledger_baselines.significance.spread_prior import SpreadPrior, prior_from_runs
 
 ALPHA, FLOOR, MARGIN = 0.05, math.log1p(0.003), math.log1p(0.01)
 SAMPLES, MOST_PAIRS, HISTORY = 5, 40, 30
@@ -112,7 +112,7 @@ def located(logs: Values) -> Values:
 
 def ours(logs: Values, prior: SpreadPrior) -> Answer:
     rows = located(logs)[np.newaxis, :]
-    (found,) = weigh(rows, looks=looks_taken((), rows.shape[1]), alpha=ALPHA, priors=[prior])
+    (found,) = t_tests(rows, looks=looks_until((), rows.shape[1]), alpha=ALPHA, priors=[prior])
     is_change = found.p_value < ALPHA and abs(found.mean) >= FLOOR
     return Answer(is_change, found.mean, found.half_width)
 
@@ -120,7 +120,7 @@ def ours(logs: Values, prior: SpreadPrior) -> Answer:
 def ours_without_history(logs: Values, prior: SpreadPrior) -> Answer:
     del prior
     rows = located(logs)[np.newaxis, :]
-    (found,) = weigh(rows, looks=looks_taken((), rows.shape[1]), alpha=ALPHA)
+    (found,) = t_tests(rows, looks=looks_until((), rows.shape[1]), alpha=ALPHA)
     is_change = found.p_value < ALPHA and abs(found.mean) >= FLOOR
     return Answer(is_change, found.mean, found.half_width)
 
@@ -203,12 +203,12 @@ def shifted(logs: Values, change: float) -> Values:
 def until_known(drawn: Drawn, change: float) -> tuple[Answer, int]:
     """Measure pair by pair until it is decided, and return the answer with the pairs it took."""
     differences = located(shifted(drawn.logs, change))[np.newaxis, :]
-    planned = default_looks(MOST_PAIRS, fewest=1)
+    planned = planned_looks(MOST_PAIRS, fewest=1)
     answer, pairs = Answer(is_change=False, mean=0.0), 0
     for pairs in planned:
-        (found,) = weigh(
+        (found,) = t_tests(
             differences[:, :pairs],
-            looks=looks_taken(planned, pairs),
+            looks=looks_until(planned, pairs),
             alpha=ALPHA,
             priors=[drawn.prior],
         )

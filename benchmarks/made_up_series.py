@@ -1,6 +1,7 @@
-"""A seed in, made-up histories with known steps out: what the benchmarks of history share.
+"""Makes up histories with known steps, for the benchmarks of history.
 
-Nine kinds of noise that public CI series have (see baselines/README.md), each with its own size.
+Nine kinds of noise that public CI series have, each with its own size; the results are in
+baselines/perfledger_baselines/history/detection/README.md.
 """
 
 from collections.abc import Callable

@@ -30,11 +30,11 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedC
 
 from perfledger.profile import Profile
 from perfledger.records import Framework, Side
-from perfledger_profiles.cause import Cause, Explanation
-from perfledger_profiles.diff import explain
-from perfledger_profiles.kineto import read_kineto
-from perfledger_profiles.noise import learn_noise
-from perfledger_profiles.xplane import read_xplane
+from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
+from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.diff.noise import learn_noise
+from perfledger_profiles.torch_profiler.kineto import read_kineto
+from perfledger_profiles.xla.xplane import read_xplane
 
 FIRST_GOAL = 0.9
 EXPLAINED_GOAL = 0.8
@@ -65,7 +65,7 @@ class Answer:
     """What was said about one kind."""
 
     kind: Kind
-    explanation: Explanation
+    explanation: StepTimeExplanation
 
     @property
     def change(self) -> float:
@@ -164,7 +164,7 @@ def row(one: Answer) -> str:
     """Return one line of the table."""
     first = one.first
     found = one.explanation
-    said = "nothing" if first is None else f"`{first.name}` {first.how}"
+    said = "nothing" if first is None else f"`{first.name}` {first.kind}"
     if first is not None and first.reason:
         said += f" ({first.reason})"
     return (

@@ -10,13 +10,13 @@ from typing import Any
 
 from perfledger.profile import Bucket
 from perfledger.records import Framework, Side
-from perfledger_profiles.cause import Cause, How
+from perfledger_profiles.diff.cause import Cause, ChangeKind
 
 Step = Callable[[], object]
 # Makes the step of one side, with the framework's module: what is set up is not profiled.
 Build = Callable[[Any, Side], Step]
 
-SLOWER = frozenset(How) - {How.GONE}
+SLOWER = frozenset(ChangeKind) - {ChangeKind.GONE}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class Kind:
     framework: Framework
     build: Build
     names: str
-    hows: frozenset[How] = SLOWER
+    kinds: frozenset[ChangeKind] = SLOWER
     buckets: frozenset[Bucket] = frozenset(Bucket)
 
     @property
@@ -39,11 +39,11 @@ class Kind:
         return not self.names
 
     def is_right(self, cause: Cause) -> bool:
-        """Tell whether this is the planted cause: it costs time, at the place and in the way."""
+        """Return whether this is the planted cause, at its place and of its kind."""
         where = f"{cause.path}/{cause.name} {cause.base_name}"
         return (
             cause.delta_seconds > 0
-            and cause.how in self.hows
+            and cause.kind in self.kinds
             and cause.bucket in self.buckets
             and re.search(self.names, where) is not None
         )

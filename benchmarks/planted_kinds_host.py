@@ -122,7 +122,10 @@ KINDS: tuple[Kind, ...] = (
     kind_of("torch: Python loop", python_loop, r"outside"),
     kind_of("torch: item() in a loop", read_back, r"aten::(item|select|unbind|_local)|outside"),
     kind_of(
-        "torch: row by row", small_calls, r"aten::(tanh|add|split|cat)|outside|256 times", hows=MORE
+        "torch: row by row",
+        small_calls,
+        r"aten::(tanh|add|split|cat)|outside|256 times",
+        kinds=MORE,
     ),
     kind_of("torch: fewer loader workers", fewer_workers, r"DataLoader", buckets=INPUT),
     kind_of("torch: slower data set", slower_items, r"DataLoader", buckets=INPUT),

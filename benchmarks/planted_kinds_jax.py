@@ -5,7 +5,7 @@ from typing import Any
 from planted_kind import Kind, Step
 
 from perfledger.records import Framework, Side
-from perfledger_profiles.cause import How
+from perfledger_profiles.diff.cause import ChangeKind
 
 HEAD = Side.HEAD
 MOST_STEPS = 64  # that a recording takes, warm-ups and all of its passes
@@ -175,21 +175,23 @@ def jax_kind(name: str, build: Any, names: str, **more: Any) -> Kind:
     return Kind(name=name, framework=Framework.JAX, build=build, names=names, **more)
 
 
-MORE = frozenset({How.COUNT, How.NEW, How.REPLACED})
+MORE = frozenset({ChangeKind.COUNT, ChangeKind.NEW, ChangeKind.REPLACED})
 # XLA's CPU backend puts matrix products, one after the other, into one "ynn_fusion".
 KINDS = (
     jax_kind("jax: the same code", same_code, ""),
-    jax_kind("jax: float64", float64, r"dot|ynn_fusion", hows=frozenset({How.RATE})),
-    jax_kind("jax: larger batch", larger_batch, r"dot|ynn_fusion", hows=frozenset({How.RATE})),
+    jax_kind("jax: float64", float64, r"dot|ynn_fusion", kinds=frozenset({ChangeKind.RATE})),
+    jax_kind(
+        "jax: larger batch", larger_batch, r"dot|ynn_fusion", kinds=frozenset({ChangeKind.RATE})
+    ),
     jax_kind("jax: extra layers", extra_layers, r"dot|ynn_fusion"),
-    jax_kind("jax: jit in every step", jit_again, r"\((compiling|tracing)\)", hows=MORE),
-    jax_kind("jax: other shapes each step", other_shapes, r"\((compiling|tracing)\)", hows=MORE),
+    jax_kind("jax: jit in every step", jit_again, r"\((compiling|tracing)\)", kinds=MORE),
+    jax_kind("jax: other shapes each step", other_shapes, r"\((compiling|tracing)\)", kinds=MORE),
     jax_kind("jax: not jitted", not_jitted, r"Function\(|outside|Execute|dot|tanh"),
-    jax_kind("jax: one by one", one_by_one, r"while|body|region|dot|dynamic", hows=MORE),
+    jax_kind("jax: one by one", one_by_one, r"while|body|region|dot|dynamic", kinds=MORE),
     jax_kind("jax: gathered elements", gathered, r"gather"),
     jax_kind("jax: state not donated", not_donated, r"copy|dynamic|scatter"),
-    jax_kind("jax: callback into Python", callback, r"(?i)callback|custom-call", hows=MORE),
-    jax_kind("jax: sort", sorting, r"sort", hows=MORE),
+    jax_kind("jax: callback into Python", callback, r"(?i)callback|custom-call", kinds=MORE),
+    jax_kind("jax: sort", sorting, r"sort", kinds=MORE),
     jax_kind("jax: one-hot product", one_hot, r"dot|compare|ynn_fusion"),
     jax_kind("jax: Python loop", python_loop, r"outside"),
     jax_kind("jax: values read one by one", read_back, r"outside|asarray|Function|slice|squeeze"),

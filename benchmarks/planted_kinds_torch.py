@@ -10,7 +10,7 @@ from typing import Any
 from planted_kind import Kind, Step
 
 from perfledger.records import Framework, Side
-from perfledger_profiles.cause import How
+from perfledger_profiles.diff.cause import ChangeKind
 
 HEAD = Side.HEAD
 # A step of a millisecond or two: shorter than what a busy machine gives a process at a time.
@@ -268,33 +268,42 @@ def kind_of(name: str, build: Any, names: str, **more: Any) -> Kind:
     return Kind(name=name, framework=Framework.TORCH, build=build, names=names, **more)
 
 
-MORE = frozenset({How.COUNT, How.NEW, How.REPLACED})
+MORE = frozenset({ChangeKind.COUNT, ChangeKind.NEW, ChangeKind.REPLACED})
 KINDS = (
     kind_of("torch: the same code", same_code, ""),
-    kind_of("torch: float64", float64, r"aten::(addmm|mm|gelu)|double", hows=frozenset({How.RATE})),
+    kind_of(
+        "torch: float64",
+        float64,
+        r"aten::(addmm|mm|gelu)|double",
+        kinds=frozenset({ChangeKind.RATE}),
+    ),
     kind_of("torch: larger batch", larger_batch, r"aten::(addmm|mm)\b|became 256"),
     kind_of("torch: wider layer", wider_layer, r"aten::(addmm|mm)\b|became 1024"),
-    kind_of("torch: extra layer", extra_layer, r"aten::(addmm|mm)\b", hows=MORE),
-    kind_of("torch: three passes for one", accumulation, r"aten::(addmm|mm)\b|3 times", hows=MORE),
+    kind_of("torch: extra layer", extra_layer, r"aten::(addmm|mm)\b", kinds=MORE),
+    kind_of("torch: three passes for one", accumulation, r"aten::(addmm|mm)\b|3 times", kinds=MORE),
     kind_of("torch: larger vocabulary", vocabulary, r"aten::(addmm|mm|_log_softmax)|became 6000"),
-    kind_of("torch: extra clones", extra_copies, r"aten::(copy_|clone)", hows=MORE),
-    kind_of("torch: contiguous()", contiguous, r"aten::(copy_|contiguous|clone)", hows=MORE),
-    kind_of("torch: converted in the step", conversions, r"aten::(copy_|_to_copy|to)\b", hows=MORE),
+    kind_of("torch: extra clones", extra_copies, r"aten::(copy_|clone)", kinds=MORE),
+    kind_of("torch: contiguous()", contiguous, r"aten::(copy_|contiguous|clone)", kinds=MORE),
+    kind_of(
+        "torch: converted in the step", conversions, r"aten::(copy_|_to_copy|to)\b", kinds=MORE
+    ),
     kind_of("torch: optimizer not fused", optimizer_loop, r"Optimizer\.step"),
     kind_of(
         "torch: gradients set to zero", gradients_kept, r"AccumulateGrad|aten::(zero_|add_|fill_)"
     ),
-    kind_of("torch: attention in parts", attention_in_parts, r"bmm|softmax|matmul", hows=MORE),
+    kind_of("torch: attention in parts", attention_in_parts, r"bmm|softmax|matmul", kinds=MORE),
     kind_of("torch: loop over heads", loop_over_heads, r"aten::(mm|bmm|matmul|select)|outside"),
     kind_of(
         "torch: one-hot product", one_hot, r"aten::(one_hot|scatter|mm|zeros|copy_|fill_|zero_)"
     ),
     kind_of("torch: softmax in float64", softmax64, r"softmax|aten::(copy_|_to_copy)"),
-    kind_of("torch: sort", sorting, r"aten::sort", hows=MORE),
-    kind_of("torch: boolean mask", masking, r"aten::(nonzero|index|masked)", hows=MORE),
+    kind_of("torch: sort", sorting, r"aten::sort", kinds=MORE),
+    kind_of("torch: boolean mask", masking, r"aten::(nonzero|index|masked)", kinds=MORE),
     kind_of("torch: order of products", matrix_order, r"aten::(mm|matmul)"),
-    kind_of("torch: dropout left on", dropout_left_on, r"dropout|bernoulli", hows=MORE),
-    kind_of("torch: larger convolution", larger_kernel, r"conv", hows=frozenset({How.RATE})),
+    kind_of("torch: dropout left on", dropout_left_on, r"dropout|bernoulli", kinds=MORE),
+    kind_of(
+        "torch: larger convolution", larger_kernel, r"conv", kinds=frozenset({ChangeKind.RATE})
+    ),
     kind_of("torch: channels_last lost", layout, r"aten::(copy_|contiguous|avg_pool2d)"),
-    kind_of("torch: activations recomputed", recompute, r"(?i)addmm|gelu|checkpoint", hows=MORE),
+    kind_of("torch: activations recomputed", recompute, r"(?i)addmm|gelu|checkpoint", kinds=MORE),
 )

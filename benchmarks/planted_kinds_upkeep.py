@@ -221,7 +221,7 @@ KINDS: tuple[Kind, ...] = (
         "torch: cells of an LSTM", cells, r"aten::(addmm|linear|lstm_cell|sigmoid|_thnn|mkldnn)"
     ),
     kind_of(
-        "torch: norm by hand", norm_by_hand, r"aten::(mean|pow|sub|div|mul|sqrt|add)", hows=MORE
+        "torch: norm by hand", norm_by_hand, r"aten::(mean|pow|sub|div|mul|sqrt|add)", kinds=MORE
     ),
     kind_of(
         "torch: anomaly detection", anomaly, r"aten::(t|addmm|gelu|isnan|any|ne|is_nonzero)|outside"

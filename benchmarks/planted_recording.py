@@ -20,17 +20,17 @@ from planted_kinds_jax import KINDS as JAX
 from planted_kinds_torch import KINDS as TORCH
 from planted_kinds_upkeep import KINDS as UPKEEP
 
-from perfledger.jax_clock import JaxMeter
-from perfledger.meter import Meter
+from perfledger.meters.device_meter import DeviceMeter
+from perfledger.meters.jax_clock import JaxMeter
+from perfledger.meters.torch_clock import TorchMeter
 from perfledger.records import Device, Framework, Side
-from perfledger.torch_clock import TorchMeter
 
 KINDS: tuple[Kind, ...] = (*TORCH, *HOST, *JAX, *UPKEEP)
 WARM_UPS = 3
 TIMED = 9
 
 
-def meter_of(framework: Framework, module: Any, seed: int) -> Meter:
+def meter_of(framework: Framework, module: Any, seed: int) -> DeviceMeter:
     """Return the product's own meter; torch computes in one thread."""
     if framework is Framework.JAX:
         return JaxMeter(module, Device.CPU)

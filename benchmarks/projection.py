@@ -13,22 +13,27 @@ from math import exp, log
 from pathlib import Path
 from statistics import median
 
-from perfledger_cost_models.calibration import (
+from perfledger_cost_models.projection.projection import (
+    CheckedProjection,
+    Projection,
+    leave_one_model_out,
+    project,
+)
+from perfledger_cost_models.projection.projection_error import (
     calibrate,
     packaged_ratios,
     read_published,
     residuals_of,
 )
-from perfledger_cost_models.descriptor import packaged_descriptors
-from perfledger_cost_models.projection import Checked, Projection, leave_one_model_out, project
-from perfledger_service.usecases.device_roofs import known_roofs
+from perfledger_cost_models.projection.workload_descriptor import packaged_descriptors
+from perfledger_service.usecases.cost.device_efficiency import known_roofs
 
 # The goals that the issue sets for A100 to H100.
 COVERAGE = (0.80, 0.97)
 MEDIAN_ERROR = 0.20
 
 
-def line_of(checked: Checked) -> str:
+def line_of(checked: CheckedProjection) -> str:
     ratio, projection = checked.published, checked.projection
     return (
         f"| {ratio.workload} {ratio.scenario} x{ratio.accelerators} "
@@ -38,7 +43,7 @@ def line_of(checked: Checked) -> str:
     )
 
 
-def summary_of(found: Sequence[Checked]) -> str:
+def summary_of(found: Sequence[CheckedProjection]) -> str:
     errors = [each.projection.speed / each.published.speed - 1 for each in found]
     widths = [
         (each.projection.high - each.projection.low) / each.projection.speed for each in found
@@ -52,7 +57,7 @@ def summary_of(found: Sequence[Checked]) -> str:
     )
 
 
-def goals_of(found: Sequence[Checked]) -> str:
+def goals_of(found: Sequence[CheckedProjection]) -> str:
     covered = sum(each.is_covered for each in found) / len(found)
     error = median(abs(each.projection.speed / each.published.speed - 1) for each in found)
     low, high = COVERAGE
@@ -61,12 +66,12 @@ def goals_of(found: Sequence[Checked]) -> str:
     return f"Goals ({goals}): {'met' if is_met else 'missed'}"
 
 
-def held_out(path: Path) -> list[Checked]:
+def held_out(path: Path) -> list[CheckedProjection]:
     """Project the published ratios of another table with all of the packaged results."""
     roofs, descriptors = known_roofs(), packaged_descriptors()
     calibration = calibrate(residuals_of(packaged_ratios(), descriptors, roofs))
     by_name = {each.name: each for each in descriptors}
-    found: list[Checked] = []
+    found: list[CheckedProjection] = []
     for ratio in read_published(path.read_text(encoding="utf-8"), path.name):
         projection = project(
             by_name[ratio.workload],
@@ -75,7 +80,7 @@ def held_out(path: Path) -> list[Checked]:
             calibration=calibration,
         )
         if isinstance(projection, Projection):
-            found.append(Checked(published=ratio, projection=projection))
+            found.append(CheckedProjection(published=ratio, projection=projection))
     return found
 
 
@@ -95,7 +100,7 @@ def main() -> None:
     print_table("To or from another design", far)
 
 
-def print_table(title: str, found: Sequence[Checked]) -> None:
+def print_table(title: str, found: Sequence[CheckedProjection]) -> None:
     if not found:
         return
     print(f"\n{title}\n")

@@ -25,21 +25,27 @@ from io import StringIO
 from pathlib import Path
 from random import Random
 
-from perfledger_cost_models.cluster import equal_nodes, read_cluster
-from perfledger_cost_models.filling import fill
-from perfledger_cost_models.job_log import read_job_log
-from perfledger_cost_models.jobs import Job, Jobs, table_of
-from perfledger_cost_models.outcome import summary
-from perfledger_cost_models.scheduling import POLICIES, Passing, Placement, Preemption
-from perfledger_cost_models.simulation import simulate
+from packing_experiment import pack
+
+from perfledger_cost_models.job_logs.job_table import Job, JobTable, table_of
+from perfledger_cost_models.job_logs.readers import read_job_log
+from perfledger_cost_models.scheduling.cluster import equal_nodes, read_cluster
+from perfledger_cost_models.scheduling.job_outcomes import summarise_outcome
+from perfledger_cost_models.scheduling.policy import (
+    POLICIES,
+    Backfill,
+    PlacementPolicy,
+    Preemption,
+)
+from perfledger_cost_models.scheduling.simulation import simulate
 
 PLACEMENTS = {
-    "01-Random": Placement.RANDOM,
-    "02-DotProd": Placement.DOT_PRODUCT,
-    "03-GpuClustering": Placement.CLUSTERING,
-    "04-GpuPacking": Placement.PACKING,
-    "05-BestFit": Placement.BEST_FIT,
-    "06-FGD": Placement.FRAGMENTATION,
+    "01-Random": PlacementPolicy.RANDOM,
+    "02-DotProd": PlacementPolicy.DOT_PRODUCT,
+    "03-GpuClustering": PlacementPolicy.CLUSTERING,
+    "04-GpuPacking": PlacementPolicy.PACKING,
+    "05-BestFit": PlacementPolicy.BEST_FIT,
+    "06-FGD": PlacementPolicy.FRAGMENTATION,
 }
 # Published means that are nearer to each other have no order: ten seeds differ by more.
 NO_ORDER_POINTS = 0.2
@@ -68,8 +74,8 @@ def print_allocations(folder: Path, workloads: list[str], seeds: int) -> None:
         jobs = read_job_log((folder / f"data/csv/{workload}.csv").read_text(encoding="utf-8")).jobs
         ours: dict[str, float] = {}
         for name, placement in PLACEMENTS.items():
-            filled = [fill(jobs, cluster, placement, seed=seed) for seed in range(seeds)]
-            ours[name] = 100 * sum(each.allocated for each in filled) / seeds
+            runs = [pack(jobs, cluster, placement, seed=seed) for seed in range(seeds)]
+            ours[name] = 100 * sum(each.allocated for each in runs) / seeds
         theirs = published[workload]
         cells = (f"{name[3:]} {ours[name]:.2f}/{theirs[name]:.2f}" for name in ours)
         print(f"{workload:27}", *cells, sep="  ", flush=True)
@@ -109,7 +115,7 @@ def print_completions(folder: Path) -> None:
             free = replace(
                 policy,
                 preemption=Preemption.MIGRATION,
-                placement=Placement.FIRST_FIT,
+                placement=PlacementPolicy.FIRST_FIT,
                 checkpoint_s=0,
             )
             ours = simulate(jobs, equal_nodes(8, devices=8), free).completion_s.mean()
@@ -132,7 +138,7 @@ def completions(script: Path) -> Mapping[str, tuple[float, ...]]:
     }
 
 
-def muri_jobs(path: Path) -> Jobs:
+def muri_jobs(path: Path) -> JobTable:
     """Return the jobs of a trace of Muri's, with the time that its simulator lets them run."""
     with path.open(encoding="utf-8", newline="") as lines:
         return table_of(
@@ -159,7 +165,9 @@ def print_waits(folder: Path) -> None:
     cluster = read_cluster(PAI_CLUSTER, devices=8)
     print("mean completion and wait, s: ours / published")
     for policy in (each for each in POLICIES if each.name in PAI_POLICIES):
-        figures = summary(simulate(jobs, cluster, replace(policy, passing=Passing.ALWAYS)))
+        figures = summarise_outcome(
+            simulate(jobs, cluster, replace(policy, backfill=Backfill.ALWAYS))
+        )
         ours = (figures.completion_mean_s, figures.wait_mean_s)
         theirs = published[PAI_POLICIES[policy.name]]
         cells = (
@@ -169,7 +177,7 @@ def print_waits(folder: Path) -> None:
         print(f"{policy.name:5}", *cells, flush=True)
 
 
-def pai_jobs(path: Path, *, count: int, per_minute: int) -> Jobs:
+def pai_jobs(path: Path, *, count: int, per_minute: int) -> JobTable:
     """Return the jobs that the trace's own simulator draws: so many a minute, in their order."""
     with path.open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))

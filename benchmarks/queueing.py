@@ -3,10 +3,10 @@
 python benchmarks/queueing.py
 
 Erlang's B and C, and the waits of M/M/1 and M/M/c, against their definitions in exact fractions;
-Erlang's B for up to 10,000 servers against scipy's Poisson distribution; M/G/1 against the formula
-of Pollaczek and Khinchine over scipy's moments of five distributions of services. What is below
-1e-300 is passed over, for floats have fewer digits there. The limit is a relative difference of
-1e-9.
+Erlang's B for up to 10,000 servers against scipy's Poisson distribution; G/G/c with random arrivals
+at one server (M/G/1) against the formula of Pollaczek and Khinchine over scipy's moments of five
+distributions of services. What is below 1e-300 is passed over, for floats have fewer digits there.
+The limit is a relative difference of 1e-9.
 """
 
 import math
@@ -15,7 +15,12 @@ from fractions import Fraction
 
 from scipy.stats import expon, gamma, lognorm, poisson, uniform
 
-from perfledger_cost_models.queueing import erlang_b, erlang_c, mg1, mmc
+from perfledger_cost_models.queueing.queue_formulas import (
+    erlang_b,
+    erlang_c,
+    ggc,
+    mmc,
+)
 
 LIMIT = 1e-9
 LEAST = Fraction(1, 10**300)
@@ -64,10 +69,12 @@ def waits_of_any_service() -> Iterator[float]:
         mean, square = float(service.moment(1)), float(service.moment(2))
         for share in SHARES:
             rate = float(share) / mean
-            found = mg1(
+            found = ggc(
                 arrivals_per_s=rate,
+                arrival_cv2=1.0,
                 service_s=mean,
                 service_cv2=square / mean**2 - 1,
+                servers=1,
             )
             yield from _apart(found.wait_s, Fraction(rate * square / (2 * (1 - rate * mean))))
 

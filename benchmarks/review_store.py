@@ -19,15 +19,14 @@ from random import Random
 
 from sqlalchemy import Engine, insert
 
-from perfledger.bundle import Bundle, FleetUse, Plan, Pricing
+from perfledger.bundle import Bundle, FleetUse, Plan, PricingConfig
 from perfledger.metrics import CPU_ACTIVE, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Side, WorkloadSpec
-from perfledger_service.store.database import open_engine, writing
-from perfledger_service.store.migrating import upgrade
+from perfledger_service.store.database import open_engine, write_session
 from perfledger_service.store.observations import pack, series_key
 from perfledger_service.store.tables import (
     BundleRow,
-    EnvRow,
+    EnvironmentRow,
     ObservationRow,
     ProjectRow,
     RevisionRow,
@@ -35,7 +34,8 @@ from perfledger_service.store.tables import (
     UploadRow,
     VerdictRow,
 )
-from perfledger_service.views import UploadStatus
+from perfledger_service.store.upgrade import upgrade
+from perfledger_service.values.upload_views import UploadStatus
 
 GOAL_S = 60.0
 OBSERVATIONS = 1_000_000
@@ -76,7 +76,7 @@ def a_bundle() -> Bundle:
         workloads=workloads(),
         metrics=(STEP_TIME, CPU_ACTIVE),
         runs=(),
-        pricing=Pricing(fleet=(fleet,)),
+        pricing=PricingConfig(fleet=(fleet,)),
         repository="bench/mark",
     )
 
@@ -85,7 +85,7 @@ def fill(engine: Engine, checks: int) -> None:
     noise = Random(1)
     samples = pack([0.01] * SAMPLES, "f4")
     made = a_bundle()
-    with writing(engine) as session:
+    with write_session(engine) as session:
         session.exec(
             insert(ProjectRow),
             params=[
@@ -94,7 +94,7 @@ def fill(engine: Engine, checks: int) -> None:
             ],
         )  # fmt: skip
         session.exec(
-            insert(EnvRow),
+            insert(EnvironmentRow),
             params=[
                 {
                     "hash": "e",
@@ -131,12 +131,12 @@ def fill(engine: Engine, checks: int) -> None:
             session.exec(insert(UploadRow), params=[upload_values(check, checks, digest)])
             session.exec(
                 insert(RevisionRow),
-                params=[{"project_id": 1, "pos": check, "sha": f"{check:040x}"}],
+                params=[{"project_id": 1, "position": check, "sha": f"{check:040x}"}],
             )
             rows = [
                 {
                     "series_id": one["id"],
-                    "pos": check + (side is Side.HEAD),
+                    "position": check + (side is Side.HEAD),
                     "upload_id": upload,
                     "side": side,
                     "processes": 4,
@@ -159,7 +159,7 @@ def upload_values(check: int, checks: int, digest: str) -> dict[str, object]:
         "id": f"{check:032x}",
         "project_id": 1,
         "bundle_sha256": digest,
-        "env_hash": "e",
+        "environment_hash": "e",
         "pull_request": None if check % 5 == 0 else check,
         "base_sha": f"{check:040x}",
         "head_sha": f"{check + 1:040x}",
@@ -177,7 +177,7 @@ def upload_values(check: int, checks: int, digest: str) -> dict[str, object]:
 def verdict_values(upload: str) -> dict[str, object]:
     return {
         "upload_id": upload,
-        "place": 0,
+        "position": 0,
         "workload": "bench.w0:step",
         "metric": STEP_TIME.name,
         "unit": "s",

@@ -5,8 +5,9 @@ python benchmarks/rightsizing.py [--each 16] [--requests 2000,20000]
 Each case has three devices at made-up prices, a demand (less than one device can do, about as much,
 several times as much) and a limit of the P99 (1.5, 2.5 or 4.5 times that of the fastest when it is
 idle): nine kinds of cases, `--each` of every one. What is "measured" is simulated request by
-request (simulated_servers.py) and written down as `perfledger load` does without a load of its own:
-closed loops until they give no more, then so many requests at each of five rates. Servers are 1, 4
+request (simulated_servers.py) and written down as `perfledger bench load` does without a load of
+its own: closed loops until they give no more, then so many requests at each of five rates.
+Servers are 1, 4
 or 16 slots with services that vary little, as an exponential's, and much (0.3, 1 and 2), or one
 that takes up to 8 waiting requests at once. The truth is what the same servers do with other random
 numbers and up to 30 million requests. "As asked" goes on from the largest `--requests`: it measures
@@ -33,13 +34,19 @@ from enum import StrEnum
 import numpy as np
 from simulated_servers import KINDS, FloatArray, Kind, Truth, latencies
 
-from perfledger.driving import SHARES
 from perfledger.load import MAX_REQUESTS
-from perfledger_baselines.latency import latency_quantile
-from perfledger_cost_models.load_curve import LoadCurve, LoadMode, LoadPoint
-from perfledger_cost_models.quote import Rate
-from perfledger_cost_models.response_time import SCREENING_SPREAD, closed_fit
-from perfledger_cost_models.rightsizing import Demand, Sizing, Tariff, Verdict, right_size
+from perfledger.measuring.load_generator import SHARES
+from perfledger_baselines.estimation.latency_quantiles import latency_quantile
+from perfledger_cost_models.quote import HourlyRate
+from perfledger_cost_models.serving.closed_loop_latency import SCREENING_SPREAD, closed_loop_model
+from perfledger_cost_models.serving.load_curve import LoadCurve, LoadMode, LoadPoint
+from perfledger_cost_models.serving.rightsizing import (
+    ServingDemand,
+    SizingResult,
+    SizingVerdict,
+    Tariff,
+    right_size,
+)
 
 DEVICES = ("H100-80GB", "A100-80GB", "L40S")
 LOADS = (("less than one", 0.3), ("about one", 1.2), ("several", 4.0))
@@ -77,7 +84,7 @@ class Case:
     """Devices, and what is asked of them."""
 
     devices: tuple[Device, ...]
-    demand: Demand
+    demand: ServingDemand
     load: str
     slack: str
 
@@ -91,7 +98,7 @@ def cases(each: int, seed: int, truths: dict[Kind, Truth]) -> Iterator[Case]:
                 devices = tuple(_device(rng) for _ in DEVICES)
                 idle = min(truths[one.kind].p99(0.0) * one.service_s for one in devices)
                 middle = sorted(one.capacity for one in devices)[1]
-                demand = Demand(
+                demand = ServingDemand(
                     rate_per_second=float(f"{middle * times * rng.uniform(0.7, 1.4):.2g}"),
                     p99_s=float(f"{idle * over * rng.uniform(0.85, 1.2):.2g}"),
                 )
@@ -127,7 +134,7 @@ def _by_cost(case: Case) -> list[tuple[Decimal, Device, int]]:
 
 
 def measured(drawn: Sequence[Case], requests: int, seed: int) -> list[list[LoadCurve]]:
-    """Measure every device of every case as `perfledger load` does."""
+    """Measure every device of every case as `perfledger bench load` does."""
     rng = np.random.default_rng(seed)
     found: list[list[list[LoadPoint]]] = [[[] for _ in case.devices] for case in drawn]
     for number, kind in enumerate(KINDS):
@@ -187,7 +194,7 @@ def _closed_points(device: Device, requests: int, rng: np.random.Generator) -> l
     return found
 
 
-def sized(case: Case, curves: Sequence[LoadCurve]) -> Sizing:
+def sized(case: Case, curves: Sequence[LoadCurve]) -> SizingResult:
     """Ask what is measured."""
     tariffs = {
         name: [Tariff(rate=_rate(name, device.usd))]
@@ -196,8 +203,8 @@ def sized(case: Case, curves: Sequence[LoadCurve]) -> Sizing:
     return right_size(curves, tariffs, case.demand)
 
 
-def _rate(name: str, usd: Decimal) -> Rate:
-    return Rate(
+def _rate(name: str, usd: Decimal) -> HourlyRate:
+    return HourlyRate(
         option=f"{name}/on_demand",
         label=name,
         accelerator=name,
@@ -211,7 +218,7 @@ def _rate(name: str, usd: Decimal) -> Rate:
 
 
 def measured_once_more(
-    case: Case, curves: Sequence[LoadCurve], answer: Sizing, seed: int
+    case: Case, curves: Sequence[LoadCurve], answer: SizingResult, seed: int
 ) -> list[LoadCurve]:
     """Measure what an undecided answer asks for, in parts of as many requests as a point has."""
     found = list(curves)
@@ -229,9 +236,9 @@ def measured_once_more(
     return found
 
 
-def outcome_of(answer: Sizing, truth: Decimal | None) -> Outcome:
+def outcome_of(answer: SizingResult, truth: Decimal | None) -> Outcome:
     """Hold an answer against the truth."""
-    if answer.verdict is Verdict.UNDECIDED:
+    if answer.verdict is SizingVerdict.UNDECIDED:
         return Outcome.UNDECIDED
     cost = answer.best[0].plan.usd_per_hour if answer.best else None
     return Outcome.RIGHT if cost == truth else Outcome.WRONG
@@ -255,10 +262,10 @@ class Asked:
     requests: list[int]
 
 
-def as_asked(case: Case, curves: Sequence[LoadCurve], seed: int, asked: Asked) -> Sizing:
+def as_asked(case: Case, curves: Sequence[LoadCurve], seed: int, asked: Asked) -> SizingResult:
     """Measure what an undecided answer asks for until it is none, or nothing is asked for."""
     answer, requests, number = sized(case, curves), 0, 0
-    while answer.verdict is Verdict.UNDECIDED and number < ROUNDS:
+    while answer.verdict is SizingVerdict.UNDECIDED and number < ROUNDS:
         wanted = sum(rival.requests or 0 for rival in answer.rivals)
         if not wanted:
             break
@@ -322,7 +329,7 @@ def print_closed() -> None:
             latency_p50_s=median_s,
             latency_p99_s=median_s * math.exp(2.3263479 * sigma),
         )
-        fit = closed_fit(point)
+        fit = closed_loop_model(point)
         found = [
             math.log(fit.at(use * kind.capacity).quantile_s(0.5) or math.inf)
             - math.log(truth.p99(use))

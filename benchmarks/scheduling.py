@@ -6,28 +6,20 @@ python benchmarks/scheduling.py [--million] [--policy fifo] [--nodes 40]
 85 % load; the limit is 60 s of one core, and 15 minutes for a million jobs. --policy, repeatable,
 chooses; without it all of them. M/M/c: random jobs of one device on 8, five seeds, against Erlang's
 formula; the limit is 2 %.
-
-python benchmarks/scheduling.py --fill PODS NODES [--seeds 10]
-
-The filling experiment of Weng et al. (USENIX ATC 2023) on Alibaba's openb_pod_list_*.csv and
-openb_node_list_gpu_node.csv, which are not part of this repository.
 """
 
 import argparse
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
-from perfledger_cost_models.cluster import equal_nodes, read_cluster
-from perfledger_cost_models.filling import allocation_interval, fill
-from perfledger_cost_models.job_log import read_job_log
-from perfledger_cost_models.jobs import Job, Jobs, table_of
-from perfledger_cost_models.outcome import summary
-from perfledger_cost_models.queueing import mmc
-from perfledger_cost_models.scheduling import POLICIES, Placement
-from perfledger_cost_models.simulation import simulate
+from perfledger_cost_models.job_logs.job_table import Job, JobTable, table_of
+from perfledger_cost_models.queueing.queue_formulas import mmc
+from perfledger_cost_models.scheduling.cluster import equal_nodes
+from perfledger_cost_models.scheduling.job_outcomes import summarise_outcome
+from perfledger_cost_models.scheduling.policy import POLICIES
+from perfledger_cost_models.scheduling.simulation import simulate
 
 NODES, DEVICES, LOAD = 40, 8, 0.85
 MANY = 82_000
@@ -35,7 +27,7 @@ MANY = 82_000
 SERVERS, SERVICE_S, SHARE, ARRIVALS = 8, 600.0, 0.7, 200_000
 
 
-def made_up(count: int, *, nodes: int = NODES, seed: int = 1) -> Jobs:
+def made_up(count: int, *, nodes: int = NODES, seed: int = 1) -> JobTable:
     rng = np.random.default_rng(seed)
     size = rng.choice([1, 2, 4, 8, 16, 32], count, p=[0.55, 0.15, 0.12, 0.12, 0.04, 0.02])
     run = rng.lognormal(6.5, 1.8, count)
@@ -59,7 +51,7 @@ def print_policies(count: int, nodes: int, names: Sequence[str]) -> None:
         began = time.process_time()
         outcome = simulate(jobs, equal_nodes(nodes, devices=DEVICES), policy)
         spent = time.process_time() - began
-        found = summary(outcome)
+        found = summarise_outcome(outcome)
         print(
             f"{policy.name:16} {spent:8.1f}  {outcome.is_conserved!s:9}  {found.wait_mean_s:12.0f}"
             f"  {found.wait_p95_s:11.0f}  {found.useful or 0:6.1%}",
@@ -87,37 +79,12 @@ def print_against_formula() -> None:
     )
 
 
-def print_filling(pods: Path, nodes: Path, seeds: int) -> None:
-    jobs = read_job_log(pods.read_text(encoding="utf-8")).jobs
-    cluster = read_cluster(nodes.read_text(encoding="utf-8"), devices=DEVICES)
-    print(
-        f"{len(jobs):,} pods, {cluster.total_devices:,} devices: allocated, mean of {seeds} seeds"
-    )
-    for placement in Placement:
-        began = time.process_time()
-        found = [fill(jobs, cluster, placement, seed=seed) for seed in range(seeds)]
-        low, mean, high = allocation_interval(found)
-        at_capacity = sum(each.allocated_at_capacity for each in found) / seeds
-        spent = (time.process_time() - began) / seeds
-        print(
-            f"{placement:12} {mean:6.2%} ({low:.2%} to {high:.2%}), {at_capacity:.2%} when as much "
-            f"as there is was asked for; {spent:.1f} s a seed",
-            flush=True,
-        )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--million", action="store_true")
     parser.add_argument("--policy", action="append", choices=[each.name for each in POLICIES])
     parser.add_argument("--nodes", type=int, default=NODES)
-    parser.add_argument("--fill", nargs=2, type=Path, metavar=("PODS", "NODES"))
-    parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
-    if options.fill:
-        pods, nodes = options.fill
-        print_filling(pods, nodes, options.seeds)
-        return
     count = 1_000_000 if options.million else MANY
     print_policies(count, options.nodes, options.policy or ())
     if not options.million:

@@ -1,4 +1,4 @@
-"""Made-up shares whose truth is known in, how well each scale tells a change of them out.
+"""Measures how well each scale shows a change of made-up shares whose truth is known.
 
 python benchmarks/share_scales.py [--checks 1000] [--seed N]
 
@@ -15,11 +15,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from perfledger.metrics import Scale
-from perfledger_baselines.evidence import weigh
-from perfledger_baselines.location import locations
-from perfledger_baselines.looks import looks_taken
-from perfledger_baselines.shares import HALF_QUANTUM
+from perfledger.metrics import MetricScale
+from perfledger_baselines.estimation.estimators import location_estimates
+from perfledger_baselines.estimation.log_odds import HALF_QUANTUM
+from perfledger_baselines.significance.interim_looks import looks_until
+from perfledger_baselines.significance.paired_t_tests import t_tests
 
 ALPHA = 0.05
 SHARES = (0.3, 0.6, 0.9, 0.97, 0.995)
@@ -57,7 +57,7 @@ NOISES = (waits, levels, stalls)
 
 
 def located(readings: Values) -> Values:
-    return locations(readings.tolist(), scale=Scale.LOG)
+    return location_estimates(readings.tolist(), scale=MetricScale.LOG)
 
 
 def odds(shares: Values) -> Values:
@@ -83,7 +83,7 @@ def read(values: Values) -> Values:
 def called(scale: Callable[[Values], Values], base: Values, head: Values, pairs: int) -> Values:
     """Return for each check -1, 0 or 1: a fall, nothing or a rise."""
     rows = (scale(head) - scale(base)).reshape(-1, pairs)
-    found = weigh(rows, looks=looks_taken((), pairs), alpha=ALPHA)
+    found = t_tests(rows, looks=looks_until((), pairs), alpha=ALPHA)
     return np.array([math.copysign(each.p_value < ALPHA, each.mean) for each in found])
 
 

@@ -3,10 +3,11 @@
 python benchmarks/trace_figures.py FOLDER
 
 FOLDER holds recordings and `expected.json`, which says by file what a named tool makes of it:
-`temporal_breakdown` (HolisticTraceAnalysis, whole microseconds), `hlo` (xprof's microseconds and
-calls by operation over all cores). Occupancy is held against what torch.profiler itself wrote, in
-launches of at most 48 KiB of shared memory (above, it writes 0 %), bus bandwidth against the column
-of an all-reduce of nccl-tests. No recording is part of this repository.
+`temporal_breakdown` (HolisticTraceAnalysis, whole microseconds), `tb_plugin_avg_us` (the overview
+of TensorBoard's plugin: microseconds by role, shares), `hlo` (xprof's microseconds and calls by
+operation over all cores). Occupancy is held against what torch.profiler itself wrote, in launches
+of at most 48 KiB of shared memory (above, it writes 0 %), bus bandwidth against the column of an
+all-reduce of nccl-tests. No recording is part of this repository.
 """
 
 import argparse
@@ -21,13 +22,15 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
+from hta_breakdown import TemporalBreakdown, Work, temporal_breakdown, temporal_idle
+from tensorboard_overview import tensorboard_overview
+
 from perfledger.records import Side
-from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.formats import Format, detect_format, read_profile
-from perfledger_profiles.kineto import read_kineto_trace
-from perfledger_profiles.occupancy import occupancy_of
-from perfledger_profiles.temporal import TemporalBreakdown, Work, temporal_breakdown, temporal_idle
-from perfledger_profiles.trace import Trace
+from perfledger_profiles.formats import ProfileFormat, detect_format, read_profile
+from perfledger_profiles.hardware.occupancy import occupancy_of
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.trace import Trace
+from perfledger_profiles.torch_profiler.kineto import read_kineto_trace
 
 DEFAULT_SHARED_MEMORY_BYTES = 48 * 2**10
 MIN_MESSAGE_BYTES = 2**20  # the times of smaller ones are printed with too few digits
@@ -36,6 +39,19 @@ LAUNCH = ("grid", "block", "registers per thread", "shared memory", OCCUPANCY)
 _ROW = re.compile(r"^ +(\d+) .* ([\d.]+) +([\d.]+) +([\d.]+) +\S+ +([\d.]+) +[\d.]+ +([\d.]+) ")
 _US = 1e6
 WORK = {"COMP": Work.COMPUTE, "COMM": Work.COMMUNICATION, "MEM": Work.MEMORY, "MEMO": Work.MEMORY}
+
+ROLES = {
+    "Kernel": "kernel",
+    "Memcpy": "memcpy",
+    "Memset": "memset",
+    "Runtime": "runtime",
+    "DataLoader": "dataloader",
+    "CpuOp": "cpu_op",
+    "Other": "other",
+    "Total": "total",
+}
+# Occupancy is ours: where torch.profiler states 0 %, the plugin averages that in.
+SHARES = {"gpu_util": "gpu_util", "est_sm_eff": "sm_efficiency", "tc_ratio": "tc_ratio"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +94,19 @@ def compared(path: Path, expected: Mapping[str, Any]) -> Iterator[Held]:
     if "temporal_breakdown" in expected:
         pairs = list(temporal_pairs(read_kineto_trace(path), expected["temporal_breakdown"]))
         yield held("breakdown", pairs, limit=0.5, unit="µs")
+    if "tb_plugin_avg_us" in expected:
+        theirs = expected["tb_plugin_avg_us"]
+        yield held("overview", list(role_pairs(path, theirs)), limit=0.1, unit="µs")
+        yield held("overview", list(share_pairs(path, theirs)), limit=0.001, unit="points")
     if "hlo" in expected:
         pairs = list(operation_pairs(path, expected["hlo"]))
         yield held("operations", pairs, limit=0.1, unit="µs")
-    if format_ == Format.KINETO:
+    if format_ == ProfileFormat.KINETO:
         pairs = list(occupancy_pairs(path))
         if pairs:
             # Theirs is rounded to a whole percent.
             yield held("occupancy", pairs, limit=1.0, unit="points")
-    if format_ == Format.NCCL_TESTS:
+    if format_ == ProfileFormat.NCCL_TESTS:
         pairs = [(100 * ours / theirs, 100.0) for ours, theirs in bandwidth_pairs(path)]
         yield held("bus bandwidth", pairs, limit=0.1, unit="%")
 
@@ -118,6 +138,23 @@ def breakdown_pairs(
     for name in ("idle_us", "compute_us", "non_compute_us", "kernel_us"):
         yield getattr(found, name), expected[name]
     yield round(100 * (found.overlap or 0.0), 2), expected["overlap_pct"]
+
+
+def role_pairs(path: Path, expected: Mapping[str, float]) -> Iterator[tuple[float, float]]:
+    ours = overview(path)
+    for role, name in ROLES.items():
+        yield _US * ours[name], expected[role]
+
+
+def share_pairs(path: Path, expected: Mapping[str, float]) -> Iterator[tuple[float, float]]:
+    ours = overview(path)
+    for theirs, name in SHARES.items():
+        if theirs in expected:
+            yield 100 * ours[name], 100 * expected[theirs]
+
+
+def overview(path: Path) -> dict[str, float]:
+    return {one.name: one.value for one in tensorboard_overview(read_kineto_trace(path))}
 
 
 def operation_pairs(

@@ -38,9 +38,9 @@ from trace_seeds import SCRIPTS, made_seeds, rebuilt
 
 from perfledger.profile import Profile
 from perfledger.records import Side
-from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.formats import READERS, Format, detect_format, read_profile
-from perfledger_profiles.packing import unpacked
+from perfledger_profiles.formats import READERS, ProfileFormat, detect_format, read_profile
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.parsing.gzip_input import unpack_gzip
 
 MEMORY_BYTES = 4 * 2**30  # what the agent gives its reader
 SECONDS = 1.0  # of the processor: what else runs on the machine does not matter
@@ -61,7 +61,7 @@ class Outcome(StrEnum):
 class Failure:
     """One input that broke a reader, by its number."""
 
-    format: Format
+    format: ProfileFormat
     number: int
     outcome: Outcome
     what: str
@@ -80,18 +80,18 @@ class TooSlowError(BaseException):
     """Raised by the alarm; no reader catches it by accident."""
 
 
-Seeds = Mapping[Format, Sequence[bytes]]
+Seeds = Mapping[ProfileFormat, Sequence[bytes]]
 
 
 def main() -> int:
     options = parsed()
     seeds = with_folder(made_seeds(), options.seeds)
-    formats = [one for one in options.format or Format if seeds.get(one)]
+    formats = [one for one in options.format or ProfileFormat if seeds.get(one)]
     if options.reproduce is not None:
         return reproduce(formats[0], options.reproduce, options.seed, seeds, options.output)
     share = -(-options.inputs // len(formats))
     began = time.perf_counter()
-    found: dict[Format, list[Chunk]] = {one: [] for one in formats}
+    found: dict[ProfileFormat, list[Chunk]] = {one: [] for one in formats}
     console = Console()
     with Progress(console=console) as progress:
         for format_ in formats:
@@ -114,7 +114,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=20261121)
-    parser.add_argument("--format", type=Format, action="append")
+    parser.add_argument("--format", type=ProfileFormat, action="append")
     parser.add_argument("--seeds", type=Path)
     parser.add_argument("--reproduce", type=int)
     parser.add_argument("--output", type=Path)
@@ -128,7 +128,7 @@ def with_folder(seeds: Seeds, folder: Path | None) -> Seeds:
         packed = path.read_bytes()
         try:
             format_ = detect_format(packed, path.name)
-            data = unpacked(packed, max_bytes=2**30).data
+            data = unpack_gzip(packed, max_bytes=2**30).data
         except ProfileError:
             continue
         if format_ in READERS or len(data) <= 8 * MAX_SEED_BYTES:  # a binary file has no beginning
@@ -138,7 +138,7 @@ def with_folder(seeds: Seeds, folder: Path | None) -> Seeds:
     return grown
 
 
-def chunks(format_: Format, share: int, seed: int, seeds: Seeds) -> Iterator[Chunk]:
+def chunks(format_: ProfileFormat, share: int, seed: int, seeds: Seeds) -> Iterator[Chunk]:
     """Yield what comes of a format's inputs; a crash of the process costs the rest of its chunk."""
     context = get_context("spawn")
     numbers = [range(start, min(start + CHUNK, share)) for start in range(0, share, CHUNK)]
@@ -164,7 +164,7 @@ def limit() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-def tried(format_: Format, numbers: Sequence[int], seed: int, seeds: Seeds) -> Chunk:
+def tried(format_: ProfileFormat, numbers: Sequence[int], seed: int, seeds: Seeds) -> Chunk:
     """Return what comes of the inputs with these numbers."""
     counts: Counter[Outcome] = Counter()
     failures: list[Failure] = []
@@ -191,12 +191,12 @@ def alarm(*_: object) -> None:
     raise TooSlowError
 
 
-def warm_up(format_: Format, path: Path, seeds: Seeds) -> None:
+def warm_up(format_: ProfileFormat, path: Path, seeds: Seeds) -> None:
     """Read a sound file first: imports are not part of an input's time."""
     once(format_, seeds[format_][0], path, seconds=60.0)
 
 
-def made(format_: Format, number: int, seed: int, seeds: Seeds) -> bytes:
+def made(format_: ProfileFormat, number: int, seed: int, seeds: Seeds) -> bytes:
     """Return the input with this number."""
     rng = Random(f"{seed} {format_} {number}")
     if format_ in SCRIPTS and rng.random() < 0.7:
@@ -210,7 +210,7 @@ def made(format_: Format, number: int, seed: int, seeds: Seeds) -> bytes:
 
 
 def once(
-    format_: Format, data: bytes, path: Path, *, seconds: float = 2 * SECONDS
+    format_: ProfileFormat, data: bytes, path: Path, *, seconds: float = 2 * SECONDS
 ) -> tuple[Outcome, str]:
     """Return what a reader makes of the data, with the traceback where it fails."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -229,7 +229,7 @@ def once(
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def read(format_: Format, data: bytes, path: Path) -> Profile:
+def read(format_: ProfileFormat, data: bytes, path: Path) -> Profile:
     """Read the data as what it was made from; what it looks like now must be told or refused."""
     with suppress(ProfileError):
         detect_format(data, "input")
@@ -239,7 +239,9 @@ def read(format_: Format, data: bytes, path: Path) -> Profile:
     return read_profile(path, workload="m:f", side=Side.HEAD, format=format_)
 
 
-def reproduce(format_: Format, number: int, seed: int, seeds: Seeds, output: Path | None) -> int:
+def reproduce(
+    format_: ProfileFormat, number: int, seed: int, seeds: Seeds, output: Path | None
+) -> int:
     data = made(format_, number, seed, seeds)
     if output is not None:
         output.write_bytes(data)
@@ -250,7 +252,7 @@ def reproduce(format_: Format, number: int, seed: int, seeds: Seeds, output: Pat
     return 0 if outcome in (Outcome.ANSWER, Outcome.REFUSED) else 1
 
 
-def table(found: Mapping[Format, Sequence[Chunk]]) -> Table:
+def table(found: Mapping[ProfileFormat, Sequence[Chunk]]) -> Table:
     shown = Table("format", *Outcome, "slowest")
     for format_, many in found.items():
         counts = [str(sum(one.counts.get(each, 0) for one in many)) for each in Outcome]

@@ -35,8 +35,8 @@ def peak():
 OURS = """
 import json, sys, time
 from pathlib import Path
-from perfledger_profiles.kineto import read_kineto_trace
-from perfledger_profiles.temporal import temporal_breakdown
+from hta_breakdown import temporal_breakdown
+from perfledger_profiles.torch_profiler.kineto import read_kineto_trace
 began, used = time.perf_counter(), time.process_time()
 found = temporal_breakdown(read_kineto_trace(Path(sys.argv[1])))
 seconds, cpu = time.perf_counter() - began, time.process_time() - used
@@ -47,7 +47,7 @@ PROFILE = """
 import json, sys, time
 from pathlib import Path
 from perfledger.records import Side
-from perfledger_profiles.kineto import read_kineto
+from perfledger_profiles.torch_profiler.kineto import read_kineto
 began, used = time.perf_counter(), time.process_time()
 profile = read_kineto(Path(sys.argv[1]), workload="w", side=Side.BASE)
 seconds, cpu = time.perf_counter() - began, time.process_time() - used
@@ -74,8 +74,8 @@ DIFF = """
 import json, sys, time
 from pathlib import Path
 from perfledger.records import Side
-from perfledger_profiles.diff import explain
-from perfledger_profiles.kineto import read_kineto
+from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.torch_profiler.kineto import read_kineto
 began, used = time.perf_counter(), time.process_time()
 base, head = (read_kineto(Path(sys.argv[1]), workload="w", side=side) for side in Side)
 read = time.perf_counter()
@@ -102,7 +102,7 @@ def child(python: str, script: str, trace: Path) -> Measured:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parent)},
     )
     found = json.loads(done.stdout.splitlines()[-1])
     return Measured(found["seconds"], found["cpu"], found["peak"], tuple(found["figures"]))

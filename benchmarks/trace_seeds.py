@@ -5,7 +5,7 @@ import json
 import sqlite3
 from typing import Any
 
-from perfledger_profiles.formats import Format
+from perfledger_profiles.formats import ProfileFormat
 
 COLUMNS = "Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
 NSYS = f"""\
@@ -226,26 +226,30 @@ INSERT INTO NVTX_EVENTS VALUES (0, 10000, 'step', NULL, 59, 1);
 
 
 # What the binary files are made of: damaged as bytes they are mostly not files at all.
-SCRIPTS = {Format.NSYS_SQLITE: SQLITE, Format.XPLANE: XPLANE}
+SCRIPTS = {ProfileFormat.NSYS_SQLITE: SQLITE, ProfileFormat.XPLANE: XPLANE}
 
 
-def made_seeds() -> dict[Format, tuple[bytes, ...]]:
+def made_seeds() -> dict[ProfileFormat, tuple[bytes, ...]]:
     """Return the seeds of each format; xplane has none where jax is not installed."""
-    texts: dict[Format, tuple[str, ...]] = {
-        Format.KINETO: (kineto(),),
-        Format.NSYS_STATS: (NSYS, NSYS_TRACE),
-        Format.NCU: (NCU_DETAILS, NCU_RAW),
-        Format.DCGM: (DCGM,),
-        Format.NCCL_TESTS: (NCCL,),
-        Format.VLLM: (json.dumps(VLLM), json.dumps(VLLM) + "\n" + json.dumps(VLLM), VLLM_LOG),
-        Format.GENAI_PERF: (json.dumps(GENAI, indent=1), GENAI_CSV, GENAI_PRINTED),
-        Format.PERF_ANALYZER: (json.dumps(PERF_ANALYZER), PERF_ANALYZER_CSV),
-        Format.MODEL_ANALYZER: (MODEL_ANALYZER,),
-        Format.MLPERF_TRAINING: (TRAINING,),
-        Format.MLPERF_LOADGEN: (LOADGEN, LOADGEN_DETAIL),
+    texts: dict[ProfileFormat, tuple[str, ...]] = {
+        ProfileFormat.KINETO: (kineto(),),
+        ProfileFormat.NSYS_STATS: (NSYS, NSYS_TRACE),
+        ProfileFormat.NCU: (NCU_DETAILS, NCU_RAW),
+        ProfileFormat.DCGM: (DCGM,),
+        ProfileFormat.NCCL_TESTS: (NCCL,),
+        ProfileFormat.VLLM: (
+            json.dumps(VLLM),
+            json.dumps(VLLM) + "\n" + json.dumps(VLLM),
+            VLLM_LOG,
+        ),
+        ProfileFormat.GENAI_PERF: (json.dumps(GENAI, indent=1), GENAI_CSV, GENAI_PRINTED),
+        ProfileFormat.PERF_ANALYZER: (json.dumps(PERF_ANALYZER), PERF_ANALYZER_CSV),
+        ProfileFormat.MODEL_ANALYZER: (MODEL_ANALYZER,),
+        ProfileFormat.MLPERF_TRAINING: (TRAINING,),
+        ProfileFormat.MLPERF_LOADGEN: (LOADGEN, LOADGEN_DETAIL),
     }
     made = {format_: tuple(text.encode() for text in many) for format_, many in texts.items()}
-    return made | {Format.NSYS_SQLITE: (database(),), Format.XPLANE: planes()}
+    return made | {ProfileFormat.NSYS_SQLITE: (database(),), ProfileFormat.XPLANE: planes()}
 
 
 def kineto() -> str:
@@ -280,10 +284,10 @@ def kineto() -> str:
     return json.dumps({"schemaVersion": 1, "traceEvents": events})
 
 
-def rebuilt(format_: Format, text: str) -> bytes | None:
+def rebuilt(format_: ProfileFormat, text: str) -> bytes | None:
     """Return the binary file that a changed text describes, None where it describes none."""
     try:
-        return database(text) if format_ is Format.NSYS_SQLITE else planes(text)[0]
+        return database(text) if format_ is ProfileFormat.NSYS_SQLITE else planes(text)[0]
     except (sqlite3.Error, sqlite3.Warning, ValueError, RuntimeError, IndexError, UnicodeError):
         return None
 

@@ -20,7 +20,7 @@ import httpx
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import CPU_ACTIVE, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_runners.bundles import read_bundle
+from perfledger_runners.bundles.bundle_files import read_bundle
 
 UPLOADS = 20
 WORKLOADS = 100  # two metrics each
@@ -108,12 +108,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         database = f"sqlite:///{Path(folder) / 'perfledger.db'}"
         environment = os.environ | {"PERFLEDGER_DATABASE_URL": database}
-        subprocess.check_output(perfledger("db", "upgrade"), env=environment)
-        added = perfledger("project", "add", REPOSITORY)
+        subprocess.check_output(perfledger("server", "db", "upgrade"), env=environment)
+        added = perfledger("server", "project", "add", REPOSITORY)
         token = subprocess.check_output(added, env=environment, text=True).strip()
         log = (Path(folder) / "serve.log").open("w")
         service = subprocess.Popen(
-            perfledger("serve", "--port", "0"),
+            perfledger("server", "run", "--port", "0"),
             env=environment,
             text=True,
             stdout=subprocess.PIPE,

@@ -66,7 +66,7 @@ def check_branch(
     arguments = (
         *("check", "--base", "main", "--head", branch.name),
         *("--repository", REPOSITORY, "--pull-request", str(branch.pull_request)),
-        *("--format", "json", "--output", str(report), "--bundle", str(bundle)),
+        *("--format", "json", "--output", str(report), "--save-bundle", str(bundle)),
     )
     began = time.monotonic()
     code = _run((*PERFLEDGER, *arguments), repository, folder, log)

@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from demo_checks import PERFLEDGER, environment
 from demo_repository import EXAMPLES, REPOSITORY, Branch, DemoError
 
-STARTING_S = 60.0
-SAYING_S = 60.0
+STARTING_S = 300.0
+SAYING_S = 300.0
 STOPPING_S = 10.0
 POLL_S = 0.2
 LOG_LINES = 15
@@ -63,9 +63,11 @@ def running_site(folder: Path) -> Generator[Site]:
             "PERFLEDGER_GITHUB_APP_ID": "1",
             "PERFLEDGER_GITHUB_PRIVATE_KEY": _private_key(),
         }
-        _perfledger("db", "upgrade", folder=folder, settings=settings)
-        token = _perfledger("project", "add", REPOSITORY, folder=folder, settings=settings)
-        serve = (*PERFLEDGER, "serve", "--host", "127.0.0.1", "--port", str(port))
+        _perfledger("server", "db", "upgrade", folder=folder, settings=settings)
+        token = _perfledger(
+            "server", "project", "add", REPOSITORY, folder=folder, settings=settings
+        )
+        serve = (*PERFLEDGER, "server", "run", "--host", "127.0.0.1", "--port", str(port))
         stack.enter_context(_running(serve, folder, "service", settings))
         site = Site(
             url=f"http://127.0.0.1:{port}", github_url=github_url, token=token, folder=folder
@@ -89,7 +91,7 @@ def open_pull_request(site: Site, branch: Branch, commit: str) -> None:
 def submit(site: Site, bundle: str) -> str:
     """Upload a bundle as a CI job does; return the address of its page."""
     settings = {"PERFLEDGER_UPLOAD_URL": site.url, "PERFLEDGER_UPLOAD_TOKEN": site.token}
-    return _perfledger("submit", bundle, folder=site.folder, settings=settings)
+    return _perfledger("upload", bundle, folder=site.folder, settings=settings)
 
 
 def await_said(site: Site, branch: Branch, page: str, commit: str) -> Said:
@@ -99,7 +101,7 @@ def await_said(site: Site, branch: Branch, page: str, commit: str) -> Said:
     """
     upload = f"{site.url}/api/v1/uploads/{page.rpartition('/')[2]}"
     deadline = time.monotonic() + SAYING_S
-    while (document := _ask(upload, token=site.token))["status"] != "said":
+    while (document := _ask(upload, token=site.token))["status"] != "posted":
         if document["status"] in ("failed", "refused") or time.monotonic() > deadline:
             reason = document["reason"] or f"nothing in {SAYING_S:.0f} s"
             msg = f"the service said nothing on {branch.name}: {document['status']}, {reason}"

@@ -107,7 +107,7 @@ class State:
         self.repository(name)["comments"][str(made["id"])] = made
         return made
 
-    def wait_for(self, is_so: Callable[["State"], bool], timeout_s: float = 60.0) -> bool:
+    def wait_for(self, is_so: Callable[["State"], bool], timeout_s: float = 600.0) -> bool:
         """Wait until `is_so(state)`; return whether it came about."""
         with self.lock:
             return self.lock.wait_for(lambda: is_so(self), timeout=timeout_s)

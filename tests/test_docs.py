@@ -4,41 +4,37 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
 
 from perfledger_service import errors
-from perfledger_service.cli.app import app
-from perfledger_service.cli.help import HELP
-from perfledger_service.settings import (
-    CheckSettings,
-    PriceSettings,
-    ServiceSettings,
-    UploadSettings,
-)
+from perfledger_service.cli.groups import ROOT as COMMANDS, Group
+from perfledger_service.settings.check import CheckSettings
+from perfledger_service.settings.service import PriceSettings, ServiceSettings, UploadSettings
 
 ROOT = Path(__file__).parent.parent
-REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+DOCS = ROOT / "docs"
+SETTINGS = (DOCS / "settings.md").read_text(encoding="utf-8")
+ERRORS = (DOCS / "errors.md").read_text(encoding="utf-8")
+REFERENCE = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "commands").iterdir())
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")), ROOT / "examples" / "README.md"]
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
+# What other tools' commands on these pages take.
+FOREIGN_COMMANDS = re.compile(
+    r"`[^`]*(sacct|kubectl|nsys|ncu|nvidia-smi|vllm|pip|python|git) [^`]*`"
+)
+FOREIGN_OPTIONS = {"--request-distribution", "--help"}
 
 
-def commands():
-    group = typer.main.get_group(app)
-    for name, command in group.commands.items():
-        inner = getattr(command, "commands", None)
-        yield from (f"{name} {each}" for each in inner) if inner else (name,)
-
-
-@pytest.mark.parametrize("command", list(commands()))
-def test_every_command_is_in_the_reference_and_in_the_help(command):
-    name, _, inner = command.partition(" ")
-
-    assert f"`perfledger {command}" in REFERENCE or f"`{command}`" in REFERENCE
-    assert f"\n  {name} " in HELP
-    assert inner in HELP
+def words_of(path):
+    """Return a page without the commands of other tools."""
+    text = path.read_text(encoding="utf-8")
+    return FOREIGN_COMMANDS.sub(
+        "", re.sub(r"^(?!.*perfledger ).*(sacct|pip|make).*$", "", text, flags=re.MULTILINE)
+    )
 
 
 @pytest.mark.parametrize("setting", list(CheckSettings.model_fields))
-def test_every_setting_of_a_check_is_in_the_reference_with_its_default(setting):
-    assert f"| `{setting}` |" in REFERENCE
+def test_every_setting_of_a_check_is_on_the_page_of_settings(setting):
+    assert f"| `{setting}` |" in SETTINGS
 
 
 @pytest.mark.parametrize(
@@ -49,8 +45,8 @@ def test_every_setting_of_a_check_is_in_the_reference_with_its_default(setting):
         *PriceSettings.model_fields,
     ],
 )
-def test_every_setting_of_the_service_is_in_the_reference(setting):
-    assert f"`PERFLEDGER_{setting.upper()}`" in REFERENCE
+def test_every_setting_of_the_service_is_on_the_page_of_settings(setting):
+    assert f"`PERFLEDGER_{setting.upper()}`" in SETTINGS
 
 
 @pytest.mark.parametrize(
@@ -61,17 +57,62 @@ def test_every_setting_of_the_service_is_in_the_reference(setting):
         if isinstance(value, type) and issubclass(value, errors.PerfledgerError)
     ],
 )
-def test_every_error_is_in_the_reference_and_in_the_tree(name):
-    assert f"| `{name}` |" in REFERENCE
+def test_every_error_is_on_its_page_and_in_the_tree(name):
+    assert f"| `{name}` |" in ERRORS
     assert name in (errors.__doc__ or "")
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/*.md")))
-def test_every_file_that_a_page_links_is_there(path):
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_command_that_a_page_names_is_there(path):
+    commands = re.findall(r"(?:`|^|\$ )perfledger ([a-z][^`\n]*)", words_of(path), re.MULTILINE)
+    unknown = [words for words in commands if not is_command(words.split())]
+
+    assert path.name in {"CHANGELOG.md", "CONTRIBUTING.md"} or unknown == []
+
+
+def is_command(words, group=COMMANDS):
+    """Say whether words begin with a command; a group alone is one, too."""
+    member = group.members.get(words[0].strip(".,:;)")) if words else group
+    if isinstance(member, Group):
+        return member is group or is_command(words[1:], member)
+    return member is not None
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_option_that_a_page_names_is_one_of_a_command(path):
+    known = set(OPTION.findall(REFERENCE)) | FOREIGN_OPTIONS
+    unknown = set(OPTION.findall(words_of(path))) - known
+
+    assert path.name in {"CHANGELOG.md", "device-checks.md", "README.md"} or unknown == set()
+
+
+@pytest.mark.parametrize(
+    "path", sorted(DOCS.rglob("*.md")), ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_a_page_is_short_enough_to_read(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    assert len(lines) <= 250
+    assert [line for line in lines if len(line) > 120] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_place_that_a_page_links_is_there(path):
     text = path.read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)#:]+)\)|(?:src|srcset)=\"([^\":]+)\"", text)
+    links = re.findall(r"\]\(([^):]+)\)|(?:src|srcset)=\"([^\":]+)\"", text)
 
     missing = [
-        name for pair in links for name in pair if name and not (path.parent / name).exists()
+        name for pair in links for name in pair if name and not is_place(path, *name.split("#"))
     ]
     assert missing == []
+
+
+def is_place(page, name, anchor=""):
+    """Say whether a file, and a heading of it, is there."""
+    target = page.parent / name if name else page
+    if not target.exists() or not anchor:
+        return target.exists()
+    headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+    return anchor in {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
+    }

@@ -1,8 +1,28 @@
+import json
+import re
 import subprocess
 import sys
+import tomllib
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_supported_pythons_are_documented_and_in_the_workflow():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = [classifier.rpartition(" ")[2] for classifier in project["classifiers"]]
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    matrix = re.search(r"python: (\[.*\])", workflow)
+
+    assert project["requires-python"] == f">={versions[0]}"
+    assert matrix is not None
+    assert json.loads(matrix[1]) == versions
+    for name in ("README.md", "CONTRIBUTING.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert f"Python {versions[0]} to {versions[-1]}" in text
 
 
 @pytest.mark.parametrize(
@@ -30,14 +50,14 @@ def test_help_imports_nothing_heavy():
     )
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert "perfledger COMMAND" in done.stdout
+    assert "Usage: perfledger [OPTIONS] COMMAND [ARGS]..." in done.stdout
 
 
 def test_the_command_line_starts_without_the_services_extra():
     server = ("alembic", "dbos", "fastapi", "sqlalchemy", "sqlmodel", "structlog", "uvicorn")
     probe = (
         f"import sys; sys.modules.update(dict.fromkeys({server!r}));"
-        "import perfledger_service.cli.app"
+        "from perfledger_service.cli.groups import ROOT, commands_of; list(commands_of(ROOT))"
     )
 
     done = subprocess.run(

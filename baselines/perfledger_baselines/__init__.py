@@ -1,1 +1,1 @@
-"""Judging: pairs of runs in, verdicts out. Pure; knows no database and no device."""
+"""Judges runs: estimates, tests, verdicts, baselines and the history of series. Pure."""

@@ -1,1 +1,1 @@
-"""Pricing: device time and a price sheet in, money with its source out. Pure; money is Decimal."""
+"""Pure pricing models: device time and price sheets in, costs in Decimal with their sources out."""

@@ -1,4 +1,4 @@
-"""A figure with its range into seeded random draws of it, so that the same inputs say the same."""
+"""Draws seeded random samples of uncertain figures, so that equal inputs give equal results."""
 
 from statistics import NormalDist
 from zlib import crc32
@@ -6,18 +6,18 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-DRAWS = 20_000  # the 5 % and 95 % quantiles of an owned hour's cost then hold to about half a cent
+DRAWS = 20_000  # P5 and P95 of an owned hour's cost are then stable to about half a cent
 SEED = 2026
-PERT_WEIGHT = 4.0  # of the mode against each end: Malcolm et al. 1959, the usual one
+PERT_WEIGHT = 4.0  # of the mode relative to each end: Malcolm et al. 1959, the usual value
 
 FloatArray = NDArray[np.float64]
 
 
-def pert(low: float, mode: float, high: float, *, name: str) -> FloatArray:
+def draw_pert(low: float, mode: float, high: float, *, name: str) -> FloatArray:
     """Draw from the PERT distribution: a beta over low to high with mean (low + 4 mode + high) / 6.
 
-    The stream depends on `name` alone, so that an input that two options share is drawn alike for
-    both (common random numbers) and a new input moves no other.
+    The stream depends on `name` alone: an input that two options share has the same draws in both
+    (common random numbers), and a new input changes no other input's draws.
     """
     width = high - low
     if width <= 0:
@@ -26,20 +26,22 @@ def pert(low: float, mode: float, high: float, *, name: str) -> FloatArray:
 
 
 def pert_shape(low: float, mode: float, high: float) -> tuple[float, float]:
-    """Return the shapes of the beta distribution that PERT is between its ends, which differ.
+    """Return the two shape parameters of PERT's beta distribution; `low` and `high` must differ.
 
-    With them its mean is (low + 4 mode + high) / 6 and its variance
+    They give the mean (low + 4 mode + high) / 6 and the variance
     (mean - low) (high - mean) / 7 (Vose 2008, "Risk analysis", the modified PERT with weight 4).
     """
     width = high - low
     return 1 + PERT_WEIGHT * (mode - low) / width, 1 + PERT_WEIGHT * (high - mode) / width
 
 
-def ratios(low: float, middle: float, high: float, *, coverage: float, name: str) -> FloatArray:
-    """Draw ratios whose logarithm is normal on either side of the middle.
+def draw_ratios(
+    low: float, middle: float, high: float, *, coverage: float, name: str
+) -> FloatArray:
+    """Draw ratios whose logarithm is normal on each side of the middle.
 
-    Half of them lie below `middle`, and the central `coverage` of them between `low` and `high`
-    (all positive), however lopsided that interval is.
+    Half of them lie below `middle`, and the central share `coverage` lies between `low` and `high`
+    (all positive), however asymmetric the interval is.
     """
     reach = NormalDist().inv_cdf((1 + coverage) / 2)
     normal = _generator(name).standard_normal(DRAWS)

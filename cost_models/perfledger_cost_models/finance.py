@@ -1,7 +1,7 @@
-"""Payments over years into what they are worth: present value, return, payback.
+"""Computes present value, internal rate of return and payback of yearly payments.
 
-Flows are yearly, the first one now (year 0); a payment is negative. Money is float inside: these
-are figures of a study, not invoices.
+Flows are yearly and the first one is now (year 0); an outgoing payment is negative. Money is float
+here: these are study figures, not invoices.
 """
 
 import math
@@ -13,26 +13,27 @@ from scipy.optimize import brentq
 
 from perfledger_cost_models.draws import FloatArray
 
-# A return beyond these is not one that anybody compares investments by.
+# Returns outside this range are of no use to compare investments.
 MIN_RETURN = -0.999
 MAX_RETURN = 100.0
-# Where the present value is looked at for changes of sign: steps of 0.2 to 5 % of 1 + return.
+# The grid on which the present value is searched for a change of sign: steps of 0.2 to 5 % of
+# 1 + return.
 RETURNS = np.unique(
     np.concatenate([np.linspace(MIN_RETURN, 1.0, 2000), np.geomspace(1.0, MAX_RETURN, 500)])
 )
 
 
 class FinanceError(ValueError):
-    """Payments that have no such figure."""
+    """An error for flows that have no such figure."""
 
 
 def capital_recovery_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatArray:
-    """Return r / (1 - (1 + r)^-n): what repays 1 and interest in n yearly parts; 1 / n at r = 0."""
+    """Return r / (1 - (1 + r)^-n), the yearly payment that repays 1 plus interest; 1/n at r = 0."""
     return sinking_fund_factor(rate_per_year, years) + rate_per_year
 
 
 def sinking_fund_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatArray:
-    """Return r / ((1 + r)^n - 1): the yearly part that grows to 1 in n years; 1 / n at r = 0."""
+    """Return r / ((1 + r)^n - 1), the yearly payment that grows to 1 in n years; 1 / n at r = 0."""
     is_free = rate_per_year == 0
     safe_rate = np.where(is_free, 1.0, rate_per_year)
     return np.where(is_free, 1 / years, safe_rate / np.expm1(years * np.log1p(safe_rate)))
@@ -41,11 +42,11 @@ def sinking_fund_factor(rate_per_year: FloatArray, years: FloatArray) -> FloatAr
 def present_value(flows: Sequence[float], *, rate_per_year: float) -> float:
     """Return the sum of flow_t / (1 + r)^t, in today's money.
 
-    Raises FinanceError for no flows, one that is no number, or a rate of -100 % or less.
+    Raises FinanceError for no flows, a flow that is not finite, or a rate of -100 % or less.
     """
     _check(flows)
     if not (math.isfinite(rate_per_year) and rate_per_year > -1):
-        msg = f"a discount rate of {rate_per_year} a year: give a number above -1, such as 0.085"
+        msg = f"discount rate {rate_per_year} is not above -1: give a number such as 0.085"
         raise FinanceError(msg)
     return math.fsum(flow / (1 + rate_per_year) ** year for year, flow in enumerate(flows))
 
@@ -54,7 +55,7 @@ def internal_rate_of_return(flows: Sequence[float]) -> float:
     """Return the rate a year at which the present value of the flows is zero.
 
     Raises FinanceError where there is none between -99.9 % and 10,000 %, or several: flows that
-    change their sign more than once can have as many returns, and then none of them means anything.
+    change sign more than once can have several returns, and then none of them is meaningful.
     """
     _check(flows)
     years = np.arange(len(flows))
@@ -62,8 +63,8 @@ def internal_rate_of_return(flows: Sequence[float]) -> float:
     crossings = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
     exact = RETURNS[values == 0]
     if len(crossings) + len(exact) != 1:
-        found = "no" if len(crossings) + len(exact) == 0 else "more than one"
-        msg = f"{found} internal rate of return for {len(flows)} flows: compare present values"
+        count_text = "no" if len(crossings) + len(exact) == 0 else "more than one"
+        msg = f"{len(flows)} flows have {count_text} internal rate of return: use present values"
         raise FinanceError(msg)
     if len(exact):
         return float(exact[0])
@@ -82,22 +83,22 @@ def internal_rate_of_return(flows: Sequence[float]) -> float:
 def payback_years(flows: Sequence[float], *, rate_per_year: float = 0.0) -> float | None:
     """Return after how many years the flows have repaid themselves for good; None if never.
 
-    Within a year money comes evenly. With a rate it is the discounted payback. Raises FinanceError
-    as `present_value` does.
+    Money is spread evenly within a year. With a rate it is the discounted payback. Raises
+    FinanceError as `present_value` does.
     """
     present_value(flows, rate_per_year=rate_per_year)
     worth = [flow / (1 + rate_per_year) ** year for year, flow in enumerate(flows)]
     balance = list(accumulate(worth))
     if balance[-1] < 0:
         return None
-    owed = [year for year, left in enumerate(balance) if left < 0]
-    if not owed:
+    negative_years = [year for year, amount in enumerate(balance) if amount < 0]
+    if not negative_years:
         return 0.0
-    last = owed[-1]
+    last = negative_years[-1]
     return last + -balance[last] / worth[last + 1]
 
 
 def _check(flows: Sequence[float]) -> None:
     if not flows or not all(math.isfinite(flow) for flow in flows):
-        msg = f"{len(flows)} flows, not all of them numbers: give one for each year, the first now"
+        msg = f"not all of {len(flows)} flows are numbers: give one for each year, the first now"
         raise FinanceError(msg)

@@ -1,8 +1,7 @@
-"""A formula's text into its value: the very text that a spreadsheet computes with.
+"""Evaluates formula texts that Python and spreadsheets read alike.
 
-What is written into a workbook, printed in an appendix and drawn 20,000 times is one text, so that
-the three cannot differ. It has only what Python and spreadsheets read alike: names, numbers,
-+ - * /, parentheses, MAX and MIN of two.
+One text is written into the workbook, printed in the appendix and evaluated on 20,000 draws, so
+that the three cannot differ. It has only names, numbers, + - * /, parentheses, MAX and MIN of two.
 """
 
 import ast
@@ -29,28 +28,28 @@ _FUNCTIONS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 
 
 class FormulaError(ValueError):
-    """A formula that cannot be computed."""
+    """An error for a formula that cannot be computed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One computed figure: its name, what it is in words, its unit and its formula."""
+class FormulaLine:
+    """One computed figure: its name, its label, its unit and its formula."""
 
     name: str
-    words: str
+    label: str
     unit: str
     formula: str
 
 
 def value_of(formula: str, values: Mapping[str, FloatArray]) -> FloatArray:
-    """Return what a formula comes to; raises FormulaError for what it must not hold."""
-    return _value(_parsed(formula), values)
+    """Evaluate a formula; raise FormulaError for a syntax that is not allowed."""
+    return _evaluate(_parse(formula), values)
 
 
 @lru_cache(maxsize=4096)
-def _parsed(formula: str) -> ast.expr:
+def _parse(formula: str) -> ast.expr:
     if len(formula) > MAX_CHARACTERS:
-        msg = f"a formula of {len(formula)} characters: split it"
+        msg = f"a formula has {len(formula)} characters, limit {MAX_CHARACTERS}: split it"
         raise FormulaError(msg)
     try:
         return ast.parse(formula, mode="eval").body
@@ -59,18 +58,21 @@ def _parsed(formula: str) -> ast.expr:
         raise FormulaError(msg) from error
 
 
-def _value(node: ast.expr, values: Mapping[str, FloatArray]) -> FloatArray:
+def _evaluate(node: ast.expr, values: Mapping[str, FloatArray]) -> FloatArray:
     match node:
         case ast.Name(id=name) if name in values:
             return values[name]
         case ast.Constant(value=int() | float() as number):
             return np.array([float(number)])
         case ast.BinOp(left=left, op=operation, right=right) if type(operation) in _OPERATIONS:
-            return _OPERATIONS[type(operation)](_value(left, values), _value(right, values))
+            return _OPERATIONS[type(operation)](_evaluate(left, values), _evaluate(right, values))
         case ast.Call(func=ast.Name(id=name), args=[left, right], keywords=[]) if (
             name in _FUNCTIONS
         ):
-            return _FUNCTIONS[name](_value(left, values), _value(right, values))
+            return _FUNCTIONS[name](_evaluate(left, values), _evaluate(right, values))
         case _:
-            msg = f"a formula holds {ast.unparse(node)[:80]!r}: no name, number, + - * / MAX MIN"
+            msg = (
+                f"a formula contains {ast.unparse(node)[:80]!r}: use known names, numbers, "
+                "+ - * /, MAX and MIN"
+            )
             raise FormulaError(msg)

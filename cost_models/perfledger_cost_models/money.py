@@ -1,8 +1,8 @@
-"""Figures from floating-point work into money as Decimal."""
+"""Converts floating-point results to Decimal money."""
 
 from decimal import Decimal
 
 
 def to_decimal(value: float) -> Decimal:
-    """Return the shortest decimal that stands for `value`: money is Decimal at the boundary."""
+    """Return the shortest decimal that represents `value`; money is Decimal at the boundary."""
     return Decimal(repr(float(value)))

@@ -1,4 +1,4 @@
-"""The words of pricing: money with where it comes from, or the reason why there is none."""
+"""Values of pricing: amounts of money with their origin, or the reason why there is none."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -9,28 +9,28 @@ Interval = tuple[float, float, float]  # low, middle or most likely, high
 
 
 class Provenance(StrEnum):
-    """Where a figure comes from."""
+    """The origin of a throughput."""
 
     MEASURED = "measured"  # priced from this machine's own measurement
     DECLARED = "declared"  # from a throughput that the configuration declares
     UNKNOWN = "unknown"
 
 
-class Layer(StrEnum):
-    """Where a price comes from: a layer of the prices that count, or others of them."""
+class PriceLayer(StrEnum):
+    """The layer of the price book that a price comes from."""
 
     SNAPSHOT = "snapshot"  # packaged
-    LIVE = "live"  # of a file in place of the packaged one, or a bill
+    LIVE = "live"  # from a file that replaces the packaged one, or from a bill
     OVERRIDE = "override"  # the organisation's own, or its contract's
-    DERIVED = "derived"  # worked out: discounted, taxed, a slice of chips, the cost of owning
+    DERIVED = "derived"  # computed: discounted, taxed, a slice of chips, the cost of owning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """What one hour of one accelerator costs, with its interval and where that was read.
+class HourlyRate:
+    """What one hour of one accelerator costs, with its interval and its source.
 
-    For a list price low = mode = high. `as_of` is the price's own date, else the day it was read,
-    and `is_read_date` then says so. `assumed` names low-confidence inputs behind the figure.
+    For a list price low = mode = high. `as_of` is the price's own date, else the day it was read
+    (`is_read_date`). `assumed` names low-confidence inputs of the figure.
     """
 
     option: str  # "p5.48xlarge/on_demand", "onprem-8xH100"
@@ -44,11 +44,11 @@ class Rate:
     source: str
     assumed: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    layer: Layer = Layer.DERIVED
+    layer: PriceLayer = PriceLayer.DERIVED
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Return what a reader of any figure that rests on it has to know, a sentence each."""
+        """Return one sentence for each thing a reader of a dependent figure has to know."""
         assumed = (f"assumed, not measured: {', '.join(self.assumed)}",) if self.assumed else ()
         return (*self.warnings, *assumed)
 
@@ -57,17 +57,17 @@ class Rate:
 class UnitCost:
     """What a million units of a workload's work cost on one purchase option, in USD.
 
-    `usd` is None exactly when the provenance is UNKNOWN; `why` then says why.
+    `usd` is None exactly when the provenance is UNKNOWN; `reason` then says why.
     """
 
     workload: str
     unit: str
-    rate: Rate
+    rate: HourlyRate
     provenance: Provenance
     usd: Decimal | None
     low: Decimal | None
     high: Decimal | None
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,14 +75,14 @@ class ChangePrice:
     """What a change of a workload's step time costs a year on the fleet, in USD; savings are < 0.
 
     `usd` is cash, None when nothing could be priced; `note` then says why. `is_detectable` is False
-    when the change's interval holds zero: the interval is then all that may be said. On devices
-    that are paid for anyway `absorbed_hours` are the device-hours a year that cost no cash: those
-    taken of idle ones, negative where a change frees some. `moves_to` is the rate of the device
-    that the hours move to where the peak memory outgrows, or may outgrow, theirs.
+    when the change's interval contains zero: only the interval is meaningful then. On devices that
+    are paid for anyway, `absorbed_hours` are the device-hours a year that cost no cash because idle
+    hours absorb them; they are negative where a change frees hours. `moves_to` is the rate of the
+    device that the hours move to where the peak memory outgrows, or may outgrow, theirs.
     """
 
     workload: str
-    rate: Rate | None
+    rate: HourlyRate | None
     device_hours_per_year: Interval  # low, mode, high
     hours_source: str
     usd: Decimal | None
@@ -91,22 +91,22 @@ class ChangePrice:
     is_detectable: bool
     note: str = ""
     absorbed_hours: Interval | None = None
-    moves_to: Rate | None = None
+    moves_to: HourlyRate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummedPrice:
-    """What several changes cost a year together, in USD; their joint interval, not the ends' sum.
+    """What several changes cost a year together, in USD, with their joint interval.
 
-    `usd` is None where a part of the sum is missing: of the workloads in `missing` a change was
-    found, or may be any, and has no price. `left_out` have neither a price nor a detectable change.
+    `usd` is None where a part of the sum is missing: each workload in `missing` has a change, or
+    may have one, without a price. Those in `left_out` have neither a price nor a detectable change.
     """
 
     usd: Decimal | None
     low: Decimal | None
     high: Decimal | None
     is_detectable: bool
-    workloads: tuple[str, ...]  # that are priced
+    workloads: tuple[str, ...]  # the priced ones
     missing: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
@@ -116,7 +116,7 @@ class QueueEffect:
     """What changes do to the queue for devices that are paid for anyway, in place of cash.
 
     Waits are those of M/M/c, a screening: jobs that start in gangs wait longer. They are None where
-    they are not known, and where the queue grows without end; `note` then says which.
+    they are unknown and where the queue grows without end; `note` then says which.
     """
 
     where: str
@@ -125,13 +125,13 @@ class QueueEffect:
     busy_share_after: Interval
     wait_s: float | None = None  # of a job, before
     extra_wait_s: Interval | None = None  # of a job
-    extra_wait_hours: Interval | None = None  # of all jobs of a year, together
+    extra_wait_hours: Interval | None = None  # of all jobs of a year
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedChanges:
-    """What the changes of a pull request cost: each, all together, and those of each policy."""
+    """What the changes of a pull request cost: each one, all together, and per policy."""
 
     prices: tuple[ChangePrice, ...] = ()
     total: SummedPrice | None = None  # None where there is nothing to add up

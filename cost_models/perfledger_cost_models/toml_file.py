@@ -1,4 +1,4 @@
-"""The text of a TOML file and the values that it may hold, into those values."""
+"""Reads TOML files into typed values."""
 
 import tomllib
 from decimal import Decimal
@@ -10,22 +10,22 @@ Document = TypeVar("Document")
 
 
 def read_toml(
-    text: str, kind: type[Document], *, name: str, most: int, error: type[Exception]
+    text: str, kind: type[Document], *, name: str, max_characters: int, error: type[Exception]
 ) -> Document:
-    """Return the values of a file; `name` is what it is called and `most` its characters.
+    """Parse a TOML text of at most `max_characters` into `kind`; `name` is what messages call it.
 
-    Numbers with a point are decimals. Raises `error`, which names the place.
+    Numbers with a point become Decimal. Raises `error`, whose message names the place.
     """
-    if len(text) > most:
-        msg = f"{name} of {len(text)} characters is too long: keep it below {most}"
+    if len(text) > max_characters:
+        msg = f"{name} has {len(text)} characters: keep it below {max_characters}"
         raise error(msg)
     try:
         document: dict[str, Any] = tomllib.loads(text, parse_float=Decimal)
         return msgspec.convert(document, kind, strict=True)
-    except ArithmeticError as problem:  # nan, of which nothing can be compared
-        msg = f"{name}: a number in it is none, or far too large: correct it there"
+    except ArithmeticError as problem:  # NaN, which compares with nothing
+        msg = f"{name} contains a number that is NaN or far too large: correct it"
         raise error(msg) from problem
-    # ValueError: no TOML, or an integer of more digits than Python reads.
+    # ValueError: not TOML, or an integer of more digits than Python reads.
     except (ValueError, msgspec.ValidationError, RecursionError) as problem:
-        msg = f"{name}: {problem}: correct it there"
+        msg = f"{name}: {problem}. Correct it there."
         raise error(msg) from problem

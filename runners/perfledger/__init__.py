@@ -1,3 +1,3 @@
-"""The part of perfledger that runs inside the user's process: standard library only."""
+"""Owns what runs inside the user's process, with the standard library only."""
 
 from perfledger.workload import workload as workload

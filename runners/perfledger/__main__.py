@@ -1,7 +1,7 @@
-"""`python -P -m perfledger REQUEST.json`: one errand for the agent, answered line by line.
+"""Runs one command for the agent: `python -P -m perfledger REQUEST.json`, answered line by line.
 
-All of the harness is imported here, before the user's folder joins the path: a file of the user's
-that is named like the standard library's, or like ours, is only ever seen by the user's own code.
+All of the harness is imported here, before the user's folder is on the path: a user's file named
+like a module of the standard library or of perfledger is only seen by the user's own code.
 """
 
 import atexit
@@ -13,16 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from perfledger import memory
-from perfledger.channel import Channel
-from perfledger.errand import run_errand
+from perfledger.meters import process_memory
+from perfledger.process.commands import run_command
+from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import FD_VARIABLE, read_request
 
 
 def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int:
-    """Do the errand in the file named by the only argument; return the exit status.
+    """Run the command in the file named by the only argument; return the exit status.
 
-    2 means that it was not started by the agent; whatever a workload does, the answer is 0.
+    2 means that the agent did not start it; otherwise it is 0, whatever a workload does.
     """
     descriptor = environment.pop(FD_VARIABLE, "")
     if len(arguments) != 1 or not descriptor.isdecimal():
@@ -31,25 +31,25 @@ def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int
             "This is the part that perfledger's agent starts: run `perfledger check` instead.\n"
         )
         return 2
-    channel = Channel(int(descriptor))
+    channel = MessageChannel(int(descriptor))
     request = read_request(Path(arguments[0]))
-    memory.volunteer()
-    linecache.getline(__file__, 1)  # it imports more when first used, for a traceback
-    del sys.argv[1:]  # the workload's own parsers find no arguments of ours
-    run_errand(request, channel)
+    process_memory.mark_for_oom_kill()
+    linecache.getline(__file__, 1)  # its first use, for a traceback, imports more modules
+    del sys.argv[1:]  # the workload's own parsers must not see perfledger's arguments
+    run_command(request, channel)
     channel.close()
     return 0
 
 
 def leave(status: int) -> NoReturn:
-    """End the process with what was registered for its end, and without taking it apart.
+    """Run the registered exit functions and end the process without freeing its objects.
 
-    The interpreter frees every object one by one: with torch imported that takes a second and more
-    of each of the children of a check, and nobody reads the result.
+    The interpreter would free every object one by one: with torch imported that takes a second and
+    more in each child of a check.
     """
-    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - the only way to them
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage] - there is no public function
     for stream in (sys.stdout, sys.stderr):
-        with suppress(AttributeError, OSError, ValueError):  # closed, or gone: nothing to keep
+        with suppress(AttributeError, OSError, ValueError):  # closed or replaced
             stream.flush()
     os._exit(status)
 

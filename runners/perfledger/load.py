@@ -1,4 +1,4 @@
-"""What drives a step as a server's clients would, and what became of their requests, as values."""
+"""Holds the values of a load test: the requested load and the result of each point."""
 
 import math
 from collections.abc import Sequence
@@ -6,80 +6,80 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
-BATCH_PARAMETER = "batch"  # of a workload's function: how many items one request holds
-MAX_REQUESTS = 20_000  # of a point: their times fit one line of the protocol
+BATCH_PARAMETER = "batch"  # of a workload's function: the number of items per request
+MAX_REQUESTS = 20_000  # per point: their times fit one line of the protocol
 MAX_CONCURRENCY = 1_024
 MAX_SERVERS = 64
 MAX_POINTS = 100
-MAX_SECONDS = 3600.0  # of a point
-# A server that answers less than this of what it is offered falls behind: its queue grows, and its
-# latencies with the length of the measurement. Throughputs of one machine differ by as much from
-# one run to the next, so that nearer to its capacity nothing tells which side a load is on.
-KEPT_UP = 0.98
-# Twice the clients that bring less than this only wait longer: the servers are busy all the time.
+MAX_SECONDS = 3600.0  # per point
+# A server that answers less than this share of the offered load falls behind: its queue grows, and
+# its latencies with the length of the measurement. One machine's throughput varies by as much from
+# run to run, so a smaller shortfall does not show overload.
+MIN_SERVED_SHARE = 0.98
+# If twice the clients gain less than this, the servers are saturated.
 MIN_GAIN = 0.05
-# Arrivals at random, and those who are just waiting at both ends, are so many times the root of the
-# number of requests.
+# The count varies by this many times the root of the number of requests: random arrivals, and
+# requests waiting at both ends.
 _COUNT_SDS = 2.0
 
 
-class Mode(StrEnum):
-    """What says when a request begins."""
+class LoopKind(StrEnum):
+    """What decides when a request begins."""
 
-    CLOSED = "closed"  # the answer to the same client's last one
-    OPEN = "open"  # a time that was fixed before; no answer is waited for
+    CLOSED = "closed"  # the answer to the same client's previous request
+    OPEN = "open"  # a fixed time, whatever the answers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What to drive a step with, point after point; a request is one call of the step.
+    """The load to drive a step with, point by point; a request is one call of the step.
 
-    With neither concurrency, nor rates, nor arrivals it is a sweep: twice the clients each time
-    until that adds no throughput, then Poisson arrivals at shares of the largest throughput.
+    Without concurrency, rates and arrivals it is a sweep: doubled clients until throughput no
+    longer grows, then Poisson arrivals at shares of the largest throughput.
     """
 
     concurrency: tuple[int, ...] = ()  # clients that each wait for their answers
-    rates: tuple[float, ...] = ()  # Poisson arrivals a second; the same again: more of that point
+    rates: tuple[float, ...] = ()  # Poisson arrivals per second; a repeated rate extends its point
     arrivals_s: tuple[float, ...] = ()  # replayed, ascending, from 0
-    seconds: float = 10.0  # of each point, after what is left out of its beginning
-    servers: int = 1  # set-ups, each with a thread of its own; all serve one queue
+    seconds: float = 10.0  # per point, without its ramp
+    servers: int = 1  # set-ups, each with its own thread; all serve one queue
     seed: int = 0  # of the arrivals
 
     @property
     def is_sweep(self) -> bool:
-        """Whether the points depend on what the step can do."""
+        """Return whether the points depend on the step's throughput."""
         return not (self.concurrency or self.rates or self.arrivals_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """What became of the requests of one point, in the order in which they were answered.
+class LoadResult:
+    """The requests of one point, in the order of their answers.
 
-    A latency runs from when the request was to begin, however late the server came to it; the
-    service is the part in which the step ran. All that were to begin within `seconds` are here,
-    however late they were answered; `answered` counts the answers within these seconds.
+    A latency runs from the request's due time, however late a server takes it; the service time is
+    the part in which the step runs. All requests due within `seconds` are here, however late their
+    answers; `answered` counts the answers within these seconds.
     """
 
-    mode: Mode
+    mode: LoopKind
     concurrency: int | None  # None: the loop is open
     offered_per_second: float | None  # None: the loop is closed
     latencies_s: tuple[float, ...]
     services_s: tuple[float, ...]
     seconds: float
     answered: int
-    unserved: int = 0  # requests that were given up: more came than can be served
+    unserved: int = 0  # abandoned requests: more came than can be served
 
     @property
     def per_second(self) -> float:
-        """Return how many requests were answered a second."""
+        """Return the answered requests per second."""
         return self.answered / self.seconds
 
 
-def pooled(parts: Sequence[Served]) -> Served:
-    """Return what became of one load that was driven in several parts, one after the other.
+def pool_results(parts: Sequence[LoadResult]) -> LoadResult:
+    """Pool the results of one load that was driven in several parts.
 
-    A quantile of the whole is that of all its requests: the mean of the parts' would be too low
-    where a queue hardly empties within one of them.
+    Quantiles must come from all requests: the mean of the parts' quantiles is too low where a queue
+    hardly empties within a part.
     """
     return replace(
         parts[0],
@@ -91,11 +91,11 @@ def pooled(parts: Sequence[Served]) -> Served:
     )
 
 
-def has_kept_up(*, offered: float, served: float, completed: int | None) -> bool:
-    """Return whether about as much was served as was offered, `completed` requests in all.
+def has_served_offered_load(*, offered: float, served: float, completed: int | None) -> bool:
+    """Return whether the served rate is about the offered one, with `completed` requests.
 
-    Both are rates in the same unit. With few requests less of a difference is believed; None is a
-    number that nobody knows.
+    Both rates have the same unit. With few requests a larger difference is tolerated; None is an
+    unknown number of requests.
     """
     slack = 0.0 if completed is None else _COUNT_SDS / math.sqrt(completed)
-    return served >= (KEPT_UP - slack) * offered
+    return served >= (MIN_SERVED_SHARE - slack) * offered

@@ -1,25 +1,25 @@
-"""The metrics perfledger knows: name, unit, which way is worse and how they are compared."""
+"""Defines the metrics: name, unit, worse direction and scale of comparison."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Worse(StrEnum):
-    """Which way a metric gets worse."""
+class WorseDirection(StrEnum):
+    """The direction in which a metric gets worse."""
 
     HIGHER = "higher"
     LOWER = "lower"
 
 
-class Scale(StrEnum):
-    """How two values of a metric are compared."""
+class MetricScale(StrEnum):
+    """The scale on which two values of a metric are compared."""
 
     LOG = "log"  # by ratio, with noise
-    EXACT = "exact"  # deterministic counts: any difference is one
+    EXACT = "exact"  # deterministic counts: any difference is real
 
 
-class Kind(StrEnum):
-    """What question a metric answers; of each kind but TAIL a workload has at most one judged."""
+class MetricKind(StrEnum):
+    """The question that a metric answers; a workload is judged by at most one of each but TAIL."""
 
     SPEED = "speed"
     TAIL = "tail"  # how slow the slowest steps of a process are
@@ -27,7 +27,7 @@ class Kind(StrEnum):
     MEMORY = "memory"
     WORK = "work"
     ENERGY = "energy"
-    START = "start"  # what a process pays once, before its steps are steady
+    START = "start"  # the one-time cost of a process before its steps are steady
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,41 +36,59 @@ class Metric:
 
     name: str
     unit: str
-    worse: Worse
-    kind: Kind
-    scale: Scale = Scale.LOG
+    worse: WorseDirection
+    kind: MetricKind
+    scale: MetricScale = MetricScale.LOG
 
     @property
-    def is_asked(self) -> bool:
-        """Whether it is judged only where a repository asks for it, and is missed if not told."""
-        return self.kind in (Kind.TAIL, Kind.ENERGY, Kind.START)
+    def is_optional(self) -> bool:
+        """Return whether it is judged only on request, and counts as not measured when missing."""
+        return self.kind in (MetricKind.TAIL, MetricKind.ENERGY, MetricKind.START)
 
 
-# Throughput is units_per_step / step time: the same test, shown in the unit that people speak of.
-STEP_TIME = Metric(name="step_time_p50", unit="s", worse=Worse.HIGHER, kind=Kind.SPEED)
-PEAK_MEMORY = Metric(name="peak_memory", unit="B", worse=Worse.HIGHER, kind=Kind.MEMORY)
-# Share of all cores' time that the process was running on them while it was being measured.
-CPU_ACTIVE = Metric(name="cpu_active", unit="1", worse=Worse.LOWER, kind=Kind.UTILIZATION)
+# Throughput is units_per_step / step time: the same test in another unit.
+STEP_TIME = Metric(
+    name="step_time_p50", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.SPEED
+)
+PEAK_MEMORY = Metric(
+    name="peak_memory", unit="B", worse=WorseDirection.HIGHER, kind=MetricKind.MEMORY
+)
+# The share of all cores' time that the process used while being measured.
+CPU_ACTIVE = Metric(
+    name="cpu_active", unit="1", worse=WorseDirection.LOWER, kind=MetricKind.UTILIZATION
+)
 # NVML GPM's SM_UTIL, DCGM_FI_PROF_SM_ACTIVE: share of time with a warp resident, mean over SMs.
-SM_ACTIVE = Metric(name="sm_active", unit="1", worse=Worse.LOWER, kind=Kind.UTILIZATION)
+SM_ACTIVE = Metric(
+    name="sm_active", unit="1", worse=WorseDirection.LOWER, kind=MetricKind.UTILIZATION
+)
 # Floating-point operations of one step: torch's FlopCounterMode or XLA's cost analysis.
 FLOPS_PER_STEP = Metric(
-    name="flops_per_step", unit="FLOP", worse=Worse.HIGHER, kind=Kind.WORK, scale=Scale.EXACT
+    name="flops_per_step",
+    unit="FLOP",
+    worse=WorseDirection.HIGHER,
+    kind=MetricKind.WORK,
+    scale=MetricScale.EXACT,
 )
 
-# What runs read.
+# Metrics of every run.
 METRICS = {
     metric.name: metric
     for metric in (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE, SM_ACTIVE, FLOPS_PER_STEP)
 }
 
-# What runs tell where a repository asks for it: tails and starts are worked out from their steps.
-STEP_TIME_P95 = Metric(name="step_time_p95", unit="s", worse=Worse.HIGHER, kind=Kind.TAIL)
-STEP_TIME_P99 = Metric(name="step_time_p99", unit="s", worse=Worse.HIGHER, kind=Kind.TAIL)
-# What the device's own counter says that a step takes: longer runs than a step time needs.
-ENERGY_PER_STEP = Metric(name="energy_per_step", unit="J", worse=Worse.HIGHER, kind=Kind.ENERGY)
-# A process's first step less a steady one: compiling, autotuning, first allocations.
-COLD_START = Metric(name="cold_start", unit="s", worse=Worse.HIGHER, kind=Kind.START)
-ASKED = {
+# Metrics that a repository has to request: tails and starts are computed from the steps.
+STEP_TIME_P95 = Metric(
+    name="step_time_p95", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.TAIL
+)
+STEP_TIME_P99 = Metric(
+    name="step_time_p99", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.TAIL
+)
+# By the device's energy counter, which needs longer runs than a step time.
+ENERGY_PER_STEP = Metric(
+    name="energy_per_step", unit="J", worse=WorseDirection.HIGHER, kind=MetricKind.ENERGY
+)
+# A process's first step minus a steady one: compiling, autotuning, first allocations.
+COLD_START = Metric(name="cold_start", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.START)
+OPTIONAL_METRICS = {
     metric.name: metric for metric in (STEP_TIME_P95, STEP_TIME_P99, ENERGY_PER_STEP, COLD_START)
 }

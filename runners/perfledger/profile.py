@@ -1,4 +1,4 @@
-"""The explained breakdown of a step, as values that perfledger_profiles makes of profiler files."""
+"""Holds the profile of a step, which perfledger_profiles reads from profiler files."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from perfledger.records import Side
 
 
 class Bucket(StrEnum):
-    """What a stretch of a step was spent on; the buckets of one step sum to its wall time."""
+    """What the time of a step is spent on; the buckets of one step sum to its wall time."""
 
     COMPUTE = "compute"
     COMMUNICATION = "communication"
@@ -20,8 +20,8 @@ class Bucket(StrEnum):
     OTHER = "other"
 
 
-class Family(StrEnum):
-    """What kind of work a kernel does, told by its name."""
+class OperationFamily(StrEnum):
+    """The kind of work that a kernel does, by its name."""
 
     GEMM = "gemm"
     CONVOLUTION = "convolution"
@@ -36,7 +36,7 @@ class Family(StrEnum):
     COPY = "copy"
     MEMSET = "memset"
     COMMUNICATION = "communication"
-    FUSION = "fusion"  # made by a compiler of several operations that its name does not tell
+    FUSION = "fusion"  # several operations fused by a compiler
     OTHER = "other"
 
 
@@ -48,36 +48,36 @@ class Operation:
     bucket: Bucket
     seconds: float  # exclusive wall time per step, mean over the kept steps
     count: float  # calls per step
-    shapes: str = ""  # input shapes and types, where the profiler recorded them
+    shapes: str = ""  # input shapes and types, where the profiler records them
     path: str = ""  # the operations around it, outermost first, joined by "/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """What one kernel of a device does per step, by its name and launch shape.
+    """The work of one device kernel per step, by name and launch shape.
 
-    `seconds` is its own duration, whether something else ran beside it or not: where kernels
-    overlap these sum to more than the step. Unknown is None or "".
+    `seconds` is its own duration, overlapped or not, so the sum over kernels may exceed the step.
+    Unknown is None or "".
     """
 
     name: str
-    family: Family
+    family: OperationFamily
     seconds: float
     count: float  # launches per step
     grid: str = ""  # blocks, "x,y,z"
     block: str = ""  # threads of a block, "x,y,z"
     registers: int | None = None  # per thread
     shared_memory_bytes: int | None = None  # per block, static and dynamic
-    occupancy: float | None = None  # 0 to 1, achieved as estimated from the launch, recomputed
-    blocks_per_multiprocessor: float | None = None  # of the launch, not of what is resident
+    occupancy: float | None = None  # 0 to 1, achieved, measured or estimated from the launch
+    blocks_per_multiprocessor: float | None = None  # of the launch, not of the resident blocks
     flops: float | None = None  # per step
     bytes: float | None = None  # moved to and from the device's memory, per step
     is_tensor: bool | None = None  # runs on tensor cores (NVIDIA), matrix cores or an MXU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One kept step: its wall time, and how much of it each bucket had, in the order of Bucket."""
+class ProfiledStep:
+    """One kept step: its wall time, and the time of each bucket, in the order of Bucket."""
 
     number: int
     seconds: float
@@ -86,10 +86,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamIdle:
-    """Why one stream of a device stood still, in seconds per step (HolisticTraceAnalysis's rule).
+    """The idle time of one stream by reason, in seconds per step (HolisticTraceAnalysis's rule).
 
-    Its launch came after the previous work had ended: the host was late. Else a gap below 30 us is
-    between kernels; else it is something else, such as an event of another stream.
+    A launch after the end of the previous work is a host wait. Else a gap below 30 us is a kernel
+    wait, and a longer one has another reason, such as an event of another stream.
     """
 
     stream: str
@@ -100,24 +100,24 @@ class StreamIdle:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """One figure that follows from a profile or was read from a tool, in SI units.
+class ProfileReading:
+    """One metric computed from a profile or read from a tool, in SI units.
 
-    `name` is a metric's of the profiling schema: "gpu_busy", "comm_overlap", "bus_bw". `subject`
-    says of what, where it is not the step: a kernel, a stream, a rank, a message size.
+    `name` is such as "gpu_busy", "comm_overlap" or "bus_bw". `subject` is what it describes, unless
+    that is the step: a kernel, a stream, a rank, a message size.
     """
 
     name: str
     value: float
     unit: str = "1"
     subject: str = ""
-    source: str = ""  # the formula's or the counter's name
+    source: str = ""  # the formula or the counter's name
     is_estimate: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slice:
-    """A stretch of one step for its picture: the lane it is drawn in, and its depth there."""
+class StepSlice:
+    """A call in the picture of one step, with its lane and depth."""
 
     lane: str  # "stream 7", "host", a thread
     name: str
@@ -128,10 +128,10 @@ class Slice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collective:
-    """What the calls of one collective took in one kept step, in their order.
+class CollectiveTimes:
+    """The durations of one collective's calls in one kept step, in order.
 
-    Ranks are compared by it: the n-th call of a name is the same collective on all of them.
+    Ranks are compared by them: the n-th call of a name is the same collective on all ranks.
     """
 
     name: str
@@ -142,18 +142,18 @@ class Collective:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPoint:
-    """How much memory was in use at one moment of the profile."""
+    """The memory in use at one moment of the profile."""
 
     seconds: float  # since the first kept step began
     allocated_bytes: float
     reserved_bytes: float | None = None
     device: str = ""  # "cpu", "cuda:0"
-    is_lower_bound: bool = False  # only changes were recorded: counted from the least in the file
+    is_lower_bound: bool = False  # only changes were recorded: counted from the file's minimum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledDevice:
-    """The device as the profile itself states it. Unknown is None or ""."""
+    """The device as the profile states it; unknown is None or ""."""
 
     name: str
     memory_bytes: int | None = None
@@ -166,10 +166,10 @@ class ProfiledDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """Where one step's wall time goes.
+    """The breakdown of one step's wall time.
 
-    `operations` are sorted by time, longest first, and their seconds sum to `step_seconds`: what no
-    operation accounts for is an operation of bucket OTHER by the name "(outside operations)".
+    `operations` are sorted by time, longest first, and their seconds sum to `step_seconds`: time
+    that no operation accounts for is the operation "(outside operations)" of bucket OTHER.
     Summaries without a timeline (nsys stats, ncu, nccl-tests) have kernels and readings only; their
     one "step" is the whole file, and `has_steps` is false.
     """
@@ -185,22 +185,22 @@ class Profile:
     has_steps: bool = True
     device: ProfiledDevice | None = None
     kernels: tuple[Kernel, ...] = ()  # longest first
-    each_step: tuple[Step, ...] = ()
+    each_step: tuple[ProfiledStep, ...] = ()
     streams: tuple[StreamIdle, ...] = ()
-    readings: tuple[Reading, ...] = ()
-    slices: tuple[Slice, ...] = ()  # of the step nearest to the median
+    readings: tuple[ProfileReading, ...] = ()
+    slices: tuple[StepSlice, ...] = ()  # of the step nearest to the median
     memory: tuple[MemoryPoint, ...] = ()
     rank: int | None = None  # of the process in its job
-    collectives: tuple[Collective, ...] = ()
+    collectives: tuple[CollectiveTimes, ...] = ()
 
     def bucket_seconds(self) -> dict[Bucket, float]:
-        """Return the seconds per step that each bucket has; they sum to `step_seconds`."""
+        """Return the seconds per step of each bucket; they sum to `step_seconds`."""
         spent = dict.fromkeys(Bucket, 0.0)
         for operation in self.operations:
             spent[operation.bucket] += operation.seconds
         return spent
 
     def reading(self, name: str, *, subject: str = "") -> float | None:
-        """Return the value of a reading, None where the profile does not have it."""
-        found = (r.value for r in self.readings if r.name == name and r.subject == subject)
-        return next(found, None)
+        """Return the value of a reading, None if the profile lacks it."""
+        values = (r.value for r in self.readings if r.name == name and r.subject == subject)
+        return next(values, None)

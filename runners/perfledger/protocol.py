@@ -1,11 +1,12 @@
-"""What the agent asks of its child process, and the lines of JSON that the child answers with.
+"""Defines the protocol between the agent and its child processes.
 
-The agent writes a Request to a file and starts `python -P -m perfledger FILE`. The child answers on
-the descriptor named in PERFLEDGER_FD, one JSON object a line, each with `version` and `event`.
-Standard output and error stay the workload's own. Where the request asks for turns, the child says
-TURN before each few steps and goes on when the agent writes a byte back: so base and head share
-whatever the machine is doing, a few steps at a time. It says READY before each set-up and before it
-ends, and waits as well: what disturbs is then done on both sides at once, while neither is timed.
+The agent writes a ChildRequest to a file and starts `python -P -m perfledger FILE`. The child
+answers on the descriptor in PERFLEDGER_FD, one JSON object per line, each with `version` and
+`event`. Standard output and error belong to the workload. If the request is interleaved, the child
+sends TURN before each few steps and continues when the agent writes a byte back, so that base and
+head see the same machine load, a few steps at a time. It also sends READY before each set-up and
+before its end, and waits: disturbing work is then done on both sides at once, while neither is
+timed.
 """
 
 import json
@@ -23,7 +24,7 @@ FD_VARIABLE = "PERFLEDGER_FD"
 
 
 class Command(StrEnum):
-    """What the child is started for."""
+    """The task of a child process."""
 
     LIST = "list"
     MEASURE = "measure"
@@ -32,37 +33,37 @@ class Command(StrEnum):
     LOAD = "load"
 
 
-class Event(StrEnum):
-    """What a line from the child says."""
+class MessageType(StrEnum):
+    """The kind of a child's message."""
 
-    FACTS = "facts"  # python, frameworks, device: sent once, after the user's code is imported
+    FACTS = "facts"  # python, frameworks, device: sent once, after importing the user's code
     WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
-    BROKEN = "broken"  # LIST: path, detail: a file that could not be imported
+    BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
-    READY = "ready"  # workload, "" before the end: waits for a byte on the descriptor to set it up
+    READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     # workload, started_at, samples, warmups_s, settling_s, left_out, turns, device, devices
     RUN = "run"
     PROFILED = "profiled"  # workload, tool, trace and again (paths), steps (kept), step_seconds
-    COUNTED = "counted"  # workload, counts, limits, program: the fields of a Work
-    SERVED = "served"  # LOAD: workload, peak_bytes, the fields of a Served: one point is done
-    LOADED = "loaded"  # LOAD: workload, batch, device, devices: all points are
-    FAILED = "failed"  # workload, why, detail
+    COUNTED = "counted"  # workload, counts, limits, program: the fields of a StepWork
+    SERVED = "served"  # LOAD: workload, peak_bytes, the fields of a LoadResult: one point is done
+    LOADED = "loaded"  # LOAD: workload, batch, device, devices: all points are done
+    FAILED = "failed"  # workload, reason, detail
     DONE = "done"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
-    """How long one process measures one workload; one that takes turns does so for `max_seconds`.
+class MeasuringEffort:
+    """How long one process measures one workload; an interleaved one takes `max_seconds`.
 
-    Process is compared with process, so more processes say more than more steps in one: beyond some
-    30 steps only the time goes up (Kalibera & Jones 2013; on real jobs their optimum is 5 to 30).
+    Processes are compared, so more processes help more than more steps in one: beyond some 30 steps
+    only the time grows (Kalibera & Jones 2013; on real jobs their optimum is 5 to 30).
     """
 
     min_steps: int = 10
     max_steps: int = 30
-    min_seconds: float = 0.5  # of measured steps; goes before max_steps
+    min_seconds: float = 0.5  # of measured steps; takes precedence over max_steps
     max_seconds: float = 2.0  # of measured steps, once there are min_steps
     min_warmups: int = 3
     max_warmups: int = 30
@@ -70,45 +71,45 @@ class Effort:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """One errand for a child process."""
+class ChildRequest:
+    """One command for a child process."""
 
     command: Command
     root: str  # the checkout: the working folder of the child
-    repository: str  # the user's own checkout: code imported from there would be the wrong code
+    repository: str  # the user's own checkout: code imported from it is the wrong code
     import_paths: tuple[str, ...] = (".", "src")  # below root, put first on sys.path if they exist
     paths: tuple[str, ...] = ("benchmarks",)  # below root: files or folders with workloads
     workloads: tuple[str, ...] = ()  # ids, in the order to run them; empty: all
     params: Mapping[str, Mapping[str, tuple[Param, ...]]] = field(
         default_factory=dict[str, Mapping[str, tuple[Param, ...]]]
-    )  # module:function → parameter → values, in place of the decorator's
+    )  # module:function → parameter → values, replacing the decorator's
     device: str = "auto"
-    effort: Effort = field(default_factory=Effort)
+    effort: MeasuringEffort = field(default_factory=MeasuringEffort)
     trace_folder: str = ""
-    takes_turns: bool = (
+    is_interleaved: bool = (
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
     version: int = PROTOCOL_VERSION
 
     def write(self, path: Path) -> None:
-        """Write the request where the child will read it."""
+        """Write the request for the child to read."""
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
 
 class RequestError(Exception):
-    """A request that this version of the child cannot read."""
+    """A request that this version cannot read."""
 
 
-def read_request(path: Path) -> Request:
-    """Read what `Request.write` wrote.
+def read_request(path: Path) -> ChildRequest:
+    """Read a request written by `ChildRequest.write`.
 
-    Raises RequestError when another version of perfledger wrote it: agent and child are one.
+    Raises RequestError for another version: agent and child must be the same perfledger.
     """
     fields: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if fields.get("version") != PROTOCOL_VERSION:
         msg = (
-            f"request {path} has version {fields.get('version')!r} and this child speaks "
+            f"request {path} has version {fields.get('version')!r} and this child reads "
             f"{PROTOCOL_VERSION}: start both from the same perfledger"
         )
         raise RequestError(msg)
@@ -118,9 +119,9 @@ def read_request(path: Path) -> Request:
         for workload, chosen in fields["params"].items()
     }
     fields["command"] = Command(fields["command"])
-    fields["effort"] = Effort(**fields["effort"])
+    fields["effort"] = MeasuringEffort(**fields["effort"])
     load: dict[str, Any] = fields["load"]
     lists = ("concurrency", "rates", "arrivals_s")
     load |= {name: tuple(load[name]) for name in lists}
     fields["load"] = Load(**load)
-    return Request(**fields)
+    return ChildRequest(**fields)

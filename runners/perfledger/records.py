@@ -1,4 +1,4 @@
-"""What measuring leaves behind: plain values, no clock, no device, no I/O."""
+"""Holds the records of a measurement: runs, failures, machine, revisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,14 +9,14 @@ Param = str | int | float | bool
 
 
 class Side(StrEnum):
-    """Which of the two revisions a run belongs to."""
+    """The revision that a run belongs to."""
 
     BASE = "base"
     HEAD = "head"
 
 
 class Device(StrEnum):
-    """Where a workload runs."""
+    """The device that a workload runs on."""
 
     CPU = "cpu"
     CUDA = "cuda"
@@ -24,18 +24,18 @@ class Device(StrEnum):
 
 
 class Framework(StrEnum):
-    """Whose arrays a workload computes on; workloads of one framework share a process."""
+    """The framework whose arrays a workload uses; workloads of one framework share a process."""
 
     TORCH = "torch"
     JAX = "jax"
     HOST = "host"
 
 
-class Why(StrEnum):
-    """Why a workload has no measurement; each is a verdict of its own, never a green one."""
+class FailureReason(StrEnum):
+    """The reason why a workload has no measurement; each is a separate verdict, never a pass."""
 
     MISSING = "missing"  # registered on one side only
-    CHANGED = "changed"  # its unit of work is another one: the sides cannot be compared
+    CHANGED = "changed"  # another unit of work: the sides are not comparable
     RAISED = "raised"
     HUNG = "hung"
     OUT_OF_MEMORY = "out of memory"
@@ -43,14 +43,14 @@ class Why(StrEnum):
     GARBAGE = "garbage"  # something else wrote on the harness's descriptor
     NO_DEVICE = "no device"
     WRONG_CODE = "wrong code"  # both sides would import the same files
-    PYTHON = "python"  # no interpreter, or one that is too old
+    PYTHON = "python"  # no interpreter, or too old
     THROTTLED = "throttled"
     BUDGET = "budget"  # time ran out before the first pair
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadSpec:
-    """A registered workload with its parameters filled in."""
+    """A registered workload at one point of its parameter grid."""
 
     id: str  # module:function or module:function[param=value,...]
     module: str
@@ -64,9 +64,9 @@ class WorkloadSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One process's samples of one workload's metrics, as they were read.
+    """One process's samples of one workload's metrics, unprocessed.
 
-    Nothing is averaged and nothing is dropped: `warmups_s` are kept apart, `left_out` counts by
+    Nothing is averaged and nothing is dropped: `warmups_s` are separate, and `left_out` counts by
     reason the samples that the judge should not use. `samples` maps a metric's name to its
     readings: one per step for step_time_p50 (seconds), often a single one for the others.
     """
@@ -80,11 +80,11 @@ class Run:
     samples: Mapping[str, tuple[float, ...]]
     warmups_s: tuple[float, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-    device: Device | None = None  # what it ran on; None: the machine's own
-    devices: int = 1  # how many of them a step computes on
-    turns: tuple[int, ...] = ()  # steps in each turn; turn i of both sides were made side by side
-    clock_mhz: float | None = None  # of the device's processors meanwhile, median
-    slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # by what → share, 0 to 1
+    device: Device | None = None  # that it ran on; None: the machine's own
+    devices: int = 1  # that a step computes on
+    turns: tuple[int, ...] = ()  # steps per turn; turn i of both sides ran side by side
+    clock_mhz: float | None = None  # of the device's processors during the run, median
+    slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
 
     def __post_init__(self) -> None:
         if not self.samples or not all(self.samples.values()):
@@ -94,11 +94,11 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A workload that could not be measured on one side, and why in words."""
+    """A workload that could not be measured on one side, with the reason and details."""
 
     workload: str
     side: Side
-    why: Why
+    why: FailureReason
     detail: str
     pair: int = 0
     log_tail: str = ""
@@ -106,10 +106,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The fingerprint of the machine and device that runs were made on. Unknown is None or ""."""
+    """The fingerprint of the machine and device of runs; unknown is None or ""."""
 
     device: Device
-    model: str  # as the device names itself: "NVIDIA H100 80GB HBM3", "Intel(R) Xeon(R) ..."
+    model: str  # the device's own name: "NVIDIA H100 80GB HBM3", "Intel(R) Xeon(R) ..."
     count: int = 1
     uuid: str = ""
     memory_bytes: int | None = None
@@ -130,14 +130,14 @@ class Machine:
 
     @property
     def device_class(self) -> str:
-        """Return what makes two machines comparable: device kind, model and count."""
+        """Return the class of comparable machines: device kind, model and count."""
         return f"{self.device}:{self.model}:{self.count}"
 
     def part_used_by(self, run: Run) -> Self:
-        """Return as much of this machine as a run computed on.
+        """Return the part of this machine that a run used.
 
-        A workload for the CPU beside a GPU was measured on the CPU, and one that computes on a
-        single GPU of eight says the same as on a machine with one.
+        A CPU workload on a GPU machine was measured on the CPU, and a run on one GPU of eight is
+        comparable with one on a machine with a single GPU.
         """
         if run.device is None:
             return self
@@ -163,9 +163,9 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """A commit that was measured."""
+    """A measured commit."""
 
     sha: str  # 40 hex digits
-    ref: str = ""  # as the user named it
+    ref: str = ""  # the user's name for it
     subject: str = ""
     is_dirty: bool = False  # a snapshot of uncommitted changes on top of HEAD

@@ -1,4 +1,4 @@
-"""Pairs in, the workloads that need more out: the port that a stopping rule fills."""
+"""Defines the port of a stopping rule."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -7,23 +7,23 @@ from perfledger.records import Run
 
 
 class StoppingRule(Protocol):
-    """Says after every pair which workloads need another one, and which one needs it most."""
+    """A rule that decides after every pair which workloads need another one."""
 
     def start(self, workloads: Sequence[str]) -> None:
-        """Begin with these workloads' ids."""
+        """Start with these workloads' ids."""
         ...
 
     def add(self, base: Run, head: Run) -> None:
-        """Take in one more pair of one workload."""
+        """Add a pair of one workload."""
         ...
 
     def decision(self) -> frozenset[str]:
-        """Return the workloads that need another pair; empty when all is known."""
+        """Return the workloads that need another pair; empty when all are decided."""
         ...
 
     def next_pair(self, seconds: Mapping[str, float]) -> str | None:
-        """Return the workload whose next pair tells the most a second; None if none needs one.
+        """Return the workload whose next pair is the most informative per second, None if none is.
 
-        `seconds` is what a pair costs of each workload that there is time for.
+        `seconds` is the cost of a pair of each workload that there is time for.
         """
         ...

@@ -1,4 +1,4 @@
-"""A decorated function becomes a registered workload, and its grid of parameters becomes specs."""
+"""Registers decorated functions as workloads, and expands their parameter grids."""
 
 import inspect
 import math
@@ -12,9 +12,9 @@ from perfledger.records import Framework, Param, WorkloadSpec
 DEVICES = ("auto", "cpu", "cuda", "tpu")
 DEVICE_PARAMETER = "device"  # filled in by the harness, never part of an id
 MAX_UNIT_LENGTH = 40  # a unit is a column head, not a sentence
-MAX_SET_UPS = 20  # in one process; it has some thirty turns
-MAX_TEXT_LENGTH = 100  # of a parameter's value: it is part of an id
-FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous, or break a code span
+MAX_SET_UPS = 20  # per process, which has some thirty turns
+MAX_TEXT_LENGTH = 100  # of a parameter's value, which is part of an id
+FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous or break a code span
 
 Step = Callable[[], object]
 Units = float | Callable[..., float]
@@ -22,34 +22,34 @@ SetUp = TypeVar("SetUp", bound=Callable[..., Step])
 
 
 class WorkloadError(Exception):
-    """A workload is registered in a way that cannot be measured."""
+    """A workload registration that cannot be measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A registered function: calling it with its parameters sets up and returns the step."""
+    """A registered function, which sets up and returns the step."""
 
     function: Callable[..., Step]
     place: str  # file:line
     unit: str = "steps"
     units_per_step: Units = 1.0
     device: str = "auto"
-    framework: Framework | None = None  # None: found out from what the function uses
+    framework: Framework | None = None  # None: detected from the function's code
     set_ups: int = 1  # in each process
     params: Mapping[str, tuple[Param, ...]] = field(default_factory=dict[str, tuple[Param, ...]])
 
     @property
     def key(self) -> str:
-        """Return `module:function`, which its specs' ids begin with."""
+        """Return `module:function`, the prefix of its specs' ids."""
         return f"{self.function.__module__}:{self.function.__name__}"
 
     def __post_init__(self) -> None:
         _check_name(self)
         _check_unit(self)
         if self.device not in DEVICES:
-            raise _error(self, f"device {self.device!r} is none of {', '.join(DEVICES)}")
+            raise _error(self, f"device {self.device!r} is not one of {', '.join(DEVICES)}")
         if type(self.set_ups) is not int or not 1 <= self.set_ups <= MAX_SET_UPS:
-            raise _error(self, f"set_ups {self.set_ups!r} is no number from 1 to {MAX_SET_UPS}")
+            raise _error(self, f"set_ups {self.set_ups!r} is not a number from 1 to {MAX_SET_UPS}")
         _check_grid(self, self.params)
         for name, parameter in _parameters(self).items():
             is_filled = name in self.params or name == DEVICE_PARAMETER
@@ -57,15 +57,15 @@ class Workload:
                 raise _error(self, f"parameter {name!r} has no value: give it a default or params")
 
     def takes_device(self) -> bool:
-        """Whether the function wants to be told which device to use."""
+        """Return whether the function has a device parameter."""
         return DEVICE_PARAMETER in _parameters(self)
 
     def specs(
         self, *, framework: Framework, values: Mapping[str, Sequence[Param]] | None = None
     ) -> tuple[WorkloadSpec, ...]:
-        """Return one spec for each point of the grid; `values` replace the decorator's.
+        """Return one spec per point of the grid; `values` replace the decorator's.
 
-        Raises WorkloadError when `values` name a parameter that the function does not have.
+        Raises WorkloadError when `values` name an unknown parameter.
         """
         replaced = {name: tuple(chosen) for name, chosen in (values or {}).items()}
         _check_grid(self, replaced)
@@ -89,8 +89,8 @@ class Workload:
         )
 
 
-# Filled by the decorator while the user's modules are imported, in that order.
-REGISTERED: dict[str, Workload] = {}
+# Filled by the decorator in the order in which the user's modules are imported.
+REGISTERED_WORKLOADS: dict[str, Workload] = {}
 
 
 def workload(
@@ -105,18 +105,18 @@ def workload(
     """Register the decorated function as a workload.
 
     The function sets up and returns the step, a callable without arguments: only the step is
-    measured. `units_per_step` is how many `unit`s one step does, or a function that says so and is
-    called with those of the workload's parameters that it names. `params` maps a parameter to the
-    values to measure it with; several make a grid. A parameter named `device` is given the device
-    ("cpu", "cuda" or "tpu"). `framework` ("torch", "jax" or "host") is found out when left out.
-    Each process calls the function `set_ups` times and shares its steps among them: where memory
-    comes to lie makes one set-up faster than the next, and a process takes longer to start.
+    measured. `units_per_step` is the number of `unit`s per step, or a function of the workload's
+    parameters that it names. `params` maps a parameter to its values; several make a grid. A
+    parameter named `device` receives the device ("cpu", "cuda" or "tpu"). `framework` ("torch",
+    "jax" or "host") is detected by default. Each process calls the function `set_ups` times and
+    divides its steps among them: the placement of memory makes one set-up faster than another, and
+    starting a process takes longer than a set-up.
 
-    Raises WorkloadError when an argument cannot be, or the name is taken.
+    Raises WorkloadError for an invalid argument or a name that is in use.
     """
 
     def register(function: SetUp) -> SetUp:
-        found = Workload(
+        registered = Workload(
             function=function,
             place=_place(function),
             unit=unit,
@@ -126,17 +126,21 @@ def workload(
             set_ups=set_ups,
             params=_grid(params or {}, function),
         )
-        taken = REGISTERED.get(found.key)
-        if taken is not None and taken.place != found.place:  # the same place: imported again
-            raise _error(found, f"it is registered at {taken.place} already: rename one of them")
-        REGISTERED[found.key] = found
+        existing = REGISTERED_WORKLOADS.get(registered.key)
+        if (
+            existing is not None and existing.place != registered.place
+        ):  # the same place: imported again
+            raise _error(
+                registered, f"it is registered at {existing.place} already: rename one of them"
+            )
+        REGISTERED_WORKLOADS[registered.key] = registered
         return function
 
     return register
 
 
-def _error(found: Workload, what: str) -> WorkloadError:
-    return WorkloadError(f"workload {found.key!r} at {found.place}: {what}")
+def _error(definition: Workload, what: str) -> WorkloadError:
+    return WorkloadError(f"workload {definition.key!r} at {definition.place}: {what}")
 
 
 def _place(function: Callable[..., object]) -> str:
@@ -151,8 +155,8 @@ def _framework(name: str | None, function: Callable[..., object]) -> Framework |
     if name is None:
         return None
     if name not in tuple(Framework):
-        known = ", ".join(Framework)
-        msg = f"workload at {_place(function)}: framework {name!r} is none of {known}"
+        names = ", ".join(Framework)
+        msg = f"workload at {_place(function)}: framework {name!r} is not one of {names}"
         raise WorkloadError(msg)
     return Framework(name)
 
@@ -171,23 +175,22 @@ def _grid(
 
 
 def _is_list(values: object) -> bool:
-    return isinstance(values, Sequence) and not isinstance(values, str)  # a text is letters, else
+    return isinstance(values, Sequence) and not isinstance(values, str)
 
 
-def _check_name(found: Workload) -> None:
-    if not found.function.__name__.isidentifier():
-        raise _error(found, "it needs a name: write it with def")
+def _check_name(definition: Workload) -> None:
+    if not definition.function.__name__.isidentifier():
+        raise _error(definition, "it needs a name: write it with def")
 
 
-def _check_unit(found: Workload) -> None:
-    if not _is_word(found.unit):
-        what = f"unit {found.unit!r} is not a word of at most {MAX_UNIT_LENGTH} letters"
-        raise _error(found, what)
-    if not callable(found.units_per_step) and not _is_amount(found.units_per_step):
-        what = (
-            f"units_per_step {found.units_per_step!r} is neither a positive number nor a function"
-        )
-        raise _error(found, what)
+def _check_unit(definition: Workload) -> None:
+    if not _is_word(definition.unit):
+        what = f"unit {definition.unit!r} is not a word of at most {MAX_UNIT_LENGTH} letters"
+        raise _error(definition, what)
+    if not callable(definition.units_per_step) and not _is_amount(definition.units_per_step):
+        units = definition.units_per_step
+        what = f"units_per_step {units!r} is neither a positive number nor a function"
+        raise _error(definition, what)
 
 
 def _is_word(unit: object) -> bool:
@@ -204,25 +207,25 @@ def _is_amount(value: object) -> bool:
             return False
 
 
-def _parameters(found: Workload) -> dict[str, inspect.Parameter]:
+def _parameters(definition: Workload) -> dict[str, inspect.Parameter]:
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    parameters = inspect.signature(found.function).parameters
+    parameters = inspect.signature(definition.function).parameters
     return {name: each for name, each in parameters.items() if each.kind in kinds}
 
 
-def _check_grid(found: Workload, grid: Mapping[str, tuple[Param, ...]]) -> None:
-    known = [name for name in _parameters(found) if name != DEVICE_PARAMETER]
+def _check_grid(definition: Workload, grid: Mapping[str, tuple[Param, ...]]) -> None:
+    parameters = [name for name in _parameters(definition) if name != DEVICE_PARAMETER]
     for name, values in grid.items():
-        if name not in known:
-            has = ", ".join(known) or "none"
-            raise _error(found, f"it has no parameter {name!r} to choose; it has: {has}")
+        if name not in parameters:
+            has = ", ".join(parameters) or "none"
+            raise _error(definition, f"it has no parameter {name!r}; its parameters: {has}")
         if not values or len(set(map(str, values))) < len(values):
-            raise _error(found, f"parameter {name!r} needs values, each one once")
+            raise _error(definition, f"parameter {name!r} needs values, each one once")
         for value in values:
-            _check_value(found, name, value)
+            _check_value(definition, name, value)
 
 
-def _check_value(found: Workload, name: str, value: object) -> None:
+def _check_value(definition: Workload, name: str, value: object) -> None:
     match value:
         case float() if not math.isfinite(value):
             fault = "not a finite number"
@@ -236,22 +239,23 @@ def _check_value(found: Workload, name: str, value: object) -> None:
             return
         case _:
             fault = "neither a number nor a text"
-    raise _error(found, f"parameter {name!r} has a value that is {fault}: {value!r}")
+    raise _error(definition, f"parameter {name!r} has a value that is {fault}: {value!r}")
 
 
-def _units(found: Workload, params: Mapping[str, Param]) -> float:
-    if not callable(found.units_per_step):
-        return float(found.units_per_step)
+def _units(definition: Workload, params: Mapping[str, Param]) -> float:
+    if not callable(definition.units_per_step):
+        return float(definition.units_per_step)
     values = {
-        name: params.get(name, parameter.default) for name, parameter in _parameters(found).items()
+        name: params.get(name, parameter.default)
+        for name, parameter in _parameters(definition).items()
     }
-    wanted = inspect.signature(found.units_per_step).parameters
-    missing = [name for name in wanted if name not in values]
+    parameters = inspect.signature(definition.units_per_step).parameters
+    missing = [name for name in parameters if name not in values]
     if missing:
-        raise _error(found, f"units_per_step wants {missing[0]!r}, which is not its parameter")
-    units = found.units_per_step(**{name: values[name] for name in wanted})
+        raise _error(definition, f"units_per_step needs {missing[0]!r}, which is not its parameter")
+    units = definition.units_per_step(**{name: values[name] for name in parameters})
     if not _is_amount(units):
         raise _error(
-            found, f"units_per_step is {units!r} for {dict(params)}, not a positive number"
+            definition, f"units_per_step is {units!r} for {dict(params)}, not a positive number"
         )
     return float(units)

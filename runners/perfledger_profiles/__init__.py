@@ -1,1 +1,1 @@
-"""Explaining: profiler files in, profiles and causes out. Pure; needs no torch and no device."""
+"""Reads profiler files and explains step time; pure, without torch and without a device."""

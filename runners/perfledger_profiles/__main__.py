@@ -1,9 +1,9 @@
-"""Turn a profiler's file into one JSON object on standard output: READER FILE WORKLOAD SIDE.
+"""Prints the profile in a file as one JSON object: READER FILE WORKLOAD SIDE.
 
-READER is a format, or "auto" to tell it by the file's content and name. With --speedscope the whole
-recording is written for that viewer instead, after a line that says what is left out.
+READER is a format, or "auto" to detect it from the file's content and name. With --speedscope the
+whole recording is written for that viewer, after a line that lists what is left out.
 
-For files of others: whoever calls this sets limits on memory and time. What cannot be read is one
+The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
 line on standard error and exit status 1.
 """
 
@@ -16,12 +16,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from perfledger.records import Side
-from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.formats import Format, read_calls, read_profile
-from perfledger_profiles.speedscope import left_out, speedscope
+from perfledger_profiles.export.speedscope import omission_note, speedscope
+from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
+from perfledger_profiles.parsing.errors import ProfileError
 
 AUTO = "auto"
-# What the agent takes of a profile; the largest that was looked at is half a megabyte.
+# The agent accepts no more; the largest profile seen so far is half a megabyte.
 MAX_ANSWER_BYTES = 16 * 2**20
 
 
@@ -29,12 +29,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Read one file and print its profile; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m perfledger_profiles", description=__doc__)
     parser.add_argument("--speedscope", action="store_true")
-    parser.add_argument("reader", choices=(AUTO, *(one.value for one in Format)))
+    parser.add_argument("reader", choices=(AUTO, *(one.value for one in ProfileFormat)))
     parser.add_argument("file", type=Path)
     parser.add_argument("workload")
     parser.add_argument("side", type=Side, choices=tuple(Side))
     options = parser.parse_args(arguments)
-    format_ = None if options.reader == AUTO else Format(options.reader)
+    format_ = None if options.reader == AUTO else ProfileFormat(options.reader)
     try:
         if options.speedscope:
             _write_speedscope(options.file, format_, name=options.workload)
@@ -46,16 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ProfileError, OSError) as error:
         return _fail(str(error))
     except MemoryError:
-        return _fail(f"{options.file.name} needs more memory than is allowed: profile fewer steps")
+        return _fail(f"{options.file.name} needs more memory than allowed: profile fewer steps")
     if len(answer) > MAX_ANSWER_BYTES:
-        return _fail(f"{options.file.name} says more than a profile may: record less of it")
+        return _fail(f"the profile in {options.file.name} is too large: record fewer steps")
     sys.stdout.write(answer)
     return 0
 
 
-def _write_speedscope(path: Path, format_: Format | None, *, name: str) -> None:
+def _write_speedscope(path: Path, format_: ProfileFormat | None, *, name: str) -> None:
     calls = read_calls(path, format=format_)
-    sys.stdout.write(f"{left_out(calls)}\n")
+    sys.stdout.write(f"{omission_note(calls)}\n")
     sys.stdout.writelines(speedscope(calls, name=name))
 
 
@@ -65,6 +65,6 @@ def _fail(message: str) -> int:
 
 
 if __name__ == "__main__":
-    # One file is all this process reads: looking for cycles would take as long as reading it.
+    # The process reads one file and exits: collecting cycles would double its time.
     gc.disable()
     sys.exit(main())

@@ -1,1 +1,1 @@
-"""The agent: checkouts, child processes, machine facts, telemetry and the measuring of pairs."""
+"""Owns the agent, which measures two checkouts in child processes of the user's Python."""

@@ -1,21 +1,15 @@
-"""`python -m perfledger_service` is `perfledger`: arguments in, an exit code out."""
+"""Runs the command line; `python -m perfledger_service` is `perfledger`."""
 
 import signal
 import sys
 import traceback
 
-from perfledger_service.cli.help import HELP
+from perfledger_service.cli.app import app
+from perfledger_service.errors import PerfledgerError
 
 
 def main() -> None:
     """Run the command line; our own errors are shown plainly, all others are bugs."""
-    if sys.argv[1:] in ([], ["--help"], ["-h"]):
-        sys.stdout.write(HELP)  # before anything heavy is imported: help answers at once
-        return
-    # Imported here for the same reason.
-    from perfledger_service.cli.app import app  # noqa: PLC0415
-    from perfledger_service.errors import PerfledgerError  # noqa: PLC0415
-
     # A cancelled CI job is told so: end through every `finally`, so that nothing is left behind.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:

@@ -1,1 +1,1 @@
-"""Templates and static files, as package data: rendered by `perfledger_service.pages` only."""
+"""Templates and static files, as package data: rendered by `perfledger_service.rendering` only."""

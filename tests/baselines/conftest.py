@@ -6,7 +6,16 @@ import pytest
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import METRICS
-from perfledger.records import Device, Failure, Machine, Revision, Run, Side, Why, WorkloadSpec
+from perfledger.records import (
+    Device,
+    Failure,
+    FailureReason,
+    Machine,
+    Revision,
+    Run,
+    Side,
+    WorkloadSpec,
+)
 
 # Head over base of a quiet machine's pairs.
 QUIET = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
@@ -81,7 +90,7 @@ class Build:
     def spec(self, workload):
         return WorkloadSpec(id=workload, module="m", function="f")
 
-    def failure(self, workload="m:f", side=Side.HEAD, why=Why.RAISED, detail="boom"):
+    def failure(self, workload="m:f", side=Side.HEAD, why=FailureReason.RAISED, detail="boom"):
         return Failure(workload=workload, side=side, why=why, detail=detail)
 
 

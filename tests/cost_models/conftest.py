@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from perfledger_cost_models.focus import read_focus
-from perfledger_cost_models.parameter import packaged_parameters
-from perfledger_cost_models.procurement_plan import read_plan
-from perfledger_cost_models.quarter import quarter_of
-from perfledger_cost_models.quarterly_review import Facts, review_of
-from perfledger_cost_models.review import Unknown
-from perfledger_cost_models.sheet import packaged_sheet
+from perfledger_cost_models.billing.focus import read_focus
+from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.procurement.plan import read_plan
+from perfledger_cost_models.review.build_review import ReviewInputs, build_review
+from perfledger_cost_models.review.quarter import quarter_of
+from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 
 PLAN = """
 title = "made up"
@@ -136,13 +136,13 @@ def make_review():
             "today": date(2026, 11, 22),
             "plan": read_plan(text, "plan.toml"),
             "sheet": packaged_sheet(),
-            "parameters": packaged_parameters(),
-            "records": Unknown(what="records", why="none", how="measure"),
+            "parameters": packaged_hardware_inputs(),
+            "records": UnknownFigure(name="records", reason="none", remedy="measure"),
             "bill": None,
             "bill_name": "bill.csv",
             "last": None,
             "sources": (),
         }
-        return review_of(Facts(**(facts | values)))
+        return build_review(ReviewInputs(**(facts | values)))
 
     return make

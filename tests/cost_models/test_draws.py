@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_cost_models.draws import DRAWS, pert, pert_shape, ratios
+from perfledger_cost_models.draws import DRAWS, draw_pert, draw_ratios, pert_shape
 
 three = st.tuples(*[st.floats(0.01, 100)] * 3).map(sorted).filter(lambda x: x[2] > 1.001 * x[0])
 
@@ -11,7 +11,7 @@ three = st.tuples(*[st.floats(0.01, 100)] * 3).map(sorted).filter(lambda x: x[2]
 @given(three)
 def test_pert_draws_stay_within_their_ends_and_have_the_pert_mean(figures):
     low, mode, high = figures
-    draws = pert(low, mode, high, name="x")
+    draws = draw_pert(low, mode, high, name="x")
 
     assert draws.shape == (DRAWS,)
     assert low <= draws.min()
@@ -32,19 +32,19 @@ def test_the_distribution_has_the_moments_of_the_closed_form_to_the_ninth_digit(
 
 
 def test_a_figure_without_a_range_is_drawn_as_itself():
-    assert set(pert(3.0, 3.0, 3.0, name="x")) == {3.0}
+    assert set(draw_pert(3.0, 3.0, 3.0, name="x")) == {3.0}
 
 
 @pytest.mark.parametrize("coverage", [0.90, 0.95])
 def test_ratios_have_the_middle_as_median_and_the_ends_as_quantiles_even_when_lopsided(coverage):
-    draws = ratios(0.9, 1.0, 1.5, coverage=coverage, name="x")
+    draws = draw_ratios(0.9, 1.0, 1.5, coverage=coverage, name="x")
     tail = (1 - coverage) / 2
 
     assert np.quantile(draws, [tail, 0.5, 1 - tail]) == pytest.approx([0.9, 1.0, 1.5], rel=0.02)
 
 
 def test_a_name_always_draws_alike_and_another_name_differently():
-    first = pert(0, 1, 2, name="wacc")
+    first = draw_pert(0, 1, 2, name="wacc")
 
-    assert np.array_equal(first, pert(0, 1, 2, name="wacc"))
-    assert abs(np.corrcoef(first, pert(0, 1, 2, name="years"))[0, 1]) < 0.05
+    assert np.array_equal(first, draw_pert(0, 1, 2, name="wacc"))
+    assert abs(np.corrcoef(first, draw_pert(0, 1, 2, name="years"))[0, 1]) < 0.05

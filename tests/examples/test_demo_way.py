@@ -55,7 +55,9 @@ def test_a_server_that_does_not_start_is_an_error_with_its_last_words(demo, tmp_
     (tmp_path / "service.db").mkdir()
 
     with (
-        pytest.raises(demo.demo_repository.DemoError, match="perfledger db ended with exit code"),
+        pytest.raises(
+            demo.demo_repository.DemoError, match="perfledger server ended with exit code"
+        ),
         demo.demo_service.running_site(tmp_path),
     ):
         pytest.fail("it started on a database that is a folder")

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from perfledger.protocol import Command, Effort, Request
+from perfledger.protocol import ChildRequest, Command, MeasuringEffort
 from perfledger.records import Framework
-from perfledger_runners.child import run_request
-from perfledger_runners.discovery import discover
-from perfledger_runners.harness import prepare_harness
-from perfledger_runners.interpreter import find_python
-from perfledger_runners.messages import Failed, Ran
-from perfledger_service.settings import check_settings, file_table
+from perfledger_runners.children.child_process import run_request
+from perfledger_runners.children.harness import prepare_harness
+from perfledger_runners.children.interpreter import find_python
+from perfledger_runners.children.protocol_parser import FailedMessage, RunMessage
+from perfledger_runners.measuring.discovery import discover
+from perfledger_service.settings.sources import check_settings, file_table
 
-ONE_STEP = Effort(
+ONE_STEP = MeasuringEffort(
     min_steps=1, max_steps=1, min_seconds=0.0, max_seconds=0.1, min_warmups=1, max_warmups=1
 )
 SMALL = {
@@ -61,9 +61,10 @@ def test_the_settings_that_the_readme_shows_are_accepted(examples):
 
 
 @pytest.mark.slow
+@pytest.mark.torch
 def test_four_workloads_are_registered_and_each_runs(examples):
     root = examples / "repository"
-    request = Request(command=Command.LIST, root=str(root), repository=str(root), params=SMALL)
+    request = ChildRequest(command=Command.LIST, root=str(root), repository=str(root), params=SMALL)
 
     with prepare_harness(find_python(Path(root), ""), environment=os.environ) as harness:
         found = discover(harness, request)
@@ -85,14 +86,14 @@ def _measured(harness, request, specs):
         chosen = [spec.id for spec in specs if spec.framework is framework]
         with closing(run_request(harness, _one_step(request, chosen))) as messages:
             for message in messages:
-                assert not isinstance(message, Failed), message
-                if isinstance(message, Ran):
+                assert not isinstance(message, FailedMessage), message
+                if isinstance(message, RunMessage):
                     ran.add(message.workload)
     return ran
 
 
 def _one_step(request, workloads):
-    return Request(
+    return ChildRequest(
         command=Command.MEASURE,
         root=request.root,
         repository=request.repository,

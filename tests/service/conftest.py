@@ -7,8 +7,11 @@ import shutil
 import socket
 import sys
 import threading
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,20 +26,21 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_service.cli.app import app
-from perfledger_service.github.api import Api
+from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.authentication import TokenAuthentication
 from perfledger_service.github.client import GitHub
-from perfledger_service.jobs import Jobs, Work
-from perfledger_service.store.database import open_engine, reading
-from perfledger_service.store.migrating import upgrade
+from perfledger_service.store.database import open_engine, read_session
 from perfledger_service.store.projects import token_of_prefix
+from perfledger_service.store.upgrade import upgrade
 from perfledger_service.store.uploads import upload_by_id
-from perfledger_service.usecases.projects import add_project, project_of
-from perfledger_service.usecases.reporting import report_on
-from perfledger_service.usecases.uploads import judge_upload, receive_bundle
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.projects import add_project, project_of
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import judge_upload, receive_bundle
 from perfledger_service.web.app import create_app
-from perfledger_service.web.hub import Hub
+from perfledger_service.web.app_state import AppState
 from perfledger_service.web.logs import configure_logging
+from perfledger_service.workflows import QueuedUpload, UploadWorkflow
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -203,7 +207,7 @@ def received():
     """Store a bundle as it would be after its upload, and return the upload."""
 
     def receive(engine, bundle, *, upload_id="1" * 32, token=TOKEN, now=NOW):
-        with reading(engine) as session:
+        with read_session(engine) as session:
             is_known = token_of_prefix(session, token[:11]) is not None
         if not is_known:
             add_project(engine, bundle.repository, token=token, now=NOW)
@@ -220,8 +224,8 @@ def judged(received):
 
     def judge(engine, bundle, *, upload_id="1" * 32, token=TOKEN, now=NOW):
         upload = received(engine, bundle, upload_id=upload_id, token=token, now=now)
-        judge_upload(engine, upload.id, reporter=report_on, now=now)
-        with reading(engine) as session:
+        judge_upload(engine, upload.id, reports=UploadReports(build_report), now=now)
+        with read_session(engine) as session:
             return upload_by_id(session, upload.id)
 
     return judge
@@ -246,7 +250,7 @@ class Repository:
         self.tell("faults", fault)
 
     def tell(self, what, told):
-        answer = httpx.post(f"{self.server.url}/_stand_in/{what}", json=told)
+        answer = httpx.post(f"{self.server.url}/_stand_in/{what}", json=told, timeout=600)
         assert answer.status_code == 201, answer.text
         return answer.json()
 
@@ -275,16 +279,16 @@ def at_github(stand_in):
 @pytest.fixture
 def github(stand_in):
     """Our client, speaking to the stand-in without waiting between writes."""
-    api = Api(stand_in.url, write_interval_s=0.0)
+    api = GitHubApi(stand_in.url, write_interval_s=0.0)
     yield GitHub(api, TokenAuthentication(api, GITHUB_TOKEN))
     api.close()
 
 
-class RecordingJobs(Jobs):
+class RecordingJobs(UploadWorkflow):
     """Remembers what was enqueued and does none of it."""
 
     def __init__(self):
-        self.works: list[Work] = []
+        self.works: list[QueuedUpload] = []
         self._is_launched = False
 
     @property
@@ -324,7 +328,7 @@ class Site:
 
     def __init__(self, app, url, engine, jobs):
         self.app, self.url, self.engine, self.jobs = app, url, engine, jobs
-        self.client = httpx.Client(base_url=url, timeout=30)
+        self.client = httpx.Client(base_url=url, timeout=600)
 
     def upload(self, bundle, *, token=TOKEN, **values):
         content = bundle.to_json() if isinstance(bundle, Bundle) else bundle
@@ -336,7 +340,7 @@ class Site:
         return self.client.get(path, headers=headers)
 
     def judge(self, upload_id):
-        judge_upload(self.engine, upload_id, reporter=report_on, now=NOW)
+        judge_upload(self.engine, upload_id, reports=UploadReports(build_report), now=NOW)
 
 
 @pytest.fixture
@@ -346,14 +350,14 @@ def start_site():
     @contextmanager
     def start(engine):
         jobs = RecordingJobs()
-        hub = Hub(
+        state = AppState(
             engine=engine,
-            jobs=jobs,
-            reporter=report_on,
+            workflow=jobs,
+            reports=UploadReports(build_report),
             public_url="https://ledger.example",
             now=lambda: NOW,
         )
-        app = create_app(hub)
+        app = create_app(state)
         with serving(app) as url:
             site = Site(app, url, engine, jobs)
             with site.client:
@@ -369,3 +373,26 @@ def site(engine, start_site):
     add_project(engine, "octo/other", token=OTHER_TOKEN, now=NOW)
     with start_site(engine) as site:
         yield site
+
+
+def rewritten(value, rewrite):
+    match value:
+        case Enum():
+            return value
+        case str():
+            return rewrite(value)
+        case tuple():
+            return tuple(rewritten(item, rewrite) for item in value)
+        case Mapping():
+            return {rewritten(k, rewrite): rewritten(v, rewrite) for k, v in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            changed = {f.name: rewritten(getattr(value, f.name), rewrite) for f in fields(value)}
+            return replace(value, **changed)
+        case _:
+            return value
+
+
+@pytest.fixture(scope="session")
+def rewrite() -> Callable[[object, Callable[[str], str]], object]:
+    """Return a function that puts every text of a value through another function."""
+    return rewritten

@@ -1,1 +1,1 @@
-"""Series of past runs: where they moved, what else they did, and since which commit."""
+"""Searches series of past runs for changes, and finds the commits that made them."""

@@ -1,1 +1,1 @@
-"""The command line: arguments in, use cases called, values shown, an exit code out."""
+"""The command line: a folder a group, a module a command."""

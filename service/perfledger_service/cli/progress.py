@@ -16,10 +16,10 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from perfledger.load import Served
+from perfledger.load import LoadResult
 from perfledger.records import Side
-from perfledger_service.pages.escape import clean
-from perfledger_service.pages.measured_load import load_name, rate
+from perfledger_service.rendering.bench.load import load_name, rate
+from perfledger_service.rendering.layout.escape import clean
 
 
 class _Bar:
@@ -43,7 +43,7 @@ class _Bar:
         self._progress.stop()
 
 
-class TerminalWatcher(_Bar):
+class TerminalProgress(_Bar):
     """Shows on standard error what is measured, how many pairs are done and how long it may take.
 
     A context: the line lives while it is entered. Where standard error is no terminal, each stage
@@ -93,8 +93,8 @@ class DownloadBar(_Bar):
 
     def began(self, name: str, *, total_bytes: int | None) -> None:
         """Show the next file; where standard error is no terminal, as a line of its own."""
-        shown = escape(clean(name.removeprefix("https://"), limit=48))
-        self._progress.reset(self._task, total=total_bytes, description=shown)
+        label = escape(clean(name.removeprefix("https://"), limit=48))
+        self._progress.reset(self._task, total=total_bytes, description=label)
         if not self._console.is_terminal:
             self._console.print(f"fetching {name}", markup=False)
 
@@ -117,7 +117,7 @@ class LoadBar(_Bar):
         if not self._console.is_terminal:
             self._console.print(f"{clean(workload)} ...", markup=False)
 
-    def point_done(self, served: Served) -> None:
+    def point_done(self, served: LoadResult) -> None:
         """Show how many requests of the last point were answered a second."""
         state = f"{load_name(served)}: {rate(served.per_second)} answered"
         self._progress.update(self._task, state=state)

@@ -1,1 +1,1 @@
-"""GitHub, behind one small port: pull requests, their comments and their checks."""
+"""Owns the access to GitHub: pull requests, their comments and their check runs."""

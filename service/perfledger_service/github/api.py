@@ -1,4 +1,4 @@
-"""A method, a path and a JSON body in, GitHub's answer or a GitHubError out."""
+"""Sends requests to GitHub's REST API and raises GitHubError for refusals."""
 
 import re
 import threading
@@ -15,7 +15,7 @@ from perfledger_service.errors import GitHubError
 from perfledger_service.github.retrying import REFUSALS, SERVER_ERRORS, RetryingAdapter
 from perfledger_service.github.session import new_session
 
-# GitHub asks for writes one after another, a second apart.
+# GitHub asks clients to write sequentially, a second apart.
 WRITE_INTERVAL_S = 1.0
 MAX_REASON = 300
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -25,8 +25,8 @@ class _Refusal(msgspec.Struct):
     message: str
 
 
-class Api:
-    """The API below one root URL, which is used exactly as it is given; safe for many threads."""
+class GitHubApi:
+    """The API below one root URL, which is used as it is given; safe for many threads."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Api:
         self._write_interval_s = write_interval_s
         self._sleep = sleep
         self._monotonic = monotonic
-        self._own = threading.local()  # a session each: they are not made for several threads
+        self._own = threading.local()  # a session per thread, as sessions are not thread-safe
         self._sessions: list[Session] = []
         self._writing = threading.Lock()
         self._last_write = -write_interval_s
@@ -54,9 +54,9 @@ class Api:
         json: Mapping[str, Any] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> Response:
-        """Return the answer to one request, whatever its status below 400.
+        """Return the successful answer to one request.
 
-        Raises GitHubError for an answer of 400 and above, a redirect, or no answer.
+        Raises GitHubError for a redirect, a status of 400 and above, or no answer.
         """
         if method == "GET":
             return self._send(method, path, auth=auth, json=json, params=params)
@@ -93,7 +93,7 @@ class Api:
                 allow_redirects=False,
             )
         except RequestException as error:
-            # Only the kind of error: its text may quote what was sent.
+            # Only the error's type: its text may quote what was sent.
             msg = f"GitHub did not answer {method} /{path}: {type(error).__name__}"
             raise GitHubError(msg, is_transient=True) from None
         if response.status_code >= 300:  # noqa: PLR2004 - what is not a success
@@ -127,7 +127,7 @@ def _refusal(method: str, path: str, response: Response) -> GitHubError:
 
 
 def _reason(response: Response) -> str:
-    """Return GitHub's own explanation on one line, cut to a length that fits a page."""
+    """Return GitHub's explanation on one line of at most MAX_REASON characters."""
     try:
         text = msgspec.json.decode(response.content, type=_Refusal).message
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Credentials in, the authentication for a repository and the login that we are seen under out."""
+"""Authenticates as a GitHub App or by token, and knows the login that our comments have."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -9,23 +9,29 @@ from urllib.parse import quote
 from requests.auth import AuthBase
 
 from perfledger_service.errors import GitHubError
-from perfledger_service.github.api import Api
-from perfledger_service.github.documents import App, InstallationToken, Numbered, User, read
+from perfledger_service.github.api import GitHubApi
+from perfledger_service.github.documents import (
+    CreatedResource,
+    GitHubApp,
+    GitHubUser,
+    InstallationToken,
+    decode_answer,
+)
 from perfledger_service.github.session import app_auth, installation_auth, token_auth
 
-# Installation tokens live for an hour and are not renewed by github3: a new one is made this long
-# before the end, which also bridges clocks that differ.
+# Installation tokens live for an hour and github3 does not renew them: they are replaced this long
+# before they expire, which also covers clocks that differ.
 RENEWAL_MARGIN = timedelta(minutes=5)
-# What a token may do, at most; the App may be allowed more.
+# The most that a token may do; the App may be allowed more.
 PERMISSIONS = {"metadata": "read", "checks": "write", "pull_requests": "write"}
 _Document = TypeVar("_Document")
 
 
 class Authentication(Protocol):
-    """Who we are to GitHub."""
+    """Identity of the service on GitHub."""
 
     def auth(self, repository: str) -> AuthBase:
-        """Return what to sign requests about a repository with."""
+        """Return the authentication of requests about a repository."""
         ...
 
     def me(self) -> str:
@@ -34,9 +40,9 @@ class Authentication(Protocol):
 
 
 class TokenAuthentication:
-    """Somebody's token: the same for all repositories."""
+    """A personal token, the same for all repositories."""
 
-    def __init__(self, api: Api, token: str) -> None:
+    def __init__(self, api: GitHubApi, token: str) -> None:
         self._api = api
         self._auth = token_auth(token)
         self._login = ""
@@ -46,24 +52,26 @@ class TokenAuthentication:
         return self._auth
 
     def me(self) -> str:
-        """Ask once whose token it is."""
+        """Return the login of the token's owner, asked once."""
         if not self._login:
-            self._login = read(self._api.request("GET", "user", auth=self._auth), User).login
+            self._login = decode_answer(
+                self._api.request("GET", "user", auth=self._auth), GitHubUser
+            ).login
         return self._login
 
 
 class AppAuthentication:
-    """A GitHub App: a token for each repository, narrowed to it and to what is needed there."""
+    """A GitHub App with a token per repository, limited to that repository and PERMISSIONS."""
 
     def __init__(
         self,
-        api: Api,
+        api: GitHubApi,
         *,
         app_id: str,
         private_key: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        app_auth(app_id, private_key)  # a wrong key is said at the start, not at the first comment
+        app_auth(app_id, private_key)  # a wrong key fails at the start, not at the first comment
         self._api = api
         self._app_id = app_id
         self._private_key = private_key
@@ -73,7 +81,7 @@ class AppAuthentication:
         self._lock = threading.Lock()
 
     def auth(self, repository: str) -> AuthBase:
-        """Return the authentication of the App's installation on a repository, fresh enough."""
+        """Return the authentication of the App's installation on a repository, renewed in time."""
         with self._lock:
             expires_at, auth = self._tokens.get(
                 repository, (datetime.min.replace(tzinfo=UTC), None)
@@ -84,27 +92,29 @@ class AppAuthentication:
             return auth
 
     def me(self) -> str:
-        """Ask once for the App's name: its comments are written by name[bot]."""
+        """Return the login of the App's comments, name[bot]; its name is asked once."""
         if not self._login:
-            self._login = f"{self._as_app('GET', 'app', App).slug}[bot]"
+            self._login = f"{self._as_app('GET', 'app', GitHubApp).slug}[bot]"
         return self._login
 
     def _new_token(self, repository: str) -> tuple[datetime, AuthBase]:
         try:
-            found = self._as_app("GET", f"repos/{quote(repository)}/installation", Numbered)
+            installation = self._as_app(
+                "GET", f"repos/{quote(repository)}/installation", CreatedResource
+            )
         except GitHubError as error:
             if error.github_status == 404:  # noqa: PLR2004 - not found
                 msg = f"the GitHub App is not installed on {repository}: install it there"
                 raise GitHubError(msg) from None
             raise
-        made = self._as_app(
+        token = self._as_app(
             "POST",
-            f"app/installations/{found.id}/access_tokens",
+            f"app/installations/{installation.id}/access_tokens",
             InstallationToken,
             {"repositories": [repository.partition("/")[2]], "permissions": PERMISSIONS},
         )
-        expires_at = datetime.fromisoformat(made.expires_at)
-        return expires_at, installation_auth(made.token, made.expires_at)
+        expires_at = datetime.fromisoformat(token.expires_at)
+        return expires_at, installation_auth(token.token, token.expires_at)
 
     def _as_app(
         self,
@@ -114,4 +124,4 @@ class AppAuthentication:
         json: Mapping[str, object] | None = None,
     ) -> _Document:
         auth = app_auth(self._app_id, self._private_key)
-        return read(self._api.request(method, path, auth=auth, json=json), document)
+        return decode_answer(self._api.request(method, path, auth=auth, json=json), document)

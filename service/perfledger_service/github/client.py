@@ -1,4 +1,4 @@
-"""The port in, GitHub's API out: pull requests, comments and checks by raw JSON."""
+"""Implements PullRequests with GitHub's REST API."""
 
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from requests import Response
 
 from perfledger_service.errors import GitHubError, SettingsError
-from perfledger_service.github.api import Api
+from perfledger_service.github.api import GitHubApi
 from perfledger_service.github.authentication import (
     AppAuthentication,
     Authentication,
@@ -15,15 +15,19 @@ from perfledger_service.github.authentication import (
 )
 from perfledger_service.github.documents import (
     CheckRuns,
+    CreatedResource,
     IssueComment,
-    Numbered,
-    Pull,
-    read,
+    PullRequestDocument,
+    decode_answer,
 )
-from perfledger_service.github.pull_requests import Check, Comment, PullRequest
+from perfledger_service.github.pull_requests import (
+    FinishedCheckRun,
+    PullRequest,
+    PullRequestComment,
+)
 
 PAGE = 100
-# A pull request with more comments than this is not searched further: 50 requests.
+# Comments beyond this many pages are not searched.
 MAX_PAGES = 50
 # GitHub's limits.
 MAX_TEXT = 65_535
@@ -32,9 +36,9 @@ GONE = 410
 
 
 class GitHub:
-    """GitHub itself, as PullRequests."""
+    """PullRequests on GitHub."""
 
-    def __init__(self, api: Api, authentication: Authentication) -> None:
+    def __init__(self, api: GitHubApi, authentication: Authentication) -> None:
         self._api = api
         self._authentication = authentication
 
@@ -45,33 +49,35 @@ class GitHub:
     def pull_request(self, repository: str, number: int) -> PullRequest | None:
         """Return a pull request, or None where there is none by that number."""
         try:
-            found = read(self._call("GET", repository, f"pulls/{number}"), Pull)
+            document = decode_answer(
+                self._call("GET", repository, f"pulls/{number}"), PullRequestDocument
+            )
         except GitHubError as error:
             if error.github_status == NOT_FOUND:
                 return None
             raise
         return PullRequest(
             number=number,
-            is_open=found.state == "open",
-            head_sha=found.head.sha,
+            is_open=document.state == "open",
+            head_sha=document.head.sha,
         )
 
-    def comments(self, repository: str, number: int) -> tuple[Comment, ...]:
+    def comments(self, repository: str, number: int) -> tuple[PullRequestComment, ...]:
         """Return all comments under a pull request, oldest first."""
         return tuple(
-            Comment(
-                id=found.id,
-                author=found.user.login if found.user else "",
-                body=found.body or "",
+            PullRequestComment(
+                id=comment.id,
+                author=comment.user.login if comment.user else "",
+                body=comment.body or "",
             )
             for page in self._pages(repository, f"issues/{number}/comments")
-            for found in read(page, tuple[IssueComment, ...])
+            for comment in decode_answer(page, tuple[IssueComment, ...])
         )
 
     def create_comment(self, repository: str, number: int, body: str) -> int:
         """Write a comment and return its id."""
-        made = self._call("POST", repository, f"issues/{number}/comments", {"body": body})
-        return read(made, Numbered).id
+        response = self._call("POST", repository, f"issues/{number}/comments", {"body": body})
+        return decode_answer(response, CreatedResource).id
 
     def update_comment(self, repository: str, comment_id: int, body: str) -> bool:
         """Replace a comment's text; return False if the comment is gone."""
@@ -84,25 +90,25 @@ class GitHub:
     def check_runs(self, repository: str, sha: str, name: str) -> tuple[int, ...]:
         """Return the ids of our check runs by that name on a commit, newest first.
 
-        A check run can be changed only by the App that made it: others' are left out by the login.
+        Only the App that created a check run can change it, so other Apps' runs are left out.
         """
         query = {"check_name": name, "filter": "all", "per_page": str(PAGE)}
-        found = self._call("GET", repository, f"commits/{sha}/check-runs", params=query)
+        response = self._call("GET", repository, f"commits/{sha}/check-runs", params=query)
         mine = self.me().removesuffix("[bot]")
         ids = (
             run.id
-            for run in read(found, CheckRuns).check_runs
+            for run in decode_answer(response, CheckRuns).check_runs
             if run.name == name and run.app is not None and run.app.slug == mine
         )
         return tuple(sorted(ids, reverse=True))
 
-    def create_check(self, repository: str, check: Check) -> int:
+    def create_check(self, repository: str, check: FinishedCheckRun) -> int:
         """Add a check run to its commit and return its id."""
         body = {"head_sha": check.head_sha} | _check_body(check)
-        return read(self._call("POST", repository, "check-runs", body), Numbered).id
+        return decode_answer(self._call("POST", repository, "check-runs", body), CreatedResource).id
 
-    def update_check(self, repository: str, check_run_id: int, check: Check) -> bool:
-        """Replace what a check run says; return False if the check run is gone."""
+    def update_check(self, repository: str, check_run_id: int, check: FinishedCheckRun) -> bool:
+        """Replace a check run's result; return False if the check run is gone."""
         return self._is_there("PATCH", repository, f"check-runs/{check_run_id}", _check_body(check))
 
     def close(self) -> None:
@@ -112,7 +118,7 @@ class GitHub:
     def _is_there(
         self, method: str, repository: str, path: str, json: Mapping[str, object] | None = None
     ) -> bool:
-        """Send a change; return False where what was to be changed is gone."""
+        """Send a change; return False if its target is gone."""
         try:
             self._call(method, repository, path, json)
         except GitHubError as error:
@@ -122,7 +128,7 @@ class GitHub:
         return True
 
     def _pages(self, repository: str, path: str) -> Iterator[Response]:
-        """Yield a listing's pages, asked for by number: no link that they hold is followed."""
+        """Yield a listing's pages by number; links in answers are not followed."""
         for page in range(1, MAX_PAGES + 1):
             query = {"per_page": str(PAGE), "page": str(page)}
             response = self._call("GET", repository, path, params=query)
@@ -151,11 +157,11 @@ def open_github(
     private_key: SecretStr | None,
     write_interval_s: float = 1.0,
 ) -> GitHub | None:
-    """Return GitHub behind the given credentials, or None where there are none.
+    """Return GitHub with the given credentials, or None without any.
 
-    Raises SettingsError for half of an App's credentials, or a key that is none.
+    Raises SettingsError for half of an App's credentials, or an invalid key.
     """
-    api = Api(api_url, write_interval_s=write_interval_s)
+    api = GitHubApi(api_url, write_interval_s=write_interval_s)
     if app_id and private_key is not None:
         key = private_key.get_secret_value()
         return GitHub(api, AppAuthentication(api, app_id=app_id, private_key=key))
@@ -167,7 +173,7 @@ def open_github(
     return None
 
 
-def _check_body(check: Check) -> dict[str, object]:
+def _check_body(check: FinishedCheckRun) -> dict[str, object]:
     return {
         "name": check.name,
         "status": "completed",

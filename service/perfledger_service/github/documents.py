@@ -1,4 +1,4 @@
-"""GitHub's JSON in, the few fields that we read of it out; all others may come and go."""
+"""Decodes the few fields of GitHub's JSON that are read; all others may change."""
 
 from typing import TypeVar
 
@@ -10,23 +10,23 @@ from perfledger_service.errors import GitHubError
 _Document = TypeVar("_Document")
 
 
-class User(msgspec.Struct):
+class GitHubUser(msgspec.Struct):
     """An account."""
 
     login: str
 
 
-class Head(msgspec.Struct):
+class PullRequestHead(msgspec.Struct):
     """A pull request's head."""
 
     sha: str
 
 
-class Pull(msgspec.Struct):
+class PullRequestDocument(msgspec.Struct):
     """A pull request; its state is open or closed."""
 
     state: str
-    head: Head
+    head: PullRequestHead
 
 
 class IssueComment(msgspec.Struct):
@@ -34,10 +34,10 @@ class IssueComment(msgspec.Struct):
 
     id: int
     body: str | None = None
-    user: User | None = None
+    user: GitHubUser | None = None
 
 
-class App(msgspec.Struct):
+class GitHubApp(msgspec.Struct):
     """A GitHub App."""
 
     slug: str
@@ -48,7 +48,7 @@ class CheckRun(msgspec.Struct):
 
     id: int
     name: str
-    app: App | None = None
+    app: GitHubApp | None = None
 
 
 class CheckRuns(msgspec.Struct):
@@ -57,23 +57,23 @@ class CheckRuns(msgspec.Struct):
     check_runs: tuple[CheckRun, ...]
 
 
-class Numbered(msgspec.Struct):
-    """Whatever was made or found, by its id."""
+class CreatedResource(msgspec.Struct):
+    """A resource by its id."""
 
     id: int
 
 
 class InstallationToken(msgspec.Struct):
-    """A token of an App's installation, and when it ends, in ISO 8601."""
+    """A token of an App's installation, and its expiry in ISO 8601."""
 
     token: str
     expires_at: str
 
 
-def read(response: Response, document: type[_Document]) -> _Document:
+def decode_answer(response: Response, document: type[_Document]) -> _Document:
     """Return an answer's fields; raise GitHubError if they are not those of GitHub's API."""
     try:
         return msgspec.json.decode(response.content, type=document)
     except msgspec.DecodeError as error:
-        msg = f"the answer is not GitHub's ({error}): PERFLEDGER_GITHUB_API_URL is not its API"
+        msg = f"the answer is not from GitHub's API ({error}): check PERFLEDGER_GITHUB_API_URL"
         raise GitHubError(msg) from None

@@ -1,4 +1,4 @@
-"""What we want of GitHub: the port that use cases speak to, and the values that pass through it."""
+"""Defines the port through which use cases reach GitHub, and its values."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,7 +14,7 @@ class PullRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comment:
+class PullRequestComment:
     """A comment under a pull request; `author` is "" when the account was deleted."""
 
     id: int
@@ -23,12 +23,12 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """A finished check run, as it is to appear; summary in Markdown."""
+class FinishedCheckRun:
+    """A finished check run; its summary is Markdown."""
 
     name: str
     head_sha: str
-    conclusion: str  # GitHub's word
+    conclusion: str  # in GitHub's terms
     title: str
     summary: str
     details_url: str
@@ -36,7 +36,7 @@ class Check:
 
 
 class PullRequests(Protocol):
-    """Where verdicts are said. `repository` is owner/name; every method may raise GitHubError."""
+    """Where reports are posted. `repository` is owner/name; every method may raise GitHubError."""
 
     def me(self) -> str:
         """Return the login that our comments are written by."""
@@ -46,7 +46,7 @@ class PullRequests(Protocol):
         """Return a pull request, or None where there is none by that number."""
         ...
 
-    def comments(self, repository: str, number: int) -> tuple[Comment, ...]:
+    def comments(self, repository: str, number: int) -> tuple[PullRequestComment, ...]:
         """Return all comments under a pull request, oldest first."""
         ...
 
@@ -66,10 +66,10 @@ class PullRequests(Protocol):
         """Return the ids of our check runs by that name on a commit, newest first."""
         ...
 
-    def create_check(self, repository: str, check: Check) -> int:
+    def create_check(self, repository: str, check: FinishedCheckRun) -> int:
         """Add a check run to its commit and return its id."""
         ...
 
-    def update_check(self, repository: str, check_run_id: int, check: Check) -> bool:
-        """Replace what a check run says; return False if the check run is gone."""
+    def update_check(self, repository: str, check_run_id: int, check: FinishedCheckRun) -> bool:
+        """Replace a check run's result; return False if the check run is gone."""
         ...

@@ -1,4 +1,4 @@
-"""A request in, the answer out, tried again where that can do no harm and may help."""
+"""Retries requests where a retry is safe and may succeed."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -10,17 +10,17 @@ from requests.exceptions import ConnectionError as LostConnectionError, Timeout
 
 MAX_ATTEMPTS = 4
 FIRST_WAIT_S = 0.5
-# A server that asks for more patience than this gets it from the workflow, not from a thread.
+# For longer waits the workflow retries, so that no thread is blocked.
 MAX_WAIT_S = 60.0
-# Doing these twice is doing them once; a POST whose answer was lost may have been done.
+# Idempotent methods; a POST whose answer was lost may have succeeded.
 REPEATABLE = frozenset({"GET", "PATCH", "DELETE"})
 SERVER_ERRORS = frozenset({500, 502, 503, 504})
-# Refused for being too many: nothing was written, whatever the method.
+# Rate limits: nothing was written, whatever the method.
 REFUSALS = frozenset({403, 429})
 
 
 class RetryingAdapter(HTTPAdapter):
-    """Sends again after a server's error or a lost connection (never a POST) or a Retry-After."""
+    """Adapter that retries rate limits and, except for POST, server and network errors."""
 
     def __init__(self, *, sleep: Callable[[float], None] = time.sleep) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class RetryingAdapter(HTTPAdapter):
 
 
 def _wait_s(response: Response, *, is_repeatable: bool, backoff_s: float) -> float | None:
-    """Return how long to wait before sending again, or None where that is not to be done."""
+    """Return the wait before the next attempt, or None without one."""
     if response.status_code in REFUSALS:
         return retry_after_s(response.headers)
     if response.status_code in SERVER_ERRORS and is_repeatable:

@@ -1,1 +1,1 @@
-"""The database: tables, and functions from sessions to values and back."""
+"""Owns the database: tables, migrations, and queries that return values."""

@@ -1,30 +1,30 @@
-"""Approvals of what commits cost, stored and found."""
+"""Stores approvals of what commits cost."""
 
 from datetime import date
 from decimal import Decimal
 
 from sqlmodel import Session, col, select
 
-from perfledger_cost_models.policy import Approval
+from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_service.store.tables import ApprovalRow
 from perfledger_service.store.uploads import StoredUpload
 
-# Of one commit; who says more than that has said the last of it.
+# Of one commit; further comments are ignored.
 MAX_APPROVALS = 100
 
 
 def add_approval(
     session: Session, upload: StoredUpload, approval: Approval, *, comment_id: int
 ) -> bool:
-    """Store what was said of an upload's head in a comment, once; return whether it is new.
+    """Store an approval of an upload's head, once per comment; return whether it is new.
 
     The caller holds the project's lock.
     """
-    assert upload.pull_request is not None  # noqa: S101 - it was said on one
+    assert upload.pull_request is not None  # noqa: S101 - a comment has one
     of_project = select(ApprovalRow).where(col(ApprovalRow.project_id) == upload.project_id)
-    known = session.exec(of_project.where(col(ApprovalRow.comment_id) == comment_id)).first()
-    said = len(approvals_of(session, upload, today=approval.said_at.date()))
-    if known is not None or said >= MAX_APPROVALS:
+    earlier = session.exec(of_project.where(col(ApprovalRow.comment_id) == comment_id)).first()
+    count = len(approvals_of(session, upload, today=approval.approved_at.date()))
+    if earlier is not None or count >= MAX_APPROVALS:
         return False
     session.add(
         ApprovalRow(
@@ -37,7 +37,7 @@ def add_approval(
             usd_per_year=str(approval.usd_per_year),
             covers_unpriced=approval.covers_unpriced,
             reason=approval.reason,
-            said_at=approval.said_at,
+            approved_at=approval.approved_at,
             until=approval.until,
         )
     )
@@ -45,7 +45,7 @@ def add_approval(
 
 
 def approvals_of(session: Session, upload: StoredUpload, *, today: date) -> tuple[Approval, ...]:
-    """Return what was said of an upload's head on its pull request, oldest first."""
+    """Return the approvals of an upload's head on its pull request, oldest first."""
     rows = session.exec(
         select(ApprovalRow)
         .where(
@@ -62,7 +62,7 @@ def approvals_of(session: Session, upload: StoredUpload, *, today: date) -> tupl
             usd_per_year=Decimal(row.usd_per_year),
             covers_unpriced=row.covers_unpriced,
             reason=row.reason,
-            said_at=row.said_at,
+            approved_at=row.approved_at,
             until=row.until,
             is_over=row.until < today,
         )

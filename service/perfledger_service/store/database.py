@@ -1,4 +1,4 @@
-"""A database URL in, an engine out that keeps what it acknowledged: SQLite or PostgreSQL."""
+"""Opens SQLite and PostgreSQL databases so that acknowledged writes are durable."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,9 +14,9 @@ from sqlmodel import Session
 
 from perfledger_service.errors import SettingsError
 
-# Longest that a writer waits for another one before "database is locked".
+# How long a writer waits for another one before "database is locked".
 BUSY_TIMEOUT_MS = 10_000
-MAX_ATTEMPTS = 10  # to set the journal of a database that others make at the same time
+MAX_ATTEMPTS = 10  # to set the journal mode of a database that others create at the same time
 # Execution option of connections whose transactions begin with the lock for writing.
 WRITES = "perfledger_writes"
 _POSTGRES = "postgresql+psycopg"
@@ -24,7 +24,7 @@ _WHICH_URLS = "the database URL must be sqlite:///FILE or postgresql+psycopg://U
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """Aware UTC in, aware UTC out; SQLite has no time zones and would hand back naive times."""
+    """Column of aware UTC times; SQLite has no time zones and would return naive ones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -38,7 +38,7 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            msg = f"{value} has no time zone: the store takes aware times only"
+            msg = f"{value} has no time zone: store aware times"
             raise ValueError(msg)
         return value.astimezone(UTC)
 
@@ -79,25 +79,25 @@ def open_engine(url: str) -> Engine:
 
 
 @contextmanager
-def reading(engine: Engine) -> Generator[Session]:
+def read_session(engine: Engine) -> Generator[Session]:
     """Open a session that only reads."""
     with Session(engine) as session:
         yield session
 
 
 @contextmanager
-def writing(engine: Engine) -> Generator[Session]:
-    """Open a session that may write, with the writers' lock taken at once; the caller commits.
+def write_session(engine: Engine) -> Generator[Session]:
+    """Open a session that may write, holding the write lock from the start; the caller commits.
 
-    A SQLite transaction that starts by reading and then writes fails when another one wrote in
-    between, however long the timeout: so writers begin with BEGIN IMMEDIATE.
+    A SQLite transaction that reads before it writes fails when another one wrote in between,
+    however long the timeout, so writers begin with BEGIN IMMEDIATE.
     """
     with Session(engine.execution_options(**{WRITES: True})) as session:
         yield session
 
 
 def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -> None:  # noqa: ARG001
-    # SQLAlchemy, not the driver, begins transactions: the driver would begin them too late.
+    # SQLAlchemy begins transactions, because the driver would begin them too late.
     connection.isolation_level = None
     connection.execute(f"pragma busy_timeout = {BUSY_TIMEOUT_MS}")
     _write_ahead(connection)
@@ -106,15 +106,15 @@ def _prepare_sqlite(connection: SqliteConnection, record: ConnectionPoolEntry) -
 
 
 def _write_ahead(connection: SqliteConnection) -> None:
-    """Keep a log of what is written; of two that make a database at once one has to ask again.
+    """Use a write-ahead log; retry if another process creates the database at the same time.
 
-    SQLite does not wait for the other there, as both hold the lock that each would have to get.
+    SQLite does not wait in that case, since each process holds a lock that the other needs.
     """
     for _ in range(MAX_ATTEMPTS - 1):
         try:
             connection.execute("pragma journal_mode = wal")
         except OperationalError:
-            connection.execute("begin immediate")  # waits, and the other is done after it
+            connection.execute("begin immediate")  # returns once the other process is done
             connection.execute("rollback")
         else:
             return

@@ -1,4 +1,4 @@
-"""Files about the fleet as they were imported, stored and found by what they are of."""
+"""Stores imported files about the fleet, by kind and source."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -10,14 +10,14 @@ from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.tables import ImportedRow
+from perfledger_service.store.tables import ImportedFileRow
 from perfledger_service.store.uploads import add_if_new
-from perfledger_service.views import ImportKind, StoredImport
+from perfledger_service.values.fleet_views import ImportKind, StoredImport
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewImport:
-    """A file to be stored; `content` is gzipped, and `sha256` that of what is in it."""
+    """A file to store; `content` is gzipped, and `sha256` is of the unpacked content."""
 
     kind: ImportKind
     source: str
@@ -31,56 +31,60 @@ class NewImport:
 
 
 def lock_imports(session: Session) -> None:
-    """Hold all imports until the transaction ends: what is beside one is looked at, then it added.
+    """Lock all imports until the transaction ends, so that checking for overlap and adding are one.
 
     SQLite has one writer anyway.
     """
     if session.get_bind().dialect.name == "postgresql":
-        session.connection().execute(text("lock table imported in share row exclusive mode"))
+        session.connection().execute(text("lock table imported_file in share row exclusive mode"))
 
 
 def add_import(session: Session, new: NewImport, *, now: datetime) -> None:
-    """Store a file, unless the same one of the same kind and source is there already."""
-    add_if_new(session, ImportedRow, {**asdict(new), "created_at": now})
+    """Store a file, unless it is already stored with the same kind and source."""
+    add_if_new(session, ImportedFileRow, {**asdict(new), "created_at": now})
 
 
 def imports(
     session: Session, kind: ImportKind | None = None, *, source: str = "*"
 ) -> tuple[StoredImport, ...]:
     """Return the files of a kind whose source matches a glob, in the order of their time."""
-    content = cast("QueryableAttribute[bytes]", ImportedRow.content)
+    content = cast("QueryableAttribute[bytes]", ImportedFileRow.content)
     rows = session.exec(
-        select(ImportedRow)
+        select(ImportedFileRow)
         .options(defer(content))
-        .order_by(col(ImportedRow.kind), col(ImportedRow.source), col(ImportedRow.id))
+        .order_by(col(ImportedFileRow.kind), col(ImportedFileRow.source), col(ImportedFileRow.id))
     )
-    found = (_stored(row) for row in rows)
-    kept = [one for one in found if kind in (None, one.kind) and fnmatchcase(one.source, source)]
-    return tuple(sorted(kept, key=lambda one: (one.kind, one.source, one.since or one.created_at)))
+    stored = (_stored(row) for row in rows)
+    matches = [
+        one for one in stored if kind in (None, one.kind) and fnmatchcase(one.source, source)
+    ]
+    return tuple(
+        sorted(matches, key=lambda one: (one.kind, one.source, one.since or one.created_at))
+    )
 
 
 def import_content(session: Session, import_id: int) -> bytes:
     """Return a file's gzipped content; raise NotFoundError for an unknown id."""
-    wanted = select(ImportedRow.content).where(col(ImportedRow.id) == import_id)
-    content = session.exec(wanted).first()
+    query = select(ImportedFileRow.content).where(col(ImportedFileRow.id) == import_id)
+    content = session.exec(query).first()
     if content is None:
         raise _unknown(import_id)
     return content
 
 
 def remove_import(session: Session, import_id: int) -> None:
-    """Forget a file; raise NotFoundError for an unknown id."""
-    wanted = select(ImportedRow.id).where(col(ImportedRow.id) == import_id)
-    if session.exec(wanted).first() is None:
+    """Delete a file; raise NotFoundError for an unknown id."""
+    query = select(ImportedFileRow.id).where(col(ImportedFileRow.id) == import_id)
+    if session.exec(query).first() is None:
         raise _unknown(import_id)
-    session.exec(delete(ImportedRow).where(col(ImportedRow.id) == import_id))
+    session.exec(delete(ImportedFileRow).where(col(ImportedFileRow.id) == import_id))
 
 
 def _unknown(import_id: int) -> NotFoundError:
-    return NotFoundError(f"no import {import_id}: perfledger import list names them")
+    return NotFoundError(f"no import {import_id}: `perfledger server import list` shows all")
 
 
-def _stored(row: ImportedRow) -> StoredImport:
+def _stored(row: ImportedFileRow) -> StoredImport:
     assert row.id is not None  # noqa: S101 - it was stored
     return StoredImport(
         id=row.id,

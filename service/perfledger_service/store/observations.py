@@ -1,4 +1,4 @@
-"""What uploads measured, as observations of series: the ingest path and the way back."""
+"""Stores what uploads measured, as observations of series."""
 
 import json
 import struct
@@ -9,18 +9,18 @@ from hashlib import sha256
 from sqlalchemy import func, insert
 from sqlmodel import Session, col, select
 
-from perfledger.metrics import Kind, Metric
+from perfledger.metrics import Metric, MetricKind
 from perfledger.records import Side
 from perfledger_service.store.tables import ObservationRow, RevisionRow, SeriesRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One side's measurement of one workload's metric; `low` and `high` bound the center."""
+    """Measurement of one metric of one workload on one side; `low` and `high` bound the center."""
 
     workload: str
     metric: Metric
-    device_class: str  # of the part of the machine that the workload computed on
+    device_class: str  # of the part of the machine that the workload ran on
     side: Side
     sha: str
     processes: int
@@ -37,16 +37,18 @@ def add_observations(
     project_id: int,
     upload_id: str,
 ) -> None:
-    """Store what one upload measured: one statement for all of it.
+    """Store all that one upload measured, in one statement.
 
-    The caller holds the project's lock, so that the places of new commits are not given twice.
+    The caller holds the project's lock, so that no position is given to two commits.
     """
-    places = _places(session, project_id, tuple(dict.fromkeys(one.sha for one in observations)))
+    positions = _positions(
+        session, project_id, tuple(dict.fromkeys(one.sha for one in observations))
+    )
     series = _series(session, observations, project_id=project_id)
     rows = [
         {
             "series_id": series[_key(one)][0],
-            "pos": places[one.sha],
+            "position": positions[one.sha],
             "upload_id": upload_id,
             "side": one.side,
             "processes": one.processes,
@@ -72,58 +74,65 @@ def unpack(packed: bytes, sample_type: str) -> tuple[float, ...]:
 
 
 def sample_type_of(metric: Metric) -> str:
-    """Return f4 for readings, whose noise is far above its 6e-8, and f8 for counts and bytes."""
+    """Return f4 for readings, whose noise is far above f4's 6e-8, and f8 for counts and bytes."""
     match metric.kind:
-        case Kind.SPEED | Kind.TAIL | Kind.UTILIZATION | Kind.ENERGY | Kind.START:
+        case (
+            MetricKind.SPEED
+            | MetricKind.TAIL
+            | MetricKind.UTILIZATION
+            | MetricKind.ENERGY
+            | MetricKind.START
+        ):
             return "f4"
-        case Kind.MEMORY | Kind.WORK:
+        case MetricKind.MEMORY | MetricKind.WORK:
             return "f8"
 
 
 def series_key(workload: str, metric: str, device_class: str) -> str:
-    """Return what a series is found by, in its project."""
+    """Return the key of a series in its project."""
     return sha256(json.dumps([workload, metric, device_class]).encode()).hexdigest()
 
 
-def _key(one: Observation) -> str:
-    return series_key(one.workload, one.metric.name, one.device_class)
+def _key(observation: Observation) -> str:
+    return series_key(observation.workload, observation.metric.name, observation.device_class)
 
 
 def _letter(sample_type: str) -> str:
     return {"f4": "f", "f8": "d"}[sample_type]
 
 
-def _places(session: Session, project_id: int, shas: Sequence[str]) -> dict[str, int]:
-    """Return each commit's place, giving the next ones to those that were not seen before."""
-    known = session.exec(
-        select(RevisionRow.sha, RevisionRow.pos).where(
+def _positions(session: Session, project_id: int, shas: Sequence[str]) -> dict[str, int]:
+    """Return each commit's position; new commits get the next ones."""
+    rows = session.exec(
+        select(RevisionRow.sha, RevisionRow.position).where(
             col(RevisionRow.project_id) == project_id, col(RevisionRow.sha).in_(shas)
         )
     )
-    places = dict(known.all())
-    last = select(func.coalesce(func.max(RevisionRow.pos), -1))
+    positions = dict(rows.all())
+    last = select(func.coalesce(func.max(RevisionRow.position), -1))
     following = session.exec(last.where(col(RevisionRow.project_id) == project_id)).one() + 1
     for sha in shas:
-        if sha not in places:
-            places[sha] = following
-            session.add(RevisionRow(project_id=project_id, pos=following, sha=sha))
+        if sha not in positions:
+            positions[sha] = following
+            session.add(RevisionRow(project_id=project_id, position=following, sha=sha))
             following += 1
     session.flush()
-    return places
+    return positions
 
 
 def _series(
     session: Session, observations: Sequence[Observation], *, project_id: int
 ) -> dict[str, tuple[int, str]]:
-    """Return, by key, id and sample type of the observations' series, making what is missing."""
-    wanted = {_key(one): one for one in observations}
-    found = session.exec(
+    """Return id and sample type of the observations' series by key; add missing series."""
+    observations_by_key = {_key(one): one for one in observations}
+    stored = session.exec(
         select(SeriesRow).where(
-            col(SeriesRow.project_id) == project_id, col(SeriesRow.key).in_(list(wanted))
+            col(SeriesRow.project_id) == project_id,
+            col(SeriesRow.key).in_(list(observations_by_key)),
         )
     )
-    rows = {row.key: row for row in found}
-    for key, one in wanted.items():
+    rows = {row.key: row for row in stored}
+    for key, one in observations_by_key.items():
         if key not in rows:
             row = SeriesRow(
                 project_id=project_id,

@@ -1,4 +1,4 @@
-"""Projects and their tokens, stored and found."""
+"""Stores projects and their tokens."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredToken:
-    """What is known of a token once it was shown: never the token itself."""
+    """A token as it is stored: its hash, never the token itself."""
 
     project: Project
     prefix: str
@@ -29,7 +29,7 @@ class StoredToken:
 
 
 def project_for(session: Session, repository: str, *, now: datetime) -> Project:
-    """Return the repository's project, storing it if there is none."""
+    """Return the repository's project; add it if there is none."""
     row = _row(session, repository)
     if row is None:
         key = repository.lower()
@@ -40,10 +40,10 @@ def project_for(session: Session, repository: str, *, now: datetime) -> Project:
 
 
 def project_named(session: Session, repository: str) -> Project:
-    """Return the project of a repository, whatever its case; raise NotFoundError without one."""
+    """Return the project of a repository, ignoring case; raise NotFoundError without one."""
     row = _row(session, repository)
     if row is None:
-        msg = f"{repository} is no project here: add it first"
+        msg = f"{repository} is not a project: run `perfledger server project add {repository}`"
         raise NotFoundError(msg)
     return _project(row)
 
@@ -64,36 +64,36 @@ def add_token(
 
 def token_of_prefix(session: Session, prefix: str) -> StoredToken | None:
     """Return the token with this prefix, revoked or not."""
-    found = session.exec(
+    row = session.exec(
         select(TokenRow, ProjectRow).join(ProjectRow).where(col(TokenRow.prefix) == prefix)
     ).first()
-    return None if found is None else _token(*found)
+    return None if row is None else _token(*row)
 
 
 def tokens(session: Session) -> tuple[StoredToken, ...]:
     """Return all tokens, by project and age."""
-    found = session.exec(
+    rows = session.exec(
         select(TokenRow, ProjectRow)
         .join(ProjectRow)
         .order_by(col(ProjectRow.repository_key), col(TokenRow.id))
     )
-    return tuple(_token(token, project) for token, project in found)
+    return tuple(_token(token, project) for token, project in rows)
 
 
 def revoke_token(session: Session, prefix: str, *, now: datetime) -> None:
-    """Make a token useless from `now` on; raise NotFoundError for an unknown prefix."""
+    """Revoke a token from `now` on; raise NotFoundError for an unknown prefix."""
     row = session.exec(select(TokenRow).where(col(TokenRow.prefix) == prefix)).first()
     if row is None:
-        msg = f"no token begins with {prefix!r}: list the projects to see their tokens"
+        msg = f"no token begins with {prefix!r}: `perfledger server project list` shows all tokens"
         raise NotFoundError(msg)
     row.revoked_at = row.revoked_at or now
     session.add(row)
 
 
 def lock_project(session: Session, project_id: int) -> None:
-    """Hold the project until the transaction ends: commits get their places one upload at a time.
+    """Lock the project until the transaction ends, so that one upload at a time adds commits.
 
-    SQLite has one writer anyway and leaves the clause out.
+    SQLite has one writer anyway and ignores the clause.
     """
     session.exec(
         select(ProjectRow.id).where(col(ProjectRow.id) == project_id).with_for_update()

@@ -1,7 +1,7 @@
-"""The tables, as SQLModel rows that live and die in the store.
+"""Defines the tables as SQLModel rows, which never leave the store.
 
-Table models do not validate: what comes in was checked at the door. Texts are bounded and fit both
-databases: `read_bundle` refuses others. Blobs are read by name only, never along with their row.
+Table models do not validate: input is checked where it enters the service. Texts are bounded and
+fit both databases: `read_bundle` refuses others. Blobs are only read by name, never with their row.
 """
 
 from datetime import date, datetime
@@ -12,7 +12,7 @@ from sqlmodel import Field, SQLModel
 
 from perfledger_service.store.database import UtcTime
 
-# Constraints have names on both databases, so that migrations can speak of them.
+# Constraints have names on both databases, so that migrations can refer to them.
 _NAMES = {
     "ix": "ix_%(column_0_label)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
@@ -21,12 +21,12 @@ _NAMES = {
 }
 
 
-class Row(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAMES))):
-    """What every table has in common: one set of tables, apart from other users of SQLModel."""
+class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAMES))):
+    """Base of all tables, with metadata of their own, apart from other users of SQLModel."""
 
 
-class ProjectRow(Row, table=True):
-    """A repository that may upload; GitHub compares names in lower case: `repository_key`."""
+class ProjectRow(StoreRow, table=True):
+    """A repository that may upload; `repository_key` is its name in lower case, as on GitHub."""
 
     __tablename__ = "project"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
@@ -36,8 +36,8 @@ class ProjectRow(Row, table=True):
     created_at: datetime = Field(sa_type=UtcTime)
 
 
-class TokenRow(Row, table=True):
-    """A project's token: its hash only, and the prefix by which people tell tokens apart."""
+class TokenRow(StoreRow, table=True):
+    """A project's token: only its hash, and a prefix by which people tell tokens apart."""
 
     __tablename__ = "token"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
@@ -49,18 +49,18 @@ class TokenRow(Row, table=True):
     revoked_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
-class EnvRow(Row, table=True):
-    """A machine's whole fingerprint, by the hash of its JSON."""
+class EnvironmentRow(StoreRow, table=True):
+    """A machine's fingerprint, by the hash of its JSON."""
 
-    __tablename__ = "env"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+    __tablename__ = "environment"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
     hash: str = Field(primary_key=True)
     device_class: str
     machine: str = Field(sa_type=Text)
 
 
-class BundleRow(Row, table=True):
-    """A bundle as it was uploaded, gzipped, by the SHA-256 of its JSON."""
+class BundleRow(StoreRow, table=True):
+    """An uploaded bundle, gzipped, by the SHA-256 of its JSON."""
 
     __tablename__ = "bundle"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
@@ -69,8 +69,8 @@ class BundleRow(Row, table=True):
     content: bytes
 
 
-class UploadRow(Row, table=True):
-    """One bundle in one project, and what became of it."""
+class UploadRow(StoreRow, table=True):
+    """One bundle in one project, with its status and its verdict in one line."""
 
     __tablename__ = "upload"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (UniqueConstraint("project_id", "bundle_sha256"),)
@@ -78,7 +78,7 @@ class UploadRow(Row, table=True):
     id: str = Field(primary_key=True)
     project_id: int = Field(foreign_key="project.id")
     bundle_sha256: str = Field(foreign_key="bundle.sha256", index=True)
-    env_hash: str = Field(foreign_key="env.hash")
+    environment_hash: str = Field(foreign_key="environment.hash")
     pull_request: int | None = Field(default=None, index=True)
     base_sha: str
     head_sha: str
@@ -93,30 +93,30 @@ class UploadRow(Row, table=True):
     judged_at: datetime | None = Field(default=None, sa_type=UtcTime)
 
 
-class RevisionRow(Row, table=True):
-    """A commit's place in its project: `pos` counts up in the order in which commits were seen.
+class RevisionRow(StoreRow, table=True):
+    """A commit of a project; `position` counts up in the order in which commits were first seen.
 
-    `place` counts those of the default branch alone, in the order in which they were seen there;
-    NULL for a commit that was only ever the head of a pull request.
+    `branch_position` counts the commits of the default branch alone, in the order in which they
+    were first seen there; NULL for a commit that was only ever the head of a pull request.
     """
 
     __tablename__ = "revision"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (
         UniqueConstraint("project_id", "sha"),
-        UniqueConstraint("project_id", "place"),
+        UniqueConstraint("project_id", "branch_position"),
     )
 
     project_id: int = Field(foreign_key="project.id", primary_key=True)
-    pos: int = Field(primary_key=True)
+    position: int = Field(primary_key=True)
     sha: str
-    place: int | None = None
+    branch_position: int | None = None
 
 
-class SeriesRow(Row, table=True):
-    """One workload's metric on one class of machine; `sample_type` is f4 or f8, little-endian.
+class SeriesRow(StoreRow, table=True):
+    """One workload's metric on one device class; `sample_type` is f4 or f8, little-endian.
 
-    `key` is the SHA-256 of workload, metric and device class: the three of them can be longer than
-    PostgreSQL lets an index row be.
+    `key` is the SHA-256 of workload, metric and device class, because the three can be longer than
+    an index row of PostgreSQL.
     """
 
     __tablename__ = "series"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
@@ -133,14 +133,14 @@ class SeriesRow(Row, table=True):
     sample_type: str
 
 
-class ObservationRow(Row, table=True):
-    """What one upload measured of one commit for one series, stored in the key's order."""
+class ObservationRow(StoreRow, table=True):
+    """What one upload measured of one commit for one series, clustered by the primary key."""
 
     __tablename__ = "observation"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = {"sqlite_with_rowid": False}
 
     series_id: int = Field(foreign_key="series.id", primary_key=True)
-    pos: int = Field(primary_key=True)
+    position: int = Field(primary_key=True)
     upload_id: str = Field(foreign_key="upload.id", primary_key=True, index=True)
     side: str
     processes: int
@@ -150,13 +150,13 @@ class ObservationRow(Row, table=True):
     samples: bytes
 
 
-class SpreadRow(Row, table=True):
-    """By how much an upload's pairs differed in one series; `id` counts up as uploads are judged.
+class PairSpreadRow(StoreRow, table=True):
+    """How much an upload's pairs differ in one series; `id` counts up as uploads are judged.
 
     `differences` are log head - log base of each pair, as little-endian floats of 4 bytes.
     """
 
-    __tablename__ = "spread"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+    __tablename__ = "pair_spread"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (UniqueConstraint("upload_id", "series_id"), Index(None, "series_id", "id"))
 
     id: int | None = Field(default=None, primary_key=True)
@@ -165,16 +165,16 @@ class SpreadRow(Row, table=True):
     differences: bytes
 
 
-class VerdictRow(Row, table=True):
-    """What the judge said, once: rows are added and never changed.
+class VerdictRow(StoreRow, table=True):
+    """One metric's verdict: rows are added and never changed.
 
-    `spread_*` is the spread from history that it leaned on; NULL where there was none.
+    `spread_*` is the spread prior that the verdict used; NULL without one.
     """
 
     __tablename__ = "verdict"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
     upload_id: str = Field(foreign_key="upload.id", primary_key=True)
-    place: int = Field(primary_key=True)  # in the report's order
+    position: int = Field(primary_key=True)  # in the report's order
     workload: str
     metric: str
     unit: str
@@ -201,10 +201,10 @@ class VerdictRow(Row, table=True):
     spread_values: int | None = None
 
 
-class SaidRow(Row, table=True):
-    """What was said about one commit: GitHub's ids, so that it is updated and not repeated."""
+class GitHubPostRow(StoreRow, table=True):
+    """GitHub's ids of what was posted for one commit, so that it is updated and not repeated."""
 
-    __tablename__ = "said"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+    __tablename__ = "github_post"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (
         UniqueConstraint("project_id", "pull_request", "head_sha"),
         ForeignKeyConstraint(["upload_id"], ["upload.id"]),
@@ -220,10 +220,10 @@ class SaidRow(Row, table=True):
     updated_at: datetime = Field(sa_type=UtcTime)
 
 
-class ApprovalRow(Row, table=True):
-    """What somebody entitled to it said of what a commit costs: rows are added and never changed.
+class ApprovalRow(StoreRow, table=True):
+    """An approver's approval of what a commit costs: rows are added and never changed.
 
-    `comment_id` is GitHub's id of the comment that said it; an amount is kept as it was written.
+    `comment_id` is GitHub's id of the comment; the amount is kept as it was written.
     """
 
     __tablename__ = "approval"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
@@ -242,21 +242,21 @@ class ApprovalRow(Row, table=True):
     usd_per_year: str
     covers_unpriced: bool
     reason: str = Field(sa_type=Text)
-    said_at: datetime = Field(sa_type=UtcTime)
+    approved_at: datetime = Field(sa_type=UtcTime)
     until: date
 
 
-class DocketRow(Row, table=True):
-    """What is suspected, asked and settled about a project's commits; `content` is MessagePack."""
+class ConfirmationStateRow(StoreRow, table=True):
+    """A project's suspected and confirmed changes; `content` is MessagePack."""
 
-    __tablename__ = "docket"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+    __tablename__ = "confirmation_state"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
     project_id: int = Field(foreign_key="project.id", primary_key=True)
     content: bytes
 
 
-class AlertRow(Row, table=True):
-    """A change that an A/B bore out, said when the A/B's upload was judged; rows are only added."""
+class AlertRow(StoreRow, table=True):
+    """A change that an A/B run confirmed; rows are only added."""
 
     __tablename__ = "alert"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
@@ -266,14 +266,14 @@ class AlertRow(Row, table=True):
     content: bytes
 
 
-class ImportedRow(Row, table=True):
-    """A file about the fleet as it was imported, gzipped, by the SHA-256 of what is in it.
+class ImportedFileRow(StoreRow, table=True):
+    """An imported file about the fleet, gzipped, by the SHA-256 of its content.
 
-    `source` is what it is of: a cluster, an account, a service. `since` and `until` are NULL where
-    a file tells of no time.
+    `source` is a cluster, an account or a service. `since` and `until` are NULL for a file without
+    times.
     """
 
-    __tablename__ = "imported"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
+    __tablename__ = "imported_file"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (UniqueConstraint("kind", "source", "sha256"),)
 
     id: int | None = Field(default=None, primary_key=True)
@@ -286,4 +286,4 @@ class ImportedRow(Row, table=True):
     summary: str = Field(sa_type=Text)
     unpacked_bytes: int
     created_at: datetime = Field(sa_type=UtcTime)
-    content: bytes  # last: SQLite reads through it to whatever comes behind
+    content: bytes  # last: SQLite reads through it to reach later columns

@@ -1,4 +1,4 @@
-"""Uploads, their bundles and their verdicts, stored and found."""
+"""Stores uploads, their bundles and their verdicts."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,24 +9,24 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import Kind, Metric, Scale, Worse
-from perfledger_baselines.prior import PriorSource, SpreadPrior
-from perfledger_baselines.verdict import Estimate, Outcome, Verdict
+from perfledger.metrics import Metric, MetricKind, MetricScale, WorseDirection
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
+from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.tables import (
     BundleRow,
-    EnvRow,
+    EnvironmentRow,
     ProjectRow,
-    Row,
+    StoreRow,
     UploadRow,
     VerdictRow,
 )
-from perfledger_service.views import UploadStatus
+from perfledger_service.values.upload_views import UploadStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredUpload:
-    """An upload as its workflow needs it; `bundle_sha256` finds its bundle."""
+    """An upload as its workflow needs it; `bundle_sha256` is the key of its bundle."""
 
     id: str
     project_id: int
@@ -37,7 +37,7 @@ class StoredUpload:
     head_sha: str
     status: UploadStatus
     reason: str
-    attempt: int  # from 1; one more each time that it is submitted again after it failed
+    attempt: int  # from 1; one more each time that it is uploaded again after it failed
     conclusion: str
     title: str
     headline: str
@@ -47,7 +47,7 @@ class StoredUpload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedBundle:
-    """A bundle's gzipped JSON with the SHA-256 and the size of what is in it."""
+    """A bundle's gzipped JSON with the SHA-256 and the size of the unpacked JSON."""
 
     sha256: str
     unpacked_bytes: int
@@ -61,20 +61,20 @@ def add_upload(
     upload_id: str,
     project_id: int,
     packed: PackedBundle,
-    env: tuple[str, str],
+    environment: tuple[str, str],
     now: datetime,
 ) -> None:
-    """Store a received bundle; `env` is the hash and the JSON of its machine's fingerprint."""
+    """Store a received bundle; `environment` is the hash and the JSON of its fingerprint."""
     device_class = bundle.machine.device_class
-    machine = {"hash": env[0], "device_class": device_class, "machine": env[1]}
-    add_if_new(session, EnvRow, machine)
+    machine = {"hash": environment[0], "device_class": device_class, "machine": environment[1]}
+    add_if_new(session, EnvironmentRow, machine)
     add_if_new(session, BundleRow, asdict(packed))
     session.add(
         UploadRow(
             id=upload_id,
             project_id=project_id,
             bundle_sha256=packed.sha256,
-            env_hash=env[0],
+            environment_hash=environment[0],
             pull_request=bundle.pull_request,
             base_sha=bundle.base.sha,
             head_sha=bundle.head.sha,
@@ -86,8 +86,8 @@ def add_upload(
     session.flush()
 
 
-def add_if_new(session: Session, row: type[Row], values: Mapping[str, object]) -> None:
-    """Store what is found by the hash of its content, unless someone did, even this very moment."""
+def add_if_new(session: Session, row: type[StoreRow], values: Mapping[str, object]) -> None:
+    """Insert a row unless its key is already stored, also by a concurrent transaction."""
     match session.get_bind().dialect.name:
         case "sqlite":
             session.exec(sqlite.insert(row).values(**values).on_conflict_do_nothing())
@@ -96,45 +96,45 @@ def add_if_new(session: Session, row: type[Row], values: Mapping[str, object]) -
 
 
 def upload_of_bundle(session: Session, project_id: int, sha256: str) -> StoredUpload | None:
-    """Return the project's upload of a bundle, if it was uploaded before."""
-    found = session.exec(
+    """Return the project's upload of a bundle, None if it was never uploaded."""
+    row = session.exec(
         select(UploadRow, ProjectRow)
         .join(ProjectRow)
         .where(col(UploadRow.project_id) == project_id, col(UploadRow.bundle_sha256) == sha256)
     ).first()
-    return None if found is None else _upload(*found)
+    return None if row is None else _upload(*row)
 
 
 def upload_by_id(session: Session, upload_id: str) -> StoredUpload:
     """Return an upload; raise NotFoundError for an unknown id."""
-    found = session.exec(
+    row = session.exec(
         select(UploadRow, ProjectRow).join(ProjectRow).where(col(UploadRow.id) == upload_id)
     ).first()
-    if found is None:
+    if row is None:
         msg = f"no upload {upload_id[:80]!r}"
         raise NotFoundError(msg)
-    return _upload(*found)
+    return _upload(*row)
 
 
 def newest_judged(session: Session, project_id: int, pull_request: int) -> StoredUpload | None:
-    """Return what was uploaded last for a pull request and is judged, None where nothing is."""
-    found = session.exec(
+    """Return a pull request's newest judged upload, None without one."""
+    row = session.exec(
         select(UploadRow, ProjectRow)
         .join(ProjectRow)
         .where(
             col(UploadRow.project_id) == project_id,
             col(UploadRow.pull_request) == pull_request,
-            col(UploadRow.status).in_((UploadStatus.JUDGED, UploadStatus.SAID)),
+            col(UploadRow.status).in_((UploadStatus.JUDGED, UploadStatus.POSTED)),
         )
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
         .limit(1)
     ).first()
-    return None if found is None else _upload(*found)
+    return None if row is None else _upload(*row)
 
 
 def unfinished_uploads(session: Session) -> tuple[StoredUpload, ...]:
-    """Return what was received, or judged for a pull request and not said yet, oldest first."""
-    found = session.exec(
+    """Return uploads that are not judged yet, or judged and not posted yet, oldest first."""
+    rows = session.exec(
         select(UploadRow, ProjectRow)
         .join(ProjectRow)
         .where(
@@ -146,7 +146,7 @@ def unfinished_uploads(session: Session) -> tuple[StoredUpload, ...]:
         )
         .order_by(col(UploadRow.created_at), col(UploadRow.id))
     )
-    return tuple(_upload(row, project) for row, project in found)
+    return tuple(_upload(row, project) for row, project in rows)
 
 
 def bundle_content(session: Session, sha256: str) -> bytes:
@@ -155,24 +155,24 @@ def bundle_content(session: Session, sha256: str) -> bytes:
 
 
 def set_status(session: Session, upload_id: str, status: UploadStatus, *, reason: str = "") -> None:
-    """Record how far an upload has come."""
+    """Record an upload's status."""
     session.exec(
         update(UploadRow).where(col(UploadRow.id) == upload_id).values(status=status, reason=reason)
     )
 
 
-def set_said(
+def set_posted(
     session: Session, upload: StoredUpload, *, conclusion: str, title: str, headline: str
 ) -> None:
-    """Record that an upload was said, and how it ended then: an approval may have changed that.
+    """Record that an upload was posted, with its conclusion, which an approval may have changed.
 
-    Where its next attempt has begun since, there is more to say, and nothing is recorded.
+    Records nothing if the upload's next attempt has begun.
     """
     session.exec(
         update(UploadRow)
         .where(col(UploadRow.id) == upload.id, col(UploadRow.attempt) == upload.attempt)
         .values(
-            status=UploadStatus.SAID,
+            status=UploadStatus.POSTED,
             reason="",
             conclusion=conclusion,
             title=title,
@@ -181,8 +181,8 @@ def set_said(
     )
 
 
-def begin_again(session: Session, upload: StoredUpload) -> None:
-    """Set an upload that failed, or is to be said anew, back to what was done: another attempt."""
+def restart_upload(session: Session, upload: StoredUpload) -> None:
+    """Begin the next attempt of an upload that failed or is to be posted again."""
     status = UploadStatus.RECEIVED if upload.judged_at is None else UploadStatus.JUDGED
     session.exec(
         update(UploadRow)
@@ -201,8 +201,8 @@ def add_judgement(
     headline: str,
     now: datetime,
 ) -> None:
-    """Store what the judge said about an upload, once, and mark the upload judged."""
-    rows = [_values(upload_id, place, verdict) for place, verdict in enumerate(verdicts)]
+    """Store an upload's verdicts, once, and mark the upload judged."""
+    rows = [_values(upload_id, position, verdict) for position, verdict in enumerate(verdicts)]
     if rows:
         session.exec(insert(VerdictRow), params=rows)
     session.exec(
@@ -219,11 +219,11 @@ def add_judgement(
 
 
 def verdicts_of(session: Session, upload_id: str) -> tuple[Verdict, ...]:
-    """Return what the judge said about an upload, in its order."""
+    """Return an upload's verdicts in the report's order."""
     rows = session.exec(
         select(VerdictRow)
         .where(col(VerdictRow.upload_id) == upload_id)
-        .order_by(col(VerdictRow.place))
+        .order_by(col(VerdictRow.position))
     )
     return tuple(_verdict(row) for row in rows)
 
@@ -248,11 +248,11 @@ def _upload(row: UploadRow, project: ProjectRow) -> StoredUpload:
     )
 
 
-def _values(upload_id: str, place: int, verdict: Verdict) -> dict[str, object]:
+def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object]:
     estimate, metric = verdict.estimate, verdict.metric
     return {
         "upload_id": upload_id,
-        "place": place,
+        "position": position,
         "workload": verdict.workload,
         "metric": metric.name,
         "unit": metric.unit,
@@ -263,7 +263,7 @@ def _values(upload_id: str, place: int, verdict: Verdict) -> dict[str, object]:
         "adjusted_p": verdict.adjusted_p,
         "is_warning": verdict.is_warning,
         "reason": verdict.reason,
-        **{name: getattr(estimate, name, None) for name in Estimate.__dataclass_fields__},
+        **{name: getattr(estimate, name, None) for name in EffectEstimate.__dataclass_fields__},
         **{
             f"spread_{name}": getattr(verdict.prior, name, None)
             for name in SpreadPrior.__dataclass_fields__
@@ -274,15 +274,17 @@ def _values(upload_id: str, place: int, verdict: Verdict) -> dict[str, object]:
 def _verdict(row: VerdictRow) -> Verdict:
     estimate = None
     if row.pairs is not None:
-        estimate = Estimate(**{name: getattr(row, name) for name in Estimate.__dataclass_fields__})
+        estimate = EffectEstimate(
+            **{name: getattr(row, name) for name in EffectEstimate.__dataclass_fields__}
+        )
     return Verdict(
         workload=row.workload,
         metric=Metric(
             name=row.metric,
             unit=row.unit,
-            worse=Worse(row.worse),
-            kind=Kind(row.kind),
-            scale=Scale(row.scale),
+            worse=WorseDirection(row.worse),
+            kind=MetricKind(row.kind),
+            scale=MetricScale(row.scale),
         ),
         outcome=Outcome(row.outcome),
         estimate=estimate,
@@ -296,5 +298,5 @@ def _verdict(row: VerdictRow) -> Verdict:
 def _prior(row: VerdictRow) -> SpreadPrior | None:
     if row.spread_source is None:
         return None
-    known = {name: getattr(row, f"spread_{name}") for name in ("variance", "degrees", "values")}
-    return SpreadPrior(source=PriorSource(row.spread_source), **known)
+    values = {name: getattr(row, f"spread_{name}") for name in ("variance", "degrees", "values")}
+    return SpreadPrior(source=PriorSource(row.spread_source), **values)

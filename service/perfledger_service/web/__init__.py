@@ -1,1 +1,1 @@
-"""HTTP: requests in, use cases called, JSON and pages out."""
+"""Owns the HTTP API, the web pages and the process that serves them."""

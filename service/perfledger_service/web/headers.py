@@ -1,12 +1,12 @@
-"""Answers in, answers with the headers that keep a browser from doing harm out.
+"""Adds security headers to every answer.
 
-A route may set one of them itself, where it needs another value.
+A route that needs another value sets the header itself.
 """
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from perfledger_service.pages.html import CONTENT_SECURITY_POLICY
+from perfledger_service.rendering.check.web_pages import CONTENT_SECURITY_POLICY
 
 HEADERS = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -19,13 +19,13 @@ HEADERS = {
 
 
 class SecurityHeaders:
-    """ASGI middleware: every answer gets them, errors and files too."""
+    """ASGI middleware that adds the headers to every answer, also to errors and files."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and add to the head of its answer."""
+        """Pass the request on and add the headers to its answer."""
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -1,47 +1,47 @@
-"""`/healthz` and `/readyz`: is the process alive, and can it do its work."""
+"""Serves `/healthz`, whether the process is alive, and `/readyz`, whether it can work."""
 
 from fastapi import APIRouter, Response
 from pydantic import BaseModel
 from sqlalchemy.exc import SQLAlchemyError
 
-from perfledger_service.store.migrating import is_current
-from perfledger_service.web.hub import AnyHub, Hub
+from perfledger_service.store.upgrade import is_current
+from perfledger_service.web.app_state import AppState, CurrentAppState
 
 router = APIRouter(tags=["health"])
 
 
 class Health(BaseModel):
-    """The process answers."""
+    """Liveness of the process."""
 
     status: str
 
 
 class Readiness(BaseModel):
-    """Which of the parts that work needs are there."""
+    """Availability of each part that work needs."""
 
     database: bool
     migrations: bool
-    jobs: bool
+    workflow: bool
 
 
 @router.get("/healthz")
 def healthz() -> Health:
-    """Answer, for as long as the process does."""
+    """Return that the process is alive."""
     return Health(status="ok")
 
 
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "a part is missing"}})
-def readyz(hub: AnyHub, response: Response) -> Readiness:
-    """Answer 200 if the database is reachable and up to date and work is being done, else 503."""
-    readiness = _readiness(hub)
+def readyz(state: CurrentAppState, response: Response) -> Readiness:
+    """Answer 200 if the database is up to date and the workflow runs, else 503."""
+    readiness = _readiness(state)
     if not all(readiness.model_dump().values()):
         response.status_code = 503
     return readiness
 
 
-def _readiness(hub: Hub) -> Readiness:
-    is_launched = hub.jobs.is_launched
+def _readiness(state: AppState) -> Readiness:
+    is_launched = state.workflow.is_launched
     try:
-        return Readiness(database=True, migrations=is_current(hub.engine), jobs=is_launched)
+        return Readiness(database=True, migrations=is_current(state.engine), workflow=is_launched)
     except SQLAlchemyError:
-        return Readiness(database=False, migrations=False, jobs=is_launched)
+        return Readiness(database=False, migrations=False, workflow=is_launched)

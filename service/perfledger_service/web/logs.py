@@ -1,4 +1,4 @@
-"""Log records in, lines of JSON out, with everything that looks like a secret taken out."""
+"""Writes log records as lines of JSON, with secrets redacted."""
 
 import logging
 import re
@@ -22,19 +22,19 @@ _SECRET_TEXT = re.compile(
     """,
     re.VERBOSE | re.ASCII | re.DOTALL,
 )
-# Their own handlers would write beside ours.
+# Their own handlers would write a second time.
 _LIBRARIES = ("dbos", "uvicorn", "uvicorn.access", "uvicorn.error", "alembic")
 
 
 def redact(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Take secrets out of a log event, by the name of a field and by the look of its text."""
+    """Redact secrets of a log event, by field name and by the pattern of the text."""
     return {key: _redacted(key, value) for key, value in event.items()}
 
 
 def configure_logging(stream: TextIO, *, level: int = logging.INFO) -> None:
-    """Write every log record of the process to `stream`, ours and the libraries', as JSON.
+    """Write every log record of the process to `stream` as JSON, also those of libraries.
 
-    Call it before the application starts; uvicorn is to be run with `log_config=None`.
+    Call it before the application starts, and run uvicorn with `log_config=None`.
     """
     shared: list[Processor] = [
         structlog.stdlib.add_logger_name,
@@ -64,7 +64,7 @@ def configure_logging(stream: TextIO, *, level: int = logging.INFO) -> None:
     for name in _LIBRARIES:
         logging.getLogger(name).handlers = []
         logging.getLogger(name).propagate = True
-    logging.getLogger("alembic").setLevel(logging.WARNING)  # /readyz asks it, and it chatters
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # each /readyz would log
     # The engine adds a handler of its own to a logger without one.
     logging.getLogger("dbos").handlers = [handler]
     logging.getLogger("dbos").propagate = False

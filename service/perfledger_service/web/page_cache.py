@@ -1,4 +1,4 @@
-"""Pages that were laid out before, kept for whoever asks next: judging anew takes a while."""
+"""Caches rendered pages, since judging a bundle again takes a while."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -9,23 +9,23 @@ MAX_PAGES = 32
 
 
 class PageCache:
-    """The newest pages by the stored values that they show; safe across threads."""
+    """Cache of the most recent pages by the stored values that they show; safe across threads."""
 
     def __init__(self, *, max_pages: int = MAX_PAGES) -> None:
         self._max_pages = max_pages
         self._pages: OrderedDict[Hashable, str] = OrderedDict()
         self._lock = Lock()
 
-    def page(self, shown: Hashable, make: Callable[[], str]) -> str:
-        """Return the page of stored values, made only if nothing about them is new."""
+    def page(self, key: Hashable, make: Callable[[], str]) -> str:
+        """Return the page of these stored values, rendered only if it is not cached."""
         with self._lock:
-            known = self._pages.get(shown)
-            if known is not None:
-                self._pages.move_to_end(shown)
-                return known
-        made = make()
+            cached = self._pages.get(key)
+            if cached is not None:
+                self._pages.move_to_end(key)
+                return cached
+        page = make()
         with self._lock:
-            self._pages[shown] = made
+            self._pages[key] = page
             while len(self._pages) > self._max_pages:
                 self._pages.popitem(last=False)
-        return made
+        return page

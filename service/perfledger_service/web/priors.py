@@ -1,22 +1,22 @@
-"""`/api/v1/priors`: classes of devices in, how much pairs on them differ without cause out."""
+"""Serves `/api/v1/priors`: how much pairs on given device classes differ without a change."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict
 
-from perfledger_service.store.database import reading
-from perfledger_service.usecases.priors import history_on_devices
-from perfledger_service.web.hub import AnyHub, AnyProject
+from perfledger_service.store.database import read_session
+from perfledger_service.usecases.pull_requests.spread_priors import history_on_devices
+from perfledger_service.web.app_state import CurrentAppState, CurrentProject
 from perfledger_service.web.uploads import PROBLEMS
 
 router = APIRouter(prefix="/api/v1/priors", tags=["uploads"])
-# A machine's own devices, in any number of them, and its processor.
+# A machine's devices, in any number of them, and its processor.
 MAX_CLASSES = 100
 
 
-class PriorAnswer(BaseModel):
-    """What earlier checks of one series tell of the difference of logs of its next pair."""
+class PriorResponse(BaseModel):
+    """Spread that earlier checks of one series predict for its next pair's difference of logs."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
 
@@ -28,26 +28,25 @@ class PriorAnswer(BaseModel):
     pairs: int
 
 
-class PriorsAnswer(BaseModel):
-    """All that is known; a bundle names `history` to be judged by the same."""
+class PriorsResponse(BaseModel):
+    """All known priors; a bundle names `history` to be judged by the same."""
 
     model_config = ConfigDict(frozen=True, from_attributes=True)
 
     history: int
-    priors: tuple[PriorAnswer, ...]
+    priors: tuple[PriorResponse, ...]
 
 
 @router.get("", responses={401: PROBLEMS[401]})
 def get_priors(
-    hub: AnyHub,
-    project: AnyProject,
+    state: CurrentAppState,
+    project: CurrentProject,
     device_class: Annotated[list[str] | None, Query(max_length=MAX_CLASSES)] = None,
-) -> PriorsAnswer:
-    """Return what the project's history tells of pairs on any of these classes of devices.
+) -> PriorsResponse:
+    """Return the spread priors of a project's series on any of these device classes.
 
-    Without a class it is all of it. A runner asks before it measures: what is known in advance need
-    not be measured again.
+    Without a class, return all. A runner asks before it measures, so that it needs fewer pairs.
     """
-    with reading(hub.engine) as session:
-        found = history_on_devices(session, project.id, device_class or ())
-    return PriorsAnswer.model_validate(found)
+    with read_session(state.engine) as session:
+        history = history_on_devices(session, project.id, device_class or ())
+    return PriorsResponse.model_validate(history)

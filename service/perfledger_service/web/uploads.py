@@ -1,4 +1,4 @@
-"""`/api/v1/uploads`: bundles in, what became of them out."""
+"""Serves `/api/v1/uploads`, which takes bundles and reports their status."""
 
 from datetime import datetime
 from typing import Annotated
@@ -8,19 +8,19 @@ from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel, ConfigDict
 
 from perfledger_service.errors import NotFoundError
-from perfledger_service.store.database import reading
+from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import StoredUpload, upload_by_id
-from perfledger_service.usecases.uploads import is_waiting, receive_bundle, work_on
-from perfledger_service.views import UploadStatus
-from perfledger_service.web.hub import AnyHub, AnyProject, Hub
-from perfledger_service.web.limits import check_declared_size
+from perfledger_service.usecases.pull_requests.uploads import is_waiting, receive_bundle, work_on
+from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.web.app_state import AppState, CurrentAppState, CurrentProject
+from perfledger_service.web.body_limit import check_declared_size
 
 router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"])
 UPLOAD_ID = r"^[0-9a-f]{32}$"
 
 
-class UploadAnswer(BaseModel):
-    """An upload and what became of it; `url` is its page."""
+class UploadResponse(BaseModel):
+    """An upload and its status; `url` is its page."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,16 +39,16 @@ class UploadAnswer(BaseModel):
 
 
 class Problem(BaseModel):
-    """Why a request was not done."""
+    """Reason why a request failed."""
 
     error: str
 
 
 PROBLEMS: dict[int | str, dict[str, object]] = {
-    400: {"model": Problem, "description": "the body is no bundle that this version reads"},
+    400: {"model": Problem, "description": "the body is not a bundle that this version reads"},
     401: {"model": Problem, "description": "no valid project token"},
-    403: {"model": Problem, "description": "the bundle is another repository's"},
-    413: {"model": Problem, "description": "more bytes than are read"},
+    403: {"model": Problem, "description": "the bundle is of another repository"},
+    413: {"model": Problem, "description": "more bytes than the limit"},
 }
 BUNDLE_BODY = {
     "requestBody": {
@@ -62,26 +62,28 @@ BUNDLE_BODY = {
 }
 
 
-async def body_of(request: Request, project: AnyProject) -> bytes:  # noqa: ARG001 - before the body
-    """Return the request's body, which is read only for those with a token."""
+async def body_of(request: Request, project: CurrentProject) -> bytes:  # noqa: ARG001 - before the body
+    """Return the request's body, which is read only after the token is checked."""
     check_declared_size(request.headers.get("content-length"))
     return await request.body()
 
 
 @router.post("", status_code=202, responses=PROBLEMS, openapi_extra=BUNDLE_BODY)
 def upload_bundle(
-    hub: AnyHub, project: AnyProject, body: Annotated[bytes, Depends(body_of)]
-) -> UploadAnswer:
-    """Take in a result bundle of the token's repository, to be judged and said.
+    state: CurrentAppState, project: CurrentProject, body: Annotated[bytes, Depends(body_of)]
+) -> UploadResponse:
+    """Store a result bundle of the token's repository, to be judged and posted.
 
-    The same bundle again is answered with the same upload; one that failed is worked on again. The
-    answer comes once the bundle is
-    stored for good; follow `GET /api/v1/uploads/{id}` until the status is no longer "received".
+    The same bundle again returns the same upload; a failed upload starts again. The answer comes
+    once the bundle is stored durably; poll `GET /api/v1/uploads/{id}` until the status is no
+    longer "received".
     """
-    upload = receive_bundle(hub.engine, body, project=project, upload_id=uuid4().hex, now=hub.now())
+    upload = receive_bundle(
+        state.engine, body, project=project, upload_id=uuid4().hex, now=state.now()
+    )
     if is_waiting(upload):
-        hub.jobs.enqueue(work_on(upload))
-    return _answer(hub, upload)
+        state.workflow.enqueue(work_on(upload))
+    return _response_of(state, upload)
 
 
 @router.get(
@@ -92,19 +94,21 @@ def upload_bundle(
     },
 )
 def get_upload(
-    hub: AnyHub, project: AnyProject, upload_id: Annotated[str, Path(pattern=UPLOAD_ID)]
-) -> UploadAnswer:
-    """Return an upload of the token's project and what became of it."""
-    with reading(hub.engine) as session:
+    state: CurrentAppState,
+    project: CurrentProject,
+    upload_id: Annotated[str, Path(pattern=UPLOAD_ID)],
+) -> UploadResponse:
+    """Return an upload of the token's project with its status."""
+    with read_session(state.engine) as session:
         upload = upload_by_id(session, upload_id)
     if upload.project_id != project.id:
         msg = f"no upload {upload_id!r}"
         raise NotFoundError(msg)
-    return _answer(hub, upload)
+    return _response_of(state, upload)
 
 
-def _answer(hub: Hub, upload: StoredUpload) -> UploadAnswer:
-    return UploadAnswer(
+def _response_of(state: AppState, upload: StoredUpload) -> UploadResponse:
+    return UploadResponse(
         id=upload.id,
         repository=upload.repository,
         pull_request=upload.pull_request,
@@ -116,5 +120,5 @@ def _answer(hub: Hub, upload: StoredUpload) -> UploadAnswer:
         conclusion=upload.conclusion,
         headline=upload.headline,
         created_at=upload.created_at,
-        url=f"{hub.public_url}/runs/{upload.id}",
+        url=f"{state.public_url}/runs/{upload.id}",
     )

@@ -1,4 +1,4 @@
-"""`/webhooks/github`: GitHub's signed deliveries in, approvals and the work they make out."""
+"""Serves `/webhooks/github`, which takes approvals from GitHub's signed deliveries."""
 
 import hmac
 import re
@@ -10,27 +10,32 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel, ConfigDict
 
 from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
-from perfledger_service.usecases.approving import Commented, hear
-from perfledger_service.web.hub import AnyHub
-from perfledger_service.web.limits import check_declared_size
+from perfledger_service.usecases.pull_requests.approvals import NewComment, receive_comment
+from perfledger_service.web.app_state import CurrentAppState
+from perfledger_service.web.body_limit import check_declared_size
 from perfledger_service.web.uploads import PROBLEMS
 
 # A comment and a pull request's text have 65,536 characters each, written as JSON.
 MAX_DELIVERY_BYTES = 4 * 2**20
-COMMENTED, CREATED, PERSON, CLOSED = "issue_comment", "created", "User", "closed"
-UNSIGNED = "the delivery is not signed with the secret that is set here"
+COMMENT_EVENT, CREATED_ACTION, USER_ACCOUNT, CLOSED_STATE = (
+    "issue_comment",
+    "created",
+    "User",
+    "closed",
+)
+UNSIGNED_DELIVERY = "the delivery is not signed with PERFLEDGER_WEBHOOK_SECRET"
 _SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 
 router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 
 
-class HeardAnswer(BaseModel):
-    """Whether a delivery made work, and if not why."""
+class CommentResponse(BaseModel):
+    """Whether a delivery was accepted, and if not, the reason."""
 
     model_config = ConfigDict(frozen=True)
 
-    is_heard: bool
-    why: str
+    is_accepted: bool
+    reason: str
 
 
 class _Person(msgspec.Struct):
@@ -43,14 +48,14 @@ class _Repository(msgspec.Struct):
 
 
 class _Link(msgspec.Struct):
-    """That the issue is a pull request; where it links to is not followed."""
+    """Marker that the issue is a pull request; its link is not followed."""
 
 
 class _Issue(msgspec.Struct):
     number: int
     user: _Person | None = None
     state: str = ""
-    pull_request: _Link | None = None  # a plain issue has none
+    pull_request: _Link | None = None  # None for an ordinary issue
 
 
 class _Comment(msgspec.Struct):
@@ -60,7 +65,7 @@ class _Comment(msgspec.Struct):
 
 
 class _Delivery(msgspec.Struct):
-    """As much of an `issue_comment` as is read."""
+    """The fields of an `issue_comment` delivery that are read."""
 
     action: str
     repository: _Repository
@@ -69,23 +74,23 @@ class _Delivery(msgspec.Struct):
     sender: _Person
 
 
-async def signed_body(request: Request, hub: AnyHub) -> bytes:
+async def signed_body(request: Request, state: CurrentAppState) -> bytes:
     """Return a delivery that GitHub signed; raise NotFoundError, RefusedError and TooLargeError.
 
-    A secret that is set to nothing is none: everybody could sign with it.
+    An empty secret counts as unset, because anybody could sign with it.
     """
-    if not hub.webhook_secret:
-        msg = "no webhooks here: set PERFLEDGER_WEBHOOK_SECRET, and the same secret at GitHub"
+    if not state.webhook_secret:
+        msg = "webhooks are off: set PERFLEDGER_WEBHOOK_SECRET, and the same secret on GitHub"
         raise NotFoundError(msg)
-    given = request.headers.get("x-hub-signature-256", "")
-    if not _SIGNATURE.fullmatch(given):
-        raise RefusedError(UNSIGNED, status=401)
+    signature = request.headers.get("x-hub-signature-256", "")
+    if not _SIGNATURE.fullmatch(signature):
+        raise RefusedError(UNSIGNED_DELIVERY, status=401)
     check_declared_size(request.headers.get("content-length"), max_bytes=MAX_DELIVERY_BYTES)
     body = await _read_body(request)
-    secret = hub.webhook_secret.get_secret_value().encode()
-    wanted = f"sha256={hmac.new(secret, body, sha256).hexdigest()}"
-    if not hmac.compare_digest(wanted, given):
-        raise RefusedError(UNSIGNED, status=401)
+    secret = state.webhook_secret.get_secret_value().encode()
+    expected = f"sha256={hmac.new(secret, body, sha256).hexdigest()}"
+    if not hmac.compare_digest(expected, signature):
+        raise RefusedError(UNSIGNED_DELIVERY, status=401)
     return body
 
 
@@ -93,32 +98,31 @@ async def signed_body(request: Request, hub: AnyHub) -> bytes:
     "/github",
     status_code=202,
     responses={
-        400: {**PROBLEMS[400], "description": "signed, but no delivery of GitHub's"},
+        400: {**PROBLEMS[400], "description": "signed, but not a delivery from GitHub"},
         401: {**PROBLEMS[401], "description": "not signed with the secret"},
         413: PROBLEMS[413],
     },
 )
 def receive_delivery(
-    hub: AnyHub, request: Request, body: Annotated[bytes, Depends(signed_body)]
-) -> HeardAnswer:
-    """Hear what was commented under a pull request.
+    state: CurrentAppState, request: Request, body: Annotated[bytes, Depends(signed_body)]
+) -> CommentResponse:
+    """Receive a comment on a pull request.
 
-    A comment counts as it was written: edited ones do not, for others may edit them, and neither
-    do those of machines.
+    Only new comments by people count: others may edit a comment later.
     """
-    if request.headers.get("x-github-event") != COMMENTED:
-        return HeardAnswer(is_heard=False, why="not a comment")
+    if request.headers.get("x-github-event") != COMMENT_EVENT:
+        return CommentResponse(is_accepted=False, reason="not a comment")
     delivery = _read(body)
     writer = delivery.comment.user
-    is_plain = delivery.action == CREATED and delivery.sender.type == PERSON
-    if writer is None or not is_plain or writer.login != delivery.sender.login:
-        return HeardAnswer(is_heard=False, why="not a new comment of a person")
+    is_from_person = delivery.action == CREATED_ACTION and delivery.sender.type == USER_ACCOUNT
+    if writer is None or not is_from_person or writer.login != delivery.sender.login:
+        return CommentResponse(is_accepted=False, reason="not a new comment by a person")
     if delivery.issue.pull_request is None:
-        return HeardAnswer(is_heard=False, why="not under a pull request")
-    if delivery.issue.state == CLOSED:
-        return HeardAnswer(is_heard=False, why="the pull request is closed")
+        return CommentResponse(is_accepted=False, reason="not on a pull request")
+    if delivery.issue.state == CLOSED_STATE:
+        return CommentResponse(is_accepted=False, reason="the pull request is closed")
     author = delivery.issue.user
-    said = Commented(
+    new_comment = NewComment(
         repository=delivery.repository.full_name,
         pull_request=delivery.issue.number,
         comment_id=delivery.comment.id,
@@ -126,19 +130,19 @@ def receive_delivery(
         author=author.login if author else "",
         body=delivery.comment.body or "",
     )
-    heard = hear(hub.engine, said, now=hub.now())
-    if heard.work is not None:
-        hub.jobs.enqueue(heard.work)
-    return HeardAnswer(is_heard=heard.work is not None, why=heard.why)
+    result = receive_comment(state.engine, new_comment, now=state.now())
+    if result.work is not None:
+        state.workflow.enqueue(result.work)
+    return CommentResponse(is_accepted=result.work is not None, reason=result.reason)
 
 
 async def _read_body(request: Request) -> bytes:
-    """Return a body of which no more is read, before it is known whose it is, than may be there."""
+    """Return the body; raise TooLargeError past the limit, since its sender is not known yet."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_DELIVERY_BYTES:
-            msg = f"a delivery of more than {MAX_DELIVERY_BYTES} bytes is none of GitHub's"
+            msg = f"the delivery has more than {MAX_DELIVERY_BYTES} bytes: GitHub sends less"
             raise TooLargeError(msg)
     return bytes(body)
 
@@ -147,5 +151,5 @@ def _read(body: bytes) -> _Delivery:
     try:
         return msgspec.json.decode(body, type=_Delivery)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        msg = f"no issue_comment of GitHub's: {error}"
+        msg = f"the body is not an issue_comment delivery from GitHub: {error}"
         raise UsageError(msg) from None

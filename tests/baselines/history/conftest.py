@@ -1,4 +1,4 @@
-"""Made-up series whose truth is known, seeded; suspicions and what A/Bs say of them; events."""
+"""Made-up series whose truth is known, seeded; candidates and what A/Bs say of them; events."""
 
 import math
 
@@ -6,14 +6,18 @@ import numpy as np
 import pytest
 
 from perfledger.metrics import STEP_TIME
-from perfledger_baselines.history.attribution import Observed, Series
-from perfledger_baselines.history.confirmation import answer, ask
-from perfledger_baselines.history.docket import Docket, Limits, Suspicion
-from perfledger_baselines.history.events import find_events
-from perfledger_baselines.history.findings import ChangePoint
-from perfledger_baselines.verdict import Estimate, Outcome, Verdict
+from perfledger_baselines.history.commits.attribution import ObservedSeries, Series
+from perfledger_baselines.history.commits.confirmation import record_ab_result, request_ab_runs
+from perfledger_baselines.history.commits.confirmation_state import (
+    AbCandidate,
+    ConfirmationLimits,
+    ConfirmationState,
+)
+from perfledger_baselines.history.commits.grouping import group_changes
+from perfledger_baselines.history.detection.changes import ChangePoint
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 
-LIMITS = Limits(max_pairs=8, pairs_per_window=80)
+LIMITS = ConfirmationLimits(max_pairs=8, pairs_per_window=80)
 MACHINE = "cuda:H100:1"
 
 
@@ -47,11 +51,11 @@ class Make:
         return sd * rng.standard_normal(count) + distance * states
 
 
-class Court:
-    """Builds suspicions, verdicts on them, and dockets on the way from one to the other."""
+class AbRuns:
+    """Builds candidates, verdicts on them, and the states between."""
 
-    def suspicion(self, good, bad, *, workload="m:f", metric=STEP_TIME, newest=None, **values):
-        return Suspicion(
+    def candidate(self, good, bad, *, workload="m:f", metric=STEP_TIME, newest=None, **values):
+        return AbCandidate(
             **{
                 "series": Series(workload, metric, MACHINE),
                 "good": good,
@@ -67,7 +71,7 @@ class Court:
     def estimate(self, change, low=None, high=None, *, pairs=4):
         low = change - 0.004 if low is None else low
         high = change + 0.004 if high is None else high
-        return Estimate(
+        return EffectEstimate(
             base=1.0,
             head=1.0 + change,
             change=change,
@@ -116,25 +120,27 @@ class Court:
     def not_measured(self):
         return self.verdict(Outcome.NOT_MEASURED)
 
-    def begin(self, docket, *suspicions, window="Monday", limits=LIMITS):
-        return ask(docket, suspicions, window=window, limits=limits)
+    def request(self, state, *candidates, window="Monday", limits=LIMITS):
+        return request_ab_runs(state, candidates, window=window, limits=limits)
 
-    def tried(self, docket, *verdicts, request=None, pairs=4):
+    def answer(self, state, *verdicts, request=None, pairs=4):
         """Answer the one request that is under way, or the given one."""
         if request is None:
-            requests = [t.request for t in docket.trials] + [s.request for s in docket.searches]
+            requests = [t.request for t in state.pending_confirmations] + [
+                s.request for s in state.bisections
+            ]
             (request,) = set(requests)
-        return answer(docket, request, verdicts=verdicts, pairs=pairs)
+        return record_ab_result(state, request, verdicts=verdicts, pairs=pairs)
 
-    def convicted(self, *suspicions):
-        """Return a docket after an A/B that bore the suspicions out, and its alert."""
-        docket, _ = self.begin(Docket(), *suspicions)
+    def confirmed(self, *candidates):
+        """Return a state after an A/B that bore the candidates out, and its alert."""
+        state, _ = self.request(ConfirmationState(), *candidates)
         verdicts = [
             self.verdict(Outcome.REGRESSED, self.estimate(0.05), metric=one.series.metric)
-            for one in suspicions
+            for one in candidates
         ]
-        docket, (alert,) = self.tried(docket, *verdicts)
-        return docket, alert
+        state, (alert,) = self.answer(state, *verdicts)
+        return state, alert
 
 
 class Past:
@@ -159,7 +165,7 @@ class Past:
         """Return a series, on a new driver from `driver_at` on."""
         commits = tuple(commits)
         environments = tuple("old" if commit < driver_at else "new" for commit in commits)
-        return Observed(
+        return ObservedSeries(
             series=Series(workload, metric, on),
             commits=commits,
             changes=changes,
@@ -167,13 +173,13 @@ class Past:
         )
 
     def only_event(self, *histories):
-        happened = find_events(histories)
+        happened = group_changes(histories)
         assert not happened.environment_changes
         (event,) = happened.events
         return event
 
     def workloads(self, event):
-        return sorted(member.move.series.workload for member in event.members)
+        return sorted(member.change.series.workload for member in event.members)
 
 
 @pytest.fixture(scope="session")
@@ -182,8 +188,8 @@ def make():
 
 
 @pytest.fixture(scope="session")
-def court():
-    return Court()
+def ab():
+    return AbRuns()
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,13 +14,23 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from perfledger.protocol import Command, Effort, Request
+from perfledger.protocol import ChildRequest, Command, MeasuringEffort
 from perfledger.records import Side
-from perfledger_runners.harness import Limits, prepare_harness
-from perfledger_runners.interpreter import Interpreter
-from perfledger_runners.repository import Repository
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.children.harness import ChildLimits, prepare_harness
+from perfledger_runners.children.interpreter import Interpreter
 
-QUICK = Effort(min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, max_warmups=1)
+QUICK = MeasuringEffort(min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, max_warmups=1)
+LIMIT_S = 1800.0  # a busy machine does not reach it
+HANG = """
+import os, signal
+HANG_NOTE = os.environ["HANG_NOTE"]
+def hang():
+    with open(HANG_NOTE, "w") as note:
+        note.write(str(os.getpid()))
+    signal.pthread_sigmask(signal.SIG_BLOCK, {15})
+    signal.pause()
+"""
 
 
 # As much of torch as the harness asks of it, with one CUDA device.
@@ -184,6 +196,27 @@ def users_repository():
     return UsersRepository
 
 
+class HangClock:
+    """The real clock, which runs an hour ahead at each reading while a process hangs.
+
+    A workload that is to hang writes its process ID to the file that HANG_NOTE names. So no limit
+    needs to be short, and none is crossed because the machine is busy.
+    """
+
+    def __init__(self, note: Path) -> None:
+        self._note = note
+        self._ahead_s = 0.0
+
+    def __call__(self) -> float:
+        if self._is_hanging():
+            self._ahead_s += 2 * LIMIT_S
+        return time.monotonic() + self._ahead_s
+
+    def _is_hanging(self) -> bool:
+        process_id = self._note.read_text() if self._note.exists() else ""
+        return process_id != "" and Path("/proc", process_id).exists()
+
+
 @pytest.fixture(scope="session")
 def fake_nvml():
     return FakeNvml
@@ -194,19 +227,39 @@ def interpreter():
     return Interpreter(Path(sys.executable), sys.version_info[:3])
 
 
+@pytest.fixture(scope="session")
+def make_harness(interpreter):
+    """Return a function that prepares a harness with a HangClock."""
+
+    @contextmanager
+    def make(folder: Path, *, memory_bytes=2**30):
+        note = folder / "hang-note"
+        environment = os.environ | {"HANG_NOTE": str(note)}
+        limits = ChildLimits(workload_s=LIMIT_S, startup_s=LIMIT_S, memory_bytes=memory_bytes)
+        with prepare_harness(interpreter, environment=environment, limits=limits) as prepared:
+            yield replace(prepared, clock=HangClock(note))
+
+    return make
+
+
 @pytest.fixture
-def harness(interpreter):
-    limits = Limits(workload_s=20, startup_s=20, memory_bytes=2**30)
-    with prepare_harness(interpreter, environment=os.environ, limits=limits) as prepared:
+def harness(make_harness, tmp_path):
+    with make_harness(tmp_path) as prepared:
         yield prepared
+
+
+@pytest.fixture(scope="session")
+def hang():
+    """The source of a function `hang` that never returns, and that a HangClock sees."""
+    return HANG
 
 
 @pytest.fixture(scope="session")
 def request_for():
     """Return a function that makes the request for a checkout, with as little effort as can be."""
 
-    def make(root: Path, workloads=(), **changes) -> Request:
-        request = Request(
+    def make(root: Path, workloads=(), **changes) -> ChildRequest:
+        request = ChildRequest(
             command=Command.MEASURE,
             root=str(root),
             repository=str(root.parent / "theirs"),

@@ -7,8 +7,8 @@ import pytest
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Side
-from perfledger_profiles.kineto import read_kineto, read_kineto_trace
-from perfledger_profiles.planes import XEvent, XLine, XPlane
+from perfledger_profiles.torch_profiler.kineto import read_kineto, read_kineto_trace
+from perfledger_profiles.xla.planes import XEvent, XLine, XPlane
 
 MAIN, AUTOGRAD = (1, 1), (1, 2)
 

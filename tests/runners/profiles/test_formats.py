@@ -11,35 +11,41 @@ from hypothesis import given, settings, strategies as st
 from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles import formats
-from perfledger_profiles.errors import ProfileError
-from perfledger_profiles.formats import PATH_READERS, READERS, Format, detect_format, read_profile
+from perfledger_profiles.formats import (
+    PATH_READERS,
+    READERS,
+    ProfileFormat,
+    detect_format,
+    read_profile,
+)
+from perfledger_profiles.parsing.errors import ProfileError
 
 MLLOG = b':::MLLOG {"key": "run_start", "time_ms": 1, "namespace": "%s"}\n'
 SHORTEST = (
-    (Format.KINETO, b'{"schemaVersion": 1, "traceEvents": []}'),
-    (Format.KINETO, b'[{"name": "a", "ph": "X"}]'),
-    (Format.XPLANE, b"\x0a\x20\x08\x01\x12\x0d/device:TPU:0"),
-    (Format.NSYS_SQLITE, b"SQLite format 3\x00"),
-    (Format.NSYS_STATS, b"Processing [x]...\nTime (%),Total Time (ns),Instances,Name\n"),
-    (Format.NSYS_STATS, b"Start (ns),Duration (ns),CorrId,GrdX,GrdY\n"),
-    (Format.NSYS_STATS, b"Range,Style,Total Proj Time (ns)\n"),
-    (Format.NSYS_STATS, b"Total (MB),Count,Avg (MB)\n"),
-    (Format.NSYS_STATS, b"PID,TID,DevId,Count,QCount,TAvg (ns)\n"),
-    (Format.NCU, b'==PROF== x\n"ID","Kernel Name","Metric Name","Metric Value"\n'),
-    (Format.NCU, b'"ID","Kernel Name","CC","sm__throughput.avg.pct"\n'),
-    (Format.DCGM, b"# HELP DCGM_FI_DEV_SM_CLOCK clock\n"),
-    (Format.DCGM, b'go_goroutines 5\nDCGM_FI_PROF_SM_UTIL_RATIO{gpu="0"} 0.5\n'),
-    (Format.NCCL_TESTS, b"#       size   count  type redop  time algbw busbw #wrong\n"),
-    (Format.VLLM, b'{"date": "20261121", "request_throughput": 1.5}'),
-    (Format.VLLM, b'{"avg_latency": 1.5, "percentiles": {}}'),
-    (Format.GENAI_PERF, b'{"request_throughput": {"unit": "requests/sec", "avg": 1}}'),
-    (Format.GENAI_PERF, b"Metric,avg,min,max\n"),
-    (Format.PERF_ANALYZER, b"Concurrency,Inferences/Second,Client Send\n"),
-    (Format.MODEL_ANALYZER, b"Model,Batch,Concurrency,Model Config Path\n"),
-    (Format.PERF_ANALYZER, b'{"experiments": [{"experiment": {}}]}'),
-    (Format.MLPERF_TRAINING, MLLOG % b""),
-    (Format.MLPERF_LOADGEN, MLLOG % b"mlperf::logging"),
-    (Format.MLPERF_LOADGEN, b"=====\nMLPerf Results Summary\n"),
+    (ProfileFormat.KINETO, b'{"schemaVersion": 1, "traceEvents": []}'),
+    (ProfileFormat.KINETO, b'[{"name": "a", "ph": "X"}]'),
+    (ProfileFormat.XPLANE, b"\x0a\x20\x08\x01\x12\x0d/device:TPU:0"),
+    (ProfileFormat.NSYS_SQLITE, b"SQLite format 3\x00"),
+    (ProfileFormat.NSYS_STATS, b"Processing [x]...\nTime (%),Total Time (ns),Instances,Name\n"),
+    (ProfileFormat.NSYS_STATS, b"Start (ns),Duration (ns),CorrId,GrdX,GrdY\n"),
+    (ProfileFormat.NSYS_STATS, b"Range,Style,Total Proj Time (ns)\n"),
+    (ProfileFormat.NSYS_STATS, b"Total (MB),Count,Avg (MB)\n"),
+    (ProfileFormat.NSYS_STATS, b"PID,TID,DevId,Count,QCount,TAvg (ns)\n"),
+    (ProfileFormat.NCU, b'==PROF== x\n"ID","Kernel Name","Metric Name","Metric Value"\n'),
+    (ProfileFormat.NCU, b'"ID","Kernel Name","CC","sm__throughput.avg.pct"\n'),
+    (ProfileFormat.DCGM, b"# HELP DCGM_FI_DEV_SM_CLOCK clock\n"),
+    (ProfileFormat.DCGM, b'go_goroutines 5\nDCGM_FI_PROF_SM_UTIL_RATIO{gpu="0"} 0.5\n'),
+    (ProfileFormat.NCCL_TESTS, b"#       size   count  type redop  time algbw busbw #wrong\n"),
+    (ProfileFormat.VLLM, b'{"date": "20261121", "request_throughput": 1.5}'),
+    (ProfileFormat.VLLM, b'{"avg_latency": 1.5, "percentiles": {}}'),
+    (ProfileFormat.GENAI_PERF, b'{"request_throughput": {"unit": "requests/sec", "avg": 1}}'),
+    (ProfileFormat.GENAI_PERF, b"Metric,avg,min,max\n"),
+    (ProfileFormat.PERF_ANALYZER, b"Concurrency,Inferences/Second,Client Send\n"),
+    (ProfileFormat.MODEL_ANALYZER, b"Model,Batch,Concurrency,Model Config Path\n"),
+    (ProfileFormat.PERF_ANALYZER, b'{"experiments": [{"experiment": {}}]}'),
+    (ProfileFormat.MLPERF_TRAINING, MLLOG % b""),
+    (ProfileFormat.MLPERF_LOADGEN, MLLOG % b"mlperf::logging"),
+    (ProfileFormat.MLPERF_LOADGEN, b"=====\nMLPerf Results Summary\n"),
 )
 
 
@@ -63,33 +69,33 @@ def test_content_counts_more_than_the_name(expected, head):
 
 @pytest.mark.parametrize("start", [b'{"schemaVersion": 1, "traceEvents"', b'\n{ "traceEvents"'])
 def test_what_a_trace_names_its_calls_makes_it_no_other_format(start):
-    assert detect_format(start + b': [{"name": ":::MLLOG {}"}]}', "x") is Format.KINETO
+    assert detect_format(start + b': [{"name": ":::MLLOG {}"}]}', "x") is ProfileFormat.KINETO
 
 
 def test_text_that_a_windows_shell_wrote_is_told_too():
     head = "Time (%),Total Time (ns),Instances,Name\n".encode("utf-16")
 
-    assert detect_format(head, "file") is Format.NSYS_STATS
+    assert detect_format(head, "file") is ProfileFormat.NSYS_STATS
 
 
 def test_a_byte_order_mark_hides_no_format():
     head = codecs.BOM_UTF8 + b"Time (%),Total Time (ns),Instances,Name\n"
 
-    assert detect_format(head, "file") is Format.NSYS_STATS
+    assert detect_format(head, "file") is ProfileFormat.NSYS_STATS
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("host.xplane.pb", Format.XPLANE),
-        ("rank3.pt.trace.json.gz", Format.KINETO),
-        ("report.SQLite", Format.NSYS_SQLITE),
-        ("run_cuda_gpu_kern_sum.csv", Format.NSYS_STATS),
-        ("gemm.ncu.csv", Format.NCU),
-        ("node.prom", Format.DCGM),
-        ("nccl_allreduce.log", Format.NCCL_TESTS),
-        ("profile_export_genai_perf.json", Format.GENAI_PERF),
-        ("mlperf_log_detail.txt", Format.MLPERF_LOADGEN),
+        ("host.xplane.pb", ProfileFormat.XPLANE),
+        ("rank3.pt.trace.json.gz", ProfileFormat.KINETO),
+        ("report.SQLite", ProfileFormat.NSYS_SQLITE),
+        ("run_cuda_gpu_kern_sum.csv", ProfileFormat.NSYS_STATS),
+        ("gemm.ncu.csv", ProfileFormat.NCU),
+        ("node.prom", ProfileFormat.DCGM),
+        ("nccl_allreduce.log", ProfileFormat.NCCL_TESTS),
+        ("profile_export_genai_perf.json", ProfileFormat.GENAI_PERF),
+        ("mlperf_log_detail.txt", ProfileFormat.MLPERF_LOADGEN),
     ],
 )
 def test_where_the_content_does_not_tell_the_name_does(name, expected):
@@ -101,7 +107,7 @@ def test_a_file_of_no_known_format_is_refused_with_a_list_of_those_that_are():
         detect_format(b"hello", "notes.txt")
 
     assert str(error.value) == (
-        "notes.txt is no file that can be read; these are: kineto, xplane, nsys-sqlite, "
+        "the format of notes.txt is not supported; supported are: kineto, xplane, nsys-sqlite, "
         "nsys-stats, ncu, dcgm, nccl-tests, vllm, genai-perf, perf-analyzer, model-analyzer, "
         "mlperf-training, mlperf-loadgen"
     )
@@ -120,8 +126,8 @@ def test_a_format_that_is_given_is_not_doubted(tmp_path):
     path = tmp_path / "anything"
     path.write_text("Concurrency,Inferences/Second\n1,138.6\n")
 
-    with pytest.raises(ProfileError, match="no field of DCGM"):
-        read_profile(path, workload="m:f", side=Side.BASE, format=Format.DCGM)
+    with pytest.raises(ProfileError, match="no DCGM field"):
+        read_profile(path, workload="m:f", side=Side.BASE, format=ProfileFormat.DCGM)
 
 
 def test_a_file_that_is_missing_is_refused(tmp_path):
@@ -172,7 +178,7 @@ def test_a_packed_file_is_unpacked_for_a_reader_of_paths(tmp_path):
 
 
 def test_every_format_has_a_reader():
-    assert {*READERS, *PATH_READERS} == set(Format)
+    assert {*READERS, *PATH_READERS} == set(ProfileFormat)
     assert not READERS.keys() & PATH_READERS.keys()
 
 
@@ -183,7 +189,7 @@ def test_any_bytes_are_of_a_format_or_refused(head, name):
     except ProfileError:
         found = None
 
-    assert found is None or found in Format
+    assert found is None or found in ProfileFormat
 
 
 @pytest.mark.parametrize("format_", READERS)

@@ -40,7 +40,7 @@ def test_a_file_of_no_known_format_is_one_line_with_those_that_are(tmp_path, cap
 
     error = capsys.readouterr().err
     assert status == 1
-    assert error.startswith("notes is no file that can be read; these are: kineto, xplane, ")
+    assert error.startswith("the format of notes is not supported; supported are: kineto, xplane, ")
 
 
 @pytest.mark.parametrize("data", [b"", b"not\na trace"])
@@ -53,7 +53,7 @@ def test_what_cannot_be_read_is_one_line_and_status_1(tmp_path, capsys, data):
     shown = capsys.readouterr()
     assert (status, shown.out) == (1, "")
     assert shown.err == (
-        "no event of this trace can be read: is it a Chrome trace of torch.profiler?\n"
+        "no event of this trace is readable: give a Chrome trace of torch.profiler\n"
     )
 
 
@@ -88,7 +88,7 @@ def test_an_answer_above_the_limit_is_one_line_and_status_1(trace, tmp_path, cap
     assert status == 1
     assert capsys.readouterr() == (
         "",
-        "trace.json says more than a profile may: record less of it\n",
+        "the profile in trace.json is too large: record fewer steps\n",
     )
 
 
@@ -126,4 +126,4 @@ def test_a_file_that_needs_too_much_memory_is_one_line_and_status_1(tmp_path):
     )
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "trace.json needs more memory than is allowed: profile fewer steps\n"
+    assert done.stderr == "trace.json needs more memory than allowed: profile fewer steps\n"

@@ -9,9 +9,9 @@ import pytest
 
 from perfledger.profile import Bucket
 from perfledger.records import Side
-from perfledger_profiles.kineto import read_kineto
-from perfledger_profiles.matching import is_attention_part, is_fused_attention, match
-from perfledger_profiles.xplane import read_xplane
+from perfledger_profiles.diff.matching import is_attention_part, is_fused_attention, match
+from perfledger_profiles.torch_profiler.kineto import read_kineto
+from perfledger_profiles.xla.xplane import read_xplane
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def record(script, mode, target):
         [sys.executable, "-c", script, mode, str(target)],
         check=True,
         capture_output=True,
-        timeout=300,
+        timeout=3600,
         env={**os.environ, "JAX_PLATFORMS": "cpu"},
     )
 
@@ -91,6 +91,7 @@ def jax_profile(mode, folder: Path):
     return read_xplane(path, workload="m:f", side=Side.BASE)
 
 
+@pytest.mark.torch
 def test_torchs_matmul_is_most_of_a_step_of_matmul(tmp_path):
     profile = torch_profile("matmul", tmp_path)
 
@@ -106,6 +107,7 @@ def test_torchs_matmul_is_most_of_a_step_of_matmul(tmp_path):
     assert profile.dropped_events == 0
 
 
+@pytest.mark.torch
 def test_torchs_fused_attention_is_matched_with_its_parts(tmp_path):
     base, head = torch_profile("fused", tmp_path), torch_profile("parts", tmp_path)
 
@@ -147,7 +149,12 @@ def test_compiling_in_every_step_is_found(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", ["torch: recompiling", "torch: slower data set", "jax: jit in every step"]
+    "kind",
+    [
+        pytest.param("torch: recompiling", marks=pytest.mark.torch),
+        pytest.param("torch: slower data set", marks=pytest.mark.torch),
+        "jax: jit in every step",
+    ],
 )
 def test_a_planted_change_that_was_recorded_is_the_first_cause(kind, tmp_path):
     benchmark = Path(__file__).parents[3] / "benchmarks" / "planted_causes.py"
@@ -157,7 +164,7 @@ def test_a_planted_change_that_was_recorded_is_the_first_cause(kind, tmp_path):
         check=False,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=3600,
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,19 +8,21 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Self
 
 import pytest
 
 import perfledger
-from perfledger.channel import Channel
-from perfledger.errand import run_errand
-from perfledger.protocol import FD_VARIABLE, Command, Effort, Request
-from perfledger.workload import REGISTERED
+from perfledger.process.commands import run_command
+from perfledger.process.message_channel import MessageChannel
+from perfledger.protocol import FD_VARIABLE, ChildRequest, Command, MeasuringEffort
+from perfledger.workload import REGISTERED_WORKLOADS
 
 SOURCE_ROOT = Path(perfledger.__file__).parents[1]
-QUICK = Effort(
+QUICK = MeasuringEffort(
     min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, min_warmups=1, max_warmups=1
 )
 
@@ -56,6 +58,11 @@ class ScriptedClock:
 
 
 @pytest.fixture(scope="session")
+def torch() -> ModuleType:
+    return import_module("torch")
+
+
+@pytest.fixture(scope="session")
 def scripted_clock() -> type[ScriptedClock]:
     return ScriptedClock
 
@@ -78,8 +85,8 @@ def write(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
 def clean_process(tmp_path: Path) -> Iterator[None]:
     """Forget the modules and workloads that a test imported, and where it went."""
     before, path, folder = set(sys.modules), list(sys.path), Path.cwd()
-    state, registered = random.getstate(), dict(REGISTERED)
-    REGISTERED.clear()
+    state, registered = random.getstate(), dict(REGISTERED_WORKLOADS)
+    REGISTERED_WORKLOADS.clear()
     yield
     new = [name for name in sys.modules if name not in before]
     for name in [name for name in new if _is_users(name, tmp_path)]:
@@ -87,8 +94,8 @@ def clean_process(tmp_path: Path) -> Iterator[None]:
     sys.path[:] = path
     os.chdir(folder)
     random.setstate(state)
-    REGISTERED.clear()
-    REGISTERED.update(registered)
+    REGISTERED_WORKLOADS.clear()
+    REGISTERED_WORKLOADS.update(registered)
 
 
 def _is_users(name: str, folder: Path) -> bool:
@@ -99,21 +106,21 @@ def _is_users(name: str, folder: Path) -> bool:
     return any(Path(home).is_relative_to(folder) for home in homes if home)
 
 
-def ask(root: Path, command: Command, **changes: Any) -> Request:
-    request = Request(command=command, root=str(root), repository=str(root), effort=QUICK)
+def ask(root: Path, command: Command, **changes: Any) -> ChildRequest:
+    request = ChildRequest(command=command, root=str(root), repository=str(root), effort=QUICK)
     return replace(request, **changes)
 
 
 @pytest.fixture
-def errand(clean_process: None) -> Callable[..., Answer]:  # noqa: ARG001 - cleans up after it
-    """Run an errand in this process, answered through a real pipe."""
+def send_command(clean_process: None) -> Callable[..., Answer]:  # noqa: ARG001 - cleans up after it
+    """Run a command in this process, answered through a real pipe."""
 
     def run(root: Path, command: Command, **changes: Any) -> Answer:
         reader, writer = os.pipe()
-        channel = Channel(writer)
+        channel = MessageChannel(writer)
         with Drain(reader) as drain:
             try:
-                run_errand(ask(root, command, **changes), channel)
+                run_command(ask(root, command, **changes), channel)
             finally:
                 channel.close()
         return Answer(drain.messages())
@@ -124,7 +131,7 @@ def errand(clean_process: None) -> Callable[..., Answer]:  # noqa: ARG001 - clea
 def _run_child(
     root: Path, command: Command, *, python_path: Sequence[Path] = (), **changes: Any
 ) -> Answer:
-    """Run an errand the way the agent does: a fresh interpreter, a pipe of its own."""
+    """Run a command the way the agent does: a fresh interpreter, a pipe of its own."""
     file = root.parent / f"{root.name}-request.json"
     ask(root, command, **changes).write(file)
     reader, writer = os.pipe()
@@ -138,7 +145,7 @@ def _run_child(
                 env=environment,
                 capture_output=True,
                 check=False,
-                timeout=60,
+                timeout=3600,
             )
         finally:
             os.close(writer)

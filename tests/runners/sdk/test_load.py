@@ -1,15 +1,15 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.load import Mode, Served, has_kept_up, pooled
+from perfledger.load import LoadResult, LoopKind, has_served_offered_load, pool_results
 
 LATENCIES = st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=20)
 
 
 def served(latencies_s, **values):
-    return Served(
+    return LoadResult(
         **{
-            "mode": Mode.OPEN,
+            "mode": LoopKind.OPEN,
             "concurrency": None,
             "offered_per_second": 2.0,
             "latencies_s": tuple(latencies_s),
@@ -35,12 +35,12 @@ def served(latencies_s, **values):
 def test_a_server_keeps_up_that_answers_about_as_much_as_it_is_offered(
     answered, completed, expected
 ):
-    assert has_kept_up(offered=100.0, served=answered, completed=completed) is expected
+    assert has_served_offered_load(offered=100.0, served=answered, completed=completed) is expected
 
 
 @given(st.lists(LATENCIES, min_size=1, max_size=5))
 def test_parts_of_one_load_are_one_load_with_all_their_requests(parts):
-    whole = pooled([served(part, unserved=1) for part in parts])
+    whole = pool_results([served(part, unserved=1) for part in parts])
 
     assert whole.latencies_s == tuple(each for part in parts for each in part)
     assert len(whole.services_s) == whole.answered == sum(map(len, parts))

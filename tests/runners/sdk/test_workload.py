@@ -3,7 +3,7 @@ from hypothesis import given, settings, strategies as st
 
 import perfledger
 from perfledger.records import Framework, WorkloadSpec
-from perfledger.workload import REGISTERED, WorkloadError
+from perfledger.workload import REGISTERED_WORKLOADS, WorkloadError
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def needy(batch):
 
 def registered(function, **arguments):
     perfledger.workload(**arguments)(function)
-    return REGISTERED[f"{function.__module__}:{function.__name__}"]
+    return REGISTERED_WORKLOADS[f"{function.__module__}:{function.__name__}"]
 
 
 def specs(function, *, values=None, **arguments):
@@ -65,17 +65,17 @@ def test_values_of_the_configuration_replace_those_of_the_decorator():
 
 
 def test_the_device_is_no_parameter_to_choose():
-    with pytest.raises(WorkloadError, match="no parameter 'device' to choose; it has: batch, kind"):
+    with pytest.raises(WorkloadError, match="no parameter 'device'; its parameters: batch, kind"):
         registered(batched, params={"device": ["cpu"]})
 
 
 def test_an_unknown_parameter_in_the_configuration_is_named():
-    with pytest.raises(WorkloadError, match=r"batched.* no parameter 'bacth' to choose"):
+    with pytest.raises(WorkloadError, match=r"batched.* no parameter 'bacth'"):
         specs(batched, values={"bacth": [1]})
 
 
 def test_a_function_without_parameters_says_that_it_has_none():
-    with pytest.raises(WorkloadError, match="it has: none"):
+    with pytest.raises(WorkloadError, match="its parameters: none"):
         registered(plain, params={"batch": [1]})
 
 
@@ -143,7 +143,7 @@ def test_the_units_of_a_step_may_follow_from_a_default():
 
 
 def test_units_that_want_a_parameter_the_workload_has_not_are_an_error():
-    with pytest.raises(WorkloadError, match="units_per_step wants 'tokens'"):
+    with pytest.raises(WorkloadError, match="units_per_step needs 'tokens'"):
         specs(batched, units_per_step=lambda tokens: tokens)
 
 
@@ -172,12 +172,12 @@ def test_a_single_value_is_told_to_be_a_list(values):
 
 
 def test_an_unknown_device_is_refused():
-    with pytest.raises(WorkloadError, match="device 'gpu' is none of auto, cpu, cuda, tpu"):
+    with pytest.raises(WorkloadError, match="device 'gpu' is not one of auto, cpu, cuda, tpu"):
         registered(plain, device="gpu")
 
 
 def test_an_unknown_framework_is_refused():
-    with pytest.raises(WorkloadError, match="framework 'tf' is none of torch, jax, host"):
+    with pytest.raises(WorkloadError, match="framework 'tf' is not one of torch, jax, host"):
         registered(plain, framework="tf")
 
 

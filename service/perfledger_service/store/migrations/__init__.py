@@ -1,1 +1,1 @@
-"""The history of the tables, from nothing to `tables`, as Alembic runs it."""
+"""Alembic's migrations, from an empty database to the current tables."""

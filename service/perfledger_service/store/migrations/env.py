@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection that `migrating` hands over."""
+"""Runs Alembic's migrations on the connection that `store.upgrade` passes in."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ from alembic import context
 from sqlmodel.sql.sqltypes import AutoString
 
 from perfledger_service.store.database import UtcTime
-from perfledger_service.store.tables import Row
+from perfledger_service.store.tables import StoreRow
 
 
 def plain_type(kind: str, item: object, _: object) -> str | Literal[False]:
-    """Write our types down as SQLAlchemy's, so that old migrations do not depend on our code."""
+    """Write our types as SQLAlchemy's, so that migrations do not depend on our code."""
     if kind == "type" and isinstance(item, UtcTime):
         return "sa.DateTime(timezone=True)"
     if kind == "type" and isinstance(item, AutoString):
@@ -20,8 +20,8 @@ def plain_type(kind: str, item: object, _: object) -> str | Literal[False]:
 
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=Row.metadata,
-    render_as_batch=True,  # SQLite alters a table by making it anew
+    target_metadata=StoreRow.metadata,
+    render_as_batch=True,  # SQLite alters a table by creating it again
     render_item=plain_type,
     transactional_ddl=True,  # SQLite too: our transactions begin before the first statement
 )

@@ -1,0 +1,1 @@
+"""Estimates one value per process from its samples, and pairs the values of base and head."""

@@ -1,0 +1,130 @@
+"""Estimates one value per process from its samples (Hodges-Lehmann)."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger.metrics import COLD_START, STEP_TIME, Metric, MetricScale
+from perfledger.records import Run
+from perfledger_baselines.estimation.cold_start import cold_start_s
+from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES, tail_quantile
+
+# The Hodges-Lehmann estimate of n samples is a median over n(n+1)/2 averages. More samples than
+# this are first thinned to so many evenly spaced order statistics: 300 averages instead of 20,100
+# for 200 samples. On normal, exponential and t(3) samples of 25 to 200 this moves the estimate by
+# 0.08 of its standard error and changes that error by less than 1 %.
+MAX_POINTS = 24
+
+# Rows per batch: 4096 rows of 300 averages are 10 MB.
+MAX_ROWS = 4096
+
+
+def point_estimates(runs: Sequence[Run], metric: Metric) -> tuple[float | None, ...]:
+    """Return each run's value of a metric; None where the run did not measure it.
+
+    For a tail this is a quantile of its step times, for a cold start what its first step cost more,
+    for any other metric the location estimate of its samples.
+    """
+    if metric.name == COLD_START.name:
+        return tuple(map(cold_start_s, runs))
+    tail = TAIL_QUANTILES.get(metric.name)
+    if tail is not None:
+        return tuple(tail_quantile(run.samples.get(STEP_TIME.name, ()), tail) for run in runs)
+    estimates: list[float | None] = [None] * len(runs)
+    holders = [index for index, run in enumerate(runs) if metric.name in run.samples]
+    batch = [runs[index].samples[metric.name] for index in holders]
+    values = location_estimates(batch, scale=metric.scale).tolist()
+    for index, value in zip(holders, values, strict=True):
+        estimates[index] = value
+    return tuple(estimates)
+
+
+def location_estimates(
+    batch: Sequence[Sequence[float]], *, scale: MetricScale
+) -> NDArray[np.float64]:
+    """Return the location estimate of each process's samples, in their own unit.
+
+    On the log scale it is the exponential of the Hodges-Lehmann estimate of the logs: 0 where zero
+    is the typical reading, NaN where a sample is negative or not finite. For an exact metric it is
+    the value if all samples agree, else their median.
+    """
+    match scale:
+        case MetricScale.LOG:
+            return _log_locations(batch)
+        case MetricScale.EXACT:
+            return np.array([_exact_location(samples) for samples in batch], dtype=np.float64)
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def hodges_lehmann(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the median of the averages of all pairs (i <= j) of each row's values.
+
+    `rows` is (processes, samples); the result is (processes,). Efficient like the mean, robust like
+    the median: up to 29 % of a row may be outliers. Hodges & Lehmann, "Estimates of location based
+    on rank tests", Annals of Mathematical Statistics 34 (1963).
+    """
+    if rows.shape[1] == 1:
+        return rows[:, 0]
+    blocks = [
+        _median_of_averages(rows[start : start + MAX_ROWS])
+        for start in range(0, rows.shape[0], MAX_ROWS)
+    ]
+    return np.concatenate(blocks)
+
+
+def medians(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the median of each row, (rows,), as numpy does but without its set-up cost."""
+    half = rows.shape[1] // 2
+    if rows.shape[1] % 2:
+        odd: NDArray[np.float64] = np.partition(rows, half, axis=1)[:, half]
+        return odd
+    parted = np.partition(rows, (half - 1, half), axis=1)
+    even: NDArray[np.float64] = (parted[:, half - 1] + parted[:, half]) / 2
+    return even
+
+
+def _log_locations(batch: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    estimates = np.full(len(batch), np.nan)
+    by_length: defaultdict[int, list[int]] = defaultdict(list)
+    for index, samples in enumerate(batch):
+        by_length[len(samples)].append(index)
+    for indices in by_length.values():
+        values = np.array([batch[index] for index in indices], dtype=np.float64)
+        is_readable = (np.isfinite(values) & (values >= 0)).all(axis=1)
+        readable = np.array(indices)[is_readable]
+        if len(readable) > 0:
+            with np.errstate(
+                divide="ignore", over="ignore"
+            ):  # log 0 is -inf, and exp gives it back
+                estimates[readable] = np.exp(hodges_lehmann(np.log(values[is_readable])))
+    return estimates
+
+
+def _exact_location(samples: Sequence[float]) -> float:
+    first = samples[0]
+    if all(sample == first for sample in samples):
+        return first
+    return float(np.median(samples))
+
+
+def _median_of_averages(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    count = rows.shape[1]
+    if count > MAX_POINTS:
+        ordered = np.sort(rows, axis=1)
+        places = (np.arange(MAX_POINTS) + 0.5) * count / MAX_POINTS - 0.5
+        below, above = np.floor(places).astype(np.int64), np.ceil(places).astype(np.int64)
+        rows = (ordered[:, below] + ordered[:, above]) / 2
+    first, second = _pairs_of(rows.shape[1])
+    return medians((rows[:, first] + rows[:, second]) / 2)
+
+
+@lru_cache(maxsize=MAX_POINTS)
+def _pairs_of(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the indices i <= j of all pairs of so many values."""
+    first, second = np.triu_indices(count)
+    return first, second

@@ -1,0 +1,209 @@
+"""Pairs up the runs of a check: one value per side, pair and metric of each workload."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME, Metric, MetricKind, MetricScale
+from perfledger.records import Run, Side
+from perfledger_baselines.estimation.clock_states import (
+    clock_difference,
+    follows_clocks,
+    has_usual_clocks,
+)
+from perfledger_baselines.estimation.estimators import point_estimates
+from perfledger_baselines.estimation.interleaving import apply_difference, interleaved_difference
+from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A base run and a head run made back to back: their estimates by metric name.
+
+    `clock_difference` is the difference of the logs of the device's clocks; None where they were
+    not read.
+    """
+
+    base: Mapping[str, float]
+    head: Mapping[str, float]
+    clock_difference: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTest:
+    """A test to judge: one metric of one workload, with one value per side and pair.
+
+    `base` and `head` have a value for each complete pair that is comparable, None where the run did
+    not read this metric. `numbers` are these pairs' places, from 1, among all complete pairs of the
+    workload; `other_clocks` more are left out because their clocks differ (`clock_states`).
+    """
+
+    workload: str
+    metric: Metric
+    base: tuple[float | None, ...]
+    head: tuple[float | None, ...]
+    numbers: tuple[int, ...]
+    other_clocks: int = 0
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Return the workload and the metric's name."""
+        return self.workload, self.metric.name
+
+    @property
+    def pairs(self) -> tuple[tuple[float, float], ...]:
+        """Return base and head of the pairs that have this metric on both sides."""
+        return tuple(
+            (base, head)
+            for base, head in zip(self.base, self.head, strict=True)
+            if base is not None and head is not None
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether this is a deterministic count: declared so, and the same in every process."""
+        if self.metric.scale is not MetricScale.EXACT:
+            return False
+        return all(len(set(side) - {None}) == 1 for side in (self.base, self.head))
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether this is decided by a p-value, and so is one of the family."""
+        return not self.flaw and not self.is_exact
+
+    @property
+    def flaw(self) -> str:
+        """Return why this cannot be judged, or "".
+
+        There is no ratio to zero or to what is not a number: "0 % change" would be wrong, and so
+        would a verdict on the remaining pairs. A tail needs enough steps in every process: those
+        that have enough are the faster ones.
+        """
+        name = self.metric.name
+        if not self.base:
+            return "no pair has runs of both sides"
+        tail = TAIL_QUANTILES.get(name)
+        for side, values in ((Side.BASE, self.base), (Side.HEAD, self.head)):
+            readings = [value for value in values if value is not None]
+            if tail is not None and len(readings) < len(values):
+                return f"{name} needs {tail.fewest_steps} steps of each process: {side} made fewer"
+            if not readings:
+                is_start = self.metric.kind is MetricKind.START
+                why = ": no process's first step was longer than the others" if is_start else ""
+                return f"{name} was not read on {side}{why}"
+            if not all(math.isfinite(value) and value >= 0 for value in readings):
+                return f"{name} on {side} has a reading that is negative or not a number"
+            if 0 in readings:
+                return f"{name} reads zero on {side}: there is no ratio to zero"
+        return "" if self.pairs else f"{name} was never read on both sides of a pair"
+
+
+def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[PairedTest, ...]]:
+    """Return the tests of every workload in the bundle, the registered ones first.
+
+    Pairs beyond the first `most` are ignored.
+    """
+    metrics = judged_metrics(bundle.metrics)
+    runs_of = match_runs(bundle.runs)
+    registered = [spec.id for spec in bundle.workloads]
+    failures = [failure.workload for failure in bundle.failures]
+    workloads = tuple(dict.fromkeys([*registered, *failures, *sorted(runs_of)]))
+    complete = [(name, runs) for name in workloads for runs in runs_of.get(name, ())]
+    pairs: defaultdict[str, list[Pair]] = defaultdict(list)
+    for (name, _), pair in zip(
+        complete, estimate_pairs([runs for _, runs in complete], metrics), strict=True
+    ):
+        pairs[name].append(pair)
+    return {name: tests_of(name, pairs[name][:most], metrics) for name in workloads}
+
+
+def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
+    """Return the metrics that get verdicts: step time always, counts of work never.
+
+    More work in a step explains why it got slower; it is no evidence that it did.
+    """
+    by_name = {metric.name: metric for metric in metrics if metric.kind is not MetricKind.WORK}
+    if STEP_TIME.name not in by_name:
+        by_name = {STEP_TIME.name: STEP_TIME, **by_name}
+    return tuple(by_name.values())
+
+
+def match_runs(runs: Iterable[Run]) -> dict[str, tuple[tuple[Run, Run], ...]]:
+    """Return each workload's complete pairs (base, head), in the order of their numbers.
+
+    A pair with a side missing does not count. A run that was repeated counts by its latest process.
+    """
+    sides: defaultdict[str, dict[tuple[int, Side], Run]] = defaultdict(dict)
+    for run in sorted(runs, key=lambda run: (run.process, run.started_at)):
+        sides[run.workload][run.pair, run.side] = run
+    return {
+        workload: tuple(
+            (runs[pair, Side.BASE], runs[pair, Side.HEAD])
+            for pair in sorted({pair for pair, _ in runs})
+            if (pair, Side.BASE) in runs and (pair, Side.HEAD) in runs
+        )
+        for workload, runs in sides.items()
+    }
+
+
+def estimate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) -> tuple[Pair, ...]:
+    """Reduce every run to one value per metric; quickest for many pairs at once.
+
+    Interleaved runs get step times whose ratio is that of their turns (`interleaving`).
+    """
+    runs = [run for pair in pairs for run in pair]
+    estimates: list[dict[str, float]] = [{} for _ in runs]
+    for metric in metrics:
+        for estimate, value in zip(estimates, point_estimates(runs, metric), strict=True):
+            if value is not None:
+                estimate[metric.name] = value
+    sides = tuple(zip(estimates[::2], estimates[1::2], strict=True))
+    for (base, head), (before, after) in zip(pairs, sides, strict=True):
+        difference = interleaved_difference(base, head)
+        if difference is not None:
+            before[STEP_TIME.name], after[STEP_TIME.name] = apply_difference(
+                before[STEP_TIME.name], after[STEP_TIME.name], difference=difference
+            )
+    return tuple(
+        Pair(*side, clock_difference(*runs)) for side, runs in zip(sides, pairs, strict=True)
+    )
+
+
+def tests_of(
+    workload: str, pairs: Sequence[Pair], metrics: Sequence[Metric]
+) -> tuple[PairedTest, ...]:
+    """Return a test for each metric that a pair has on both sides, and one for step time always.
+
+    A metric that the configuration asks for is always a test as well. Any other metric may be
+    missing: a workload's memory peak is unknown while it stays below that of the workload before
+    it in the same process. A metric that one side did not read is no test, and no failure. Pairs
+    whose sides ran at different clocks are left out of the metrics that depend on the clock.
+    """
+    usual = has_usual_clocks([pair.clock_difference for pair in pairs])
+    numbered = tuple(enumerate(pairs, start=1))
+    comparable = tuple(compress(numbered, usual))
+    tests = (
+        _test(workload, metric, comparable if follows_clocks(metric) else numbered, of=len(pairs))
+        for metric in metrics
+    )
+    return tuple(
+        test
+        for test in tests
+        if test.pairs or test.metric.name == STEP_TIME.name or test.metric.is_optional
+    )
+
+
+def _test(
+    workload: str, metric: Metric, pairs: Sequence[tuple[int, Pair]], *, of: int
+) -> PairedTest:
+    return PairedTest(
+        workload=workload,
+        metric=metric,
+        base=tuple(pair.base.get(metric.name) for _, pair in pairs),
+        head=tuple(pair.head.get(metric.name) for _, pair in pairs),
+        numbers=tuple(number for number, _ in pairs),
+        other_clocks=of - len(pairs),
+    )

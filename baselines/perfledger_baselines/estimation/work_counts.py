@@ -1,0 +1,111 @@
+"""Compares the work per step that was counted, on base and head."""
+
+from dataclasses import dataclass
+
+from perfledger.bundle import Bundle
+from perfledger.records import Side
+from perfledger.step_work import Count, StepWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountChange:
+    """One count of a step on both sides. Counts are exact: any difference is a change."""
+
+    name: str
+    unit: str
+    base: float
+    head: float
+    source: str
+
+    @property
+    def change(self) -> float | None:
+        """Return head / base - 1; None where base is zero."""
+        return self.head / self.base - 1 if self.base > 0 else None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the two sides differ."""
+        return self.base != self.head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkComparison:
+    """Work per step of a workload on both sides, counted before it was measured.
+
+    Evidence, not a verdict, as with WorkChange. `limits` say what the counts leave out.
+    """
+
+    workload: str
+    counts: tuple[CountChange, ...]
+    limits: tuple[str, ...]
+    is_same_program: bool | None  # None where a side's program is unknown
+
+    @property
+    def changes(self) -> tuple[CountChange, ...]:
+        """Return the counts in which the sides differ."""
+        return tuple(count for count in self.counts if count.has_changed)
+
+
+def work_comparisons(bundle: Bundle) -> tuple[WorkComparison, ...]:
+    """Return the work of every workload that was counted on both sides.
+
+    Counts are comparable when both sides counted in the same way. What one side could not count is
+    in the limits, with the side's name.
+    """
+    work = {(each.workload, each.side): each.work for each in bundle.work}
+    comparisons: list[WorkComparison] = []
+    for spec in bundle.workloads:
+        base, head = work.get((spec.id, Side.BASE)), work.get((spec.id, Side.HEAD))
+        if base is not None and head is not None:
+            comparisons.append(_comparison(spec.id, base, head))
+    return tuple(comparisons)
+
+
+def count_change(bundle: Bundle, workload: str, name: str) -> CountChange | None:
+    """Return one count of a workload's step on both sides; None where they are not comparable."""
+    counts = {
+        each.side: count
+        for each in bundle.work
+        if each.workload == workload
+        for count in each.work.counts
+        if count.name == name
+    }
+    base, head = counts.get(Side.BASE), counts.get(Side.HEAD)
+    if base is None or head is None or not _is_alike(base, head):
+        return None
+    return _change(base, head)
+
+
+def _comparison(workload: str, base: StepWork, head: StepWork) -> WorkComparison:
+    before = {count.name: count for count in base.counts}
+    return WorkComparison(
+        workload=workload,
+        counts=tuple(
+            _change(before[count.name], count)
+            for count in head.counts
+            if count.name in before and _is_alike(before[count.name], count)
+        ),
+        limits=_limits(base, head),
+        is_same_program=base.program == head.program if base.program and head.program else None,
+    )
+
+
+def _change(base: Count, head: Count) -> CountChange:
+    return CountChange(
+        name=head.name, unit=head.unit, base=base.value, head=head.value, source=head.source
+    )
+
+
+def _is_alike(base: Count, head: Count) -> bool:
+    return (base.unit, base.source) == (head.unit, head.source)
+
+
+def _limits(base: StepWork, head: StepWork) -> tuple[str, ...]:
+    common = [limit for limit in base.limits if limit in head.limits]
+    single = [
+        f"{side}: {limit}"
+        for side, work in ((Side.BASE, base), (Side.HEAD, head))
+        for limit in work.limits
+        if limit not in common
+    ]
+    return (*common, *single)

@@ -1,0 +1,193 @@
+"""Separates two states that a series switches between, such as clock states.
+
+Two states look like dependent noise with large steps. Once separated they do no harm to a search:
+within a state the noise is small, and a step moves both states.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
+
+# First differences show two states, whatever steps there are: most are small, the others are all of
+# about one size, and few lie between. A low quantile shows the small ones.
+QUIET_QUANTILE, QUIET_OF_GAUSSIAN = 0.3, 0.5449
+
+# A switch is a difference beyond so many SDs of the small ones; noise rarely gets there.
+SWITCH_SPREADS = 2.5
+
+# At least so many switches, and such a share of all differences: fewer are spikes or steps.
+FEWEST_SWITCHES, SMALLEST_SHARE = 6, 0.08
+
+# States closer than this, in SDs of a small difference, cannot be separated in a short series, and
+# do little harm.
+SMALLEST_DISTANCE = 3.6
+
+# The share of switches that must lie this close to the median one. It grows with the distance of
+# the states, as noise then blurs it less. Tails and spikes are more spread out.
+NEAR_MEDIAN = 0.3
+CONCENTRATED, MORE_CONCENTRATED, MOST_CONCENTRATED = 0.4, 0.05, 0.85
+
+# Differences are at least so dense at the median switch as half-way to it. Gaussian noise has a
+# quarter, t(3) tails and bursts at most half. Two states are sure if this holds one standard error
+# of the counts to the bad side, and possible if the counts themselves meet it.
+DENSER = 0.45
+
+# So many changes in a row, each reverting the last one but for such a share of it, are switches.
+FEWEST_TURNS, SAME_DISTANCE = 4, 0.4
+
+# At most so many observations lie between them, in the median: a longer stretch is a level, even if
+# it comes back.
+LONGEST_STAY = 15
+
+# Levels of the fit lie half an SD apart, or further where that would be more levels than this.
+GRID_SPREADS, LARGEST_GRID = 0.5, 400
+
+# A level further from both states than so many SDs is a spike, and counts as being just so far.
+CAP_SPREADS = 3.0
+
+# What a step of the level costs, in squared SDs: 3 log N for 100 observations.
+STEP_PENALTY = 14.0
+
+
+@dataclass(frozen=True, slots=True)
+class BimodalityGuess:
+    """The distance of two states of a row, and whether it surely has them."""
+
+    distance: float
+    is_sure: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BimodalRow:
+    """A row in two states: the observations in the upper one, and the levels without the states."""
+
+    is_upper: NDArray[np.bool_]
+    distance: float
+    levels: NDArray[np.float64]
+
+
+def guess_states(levels: NDArray[np.float64]) -> dict[int, BimodalityGuess]:
+    """Return the rows, by number, of (R, N) that have two states or may have."""
+    count = levels.shape[1] - 1
+    ordered = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)
+    quiet = np.maximum(ordered[:, int(QUIET_QUANTILE * count)] / QUIET_OF_GAUSSIAN, SMALLEST_SPREAD)
+    stay = (ordered <= SWITCH_SPREADS * quiet[:, None]).sum(axis=1)
+    switches = count - stay
+    typical = ordered[np.arange(len(levels)), np.minimum((stay + count) // 2, count - 1)]
+    apart = typical / quiet
+    may_be = (switches >= max(FEWEST_SWITCHES, SMALLEST_SHARE * count)) & (
+        apart >= SMALLEST_DISTANCE
+    )
+    guesses: dict[int, BimodalityGuess] = {}
+    for row in np.flatnonzero(may_be).tolist():
+        distance = float(typical[row])
+        concentrated = CONCENTRATED + MORE_CONCENTRATED * (float(apart[row]) - SMALLEST_DISTANCE)
+        near = _between(ordered[row], (1 - NEAR_MEDIAN) * distance, (1 + NEAR_MEDIAN) * distance)
+        is_alike = near >= min(concentrated, MOST_CONCENTRATED) * switches[row]
+        if is_alike and _has_two_kinds(ordered[row], distance, errors=0.0):
+            is_sure = _has_two_kinds(ordered[row], distance, errors=1.0)
+            guesses[row] = BimodalityGuess(distance, is_sure=is_sure)
+    return guesses
+
+
+def separate_states(levels: NDArray[np.float64], *, distance: float) -> BimodalRow:
+    """Return the states of one row (N,), fitted at the least cost with a level that steps.
+
+    Each observation is in the nearer of two states `distance` apart, on a level that is constant
+    but for steps, each of which costs STEP_PENALTY: a Potts functional (Storath & Weinmann 2014),
+    minimised exactly on a grid of levels. The distance is then estimated again from the residuals.
+    """
+    quiet = np.sort(np.abs(np.diff(levels)))[int(QUIET_QUANTILE * (len(levels) - 1))]
+    spread = max(float(quiet) / QUIET_OF_GAUSSIAN / np.sqrt(2), SMALLEST_SPREAD)
+    is_upper = np.zeros(len(levels), dtype=np.bool_)
+    for _ in range(2):
+        above = levels - _fit(levels, distance=distance, spread=spread)
+        is_upper = above > distance / 2
+        off = above - np.where(is_upper, distance, 0.0)
+        is_near = np.abs(off) < CAP_SPREADS * spread
+        upper, lower = off[is_upper & is_near], off[~is_upper & is_near]
+        if len(upper) > 0 and len(lower) > 0:
+            distance += float(upper.mean() - lower.mean())
+    return BimodalRow(
+        is_upper=is_upper, distance=distance, levels=levels - np.where(is_upper, distance, 0.0)
+    )
+
+
+def alternation(places: Sequence[int], steps: Sequence[float]) -> float:
+    """Return the distance of two levels that the steps at these places alternate between; else 0.
+
+    States that switch rarely look like changes that each revert the one before.
+    """
+    sizes = np.abs(steps)
+    if len(sizes) < FEWEST_TURNS or np.median(np.diff(places)) > LONGEST_STAY:
+        return 0.0
+    back = np.abs(np.asarray(steps[1:]) + np.asarray(steps[:-1]))
+    is_alike = back < SAME_DISTANCE * np.minimum(sizes[1:], sizes[:-1])
+    return float(np.median(sizes)) if is_alike.all() else 0.0
+
+
+def place_costs(
+    levels: NDArray[np.float64], *, distance: float, before: float, after: float, sd: float
+) -> NDArray[np.float64]:
+    """Return (N + 1,): the cost of a step at each place, in squared SDs, whatever the states.
+
+    Before it each of (N,) levels is in a state over `before`, from it on in one over `after`. Where
+    the step is nearly as large as the distance, a lower state after it looks like an upper one
+    before: separating the states first would claim to know which.
+    """
+    costs = np.zeros((2, len(levels) + 1))
+    for number, level in enumerate((before, after)):
+        off = (levels - level) / sd
+        nearest = np.minimum(off**2, (off - distance / sd) ** 2)
+        np.cumsum(np.minimum(nearest, CAP_SPREADS**2), out=costs[number, 1:])
+    total: NDArray[np.float64] = costs[0] + costs[1, -1] - costs[1]
+    return total
+
+
+def _has_two_kinds(ordered: NDArray[np.float64], distance: float, *, errors: float) -> bool:
+    """Whether differences between the two kinds are rare, by so many standard errors."""
+    near = _between(ordered, 0.8 * distance, 1.2 * distance)
+    half_way = _between(ordered, 0.45 * distance, 0.65 * distance)
+    density = (near - errors * near**0.5) / 0.4
+    thin = (half_way + errors * half_way**0.5) / 0.2
+    return bool(density >= DENSER * thin)
+
+
+def _between(ordered: NDArray[np.float64], low: float, high: float) -> int:
+    first, stop = np.searchsorted(ordered, (low, high)).tolist()
+    return int(stop - first)
+
+
+def _fit(levels: NDArray[np.float64], *, distance: float, spread: float) -> NDArray[np.float64]:
+    low, high = float(levels.min()) - distance, float(levels.max())
+    size = min(int((high - low) / (GRID_SPREADS * spread)) + 2, LARGEST_GRID)
+    grid = np.linspace(low, high, size)
+    costs = ((levels[:, None] - grid) / spread, (levels[:, None] - grid - distance) / spread)
+    return grid[
+        _cheapest_path(np.minimum(np.minimum(costs[0] ** 2, costs[1] ** 2), CAP_SPREADS**2))
+    ]
+
+
+def _cheapest_path(costs: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the level of each of N observations, of G, at the least of (N, G) costs."""
+    total = np.zeros(costs.shape[1])
+    came_from = np.empty(len(costs), dtype=np.int64)
+    has_stepped = np.empty(costs.shape, dtype=np.bool_)
+    for index, cost in enumerate(costs):
+        best = total.argmin()
+        came_from[index] = best
+        stepped = total[best] + STEP_PENALTY
+        np.greater(total, stepped, out=has_stepped[index])
+        np.minimum(total, stepped, out=total)
+        total += cost
+    path = np.empty(len(costs), dtype=np.int64)
+    at = int(total.argmin())
+    for index in range(len(costs) - 1, -1, -1):
+        path[index] = at
+        if has_stepped[index, at]:
+            at = int(came_from[index])
+    return path

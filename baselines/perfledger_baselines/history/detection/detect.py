@@ -1,0 +1,181 @@
+"""Detects the changes of series: levels, transients, drift, noise and states."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from perfledger_baselines.history.detection.changes import (
+    ChangePoint,
+    Drift,
+    SeriesFindings,
+    SpreadChange,
+    StateChange,
+    Transient,
+)
+from perfledger_baselines.history.detection.observations import Observations, SeriesError, observe
+from perfledger_baselines.history.detection.series_analysis import SeriesAnalysis, analyse_series
+from perfledger_baselines.history.segmentation.changepoints import LevelShift
+
+# Relative; as in A/B judging. A smaller change is not worth investigating, however sure it is.
+MIN_CHANGE = 0.003
+
+NORMAL_QUANTILE = 1.96  # of a 95 % interval
+
+
+def detect(
+    values: Sequence[float],
+    *,
+    errors: Sequence[float] = (),
+    epochs: Sequence[int] = (),
+    min_change: float = MIN_CHANGE,
+) -> SeriesFindings:
+    """Return the findings in one series: one value per commit, NaN where none was measured.
+
+    `errors` are the values' standard errors in their unit, NaN where unknown: a value from more
+    processes counts for more. Without them all values count alike. `epochs` are indices at which
+    the class of machine changed: the pieces between them are searched separately. The indices of
+    findings are those of `values`: gaps are never filled. Fewer than 8 observations give no
+    findings. Raises SeriesError if nothing was measured, for an infinite value, and for invalid
+    errors, epochs or smallest change.
+    """
+    if not epochs:
+        return _all_findings([observe(values, errors=errors)], min_change=min_change)[0]
+    bounds = [0, *epochs, len(values)]
+    if any(later <= earlier for earlier, later in pairwise(bounds)):
+        msg = f"epochs {tuple(epochs)} do not split {len(values)} commits: use increasing indices"
+        raise SeriesError(msg)
+    series = np.asarray(values, dtype=np.float64)
+    error_pieces = np.split(np.asarray(errors, dtype=np.float64), epochs)
+    pieces: list[Observations] = []
+    parts = np.split(series, epochs)
+    for first, part, errors_of_part in zip(bounds[:-1], parts, error_pieces, strict=True):
+        if not np.isnan(part).all():
+            piece = observe(part, errors=errors_of_part)
+            pieces.append(replace(piece, places=piece.places + first))
+    return _concatenated(_all_findings(pieces or [observe(series)], min_change=min_change))
+
+
+def detect_many(
+    series: Sequence[Sequence[float]],
+    *,
+    errors: Sequence[Sequence[float]] = (),
+    min_change: float = MIN_CHANGE,
+) -> tuple[SeriesFindings, ...]:
+    """Return the findings in each series, as `detect` does, equally long ones together.
+
+    `errors` has the standard errors of each series, in the same order.
+    """
+    observed = [
+        observe(values, errors=series_errors, name=f"series {number}")
+        for number, (values, series_errors) in enumerate(
+            zip(series, errors or [()] * len(series), strict=True)
+        )
+    ]
+    return tuple(_all_findings(observed, min_change=min_change))
+
+
+def _all_findings(observed: Sequence[Observations], *, min_change: float) -> list[SeriesFindings]:
+    if not (math.isfinite(min_change) and min_change >= 0):
+        msg = f"min_change {min_change} is not a relative change: use 0 or more, such as 0.01"
+        raise SeriesError(msg)
+    histories = [SeriesFindings(changes=())] * len(observed)
+    for number, reading in analyse_series(observed, min_change=min_change):
+        histories[number] = _findings(reading)
+    return histories
+
+
+def _findings(reading: SeriesAnalysis) -> SeriesFindings:
+    observations, stable = reading.observations, reading.stable
+    places = observations.places.tolist()
+    stable_places = stable.places.tolist()
+    return SeriesFindings(
+        changes=tuple(_change(reading, move, places, stable_places) for move in stable.row.shifts),
+        transients=tuple(
+            Transient(
+                first=places[excursion.first],
+                last=places[excursion.last],
+                change=observations.ratio(excursion.step, before=observations.value(0.0)),
+            )
+            for excursion in stable.excursions
+        ),
+        drifts=tuple(_drifts(reading, places)),
+        spread_changes=tuple(
+            SpreadChange(
+                index=places[unrest.place],
+                ratio=unrest.ratio,
+                low=unrest.low,
+                high=unrest.high,
+                confidence=unrest.confidence,
+            )
+            for unrest in reading.variance_changes
+        ),
+        state_changes=tuple(_state_changes(reading, places)),
+    )
+
+
+def _change(
+    reading: SeriesAnalysis, shift: LevelShift, places: Sequence[int], stable_places: Sequence[int]
+) -> ChangePoint:
+    """Return a shift in the metric's unit; its earliest place follows the observation before."""
+    observations, row = reading.observations, reading.stable.row
+    offset = row.slope_offset(shift.place) + reading.typical_state
+    before = observations.value(shift.before + offset)
+    after = observations.value(shift.after + offset)
+    step = shift.after - shift.before
+    return ChangePoint(
+        index=places[stable_places[shift.place]],
+        earliest=places[stable_places[shift.earliest - 1]] + 1,
+        latest=places[stable_places[shift.latest]],
+        before=before,
+        after=after,
+        change=observations.ratio(step, before=before),
+        low=observations.ratio(step - shift.half_width, before=before),
+        high=observations.ratio(step + shift.half_width, before=before),
+        confidence=shift.confidence,
+    )
+
+
+def _drifts(reading: SeriesAnalysis, places: Sequence[int]) -> Iterator[Drift]:
+    observations, row = reading.observations, reading.stable.row
+    steps = len(row.levels) - 1
+    total, half_width = row.slope * steps, NORMAL_QUANTILE * row.slope_error * steps
+    if row.slope == 0 or abs(total) < reading.floor:
+        return
+    before = observations.value(float(row.cleaned[0]) + row.slope_offset(0))
+    yield Drift(
+        first=places[0],
+        last=places[-1],
+        change=observations.ratio(total, before=before),
+        low=observations.ratio(total - half_width, before=before),
+        high=observations.ratio(total + half_width, before=before),
+    )
+
+
+def _state_changes(reading: SeriesAnalysis, places: Sequence[int]) -> Iterator[StateChange]:
+    if reading.states is None:
+        return
+    distance = reading.observations.ratio(
+        reading.states.distance, before=reading.observations.value(0.0)
+    )
+    for shift in reading.share_shifts:
+        yield StateChange(
+            index=places[shift.place],
+            share_before=shift.before,
+            share_after=shift.after,
+            distance=distance,
+            confidence=shift.confidence,
+        )
+
+
+def _concatenated(histories: Sequence[SeriesFindings]) -> SeriesFindings:
+    """Return the findings in the pieces of one series as one, in order."""
+    return SeriesFindings(
+        changes=tuple(change for history in histories for change in history.changes),
+        transients=tuple(transient for history in histories for transient in history.transients),
+        drifts=tuple(drift for history in histories for drift in history.drifts),
+        spread_changes=tuple(change for history in histories for change in history.spread_changes),
+        state_changes=tuple(change for history in histories for change in history.state_changes),
+    )

@@ -1,0 +1,1 @@
+"""Divides rows of levels at their change points."""

@@ -1,0 +1,44 @@
+"""Compiles inner loops with numba where it is installed, and runs them as Python where not.
+
+There is one source for both, so that they cannot differ. Plain Python is quickest on lists and
+compiled code needs arrays: `as_vector` converts to the right one.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Loop = TypeVar("Loop", bound=Callable[..., Any])
+
+
+def compiler(name: str = "numba") -> Callable[..., Any] | None:
+    """Return the compiler of loops, or None if it is not installed.
+
+    numba caches compiled code beside the source: each machine compiles once, not each process.
+    """
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError:
+        return None
+    return partial(module.njit, cache=True)
+
+
+COMPILER = compiler()
+
+
+def compiled(loop: Loop) -> Loop:
+    """Return the loop compiled, where numba is installed."""
+    if COMPILER is None:
+        return loop
+    compiled_loop: Loop = COMPILER(loop)
+    return compiled_loop
+
+
+def as_vector(values: NDArray[np.float64]) -> Sequence[float]:
+    """Return (N,) values as the loops take them."""
+    vector = values.tolist() if COMPILER is None else values
+    return cast("Sequence[float]", vector)

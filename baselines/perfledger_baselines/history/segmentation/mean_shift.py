@@ -1,0 +1,66 @@
+"""Finds shifts of a mean by binary segmentation, for spreads and shares, which have no spikes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_baselines.history.segmentation.pruning import confidences, needed_z
+
+# Fewer observations per side say little about a spread or a share.
+FEWEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MeanShift:
+    """A shift of the mean at `place`, between the neighbouring shifts at `first` and `stop`."""
+
+    first: int
+    place: int
+    stop: int
+    confidence: float
+
+
+def strongest_shifts(
+    sequences: NDArray[np.float64], dependence: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the largest z of a shift of each of (R, N) sequences, and its place.
+
+    The difference of the means before and after, in standard errors of a sequence with one mean and
+    the given (R,) lag-1 dependence. N must be at least twice FEWEST.
+    """
+    rows, count = len(sequences), int(sequences.shape[1])
+    place = np.arange(FEWEST, count - FEWEST + 1)
+    sums = np.cumsum(sequences, axis=1)
+    total = sums[:, -1:]
+    excess = np.abs(sums[:, place - 1] - total * (place / count))
+    z = excess / np.sqrt(place * (count - place) / count)
+    best = z.argmax(axis=1)
+    factor = (1 + dependence) / (1 - dependence)
+    spread = sequences.std(axis=1) * np.sqrt(factor)
+    strongest = z[np.arange(rows), best] / np.maximum(spread, np.finfo(np.float64).tiny)
+    return np.where(spread > 0, strongest, 0.0), place[best]
+
+
+def find_shifts(
+    sequence: NDArray[np.float64], *, dependence: float, extra: float
+) -> list[MeanShift]:
+    """Return all shifts of one sequence, strongest first split, that exceed `needed_z` by `extra`.
+
+    Binary segmentation: each stretch is split at its strongest shift, until none is left.
+    """
+    count = len(sequence)
+    shifts: list[MeanShift] = []
+    stretches = [(0, count)]
+    while stretches:
+        first, stop = stretches.pop()
+        if stop - first < 2 * FEWEST:
+            continue
+        z, place = strongest_shifts(sequence[None, first:stop], np.array([dependence]))
+        if z[0] < needed_z(count) + extra:
+            continue
+        middle = first + int(place[0])
+        sure = float(confidences(z, count=count)[0])
+        shifts.append(MeanShift(first=first, place=middle, stop=stop, confidence=sure))
+        stretches += [(first, middle), (middle, stop)]
+    return sorted(shifts, key=lambda shift: shift.place)

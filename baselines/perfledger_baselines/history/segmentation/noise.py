@@ -1,0 +1,157 @@
+"""Estimates the noise of rows, SD and lag-1 dependence, whatever steps they contain."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# On the log scale: one part in ten thousand. Series that agree better do so because the readings
+# are coarse, not because the machine is that quiet (the A/B judge has the same floor).
+SMALLEST_SPREAD = 1e-4
+
+# Quantiles of |first difference| and their values for Gaussian noise of SD 1. The median alone
+# takes noise in two states for quiet; a higher quantile alone takes a few outliers for noise.
+MIDDLE, HIGH = 0.5, 0.8
+MIDDLE_OF_GAUSSIAN, HIGH_OF_GAUSSIAN = 0.9539, 1.8124
+
+# Levels are clipped at so many spreads from the running median. It costs next to nothing in
+# Gaussian noise, and reduces the SD of t(3) noise from 1.7 of its scales to 1.4.
+CLIP_SPREADS = 2.5
+
+# A level further than this from the running median is a spike and is replaced by the median. Bursts
+# of five-fold noise rarely get there, and must keep looking as noisy as they are.
+SPIKE_SPREADS = 8.0
+
+# A running median that changes by so many spreads at once is at a step.
+STEP_SPREADS = 4.0
+
+# A difference counts as at most this many spreads times sqrt 2.
+DIFFERENCE_SPREADS = 3.5
+
+# Beyond this the noise is a random walk, in which steps cannot be separated from chance anyway.
+LARGEST_DEPENDENCE = 0.95
+
+# The largest share of a typical level's variance that is its own error: the effect of a session on
+# all of its processes is in none of their errors, and moves public series more than those say.
+LARGEST_ERROR_SHARE = 0.75
+
+# The dependence of a shorter series cannot be estimated.
+FEWEST_FOR_DEPENDENCE = 12
+
+# The running median of five needs one window.
+FEWEST = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseEstimate:
+    """The noise of R rows: (R, N) `cleaned` levels, and (R,) SD and lag-1 dependence of these.
+
+    `is_spike`, (R, N), are the levels replaced by the running median, and `weights`, (R, N), say as
+    how many typical levels each counts.
+    """
+
+    cleaned: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    is_spike: NDArray[np.bool_]
+    sd: NDArray[np.float64]
+    dependence: NDArray[np.float64]
+
+
+def estimate_noise(levels: NDArray[np.float64], errors: NDArray[np.float64]) -> NoiseEstimate:
+    """Return the noise of (R, N) levels, N of at least FEWEST, with standard errors of their own.
+
+    Unknown errors are zero.
+    """
+    spread = _spreads(levels)
+    middle = median_of_five(levels)
+    off = levels - middle
+    is_spike = np.abs(off) > SPIKE_SPREADS * spread[:, None]
+    reach = CLIP_SPREADS * spread[:, None]
+    cleaned = middle + np.where(is_spike, 0.0, np.clip(off, -reach, reach))
+    sd, dependence = _dependence(cleaned, middle, spread)
+    weights = _weights(sd, errors)
+    return NoiseEstimate(
+        cleaned=cleaned, weights=weights, is_spike=is_spike, sd=sd, dependence=dependence
+    )
+
+
+def median_of_five(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the running median of five of each row; its ends repeat the nearest full window.
+
+    One or two odd values in a row never change it; three in a row, even the last three, do.
+    """
+    x0, x1, x2, x3, x4 = (levels[:, lag : levels.shape[1] - 4 + lag] for lag in range(5))
+    low, high = np.minimum(x0, x1), np.maximum(x0, x1)
+    late_low, late_high = np.minimum(x3, x4), np.maximum(x3, x4)
+    # The least and the greatest of four drop out; left is the median of the other two and x2.
+    inner, outer = np.maximum(low, late_low), np.minimum(high, late_high)
+    least, most = np.minimum(inner, outer), np.maximum(inner, outer)
+    middle = np.minimum(np.maximum(least, x2), most)
+    return np.concatenate([middle[:, [0, 0]], middle, middle[:, [-1, -1]]], axis=1)
+
+
+def _weights(sd: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (R, N) weights: the variance of a typical level over that of each.
+
+    The SD of a row contains a typical error; the rest of it is the same for all levels.
+    """
+    if not errors.any():
+        return np.ones_like(errors)
+    typical = np.median(errors, axis=1) ** 2
+    share = np.minimum(1, LARGEST_ERROR_SHARE * sd**2 / np.maximum(typical, SMALLEST_SPREAD**4))
+    extra = share[:, None] * (errors**2 - typical[:, None])
+    weights: NDArray[np.float64] = sd[:, None] ** 2 / (sd[:, None] ** 2 + extra)
+    return weights
+
+
+def _spreads(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (R,) SDs estimated from two quantiles of first differences."""
+    count = levels.shape[1] - 1
+    middle, high = int(MIDDLE * count), int(HIGH * count)
+    differences = np.abs(np.diff(levels, axis=1))
+    differences.partition((middle, high), axis=1)
+    spreads = np.maximum(
+        differences[:, middle] / MIDDLE_OF_GAUSSIAN, differences[:, high] / HIGH_OF_GAUSSIAN
+    )
+    return np.maximum(spreads, SMALLEST_SPREAD)
+
+
+def _dependence(
+    cleaned: NDArray[np.float64], middle: NDArray[np.float64], spread: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return marginal SD and lag-1 dependence by differences one, two and three commits apart.
+
+    For AR(1) noise their mean squares are 2 s^2 (1 - r), 2 s^2 (1 - r^2) and 2 s^2 (1 - r^3): the
+    latter two over the first are 2 + 2 r + r^2. Steps hardly enter: differences across an obvious
+    one are left out, and any other step is in one, two and three differences only.
+    """
+    rows, count = cleaned.shape
+    steps = np.abs(np.diff(middle, axis=1)) > STEP_SPREADS * spread[:, None]
+    crossed = np.zeros((rows, count), dtype=np.int64)
+    np.cumsum(steps, axis=1, out=crossed[:, 1:])
+    limit = (2 * (DIFFERENCE_SPREADS * spread) ** 2)[:, None]
+    lag1, lag2, lag3 = (
+        _mean_square_difference(cleaned, crossed, lag=lag, limit=limit) for lag in (1, 2, 3)
+    )
+    lag1 = np.maximum(lag1, 2 * SMALLEST_SPREAD**2)
+    if count < FEWEST_FOR_DEPENDENCE:
+        return np.sqrt(lag1 / 2), np.zeros_like(lag1)
+    estimate = np.sqrt(np.maximum((lag2 + lag3) / lag1 - 1, 1.0)) - 1
+    dependence = np.minimum(estimate, LARGEST_DEPENDENCE)
+    return np.sqrt(lag1 / 2 / (1 - dependence)), dependence
+
+
+def _mean_square_difference(
+    cleaned: NDArray[np.float64],
+    crossed: NDArray[np.int64],
+    *,
+    lag: int,
+    limit: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    square = cleaned[:, lag:] - cleaned[:, :-lag]
+    square *= square
+    np.minimum(square, limit, out=square)
+    is_within = crossed[:, lag:] == crossed[:, :-lag]
+    square *= is_within
+    mean: NDArray[np.float64] = square.sum(axis=1) / np.maximum(is_within.sum(axis=1), 1)
+    return mean

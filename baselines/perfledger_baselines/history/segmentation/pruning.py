@@ -1,0 +1,248 @@
+"""Prunes candidate change points, weakest first, until all that remain are significant."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from perfledger_baselines.history.segmentation.candidates import candidates, unlikely_jumps
+from perfledger_baselines.history.segmentation.changepoint_interval import Gaps, place_likelihoods
+from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled
+from perfledger_baselines.history.segmentation.noise import NoiseEstimate
+from perfledger_baselines.history.segmentation.two_sample_tests import (
+    REACH,
+    PrefixSums,
+    fit_gain,
+    level_at,
+    normal_quantile,
+    step_gain_beside_line,
+    step_gain_over_line,
+    welch_split,
+)
+
+# The chance that a series without a change shows one, as far as the noise model holds. Every commit
+# counts as one place (Bonferroni), so that longer series need stronger changes.
+ALPHA = 0.01
+
+# A stretch of fewer observations is a spike or part of a transient, not a level.
+FEWEST = 3
+
+# A stretch at either end that is shorter than this needs so much more: it is unknown whether it
+# stays, and every new commit tests again.
+SHORT_END, SHORT_END_EXTRA = 6, 0.7
+
+# In squared standard errors: by how much a step, or each of a stair of steps, must explain its
+# surroundings better than a straight line. With less, drift is found as a stair of steps.
+OVER_LINE = 5.0
+
+# Changes are moved to their best place and tested again, this often at most.
+ROUNDS = 2
+
+# A change that fails a rule other than strength is dropped before all others.
+WEAKEST = -100.0
+
+
+class ChangeCriteria(NamedTuple):
+    """What a change must reach: a normal quantile `need`, and a size `floor` in levels.
+
+    `jump` is a difference of two neighbours that is too unlikely for a slope.
+    """
+
+    need: float
+    floor: float
+    jump: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChanges:
+    """K changes in R rows of N observations, ordered by row and place; arrays of shape (K,).
+
+    `before` and `after` are levels, `error` the standard error of their difference.
+    """
+
+    gaps: Gaps
+    earliest: NDArray[np.int64]
+    latest: NDArray[np.int64]
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    error: NDArray[np.float64]
+    degrees: NDArray[np.float64]
+    z: NDArray[np.float64]
+
+
+def needed_z(count: float) -> float:
+    """Return the normal quantile that a change among `count` places must reach."""
+    return float(-ndtri(ALPHA / 2 / count))
+
+
+def confidences(z: NDArray[np.float64], *, count: int) -> NDArray[np.float64]:
+    """Return 1 - p, with p a bound of the chance of such a z among `count` observations."""
+    p_values = np.minimum(2 * count * ndtr(-z), 1.0)
+    return 1 - p_values
+
+
+def search_changes(noise: NoiseEstimate, *, floors: NDArray[np.float64]) -> RowChanges:
+    """Return the changes of each row that are at least its floor, on the scale of the levels."""
+    count = int(noise.cleaned.shape[1])
+    need = needed_z(count)
+    row, place = candidates(noise, need=need, fewest=FEWEST)
+    sums = _prefix_sums(noise, np.unique(row).tolist())
+    jumps = unlikely_jumps(noise, need=need)
+    gaps = _prune_rows(sums, row, place, count=count, floors=floors, jumps=jumps)
+    likelihoods = place_likelihoods(noise, gaps, fewest=FEWEST)
+    for _ in range(ROUNDS):
+        row, place = likelihoods.best(gaps.row)
+        if np.array_equal(place, gaps.place):
+            break
+        gaps = _prune_rows(sums, row, place, count=count, floors=floors, jumps=jumps)
+        likelihoods = place_likelihoods(noise, gaps, fewest=FEWEST)
+    earliest, latest = likelihoods.interval()
+    before, after, error, degrees, z = _test_gaps(sums, gaps)
+    return RowChanges(
+        gaps=gaps,
+        earliest=np.minimum(earliest, gaps.place),
+        latest=np.maximum(latest, gaps.place),
+        before=before,
+        after=after,
+        error=error,
+        degrees=degrees,
+        z=z,
+    )
+
+
+def _prefix_sums(noise: NoiseEstimate, rows: Sequence[int]) -> dict[int, PrefixSums]:
+    cleaned, weights = noise.cleaned, noise.weights
+    running = np.zeros((5, len(cleaned), int(cleaned.shape[1]) + 1))
+    np.cumsum(cleaned, axis=1, out=running[0, :, 1:])
+    np.cumsum(cleaned * np.arange(int(cleaned.shape[1])), axis=1, out=running[1, :, 1:])
+    np.cumsum(weights, axis=1, out=running[2, :, 1:])
+    np.cumsum(weights * cleaned, axis=1, out=running[3, :, 1:])
+    np.cumsum(weights * cleaned**2, axis=1, out=running[4, :, 1:])
+    sd, dependence = noise.sd.tolist(), noise.dependence.tolist()
+    return {
+        row: PrefixSums(
+            levels=as_vector(running[0, row]),
+            moments=as_vector(running[1, row]),
+            weights=as_vector(running[2, row]),
+            weighted=as_vector(running[3, row]),
+            squares=as_vector(running[4, row]),
+            sd=sd[row],
+            dependence=dependence[row],
+        )
+        for row in rows
+    }
+
+
+def _prune_rows(
+    sums: Mapping[int, PrefixSums],
+    row: NDArray[np.int64],
+    place: NDArray[np.int64],
+    *,
+    count: int,
+    floors: NDArray[np.float64],
+    jumps: NDArray[np.float64],
+) -> Gaps:
+    """Return the places of each row that are significant between their neighbours."""
+    rows: list[int] = []
+    places: list[int] = []
+    numbers, starts = np.unique(row, return_index=True)
+    bounds = [*starts.tolist(), len(row)]
+    for number, (start, stop) in zip(numbers.tolist(), pairwise(bounds), strict=True):
+        row_sums = sums[number]
+        # Dependent observations count as fewer places.
+        need = needed_z(count * (1 - row_sums.dependence))
+        rules = ChangeCriteria(need=need, floor=float(floors[number]), jump=float(jumps[number]))
+        survivors = prune(row_sums, place[start:stop], rules)
+        rows += [number] * len(survivors)
+        places += survivors
+    return Gaps.between(
+        np.array(rows, dtype=np.int64), np.array(places, dtype=np.int64), count=count
+    )
+
+
+def _test_gaps(sums: Mapping[int, PrefixSums], gaps: Gaps) -> NDArray[np.float64]:
+    """Return (5, K): what `welch_split` returns for each gap."""
+    weights = np.empty((len(gaps.row), 5))
+    columns = (gaps.row, gaps.first, gaps.place, gaps.stop)
+    for index, (row, first, place, stop) in enumerate(
+        zip(*(column.tolist() for column in columns), strict=True)
+    ):
+        weights[index] = welch_split(sums[row], first, place, stop)
+    return weights.T
+
+
+@compiled
+def prune(row: PrefixSums, places: NDArray[np.int64], rules: ChangeCriteria) -> list[int]:
+    """Drop the weakest place that is not significant, until all are.
+
+    All places that are weaker than both neighbours go at once: dropping one affects only these.
+    """
+    survivors = (
+        [0, 0] + [int(place) for place in places] + [len(row.levels) - 1, len(row.levels) - 1]
+    )
+    scores = [1.0] * len(survivors)
+    is_old = [False] * len(survivors)
+    while True:
+        for at in range(2, len(survivors) - 2):
+            if not is_old[at]:
+                bounds = (
+                    survivors[at - 2],
+                    survivors[at - 1],
+                    survivors[at],
+                    survivors[at + 1],
+                    survivors[at + 2],
+                )
+                scores[at] = score(row, bounds, rules)
+        is_dropped = [False] * len(survivors)
+        dropped = 0
+        for at in range(2, len(survivors) - 2):
+            if scores[at] < 0 and scores[at] < scores[at - 1] and scores[at] <= scores[at + 1]:
+                is_dropped[at] = True
+                dropped += 1
+        if dropped == 0:
+            return survivors[2:-2]
+        stay = [at for at in range(len(survivors)) if not is_dropped[at]]
+        is_old = [
+            not (
+                is_dropped[max(at - 2, 0)]
+                or is_dropped[max(at - 1, 0)]
+                or is_dropped[min(at + 1, len(survivors) - 1)]
+                or is_dropped[min(at + 2, len(survivors) - 1)]
+            )
+            for at in stay
+        ]
+        scores = [scores[at] for at in stay]
+        survivors = [survivors[at] for at in stay]
+
+
+@compiled
+def score(row: PrefixSums, bounds: tuple[int, int, int, int, int], rules: ChangeCriteria) -> float:
+    """Return by how much a change exceeds what it must reach; negative: not significant."""
+    _, first, place, stop, _ = bounds
+    if min(place - first, stop - place) < FEWEST:
+        return WEAKEST
+    before, after, error, degrees, z = welch_split(row, first, place, stop)
+    is_short = (first == 0 and place < SHORT_END) or (
+        stop == len(row.levels) - 1 and stop - place < SHORT_END
+    )
+    excess = z - rules.need - SHORT_END_EXTRA * is_short
+    if abs(after - before) < rules.floor:
+        return min(excess, 0.0) + WEAKEST
+    if excess < 0:
+        return excess
+    jump = level_at(row, place) - level_at(row, place - 1)
+    if math.copysign(jump, jump * (after - before)) >= rules.jump:
+        return excess  # a slope changes little at each commit
+    near_before, near_after = min(place - first, REACH), min(stop - place, REACH)
+    unit = error * error * near_before * near_after / (near_before + near_after)
+    # Lines are fitted by least squares: a step gets no credit for its better fit here.
+    unit /= fit_gain(near_before, near_after, row.dependence)
+    if step_gain_over_line(row, bounds) >= OVER_LINE * unit:
+        return excess
+    beside = math.sqrt(step_gain_beside_line(row, first, place, stop) / unit)
+    return excess if normal_quantile(beside, degrees) >= rules.need else WEAKEST

@@ -1,0 +1,1 @@
+"""Turns a bundle into verdicts: their outcomes, estimates, reasons and explanations."""

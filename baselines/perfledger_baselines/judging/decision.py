@@ -1,0 +1,157 @@
+"""Decides the outcome of each test from its corrected result."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from perfledger.metrics import Metric, WorseDirection
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
+from perfledger_baselines.significance.bimodality import Bimodality, find_bimodality
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until
+from perfledger_baselines.significance.multiple_testing import AdjustedResult
+from perfledger_baselines.significance.paired_t_tests import TTestResult
+from perfledger_baselines.significance.power import detectable_change, relative
+from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior
+from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
+
+# On the log scale. Logs, means and differences are rounded on their way; whether a change of just
+# the floor or the margin counts must not depend on that.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The outcome of one test and the figures that it rests on.
+
+    `floor` is the smallest relative change of this series that is called one. `adjusted` is None
+    for a test with a flaw, `estimate` for one with too few runs as well.
+    """
+
+    outcome: Outcome
+    floor: float
+    adjusted: AdjustedResult | None = None
+    estimate: EffectEstimate | None = None
+    is_warning: bool = False  # a worsening that Benjamini-Hochberg calls and Holm does not
+    prior: SpreadPrior | None = None
+    states: Bimodality | None = None
+
+
+def decide_paired(
+    tests: Sequence[PairedTest],
+    adjusted: Sequence[AdjustedResult | None],
+    *,
+    rule: DecisionRule,
+    priors: Priors,
+) -> tuple[Decision, ...]:
+    """Decide paired tests, in order."""
+    return tuple(
+        _decide_pairs(test, result, rule, priors.get(test.key))
+        for test, result in zip(tests, adjusted, strict=True)
+    )
+
+
+def decide_unpaired(
+    tests: Sequence[UnpairedTest], adjusted: Sequence[AdjustedResult | None], *, rule: DecisionRule
+) -> tuple[Decision, ...]:
+    """Decide tests whose runs were not made in pairs, in order; there is one look at all runs."""
+    return tuple(
+        _decide(test.metric, result, (test.base, test.head), rule, floor=rule.floor)
+        for test, result in zip(tests, adjusted, strict=True)
+    )
+
+
+def _decide_pairs(
+    test: PairedTest, adjusted: AdjustedResult | None, rule: DecisionRule, prior: SpreadPrior | None
+) -> Decision:
+    if adjusted is None or not adjusted.result.is_enough:
+        return _decide(test.metric, adjusted, ((), ()), rule, floor=rule.floor)
+    if adjusted.result.is_exact:
+        prior = None
+    base, head = zip(*test.pairs, strict=True)
+    decision = _decide(
+        test.metric,
+        adjusted,
+        (base, head),
+        rule,
+        floor=rule.floor_of(prior),
+        looks=looks_until(rule.looks, len(test.base)),
+    )
+    return replace(decision, prior=prior, states=find_bimodality(base, head))
+
+
+def _decide(
+    metric: Metric,
+    adjusted: AdjustedResult | None,
+    sides: tuple[Sequence[float], Sequence[float]],
+    rule: DecisionRule,
+    *,
+    floor: float,
+    looks: InterimLooks | None = None,
+) -> Decision:
+    """Apply the rule: a change first, then equivalence, else undecided."""
+    if adjusted is None:
+        return Decision(outcome=Outcome.NOT_MEASURED, floor=floor)
+    result = adjusted.result
+    if not result.is_enough:
+        return Decision(outcome=Outcome.UNDECIDED, floor=floor, adjusted=adjusted)
+    is_big = abs(result.mean) >= math.log1p(floor) - ROUNDING
+    is_change = adjusted.is_clear and is_big and adjusted.holm < rule.alpha
+    is_listed = adjusted.is_clear and is_big and adjusted.benjamini_hochberg < rule.alpha
+    is_same = abs(result.mean) + result.narrow_half_width <= rule.log_margin + ROUNDING
+    direction = _direction(metric, result.mean)
+    smallest = detectable_change(
+        result,
+        looks=looks or looks_until((), result.pairs),
+        alpha=rule.alpha / adjusted.sharing,
+        floor=floor,
+    )
+    undirected = Outcome.UNCHANGED if is_same else Outcome.UNDECIDED
+    return Decision(
+        outcome=direction if is_change else undirected,
+        floor=floor,
+        adjusted=adjusted,
+        estimate=_estimate(*sides, result, smallest_detectable=smallest),
+        is_warning=is_listed and not is_change and direction is Outcome.REGRESSED,
+    )
+
+
+def _direction(metric: Metric, difference: float) -> Outcome:
+    """Return what a difference of logs means for the metric."""
+    match metric.worse:
+        case WorseDirection.HIGHER:
+            return Outcome.REGRESSED if difference > 0 else Outcome.IMPROVED
+        case WorseDirection.LOWER:
+            return Outcome.REGRESSED if difference < 0 else Outcome.IMPROVED
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _estimate(
+    base: Iterable[float],
+    head: Iterable[float],
+    result: TTestResult,
+    *,
+    smallest_detectable: float,
+) -> EffectEstimate:
+    """Return the result in relative figures, with both sides' geometric means."""
+    wide, narrow = result.half_width, result.narrow_half_width
+    return EffectEstimate(
+        base=_geometric_mean(base),
+        head=_geometric_mean(head),
+        change=relative(result.mean),
+        low=relative(result.mean - wide),
+        high=relative(result.mean + wide),
+        narrow_low=relative(result.mean - narrow),
+        narrow_high=relative(result.mean + narrow),
+        pairs=result.pairs,
+        p_value=result.p_value,
+        smallest_detectable=smallest_detectable,
+    )
+
+
+def _geometric_mean(values: Iterable[float]) -> float:
+    logs = [math.log(value) for value in values]
+    return math.exp(math.fsum(logs) / len(logs))

@@ -1,0 +1,127 @@
+"""Explains verdicts: which rule decided, with which figures, and what would change the outcome."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from perfledger.bundle import Plan
+from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.interim_looks import fewest_pairs_without_history
+from perfledger_baselines.significance.spread_prior import SpreadPrior
+
+# Nobody measures more pairs than this for one pull request: "more pairs" is then the wrong advice.
+MOST_PAIRS = 1000
+
+
+class DecidedBy(StrEnum):
+    """The rule that decided a verdict."""
+
+    NOTHING = "nothing"  # there was nothing to judge
+    TOO_FEW_PAIRS = "too few pairs"
+    COUNT = "count"  # exact, and the same in every process
+    IDENTITY = "identity"  # every pair agreed to the last bit
+    CHANGE = "change"  # significant in the whole family, and at least the floor
+    WARNING = "warning"  # significant by Benjamini-Hochberg, not by Holm
+    EQUIVALENCE = "equivalence"  # the narrow interval lies inside the margin
+    FAMILY = "family"  # significant alone, not in the family
+    FLOOR = "floor"  # significant, smaller than the floor, and not inside the margin either
+    NOISE = "noise"  # neither a change nor its absence is shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictExplanation:
+    """Why a verdict has its outcome. Relative figures are as in EffectEstimate.
+
+    `pairs_needed` is about how many pairs, in all, would lead to `expected_outcome` if they go on
+    like these; None where the verdict is final, or where no practical number of pairs helps.
+    `prior` is the spread learnt from earlier checks; None where it was not used.
+    """
+
+    decided_by: DecidedBy
+    floor: float
+    margin: float
+    alpha: float
+    pairs: int
+    pairs_needed: int | None = None
+    expected_outcome: Outcome | None = None
+    prior: SpreadPrior | None = None
+
+
+def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
+    """Explain a verdict by its figures and the plan of its check; nothing is judged again."""
+    rule = DecisionRule.from_plan(plan)
+    decided_by = _decided_by(verdict, rule)
+    estimate = verdict.estimate
+    pairs_needed, expected = None, None
+    if decided_by is DecidedBy.TOO_FEW_PAIRS:
+        pairs_needed = fewest_pairs_without_history(rule.looks)
+    elif estimate is not None and verdict.outcome is Outcome.UNDECIDED:
+        pairs_needed, expected = _pairs_to_decide(verdict, estimate, rule)
+    return VerdictExplanation(
+        decided_by=decided_by,
+        floor=rule.floor_of(verdict.prior),
+        margin=max(rule.margin, rule.floor),
+        alpha=rule.alpha,
+        pairs=estimate.pairs if estimate else 0,
+        pairs_needed=pairs_needed,
+        expected_outcome=expected,
+        prior=verdict.prior,
+    )
+
+
+def _decided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
+    estimate = verdict.estimate
+    if estimate is not None and estimate.low == estimate.high:
+        return DecidedBy.IDENTITY if estimate.change == 0 else DecidedBy.COUNT
+    match verdict.outcome:
+        case Outcome.NOT_MEASURED:
+            return DecidedBy.NOTHING
+        case Outcome.REGRESSED | Outcome.IMPROVED:
+            return DecidedBy.CHANGE
+        case Outcome.UNCHANGED:
+            return DecidedBy.EQUIVALENCE
+        case Outcome.UNDECIDED:
+            return _undecided_by(verdict, rule)
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _undecided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
+    estimate = verdict.estimate
+    if estimate is None:
+        return DecidedBy.TOO_FEW_PAIRS
+    if verdict.is_warning:
+        return DecidedBy.WARNING
+    if estimate.low <= 0 <= estimate.high:
+        return DecidedBy.NOISE
+    is_big = abs(math.log1p(estimate.change)) >= math.log1p(rule.floor_of(verdict.prior))
+    return DecidedBy.FAMILY if is_big else DecidedBy.FLOOR
+
+
+def _pairs_to_decide(
+    verdict: Verdict, estimate: EffectEstimate, rule: DecisionRule
+) -> tuple[int | None, Outcome | None]:
+    """Return how many pairs would decide a verdict, and the expected outcome.
+
+    Widths of intervals fall with the square root of the pairs. A change inside the margin becomes
+    UNCHANGED; one outside is called, once it is clear among the other tests too: the smallest
+    detectable change allows for their share of alpha.
+    """
+    size = abs(math.log1p(estimate.change))
+    narrow = (math.log1p(estimate.narrow_high) - math.log1p(estimate.narrow_low)) / 2
+    room = rule.log_margin - size
+    if room > 0:
+        return _pairs(estimate.pairs, narrow / room), Outcome.UNCHANGED
+    detectable = math.log1p(estimate.smallest_detectable)
+    is_worse = (estimate.change > 0) == (verdict.metric.worse == "higher")
+    return (
+        _pairs(estimate.pairs, detectable / size),
+        Outcome.REGRESSED if is_worse else Outcome.IMPROVED,
+    )
+
+
+def _pairs(pairs: int, too_wide_by: float) -> int | None:
+    needed = math.ceil(pairs * max(1.0, too_wide_by) ** 2)
+    return max(needed, pairs + 1) if needed <= MOST_PAIRS else None

@@ -1,0 +1,137 @@
+"""Judges a bundle: one verdict on every metric of every workload that it should have measured.
+
+One pass, each stage once: `pairing` estimates one value for each process, `paired_t_tests` tests
+the pairs' differences, `multiple_testing` corrects for the family, `decision` decides, `wording`
+says why.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import MetricKind
+from perfledger.records import Failure, FailureReason, Side
+from perfledger_baselines.estimation.pairing import PairedTest, paired_tests
+from perfledger_baselines.judging.decision import Decision, decide_paired
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.judging.wording import paired_verdicts
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.multiple_testing import adjust_family
+from perfledger_baselines.significance.paired_t_tests import paired_results
+from perfledger_baselines.significance.spread_prior import Priors, priors_of_plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdicts on a check, with the tests and decisions that they rest on.
+
+    `verdicts` are by workload in the bundle's order, then by metric. `tests` are those whose pairs
+    decide, and `decisions` one for each of them.
+    """
+
+    rule: DecisionRule
+    tests: tuple[PairedTest, ...]
+    decisions: tuple[Decision, ...]
+    verdicts: tuple[Verdict, ...]
+
+
+def judge_bundle(bundle: Bundle, *, priors: Priors | None = None) -> tuple[Verdict, ...]:
+    """Return the verdicts of `judgement_of`."""
+    return judgement_of(bundle, priors=priors).verdicts
+
+
+def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
+    """Judge all tests of a check together.
+
+    `priors` are the spreads learnt from history, by default those that the check's stopping used.
+    A test without one is judged by its own pairs alone.
+
+    Fails closed: a workload that was to be measured has a verdict, if need be NOT_MEASURED. One
+    that failed on either side has that verdict alone, whatever pairs it has. Skipped workloads and
+    those new in head have none, unless they failed. Raises CheckPlanError.
+    """
+    rule = DecisionRule.from_plan(bundle.plan)
+    tests = paired_tests(bundle, most=rule.most_pairs)
+    failures = _failures(bundle)
+    deciding, untested = _family(bundle, tests, failures)
+    spreads = priors_of_plan(bundle.plan) if priors is None else priors
+    decisions = _decisions(deciding, rule=rule, untested=untested, priors=spreads)
+    by_workload: defaultdict[str, list[Verdict]] = defaultdict(list)
+    for verdict in paired_verdicts(deciding, decisions, rule=rule, failures=failures):
+        by_workload[verdict.workload].append(verdict)
+    return Judgement(
+        rule=rule,
+        tests=deciding,
+        decisions=decisions,
+        verdicts=tuple(verdict for name in tests for verdict in by_workload[name]),
+    )
+
+
+def judge_tests(
+    tests: Sequence[PairedTest],
+    *,
+    rule: DecisionRule,
+    untested: int = 0,
+    priors: Priors = MappingProxyType({}),
+) -> tuple[Verdict, ...]:
+    """Judge tests as one family, in their order.
+
+    `untested` counts the family's tests that have no p-value yet and take their share of alpha
+    anyway. `priors` are the tests' spreads learnt from history.
+    """
+    decisions = _decisions(tests, rule=rule, untested=untested, priors=priors)
+    return paired_verdicts(tests, decisions, rule=rule)
+
+
+def judged_tests(bundle: Bundle) -> tuple[PairedTest, ...]:
+    """Return the tests whose pairs decide a check's verdicts. Raises CheckPlanError."""
+    tests = paired_tests(bundle, most=DecisionRule.from_plan(bundle.plan).most_pairs)
+    return _family(bundle, tests, _failures(bundle))[0]
+
+
+def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
+    """Whether a utilization fell while the same workload became faster.
+
+    Work done in less time often leaves the device idle for a larger share of it. Such a fall stays
+    a regression of the utilization, and is shown, but does not fail a check.
+    """
+    if verdict.metric.kind is not MetricKind.UTILIZATION or not verdict.is_regression:
+        return False
+    return any(
+        other.workload == verdict.workload
+        and other.metric.kind is MetricKind.SPEED
+        and other.outcome is Outcome.IMPROVED
+        for other in verdicts
+    )
+
+
+def _decisions(
+    tests: Sequence[PairedTest], *, rule: DecisionRule, untested: int, priors: Priors
+) -> tuple[Decision, ...]:
+    results = paired_results(tests, rule=rule, priors=priors)
+    adjusted = adjust_family(results, alpha=rule.alpha, untested=untested)
+    return decide_paired(tests, adjusted, rule=rule, priors=priors)
+
+
+def _family(
+    bundle: Bundle, tests: Mapping[str, tuple[PairedTest, ...]], failures: Mapping[str, Failure]
+) -> tuple[tuple[PairedTest, ...], int]:
+    """Return the tests whose pairs decide, and the number of noisy tests of failed workloads.
+
+    A workload that failed, was skipped or is new has no test that decides.
+    """
+    excluded = {*bundle.skipped, *bundle.new_workloads, *failures}
+    deciding = tuple(test for name in tests if name not in excluded for test in tests[name])
+    return deciding, sum(test.is_noisy for name in failures for test in tests[name])
+
+
+def _failures(bundle: Bundle) -> dict[str, Failure]:
+    """Return each failed workload's first failure; one that is only missing on base is new."""
+    failures: dict[str, Failure] = {}
+    for failure in bundle.failures:
+        is_missing_on_base = failure.why is FailureReason.MISSING and failure.side is Side.BASE
+        if not (is_missing_on_base and failure.workload in bundle.new_workloads):
+            failures.setdefault(failure.workload, failure)
+    return failures

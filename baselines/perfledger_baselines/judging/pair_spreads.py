@@ -1,0 +1,51 @@
+"""Collects the pair differences of a check, from which later checks learn their spreads."""
+
+import math
+from dataclasses import dataclass
+
+from perfledger.bundle import Bundle
+from perfledger.records import Side
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.judge import judged_tests
+from perfledger_baselines.significance.paired_t_tests import log_differences
+from perfledger_baselines.significance.spread_prior import MOST_VALUES
+
+# A single pair has no spread around its own mean.
+FEWEST_PAIRS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairDifferences:
+    """One check's pairs of one series: log head - log base of each, in their order."""
+
+    workload: str
+    metric: str
+    device_class: str
+    values: tuple[float, ...]
+
+
+def pair_differences(bundle: Bundle) -> tuple[PairDifferences, ...]:
+    """Return the differences of all tests that have at least two pairs and some noise.
+
+    They are the judge's own: the same pairs, estimated and compared in the same way, so that the
+    spread is that of the tested statistic. All outcomes are included. A test that was called
+    changed says as much about its spread as any other once its mean is subtracted, and leaving it
+    out would leave out the quiet ones first. Raises CheckPlanError.
+    """
+    machines = bundle.machines()
+    return tuple(
+        PairDifferences(
+            workload=test.workload,
+            metric=test.metric.name,
+            device_class=machines[test.workload, Side.HEAD].device_class,
+            values=_values(test),
+        )
+        for test in judged_tests(bundle)
+        if test.is_noisy and len(test.pairs) >= FEWEST_PAIRS
+    )
+
+
+def _values(test: PairedTest) -> tuple[float, ...]:
+    """Return the newest differences of a test, as many as a prior uses."""
+    readings = (each for each in log_differences([test])[0].tolist() if not math.isnan(each))
+    return tuple(readings)[-MOST_VALUES:]

@@ -1,0 +1,66 @@
+"""Holds the values of judging: outcomes, effect estimates and verdicts."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfledger.metrics import Metric
+from perfledger_baselines.significance.bimodality import Bimodality
+from perfledger_baselines.significance.spread_prior import SpreadPrior
+
+
+class Outcome(StrEnum):
+    """The five outcomes of a verdict."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    UNCHANGED = "unchanged"
+    UNDECIDED = "undecided"
+    NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectEstimate:
+    """How much a metric changed. All relative figures are head / base - 1, so +0.05 is 5 % more.
+
+    `low` and `high` bound the change at the plan's confidence, valid at whatever look it stopped,
+    not adjusted for the family; `narrow_low` and `narrow_high` are the interval that decides
+    equivalence. `base` and `head` are typical values in the metric's unit (geometric means of the
+    processes' values).
+    """
+
+    base: float
+    head: float
+    change: float
+    low: float
+    high: float
+    narrow_low: float
+    narrow_high: float
+    pairs: int
+    p_value: float  # two-sided, valid over the completed looks, before family correction
+    smallest_detectable: float  # relative change that these pairs detect with 80 % power
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The outcome for one metric of one workload, with its estimate and reason.
+
+    `estimate` is None when the outcome is NOT_MEASURED, and when it is UNDECIDED with too few
+    pairs: without a history fewer than four have no useful interval. `adjusted_p` is Holm's; 1
+    without an estimate. `is_warning` marks a worsening that is significant by Benjamini-Hochberg
+    and not by Holm: yellow, never red. `prior` is the spread learnt from earlier checks, if any.
+    """
+
+    workload: str
+    metric: Metric
+    outcome: Outcome
+    estimate: EffectEstimate | None
+    adjusted_p: float
+    is_warning: bool
+    reason: str
+    states: Bimodality | None = None  # where runs are in one of two states, which a mean hides
+    prior: SpreadPrior | None = None
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the metric got worse by the floor or more, at the error rate alpha."""
+        return self.outcome is Outcome.REGRESSED

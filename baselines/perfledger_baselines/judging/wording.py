@@ -1,0 +1,147 @@
+"""Words the decisions on tests as verdicts, each with its reason."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from perfledger.metrics import STEP_TIME, Metric
+from perfledger.records import Failure
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.decision import Decision
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.significance.bimodality import Bimodality
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.interim_looks import (
+    FEWEST_PAIRS,
+    fewest_pairs_without_history,
+)
+from perfledger_baselines.significance.multiple_testing import AdjustedResult
+from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
+
+# A reason is one cell of a table; the full message of a failed workload is in its log.
+MAX_REASON_LENGTH = 200
+
+
+def paired_verdicts(
+    tests: Sequence[PairedTest],
+    decisions: Sequence[Decision],
+    *,
+    rule: DecisionRule,
+    failures: Mapping[str, Failure] = MappingProxyType({}),
+) -> tuple[Verdict, ...]:
+    """Return the verdicts on paired tests, in order, and then one for each failed workload."""
+    verdicts = [
+        _verdict(test.workload, test.metric, decision, _paired_reason(test, decision, rule))
+        for test, decision in zip(tests, decisions, strict=True)
+    ]
+    for workload, failure in failures.items():
+        decision = Decision(outcome=Outcome.NOT_MEASURED, floor=rule.floor)
+        verdicts.append(_verdict(workload, STEP_TIME, decision, _failure_reason(failure)))
+    return tuple(verdicts)
+
+
+def unpaired_verdicts(
+    tests: Sequence[UnpairedTest], decisions: Sequence[Decision], *, rule: DecisionRule
+) -> tuple[Verdict, ...]:
+    """Return the verdicts on tests whose runs were not made in pairs, in order."""
+    return tuple(
+        _verdict(test.workload, test.metric, decision, _unpaired_reason(test, decision, rule))
+        for test, decision in zip(tests, decisions, strict=True)
+    )
+
+
+def _verdict(workload: str, metric: Metric, decision: Decision, reason: str) -> Verdict:
+    return Verdict(
+        workload=workload,
+        metric=metric,
+        outcome=decision.outcome,
+        estimate=decision.estimate,
+        adjusted_p=decision.adjusted.holm if decision.adjusted else 1.0,
+        is_warning=decision.is_warning,
+        reason=reason,
+        states=decision.states,
+        prior=decision.prior,
+    )
+
+
+def _paired_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> str:
+    parts = [_pairs_reason(test, decision, rule)]
+    if decision.prior is not None and decision.adjusted and decision.adjusted.result.sd > 0:
+        parts.append(f"uses the spread of {decision.prior.values} earlier {decision.prior.source}")
+    if decision.states is not None:
+        parts.append(_states(decision.states))
+    if test.other_clocks:
+        parts.append(f"{_count_of_pairs(test.other_clocks)} left out: their clocks differ")
+    return "; ".join(parts)
+
+
+def _pairs_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> str:
+    if decision.adjusted is None:
+        return test.flaw
+    result = decision.adjusted.result
+    if not result.is_enough:
+        fewest = FEWEST_PAIRS if result.is_exact else fewest_pairs_without_history(rule.looks)
+        return f"{result.pairs} of the {fewest} pairs needed"
+    return _reason(decision, decision.adjusted, rule, after=_count_of_pairs(result.pairs))
+
+
+def _unpaired_reason(test: UnpairedTest, decision: Decision, rule: DecisionRule) -> str:
+    if decision.adjusted is None:
+        return test.flaw
+    runs = f"{len(test.base)} base and {len(test.head)} head runs"
+    if not decision.adjusted.result.is_enough:
+        return f"{runs}: each side needs {FEWEST_PAIRS}"
+    return _reason(decision, decision.adjusted, rule, after=runs)
+
+
+def _reason(decision: Decision, adjusted: AdjustedResult, rule: DecisionRule, *, after: str) -> str:
+    """Return why a test with enough runs has its outcome; `after` counts the runs."""
+    if adjusted.result.is_exact:
+        return f"a count, the same in {after}"
+    if decision.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
+        return f"p = {adjusted.holm:.2g} (Holm) after {after}"
+    if decision.is_warning:
+        mild, strict = adjusted.benjamini_hochberg, adjusted.holm
+        return f"p = {mild:.2g} by Benjamini-Hochberg, but {strict:.2g} by Holm, after {after}"
+    if adjusted.result.sd == 0:
+        return f"identical in {after}"
+    return _no_change_reason(decision, adjusted, rule, after=after)
+
+
+def _no_change_reason(
+    decision: Decision, adjusted: AdjustedResult, rule: DecisionRule, *, after: str
+) -> str:
+    within = f"within ±{_percent(max(rule.margin, rule.floor))}"
+    floor = f"smaller than the floor of {_percent(decision.floor)}"
+    if decision.outcome is Outcome.UNCHANGED:
+        clear = f"; a clear change, but {floor}" if adjusted.is_clear else ""
+        return f"proven {within} after {after}{clear}"
+    if not adjusted.is_clear:
+        return f"too noisy to tell after {after}"
+    if adjusted.holm < rule.alpha:
+        return f"a clear change, but {floor}, and not proven {within}"
+    unadjusted, strict = adjusted.result.p_value, adjusted.holm
+    return f"p = {unadjusted:.2g} alone, but {strict:.2g} among all tests (Holm), after {after}"
+
+
+def _states(states: Bimodality) -> str:
+    shares = (
+        f"{states.head_upper} of {states.head_runs} head and {states.base_upper} of "
+        f"{states.base_runs} base runs"
+    )
+    change = f" (p = {states.p_value:.2g} for different shares)" if states.p_value < 1 else ""
+    distance = _percent(states.distance)
+    return f"runs are in two states {distance} apart, {shares} in the upper one{change}"
+
+
+def _failure_reason(failure: Failure) -> str:
+    first_line = next(iter(failure.detail.strip().splitlines()), "")
+    reason = f"{failure.why} on {failure.side}"
+    return f"{reason}: {first_line}"[:MAX_REASON_LENGTH] if first_line else reason
+
+
+def _count_of_pairs(pairs: int) -> str:
+    return "1 pair" if pairs == 1 else f"{pairs} pairs"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

@@ -1,0 +1,282 @@
+"""Selects the stored runs that serve as the baseline of a head.
+
+The best baseline is measured in the same check, pair by pair: only the code differs. Without it a
+head is compared with stored runs, and everything but the code must be excluded: other machines,
+other levels, code that the head does not contain. Several checks are better than a single commit:
+the machine's state in one check is in all of its runs, so that only several checks show how far two
+of them lie apart without a change.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from perfledger.metrics import Metric
+from perfledger_baselines.history.commits.attribution import CommitRange
+
+# As with pairs: with four, Student's t at 95 % is 3.2, with three 4.3, with two 12.7.
+FEWEST_CHECKS = 4
+# One more would reduce the error of the mean by 2 %, and be of older code than all the others.
+MOST_CHECKS = 30
+
+
+class BaselineKind(StrEnum):
+    """The kinds of baseline, best first after the pinned one, which a person chose."""
+
+    PINNED = "pinned"
+    PAIR = "pair"
+    WINDOW = "window"
+    NEAREST_ANCESTOR = "nearest measured ancestor"
+
+
+class Obstacle(StrEnum):
+    """Why a run is not part of the baseline."""
+
+    OTHER_MACHINE_CLASS = "of another machine class"
+    LATER_COMMIT = "of a commit that the head does not contain"
+    ACCEPTED_CHANGE = "from before a change that was accepted"
+    OTHER_ENVIRONMENT = "of another epoch of the machine"
+    OTHER_LEVEL = "from before the level changed"
+    UNSURE_LEVEL = "of a commit where the level may or may not have changed"
+    NOT_NEEDED = "not as good as what was chosen"
+
+
+class NoBaselineError(LookupError):
+    """No stored run can be the baseline; the message says how to get one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineCandidate:
+    """A stored run of the series that needs a baseline.
+
+    `commit` is the position of its commit in first-parent order of the default branch; runs of
+    other branches are not candidates. `check` is the check that it was made in.
+    """
+
+    run: str
+    check: str
+    commit: int
+    machine_class: str
+    environment: str  # hash of the machine's fingerprint, which tells epochs apart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedChange:
+    """A person's acceptance of a new level of a metric of a workload, from a commit on."""
+
+    workload: str
+    metric: str
+    commit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineRequest:
+    """The series that needs a baseline, and the head to compare with it.
+
+    `levels` are the commits that may have made each confirmed change of this series.
+    """
+
+    workload: str
+    metric: Metric
+    check: str
+    merge_base: int  # position of the newest commit of the default branch that the head contains
+    machine_class: str
+    environment: str
+    levels: tuple[CommitRange, ...] = ()
+    accepted: tuple[AcceptedChange, ...] = ()  # of any series, those still in force
+    pinned: str = ""  # the check that a person chose; "" if nobody did
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedCandidate:
+    """A run that was not chosen, and why."""
+
+    candidate: BaselineCandidate
+    obstacle: Obstacle
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineSelection:
+    """The runs to compare a head with, and the reason for choosing them."""
+
+    kind: BaselineKind
+    runs: tuple[BaselineCandidate, ...]  # newest first
+    distance: int  # commits from the newest of them to the merge base; below 0 only if pinned
+    reason: str
+    rejected: tuple[RejectedCandidate, ...]
+
+    @property
+    def is_paired(self) -> bool:
+        """Return whether base and head were measured back to back in one check."""
+        return self.kind is BaselineKind.PAIR
+
+
+def select_baseline(
+    request: BaselineRequest,
+    candidates: Iterable[BaselineCandidate],
+    *,
+    fewest: int = FEWEST_CHECKS,
+    most: int = MOST_CHECKS,
+) -> BaselineSelection:
+    """Choose the baseline of a head, whatever the order of the candidates.
+
+    First what a person pinned; then the base runs of the check itself; then the runs of the newest
+    `most` checks of the present level and epoch, if there are `fewest`; then the runs of the
+    nearest measured commit. Raises NoBaselineError: no baseline is never "no change". Raises
+    ValueError unless 1 <= fewest <= most.
+    """
+    if not 1 <= fewest <= most:
+        msg = f"a window of {fewest} to {most} checks is empty: use 1 <= fewest <= most"
+        raise ValueError(msg)
+    ordered = sorted(candidates, key=lambda c: (-c.commit, c.check, c.run))
+    if request.pinned:
+        return _pinned(request, ordered)
+    usable = [c for c in ordered if _obstacle(request, c) is None]
+    pairs = [c for c in usable if c.check == request.check]
+    checks = tuple(dict.fromkeys(c.check for c in usable))[:most]
+    if pairs:
+        nearest = [c for c in pairs if c.commit == pairs[0].commit]
+        return _selection(request, BaselineKind.PAIR, nearest, ordered)
+    if len(checks) >= fewest:
+        window = [c for c in usable if c.check in checks]
+        return _selection(request, BaselineKind.WINDOW, window, ordered)
+    if usable:
+        nearest = [c for c in usable if c.commit == usable[0].commit]
+        return _selection(request, BaselineKind.NEAREST_ANCESTOR, nearest, ordered)
+    raise NoBaselineError(_no_baseline(request, ordered))
+
+
+def _pinned(request: BaselineRequest, ordered: Sequence[BaselineCandidate]) -> BaselineSelection:
+    """Take the pinned check despite any obstacle except another class of machine."""
+    runs = [candidate for candidate in ordered if candidate.check == request.pinned]
+    if not runs:
+        msg = (
+            f"the pinned baseline {request.pinned!r} of {_series(request)} is not among "
+            f"the checks of {len(ordered)} stored runs: pin another check, or none"
+        )
+        raise NoBaselineError(msg)
+    if runs[0].machine_class != request.machine_class:
+        msg = (
+            f"the pinned baseline {request.pinned!r} of {_series(request)} was made on "
+            f"{runs[0].machine_class}: pin a check on {request.machine_class}, or none"
+        )
+        raise NoBaselineError(msg)
+    return _selection(request, BaselineKind.PINNED, runs, ordered)
+
+
+def _obstacle(request: BaselineRequest, candidate: BaselineCandidate) -> Obstacle | None:
+    """Return why a run cannot be the baseline of the head; None if it can."""
+    if candidate.machine_class != request.machine_class:
+        return Obstacle.OTHER_MACHINE_CLASS
+    if candidate.commit > request.merge_base:
+        return Obstacle.LATER_COMMIT
+    if any(candidate.commit < commit <= request.merge_base for commit in _accepted(request)):
+        return Obstacle.ACCEPTED_CHANGE
+    if candidate.check == request.check:
+        return None  # the state of the machine and the level of other checks do not matter
+    if candidate.environment != request.environment:
+        return Obstacle.OTHER_ENVIRONMENT
+    return _level_obstacle(request, candidate.commit)
+
+
+def _level_obstacle(request: BaselineRequest, commit: int) -> Obstacle | None:
+    """Return why a commit is not of the merge base's level; None if it is."""
+    if commit == request.merge_base:
+        return None
+    levels = [level for level in request.levels if level.first <= request.merge_base]
+    if any(commit < level.first for level in levels):
+        return Obstacle.OTHER_LEVEL
+    return Obstacle.UNSURE_LEVEL if any(commit < level.last for level in levels) else None
+
+
+def _accepted(request: BaselineRequest) -> list[int]:
+    """Return the commits at which a change of this series was accepted."""
+    return [
+        accepted.commit
+        for accepted in request.accepted
+        if (accepted.workload, accepted.metric) == (request.workload, request.metric.name)
+    ]
+
+
+def _selection(
+    request: BaselineRequest,
+    kind: BaselineKind,
+    runs: Sequence[BaselineCandidate],
+    ordered: Sequence[BaselineCandidate],
+) -> BaselineSelection:
+    selected = set(runs)
+    return BaselineSelection(
+        kind=kind,
+        runs=tuple(runs),
+        distance=request.merge_base - runs[0].commit,
+        reason=_reason(request, kind, runs),
+        rejected=tuple(
+            RejectedCandidate(candidate, _obstacle(request, candidate) or Obstacle.NOT_NEEDED)
+            for candidate in ordered
+            if candidate not in selected
+        ),
+    )
+
+
+def _reason(
+    request: BaselineRequest, kind: BaselineKind, selected: Sequence[BaselineCandidate]
+) -> str:
+    runs, place = _count_of_runs(len(selected)), _place(request, selected[0])
+    weak = "not paired: measure the base in the same check for a surer verdict"
+    match kind:
+        case BaselineKind.PINNED:
+            obstacle = _obstacle(request, selected[0])
+            although = f", although it is {obstacle}" if obstacle else ""
+            return f"{runs} of check {selected[0].check}, {place}, pinned{although}; {weak}"
+        case BaselineKind.PAIR:
+            return f"{runs}, {place}, measured side by side with the head in this check"
+        case BaselineKind.WINDOW:
+            checks = len({candidate.check for candidate in selected})
+            return (
+                f"{runs} of the newest {checks} checks of this level and epoch, from "
+                f"{_place(request, selected[-1])} to {place}; {weak}"
+            )
+        case BaselineKind.NEAREST_ANCESTOR:
+            return (
+                f"{runs}, {place}, the nearest measured commit; too few checks for a spread of "
+                f"their own; {weak}"
+            )
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _no_baseline(request: BaselineRequest, ordered: Sequence[BaselineCandidate]) -> str:
+    """Return why there is no baseline and how to get one."""
+    counts = Counter(_obstacle(request, candidate) for candidate in ordered)
+    obstacles = "; ".join(
+        f"{_count_of_runs(counts[obstacle])} {obstacle}"
+        for obstacle in Obstacle
+        if counts[obstacle]
+    )
+    return (
+        f"no baseline for {_series(request)} ({obstacles or 'no run is stored'}): measure the "
+        f"merge base on {request.machine_class}, best in the same check as the head "
+        "(`perfledger check`)"
+    )
+
+
+def _series(request: BaselineRequest) -> str:
+    return f"{request.metric.name} of {request.workload!r} on {request.machine_class}"
+
+
+def _place(request: BaselineRequest, candidate: BaselineCandidate) -> str:
+    distance = request.merge_base - candidate.commit
+    if distance == 0:
+        return "at the merge base"
+    side = "before" if distance > 0 else "after"
+    return f"{_count_of_commits(abs(distance))} {side} the merge base"
+
+
+def _count_of_commits(count: int) -> str:
+    return "1 commit" if count == 1 else f"{count} commits"
+
+
+def _count_of_runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"

@@ -1,0 +1,212 @@
+"""Stops measuring a workload once its tests are decided: a group-sequential stopping rule."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from perfledger.metrics import Metric
+from perfledger.records import Run, Side
+from perfledger_baselines.estimation.pairing import (
+    Pair,
+    PairedTest,
+    estimate_pairs,
+    judged_metrics,
+    tests_of,
+)
+from perfledger_baselines.judging.judge import judge_tests
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
+from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
+from perfledger_baselines.significance.spread_prior import Priors
+
+# 1: without clocks. A reader accepts every version up to its own.
+STATE_VERSION = 2
+
+
+class StoppingStateError(ValueError):
+    """A stored state that cannot be read, or has another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingState:
+    """What has been measured so far and which workloads are finished."""
+
+    pairs: Mapping[str, tuple[Pair, ...]]
+    finished: frozenset[str] = frozenset()
+
+    def to_json(self) -> str:
+        """Return the state as JSON, to resume an interrupted check."""
+        return json.dumps(
+            {
+                "version": STATE_VERSION,
+                "finished": sorted(self.finished),
+                "pairs": {
+                    workload: [
+                        [dict(pair.base), dict(pair.head), pair.clock_difference] for pair in pairs
+                    ]
+                    for workload, pairs in self.pairs.items()
+                },
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "StoppingState":
+        """Read what `to_json` wrote; raises StoppingStateError."""
+        try:
+            document: dict[str, Any] = json.loads(text)
+            if document["version"] not in range(1, STATE_VERSION + 1):
+                msg = (
+                    f"version {document['version']!r} of a check's state: up to {STATE_VERSION} "
+                    "is read"
+                )
+                raise StoppingStateError(msg)
+            pairs = {
+                str(workload): tuple(_pair(*pair) for pair in pairs)
+                for workload, pairs in document["pairs"].items()
+            }
+            return cls(pairs, frozenset(map(str, document["finished"])))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, StoppingStateError):
+                raise
+            msg = f"not the state of a check: {error!r}; start the check again"
+            raise StoppingStateError(msg) from error
+
+
+class GroupSequentialStopping:
+    """Ends a workload at the first planned look at which none of its tests is undecided.
+
+    Implements perfledger.stopping.StoppingRule, and judges as `judge_bundle` does. The family is
+    all planned tests: a workload that has not reached its first look counts with every metric, so
+    that no decision is revoked later. Between looks it asks for another pair without testing: each
+    unplanned look would be one more chance of a false alarm. The caller leaves out a workload that
+    failed; here it stays in the family.
+    """
+
+    def __init__(
+        self,
+        *,
+        looks: Sequence[int],
+        alpha: float,
+        margin: float,
+        floor: float,
+        metrics: Iterable[Metric],
+        priors: Priors = MappingProxyType({}),
+    ) -> None:
+        self._rule = DecisionRule(looks=tuple(looks), alpha=alpha, margin=margin, floor=floor)
+        fewest = 1 if priors else FEWEST_PAIRS
+        if not looks or looks[-1] < fewest:
+            msg = f"looks {tuple(looks)} end before {fewest} pairs: plan more"
+            raise CheckPlanError(msg)
+        self._metrics = judged_metrics(metrics)
+        self._priors = priors
+        self._pairs: dict[str, list[Pair]] = {}
+        self._finished: set[str] = set()
+
+    @property
+    def state(self) -> StoppingState:
+        """Return the state of the check; a rule of the same plan can resume it."""
+        pairs = {workload: tuple(pairs) for workload, pairs in self._pairs.items()}
+        return StoppingState(pairs, frozenset(self._finished))
+
+    def start(self, workloads: Sequence[str]) -> None:
+        """Start with these workloads' ids."""
+        self._pairs = {workload: [] for workload in workloads}
+        self._finished = set()
+
+    def resume(self, state: StoppingState) -> None:
+        """Continue an interrupted check of the same plan."""
+        self._pairs = {workload: list(pairs) for workload, pairs in state.pairs.items()}
+        self._finished = set(state.finished)
+
+    def add(self, base: Run, head: Run) -> None:
+        """Add a pair; raise ValueError unless it belongs to a workload that was started."""
+        is_pair = (base.side, head.side) == (Side.BASE, Side.HEAD)
+        if not is_pair or base.workload != head.workload or base.workload not in self._pairs:
+            msg = (
+                f"{base.side} run of {base.workload!r} and {head.side} run of {head.workload!r} "
+                "are not a pair: give a base run and a head run of one of the started workloads"
+            )
+            raise ValueError(msg)
+        self._pairs[base.workload] += estimate_pairs([(base, head)], self._metrics)
+
+    def decision(self) -> frozenset[str]:
+        """Return the workloads that need another pair; empty when all are decided."""
+        due = {
+            workload
+            for workload, pairs in self._pairs.items()
+            if workload not in self._finished and len(pairs) in self._rule.looks
+        }
+        if due:
+            undecided = {v.workload for v in self._verdicts() if v.outcome is Outcome.UNDECIDED}
+            self._finished |= due - undecided
+        self._finished |= {
+            workload
+            for workload, pairs in self._pairs.items()
+            if len(pairs) >= self._rule.looks[-1]
+        }
+        return frozenset(self._pairs.keys() - self._finished)
+
+    def next_pair(self, seconds: Mapping[str, float]) -> str | None:
+        """Return the workload whose next pair is worth most; None when all are decided.
+
+        The one with the widest undecided interval per second that a pair of it takes (`seconds` of
+        the device, by workload). One without an interval yet goes first: the cheapest of those with
+        the fewest pairs. A workload without an entry in `seconds` is never returned.
+        """
+        widths = {
+            workload: math.inf
+            for workload, pairs in self._pairs.items()
+            if len(pairs) < self._rule.looks[0]
+        }
+        for verdict in self._verdicts():
+            if verdict.outcome is Outcome.UNDECIDED:
+                before = widths.get(verdict.workload, 0.0)
+                widths[verdict.workload] = max(before, _width(verdict))
+        # A workload without a width was decided between its looks, by Holm's share.
+        waiting = self.decision() & seconds.keys() & widths.keys()
+        unseen = [each for each in waiting if math.isinf(widths[each])]
+        if unseen:
+            return min(
+                unseen,
+                key=lambda workload: (len(self._pairs[workload]), seconds[workload], workload),
+            )
+        return max(
+            waiting,
+            key=lambda workload: (widths[workload] / seconds[workload], workload),
+            default=None,
+        )
+
+    def _verdicts(self) -> tuple[Verdict, ...]:
+        """Judge everything as of each workload's last look."""
+        tests: list[PairedTest] = []
+        untested = 0
+        for workload, pairs in self._pairs.items():
+            last_look = max((look for look in self._rule.looks if look <= len(pairs)), default=0)
+            if last_look:
+                tests += tests_of(workload, pairs[:last_look], self._metrics)
+            else:
+                untested += len(self._metrics)
+        return judge_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
+
+
+def _width(verdict: Verdict) -> float:
+    if verdict.estimate is None:
+        return math.inf
+    return verdict.estimate.high - verdict.estimate.low
+
+
+def _values(document: Mapping[str, float]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in document.items()}
+
+
+def _pair(
+    base: Mapping[str, float], head: Mapping[str, float], clocks: float | None = None
+) -> Pair:
+    difference = None if clocks is None else float(clocks)
+    if difference is not None and not math.isfinite(difference):
+        msg = f"{difference} is not a difference of clocks"
+        raise ValueError(msg)
+    return Pair(_values(base), _values(head), difference)

@@ -1,0 +1,1 @@
+"""Tests differences for significance, and pays for interim looks and for the family of tests."""

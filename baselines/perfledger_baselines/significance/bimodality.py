@@ -1,0 +1,93 @@
+"""Finds runs that are in one of two states, and how often each side is in which.
+
+Clocks, memory pages, a neighbour on the same host: often a process is in one of two states from its
+start to its end, two per cent apart, say. A mean over such runs describes none of them. When more
+runs of head are in the slow state, the mean moves although no run became slower.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import fisher_exact
+
+# The states must be this far apart, in standard deviations of the runs within a state: noise
+# without states, normal or with the tails of t(3), has such a gap in fewer than .002 of tests.
+FEWEST_SDS = 6.0
+# Of a side's runs in each state: a single distant run is an outlier, not a state.
+FEWEST_RUNS = 2
+# How far from its state a run may lie, as a share of the distance between the states.
+REACH = 0.25
+# With fewer runs per side, two pairs of runs lie far apart too often by chance.
+FEWEST_PER_SIDE = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bimodality:
+    """Two states that the runs of a test are in.
+
+    `distance` is upper / lower - 1. `p_value` is that of Fisher's exact test for equal shares: a
+    small one says that head changed how often each state occurs, not how long a step takes in it.
+    """
+
+    distance: float
+    base_upper: int  # runs of base in the upper state
+    base_runs: int
+    head_upper: int
+    head_runs: int
+    p_value: float
+
+
+def find_bimodality(base: Sequence[float], head: Sequence[float]) -> Bimodality | None:
+    """Return the two states that the positive values of both sides' runs are in, or None.
+
+    At least one side has runs in both, and every run lies near one of them. Two sides that merely
+    differ from each other are a change, not two states.
+    """
+    if min(len(base), len(head)) < FEWEST_PER_SIDE:
+        return None
+    sides = [np.log(np.asarray(side, dtype=np.float64)) for side in (base, head)]
+    for side in sides:
+        states = _states_of(side)
+        if states is not None and all(_is_near(other, states) for other in sides):
+            return _count_states(sides, states)
+    return None
+
+
+def _states_of(values: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the two states of one side's runs, divided at the largest gap."""
+    ordered = sorted(values.tolist())
+    gaps = [later - earlier for earlier, later in pairwise(ordered)]
+    widest = max(gaps)
+    split = gaps.index(widest) + 1
+    if min(split, len(ordered) - split) < FEWEST_RUNS or 3 * widest < ordered[-1] - ordered[0]:
+        return None  # runs within REACH of two states leave a third of their range empty
+    lower, upper = np.array(ordered[:split]), np.array(ordered[split:])
+    inside = float(((lower - lower.mean()) ** 2).sum() + ((upper - upper.mean()) ** 2).sum())
+    sd = math.sqrt(inside / (len(values) - 2))
+    low, high = float(lower.mean()), float(upper.mean())
+    return (low, high) if high - low > FEWEST_SDS * sd else None
+
+
+def _is_near(values: NDArray[np.float64], states: tuple[float, float]) -> bool:
+    low, high = states
+    away = np.minimum(np.abs(values - low), np.abs(values - high))
+    return bool((away <= REACH * (high - low)).all())
+
+
+def _count_states(sides: Sequence[NDArray[np.float64]], states: tuple[float, float]) -> Bimodality:
+    low, high = states
+    upper = [int(np.count_nonzero(side > (low + high) / 2)) for side in sides]
+    runs = [len(side) for side in sides]
+    table = np.array([upper, np.subtract(runs, upper)])
+    return Bimodality(
+        distance=math.expm1(high - low),
+        base_upper=upper[0],
+        base_runs=runs[0],
+        head_upper=upper[1],
+        head_runs=runs[1],
+        p_value=float(fisher_exact(table).pvalue),
+    )

@@ -1,0 +1,135 @@
+"""Tests whether base and head differ where their runs were not made in pairs.
+
+A stored baseline, or two bundles of different days: the machine's state belongs to one side alone.
+Runs of one session follow each other and repeat each other: n of them count as sqrt(n). What the
+history's spread exceeds the session's own by counts as that state, on both sides. The test is valid
+where a paired one is, and weaker: measure in pairs.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from perfledger.metrics import Metric, MetricKind, MetricScale
+from perfledger_baselines.estimation.log_odds import share_levels
+from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
+from perfledger_baselines.significance.paired_t_tests import (
+    SMALLEST_SPREAD,
+    TTestResult,
+    exact_result,
+)
+from perfledger_baselines.significance.spread_prior import SpreadPrior, moderate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnpairedTest:
+    """One metric of one workload: a positive value for each run of either side.
+
+    `flaw` says why this cannot be judged whatever the values are; "" if nothing is wrong.
+    """
+
+    workload: str
+    metric: Metric
+    base: tuple[float, ...]
+    head: tuple[float, ...]
+    flaw: str = ""
+    prior: SpreadPrior | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether this is a deterministic count: declared so, and the same in every run."""
+        is_same = len(set(self.base)) == len(set(self.head)) == 1
+        return self.metric.scale is MetricScale.EXACT and is_same
+
+
+def unpaired_results(
+    tests: Sequence[UnpairedTest], *, alpha: float
+) -> tuple[TTestResult | None, ...]:
+    """Return the result of each test, in order; None for a test with a flaw.
+
+    Raises ValueError for a side without a run or with a value that is not positive.
+    """
+    return tuple(None if test.flaw else _result(test, alpha=alpha) for test in tests)
+
+
+def unpaired_t_test(
+    base: Sequence[float] | NDArray[np.float64],
+    head: Sequence[float] | NDArray[np.float64],
+    *,
+    alpha: float,
+    prior: SpreadPrior | None = None,
+) -> TTestResult:
+    """Test whether the logs of base's and of head's runs have one mean.
+
+    With s^2 the pooled variance of n and m runs (n + m - 2 degrees of freedom) and v = s0^2 what
+    the history says of one run, the variance of the difference is
+
+        (1 / sqrt(n) + 1 / sqrt(m)) * (w v + (n + m - 2) s^2) / (w + n + m - 2)
+        + 2 max(0, v - s^2)
+
+    with w and the degrees of freedom of `prior.moderate`. Without a history s^2 stands alone, and
+    each side needs four runs. Raises ValueError where a side has none.
+    """
+    before, after = np.asarray(base, dtype=np.float64), np.asarray(head, dtype=np.float64)
+    if not (len(before) and len(after)):
+        msg = f"{len(before)} base and {len(after)} head runs: a comparison needs one of each"
+        raise ValueError(msg)
+    own_degrees = len(before) + len(after) - 2
+    squares = sum(float(((side - side.mean()) ** 2).sum()) for side in (before, after))
+    variance = squares / own_degrees if own_degrees else 0.0
+    usual, usual_degrees = (prior.variance / 2, prior.degrees) if prior else (0.0, 0.0)
+    is_enough = prior is not None or min(len(before), len(after)) >= FEWEST_PAIRS
+    variances, degrees = moderate(
+        np.array([usual]),
+        np.array([usual_degrees]),
+        squares=np.array([squares]),
+        own_degrees=np.array([float(own_degrees)]),
+    )
+    moderated = max(float(variances[0]), SMALLEST_SPREAD**2 / 2)
+    shared = max(0.0, usual - variance) if own_degrees else 0.0
+    share = 1 / math.sqrt(len(before)) + 1 / math.sqrt(len(after))
+    return _t_test(
+        float(after.mean() - before.mean()),
+        math.sqrt(moderated * share + 2 * shared),
+        pairs=min(len(before), len(after)),
+        degrees=float(degrees[0]) if is_enough else 0.0,
+        alpha=alpha,
+    )
+
+
+def _result(test: UnpairedTest, *, alpha: float) -> TTestResult:
+    if not all(math.isfinite(value) and value > 0 for value in (*test.base, *test.head)):
+        msg = f"{test.metric.name} of {test.workload} has a value that is not positive"
+        raise ValueError(msg)
+    if test.is_exact:
+        return exact_result(test.base[0], test.head[0], pairs=min(len(test.base), len(test.head)))
+    return unpaired_t_test(*_levels(test), alpha=alpha, prior=test.prior)
+
+
+def _levels(test: UnpairedTest) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    base, head = np.array(test.base, dtype=np.float64), np.array(test.head, dtype=np.float64)
+    if test.metric.kind is MetricKind.UTILIZATION:
+        return share_levels(base, head)
+    return np.log(base), np.log(head)
+
+
+def _t_test(mean: float, error: float, *, pairs: int, degrees: float, alpha: float) -> TTestResult:
+    wide = narrow = math.inf
+    p_value = 1.0
+    if degrees:
+        wide, narrow = (-float(stdtrit(degrees, level)) * error for level in (alpha / 2, alpha))
+        p_value = 2 * float(stdtr(degrees, -abs(mean) / error))
+    return TTestResult(
+        pairs=pairs,
+        mean=mean,
+        sd=error * math.sqrt(pairs),
+        degrees=degrees,
+        share=1.0,
+        half_width=wide,
+        narrow_half_width=narrow,
+        p_value=p_value,
+    )

@@ -1,0 +1,231 @@
+"""Mutates a seeded sample of constants and comparisons, and counts how many the tests notice.
+
+    python benchmarks/mutation_sample.py --seed 1 [--sites 60] [--only cost_models baselines]
+
+Mutants run in a copy of the last commit. For each, the fast tests of the module's name run first,
+then those that import the module, then those of its folder, then the slow tests of its name and
+folder, and last the fast rest of its package. The first failure ends it. The service's rest takes
+minutes and is left out, so the rate is a lower bound there. A mutant that equals the original, such
+as a larger cache or a longer time limit that no input can reach, survives and counts against the
+rate too. A test that fails without the mutant says nothing of it: such a mutant is left out and
+counted.
+"""
+
+import argparse
+import ast
+import io
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = ("service", "runners", "baselines", "cost_models")
+TESTS = {
+    "perfledger": "tests/runners/sdk",
+    "perfledger_runners": "tests/runners/agent",
+    "perfledger_profiles": "tests/runners/profiles",
+    "perfledger_baselines": "tests/baselines",
+    "perfledger_cost_models": "tests/cost_models",
+    "perfledger_service": "tests/service",
+}
+# A mutant of these could end or delete what is not the tests': the processes of a whole machine.
+LEFT_OUT = ("runners/perfledger_runners/children/process_tree.py",)
+# A test that a mutant keeps busy for so long hangs: on an idle machine none takes a tenth of it.
+HANG_SECONDS = 300
+NO_TESTS_RAN = 5  # pytest's exit status
+CACHE = ".mutation_cache"
+PYTEST = (
+    *(sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no"),
+    *("-o", f"cache_dir={CACHE}"),
+    *("-o", f"faulthandler_timeout={HANG_SECONDS}", "-o", "faulthandler_exit_on_timeout=true"),
+)
+FAST, SLOW = "not slow and not gpu and not tpu", "slow and not gpu and not tpu"
+SWAPPED = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+}
+
+
+class MutantOutcome(StrEnum):
+    """What the tests say of a mutant."""
+
+    NOTICED = "noticed"
+    SURVIVED = "SURVIVED"
+    NOT_JUDGED = "not judged"  # the failing test fails without the mutant too
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in a file where one token is replaced."""
+
+    path: Path  # relative to the repository
+    line: int
+    start: int  # in bytes, as ast counts
+    end: int
+    text: str
+
+    def mutate(self, source: str) -> str:
+        """Return the source with the token replaced."""
+        lines = source.splitlines(keepends=True)
+        line = lines[self.line - 1].encode()
+        lines[self.line - 1] = (line[: self.start] + self.text.encode() + line[self.end :]).decode()
+        return "".join(lines)
+
+
+def number_site(path: Path, node: ast.Constant) -> Site | None:
+    """Return a site that changes a number, or None for a constant that is no number."""
+    value = node.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    other = value + 1 if isinstance(value, int) else (value * 1.5 or 1.0)
+    return Site(path, node.lineno, node.col_offset, node.end_col_offset or 0, repr(other))
+
+
+def comparison_sites(path: Path, node: ast.Compare, lines: Sequence[str]) -> Iterator[Site]:
+    """Yield sites that move or turn a comparison; `in`, `is` and broken lines have none."""
+    terms = (node.left, *node.comparators)
+    for operator, left, right in zip(node.ops, terms[:-1], terms[1:], strict=True):
+        if type(operator) not in SWAPPED or left.end_lineno != right.lineno:
+            continue
+        token, other = SWAPPED[type(operator)]
+        between = lines[right.lineno - 1].encode()[left.end_col_offset : right.col_offset]
+        start = (left.end_col_offset or 0) + between.index(token.encode())
+        yield Site(path, right.lineno, start, start + len(token), other)
+
+
+def sites_in(root: Path, path: Path) -> Iterator[Site]:
+    """Yield the sites of a file; those in f-strings, where ast has no exact places, left out."""
+    source = (root / path).read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    formatted = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for inner in ast.walk(node)
+    }
+    lines = source.splitlines()
+    for node in ast.walk(tree):
+        if id(node) in formatted:
+            continue
+        if isinstance(node, ast.Constant) and (site := number_site(path, node)):
+            yield site
+        elif isinstance(node, ast.Compare):
+            yield from comparison_sites(path, node, lines)
+
+
+def sample(root: Path, seed: int, count: int, only: Sequence[str]) -> list[Site]:
+    """Return `count` sites drawn without replacement from all product files."""
+    paths = sorted(
+        path.relative_to(root)
+        for source in SOURCES
+        for path in (root / source).rglob("*.py")
+        if "migrations" not in path.parts and str(path.relative_to(root)).startswith(tuple(only))
+    )
+    paths = [path for path in paths if str(path) not in LEFT_OUT]
+    sites = [site for path in paths for site in sites_in(root, path)]
+    return random.Random(seed).sample(sites, min(count, len(sites)))
+
+
+def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
+    """Yield marks and test files that could notice a mutant of a file, the nearest first."""
+    module = ".".join(path.with_suffix("").parts[1:])
+    parent, _, name = module.rpartition(".")
+    tests = root / TESTS[module.split(".", maxsplit=1)[0]]
+    imports = (f"from {module} import", f"from {parent} import {name}\n", f"import {module}\n")
+    named = sorted(tests.rglob(f"test_{path.stem}.py"))
+    direct = [
+        test
+        for test in sorted((root / "tests").rglob("test_*.py"))
+        if any(line in test.read_text(encoding="utf-8") for line in imports)
+    ]
+    near = sorted((tests / Path(*path.parts[2:-1])).rglob("test_*.py"))
+    rest = sorted(tests.rglob("test_*.py")) if path.parts[0] != "service" else []
+    groups = [named, direct, near]
+    seen: set[Path] = set()
+    for group in groups:
+        yield FAST, [test for test in group if test not in seen]
+        seen |= set(group)
+    yield SLOW, sorted({*named, *near})
+    yield FAST, [test for test in rest if test not in seen]
+
+
+def run_tests(root: Path, arguments: Sequence[str | Path]) -> bool:
+    """Return whether all tests pass; none that run is a pass too."""
+    sources = (str(root / source) for source in (*SOURCES, "templates"))
+    variables = {"PYTHONPATH": os.pathsep.join(sources), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [*PYTEST, *map(str, arguments)],
+        cwd=root,
+        env=os.environ | variables,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    return done.returncode in {0, NO_TESTS_RAN}
+
+
+def judge_mutant(root: Path, site: Site) -> MutantOutcome:
+    """Return whether some test fails in the copy with the mutant, and passes without it."""
+    target = root / site.path
+    original = target.read_text(encoding="utf-8")
+    for marks, tests in test_rounds(root, site.path):
+        if not tests:
+            continue
+        shutil.rmtree(root / CACHE, ignore_errors=True)
+        target.write_text(site.mutate(original), encoding="utf-8")
+        passed = run_tests(root, ["-m", marks, *tests])
+        target.write_text(original, encoding="utf-8")
+        if not passed:
+            stands = run_tests(root, ["--last-failed", "--last-failed-no-failures=none", *tests])
+            return MutantOutcome.NOTICED if stands else MutantOutcome.NOT_JUDGED
+    return MutantOutcome.SURVIVED
+
+
+def copy_last_commit(root: Path) -> None:
+    """Write the files of the last commit to a folder."""
+    command = ["git", "archive", "HEAD"]
+    archive = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(root, filter="data")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sites", type=int, default=60)
+    parser.add_argument("--only", nargs="+", default=SOURCES, help="how product paths begin")
+    arguments = parser.parse_args()
+    counts: Counter[MutantOutcome] = Counter()
+    with tempfile.TemporaryDirectory(prefix="perfledger-mutants-") as name:
+        root = Path(name)
+        copy_last_commit(root)
+        sites = sample(root, arguments.seed, arguments.sites, arguments.only)
+        for number, site in enumerate(sites, 1):
+            outcome = judge_mutant(root, site)
+            counts[outcome] += 1
+            line = (root / site.path).read_text(encoding="utf-8").splitlines()[site.line - 1]
+            place = f"{site.path}:{site.line}:{site.start}"
+            print(f"{number:3} {outcome:10} {place} -> {site.text}   {line.strip()}", flush=True)
+    noticed, survived, not_judged = (counts[outcome] for outcome in MutantOutcome)
+    rate = noticed / max(1, noticed + survived)
+    print(
+        f"seed {arguments.seed}: {noticed} of {noticed + survived} noticed ({rate:.0%}), ", end=""
+    )
+    print(f"{not_judged} not judged")
+
+
+if __name__ == "__main__":
+    main()

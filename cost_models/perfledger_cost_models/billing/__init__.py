@@ -1,0 +1,1 @@
+"""FOCUS bills, their allocation to teams, budget variance and commitment coverage."""

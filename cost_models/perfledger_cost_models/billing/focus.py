@@ -1,0 +1,219 @@
+"""Reads FOCUS bills (1.0 to 1.2) into used device-hours and effective prices.
+
+EffectiveCost counts: it spreads a commitment's upfront payment over the usage that it covers and
+includes rows of unused commitments, so that its sum is what the hours of the period cost.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+
+from perfledger_cost_models.billing.focus_rows import BillError, BillRow, csv_rows
+from perfledger_cost_models.csv_table import SourceConfidence
+from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.prices.price_sheet import BILLED_TERM, Price, PricingModel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BilledUsage:
+    """One team's hours of one kind of instance in the period, and their cost."""
+
+    provider: str
+    sku: str
+    region: str
+    model: PricingModel
+    team: str
+    instance_hours: Decimal
+    effective_usd: Decimal
+    billed_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """A bill's accelerator usage in detail, and everything else as sums: nothing is lost.
+
+    The effective cost of usage, of unused commitments and of other charges sum to `effective_usd`.
+    """
+
+    start: datetime
+    end: datetime
+    usage: tuple[BilledUsage, ...]  # by provider, SKU, region, mode and team
+    unused: Mapping[str, Decimal]  # USD by accelerator: committed or reserved, but not used
+    other_usd: Decimal  # storage, networks, tax, support, corrections of earlier bills, ...
+    effective_usd: Decimal
+    billed_usd: Decimal
+    list_usd: Decimal | None  # None where a row lacks it; likewise contracted_usd
+    contracted_usd: Decimal | None
+    rows: int
+
+    @property
+    def unused_usd(self) -> Decimal:
+        """Return the cost of unused commitments to accelerators and of unused reserved capacity."""
+        return sum(self.unused.values(), Decimal(0))
+
+
+@dataclass(slots=True)
+class _Sums:
+    hours: Decimal = Decimal(0)
+    effective: Decimal = Decimal(0)
+    billed: Decimal = Decimal(0)
+
+
+_Key = tuple[str, str, str, PricingModel, str]
+
+
+@dataclass(slots=True)
+class _Period:
+    """The time from the first to the last moment of some rows."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+    def add(self, start: datetime, end: datetime) -> None:
+        """Extend the period to one more row."""
+        self.start = min(start, self.start or start)
+        self.end = max(end, self.end or end)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The sums of the rows read so far."""
+
+    usage: dict[_Key, _Sums] = field(default_factory=dict[_Key, _Sums])
+    total: _Sums = field(default_factory=_Sums)
+    listed: Decimal | None = Decimal(0)
+    contracted: Decimal | None = Decimal(0)
+    unused: dict[str, Decimal] = field(default_factory=dict[str, Decimal])
+    other_usd: Decimal = Decimal(0)
+    used: _Period = field(default_factory=_Period)  # of usage
+    all_rows: _Period = field(default_factory=_Period)
+    rows: int = 0
+
+
+def read_focus(lines: Iterable[str], *, team_tag: str = "") -> Bill:
+    """Read a bill line by line; the tag `team_tag` names a row's team.
+
+    Without it, or on rows without that tag, the sub-account is the team. Raises BillError for a
+    file that is not a FOCUS bill, a cost that is not a number, and a currency other than USD.
+    """
+    return bill_of(csv_rows(lines), team_tag=team_tag)
+
+
+def bill_of(rows: Iterable[BillRow], *, team_tag: str = "") -> Bill:
+    """Return the bill of checked rows; raise BillError like `read_focus`.
+
+    Its period is that of its usage: purchases cover years to come, and corrections belong to
+    earlier bills; both would make the period look longer than it is.
+    """
+    reading = _Reading()
+    for row in rows:
+        _add(reading, row, team_tag)
+    period = reading.all_rows if reading.used.start is None else reading.used
+    if period.start is None or period.end is None:
+        msg = "the bill has no rows: export the period again"
+        raise BillError(msg)
+    return Bill(
+        start=period.start,
+        end=period.end,
+        usage=tuple(_usage(key, reading.usage[key]) for key in sorted(reading.usage)),
+        unused=reading.unused,
+        other_usd=reading.other_usd,
+        effective_usd=reading.total.effective,
+        billed_usd=reading.total.billed,
+        list_usd=reading.listed,
+        contracted_usd=reading.contracted,
+        rows=reading.rows,
+    )
+
+
+def paid_prices(bill: Bill, *, source: str) -> tuple[Price, ...]:
+    """Return the effective price per hour of each instance: effective cost / hours, over all teams.
+
+    Unused commitments are excluded: they are paid whether or not an hour is used.
+    """
+    sums_by_price: dict[tuple[str, str, str, PricingModel], _Sums] = {}
+    for usage in bill.usage:
+        sums = sums_by_price.setdefault(
+            (usage.provider, usage.sku, usage.region, usage.model), _Sums()
+        )
+        sums.hours += usage.instance_hours
+        sums.effective += usage.effective_usd
+    return tuple(
+        Price(
+            provider=provider,
+            sku=sku,
+            region=region,
+            accelerator=known_instances(provider)[sku].accelerator,
+            count=known_instances(provider)[sku].count,
+            pricing_model=model,
+            term=BILLED_TERM,
+            usd_per_hour=sums.effective / sums.hours,
+            as_of=bill.end.date(),
+            is_read_date=False,
+            retrieved_at=None,
+            confidence=SourceConfidence.HIGH,
+            source=source,
+            note=f"{sums.hours} hours from {bill.start.date()} to {bill.end.date()}",
+        )
+        for (provider, sku, region, model), sums in sums_by_price.items()
+        if sums.hours > 0 and sums.effective > 0
+    )
+
+
+def device_hours(bill: Bill) -> Mapping[tuple[str, str], Decimal]:
+    """Return the accelerator-hours by team and accelerator in the period."""
+    hours: dict[tuple[str, str], Decimal] = {}
+    for usage in bill.usage:
+        accelerators = known_instances(usage.provider)[usage.sku]
+        key = usage.team, accelerators.accelerator
+        hours[key] = hours.get(key, Decimal(0)) + usage.instance_hours * accelerators.count
+    return hours
+
+
+def _add(reading: _Reading, row: BillRow, team_tag: str) -> None:
+    effective, billed = row.number("EffectiveCost"), row.number("BilledCost")
+    reading.rows += 1
+    reading.total.effective += effective
+    reading.total.billed += billed
+    reading.listed = _complete_sum(reading.listed, row, "ListCost")
+    reading.contracted = _complete_sum(reading.contracted, row, "ContractedCost")
+    start, end = row.moment("ChargePeriodStart"), row.moment("ChargePeriodEnd")
+    reading.all_rows.add(start, end)
+    if row.is_of_period:
+        reading.used.add(start, end)
+    sku = row.instance
+    if not sku or not row.is_of_period:
+        reading.other_usd += effective
+    elif row.is_unused:
+        accelerator = known_instances(row.provider)[sku].accelerator
+        reading.unused[accelerator] = reading.unused.get(accelerator, Decimal(0)) + effective
+    elif not row.is_by_hour:
+        reading.other_usd += effective
+    else:
+        team = (row.tags.get(team_tag) if team_tag else None) or row.account
+        key = row.provider, sku, row.cells["RegionId"], row.model, team
+        sums = reading.usage.setdefault(key, _Sums())
+        sums.hours += row.number("PricingQuantity")
+        sums.effective += effective
+        sums.billed += billed
+
+
+def _complete_sum(total: Decimal | None, row: BillRow, name: str) -> Decimal | None:
+    """Add a row's amount to a sum; None once any row lacks it, because the sum would be partial."""
+    has_amount = total is not None and row.cells[name].strip()
+    return total + row.number(name) if total is not None and has_amount else None
+
+
+def _usage(key: _Key, sums: _Sums) -> BilledUsage:
+    provider, sku, region, model, team = key
+    return BilledUsage(
+        provider=provider,
+        sku=sku,
+        region=region,
+        model=model,
+        team=team,
+        instance_hours=sums.hours,
+        effective_usd=sums.effective,
+        billed_usd=sums.billed,
+    )

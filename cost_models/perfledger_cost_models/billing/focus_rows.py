@@ -1,0 +1,247 @@
+"""Reads the lines of FOCUS bills (1.0 to 1.2) into checked rows.
+
+FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-specification/v1-2/.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+
+import msgspec
+
+from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.prices.price_sheet import PricingModel
+from perfledger_cost_models.units import USD
+
+COLUMNS = (
+    "BillingCurrency",
+    "BilledCost",
+    "ChargeCategory",
+    "ChargePeriodEnd",
+    "ChargePeriodStart",
+    "EffectiveCost",
+    "PricingQuantity",
+    "PricingUnit",
+    "ProviderName",
+)
+# Columns that FOCUS requires only conditionally, leaves to the provider, or that are optional here.
+OPTIONAL = (
+    "CapacityReservationStatus",
+    "ChargeClass",
+    "CommitmentDiscountStatus",
+    "CommitmentDiscountType",
+    "ContractedCost",
+    "ListCost",
+    "PricingCategory",
+    "RegionId",
+    "ResourceType",
+    "SkuMeter",
+    "SkuPriceDetails",
+    "SubAccountId",
+    "SubAccountName",
+    "Tags",
+    "x_InstanceType",
+    "x_UsageType",
+)
+PROVIDERS = {
+    "aws": "aws",
+    "amazon web services": "aws",
+    "amazon web services, inc.": "aws",
+    "microsoft": "azure",
+    "microsoft azure": "azure",
+    "google": "gcp",
+    "google cloud": "gcp",
+    "google cloud platform": "gcp",
+}
+HOURS = ("hours", "hour", "hrs", "1 hour")
+USAGE, UNUSED, CORRECTION = "Usage", "Unused", "Correction"
+# AWS's rows name their instance only in the usage type: "USE1-BoxUsage:p5.48xlarge". Other usage
+# types with an instance are not its hours: "EBSOptimized:p4d.24xlarge" is charged on top.
+_METER = re.compile(
+    r"(?:[A-Z0-9]+-)?(?:BoxUsage|SpotUsage|DedicatedUsage|(?P<unused>UnusedBox|UnusedDed))"
+    r":(?P<instance>.+)"
+)
+MAX_ROWS = 5_000_000
+# Digits before and after the point that an amount of one row can have: a trillion of anything in
+# one row, and less than a bill's smallest rate, are errors or an attack on exact sums.
+LARGEST_DIGIT, LEAST_DIGIT = 12, -30
+MAX_LINE_CHARACTERS = 200_000
+_UTC = " UTC"  # BigQuery's form of FOCUS's Z
+_NULL = "NULL"  # the empty value of SQL exports, also in FOCUS's own sample data
+
+
+class BillError(ValueError):
+    """An error for a file that is not a bill, or a bill in another currency."""
+
+
+class _Details(msgspec.Struct):
+    """The instance type in a row's SkuPriceDetails."""
+
+    instance_type: str = msgspec.field(default="", name="InstanceType")
+
+
+@dataclass(frozen=True, slots=True)
+class BillRow:
+    """One charge; reading a cell checks it and raises BillError."""
+
+    cells: Mapping[str, str]
+    line: int
+
+    @property
+    def is_usage(self) -> bool:
+        """Whether it charges for usage, or for unused capacity, in its period."""
+        return self.cells["ChargeCategory"] == USAGE
+
+    @property
+    def is_of_period(self) -> bool:
+        """Whether its period is the bill's, unlike that of a purchase or a correction."""
+        return self.is_usage and self.cells["ChargeClass"] != CORRECTION
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether it charges for an unused commitment or unused reserved capacity."""
+        names = ("CommitmentDiscountStatus", "CapacityReservationStatus")
+        has_unused_status = UNUSED in {self.cells[name] for name in names}
+        return has_unused_status or any(meter["unused"] for meter in self._meters)
+
+    @property
+    def is_by_hour(self) -> bool:
+        """Whether its quantity is in hours."""
+        return self.cells["PricingUnit"].strip().lower() in HOURS
+
+    @property
+    def provider(self) -> str:
+        """Return the price sheet's name of the provider, "" for an unknown one."""
+        return PROVIDERS.get(self.cells["ProviderName"].strip().lower(), "")
+
+    @property
+    def instance(self) -> str:
+        """Return the row's instance, "" for one without a known accelerator."""
+        metered = (meter["instance"] for meter in self._meters)
+        names = [self.cells["x_InstanceType"], self.cells["ResourceType"], *metered]
+        with suppress(msgspec.DecodeError, RecursionError):
+            details = msgspec.json.decode(self.cells["SkuPriceDetails"], type=_Details)
+            names.insert(0, details.instance_type)
+        if not self.provider:
+            return ""
+        instances = known_instances(self.provider)
+        return next((name for name in names if name in instances), "")
+
+    @property
+    def model(self) -> PricingModel:
+        """Return the pricing model."""
+        category = self.cells["PricingCategory"]
+        kind = self.cells["CommitmentDiscountType"].lower()
+        if category == "Dynamic":
+            return PricingModel.SPOT
+        if category != "Committed" and (category or not kind):
+            return PricingModel.ON_DEMAND
+        if "saving" in kind:
+            return PricingModel.SAVINGS_PLAN
+        return PricingModel.RESERVED if "reserv" in kind else PricingModel.COMMITTED_USE
+
+    @property
+    def account(self) -> str:
+        """Return the sub-account's name, else its id."""
+        return self.cells["SubAccountName"] or self.cells["SubAccountId"]
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """Return the tags with a value; FOCUS writes `true` for keys that cannot have one."""
+        with suppress(msgspec.DecodeError, RecursionError):
+            tags = msgspec.json.decode(self.cells["Tags"], type=dict[str, object])
+            return {name: value for name, value in tags.items() if value and isinstance(value, str)}
+        return {}
+
+    def number(self, name: str) -> Decimal:
+        """Return an amount, which may be negative."""
+        try:
+            number = Decimal(self.cells[name].strip())
+        except InvalidOperation:
+            number = Decimal("NaN")
+        if not number:
+            return Decimal(0)  # of whatever exponent
+        is_amount = number.is_finite() and LEAST_DIGIT <= number.adjusted() <= LARGEST_DIGIT
+        if not is_amount:
+            problem = f"{name} {self.cells[name][:40]!r} is not an amount"
+            msg = f"the bill's line {self.line}: {problem}: export it again"
+            raise BillError(msg)
+        return number
+
+    def moment(self, name: str) -> datetime:
+        """Return a time with its zone; UTC, FOCUS's only zone, where none is written."""
+        text = self.cells[name].strip()
+        if text.endswith(_UTC):
+            text = f"{text.removesuffix(_UTC)}Z"
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError as error:
+            problem = f"{name} {text[:40]!r} is not a time"
+            msg = f"the bill's line {self.line}: {problem}: export it again"
+            raise BillError(msg) from error
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+    @property
+    def _meters(self) -> tuple[re.Match[str], ...]:
+        """Return the row's AWS usage types that are hours of an instance."""
+        usage_types = (self.cells["x_UsageType"], self.cells["SkuMeter"])
+        return tuple(match for match in map(_METER.fullmatch, usage_types) if match)
+
+
+def csv_rows(lines: Iterable[str]) -> Iterator[BillRow]:
+    """Yield the rows of a bill in CSV, line by line; raise BillError."""
+    rows = csv.reader(_checked(lines), strict=True)
+    try:
+        header = next(rows, list[str]())
+        yield from bill_rows(header, ((rows.line_num, cells) for cells in rows))
+    except csv.Error as error:
+        msg = f"the bill cannot be read, line {rows.line_num}: {error}: export it again"
+        raise BillError(msg) from error
+
+
+def bill_rows(
+    header: Sequence[str], rows: Iterable[tuple[int, Sequence[str]]]
+) -> Iterator[BillRow]:
+    """Yield checked rows from cells with their line numbers; skip empty rows.
+
+    Raises BillError for a table that is no FOCUS bill, a truncated row and a currency other than
+    USD.
+    """
+    places = _places(header)
+    last = max(places.values())
+    missing = dict.fromkeys(OPTIONAL, "")
+    for line, cells in rows:
+        if not cells:
+            continue
+        if len(cells) <= last:
+            msg = f"the bill's line {line} is truncated, so sums would be wrong: export it again"
+            raise BillError(msg)
+        row = missing | {
+            name: "" if cells[place] == _NULL else cells[place] for name, place in places.items()
+        }
+        if row["BillingCurrency"] != USD:
+            currency = row["BillingCurrency"][:20]
+            msg = f"the bill's line {line} is in {currency!r}: convert it to USD with a dated rate"
+            raise BillError(msg)
+        yield BillRow(row, line)
+
+
+def _checked(lines: Iterable[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if number > MAX_ROWS or len(line) > MAX_LINE_CHARACTERS:
+            msg = f"the bill is too large at line {number + 1}: export shorter periods"
+            raise BillError(msg)
+        yield line.removeprefix("\ufeff") if number == 0 else line
+
+
+def _places(header: Sequence[str]) -> dict[str, int]:
+    places = {name: index for index, name in enumerate(header)}
+    missing = [name for name in COLUMNS if name not in places]
+    if missing:
+        msg = f"the bill lacks FOCUS's columns {missing}: export it as FOCUS 1.0 or newer"
+        raise BillError(msg)
+    return {name: places[name] for name in (*COLUMNS, *OPTIONAL) if name in places}

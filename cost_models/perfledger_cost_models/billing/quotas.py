@@ -1,0 +1,57 @@
+"""Reads the device-hour quotas of teams and projects, the weights of idle cost."""
+
+import csv
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from io import StringIO
+
+from perfledger_cost_models.billing.cost_allocation import MAX_HOURS, CostOwner
+
+MAX_CHARACTERS = 1_000_000
+COLUMNS = (("team", "hours"), ("team", "project", "hours"))
+
+
+class QuotaError(ValueError):
+    """An error for a file that is not a table of quotas."""
+
+
+def read_quotas(text: str, name: str) -> Mapping[CostOwner, Decimal]:
+    """Read a CSV with the columns team, hours and, between them, optionally project.
+
+    Only the ratio of the hours counts: a year's quotas work for a month. Raises QuotaError.
+    """
+    if len(text) > MAX_CHARACTERS:
+        msg = f"{name} has more than {MAX_CHARACTERS} characters: keep one row a team"
+        raise QuotaError(msg)
+    rows = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    quotas: dict[CostOwner, Decimal] = {}
+    try:
+        header = tuple(next(rows, list[str]()))
+        if header not in COLUMNS:
+            msg = f"{name} has the columns {header[:5]}: give team,hours or team,project,hours"
+            raise QuotaError(msg)
+        for cells in filter(None, rows):
+            where = f"{name}, line {rows.line_num}"
+            if len(cells) != len(header):
+                msg = f"{where}: {len(cells)} cells for {len(header)} columns: correct it"
+                raise QuotaError(msg)
+            owner = CostOwner(*(cell.strip() for cell in cells[:-1]))
+            if owner in quotas:
+                msg = f"{where}: {cells[0][:40]!r} appears twice: add its hours up"
+                raise QuotaError(msg)
+            quotas[owner] = _hours(cells[-1], where)
+    except csv.Error as error:
+        msg = f"{name}, line {rows.line_num}, is not CSV: {error}"
+        raise QuotaError(msg) from error
+    return quotas
+
+
+def _hours(text: str, where: str) -> Decimal:
+    try:
+        hours = Decimal(text.strip())
+    except InvalidOperation:
+        hours = Decimal("NaN")
+    if not (hours.is_finite() and 0 <= hours <= MAX_HOURS):
+        msg = f"{where}: {text[:40]!r} is not a number of hours, 0 to {MAX_HOURS:.0e}: correct it"
+        raise QuotaError(msg)
+    return hours

@@ -1,0 +1,88 @@
+"""Reads usage files of any supported format, recognised by their content."""
+
+from io import StringIO
+
+from perfledger_cost_models.billing.focus_charges import read_charges
+from perfledger_cost_models.billing.focus_rows import BillError
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_cost_models.usage.device_spans import (
+    MAX_USAGE_BYTES,
+    DeviceSpan,
+    DeviceUsage,
+    UsageFileError,
+    rows_of,
+    usage_of,
+)
+from perfledger_cost_models.usage.opencost import (
+    is_kubernetes_csv,
+    read_allocations,
+    read_gpu_table,
+)
+from perfledger_cost_models.usage.prometheus import (
+    is_prometheus_csv,
+    read_query_range,
+    read_samples,
+)
+from perfledger_cost_models.usage.sacct import is_sacct
+from perfledger_cost_models.usage.slurm import read_sacct
+
+FOCUS = "FOCUS bill"
+_FOCUS_COLUMN = "BilledCost"
+_PROMETHEUS_KEY = b'"resultType"'
+
+
+def read_usage(data: bytes, name: str) -> DeviceUsage:
+    """Read sacct's table, Prometheus' or OpenCost's JSON or CSV, or a FOCUS bill in CSV.
+
+    Raises UsageFileError for a file of another kind, too large a file, or hours that cannot be
+    counted.
+    """
+    if len(data) > MAX_USAGE_BYTES:
+        msg = f"{name} is larger than {MAX_USAGE_BYTES} bytes: export shorter periods"
+        raise UsageFileError(msg)
+    if data.lstrip()[:1] in (b"{", b"["):
+        return (read_query_range if _PROMETHEUS_KEY in data else read_allocations)(data, name)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        msg = f"{name} is not text in UTF-8: {error}"
+        raise UsageFileError(msg) from error
+    return _read_table(text, name)
+
+
+def _read_table(text: str, name: str) -> DeviceUsage:
+    first = text.lstrip("\ufeff").partition("\n")[0].strip()
+    if is_sacct(first):
+        return read_sacct(text, name)
+    _, header = next(rows_of(first, name), (0, list[str]()))
+    if _FOCUS_COLUMN in header:
+        return _read_bill(text, name)
+    if header and is_kubernetes_csv(header):
+        return read_gpu_table(text, name)
+    if header and is_prometheus_csv(header):
+        return read_samples(text, name)
+    msg = (
+        f"{name} is not a known usage file: give sacct --parsable2, an answer of Prometheus' "
+        "query_range or OpenCost's allocation API (JSON or CSV), or a FOCUS bill in CSV"
+    )
+    raise UsageFileError(msg)
+
+
+def _read_bill(text: str, name: str) -> DeviceUsage:
+    try:
+        charges = tuple(read_charges(StringIO(text, newline="")))
+    except BillError as error:
+        msg = f"{name}: {error}"
+        raise UsageFileError(msg) from error
+    spans = [
+        DeviceSpan(
+            each.labels,
+            each.start,
+            each.end,
+            each.device_hours * SECONDS_PER_HOUR / (each.end - each.start),
+        )
+        for each in charges
+        if each.end > each.start and each.device_hours  # a correction is negative
+    ]
+    moments = [end for each in charges for end in (each.start, each.end)]
+    return usage_of(name, FOCUS, spans, idle_moments=moments)

@@ -1,0 +1,289 @@
+"""Prices changes of step time and memory on the fleet in USD a year, with intervals.
+
+dC/year = sum over workloads of H · (head / base - 1) · rate · m: device-hours a year, relative
+change, USD per device-hour, and the share of the hours that costs cash (1, except on devices that
+are paid for anyway: `idle_commitments`). Where the peak memory outgrows the device, the hours move
+to the next larger one (`memory_upgrade`). Changes, hours and rates are drawn jointly, so that every
+interval is a joint one, including that of the sum.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from math import inf
+
+import numpy as np
+
+from perfledger.bundle import Commitment, FleetUse, PricingConfig
+from perfledger.workload_pattern import is_match
+from perfledger_cost_models.change.fleet_entry_price import (
+    FleetEntryPrice,
+    MeasuredChange,
+    PriceDraws,
+    central_interval,
+    hours_of,
+)
+from perfledger_cost_models.change.idle_commitments import cash_share, idle_hours, queue_effect
+from perfledger_cost_models.change.joint_price import JointPrice
+from perfledger_cost_models.change.memory_upgrade import (
+    MemoryGrowth,
+    may_outgrow,
+    memory_of,
+    next_rate,
+)
+from perfledger_cost_models.draws import DRAWS, FloatArray
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
+from perfledger_cost_models.quote import (
+    ChangePrice,
+    HourlyRate,
+    Interval,
+    PricedChanges,
+    QueueEffect,
+)
+from perfledger_cost_models.tco.hourly_rates import rate_of
+
+MAX_CHANGE = 1e6  # relative; an upper end beyond it comes from an interval that has none
+MAX_DEVICE_HOURS = 1e12  # a year: a hundred million accelerators, so a typing error
+# Each takes about five milliseconds; more workloads need several checks.
+MAX_PARTS = 4000
+
+_HOW_TO_DECLARE = "[[tool.perfledger.fleet]] with workload, where and device_hours_per_year"
+_NO_HOURS = (0.0, 0.0, 0.0)
+_GIGABYTE = 1e9
+
+
+class _CommitmentUse:
+    """The extra hours of all changes on one commitment, whose idle devices absorb their sum."""
+
+    def __init__(self, commitment: Commitment) -> None:
+        self.commitment = commitment
+        self.draws: FloatArray = np.zeros(DRAWS)
+        self.mode: FloatArray = np.zeros(1)
+
+    def add(self, part: FleetEntryPrice) -> None:
+        """Add the extra hours of a fleet entry."""
+        self.draws = self.draws + part.draws().extra_hours
+        self.mode = self.mode + part.modes().extra_hours
+
+    def shares(self) -> tuple[FloatArray, FloatArray]:
+        """Return the cash share of each draw, and the most likely one."""
+        idle = idle_hours(self.commitment)
+        return cash_share(self.draws, idle), cash_share(self.mode, idle)
+
+    def effect(self) -> QueueEffect:
+        """Return the effect on the queue."""
+        share, mode = self.shares()
+        return queue_effect(
+            self.commitment, _interval(self.draws * (1 - share), self.mode * (1 - mode))
+        )
+
+
+def price_changes(
+    changes: Sequence[MeasuredChange],
+    *,
+    pricing: PricingConfig,
+    sheet: PriceSheet,
+    today: date | None = None,
+) -> PricedChanges:
+    """Price changes on every fleet entry that runs their workloads, one by one and in sum.
+
+    Savings are negative. Where hours and rate are certain, and without a commitment or a memory
+    upgrade, an interval is exactly the change's. A change without a price has usd None and a note
+    that says why, never zero, and a sum that lacks it has no value.
+    """
+    parts = _parts(changes, pricing=pricing, sheet=sheet, today=today)
+    pools: dict[str, _CommitmentUse] = {}
+    for part in parts:
+        if isinstance(part, FleetEntryPrice) and part.commitment is not None:
+            pools.setdefault(part.use.where, _CommitmentUse(part.commitment)).add(part)
+    total = JointPrice()
+    by_policy = tuple(JointPrice() for _ in pricing.policies)
+    for part in parts:
+        price, draws = _priced(part, pools) if isinstance(part, FleetEntryPrice) else (part, None)
+        total.add(price, draws)
+        for policy, summing in zip(pricing.policies, by_policy, strict=True):
+            if any(is_match(pattern, price.workload) for pattern in policy.workloads):
+                summing.add(price, draws)
+    return PricedChanges(
+        prices=tuple(total.prices),
+        total=total.price(),
+        by_policy=tuple(summing.price() for summing in by_policy),
+        queues=tuple(pool.effect() for pool in pools.values()),
+    )
+
+
+def _parts(
+    changes: Sequence[MeasuredChange],
+    *,
+    pricing: PricingConfig,
+    sheet: PriceSheet,
+    today: date | None,
+) -> list[FleetEntryPrice | ChangePrice]:
+    """Return the entries that can be priced, and for the others a price without an amount."""
+    parts: list[FleetEntryPrice | ChangePrice] = []
+    commitments = {each.where: each for each in pricing.commitments}
+    for change in changes:
+        uses = [use for use in pricing.fleet if is_match(use.workload, change.workload)]
+        if not uses:
+            note = f"no fleet entry matches {change.workload!r}: add {_HOW_TO_DECLARE}"
+            parts.append(_unpriced(change, note, hours=_NO_HOURS, source=""))
+        for use in uses:
+            if len(parts) < MAX_PARTS:
+                parts.append(_part(change, use, commitments.get(use.where), sheet, today))
+            else:
+                note = f"more than {MAX_PARTS} workloads on fleet entries: check fewer at once"
+                parts.append(_unpriced(change, note, hours=hours_of(use), source=use.source))
+    return parts
+
+
+def _part(
+    change: MeasuredChange,
+    use: FleetUse,
+    commitment: Commitment | None,
+    sheet: PriceSheet,
+    today: date | None,
+) -> FleetEntryPrice | ChangePrice:
+    hours = hours_of(use)
+    try:
+        rate = runs_on = rate_of(sheet, use.where, today=today)
+        if commitment is not None and commitment.overflow:
+            rate = rate_of(sheet, commitment.overflow, today=today)
+    except PriceMissingError as error:
+        return _unpriced(change, str(error), hours=hours, source=use.source)
+    problem = _problem(change.change, hours)
+    if problem:
+        return _unpriced(change, problem, hours=hours, source=use.source, rate=rate)
+    part = FleetEntryPrice(change=change, use=use, rate=rate, commitment=commitment)
+    if change.memory is None or not may_outgrow(change.memory, runs_on.accelerator):
+        return part
+    limit, needed = memory_of(runs_on.accelerator) or inf, change.memory.head_bytes[-1]
+    try:
+        bigger = next_rate(sheet, use.where, needed_bytes=needed, today=today)
+    except PriceMissingError as error:
+        note = f"{_outgrowing(change.memory, limit)}: {error}"
+        return _unpriced(change, note, hours=hours, source=use.source, rate=rate)
+    return replace(part, limit_bytes=limit, upgrade_rate=bigger)
+
+
+def _problem(change: Interval, hours: Interval) -> str:
+    low, mode, high = hours
+    if not 0 <= low <= mode <= high <= MAX_DEVICE_HOURS:
+        return (
+            f"device-hours a year {low}, {mode}, {high} violate 0 <= low <= most likely <= high "
+            f"<= {MAX_DEVICE_HOURS:.0e}: correct the fleet entry"
+        )
+    if change[0] <= -1 or change[-1] > MAX_CHANGE:
+        return "the change has no finite interval yet: measure more pairs"
+    return ""
+
+
+def _priced(
+    part: FleetEntryPrice, pools: dict[str, _CommitmentUse]
+) -> tuple[ChangePrice, FloatArray]:
+    draws, modes = part.draws(), part.modes()
+    share, mode_share = (np.ones(1), np.ones(1))
+    absorbed = None
+    if part.commitment is not None:
+        share, mode_share = pools[part.use.where].shares()
+        absorbed = _interval(draws.extra_hours * (1 - share), modes.extra_hours * (1 - mode_share))
+    cash = draws.cash(share)
+    usd, low, high = (
+        _closed_form(part, cash) if part.is_closed_form else _interval_usd(cash, modes, mode_share)
+    )
+    outgrown = (
+        part.change.memory is not None and part.change.memory.head_bytes[0] > part.limit_bytes
+    )
+    price = ChangePrice(
+        workload=part.change.workload,
+        rate=part.rate,
+        device_hours_per_year=hours_of(part.use),
+        hours_source=part.use.source,
+        usd=usd,
+        low=low,
+        high=high,
+        is_detectable=part.change.is_detectable or outgrown,
+        note="; ".join(filter(None, (_upgrade_note(part), _moving(part)))),
+        absorbed_hours=absorbed,
+        moves_to=part.upgrade_rate,
+    )
+    return price, cash
+
+
+def _closed_form(part: FleetEntryPrice, cash: FloatArray) -> tuple[Decimal, Decimal, Decimal]:
+    """Return hours · change · rate exactly, and its interval; the change's if all else is certain.
+
+    The cost has the sign of the change: where the change's interval ends at zero, draws beyond zero
+    are simulation noise.
+    """
+    low, middle, high = map(to_decimal, part.change.change)
+    hours, rate = hours_of(part.use), part.rate
+    at_modes = to_decimal(hours[1]) * rate.usd_per_device_hour
+    usd = at_modes * middle
+    if hours[0] == hours[-1] and rate.low == rate.high:
+        return usd, at_modes * low, at_modes * high
+    least, most = map(to_decimal, central_interval(cash))
+    least = max(least, Decimal(0)) if low >= 0 else least
+    most = min(most, Decimal(0)) if high <= 0 else most
+    return usd, min(least, usd), max(most, usd)
+
+
+def _interval_usd(
+    cash: FloatArray, modes: PriceDraws, share: FloatArray
+) -> tuple[Decimal, Decimal, Decimal]:
+    low, usd, high = map(to_decimal, _interval(cash, modes.cash(share)))
+    return usd, low, high
+
+
+def _interval(draws: FloatArray, mode: FloatArray) -> Interval:
+    """Return the central interval around the most likely figure."""
+    low, high = central_interval(draws)
+    middle = float(mode[0])
+    return min(low, middle), middle, max(high, middle)
+
+
+def _upgrade_note(part: FleetEntryPrice) -> str:
+    measured_on = part.change.measured_on
+    if measured_on is None or measured_on == part.rate.accelerator:
+        return ""
+    where = measured_on or "a device without a price"
+    return f"measured on {where}; assumes the same ratio on {part.rate.accelerator}"
+
+
+def _moving(part: FleetEntryPrice) -> str:
+    memory, bigger = part.change.memory, part.upgrade_rate
+    if memory is None or bigger is None:
+        return ""
+    upgrade_text = _outgrowing(memory, part.limit_bytes)
+    return f"{upgrade_text}; its hours then move to {bigger.label} at the same speed"
+
+
+def _outgrowing(memory: MemoryGrowth, limit_bytes: float) -> str:
+    low, middle, _ = memory.head_bytes
+    word = "no longer fits" if low > limit_bytes else "may no longer fit"
+    return (
+        f"needs {middle / _GIGABYTE:.3g} GB of device memory, {memory.base_bytes / _GIGABYTE:.3g} "
+        f"before, and {word} in {limit_bytes / _GIGABYTE:.3g} GB"
+    )
+
+
+def _unpriced(
+    change: MeasuredChange,
+    note: str,
+    *,
+    hours: Interval,
+    source: str,
+    rate: HourlyRate | None = None,
+) -> ChangePrice:
+    return ChangePrice(
+        workload=change.workload,
+        rate=rate,
+        device_hours_per_year=hours,
+        hours_source=source,
+        usd=None,
+        low=None,
+        high=None,
+        is_detectable=change.is_detectable,
+        note=note,
+    )

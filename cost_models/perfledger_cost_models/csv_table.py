@@ -1,0 +1,126 @@
+"""Reads CSV tables of prices and hardware inputs into checked cells."""
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from enum import StrEnum
+from io import StringIO
+from typing import NoReturn
+
+# About 30,000 rows. All accelerator prices of the providers are a few thousand rows; the packaged
+# price sheet has 151.
+MAX_SHEET_CHARS = 8_000_000
+MAX_CELL_CHARS = 500
+
+# Plain ASCII decimals only: no exponent, no infinity, no digits of other scripts.
+_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
+_ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class PriceSheetError(ValueError):
+    """An error in a table of prices or hardware inputs."""
+
+
+class SourceConfidence(StrEnum):
+    """How far a figure's source can be trusted; figures below LOW are on no sheet."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SheetRow:
+    """One row of a table; reading a cell checks it and raises PriceSheetError."""
+
+    sheet: str
+    number: int  # as a spreadsheet counts: the header is row 1
+    cells: Mapping[str, str]
+
+    def reject(self, column: str, problem: str) -> NoReturn:
+        """Raise an error that points at one cell."""
+        where = f"sheet {self.sheet!r}, row {self.number}, column {column!r}"
+        msg = f"{where}: {self.cells[column]!r} {problem}. Correct this cell."
+        raise PriceSheetError(msg)
+
+    def text(self, column: str, *, is_optional: bool = False) -> str:
+        """Return a cell's text; reject an empty cell and control characters."""
+        text = self.cells[column].strip()
+        if not text and not is_optional:
+            self.reject(column, "is empty")
+        if not text.isprintable():
+            self.reject(column, "has control characters")
+        return text
+
+    def decimal(self, column: str) -> Decimal:
+        """Return a cell's number exactly as written; it is finite and not negative."""
+        text = self.text(column)
+        if not _DECIMAL.fullmatch(text):
+            self.reject(column, "is not a plain decimal number such as 55.04")
+        return Decimal(text)
+
+    def day(self, column: str) -> date:
+        """Return a cell's date, in the form 2026-11-20."""
+        day = iso_date(self.text(column))
+        if day is None:
+            self.reject(column, "is not a date such as 2026-11-20")
+        return day
+
+    def one_of(self, column: str, choices: Sequence[str]) -> str:
+        """Return a cell's text, which must be one of `choices`."""
+        text = self.text(column)
+        if text not in choices:
+            self.reject(column, f"is not one of {', '.join(choices)}")
+        return text
+
+
+def iso_date(text: str) -> date | None:
+    """Parse a date in the form 2026-11-20; return None for any other text."""
+    if not _ISO_DATE.fullmatch(text):
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def read_rows(text: str, sheet: str, *, columns: Sequence[str]) -> Iterator[SheetRow]:
+    """Yield the rows of a CSV table that has exactly these columns, in any order.
+
+    Skips blank lines. Raises PriceSheetError for any other defect.
+    """
+    if len(text) > MAX_SHEET_CHARS:
+        msg = f"sheet {sheet!r} has {len(text)} characters, limit {MAX_SHEET_CHARS}. Split it."
+        raise PriceSheetError(msg)
+    lines = _read_lines(text, sheet)
+    header = next(lines, list[str]())
+    if sorted(header) != sorted(columns):
+        msg = f"sheet {sheet!r} has the columns {header[:30]}. It must have {list(columns)}."
+        raise PriceSheetError(msg)
+    for number, cells in enumerate(lines, start=2):
+        if cells:
+            _check_shape(cells, header, sheet, number)
+            yield SheetRow(sheet=sheet, number=number, cells=dict(zip(header, cells, strict=True)))
+
+
+def _read_lines(text: str, sheet: str) -> Iterator[list[str]]:
+    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    try:
+        yield from reader
+    except csv.Error as error:
+        msg = f"sheet {sheet!r}, line {reader.line_num}: {error}. Correct the quoting."
+        raise PriceSheetError(msg) from error
+
+
+def _check_shape(cells: Sequence[str], header: Sequence[str], sheet: str, number: int) -> None:
+    where = f"sheet {sheet!r}, row {number}"
+    if len(cells) != len(header):
+        msg = f"{where}: {len(cells)} cells for {len(header)} columns. Quote cells with commas."
+        raise PriceSheetError(msg)
+    for column, cell in zip(header, cells, strict=True):
+        if len(cell) > MAX_CELL_CHARS:
+            msg = f"{where}, column {column!r}: over {MAX_CELL_CHARS} characters. Shorten the cell."
+            raise PriceSheetError(msg)

@@ -1,0 +1,265 @@
+"""Finds the cheapest or greenest time to run a deferrable job, with or without pauses.
+
+Time is cut into ticks that divide all times involved, so that the best start is exact: a job's
+cost is linear between the moments at which a value, the job or its deadline begins or ends, and all
+of these are ticks.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_cost_models.energy.energy import energy_kwh
+from perfledger_cost_models.energy.hourly_csv import HourlySeries
+from perfledger_cost_models.energy.start_objective import StartObjective
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+
+_MINUTE_S = 60
+# Ticks to the deadline times ticks of work; backtracking needs two bytes for each cell.
+MAX_CELLS = 30_000_000
+MAX_KW = 1e6  # a gigawatt: more than any site draws, so a wrong unit
+# Tolerance for sums of the same values in another order.
+_SAME = 1e-12
+
+FloatArray = NDArray[np.float64]
+
+
+class StartWindowError(ValueError):
+    """An error for a job that does not fit before its deadline, or not into the known hours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeferrableJob:
+    """A job that may start later; all of its devices together."""
+
+    hours: float
+    earliest_s: float  # since 1970, UTC
+    deadline_s: float
+    kw: float | None = None  # mean draw, the facility's share included; None: kilograms unknown
+    pause_hours: float | None = None  # saving and loading, for each pause; None: it cannot pause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartPlan:
+    """When a job runs and what that costs; None where the file or the job lacks the figures."""
+
+    runs: tuple[tuple[float, float], ...]  # start, end; seconds since 1970, UTC
+    kg_per_kwh: float | None  # mean while it runs
+    kg: float | None
+    usd: float | None
+
+    @property
+    def hours(self) -> float:
+        """Return how long it runs, including its pauses."""
+        return sum(end - start for start, end in self.runs) / SECONDS_PER_HOUR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartWindow:
+    """The best plan and the plan of starting at once."""
+
+    aim: StartObjective
+    values: tuple[tuple[float, float, float], ...]  # start, end, value to minimise
+    at_once: StartPlan
+    best: StartPlan
+
+    @property
+    def saved_kg(self) -> float | None:
+        """Return the kilograms of CO2 equivalent that waiting saves; below 0 it emits more."""
+        return _difference(self.at_once.kg, self.best.kg)
+
+    @property
+    def saved_usd(self) -> float | None:
+        """Return the money that waiting saves; below 0 it costs more."""
+        return _difference(self.at_once.usd, self.best.usd)
+
+
+def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjective) -> StartWindow:
+    """Return the best time to run a job; among equally good ones the earliest.
+
+    Raises StartWindowError where the deadline is too early, the series does not reach it, or the
+    series lacks the values to minimise.
+    """
+    values = series.kg_per_kwh if aim is StartObjective.KG else series.usd_per_hour
+    if values is None:
+        msg = f"the file has no values of {aim}: minimise one that it has"
+        raise StartWindowError(msg)
+    grid = _grid(task, series)
+    cost = _ticks(values, grid, series)
+    start = _contiguous(cost, grid.work)
+    best = [(start, start + grid.work)]
+    if grid.pause is not None:
+        best = _with_pauses(cost, work=grid.work, pause=grid.pause)
+    return StartWindow(
+        aim=aim,
+        values=_stretches(values, task, series),
+        at_once=_plan([(0, grid.work)], grid, task, series),
+        best=_plan(best, grid, task, series),
+    )
+
+
+def _stretches(
+    values: Sequence[float], task: DeferrableJob, series: HourlySeries
+) -> tuple[tuple[float, float, float], ...]:
+    """Return the values from the earliest start to the deadline, each with its start and end."""
+    starts = (series.start_s + place * series.step_s for place in range(len(values)))
+    return tuple(
+        (max(start, task.earliest_s), min(start + series.step_s, task.deadline_s), value)
+        for start, value in zip(starts, values, strict=True)
+        if start + series.step_s > task.earliest_s and start < task.deadline_s
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The times of a job in ticks from its earliest start."""
+
+    tick_s: int
+    start_s: int
+    count: int  # to the deadline
+    work: int
+    pause: int | None
+
+
+def _grid(task: DeferrableJob, series: HourlySeries) -> _Grid:
+    if task.kw is not None and not 0 < task.kw <= MAX_KW:
+        msg = f"a draw of {task.kw:g} kW: give the job's mean, above 0 and up to {MAX_KW:,.0f}"
+        raise StartWindowError(msg)
+    start = math.ceil(_minutes(task.earliest_s, "the earliest start"))
+    deadline = math.floor(_minutes(task.deadline_s, "the deadline"))
+    work = math.ceil(_minutes(task.hours * SECONDS_PER_HOUR, "the job's length"))
+    pause = None
+    if task.pause_hours is not None:
+        pause = math.ceil(_minutes(task.pause_hours * SECONDS_PER_HOUR, "a pause's length"))
+    if work <= 0 or (pause or 0) < 0:
+        msg = "give the job's hours above 0 and the minutes of a pause as 0 or more"
+        raise StartWindowError(msg)
+    if start + work > deadline:
+        hours_late = (start + work - deadline) / 60
+        msg = f"the job ends {hours_late:.3g} h after the deadline even if started at once: move it"
+        raise StartWindowError(msg)
+    if series.start_s > start * _MINUTE_S or series.end_s < deadline * _MINUTE_S:
+        msg = "the file does not cover the earliest start to the deadline: give more hours"
+        raise StartWindowError(msg)
+    offset = start - round(series.start_s / _MINUTE_S)
+    tick = math.gcd(series.step_s // _MINUTE_S, offset, deadline - start, work, pause or 0)
+    count = (deadline - start) // tick
+    if pause is not None and count * (work // tick) > MAX_CELLS:
+        msg = f"there are too many ticks of {tick} min: round the times to quarters of an hour"
+        raise StartWindowError(msg)
+    return _Grid(
+        tick_s=tick * _MINUTE_S,
+        start_s=start * _MINUTE_S,
+        count=count,
+        work=work // tick,
+        pause=None if pause is None else pause // tick,
+    )
+
+
+def _minutes(seconds: float, name: str) -> float:
+    """Return minutes, rounded to drop floating-point noise."""
+    if not math.isfinite(seconds):
+        msg = f"{name} is {seconds}: give a number"
+        raise StartWindowError(msg)
+    return round(seconds / _MINUTE_S, 6)
+
+
+def _ticks(values: Sequence[float], grid: _Grid, series: HourlySeries) -> FloatArray:
+    """Return the value of each tick from the earliest start to the deadline."""
+    moments_s = grid.start_s + grid.tick_s * np.arange(grid.count)
+    indices = ((moments_s - series.start_s) // series.step_s).astype(np.int64)
+    tick_values: FloatArray = np.array(values, np.float64)[indices]
+    return tick_values
+
+
+def _contiguous(cost: FloatArray, work: int) -> int:
+    total = np.concatenate([[0.0], np.cumsum(cost)])
+    spent = total[work:] - total[:-work]
+    return int(np.flatnonzero(spent <= spent.min() * (1 + _SAME))[0])
+
+
+def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, int]]:
+    """Return the cheapest runs, by dynamic programming over ticks and completed work.
+
+    `on[w]` is the least cost of having done w ticks of work and being ready for the next, `off[w]`
+    that of having done them and being paused. Resuming costs `pause` ticks without work; the first
+    start does not.
+    """
+    total = np.concatenate([[0.0], np.cumsum(cost)])
+    has_stopped, has_loaded = (np.zeros((len(total), work + 1), np.bool_) for _ in range(2))
+    on = np.full(work + 1, np.inf)
+    on[0] = 0.0
+    before = deque([on.copy()], maxlen=pause + 1)  # of `off`, the last one now
+    for tick, spent in enumerate(cost, start=1):
+        # Where resuming is free, the job may continue from a pause as from a run.
+        on[1:] = (on if pause else before[-1])[:-1] + spent
+        if 0 < pause <= tick:
+            loaded = before[-pause] + (total[tick] - total[tick - pause])
+            has_loaded[tick, 1:] = _is_less(loaded, on)[1:]
+            on = np.where(has_loaded[tick], loaded, on)
+        has_stopped[tick] = _is_less(on, before[-1])
+        before.append(np.where(has_stopped[tick], on, before[-1]))
+    return _backtrack(has_stopped, has_loaded, work=work, pause=pause)
+
+
+def _is_less(left: FloatArray, right: FloatArray) -> NDArray[np.bool_]:
+    """Whether costs differ by more than rounding of sums in another order."""
+    less: NDArray[np.bool_] = left < right * (1 - _SAME)
+    return less
+
+
+def _backtrack(
+    has_stopped: NDArray[np.bool_], has_loaded: NDArray[np.bool_], *, work: int, pause: int
+) -> list[tuple[int, int]]:
+    """Return the stretches in which the job runs, by backtracking from the last tick."""
+    tick, is_on = len(has_stopped) - 1, False
+    used = np.zeros(tick + 2, np.int8)  # the extra last tick stays unused
+    while work:
+        if not is_on:
+            is_on = bool(has_stopped[tick, work])
+            tick -= not is_on
+        elif has_loaded[tick, work]:
+            used[tick - pause : tick] = 1
+            tick, is_on = tick - pause, False
+        else:
+            used[tick - 1] = 1
+            tick, work, is_on = tick - 1, work - 1, pause > 0
+    edges = np.flatnonzero(np.diff(used, prepend=0))
+    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+
+
+def _plan(
+    runs: Sequence[tuple[int, int]], grid: _Grid, task: DeferrableJob, series: HourlySeries
+) -> StartPlan:
+    hours = grid.tick_s / SECONDS_PER_HOUR
+
+    def spent(values: tuple[float, ...] | None) -> float | None:
+        if values is None:
+            return None
+        ticks = _ticks(values, grid, series)
+        return float(sum(ticks[start:end].sum() for start, end in runs)) * hours
+
+    intensity_hours, usd = spent(series.kg_per_kwh), spent(series.usd_per_hour)
+    ran = sum(end - start for start, end in runs)
+    kg = None
+    if intensity_hours is not None and task.kw is not None:
+        mean = intensity_hours / (ran * hours)
+        kwh = energy_kwh(power_w=task.kw * 1000, seconds=ran * grid.tick_s, pue=1.0)
+        kg = kwh * mean
+    return StartPlan(
+        runs=tuple(
+            (grid.start_s + start * grid.tick_s, grid.start_s + end * grid.tick_s)
+            for start, end in runs
+        ),
+        kg_per_kwh=None if intensity_hours is None else intensity_hours / (ran * hours),
+        kg=kg,
+        usd=usd,
+    )
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else before - after

@@ -1,0 +1,82 @@
+"""Reads a CSV of hourly carbon intensities and spot prices.
+
+    time,kg_per_kwh,usd_per_hour
+    2026-11-24T00:00Z,0.31,2.10
+
+`time` is the start of each row's period, in UTC unless it states a zone; a value holds until the
+next row. `g_per_kwh` may replace `kg_per_kwh`, and the columns of Electricity Maps' CSV both. Other
+columns are ignored.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_MINUTE
+from perfledger_cost_models.usage.csv_with_header import amounts, read_rows
+from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time
+
+MAX_SERIES_BYTES = 8 * 1024 * 1024
+MAX_ROWS = 20_000  # ten weeks of five minutes, two years of hours
+MIN_STEP_S, MAX_STEP_S = SECONDS_PER_MINUTE, SECONDS_PER_DAY
+# Far more than any grid emits or any instance costs: a wrong unit.
+MAX_KG_PER_KWH, MAX_USD_PER_HOUR = 3.0, 100_000.0
+# Column names of Electricity Maps (electricitymaps.com, data portal, 2021 to 2025). Its life-cycle
+# intensities, beside the direct ones, are not read.
+_TIMES = ("time", "datetime (utc)")
+_GRAMS = (
+    "g_per_kwh",
+    "carbon intensity gco₂eq/kwh (direct)",
+    "carbon intensity gco2eq/kwh (direct)",
+)
+_KG, _USD = "kg_per_kwh", "usd_per_hour"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HourlySeries:
+    """Values that each hold for `step_s` from their time on; None for a missing column."""
+
+    start_s: float  # since 1970, UTC
+    step_s: int
+    kg_per_kwh: tuple[float, ...] | None
+    usd_per_hour: tuple[float, ...] | None
+
+    @property
+    def end_s(self) -> float:
+        """Return the end of the last value."""
+        count = len(self.kg_per_kwh or self.usd_per_hour or ())
+        return self.start_s + count * self.step_s
+
+
+def read_hourly_series(text: str, name: str) -> HourlySeries:
+    """Read a file; raise UsageFileError for gaps and for impossible values."""
+    rows = read_rows(text, name, most_rows=MAX_ROWS)
+    column = next((each for each in _TIMES if each in rows[0].cells), None)
+    if column is None:
+        msg = f"{name} has no column {_TIMES[0]!r}: name the columns in the first line"
+        raise UsageFileError(msg)
+    times = [parse_time(row.cells[column], row.where) for row in rows]
+    kg = amounts(rows, _KG, maximum=MAX_KG_PER_KWH)
+    if kg is None:
+        named = next((each for each in _GRAMS if each in rows[0].cells), _GRAMS[0])
+        grams = amounts(rows, named, maximum=1000 * MAX_KG_PER_KWH)
+        kg = None if grams is None else tuple(each / 1000 for each in grams)
+    usd = amounts(rows, _USD, maximum=MAX_USD_PER_HOUR)
+    if kg is None and usd is None:
+        msg = f"{name} has no column {_KG}, {_GRAMS[0]} or {_USD}: name its columns so"
+        raise UsageFileError(msg)
+    return HourlySeries(
+        start_s=times[0], step_s=_step(times, name), kg_per_kwh=kg, usd_per_hour=usd
+    )
+
+
+def _step(times: Sequence[float], name: str) -> int:
+    steps = {after - before for before, after in pairwise(times)}
+    step = min(steps, default=0.0)
+    if len(steps) != 1 or not MIN_STEP_S <= step <= MAX_STEP_S or step % MIN_STEP_S:
+        msg = (
+            f"{name}: rows are {step:g} to {max(steps, default=0.0):g} s apart. Give two or more, "
+            "evenly spaced by a minute to a day, without gaps."
+        )
+        raise UsageFileError(msg)
+    return round(step)

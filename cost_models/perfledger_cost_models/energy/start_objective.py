@@ -1,0 +1,10 @@
+"""The quantities that a start time can minimise."""
+
+from enum import StrEnum
+
+
+class StartObjective(StrEnum):
+    """The quantity to minimise."""
+
+    KG = "kg"
+    USD = "usd"

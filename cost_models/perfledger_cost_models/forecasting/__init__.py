@@ -1,0 +1,1 @@
+"""Forecasts of hours and spend from past periods, with backtests."""

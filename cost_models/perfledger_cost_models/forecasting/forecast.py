@@ -1,0 +1,186 @@
+"""Forecasts the next periods' hours or spend, their sum, and the day that a budget is spent.
+
+Months differ in length by a tenth, so the forecast is of the daily amount times a period's days.
+"""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import StrEnum
+
+import numpy as np
+
+from perfledger_cost_models.forecasting.backtest import Backtest, backtest
+from perfledger_cost_models.forecasting.calendar_periods import PeriodCalendar
+from perfledger_cost_models.forecasting.exponential_smoothing import FloatArray
+from perfledger_cost_models.forecasting.past_periods import UsageHistory
+from perfledger_cost_models.forecasting.sample_paths import ForecastError, sample_paths
+from perfledger_cost_models.quote import HourlyRate
+
+# P10 to P90 is the calibrated interval; P50 is a budget, P90 less P50 its contingency.
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+
+class ForecastQuantity(StrEnum):
+    """The quantity to forecast."""
+
+    HOURS = "hours"  # of devices
+    USD = "usd"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendingBudget:
+    """A budget from the first day of a period on."""
+
+    usd: Decimal
+    since: date | None = None  # None: from the first forecast period
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetDay:
+    """The day on which a budget is spent: early (P10), most likely and late (P90).
+
+    A day is None where the budget lasts beyond the forecast periods.
+    """
+
+    budget: SpendingBudget
+    spent_usd: float  # before the forecast starts
+    days: tuple[date | None, date | None, date | None]
+    chance: float  # probability that it is spent within the forecast periods
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """The forecast of the next periods; quantiles are those of QUANTILES."""
+
+    quantity: ForecastQuantity
+    calendar: PeriodCalendar
+    past: tuple[float, ...]
+    periods: tuple[tuple[float, ...], ...]  # quantiles of each period
+    total: tuple[float, ...]  # of their sum
+    has_trend: bool
+    has_season: bool
+    stretch: float
+    origins: int  # earlier forecasts that determine the interval's width
+    backtest: Backtest | None  # None where the history is too short
+    budget: BudgetDay | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecasts:
+    """The forecasts of one history: of its hours, its money, or both."""
+
+    name: str  # of the files
+    forecasts: tuple[Forecast, ...]
+    rate: HourlyRate | None  # the rate that prices the hours, instead of recorded costs
+
+
+def longest_horizon(periods: int) -> int:
+    """Return how many periods can be forecast: half of the known ones."""
+    return periods // 2
+
+
+def forecast_of(
+    history: UsageHistory,
+    quantity: ForecastQuantity,
+    *,
+    horizon: int,
+    budget: SpendingBudget | None = None,
+) -> Forecast:
+    """Forecast the next `horizon` periods. Raises ForecastError.
+
+    A budget needs a history of spend that covers its first day.
+    """
+    amounts = _amounts(history, quantity)
+    calendar, count = history.calendar, len(amounts)
+    daily = np.array(amounts) / _days(calendar, range(count))
+    season = calendar.step.season
+    paths = sample_paths(daily, horizon=horizon, season=season)
+    draws = paths.paths * _days(calendar, range(count, count + horizon))
+    return Forecast(
+        quantity=quantity,
+        calendar=calendar,
+        past=amounts,
+        periods=tuple(_quantiles(draws[:, place]) for place in range(horizon)),
+        total=_quantiles(draws.sum(axis=1)),
+        has_trend=paths.has_trend,
+        has_season=paths.has_season,
+        stretch=paths.stretch,
+        origins=paths.origins,
+        backtest=backtest(daily, horizon=horizon, season=season),
+        budget=None if budget is None else _budget_day(budget, history, draws),
+    )
+
+
+def _amounts(history: UsageHistory, quantity: ForecastQuantity) -> tuple[float, ...]:
+    amounts = history.hours if quantity is ForecastQuantity.HOURS else history.usd
+    if amounts is None:
+        msg = f"the history has no {quantity}: add a file with {quantity}, or a price per hour"
+        raise ForecastError(msg)
+    return amounts
+
+
+def _days(calendar: PeriodCalendar, places: range) -> FloatArray:
+    return np.array([calendar.days(place) for place in places], np.float64)
+
+
+def _quantiles(values: FloatArray) -> tuple[float, ...]:
+    return tuple(float(each) for each in np.quantile(values, QUANTILES))
+
+
+def _budget_day(budget: SpendingBudget, history: UsageHistory, draws: FloatArray) -> BudgetDay:
+    amounts = _amounts(history, ForecastQuantity.USD)
+    calendar, count = history.calendar, len(amounts)
+    if not budget.usd.is_finite() or budget.usd <= 0:
+        msg = f"the budget is {budget.usd} USD: use one above 0"
+        raise ForecastError(msg)
+    starts = [calendar.start(place) for place in range(count + 1)]
+    since = starts[count] if budget.since is None else budget.since
+    if since not in starts:
+        msg = (
+            f"the budget starts on {since}: use the first day of a {calendar.step} from "
+            f"{starts[0]} to {starts[-1]}"
+        )
+        raise ForecastError(msg)
+    spent = amounts[starts.index(since) :]
+    sums = np.concatenate([np.full((len(draws), 1), sum(spent)), draws], axis=1).cumsum(axis=1)
+    usd = float(budget.usd)
+    if usd <= sums[0, 0]:
+        past = np.concatenate([[0.0], np.cumsum(spent)])[None, :]
+        day = _day(_spent_at(past, usd)[0], calendar, starts.index(since))
+        return BudgetDay(budget=budget, spent_usd=sum(spent), days=(day, day, day), chance=1.0)
+    at = np.sort(_spent_at(sums, usd))
+    early, middle, late = (at[min(int(share * len(at)), len(at) - 1)] for share in (0.1, 0.5, 0.9))
+    return BudgetDay(
+        budget=budget,
+        spent_usd=sum(spent),
+        days=(
+            _day(early, calendar, count),
+            _day(middle, calendar, count),
+            _day(late, calendar, count),
+        ),
+        chance=float(np.isfinite(at).mean()),
+    )
+
+
+def _spent_at(sums: FloatArray, usd: float) -> FloatArray:
+    """Return after how many periods each path has spent an amount; infinite where it has not."""
+    is_spent = sums >= usd
+    first = is_spent.argmax(axis=1)
+    rows = np.arange(len(sums))
+    before = sums[rows, np.maximum(first - 1, 0)]
+    after = sums[rows, first]
+    part = np.divide(usd - before, after - before, out=np.zeros_like(after), where=after > before)
+    at: FloatArray = np.where(is_spent.any(axis=1), np.maximum(first - 1, 0) + part, np.inf)
+    return at
+
+
+def _day(periods: float, calendar: PeriodCalendar, first: int) -> date | None:
+    """Return the day a number of periods after a period's start; spend is even within a period."""
+    if not np.isfinite(periods):
+        return None
+    full_periods = int(periods)
+    start = calendar.start(first + full_periods)
+    return start + timedelta(
+        days=int((periods - full_periods) * calendar.days(first + full_periods))
+    )

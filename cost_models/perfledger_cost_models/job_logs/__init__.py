@@ -1,0 +1,1 @@
+"""Readers of job logs of batch systems and Kubernetes into one table."""

@@ -1,0 +1,256 @@
+"""Reads CSV job logs in the formats of public traces and exporters.
+
+Helios and Philly (`job_id,user,vc,gpu_num,submit_time,duration,...`, or as Pollux and Tiresias have
+it), Alibaba's GPU traces v2020 (pai_task_table, pai_job_duration_estimate), v2023 (openb_pod_list),
+v2025 (instances) and v2026 (spot jobs), and exports of Kubernetes: Prometheus's kube-state-metrics
+names with Kueue's, Volcano's, YuniKorn's and Run:ai's labels. A column's name decides its meaning
+and unit; other columns are ignored.
+"""
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from perfledger_cost_models.job_logs.job_table import (
+    MAX_AMOUNT,
+    MAX_NAME,
+    MAX_SECONDS,
+    WHOLE_DEVICE,
+    Job,
+    JobLogError,
+)
+
+MAX_LINE_CHARACTERS = 100_000
+
+# For each field the columns that may hold it and their units; the first non-empty one counts.
+_SUBMIT = (
+    *("submit_time", "submitted_time", "creation_time", "submitted", "kube_pod_created"),
+    "timestamp",
+)
+_START = ("start_time", "scheduled_time", "started", "kube_pod_start_time")
+_END = ("end_time", "deletion_time", "finished", "kube_pod_completion_time")
+_RUN = ("duration", "run_s")
+_WAIT = ("queue", "wait_time", "wait_s")
+_LIMIT = ("limit_s", "time_limit", "active_deadline_seconds")
+_INSTANCES = ("inst_num", "num_inst", "pods", "parallelism", "worker_num")
+_DEVICES = {
+    "num_gpu": 1.0,
+    "gpu_num": 1.0,
+    "num_gpus": 1.0,
+    "gpus": 1.0,
+    "gpu_request": 1.0,
+    "devices": 1.0,
+    "nvidia_com_gpu": 1.0,
+    "plan_gpu": 0.01,  # percent of a device
+}
+_SHARE = ("gpu_milli", "share_milli")
+_CPU = {
+    "cpu_milli": 1.0,
+    "cpu_num": 1000.0,
+    "num_cpu": 1000.0,
+    "cpus": 1000.0,
+    "cpu_request": 1000.0,
+    "plan_cpu": 10.0,  # percent of a core
+}
+_MEMORY = {"memory_mib": 1.0, "plan_mem": 1024.0, "memory_bytes": 1 / 2**20}
+_PRIORITY = ("priority", "priority_value", "kube_pod_priority")
+_TEAM = (
+    "team",
+    "label_kueue_x_k8s_io_queue_name",
+    "label_volcano_sh_queue_name",
+    "label_queue",
+    "label_runai_queue",
+    "label_project",
+    "namespace",
+    "organization",
+    "user",
+    "qos",
+)
+_POOL = ("pool", "vc", "partition", "cluster")
+_MODELS = ("gpu_spec", "gpu_type", "gpu_model", "accelerator")
+# Alibaba v2020's task table has its header in a separate file.
+_TASK_TABLE = (
+    *("job_name", "task_name", "inst_num", "status", "start_time", "end_time"),
+    *("plan_cpu", "plan_mem", "plan_gpu", "gpu_type"),
+)
+_ANY_MODEL = frozenset({"", "nan", "misc", "none", "cpu"})
+_EMPTY = frozenset({"", "nan", "none", "null", "unknown", "nat"})
+
+
+class SkipReason(StrEnum):
+    """Why a row of a log is not a job to simulate."""
+
+    NO_SUBMISSION = "without a submission time"
+    NEVER_RAN = "never ran, or had no end yet"
+    STEP = "a step of a counted job"
+    OTHER_KIND = "an object that is not a job"
+    NO_DEVICE = "requests no device"
+    OTHER_QUARTER = "submitted outside the quarter"
+
+
+def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
+    """Read a CSV with a header, or the task table without one. Raise JobLogError."""
+    rows = csv.reader(bounded_lines(lines), strict=True)
+    try:
+        first = next(rows, list[str]())
+        header = tuple(name.strip().lower() for name in first)
+        if not _is_header(header):
+            header = _TASK_TABLE
+            if len(first) != len(header):
+                msg = f"the job log has no column of submission times: {first[:12]}"
+                raise JobLogError(msg)
+            yield job_of(dict(zip(header, first, strict=True)), 1)
+        for cells in rows:
+            if 0 < len(cells) < len(header):
+                msg = f"the job log, line {rows.line_num}, is truncated: export it again"
+                raise JobLogError(msg)
+            if cells:
+                yield job_of(
+                    _with_queue_name(dict(zip(header, cells, strict=False))), rows.line_num
+                )
+    except csv.Error as error:
+        msg = f"the job log, line {rows.line_num}, is not CSV: {error}"
+        raise JobLogError(msg) from error
+
+
+def job_of(row: Mapping[str, str], line: int) -> Job | SkipReason:
+    """Return the job of a row, by the names of its columns. Raise JobLogError."""
+    start, end = (_moment(row, names, line) for names in (_START, _END))
+    submit = _moment(row, _SUBMIT, line)
+    run = _amount(row, _RUN, line)
+    wait = _amount(row, _WAIT, line)
+    if submit is None and start is None:
+        return SkipReason.NO_SUBMISSION
+    if wait is None and submit is not None and start is not None:
+        wait = start - submit
+    if run is None and start is not None and end is not None:
+        run = end - start
+    submit = start if submit is None else submit
+    devices, share = _devices(row, line)
+    return Job(
+        submit_s=submit or 0.0,
+        run_s=None if run is None or run < 0 else run,
+        wait_s=None if wait is None or wait < 0 else wait,
+        limit_s=_amount(row, _LIMIT, line),
+        devices=devices,
+        share_milli=share,
+        cpu_milli=_total(row, _CPU, line),
+        memory_mib=_total(row, _MEMORY, line),
+        priority=round(_amount(row, _PRIORITY, line) or 0),
+        team=_word(row, _TEAM),
+        pool=_word(row, _POOL),
+        models=_models(row),
+    )
+
+
+def bounded_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines without a byte order mark; raise JobLogError for a line that is too long."""
+    for number, line in enumerate(lines, start=1):
+        if len(line) > MAX_LINE_CHARACTERS:
+            msg = f"the job log, line {number}, has more than {MAX_LINE_CHARACTERS} characters"
+            raise JobLogError(msg)
+        yield line.removeprefix("\ufeff") if number == 1 else line
+
+
+def number_of(text: str, line: int) -> float | None:
+    """Return a finite number, None for an empty cell. Raise JobLogError."""
+    text = text.strip()
+    if text.lower() in _EMPTY:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        msg = f"the job log, line {line}: {text[:40]!r} is not a number: correct it"
+        raise JobLogError(msg)
+    return number
+
+
+def seconds_of(text: str, line: int) -> float | None:
+    """Return a time in seconds, from a number or ISO 8601; without a zone it is UTC.
+
+    None for an empty cell. Raises JobLogError.
+    """
+    text = text.strip()
+    if text.lower() in _EMPTY:
+        return None
+    if "-" not in text.lstrip("-"):
+        return number_of(text, line)
+    try:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError) as error:
+        msg = f"the job log, line {line}: {text[:40]!r} is not a time: correct it"
+        raise JobLogError(msg) from error
+
+
+def _is_header(names: Sequence[str]) -> bool:
+    return bool({*_SUBMIT, *_START} & set(names))
+
+
+def _with_queue_name(row: dict[str, str]) -> Mapping[str, str]:
+    """Return a row with `queue`, a wait in Helios, as a queue's name where it is no number."""
+    queue = row.get("queue", "").strip()
+    try:
+        float(queue or "0")
+    except ValueError:
+        if queue.lower() not in _EMPTY:
+            row["label_queue"] = row.pop("queue")
+    return row
+
+
+def _devices(row: Mapping[str, str], line: int) -> tuple[int, int]:
+    """Return the devices and the share of each; a fraction of one device is a share of it."""
+    requested = _scaled(row, _DEVICES, line)
+    instances = _instances(row, line)
+    share = _amount(row, _SHARE, line)
+    if not 0 <= requested * instances <= MAX_SECONDS:
+        msg = f"the job log, line {line}: {requested:g} devices times {instances}: correct it"
+        raise JobLogError(msg)
+    if 0 < requested < 1:
+        return instances, max(1, round(requested * WHOLE_DEVICE))
+    count = math.ceil(requested) * instances
+    return count, WHOLE_DEVICE if not count or not share else round(share)
+
+
+def _total(row: Mapping[str, str], units: Mapping[str, float], line: int) -> int:
+    """Return the sum over all instances."""
+    amount = _scaled(row, units, line) * _instances(row, line)
+    if amount > MAX_AMOUNT:
+        msg = f"the job log, line {line}: {amount:g} milli-CPUs or MiB is above {MAX_AMOUNT:g}"
+        raise JobLogError(msg)
+    return round(amount)
+
+
+def _instances(row: Mapping[str, str], line: int) -> int:
+    return max(1, round(_amount(row, _INSTANCES, line) or 1))
+
+
+def _models(row: Mapping[str, str]) -> str:
+    named = _word(row, _MODELS).split("|")
+    return "|".join(sorted({name.strip() for name in named if name.lower() not in _ANY_MODEL}))
+
+
+def _word(row: Mapping[str, str], names: Sequence[str]) -> str:
+    cells = (row[name].strip() for name in names if row.get(name))
+    return next((word[:MAX_NAME] for word in cells if word.lower() not in _EMPTY), "")
+
+
+def _amount(row: Mapping[str, str], names: Iterable[str], line: int) -> float | None:
+    numbers = (number_of(row[name], line) for name in names if name in row)
+    return next((number for number in numbers if number is not None), None)
+
+
+def _moment(row: Mapping[str, str], names: Sequence[str], line: int) -> float | None:
+    moments = (seconds_of(row[name], line) for name in names if name in row)
+    return next((moment for moment in moments if moment is not None), None)
+
+
+def _scaled(row: Mapping[str, str], units: Mapping[str, float], line: int) -> float:
+    for name, unit in units.items():
+        if name in row and (number := number_of(row[name], line)) is not None:
+            return max(number, 0.0) * unit
+    return 0.0

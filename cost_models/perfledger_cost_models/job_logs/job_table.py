@@ -1,0 +1,164 @@
+"""Builds one checked table of columns from the jobs of a log, sorted by submission time.
+
+Times are whole milliseconds from the first submission: sums of integers are exact, so that the
+inputs of a simulation can be compared with its outputs.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+MAX_JOBS = 5_000_000
+MAX_DEVICES = 1_000_000
+MAX_SECONDS = 1e11  # three thousand years; sums over MAX_JOBS stay exact in 64 bits
+MAX_NAME = 200
+MAX_AMOUNT = 10**12  # milli-CPUs and MiB: more than any machine has
+WHOLE_DEVICE = 1000  # thousandths of a device
+
+IntArray = NDArray[np.int64]
+
+
+class JobLogError(ValueError):
+    """An error for a job log or a list of nodes that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job of a log; what the log lacks is None, or 0 where nothing is requested."""
+
+    submit_s: float
+    run_s: float | None
+    devices: int
+    share_milli: int = WHOLE_DEVICE  # of each device: 1000 is all of it
+    wait_s: float | None = None  # as the log recorded it
+    limit_s: float | None = None  # the requested time limit
+    cpu_milli: int = 0
+    memory_mib: int = 0
+    priority: int = 0  # higher is more urgent
+    team: str = ""
+    pool: str = ""
+    models: str = ""  # acceptable accelerators, joined by "|"; "" is any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelColumn:
+    """A column with few distinct words: each row's index into the names."""
+
+    codes: IntArray
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JobTable:
+    """A table of jobs with a column for each field of `Job`; -1 stands for an unknown time."""
+
+    start_s: float  # the first submission, in the log's time
+    submit_ms: IntArray
+    run_ms: IntArray
+    wait_ms: IntArray
+    limit_ms: IntArray  # the requested limit, else the run time
+    devices: IntArray
+    share_milli: IntArray
+    cpu_milli: IntArray
+    memory_mib: IntArray
+    priority: IntArray
+    team: LabelColumn
+    pool: LabelColumn
+    models: LabelColumn
+
+    def __len__(self) -> int:
+        return len(self.submit_ms)
+
+    @property
+    def milli(self) -> IntArray:
+        """Return the thousandths of devices that each job takes."""
+        return self.devices * self.share_milli
+
+    def take(self, rows: NDArray[np.bool_] | IntArray) -> "JobTable":
+        """Return some of the rows, in their order."""
+        return JobTable(
+            start_s=self.start_s,
+            submit_ms=self.submit_ms[rows],
+            run_ms=self.run_ms[rows],
+            wait_ms=self.wait_ms[rows],
+            limit_ms=self.limit_ms[rows],
+            devices=self.devices[rows],
+            share_milli=self.share_milli[rows],
+            cpu_milli=self.cpu_milli[rows],
+            memory_mib=self.memory_mib[rows],
+            priority=self.priority[rows],
+            team=LabelColumn(self.team.codes[rows], self.team.names),
+            pool=LabelColumn(self.pool.codes[rows], self.pool.names),
+            models=LabelColumn(self.models.codes[rows], self.models.names),
+        )
+
+
+def table_of(jobs: Iterable[Job]) -> JobTable:
+    """Return the table of jobs, sorted by submission; ties keep the log's order.
+
+    Raises JobLogError for no job at all, too many jobs, and impossible figures.
+    """
+    rows: list[Job] = []
+    for job in jobs:
+        _check(job, len(rows) + 1)
+        rows.append(job)
+    if not rows:
+        msg = "the log has no usable job: check its format"
+        raise JobLogError(msg)
+    rows.sort(key=lambda job: job.submit_s)
+    start_s = rows[0].submit_s
+    run_ms = _milliseconds([job.run_s for job in rows])
+    limit_ms = _milliseconds([job.limit_s for job in rows])
+    return JobTable(
+        start_s=start_s,
+        submit_ms=_milliseconds([job.submit_s - start_s for job in rows]),
+        run_ms=run_ms,
+        wait_ms=_milliseconds([job.wait_s for job in rows]),
+        limit_ms=np.where(limit_ms > 0, limit_ms, run_ms),
+        devices=_int_array([job.devices for job in rows]),
+        share_milli=_int_array([job.share_milli for job in rows]),
+        cpu_milli=_int_array([job.cpu_milli for job in rows]),
+        memory_mib=_int_array([job.memory_mib for job in rows]),
+        priority=_int_array([job.priority for job in rows]),
+        team=labels_of([job.team for job in rows]),
+        pool=labels_of([job.pool for job in rows]),
+        models=labels_of([job.models for job in rows]),
+    )
+
+
+def labels_of(words: Sequence[str]) -> LabelColumn:
+    """Return words as a column of labels; the names are sorted."""
+    names = sorted(set(words))
+    codes = {name: code for code, name in enumerate(names)}
+    return LabelColumn(_int_array([codes[word] for word in words]), tuple(names))
+
+
+def _check(job: Job, row: int) -> None:
+    if row > MAX_JOBS:
+        msg = f"the log has more than {MAX_JOBS} jobs: simulate a shorter period"
+        raise JobLogError(msg)
+    times = [job.submit_s, *(each for each in (job.run_s, job.wait_s, job.limit_s) if each)]
+    if any(not math.isfinite(each) or not 0 <= each <= MAX_SECONDS for each in times):
+        msg = f"job {row}: times in seconds must be from 0 to {MAX_SECONDS:g}, not {times}"
+        raise JobLogError(msg)
+    if not 0 <= job.devices <= MAX_DEVICES or not 0 <= job.share_milli <= WHOLE_DEVICE:
+        msg = f"job {row} requests {job.devices} devices of {job.share_milli}/1000: correct it"
+        raise JobLogError(msg)
+    amounts = (job.cpu_milli, job.memory_mib, abs(job.priority))
+    if any(not 0 <= each <= MAX_AMOUNT for each in amounts):
+        msg = f"job {row}: milli-CPUs, MiB and priority must be at most {MAX_AMOUNT:g}: {amounts}"
+        raise JobLogError(msg)
+    if any(len(each) > MAX_NAME for each in (job.team, job.pool, job.models)):
+        msg = f"job {row}: a name has more than {MAX_NAME} characters: shorten it"
+        raise JobLogError(msg)
+
+
+def _milliseconds(seconds: Sequence[float | None]) -> IntArray:
+    return _int_array([-1 if each is None else round(each * 1000) for each in seconds])
+
+
+def _int_array(numbers: Sequence[int]) -> IntArray:
+    return np.array(numbers, dtype=np.int64)

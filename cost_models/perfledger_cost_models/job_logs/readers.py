@@ -1,0 +1,138 @@
+"""Reads job logs of all supported formats, and counts skipped rows."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+
+import msgspec
+
+from perfledger_cost_models.job_logs.csv_log import SkipReason, csv_jobs, seconds_of
+from perfledger_cost_models.job_logs.job_table import (
+    MAX_NAME,
+    Job,
+    JobLogError,
+    JobTable,
+    table_of,
+)
+from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
+from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs
+from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.swf_and_sacct import SWF_FIELDS, sacct_jobs, swf_jobs
+
+MAX_LOG_BYTES = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JobLog:
+    """The jobs of a log, and how many rows were skipped, by reason."""
+
+    jobs: JobTable
+    format: LogFormat
+    left_out: tuple[tuple[SkipReason, int], ...]
+
+
+class _Detail(msgspec.Struct):
+    gpus: list[str] = []
+
+
+class _Attempt(msgspec.Struct):
+    start_time: str | None = None
+    end_time: str | None = None
+    detail: list[_Detail] = []
+
+
+class _Philly(msgspec.Struct):
+    submitted_time: str | None = None
+    vc: str = ""
+    user: str | None = None
+    attempts: list[_Attempt] = []
+
+
+def read_job_log(text: str, *, format_: LogFormat | None = None) -> JobLog:
+    """Read a job log; without `format_` its first line decides the format.
+
+    Jobs that never ran stay in the table with an unknown time, because their requests are known.
+    Raises JobLogError.
+    """
+    if len(text) > MAX_LOG_BYTES:
+        msg = f"the job log has more than {MAX_LOG_BYTES} characters: simulate a shorter period"
+        raise JobLogError(msg)
+    kind = format_ or _format_of(text)
+    left_out: Counter[SkipReason] = Counter()
+
+    def counted_jobs() -> Iterator[Job]:
+        for each in _rows(text, kind):
+            if isinstance(each, Job):
+                if each.run_s is None:
+                    left_out[SkipReason.NEVER_RAN] += 1
+                yield each
+            else:
+                left_out[each] += 1
+
+    jobs = table_of(counted_jobs())
+    return JobLog(jobs=jobs, format=kind, left_out=tuple(sorted(left_out.items())))
+
+
+def _format_of(text: str) -> LogFormat:
+    beginning = text[:10_000].lstrip("\ufeff \r\n\t")
+    first = beginning.partition("\n")[0]
+    if first.startswith("["):
+        return LogFormat.PHILLY
+    if first.startswith("{"):
+        is_answer = '"resultType"' in beginning
+        return LogFormat.PROMETHEUS if is_answer else LogFormat.KUBERNETES
+    if is_samples(first):
+        return LogFormat.PROMETHEUS
+    if first.startswith(";") or len(first.split()) == SWF_FIELDS:
+        return LogFormat.SWF
+    return LogFormat.SACCT if first.count("|") > first.count(",") else LogFormat.CSV
+
+
+def _rows(text: str, kind: LogFormat) -> Iterator[Job | SkipReason]:
+    lines = StringIO(text)
+    match kind:
+        case LogFormat.SWF:
+            return swf_jobs(lines)
+        case LogFormat.SACCT:
+            return sacct_jobs(text)
+        case LogFormat.PHILLY:
+            return _philly_jobs(text)
+        case LogFormat.KUBERNETES:
+            return kubernetes_jobs(text)
+        case LogFormat.PROMETHEUS:
+            return metrics_jobs(text)
+        case LogFormat.CSV:
+            return csv_jobs(lines)
+
+
+def _philly_jobs(text: str) -> Iterator[Job | SkipReason]:
+    """Read Philly's cluster_job_log (Jeon et al., ATC 2019): a list of jobs with their attempts.
+
+    A job's run time is the sum of its attempts', on the devices of the first.
+    """
+    try:
+        jobs = msgspec.json.decode(text, type=list[_Philly])
+    except (msgspec.DecodeError, RecursionError) as error:
+        msg = f"the job log is not Philly's JSON: {error}"
+        raise JobLogError(msg) from error
+    for place, job in enumerate(jobs, start=1):
+        submit = seconds_of(job.submitted_time or "", place)
+        if submit is None:
+            yield SkipReason.NO_SUBMISSION
+            continue
+        ran = [
+            (start, end)
+            for attempt in job.attempts
+            if (start := seconds_of(attempt.start_time or "", place)) is not None
+            and (end := seconds_of(attempt.end_time or "", place)) is not None
+        ]
+        first = job.attempts[0].detail if job.attempts else []
+        yield Job(
+            submit_s=submit,
+            run_s=sum(max(end - start, 0.0) for start, end in ran) if ran else None,
+            wait_s=max(ran[0][0] - submit, 0.0) if ran else None,
+            devices=sum(len(each.gpus) for each in first),
+            team=(job.user or "")[:MAX_NAME],
+            pool=job.vc[:MAX_NAME],
+        )

@@ -1,0 +1,109 @@
+"""Reads jobs from logs of batch schedulers: the Standard Workload Format and Slurm's accounting.
+
+SWF: Feitelson, https://www.cs.huji.ac.il/labs/parallel/workload/swf.html; times are seconds from
+the log's start, and processors count as devices.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from perfledger_cost_models.job_logs.csv_log import SkipReason, bounded_lines, number_of
+from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError
+from perfledger_cost_models.usage.device_spans import UsageFileError
+from perfledger_cost_models.usage.sacct import (
+    SacctRow,
+    amounts_of,
+    duration_s,
+    gpus_of,
+    sacct_rows,
+)
+
+SWF_FIELDS = 18
+# A job that was swapped out has a line for each part of its run, beside the line with the sum.
+_PARTIAL = frozenset({"2", "3", "4"})
+_SACCT_COLUMNS = ("JobID", "Submit", "Start", "End")
+_MIB = 2**20
+_NO_LIMIT = frozenset({"", "UNLIMITED", "Partition_Limit", "INVALID"})
+
+
+def swf_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
+    """Read the Standard Workload Format: 18 numbers a line, comments after ";", -1 is unknown.
+
+    A processor is a device. The team is the group, else the user; the pool is the partition.
+    Raises JobLogError.
+    """
+    for number, line in enumerate(bounded_lines(lines), start=1):
+        words = line.partition(";")[0].split()
+        if not words:
+            continue
+        if len(words) != SWF_FIELDS:
+            msg = f"the job log, line {number}: {len(words)} fields, but SWF has {SWF_FIELDS}"
+            raise JobLogError(msg)
+        if words[10] in _PARTIAL:
+            yield SkipReason.STEP
+            continue
+        fields = [number_of(word, number) for word in words]
+        _, submit, wait, run, used, _, _, requested, limit, *_ = fields
+        if submit is None or submit < 0:
+            yield SkipReason.NO_SUBMISSION
+            continue
+        devices = requested if requested is not None and requested > 0 else used
+        group, user = words[12], words[11]
+        yield Job(
+            submit_s=submit,
+            run_s=_non_negative(run) if devices is not None and devices > 0 else None,
+            wait_s=_non_negative(wait),
+            limit_s=_non_negative(limit),
+            devices=round(max(devices or 0, 0)),
+            team=f"group {group}" if group != "-1" else f"user {user}",
+            pool="" if words[15] == "-1" else words[15],
+        )
+
+
+def sacct_jobs(text: str) -> Iterator[Job | SkipReason]:
+    """Read `sacct --parsable2` with the columns JobID, Submit, Start and End.
+
+    AllocTRES (else ReqTRES), Timelimit, Priority, Account, User and Partition are optional. Raises
+    JobLogError.
+    """
+    try:
+        for row in sacct_rows(text, "the job log", _SACCT_COLUMNS):
+            yield _sacct_job(row)
+    except UsageFileError as error:
+        raise JobLogError(str(error)) from error
+
+
+def _sacct_job(row: SacctRow) -> Job | SkipReason:
+    if row.step:
+        return SkipReason.STEP
+    if row.submit is None:
+        return SkipReason.NO_SUBMISSION
+    tres = row.get("AllocTRES") or row.get("ReqTRES")
+    amounts = amounts_of(tres)
+    start, end = row.start, row.end
+    return Job(
+        submit_s=row.submit,
+        run_s=None if start is None or end is None else end - start,
+        wait_s=None if start is None or start < row.submit else start - row.submit,
+        limit_s=_limit(row),
+        devices=gpus_of(tres).count,
+        cpu_milli=round(amounts.get("cpu", 0) * 1000),
+        memory_mib=round(amounts.get("mem", 0) / _MIB),
+        priority=round(number_of(row.get("Priority"), row.line) or 0),
+        team=(row.get("Account") or row.get("User"))[:MAX_NAME],
+        pool=row.get("Partition")[:MAX_NAME],
+    )
+
+
+def _limit(row: SacctRow) -> float | None:
+    text = row.get("Timelimit")
+    if text in _NO_LIMIT:
+        return None
+    seconds = duration_s(text)
+    if seconds is None:
+        msg = f"{row.where}: {text[:40]!r} is not a time limit: correct it"
+        raise JobLogError(msg)
+    return seconds
+
+
+def _non_negative(number: float | None) -> float | None:
+    return None if number is None or number < 0 else number

@@ -1,0 +1,1 @@
+"""Readers of the price lists that AWS, Azure and Google publish."""

@@ -1,0 +1,1 @@
+"""Price sheets: dated rows with sources, plausibility checks, differences and contract prices."""

@@ -1,0 +1,378 @@
+"""Applies an organisation's own prices, discounts, tax and inputs, in TOML, to published prices.
+
+[[discount]]            # on a provider's published prices, such as AWS's EDP
+provider = "aws"
+share = 0.12
+models = ["on_demand"]  # default: every pricing model
+as_of = 2026-07-01
+source = "enterprise agreement 4711"
+
+[[price]]               # replaces a published price, or adds one that is not published
+provider = "aws"
+sku = "p5.48xlarge"
+region = "us-east-1"
+accelerator = "H100-80GB"
+count = 8
+model = "savings_plan"
+term = "3y_no_upfront"
+per_hour = 21.5
+currency = "USD"
+as_of = 2026-10-01
+source = "quote 815"
+
+[[exchange]]            # needed for prices in another currency
+currency = "EUR"
+usd = 1.16
+as_of = 2026-11-01
+source = "ECB reference rate"
+
+[tax]                   # on everything that is bought; none by default
+share = 0.19
+source = "German VAT, not deducted"
+
+[[parameter]]           # replaces a packaged hardware input; no longer "assumed"
+name = "wacc"
+low = 0.07
+mode = 0.08
+high = 0.09
+unit = "per year"       # needed for a new input; packaged ones have theirs
+as_of = 2026-10-01
+source = "treasury"
+
+[[server]]              # another server that could be owned; its price and power are inputs
+option = "onprem-8xH200"
+accelerator = "H200-141GB"
+accelerators = 8
+price = "server_price_8xH200"
+max_power = "max_power_8xH100"
+card = "card_price_H200"  # optional: price of a replacement card without a support contract
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
+from typing import Annotated
+
+import msgspec
+
+from perfledger_cost_models.csv_table import SourceConfidence
+from perfledger_cost_models.prices.price_sheet import (
+    BILLED_TERM,
+    MAX_ACCELERATORS,
+    Price,
+    PriceSheet,
+    PricingModel,
+    UnknownPrice,
+)
+from perfledger_cost_models.quote import PriceLayer
+from perfledger_cost_models.toml_file import read_toml
+from perfledger_cost_models.units import USD
+
+MAX_CHARACTERS = 1_000_000
+# A larger share is a price entered as a discount.
+MAX_DISCOUNT = Decimal("0.95")
+MAX_MONEY = Decimal(1_000_000_000)
+
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
+Name = Annotated[str, msgspec.Meta(max_length=200, pattern="^[^:/@]*$")]
+
+
+class OverrideError(ValueError):
+    """An error in price overrides."""
+
+
+class PriceDiscount(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A discount on a provider's published prices."""
+
+    provider: Text
+    share: Decimal
+    as_of: date
+    source: Text
+    models: tuple[PricingModel, ...] = ()  # empty: all
+
+    def __post_init__(self) -> None:
+        _check_within("share", self.share, MAX_DISCOUNT)
+
+
+class OwnPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An organisation's own price, in any currency that has an exchange rate."""
+
+    provider: Name
+    sku: Name
+    accelerator: Text
+    count: Annotated[int, msgspec.Meta(ge=1, le=MAX_ACCELERATORS)]
+    model: PricingModel
+    per_hour: Decimal
+    as_of: date
+    source: Text
+    region: Name = ""
+    term: Name = ""
+    currency: str = USD
+
+    def __post_init__(self) -> None:
+        _check_within("per_hour", self.per_hour, MAX_MONEY)
+
+
+class ExchangeRate(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The value of one unit of a currency in USD."""
+
+    currency: Annotated[str, msgspec.Meta(pattern="^[A-Z]{3}$")]
+    usd: Decimal
+    as_of: date
+    source: Text
+
+    def __post_init__(self) -> None:
+        _check_within("usd", self.usd, MAX_MONEY)
+
+
+class PurchaseTax(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A tax on everything that is bought and that is not refunded."""
+
+    share: Decimal
+    source: Text
+
+    def __post_init__(self) -> None:
+        _check_within("share", self.share, Decimal(1))
+
+
+class OwnHardwareInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """An organisation's own figure for a hardware input."""
+
+    name: Text
+    low: Decimal
+    mode: Decimal
+    high: Decimal
+    as_of: date
+    source: Text
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        figures = (self.low, self.mode, self.high)
+        is_known = all(each.is_finite() for each in figures)
+        if not (is_known and 0 <= self.low <= self.mode <= self.high < MAX_MONEY):
+            figures_text = ", ".join(map(str, figures))
+            msg = f"{self.name}: {figures_text} must be 0 <= low <= mode <= high"
+            raise ValueError(msg)
+
+
+class OwnServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A server that an organisation has or could have."""
+
+    option: Annotated[str, msgspec.Meta(max_length=60, pattern="^onprem-[A-Za-z0-9._-]+$")]
+    accelerator: Text
+    accelerators: Annotated[int, msgspec.Meta(ge=1, le=MAX_ACCELERATORS)]
+    price: Text
+    max_power: Text
+    card: str = ""
+
+
+class PriceOverrides(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All overrides of an organisation or of one contract."""
+
+    discount: tuple[PriceDiscount, ...] = ()
+    price: tuple[OwnPrice, ...] = ()
+    exchange: tuple[ExchangeRate, ...] = ()
+    tax: PurchaseTax | None = None
+    parameter: tuple[OwnHardwareInput, ...] = ()
+    server: tuple[OwnServer, ...] = ()
+
+
+def read_overrides(text: str, name: str) -> PriceOverrides:
+    """Read overrides in TOML; raise OverrideError that names the place."""
+    return read_toml(
+        text,
+        PriceOverrides,
+        name=f"overrides {name!r}",
+        max_characters=MAX_CHARACTERS,
+        error=OverrideError,
+    )
+
+
+def apply_overrides(sheet: PriceSheet, overrides: PriceOverrides, *, name: str) -> PriceSheet:
+    """Return the sheet with the organisation's own prices, then discounts, then tax applied.
+
+    An own price replaces all published ones of the same option and region and gets no discount.
+    Raises OverrideError for a currency without an exchange rate, for two discounts on one price,
+    and for a discount that applies to no price.
+    """
+    rates = {rate.currency: rate for rate in overrides.exchange}
+    own_prices = tuple(_own_price(price, rates) for price in overrides.price)
+    keys = [_option_key(price) for price in own_prices]
+    if len(set(keys)) < len(keys):
+        msg = f"overrides for sheet {sheet.name!r} give one price twice: remove one"
+        raise OverrideError(msg)
+    published = [price for price in sheet.prices if _option_key(price) not in set(keys)]
+    discounted = _apply_discounts(published, overrides.discount)
+    prices = (*discounted, *own_prices)
+    if overrides.tax is not None:
+        prices = tuple(_with_tax(price, overrides.tax) for price in prices)
+    return PriceSheet(name=name, prices=prices, unknown=_unknown([sheet], prices))
+
+
+def with_contract(overrides: PriceOverrides, contract: PriceOverrides) -> PriceOverrides:
+    """Return an organisation's overrides with a contract's on top.
+
+    What the contract prices or names replaces the same entry of the organisation. Discounts of both
+    apply, but only one to each price. The contract's tax, if it has one, is the tax.
+    """
+    priced = {_price_key(price) for price in contract.price}
+    rated = {each.currency for each in contract.exchange}
+    named = {each.name for each in contract.parameter}
+    contract_servers = {each.option for each in contract.server}
+    remaining_prices = [each for each in overrides.price if _price_key(each) not in priced]
+    return PriceOverrides(
+        discount=(*overrides.discount, *contract.discount),
+        price=(*remaining_prices, *contract.price),
+        exchange=(
+            *(each for each in overrides.exchange if each.currency not in rated),
+            *contract.exchange,
+        ),
+        tax=contract.tax or overrides.tax,
+        parameter=(
+            *(each for each in overrides.parameter if each.name not in named),
+            *contract.parameter,
+        ),
+        server=(
+            *(each for each in overrides.server if each.option not in contract_servers),
+            *contract.server,
+        ),
+    )
+
+
+def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
+    """Merge sheets: for each option and region the last sheet's prices count.
+
+    The order is packaged snapshot, fetched price service, organisation, contract.
+    """
+    prices: dict[tuple[str, str, str], list[Price]] = {}
+    for sheet in sheets:
+        sheet_prices: dict[tuple[str, str, str], list[Price]] = {}
+        for price in sheet.prices:
+            sheet_prices.setdefault(_option_key(price), []).append(price)
+        prices |= sheet_prices
+    all_prices = tuple(price for same in prices.values() for price in same)
+    return PriceSheet(name=name, prices=all_prices, unknown=_unknown(sheets, all_prices))
+
+
+def _unknown(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[UnknownPrice, ...]:
+    """Return the options that no sheet prices, each once: "1y" also covers 1y_no_upfront."""
+    priced = sorted((price.provider, price.region, price.option) for price in prices)
+    unknown_prices = {
+        (each.provider, each.option, each.region): each
+        for sheet in sheets
+        for each in sheet.unknown
+    }
+    return tuple(each for each in unknown_prices.values() if not _is_among(priced, each))
+
+
+def _is_among(priced: Sequence[tuple[str, str, str]], unknown: UnknownPrice) -> bool:
+    """Whether one of the sorted options is the unknown one of its region or a more specific one."""
+    key = (unknown.provider, unknown.region, unknown.option)
+    if key in _next(priced, key):
+        return True
+    prefix = (*key[:2], f"{unknown.option}_")
+    return any(
+        place[:2] == prefix[:2] and place[2].startswith(prefix[2])
+        for place in _next(priced, prefix)
+    )
+
+
+def _next(
+    priced: Sequence[tuple[str, str, str]], key: tuple[str, str, str]
+) -> Sequence[tuple[str, str, str]]:
+    """Return the first of the sorted options at or after a key, if there is one."""
+    start = bisect_left(priced, key)
+    return priced[start : start + 1]
+
+
+def _check_within(name: str, value: Decimal, most: Decimal) -> None:
+    if not (value.is_finite() and 0 < value < most):
+        msg = f"{name} is {value}: give a number above 0 and below {most}"
+        raise ValueError(msg)
+
+
+def _price_key(price: OwnPrice) -> tuple[str, str, PricingModel, str, str]:
+    return price.provider, price.sku, price.model, price.term, price.region
+
+
+def _own_price(price: OwnPrice, rates: Mapping[str, ExchangeRate]) -> Price:
+    usd, note, source = price.per_hour, "", price.source
+    if price.currency != USD:
+        rate = rates.get(price.currency)
+        if rate is None:
+            msg = f"{price.sku} is priced in {price.currency}: add its [[exchange]] rate"
+            raise OverrideError(msg)
+        usd *= rate.usd
+        note = f"{price.per_hour} {price.currency} at {rate.usd} USD of {rate.as_of}"
+        source = f"{price.source}; {rate.source}"
+    return Price(
+        provider=price.provider,
+        sku=price.sku,
+        region=price.region,
+        accelerator=price.accelerator,
+        count=price.count,
+        pricing_model=price.model,
+        term=price.term,
+        usd_per_hour=usd,
+        as_of=price.as_of,
+        is_read_date=False,
+        retrieved_at=None,
+        confidence=SourceConfidence.HIGH,
+        source=source,
+        note=note,
+        layer=PriceLayer.OVERRIDE,
+    )
+
+
+def _apply_discounts(
+    prices: Iterable[Price], discounts: Sequence[PriceDiscount]
+) -> tuple[Price, ...]:
+    used: set[int] = set()
+    discounted_prices: list[Price] = []
+    for price in prices:
+        places = [place for place, each in enumerate(discounts) if _is_for(each, price)]
+        if len(places) > 1:
+            msg = f"two discounts apply to {price.provider}:{price.option}: keep one"
+            raise OverrideError(msg)
+        discounted_prices.append(_with_discount(price, discounts[places[0]]) if places else price)
+        used.update(places)
+    for place, discount in enumerate(discounts):
+        if place not in used:
+            msg = f"the discount of {discount.share} on {discount.provider!r} applies to no price"
+            raise OverrideError(msg)
+    return tuple(discounted_prices)
+
+
+def _is_for(discount: PriceDiscount, price: Price) -> bool:
+    """Whether a discount applies to a price: a billed price already contains all discounts."""
+    is_model = not discount.models or price.pricing_model in discount.models
+    return discount.provider == price.provider and is_model and price.option_term != BILLED_TERM
+
+
+def _with_discount(price: Price, discount: PriceDiscount) -> Price:
+    return replace(
+        price,
+        usd_per_hour=price.usd_per_hour * (1 - discount.share),
+        source=f"{price.source}; {discount.source}",
+        note=_join_notes(price.note, f"list {price.usd_per_hour} less {discount.share:.2%}"),
+        layer=PriceLayer.DERIVED,
+    )
+
+
+def _with_tax(price: Price, tax: PurchaseTax) -> Price:
+    return replace(
+        price,
+        usd_per_hour=price.usd_per_hour * (1 + tax.share),
+        note=_join_notes(price.note, f"with {tax.share:.2%} tax: {tax.source}"),
+        layer=PriceLayer.DERIVED,
+    )
+
+
+def _join_notes(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
+
+
+def _option_key(price: Price) -> tuple[str, str, str]:
+    return price.provider, price.option, price.region

@@ -1,0 +1,381 @@
+"""Reads price lists and finds prices by purchase option."""
+
+import re
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from difflib import get_close_matches
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+
+from perfledger_cost_models.csv_table import SheetRow, SourceConfidence, read_rows
+from perfledger_cost_models.prices.tpu_slices import slice_of
+from perfledger_cost_models.quote import HourlyRate, PriceLayer
+
+PACKAGED_SHEET = "packaged-2026-11-20"
+COLUMNS = (
+    "provider",
+    "sku",
+    "region",
+    "accelerator",
+    "count",
+    "pricing_model",
+    "term",
+    "usd_per_hour",
+    "usd_per_accelerator_hour",
+    "as_of_date",
+    "retrieved_at",
+    "confidence",
+    "source",
+    "note",
+)
+# The region of an option without "@region". Other providers: the first region on the sheet.
+REFERENCE_REGIONS = {"aws": "us-east-1"}
+MAX_ACCELERATORS = 10_000  # in one instance or slice; more is a shifted column
+MAX_OPTION_CHARS = 200
+MAX_HINTS = 5
+# The column of prices per accelerator is rounded to five decimals.
+ROUNDING_USD = Decimal("0.00001")
+
+_OPTION = re.compile(
+    r"(?:(?P<provider>[^:/@]+):)?(?P<sku>[^:/@]+)/(?P<model>[^:/@]+)"
+    r"(?:/(?P<term>[^:/@]+))?(?:@(?P<region>[^:/@]+))?"
+)
+BILLED_TERM = "billed"  # the term of a price computed from a bill: effective, by hours used
+UNKNOWN_CONFIDENCE = "unknown"  # the confidence of a row that says: searched, no price found
+_PER_CHIP = "per chip"  # in the term column; says what is counted, not for how long
+
+
+class PriceMissingError(LookupError):
+    """An error for an option without a price on the sheet; a missing price is never zero."""
+
+    def __init__(self, option: str, sheet: str, hint: str) -> None:
+        super().__init__(f"no price for {option[:MAX_OPTION_CHARS]!r} on sheet {sheet!r}: {hint}")
+
+
+class PricingModel(StrEnum):
+    """How device time is bought."""
+
+    ON_DEMAND = "on_demand"
+    SPOT = "spot"
+    SAVINGS_PLAN = "savings_plan"
+    RESERVED = "reserved"
+    COMMITTED_USE = "committed_use"
+    CAPACITY_BLOCK = "capacity_block"
+    MARKETPLACE = "marketplace"  # the current offers for other people's machines
+    MARKET_INDEX = "market_index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """One published price of an instance, a chip or a card, with its source.
+
+    `as_of` is the day the source states, else the day it was read (`is_read_date`).
+    """
+
+    provider: str
+    sku: str
+    region: str  # "" where the provider does not say
+    accelerator: str
+    count: int  # accelerators that usd_per_hour pays for
+    pricing_model: PricingModel
+    term: str
+    usd_per_hour: Decimal
+    as_of: date
+    is_read_date: bool
+    retrieved_at: date | None
+    confidence: SourceConfidence
+    source: str
+    note: str = ""
+    layer: PriceLayer = PriceLayer.SNAPSHOT
+
+    @property
+    def usd_per_device_hour(self) -> Decimal:
+        """Return the price of one accelerator for one hour."""
+        return self.usd_per_hour / self.count
+
+    @property
+    def option(self) -> str:
+        """Return the purchase option's id without its region: sku/pricing_model[/term]."""
+        return _option(self.sku, self.pricing_model, self.option_term)
+
+    @property
+    def option_term(self) -> str:
+        """Return the term as the option's id writes it: "prepaid 24h" is "prepaid_24h"."""
+        return _option_term(self.term)
+
+    @property
+    def recency(self) -> tuple[bool, date, date]:
+        """Return the sort key of one option's prices: a stated day ranks above a day of reading."""
+        return (not self.is_read_date, self.as_of, self.retrieved_at or date.min)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the source is better than hearsay."""
+        return self.confidence is not SourceConfidence.LOW
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownPrice:
+    """A purchase option whose price was searched and not found: never zero, never a guess."""
+
+    provider: str
+    sku: str
+    region: str
+    accelerator: str
+    count: int
+    pricing_model: PricingModel
+    term: str
+    searched_on: date
+    source: str
+    note: str
+
+    @property
+    def option(self) -> str:
+        """Return the purchase option's id without its region, like a price's."""
+        return _option(self.sku, self.pricing_model, _option_term(self.term))
+
+    @property
+    def reason(self) -> str:
+        """Return a clause that says until when the price was searched, and what is known of it."""
+        note = f" ({self.note})" if self.note else ""
+        return f"searched until {self.searched_on} and not found{note}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceSheet:
+    """Prices from a named source; prices of several days for one option may stand side by side.
+
+    `unknown` are the options whose price was searched and not found. `owned` are the rates of
+    servers for which an organisation has its own inputs; they replace the packaged ones.
+    """
+
+    name: str
+    prices: tuple[Price, ...]
+    owned: tuple[HourlyRate, ...] = ()
+    unknown: tuple[UnknownPrice, ...] = ()
+
+    def find(self, option: str) -> Price:
+        """Return the newest price of a purchase option, `[provider:]sku/model[/term][@region]`.
+
+        The default region is the reference region. A low-confidence price is returned only where
+        there is no better one. A price that states its day ranks above one with a day of reading.
+        A slice of TPUs, such as tpu-v4-32, that is not listed costs what its chips cost. Raises
+        PriceMissingError, which names the nearest options; a term is never guessed.
+        """
+        match = _OPTION.fullmatch(option) if len(option) <= MAX_OPTION_CHARS else None
+        if match is None:
+            hint = "write sku/pricing_model[/term][@region], such as 'p5.48xlarge/on_demand'"
+            raise PriceMissingError(option, self.name, hint)
+        key = (match["sku"], match["model"], match["term"] or "")
+        prices = self._select(key, match["provider"]) or self._slice_prices(key, match["provider"])
+        if len({price.provider for price in prices}) > 1:
+            raise self._missing(option, prices, reason="several providers sell it: name one of")
+        region = match["region"] or _reference_region(prices)
+        prices = _best([price for price in prices if price.region == region])
+        if not prices:
+            near = self._neighbours(match["sku"], match["model"])
+            raise self._missing(
+                option, near, search_note=self._search_note(key, match["provider"], region)
+            )
+        return max(prices, key=lambda price: price.recency)
+
+    def _select(self, key: tuple[str, str, str], provider: str | None) -> list[Price]:
+        return [
+            price
+            for price in self.prices
+            if (price.sku, price.pricing_model, price.option_term) == key
+            and provider in {None, price.provider}
+        ]
+
+    def _slice_prices(self, key: tuple[str, str, str], provider: str | None) -> list[Price]:
+        """Return the prices of a slice of TPUs: its chips' prices times their number."""
+        tpu_slice = slice_of(key[0])
+        if tpu_slice is None or tpu_slice.chips > MAX_ACCELERATORS:
+            return []
+        chips = self._select((tpu_slice.sku, *key[1:]), provider)
+        return [
+            replace(
+                price,
+                sku=key[0],
+                count=price.count * tpu_slice.chips,
+                usd_per_hour=price.usd_per_hour * tpu_slice.chips,
+                note=f"{tpu_slice.chips} chips; {price.note}".rstrip("; "),
+                layer=PriceLayer.DERIVED,
+            )
+            for price in chips
+        ]
+
+    def _neighbours(self, sku: str, model: str) -> list[Price]:
+        skus = sorted({price.sku for price in self.prices})
+        chip = slice_of(sku)
+        sku = chip.sku if chip is not None and sku not in skus else sku
+        near = [sku] if sku in skus else get_close_matches(sku, skus, n=MAX_HINTS)
+        prices = [price for name in near for price in self.prices if price.sku == name]
+        return sorted(prices, key=lambda price: price.pricing_model != model)
+
+    def _search_note(self, key: tuple[str, str, str], provider: str | None, region: str) -> str:
+        """Return a clause saying that the price was searched in vain, "" where it was not."""
+        chip = slice_of(key[0])
+        options = {_option(sku, *key[1:]) for sku in (key[0], chip.sku if chip else "")}
+        unknown = (
+            each
+            for each in self.unknown
+            if each.option in options
+            and provider in {None, each.provider}
+            and each.region == (region or REFERENCE_REGIONS.get(each.provider, each.region))
+        )
+        return next((f"; it was {each.reason}" for each in unknown), "")
+
+    def _missing(
+        self,
+        option: str,
+        near: list[Price],
+        *,
+        reason: str = "add it there, or use",
+        search_note: str = "",
+    ) -> PriceMissingError:
+        is_shared = len({price.provider for price in near}) > 1
+        names = list(dict.fromkeys(_full_name(price, is_shared=is_shared) for price in near))
+        names = names[:MAX_HINTS]
+        hint = f"{reason} {', '.join(map(repr, names))}" if names else "add it there"
+        return PriceMissingError(option, self.name, f"{hint}{search_note}")
+
+
+def read_sheet(text: str, name: str, *, layer: PriceLayer = PriceLayer.SNAPSHOT) -> PriceSheet:
+    """Read a price list in CSV with the columns of COLUMNS; all its prices get `layer`.
+
+    Raises PriceSheetError that names the row and the column: every price must be positive, finite,
+    dated and sourced, agree with its price per accelerator, and appear once. A row without a
+    price and with the confidence "unknown" says that none was found; it must be the only row of its
+    option and region.
+    """
+    prices: dict[tuple[str, str, str, date], Price] = {}
+    priced: set[tuple[str, str, str]] = set()
+    unknown: dict[tuple[str, str, str], UnknownPrice] = {}
+    for row in read_rows(text, name, columns=COLUMNS):
+        if (
+            row.cells["confidence"].strip() == UNKNOWN_CONFIDENCE
+            and not row.cells["usd_per_hour"].strip()
+        ):
+            unknown_price = _read_unknown(row)
+            key = (unknown_price.provider, unknown_price.option, unknown_price.region)
+            if key in unknown or key in priced:
+                row.reject("sku", "is unknown here but appears in an earlier row")
+            unknown[key] = unknown_price
+            continue
+        price = replace(read_price(row), layer=layer)
+        key = (price.provider, price.option, price.region)
+        if key in unknown:
+            row.reject("sku", "has a price here but is unknown in an earlier row")
+        if (*key, price.as_of) in prices:
+            row.reject("sku", "has two prices for this day")
+        prices[*key, price.as_of] = price
+        priced.add(key)
+    return PriceSheet(name=name, prices=tuple(prices.values()), unknown=tuple(unknown.values()))
+
+
+@cache
+def packaged_sheet() -> PriceSheet:
+    """Return the price sheet that ships with perfledger."""
+    return read_sheet(packaged_text(), PACKAGED_SHEET)
+
+
+def packaged_text() -> str:
+    """Return the CSV that the packaged sheet is read from."""
+    return files("perfledger_cost_models").joinpath("prices.csv").read_text(encoding="utf-8")
+
+
+def read_price(row: SheetRow) -> Price:
+    """Read one row of a price list; raise PriceSheetError that names the column."""
+    count = _read_count(row)
+    as_of, is_read_date, retrieved_at = _read_days(row)
+    return Price(
+        provider=_read_name(row, "provider"),
+        sku=_read_name(row, "sku"),
+        region=_read_name(row, "region", is_optional=True),
+        accelerator=row.text("accelerator"),
+        count=count,
+        pricing_model=PricingModel(row.one_of("pricing_model", tuple(PricingModel))),
+        term=_read_name(row, "term", is_optional=True),
+        usd_per_hour=_read_usd(row, count),
+        as_of=as_of,
+        is_read_date=is_read_date,
+        retrieved_at=retrieved_at,
+        confidence=SourceConfidence(row.one_of("confidence", tuple(SourceConfidence))),
+        source=row.text("source"),
+        note=row.text("note", is_optional=True),
+    )
+
+
+def _read_unknown(row: SheetRow) -> UnknownPrice:
+    if row.cells["usd_per_accelerator_hour"].strip():
+        row.reject("usd_per_accelerator_hour", "is a price in a row marked unknown")
+    return UnknownPrice(
+        provider=_read_name(row, "provider"),
+        sku=_read_name(row, "sku"),
+        region=_read_name(row, "region", is_optional=True),
+        accelerator=row.text("accelerator"),
+        count=_read_count(row),
+        pricing_model=PricingModel(row.one_of("pricing_model", tuple(PricingModel))),
+        term=_read_name(row, "term", is_optional=True),
+        searched_on=row.day("retrieved_at"),
+        source=row.text("source"),
+        note=row.text("note", is_optional=True),
+    )
+
+
+def _option(sku: str, model: str, term: str) -> str:
+    return f"{sku}/{model}/{term}" if term else f"{sku}/{model}"
+
+
+def _option_term(term: str) -> str:
+    return term.replace(_PER_CHIP, "").strip().replace(" ", "_")
+
+
+def _read_name(row: SheetRow, column: str, *, is_optional: bool = False) -> str:
+    name = row.text(column, is_optional=is_optional)
+    if set(name) & set(":/@"):
+        row.reject(column, "contains : / or @, which separate the parts of an option")
+    return name
+
+
+def _read_count(row: SheetRow) -> int:
+    count = row.decimal("count")
+    if count % 1 or not 1 <= count <= MAX_ACCELERATORS:
+        row.reject("count", f"is not a count of 1 to {MAX_ACCELERATORS} accelerators")
+    return int(count)
+
+
+def _read_usd(row: SheetRow, count: int) -> Decimal:
+    usd = row.decimal("usd_per_hour")
+    if not usd:
+        row.reject("usd_per_hour", "is not a price; a missing price is not zero")
+    if abs(row.decimal("usd_per_accelerator_hour") - usd / count) > ROUNDING_USD:
+        row.reject("usd_per_accelerator_hour", f"is not {usd} / {count} accelerators")
+    return usd
+
+
+def _read_days(row: SheetRow) -> tuple[date, bool, date | None]:
+    retrieved_at = row.day("retrieved_at") if row.cells["retrieved_at"].strip() else None
+    if row.cells["as_of_date"].strip() not in {"", "unknown"}:
+        return row.day("as_of_date"), False, retrieved_at
+    if retrieved_at is None:
+        row.reject("retrieved_at", "is not a date, and as_of_date is not one either")
+    return retrieved_at, True, retrieved_at
+
+
+def _best(prices: list[Price]) -> list[Price]:
+    return [price for price in prices if price.is_trusted] or prices
+
+
+def _reference_region(prices: list[Price]) -> str:
+    best = _best(prices)
+    return REFERENCE_REGIONS.get(best[0].provider, best[0].region) if best else ""
+
+
+def _full_name(price: Price, *, is_shared: bool) -> str:
+    provider = f"{price.provider}:" if is_shared else ""
+    region = f"@{price.region}" if price.region else ""
+    return f"{provider}{price.option}{region}"

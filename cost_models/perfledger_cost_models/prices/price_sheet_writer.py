@@ -1,0 +1,70 @@
+"""Writes a price sheet as a price list that reads back as the same sheet."""
+
+import csv
+from decimal import Decimal
+from io import StringIO
+
+from perfledger_cost_models.prices.price_sheet import (
+    COLUMNS,
+    ROUNDING_USD,
+    UNKNOWN_CONFIDENCE,
+    Price,
+    PriceSheet,
+    UnknownPrice,
+)
+
+# A price list has nine decimals at most; a term's price by the hour may have infinitely many.
+SMALLEST_USD = Decimal("1e-9")
+
+
+def text_of(sheet: PriceSheet) -> str:
+    """Return the sheet in CSV with the columns of COLUMNS; prices are rounded to nine decimals."""
+    text = StringIO()
+    writer: csv.DictWriter[str] = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_cells(price) for price in sheet.prices)
+    writer.writerows(_unknown_cells(each) for each in sheet.unknown)
+    return text.getvalue()
+
+
+def _cells(price: Price) -> dict[str, str]:
+    usd = price.usd_per_hour.quantize(SMALLEST_USD)
+    retrieved_at = price.as_of if price.is_read_date else price.retrieved_at
+    return {
+        "provider": price.provider,
+        "sku": price.sku,
+        "region": price.region,
+        "accelerator": price.accelerator,
+        "count": str(price.count),
+        "pricing_model": price.pricing_model,
+        "term": price.term,
+        "usd_per_hour": _format_usd(usd),
+        "usd_per_accelerator_hour": _format_usd((usd / price.count).quantize(ROUNDING_USD)),
+        "as_of_date": "" if price.is_read_date else price.as_of.isoformat(),
+        "retrieved_at": "" if retrieved_at is None else retrieved_at.isoformat(),
+        "confidence": price.confidence,
+        "source": price.source,
+        "note": price.note,
+    }
+
+
+def _unknown_cells(price: UnknownPrice) -> dict[str, str]:
+    return {
+        "provider": price.provider,
+        "sku": price.sku,
+        "region": price.region,
+        "accelerator": price.accelerator,
+        "count": str(price.count),
+        "pricing_model": price.pricing_model,
+        "term": price.term,
+        "retrieved_at": price.searched_on.isoformat(),
+        "confidence": UNKNOWN_CONFIDENCE,
+        "source": price.source,
+        "note": price.note,
+    }
+
+
+def _format_usd(usd: Decimal) -> str:
+    """Return a number without trailing zeros: 55.04, not 55.040000000."""
+    text = f"{usd:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

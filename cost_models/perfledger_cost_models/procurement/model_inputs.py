@@ -1,0 +1,199 @@
+"""Collects the named inputs of a cost model from a plan, a price sheet and hardware inputs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.prices.price_sheet import Price
+from perfledger_cost_models.prices.staleness import MaxAge, max_age_of
+from perfledger_cost_models.procurement.cost_model import (
+    GROWTH,
+    HOURS,
+    NOT_IN_THE_MODEL,
+    RESIDUAL,
+    USE,
+    WACC,
+    InputBasis,
+    ModelInput,
+    PlanData,
+    PurchaseMode,
+    PurchaseOption,
+    hours_of,
+)
+from perfledger_cost_models.procurement.input_labels import INPUT_LABELS
+from perfledger_cost_models.procurement.plan import (
+    InputRange,
+    SpotTerms,
+)
+from perfledger_cost_models.tco.onprem import (
+    LICENCES,
+    SERVERS,
+    UTILIZATION,
+)
+from perfledger_cost_models.tco.spot_interruption import (
+    InterruptionModel,
+    best_interval_h,
+    expected_hours,
+)
+
+
+def plan_inputs(
+    figures: PlanData, *, hours: InputRange, supply: Sequence[Decimal]
+) -> tuple[ModelInput, ...]:
+    """Return the inputs that all options share: demand, use, supply, cost of capital."""
+    demand = figures.plan.demand
+    use = figures.parameters.find(UTILIZATION)
+    return (
+        _ranged(HOURS, f"useful {demand.accelerator} hours a year", "h/year", hours),
+        _ranged(GROWTH, "growth of the hours", "per year", demand.growth),
+        _ranged(USE, "useful share of allocated hours", "share", demand.use)
+        if demand.use is not None
+        else _parameter(figures, use.name, name=USE),
+        *(
+            ModelInput(
+                name=f"supply_{year}",
+                label=f"existing devices, mean of year {year}",
+                unit="devices",
+                low=devices,
+                mode=devices,
+                high=devices,
+                basis=InputBasis.QUOTED,
+                source="[[supply]] of the plan, by its days",
+            )
+            for year, devices in enumerate(supply, start=1)
+        ),
+        _parameter(figures, WACC),
+    )
+
+
+def option_inputs(figures: PlanData, options: Sequence[PurchaseOption]) -> tuple[ModelInput, ...]:
+    """Return the inputs of single options: prices, hours ratios, and the costs of ownership."""
+    inputs: dict[str, ModelInput] = {}
+    for option in options:
+        for each in _own_inputs(figures, option):
+            inputs.setdefault(each.name, each)
+    return tuple(inputs.values())
+
+
+def _own_inputs(figures: PlanData, option: PurchaseOption) -> tuple[ModelInput, ...]:
+    inputs: list[ModelInput] = []
+    if option.server is None:
+        inputs.append(_rate(figures.sheet.find(option.where), option))
+    else:
+        inputs += [_parameter(figures, name) for name in (*option.server.inputs, RESIDUAL)]
+        inputs = [each for each in inputs if each.name not in NOT_IN_THE_MODEL]
+        inputs.append(_licence(figures))
+    if option.mode is PurchaseMode.SPOT and figures.plan.spot is not None:
+        inputs += _spot(option, figures.plan.spot)
+    speed = next((one for one in figures.plan.speed if one.accelerator == option.accelerator), None)
+    if option.accelerator != figures.plan.demand.accelerator and speed is not None:
+        label = f"{option.accelerator} hours that replace one"
+        inputs.append(_ranged(hours_of(option.key), label, "h/h", speed.hours))
+    if option.devices is not None:
+        inputs.append(_devices(option))
+    return tuple(inputs)
+
+
+def _rate(price: Price, option: PurchaseOption) -> ModelInput:
+    usd = price.usd_per_device_hour
+    region = f"{price.region}; " if price.region else ""
+    return ModelInput(
+        name=option.rate,
+        label=f"{option.name}: {price.accelerator}, {price.provider} {price.option}",
+        unit="USD/h",
+        low=usd,
+        mode=usd,
+        high=usd,
+        basis=InputBasis.QUOTED if price.is_trusted else InputBasis.ASSUMED,
+        source="; ".join(filter(None, (f"{region}{price.source}", price.note))),
+        as_of=price.as_of,
+        is_read_date=price.is_read_date,
+        max_age=max_age_of(price.pricing_model),
+    )
+
+
+def _licence(figures: PlanData) -> ModelInput:
+    """Return the licence price, without a range unless the plan gives one."""
+    licence = _parameter(figures, LICENCES)
+    if any(one.parameter == LICENCES for one in figures.plan.input):
+        return licence
+    return replace(licence, low=licence.mode, high=licence.mode)
+
+
+def _spot(option: PurchaseOption, spot: SpotTerms) -> tuple[ModelInput, ...]:
+    """Return the overhead of saving and repeating work, and the share done on demand."""
+    interruptions = spot.interruptions_per_hour
+    low, mode, high = (
+        _overhead(spot, rate)
+        for rate in (interruptions.low, interruptions.mode, interruptions.high)
+    )
+    label = f"hours paid per hour of work, at {interruptions.mode} interruptions an hour"
+    overhead = InputRange(
+        low=low, mode=mode, high=high, source=interruptions.source, basis=interruptions.basis
+    )
+    share = f"share done on demand when {option.where} is unavailable"
+    return (
+        _ranged(f"{option.key}_overhead", label, "h/h", overhead),
+        _ranged(f"{option.key}_fallback", share, "share", spot.fallback),
+    )
+
+
+def _overhead(spot: SpotTerms, per_hour: Decimal) -> Decimal:
+    interruptions = InterruptionModel(
+        per_hour=float(per_hour), save_h=float(spot.save_h), restart_h=float(spot.restart_h)
+    )
+    every_h = best_interval_h(interruptions)
+    if math.isinf(every_h):
+        return Decimal(1)
+    return to_decimal(expected_hours(every_h, interruptions, interval_h=every_h) / every_h)
+
+
+def _devices(option: PurchaseOption) -> ModelInput:
+    devices = Decimal(option.devices or 0)
+    return ModelInput(
+        name=f"{option.key}_devices",
+        label=f"{option.name}: devices",
+        unit="devices",
+        low=devices,
+        mode=devices,
+        high=devices,
+        basis=InputBasis.QUOTED,
+        source="the plan, or enough whole instances to carry the first year's need",
+    )
+
+
+def _parameter(figures: PlanData, parameter: str, *, name: str = "") -> ModelInput:
+    figure = figures.parameters.find(parameter)
+    input_bases = {one.parameter: InputBasis(one.value.basis) for one in figures.plan.input}
+    is_price = any(server.price == parameter for server in SERVERS)
+    return ModelInput(
+        name=name or figure.name,
+        label=INPUT_LABELS.get(parameter, figure.name.replace("_", " ")),
+        unit=figure.unit,
+        low=figure.low,
+        mode=figure.mode,
+        high=figure.high,
+        basis=input_bases.get(
+            parameter, InputBasis.ASSUMED if figure.is_assumed else InputBasis.QUOTED
+        ),
+        source="; ".join(filter(None, (figure.source, figure.note))),
+        as_of=figure.as_of,
+        is_read_date=figure.is_read_date,
+        max_age=MaxAge.HARDWARE if is_price else None,
+    )
+
+
+def _ranged(name: str, label: str, unit: str, input_range: InputRange) -> ModelInput:
+    return ModelInput(
+        name=name,
+        label=label,
+        unit=unit,
+        low=input_range.low,
+        mode=input_range.mode,
+        high=input_range.high,
+        basis=InputBasis(input_range.basis),
+        source=input_range.source,
+        as_of=input_range.as_of,
+    )

@@ -1,0 +1,198 @@
+"""Builds the formulas of each purchase option's payments, year by year."""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import assert_never
+
+import numpy as np
+
+from perfledger_cost_models.formula import FormulaLine, value_of
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.procurement.cost_model import (
+    GROWTH,
+    HOURS,
+    RESIDUAL,
+    USE,
+    WACC,
+    YEARS,
+    CostModel,
+    ModelInput,
+    PurchaseMode,
+    PurchaseOption,
+    UnpricedOption,
+    hours_of,
+)
+from perfledger_cost_models.tco.onprem import LICENCES
+from perfledger_cost_models.units import HOURS_PER_YEAR, MONTHS_PER_YEAR, USD
+
+NEED_WORTH = "need_worth"
+
+
+def cost_model(
+    accelerator: str,
+    options: Sequence[PurchaseOption],
+    *,
+    keep: str,
+    inputs: Sequence[ModelInput],
+    unpriced: Sequence[UnpricedOption],
+) -> CostModel:
+    """Return the model of all options; `keep` is where hours beyond all supply are bought.
+
+    An input that several options share may be passed several times.
+    """
+    status_quo = next(option for option in options if option.where == keep)
+    lines = list(_shared())
+    for option in options:
+        lines += _lines(option, status_quo, is_elsewhere=option.accelerator != accelerator)
+    return CostModel(
+        accelerator=accelerator,
+        inputs=tuple({each.name: each for each in inputs}.values()),
+        lines=tuple(lines),
+        options=tuple(options),
+        keep=status_quo,
+        unpriced=tuple(unpriced),
+    )
+
+
+def first_need(inputs: Sequence[ModelInput]) -> Decimal:
+    """Return the hours beyond the supply in the first year, at the most likely inputs."""
+    values = {each.name: np.array([float(each.mode)]) for each in inputs}
+    for line in _shared():
+        values[line.name] = value_of(line.formula, values)
+    return to_decimal(values["need_1"][0])
+
+
+def _shared() -> Iterator[FormulaLine]:
+    for year in range(1, YEARS + 1):
+        hours = HOURS if year == 1 else f"hours_{year - 1} * (1 + {GROWTH})"
+        yield _line(f"hours_{year}", f"useful hours in year {year}", "h", hours)
+    for year in range(1, YEARS + 1):
+        need = f"MAX(0, hours_{year} - supply_{year} * {HOURS_PER_YEAR} * {USE})"
+        yield _line(f"need_{year}", f"hours beyond the supply in year {year}", "h", need)
+    for year in range(1, YEARS + 1):
+        before = "1" if year == 1 else f"discount_{year - 1}"
+        label = f"present value of a dollar at the end of year {year}"
+        yield _line(f"discount_{year}", label, "USD/USD", f"{before} / (1 + {WACC})")
+    worth = _sum(f"need_{year} * discount_{year}" for year in range(1, YEARS + 1))
+    yield _line(NEED_WORTH, "hours beyond the supply, discounted like money", "h", worth)
+
+
+def _lines(
+    option: PurchaseOption, keep: PurchaseOption, *, is_elsewhere: bool
+) -> Iterator[FormulaLine]:
+    ratio = f" * {hours_of(option.key)}" if is_elsewhere else ""
+    match option.mode:
+        case PurchaseMode.PAY_AS_YOU_GO:
+            yield from _by_use(option, f"need_{{}}{ratio} * {option.rate}")
+        case PurchaseMode.BLOCK:
+            yield from _by_use(option, f"need_{{}}{ratio} * {option.rate} / {USE}")
+        case PurchaseMode.SPOT:
+            on_spot = f"(1 - {option.key}_fallback) * {option.key}_overhead{ratio} * {option.rate}"
+            fallback = f"{option.key}_fallback * {keep.rate}"
+            yield from _by_use(option, f"need_{{}} * ({on_spot} + {fallback})")
+        case PurchaseMode.COMMITMENT:
+            yield from _committed(
+                option, keep, f" / {hours_of(option.key)}" if is_elsewhere else ""
+            )
+        case PurchaseMode.OWNED:
+            yield from _owned(option, keep, hours_of(option.key) if is_elsewhere else "1")
+        case _ as unreachable:
+            assert_never(unreachable)
+    worth = _sum(f"{option.paid[year]} * discount_{year}" for year in range(1, YEARS + 1))
+    label = f"{option.name}: present value of all payments"
+    yield _line(option.npv, label, USD, f"{option.paid[0]} + {worth}")
+
+
+def _by_use(option: PurchaseOption, yearly: str) -> Iterator[FormulaLine]:
+    yield _paid(option, 0, "0")
+    for year in range(1, YEARS + 1):
+        yield _paid(option, year, yearly.format(year))
+
+
+def _committed(
+    option: PurchaseOption, keep: PurchaseOption, per_ratio: str
+) -> Iterator[FormulaLine]:
+    """Yield a commitment's payments: all hours of its term, and the rest on demand.
+
+    Terms of one year are renewed at the same price and size.
+    """
+    key, upfront = option.key, option.upfront_share
+    label = f"{option.name}: commitment per year"
+    yield _line(f"{key}_term", label, USD, f"{key}_devices * {HOURS_PER_YEAR} * {option.rate}")
+    committed_hours = f"{key}_devices * {HOURS_PER_YEAR} * {USE}{per_ratio}"
+    yield _line(f"{key}_carried", f"{option.name}: hours carried per year", "h", committed_hours)
+    at_start = f"{key}_term * {upfront * option.years}" if upfront else "0"
+    yield _paid(option, 0, at_start)
+    for year in range(1, YEARS + 1):
+        parts = [_beyond(key, year, keep)]
+        if upfront != 1:
+            parts.append(f"{key}_term * {1 - upfront}")
+        if upfront and option.years == 1 and year < YEARS:
+            parts.append(f"{key}_term * {upfront}")
+        yield _paid(option, year, " + ".join(parts))
+
+
+def _owned(option: PurchaseOption, keep: PurchaseOption, ratio: str) -> Iterator[FormulaLine]:
+    """Yield an owned server's payments: `onprem.yearly_cost`, with purchase price and resale."""
+    key, server = option.key, option.server
+    if server is None:  # pragma: no cover - an owned option has a server
+        return
+    nodes, price = f"({key}_devices / {server.accelerators})", server.price
+    hours = f"{key}_devices * {HOURS_PER_YEAR}"
+    extras = "(1 + network_share_of_capex + storage_share_of_capex) * (1 + spares_pool)"
+    yield _line(
+        f"{key}_capex",
+        f"{option.name}: servers, network, storage, spares",
+        USD,
+        f"{nodes} * {price} * {extras}",
+    )
+    colo = f"{server.max_power} * {MONTHS_PER_YEAR} * colo_price"
+    staff = "staff_fte_per_8gpu_node_small * staff_cost_loaded"
+    running = f"support_contract * {price} + {colo} + {staff} + {LICENCES} * {server.accelerators}"
+    label = f"{option.name}: support, space, staff, licences per year"
+    yield _line(f"{key}_running", label, USD, f"{nodes} * ({running})")
+    label = f"{option.name}: hours carried per year"
+    yield _line(f"{key}_carried", label, "h", f"{hours} * {USE} / {ratio}")
+    for year in range(1, YEARS + 1):
+        yield from _energy(
+            option, server.max_power, year, nodes, f"need_{year} * {ratio} / ({hours})"
+        )
+    label = f"{option.name}: resale value of the servers after {YEARS} years"
+    yield _line(f"{key}_resale", label, USD, f"{nodes} * {price} * {RESIDUAL}")
+    yield _paid(option, 0, f"{key}_capex")
+    for year in range(1, YEARS + 1):
+        yearly = f"{key}_running + {key}_energy_{year} + {_beyond(key, year, keep)}"
+        yield _paid(option, year, f"{yearly} - {key}_resale" if year == YEARS else yearly)
+
+
+def _energy(
+    option: PurchaseOption, max_power: str, year: int, nodes: str, load: str
+) -> Iterator[FormulaLine]:
+    key = option.key
+    label = f"{option.name}: busy share of all hours in year {year}"
+    yield _line(f"{key}_load_{year}", label, "share", f"MIN({USE}, {load})")
+    draw = (
+        f"average_load_power_fraction * {key}_load_{year} + "
+        f"idle_power_server_fraction * (1 - {key}_load_{year})"
+    )
+    kwh = f"{nodes} * {max_power} * ({draw}) * {HOURS_PER_YEAR} * pue_enterprise"
+    yield _line(f"{key}_kwh_{year}", f"{option.name}: energy in year {year}", "kWh", kwh)
+    usd = f"{key}_kwh_{year} * electricity_us_industrial"
+    yield _line(f"{key}_energy_{year}", f"{option.name}: electricity in year {year}", USD, usd)
+
+
+def _beyond(key: str, year: int, keep: PurchaseOption) -> str:
+    return f"MAX(0, need_{year} - {key}_carried) * {keep.rate}"
+
+
+def _paid(option: PurchaseOption, year: int, formula: str) -> FormulaLine:
+    when = "at the start" if year == 0 else f"at the end of year {year}"
+    return _line(option.paid[year], f"{option.name}: paid {when}", USD, formula)
+
+
+def _sum(terms: Iterator[str]) -> str:
+    return " + ".join(terms)
+
+
+def _line(name: str, label: str, unit: str, formula: str) -> FormulaLine:
+    return FormulaLine(name=name, label=label, unit=unit, formula=formula)

@@ -1,0 +1,124 @@
+"""Makes the purchase options of a plan, and lists those without a price."""
+
+from decimal import ROUND_CEILING, Decimal
+
+from perfledger_cost_models.prices.price_sheet import Price, PriceMissingError
+from perfledger_cost_models.prices.staleness import MaxAge, max_age_of
+from perfledger_cost_models.procurement.cost_model import (
+    YEARS,
+    PlanData,
+    PurchaseMode,
+    PurchaseOption,
+    UnpricedOption,
+)
+from perfledger_cost_models.procurement.plan import (
+    PlannedOption,
+    ProcurementPlan,
+    ProcurementPlanError,
+)
+from perfledger_cost_models.tco.onprem import (
+    SERVERS,
+    UTILIZATION,
+)
+from perfledger_cost_models.tco.purchase_modes import Payment, PurchaseTerms, terms_of
+from perfledger_cost_models.units import HOURS_PER_YEAR
+
+
+def purchase_options(
+    figures: PlanData, *, need_hours: Decimal
+) -> tuple[tuple[PurchaseOption, ...], tuple[UnpricedOption, ...]]:
+    """Return the plan's options, and those without a price; `need_hours` is the first year's need.
+
+    Today's option must have an on-demand price: raises PriceMissingError or ProcurementPlanError.
+    """
+    options: list[PurchaseOption] = []
+    unpriced: list[UnpricedOption] = []
+    for place, planned in enumerate(figures.plan.option, start=1):
+        try:
+            option = _option(f"w{place}", planned, figures, need_hours)
+        except (PriceMissingError, ProcurementPlanError) as error:
+            if planned.where == figures.plan.demand.keep:
+                raise
+            unpriced.append(
+                UnpricedOption(name=planned.name, where=planned.where, reason=str(error))
+            )
+        else:
+            options.append(option)
+    keep = next(option for option in options if option.where == figures.plan.demand.keep)
+    accelerator = figures.plan.demand.accelerator
+    if keep.mode is not PurchaseMode.PAY_AS_YOU_GO or keep.accelerator != accelerator:
+        msg = f"keep is {keep.where!r}: name one that sells {accelerator} on demand"
+        raise ProcurementPlanError(msg)
+    return tuple(options), tuple(unpriced)
+
+
+def _option(
+    key: str, planned: PlannedOption, figures: PlanData, need_hours: Decimal
+) -> PurchaseOption:
+    server = next((one for one in SERVERS if one.option == planned.where), None)
+    price = None if server is not None else figures.sheet.find(planned.where)
+    terms = None if price is None else terms_of(price)
+    accelerator = price.accelerator if price is not None else server.accelerator if server else ""
+    mode = _mode(price, terms)
+    ratio = _ratio(figures.plan, accelerator)
+    if mode is PurchaseMode.SPOT and figures.plan.spot is None:
+        msg = "its interruption rate is unknown: add [spot] to the plan"
+        raise ProcurementPlanError(msg)
+    count = server.accelerators if server is not None else price.count if price is not None else 1
+    is_sized = mode in {PurchaseMode.COMMITMENT, PurchaseMode.OWNED}
+    if mode is PurchaseMode.COMMITMENT and terms is not None and terms.years not in {1, YEARS}:
+        msg = f"its term is {terms.years} years: use a term of 1 or {YEARS} years"
+        raise ProcurementPlanError(msg)
+    return PurchaseOption(
+        key=key,
+        name=planned.name,
+        where=planned.where,
+        mode=mode,
+        accelerator=accelerator,
+        devices=_size(planned, figures, need_hours * ratio, count) if is_sized else None,
+        years=0 if terms is None else terms.years,
+        upfront_share=Decimal(0) if terms is None else terms.upfront_share,
+        lead_time=planned.lead_time,
+        note=planned.note,
+        terms=terms,
+        server=server,
+    )
+
+
+def _mode(price: Price | None, terms: PurchaseTerms | None) -> PurchaseMode:
+    if price is None or terms is None:
+        return PurchaseMode.OWNED
+    if max_age_of(price.pricing_model) is MaxAge.SPOT:
+        return PurchaseMode.SPOT
+    if terms.payment is Payment.USED:
+        return PurchaseMode.PAY_AS_YOU_GO
+    return PurchaseMode.COMMITMENT if terms.years else PurchaseMode.BLOCK
+
+
+def _ratio(plan: ProcurementPlan, accelerator: str) -> Decimal:
+    if accelerator == plan.demand.accelerator:
+        return Decimal(1)
+    for speed in plan.speed:
+        if speed.accelerator == accelerator:
+            return speed.hours.mode
+    msg = (
+        f"the number of {accelerator} hours that replace one {plan.demand.accelerator} hour is "
+        "unknown: measure a workload on both, or add [[speed]] to the plan"
+    )
+    raise ProcurementPlanError(msg)
+
+
+def _size(option: PlannedOption, figures: PlanData, need_hours: Decimal, count: int) -> int:
+    """Return the devices to buy: as planned, else enough whole instances to carry the need."""
+    if option.devices is not None:
+        if option.devices % count:
+            msg = (
+                f"{option.name}: {option.devices} devices, but one {option.where} has {count}: "
+                "plan a multiple"
+            )
+            raise ProcurementPlanError(msg)
+        return option.devices
+    planned = figures.plan.demand.use
+    use = figures.parameters.find(UTILIZATION).mode if planned is None else planned.mode
+    instances = need_hours / (HOURS_PER_YEAR * use * count)
+    return count * max(1, int(instances.to_integral_value(rounding=ROUND_CEILING)))

@@ -1,0 +1,1 @@
+"""Speed of a workload on hardware it was not measured on, by roofline."""

@@ -1,0 +1,1 @@
+"""Waiting times from queueing theory, and how many servers are enough."""

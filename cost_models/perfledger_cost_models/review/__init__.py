@@ -1,0 +1,1 @@
+"""The quarterly procurement review as a value."""

@@ -1,0 +1,278 @@
+"""Builds the review of a quarter from a plan, prices, a bill and measured records."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+import msgspec
+
+from perfledger_cost_models.billing.budget_variance import ExpectedQuarter
+from perfledger_cost_models.billing.focus import Bill
+from perfledger_cost_models.billing.showback import LabelledUsage
+from perfledger_cost_models.draws import DRAWS, SEED
+from perfledger_cost_models.forecasting.forecast import Forecasts
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
+from perfledger_cost_models.prices.staleness import StalePriceError
+from perfledger_cost_models.procurement.cost_model import (
+    GROWTH,
+    HOURS,
+    YEARS,
+    CostModel,
+    PlanData,
+)
+from perfledger_cost_models.procurement.decision import PurchaseDecision, decide, evaluate_at_modes
+from perfledger_cost_models.procurement.model_inputs import option_inputs, plan_inputs
+from perfledger_cost_models.procurement.option_formulas import cost_model, first_need
+from perfledger_cost_models.procurement.owned_supply import (
+    SupplyYears,
+    supplied_devices,
+    supply_years,
+)
+from perfledger_cost_models.procurement.plan import InputRange, ProcurementPlan, own_hardware_inputs
+from perfledger_cost_models.procurement.purchase_options import purchase_options
+from perfledger_cost_models.projection.projection import ProjectionCheck
+from perfledger_cost_models.review.demand_and_spend import (
+    allocation_of,
+    changes_of,
+    demand_hours,
+    efficiency_hours,
+    team_hours,
+    workload_hours,
+)
+from perfledger_cost_models.review.measured_changes import (
+    QuarterRecords,
+    measured_ratios,
+    speeds_of,
+)
+from perfledger_cost_models.review.option_details import DecidedModel, option_facts
+from perfledger_cost_models.review.previous_review import PreviousReview, previous_decision
+from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.review.queue_waits import RecordedWaits
+from perfledger_cost_models.review.review_document import (
+    DemandSection,
+    OptionFacts,
+    PreviousDecision,
+    Review,
+    ReviewSource,
+    UnknownFigure,
+)
+from perfledger_cost_models.review.sections import performance_of, risks_of, supply_of
+from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
+from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
+
+# A procurement review fails on prices that are older: cost.md of the specification, section 7.1.
+MAX_STALE_DAYS = 180
+QUARTERS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewInputs:
+    """The inputs of a review; an optional input that is None is an unknown of the review."""
+
+    quarter: Quarter
+    today: date
+    plan: ProcurementPlan
+    sheet: PriceSheet
+    parameters: HardwareInputSheet
+    records: QuarterRecords | UnknownFigure
+    bill: Bill | None
+    bill_name: str
+    last: PreviousReview | None
+    sources: tuple[ReviewSource, ...]
+    use: LabelledUsage | None = None
+    waits: RecordedWaits | None = None
+    policies: PolicyComparison | None = None
+    forecast: Forecasts | None = None
+    projection_check: ProjectionCheck | None = None
+    is_stale_allowed: bool = False
+
+
+def build_review(facts: ReviewInputs) -> Review:
+    """Return the review.
+
+    Raises ProcurementPlanError, PriceMissingError, and StalePriceError for prices older than
+    MAX_STALE_DAYS unless they are allowed; the review then lists them on its first page.
+    """
+    records = facts.records if isinstance(facts.records, QuarterRecords) else None
+    speeds = () if records is None else records.speeds
+    ratios = measured_ratios(speeds, accelerator=facts.plan.demand.accelerator)
+    plan = msgspec.structs.replace(
+        facts.plan, speed=speeds_of(ratios, planned_speeds=facts.plan.speed)
+    )
+    parameters = own_hardware_inputs(facts.parameters, plan.input, facts.today)
+    holdings = _supply_of(plan, facts)
+    figures = PlanData(plan=plan, sheet=facts.sheet, parameters=parameters)
+    model = _model(figures, _hours(plan, records, facts), holdings)
+    stale = _stale(model, facts)
+    decision = decide(model)
+    decided = DecidedModel(
+        model=model, decision=decision, parameters=parameters, factors=plan.carbon
+    )
+    options = option_facts(decided)
+    demand = _demand(facts, plan, model)
+    expires, expired = _expiry(options, decision, model, facts.today)
+    return Review(
+        quarter=facts.quarter,
+        made_on=facts.today,
+        title=plan.title,
+        is_example=plan.is_example,
+        model=model,
+        decision=decision,
+        options=options,
+        expires=expires,
+        expired=expired,
+        stale=stale,
+        unknown_prices=_unknown_prices(model, facts.sheet),
+        demand=demand,
+        supply=supply_of(model, holdings, facts.bill, facts.waits, facts.policies),
+        performance=performance_of(
+            facts.records, decision, ratios, model, check=facts.projection_check
+        ),
+        allocation=allocation_of(facts.bill, plan.team, facts.use),
+        last=_previous(facts, model, demand),
+        expected_quarter=_expected_quarter(facts.quarter, model, decision, holdings),
+        risks=risks_of(model, holdings),
+        sources=facts.sources,
+        seed=SEED,
+        draws=DRAWS,
+    )
+
+
+def _hours(
+    plan: ProcurementPlan, records: QuarterRecords | None, facts: ReviewInputs
+) -> InputRange:
+    """Return the useful hours a year that are needed."""
+    return demand_hours(
+        plan, bill=facts.bill, bill_name=facts.bill_name, records=records, sheet=facts.sheet
+    )
+
+
+def _supply_of(plan: ProcurementPlan, facts: ReviewInputs) -> tuple[SupplyYears, ...]:
+    """Return the supply; entries whose hours the demand does not include carry none of it."""
+    demand, omission_reasons = plan.demand, dict[str, str]()
+    for one in plan.supply if demand.hours is None else ():
+        if one.accelerator != demand.accelerator:
+            omission_reasons[one.name] = f"the demand counts {demand.accelerator} hours only"
+        elif one.is_owned and facts.bill is not None:
+            omission_reasons[one.name] = "the demand comes from the bill, which has no owned hours"
+    return supply_years(
+        plan.supply,
+        accelerator=demand.accelerator,
+        hours_per_hour={one.accelerator: one.hours.mode for one in plan.speed},
+        start=facts.quarter.after.first,
+        years=YEARS,
+        omission_reasons=omission_reasons,
+    )
+
+
+def _model(figures: PlanData, hours: InputRange, holdings: Sequence[SupplyYears]) -> CostModel:
+    supply = supplied_devices(holdings, years=YEARS)
+    shared = plan_inputs(figures, hours=hours, supply=supply)
+    options, unpriced = purchase_options(figures, need_hours=first_need(shared))
+    return cost_model(
+        figures.plan.demand.accelerator,
+        options,
+        keep=figures.plan.demand.keep,
+        inputs=(*shared, *option_inputs(figures, options)),
+        unpriced=unpriced,
+    )
+
+
+def _unknown_prices(model: CostModel, sheet: PriceSheet) -> tuple[UnknownPrice, ...]:
+    """Return the options without a known price, of the accelerators that the review compares."""
+    accelerators = {option.accelerator for option in model.options}
+    return tuple(each for each in sheet.unknown if each.accelerator in accelerators)
+
+
+def _stale(model: CostModel, facts: ReviewInputs) -> tuple[str, ...]:
+    """Describe the prices that are too old; raises StalePriceError unless they are allowed."""
+    stale_inputs = tuple(
+        f"{each.label}: {(facts.today - each.as_of).days} days, of {each.as_of}"
+        for each in model.inputs
+        if each.max_age is not None
+        and each.as_of is not None
+        and (facts.today - each.as_of).days > MAX_STALE_DAYS
+    )
+    if stale_inputs and not facts.is_stale_allowed:
+        msg = (
+            f"prices are older than {MAX_STALE_DAYS} days: {'; '.join(stale_inputs)}: update the "
+            "sheet (perfledger prices update), remove the option from the plan, or pass "
+            "--allow-stale-prices"
+        )
+        raise StalePriceError(msg)
+    return stale_inputs
+
+
+def _demand(facts: ReviewInputs, plan: ProcurementPlan, model: CostModel) -> DemandSection:
+    by_name = {each.name: each for each in model.inputs}
+    return DemandSection(
+        hours=by_name[HOURS],
+        growth=by_name[GROWTH],
+        teams=team_hours(facts.bill),
+        workloads=workload_hours(facts.records, plan.team),
+        changes=changes_of(facts.records, facts.sheet),
+        forecast=facts.forecast
+        or UnknownFigure(
+            name="hours and spend of the next months",
+            reason="the plan names no past usage",
+            remedy="files in its [forecast], as perfledger fleet forecast reads them",
+        ),
+    )
+
+
+def _expected_quarter(
+    quarter: Quarter, model: CostModel, decision: PurchaseDecision, holdings: Sequence[SupplyYears]
+) -> ExpectedQuarter:
+    """Return the next quarter's budget: the supply's cost, and the rest at the recommendation."""
+    likely = evaluate_at_modes(model)
+    hours, need = (to_decimal(likely[name][0]) / QUARTERS for name in ("hours_1", "need_1"))
+    name, hour = quarter.after.name, decision.of(decision.recommendation).hour
+    shares = [
+        (one.usd_per_year, one.share_of(quarter.after.first, quarter.after.after.first))
+        for one in holdings
+        if not one.is_owned
+    ]
+    costs = [(usd, share) for usd, share in shares if share]
+    expected_costs = [usd * share for usd, share in costs if usd is not None]
+    if len(expected_costs) < len(costs) or (hour is None and need > 0):
+        reason = "the yearly cost of a committed supply entry is unknown: add its usd_per_year"
+        return ExpectedQuarter(quarter=name, hours=hours, usd=None, reason=reason)
+    held_usd = sum(expected_costs, Decimal(0)) / QUARTERS
+    return ExpectedQuarter(quarter=name, hours=hours, usd=held_usd + need * (hour or Decimal(0)))
+
+
+def _previous(
+    facts: ReviewInputs, model: CostModel, demand: DemandSection
+) -> PreviousDecision | UnknownFigure:
+    if facts.last is None:
+        return UnknownFigure(
+            name="last quarter's decision and its outcome",
+            reason="the last review is missing",
+            remedy="--previous FILE: the review.json of the last quarter",
+        )
+    changes = demand.changes
+    return previous_decision(
+        facts.last,
+        accelerator=model.accelerator,
+        bill=facts.bill,
+        efficiency_hours=None
+        if isinstance(changes, UnknownFigure)
+        else efficiency_hours(changes, accelerator=model.accelerator, quarters=QUARTERS),
+        inputs=model.inputs,
+    )
+
+
+def _expiry(
+    options: Sequence[OptionFacts], decision: PurchaseDecision, model: CostModel, today: date
+) -> tuple[date | None, tuple[str, ...]]:
+    """Return the day until which the compared prices are valid, and the options that expired."""
+    days = {one.outcome.option.key: one.expires for one in options}
+    decided = [days[decision.recommendation], days[model.keep.key]]
+    expired = tuple(
+        one.outcome.option.name
+        for one in options
+        if one.expires is not None and one.expires < today
+    )
+    return min((day for day in decided if day is not None), default=None), expired

@@ -1,0 +1,259 @@
+"""Computes needed hours, hours by team and workload, and the allocation of the bill."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from perfledger.bundle import PricingConfig
+from perfledger.workload_pattern import is_match
+from perfledger_cost_models.billing.cost_allocation import CostOwner
+from perfledger_cost_models.billing.focus import Bill, device_hours
+from perfledger_cost_models.billing.showback import (
+    CostAllocation,
+    LabelledUsage,
+    allocation_by_bill,
+    allocation_by_use,
+    bill_days,
+    bill_to_allocate,
+)
+from perfledger_cost_models.change.change_price import price_changes
+from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.price_feeds.feed_rows import known_instances
+from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
+from perfledger_cost_models.procurement.plan import (
+    InputRange,
+    PlanTeam,
+    ProcurementPlan,
+    ProcurementPlanError,
+)
+from perfledger_cost_models.quote import ChangePrice
+from perfledger_cost_models.review.measured_changes import LandedChange, QuarterRecords
+from perfledger_cost_models.review.review_document import (
+    LandedChangePrice,
+    TeamHours,
+    UnknownFigure,
+    WorkloadHours,
+)
+from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_cost_models.units import DAYS_PER_YEAR, SECONDS_PER_DAY
+
+NO_BILL = "there is no bill"
+BILL_REMEDY = "--bill FILE: the quarter's bill in FOCUS 1.0 to 1.2, CSV or Parquet"
+
+
+def demand_hours(
+    plan: ProcurementPlan,
+    *,
+    bill: Bill | None,
+    bill_name: str,
+    records: QuarterRecords | None,
+    sheet: PriceSheet,
+) -> InputRange:
+    """Return the useful hours a year: the plan's, else the bill's, else the configuration's.
+
+    Raises ProcurementPlanError where none of them has any.
+    """
+    demand = plan.demand
+    if demand.hours is not None:
+        return demand.hours
+    if bill is not None:
+        days = billed_days(bill)
+        used = billed_hours(bill, demand.accelerator)
+        year = used * DAYS_PER_YEAR / days
+        if year > 0:
+            source = f"{bill_name}: {used:f} hours in {days:.0f} days, times {DAYS_PER_YEAR}"
+            return InputRange(
+                low=year,
+                mode=year,
+                high=year,
+                source=source,
+                basis="measured",
+                as_of=bill.end.date(),
+            )
+    uses = [
+        use
+        for use in (() if records is None else records.fleet)
+        if _accelerator_at(use.where, sheet) == demand.accelerator
+    ]
+    if not uses:
+        msg = (
+            f"the {demand.accelerator} hours needed are unknown: add hours to [demand], "
+            f"{BILL_REMEDY}, or [[tool.perfledger.fleet]] to the configuration"
+        )
+        raise ProcurementPlanError(msg)
+    modes = [use.device_hours_per_year for use in uses]
+    lows = [mode if use.low is None else use.low for use, mode in zip(uses, modes, strict=True)]
+    highs = [mode if use.high is None else use.high for use, mode in zip(uses, modes, strict=True)]
+    return InputRange(
+        low=to_decimal(sum(lows)),
+        mode=to_decimal(sum(modes)),
+        high=to_decimal(sum(highs)),
+        source=f"{len(uses)} [[fleet]] entries of the configuration, in the newest bundles",
+    )
+
+
+def billed_days(bill: Bill) -> Decimal:
+    """Return how many days the bill covers."""
+    return Decimal(repr((bill.end - bill.start).total_seconds())) / SECONDS_PER_DAY
+
+
+def billed_hours(bill: Bill, accelerator: str) -> Decimal:
+    """Return an accelerator's hours in the bill, over all teams."""
+    hours_of_team = device_hours(bill).items()
+    return sum((hours for (_, name), hours in hours_of_team if name == accelerator), Decimal(0))
+
+
+def billed_usd(bill: Bill, accelerator: str) -> Decimal:
+    """Return the effective cost of an accelerator's hours, without unused commitments."""
+    costs = (
+        one.effective_usd
+        for one in bill.usage
+        if known_instances(one.provider)[one.sku].accelerator == accelerator
+    )
+    return sum(costs, Decimal(0))
+
+
+def hours_by_mode(bill: Bill) -> tuple[tuple[str, Decimal, Decimal], ...]:
+    """Return the bill's rows of (accelerator and mode, accelerator-hours, effective USD)."""
+    totals: dict[str, tuple[Decimal, Decimal]] = {}
+    for one in bill.usage:
+        holds = known_instances(one.provider)[one.sku]
+        name = f"{holds.accelerator}, {one.model.replace('_', ' ')}"
+        hours, usd = totals.get(name, (Decimal(0), Decimal(0)))
+        totals[name] = (hours + one.instance_hours * holds.count, usd + one.effective_usd)
+    return tuple((name, *totals[name]) for name in sorted(totals))
+
+
+def team_hours(bill: Bill | None) -> tuple[TeamHours, ...] | UnknownFigure:
+    """Return the hours of each team and accelerator in the bill, the most first."""
+    if bill is None:
+        return UnknownFigure(name="hours by team", reason=NO_BILL, remedy=BILL_REMEDY)
+    billed = device_hours(bill)
+    totals: dict[str, Decimal] = {}
+    for (_, accelerator), hours in billed.items():
+        totals[accelerator] = totals.get(accelerator, Decimal(0)) + hours
+    rows = (
+        TeamHours(
+            team=team,
+            accelerator=accelerator,
+            hours=hours,
+            share=float(hours / totals[accelerator]) if totals[accelerator] else 0.0,
+        )
+        for (team, accelerator), hours in billed.items()
+    )
+    return tuple(sorted(rows, key=lambda row: (row.accelerator, -row.hours, row.team)))
+
+
+def workload_hours(
+    records: QuarterRecords | UnknownFigure, teams: Sequence[PlanTeam]
+) -> tuple[WorkloadHours, ...] | UnknownFigure:
+    """Return the hours and, by the plan's patterns, the team of each workload."""
+    if isinstance(records, UnknownFigure):
+        return UnknownFigure(name="hours by workload", reason=records.reason, remedy=records.remedy)
+    if not records.fleet:
+        return UnknownFigure(
+            name="hours by workload",
+            reason=f"no bundle of {records.origin} declares fleet hours",
+            remedy="[[tool.perfledger.fleet]] in the configuration, before the next check",
+        )
+    return tuple(
+        WorkloadHours(
+            workload=use.workload,
+            team=next((one.name for one in teams if _owns(one, use.workload)), ""),
+            where=use.where,
+            hours=use.device_hours_per_year,
+            low=use.low,
+            high=use.high,
+            source=use.source,
+        )
+        for use in sorted(records.fleet, key=lambda use: -use.device_hours_per_year)
+    )
+
+
+def changes_of(
+    records: QuarterRecords | UnknownFigure, sheet: PriceSheet
+) -> tuple[LandedChangePrice, ...] | UnknownFigure:
+    """Return the landed changes of code speed, priced per year on the fleet, newest first."""
+    name = "code-speed changes that landed"
+    if isinstance(records, UnknownFigure):
+        return UnknownFigure(name=name, reason=records.reason, remedy=records.remedy)
+    if not records.branch_checks:
+        return UnknownFigure(
+            name=name,
+            reason=f"{records.origin} has no check of the default branch in the quarter, and which "
+            f"of its {records.pull_request_checks} checks of pull requests landed is unknown",
+            remedy="run perfledger check --upload-url on pushes to the default branch",
+        )
+    return tuple(
+        LandedChangePrice(
+            change=one,
+            prices=price_changes(
+                (_measured(one),), pricing=PricingConfig(fleet=records.fleet), sheet=sheet
+            ).prices,
+        )
+        for one in sorted(
+            records.landed_changes, key=lambda one: (one.day, one.workload), reverse=True
+        )
+    )
+
+
+def efficiency_hours(
+    changes: Sequence[LandedChangePrice], *, accelerator: str, quarters: int
+) -> Decimal | None:
+    """Return the hours of an accelerator per quarter that landed changes add.
+
+    Returns None where a change on this accelerator has no known hours. A change counts as if it had
+    landed on the first day of the quarter.
+    """
+    prices = [
+        price
+        for change in changes
+        for price in change.prices
+        if price.rate is None or price.rate.accelerator == accelerator
+    ]
+    if any(price.usd is None or price.rate is None for price in prices):
+        return None
+    return sum((_hours(price) for price in prices), Decimal(0)) / quarters
+
+
+def allocation_of(
+    bill: Bill | None, teams: Sequence[PlanTeam], use: LabelledUsage | None = None
+) -> CostAllocation | UnknownFigure:
+    """Return the bill by team in whole cents, so that the rows sum to the bill.
+
+    Direct: the cost of a team's own hours, from usage files where there are any, else from its own
+    rows of the bill. Idle: unused commitments and hours, by entitlement. Overhead: the rest of the
+    bill, by use. Where no team has an entitlement, idle is a separate row. Raises AllocationError.
+    """
+    if bill is None:
+        return UnknownFigure(name="allocation and showback", reason=NO_BILL, remedy=BILL_REMEDY)
+    entitled = {CostOwner(one.name): one.entitled_hours for one in teams}
+    if use is not None:
+        return allocation_by_use(bill_to_allocate(bill), use, bill_days(bill), quotas=entitled)
+    return allocation_by_bill(bill, quotas=entitled)
+
+
+def _measured(landed: LandedChange) -> MeasuredChange:
+    return MeasuredChange(
+        workload=landed.workload,
+        change=landed.change,
+        measured_on=landed.accelerator or landed.device,
+    )
+
+
+def _hours(price: ChangePrice) -> Decimal:
+    rate = price.rate
+    if price.usd is None or rate is None:  # pragma: no cover - checked by the caller
+        return Decimal(0)
+    return price.usd / rate.usd_per_device_hour
+
+
+def _owns(team: PlanTeam, workload: str) -> bool:
+    return any(pattern == workload or is_match(pattern, workload) for pattern in team.workloads)
+
+
+def _accelerator_at(where: str, sheet: PriceSheet) -> str:
+    try:
+        return rate_of(sheet, where).accelerator
+    except PriceMissingError:
+        return ""

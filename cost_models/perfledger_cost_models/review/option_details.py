@@ -1,0 +1,241 @@
+"""Computes an option's lock-in, exit value, energy, return and price expiry."""
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import assert_never
+
+from perfledger_cost_models.draws import FloatArray
+from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
+from perfledger_cost_models.finance import (
+    FinanceError,
+    internal_rate_of_return,
+    payback_years,
+)
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS
+from perfledger_cost_models.procurement.cost_model import (
+    RESIDUAL,
+    WACC,
+    CostModel,
+    ModelInput,
+    PurchaseMode,
+    PurchaseOption,
+    hours_of,
+)
+from perfledger_cost_models.procurement.decision import (
+    OptionOutcome,
+    PurchaseDecision,
+    evaluate_at_modes,
+)
+from perfledger_cost_models.procurement.plan import CarbonFactors
+from perfledger_cost_models.review.review_document import OptionFacts, UnknownFigure
+from perfledger_cost_models.tco.buy_vs_rent import BreakEven, break_even
+from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
+from perfledger_cost_models.tco.onprem import (
+    LICENCES,
+    SERVERS,
+    figures_of,
+    yearly_cost,
+)
+from perfledger_cost_models.tco.purchase_modes import break_even_use
+from perfledger_cost_models.units import HOURS_PER_YEAR
+
+MONTHS = 12
+GRID_CARBON = "carbon_intensity_us_location"
+USES = tuple(percent / 100 for percent in range(10, 101, 5))  # of the break-even curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecidedModel:
+    """A cost model with its decision, hardware inputs and emission factors."""
+
+    model: CostModel
+    decision: PurchaseDecision
+    parameters: HardwareInputSheet
+    factors: CarbonFactors | None
+
+    def input(self, name: str) -> ModelInput:
+        """Return an input of the model."""
+        return next(each for each in self.model.inputs if each.name == name)
+
+
+def option_facts(decided: DecidedModel) -> tuple[OptionFacts, ...]:
+    """Return the details of every option, in the model's order."""
+    likely = evaluate_at_modes(decided.model)
+    status_quo = decided.decision.of(decided.model.keep.key)
+    return tuple(_facts(decided, each, status_quo, likely) for each in decided.decision.outcomes)
+
+
+def expiry(price: ModelInput) -> date | None:
+    """Return the last day on which a price is valid; None for other inputs and undated prices."""
+    if price.max_age is None or price.as_of is None:
+        return None
+    return price.as_of + timedelta(days=MAX_AGE_DAYS[price.max_age])
+
+
+def _facts(
+    decided: DecidedModel,
+    outcome: OptionOutcome,
+    status_quo: OptionOutcome,
+    likely: dict[str, FloatArray],
+) -> OptionFacts:
+    option = outcome.option
+    flows = [float(before - now) for before, now in zip(status_quo.paid, outcome.paid, strict=True)]
+    return OptionFacts(
+        outcome=outcome,
+        break_even=_break_even(decided, option),
+        lock_in_months=MONTHS * option.years,
+        owed_usd=_owed(option, likely),
+        resale=_resale(decided, option),
+        carbon=_carbon(decided, option, likely),
+        return_per_year=_return(flows) if option != status_quo.option else None,
+        payback_years=_payback(flows) if option != status_quo.option else None,
+        expires=expiry(decided.input(option.rate)),
+        curve=tuple((use, _hour_at(decided, option, use)) for use in USES),
+    )
+
+
+def _break_even(decided: DecidedModel, option: PurchaseOption) -> BreakEven | None:
+    """Return the use above which an option costs less than on-demand hours."""
+    ratio = float(_ratio(decided, option))
+    price = float(decided.input(decided.model.keep.rate).mode) / ratio
+    if option.server is not None:
+        return break_even(option.server, decided.parameters, usd_per_hour=price)
+    if (
+        option.mode is PurchaseMode.COMMITMENT
+        and option.terms is not None
+        and decided.model.keep.terms is not None
+    ):
+        wacc = float(decided.input(WACC).mode)
+        use = break_even_use(option.terms, decided.model.keep.terms, wacc=wacc)
+        share = None if use is None or float(use) * ratio > 1 else float(use) * ratio
+    elif option.mode is PurchaseMode.BLOCK:
+        share = float(decided.input(option.rate).mode) / price
+        share = share if share <= 1 else None
+    else:
+        return None
+    return BreakEven(p5=share, p50=share, p95=share, chance_ever=float(share is not None))
+
+
+def _owed(option: PurchaseOption, likely: dict[str, FloatArray]) -> Decimal:
+    if option.mode is not PurchaseMode.COMMITMENT:
+        return Decimal(0)
+    return (
+        to_decimal(likely[f"{option.key}_term"][0])
+        * (option.years - 1)
+        * (1 - option.upfront_share)
+    )
+
+
+def _resale(
+    decided: DecidedModel, option: PurchaseOption
+) -> tuple[Decimal, Decimal, Decimal] | None:
+    if option.server is None or option.devices is None:
+        return None
+    nodes = Decimal(option.devices) / option.server.accelerators
+    price, share = decided.input(option.server.price), decided.input(RESIDUAL)
+    return (
+        nodes * price.low * share.low,
+        nodes * price.mode * share.mode,
+        nodes * price.high * share.high,
+    )
+
+
+def _carbon(
+    decided: DecidedModel, option: PurchaseOption, likely: dict[str, FloatArray]
+) -> CarbonEmissions | UnknownFigure:
+    kwh = _kwh(decided, option, likely)
+    if kwh is None:
+        return UnknownFigure(
+            name=f"energy and carbon of {option.name}",
+            reason=f"the power of a {option.accelerator} is unknown",
+            remedy="measure its power",
+        )
+    factors = decided.factors
+    grid = float(decided.parameters.find(GRID_CARBON).mode)
+    location = None if factors is None else factors.location_kg_per_kwh
+    market = None if factors is None else factors.market_kg_per_kwh
+    return carbon_emissions(
+        kwh,
+        location_kg_per_kwh=grid if location is None else float(location),
+        market_kg_per_kwh=None if market is None else float(market),
+    )
+
+
+def _kwh(
+    decided: DecidedModel, option: PurchaseOption, likely: dict[str, FloatArray]
+) -> float | None:
+    """Return the energy of the first year's hours; None where a device's power is unknown."""
+    need = float(likely["need_1"][0])
+    if option.mode is PurchaseMode.OWNED:
+        beyond = max(0.0, need - float(likely[f"{option.key}_carried"][0]))
+        rest = _rented_kwh(decided, decided.model.accelerator, beyond)
+        return None if rest is None else float(likely[f"{option.key}_kwh_1"][0]) + rest
+    return _rented_kwh(decided, option.accelerator, need * float(_ratio(decided, option)))
+
+
+def _rented_kwh(decided: DecidedModel, accelerator: str, hours: float) -> float | None:
+    if hours == 0:
+        return 0.0
+    server = next((one for one in SERVERS if one.accelerator == accelerator), None)
+    if server is None:
+        return None
+    power, load, pue = (
+        float(decided.parameters.find(name).mode)
+        for name in (server.max_power, "average_load_power_fraction", "pue_hyperscale")
+    )
+    return hours * power / server.accelerators * load * pue
+
+
+def _return(flows: list[float]) -> float | None:
+    try:
+        return internal_rate_of_return(flows)
+    except FinanceError:
+        return None
+
+
+def _payback(flows: list[float]) -> float | None:
+    return payback_years(flows) if flows[0] < 0 else None
+
+
+def _ratio(decided: DecidedModel, option: PurchaseOption) -> Decimal:
+    if option.accelerator == decided.model.accelerator:
+        return Decimal(1)
+    return decided.input(hours_of(option.key)).mode
+
+
+def _hour_at(decided: DecidedModel, option: PurchaseOption, use: float) -> Decimal:
+    """Return the cost of a useful hour at a use of `use`, all other inputs at their modes."""
+    ratio, wacc = _ratio(decided, option), float(decided.input(WACC).mode)
+    match option.mode:
+        case PurchaseMode.PAY_AS_YOU_GO:
+            return ratio * decided.input(option.rate).mode
+        case PurchaseMode.BLOCK:
+            return ratio * decided.input(option.rate).mode / to_decimal(use)
+        case PurchaseMode.SPOT:
+            fallback = decided.input(f"{option.key}_fallback").mode
+            spot = (
+                ratio
+                * decided.input(f"{option.key}_overhead").mode
+                * decided.input(option.rate).mode
+            )
+            return (1 - fallback) * spot + fallback * decided.input(decided.model.keep.rate).mode
+        case PurchaseMode.COMMITMENT if option.terms is not None:
+            return ratio * option.terms.usd_per_useful_hour(use, wacc=wacc)
+        case PurchaseMode.OWNED if option.server is not None:
+            cost = yearly_cost(
+                option.server,
+                figures_of(decided.parameters, {}),
+                licence=decided.parameters.find(LICENCES).mode,
+                utilization=use,
+            )
+            hours = to_decimal(use) * HOURS_PER_YEAR * option.server.accelerators
+            return ratio * to_decimal(cost.total_usd[0]) / hours
+        case (
+            PurchaseMode.COMMITMENT | PurchaseMode.OWNED
+        ):  # pragma: no cover - they have a mode or a server
+            msg = f"{option.name} has neither a price nor a server"
+            raise ValueError(msg)
+        case _ as unreachable:
+            assert_never(unreachable)

@@ -1,0 +1,27 @@
+"""Selects the jobs that were submitted in a quarter."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, time
+
+from perfledger_cost_models.job_logs.job_table import JobTable
+from perfledger_cost_models.review.quarter import Quarter
+
+
+def quarter_jobs(jobs: JobTable, quarter: Quarter) -> JobTable:
+    """Return the jobs that were submitted in a quarter of UTC; there may be none.
+
+    Their times count from the first of them. Otherwise devices would seem idle before it.
+    """
+    start, end = (
+        (datetime.combine(day, time(), UTC).timestamp() - jobs.start_s) * 1000
+        for day in (quarter.first, quarter.after.first)
+    )
+    in_quarter = jobs.take((jobs.submit_ms >= start) & (jobs.submit_ms < end))
+    first_ms = (
+        int(in_quarter.submit_ms[0]) if len(in_quarter) else 0
+    )  # jobs are sorted by submission
+    return replace(
+        in_quarter,
+        start_s=in_quarter.start_s + first_ms / 1000,
+        submit_ms=in_quarter.submit_ms - first_ms,
+    )

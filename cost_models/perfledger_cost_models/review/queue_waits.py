@@ -1,0 +1,99 @@
+"""Summarises how long the jobs of a quarter waited, in total and by team."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.procurement.plan import WaitObjective
+from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.review.quarter_jobs import quarter_jobs
+from perfledger_cost_models.scheduling.policy_comparison import CURVE
+
+# Of the jobs that ran. With fewer known starts, the longest waits may be the unknown ones.
+MIN_KNOWN_SHARE = 0.9
+MOST_TEAMS = 50
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitFigures:
+    """Waits of some jobs; `met_share` is the share that met the objective, if there is one.
+
+    Seconds are as precise as the log.
+    """
+
+    team: str
+    jobs: int
+    wait_mean_s: float
+    wait_p50_s: float
+    wait_p95_s: float
+    met_share: float | None
+    wait_curve_s: tuple[float, ...] = ()  # at the shares of policy_comparison.CURVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedWaits:
+    """The waits of a quarter's jobs by a log, without jobs that never started."""
+
+    log: str  # the file's name
+    overall: WaitFigures
+    teams: tuple[WaitFigures, ...]  # the most jobs first
+    objective_s: float | None
+    objective_share: float | None
+
+    @property
+    def is_met(self) -> bool | None:
+        """Return whether the objective was met; None without an objective."""
+        met, objective = self.overall.met_share, self.objective_share
+        return None if met is None or objective is None else met >= objective
+
+
+def recorded_waits(
+    jobs: JobTable, *, log: str, quarter: Quarter, objective: WaitObjective | None
+) -> RecordedWaits:
+    """Return the waits of jobs with devices that were submitted in a quarter.
+
+    Raises JobLogError where there are none, and where fewer than MIN_KNOWN_SHARE have a start.
+    """
+    jobs = quarter_jobs(jobs, quarter)
+    ran = (jobs.run_ms >= 0) & (jobs.devices > 0)
+    if not ran.any():
+        msg = f"{log} has no job with a device that was submitted in {quarter.name}: export it"
+        raise JobLogError(msg)
+    has_wait = ran & (jobs.wait_ms >= 0)
+    if has_wait.sum() < MIN_KNOWN_SHARE * ran.sum():
+        msg = f"{log} has a start for only {has_wait.sum()} of {ran.sum()} jobs: export starts too"
+        raise JobLogError(msg)
+    waiting_jobs = jobs.take(has_wait)
+    waits: FloatArray = waiting_jobs.wait_ms / 1000
+    limit = None if objective is None else float(objective.wait_minutes) * 60
+    codes, counts = np.unique(waiting_jobs.team.codes, return_counts=True)
+    order: list[int] = np.argsort(-counts, kind="stable")[:MOST_TEAMS].tolist()
+    largest = [int(codes[place]) for place in order]
+    return RecordedWaits(
+        log=log,
+        overall=_figures("", waits, limit),
+        teams=tuple(
+            _figures(waiting_jobs.team.names[code], waits[waiting_jobs.team.codes == code], limit)
+            for code in largest
+        ),
+        objective_s=limit,
+        objective_share=None if objective is None else float(objective.share),
+    )
+
+
+def _figures(team: str, waits: FloatArray, limit_s: float | None) -> WaitFigures:
+    p50, p95 = np.quantile(waits, (0.5, 0.95))
+    curve: list[float] = np.quantile(waits, CURVE).tolist()
+    return WaitFigures(
+        team=team,
+        jobs=len(waits),
+        wait_mean_s=float(waits.mean()),
+        wait_p50_s=float(p50),
+        wait_p95_s=float(p95),
+        met_share=None if limit_s is None else float((waits <= limit_s).mean()),
+        wait_curve_s=tuple(curve),
+    )

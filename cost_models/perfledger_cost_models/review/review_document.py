@@ -1,0 +1,238 @@
+"""Holds the content of the quarterly review, independent of any file format.
+
+Money is Decimal USD, unrounded unless stated to be in cents. Every figure refers to an input or a
+line of the model, or to its source. Missing figures are UnknownFigure values.
+"""
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from perfledger_cost_models.billing.budget_variance import BudgetVariance, ExpectedQuarter
+from perfledger_cost_models.billing.showback import CostAllocation
+from perfledger_cost_models.energy.energy import CarbonEmissions
+from perfledger_cost_models.forecasting.forecast import Forecasts
+from perfledger_cost_models.prices.price_sheet import UnknownPrice
+from perfledger_cost_models.procurement.cost_model import CostModel, InputBasis, ModelInput
+from perfledger_cost_models.procurement.decision import Band, OptionOutcome, PurchaseDecision
+from perfledger_cost_models.procurement.owned_supply import SupplyYears
+from perfledger_cost_models.projection.projection import ProjectionCheck
+from perfledger_cost_models.quote import ChangePrice
+from perfledger_cost_models.review.measured_changes import (
+    LandedChange,
+    MeasuredSpeed,
+    ProjectedSpeed,
+)
+from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.review.queue_waits import RecordedWaits
+from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
+from perfledger_cost_models.tco.buy_vs_rent import BreakEven
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownFigure:
+    """A figure that the review lacks, with the reason and the remedy."""
+
+    name: str
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewSource:
+    """A source of the review; `sha256` is "" for sources other than files."""
+
+    name: str
+    origin: str
+    as_of: str
+    sha256: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LandedChangePrice:
+    """A landed change of code speed and its yearly cost on each part of the fleet."""
+
+    change: LandedChange
+    prices: tuple[ChangePrice, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamHours:
+    """Accelerator-hours of a team in the period of the bill."""
+
+    team: str
+    accelerator: str
+    hours: Decimal
+    share: float  # of that accelerator's hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadHours:
+    """Device-hours a year of a workload by the configuration, and its team."""
+
+    workload: str
+    team: str  # "" where no team of the plan has it
+    where: str
+    hours: float
+    low: float | None
+    high: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemandSection:
+    """Needed hours, their growth, and the effect of code changes."""
+
+    hours: ModelInput
+    growth: ModelInput
+    teams: tuple[TeamHours, ...] | UnknownFigure
+    workloads: tuple[WorkloadHours, ...] | UnknownFigure
+    changes: tuple[LandedChangePrice, ...] | UnknownFigure
+    forecast: Forecasts | UnknownFigure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupplySection:
+    """The existing supply and how much of the need it carries."""
+
+    entries: tuple[SupplyYears, ...]
+    coverage: tuple[tuple[int, Decimal, Decimal, Decimal], ...]  # year, hours, carried, need
+    by_mode: (
+        tuple[tuple[str, Decimal, Decimal], ...] | UnknownFigure
+    )  # mode, hours, USD in the bill
+    unused_usd: Decimal | UnknownFigure  # unused commitments
+    waits: RecordedWaits | UnknownFigure
+    policies: PolicyComparison | UnknownFigure  # other policies on the quarter's jobs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionFacts:
+    """An option's outcome and details."""
+
+    outcome: OptionOutcome
+    break_even: BreakEven | None  # against on-demand hours; None where usage is billed
+    lock_in_months: int
+    owed_usd: Decimal  # for the rest of the term, a year from now
+    resale: tuple[Decimal, Decimal, Decimal] | None  # low, mode, high; None for rented devices
+    carbon: CarbonEmissions | UnknownFigure  # of the first year
+    return_per_year: float | None  # internal rate of return of its savings against today's option
+    payback_years: float | None
+    expires: date | None  # the last day on which its price is valid; None for undated prices
+    curve: tuple[tuple[float, Decimal], ...]  # use, USD per useful hour, most likely
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredUnitCost:
+    """The cost of a million units of a workload's work on measured hardware."""
+
+    speed: MeasuredSpeed
+    usd: tuple[tuple[str, Band], ...]  # option's name; low, middle and high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerformanceSection:
+    """Measured and projected costs of work."""
+
+    evidence: tuple[MeasuredUnitCost, ...] | UnknownFigure
+    ratios: tuple[tuple[str, str, Decimal], ...]  # accelerator, workload, hours for one
+    projection: tuple[ProjectedSpeed, ...] | UnknownFigure
+    projection_check: ProjectionCheck | None = None  # None where nothing was projected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviousDecision:
+    """The last review's decision, and what happened since."""
+
+    quarter: str
+    option: str  # the option's name
+    where: str
+    expected_quarter: ExpectedQuarter
+    variance: BudgetVariance | UnknownFigure
+    changed_inputs: tuple[tuple[str, Decimal, Decimal], ...]  # label, value then, value now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewRisk:
+    """An assumption of the review that may be wrong."""
+
+    name: str
+    basis: InputBasis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """The review of a quarter."""
+
+    quarter: Quarter
+    made_on: date
+    title: str
+    is_example: bool
+    model: CostModel
+    decision: PurchaseDecision
+    options: tuple[OptionFacts, ...]
+    expires: date | None  # the last day on which the recommended and today's price are valid
+    expired: tuple[str, ...]  # names of the options whose prices have expired
+    stale: tuple[str, ...]  # prices far too old, used by --allow-stale-prices
+    unknown_prices: tuple[UnknownPrice, ...]  # of the options' accelerators
+    demand: DemandSection
+    supply: SupplySection
+    performance: PerformanceSection
+    allocation: CostAllocation | UnknownFigure
+    last: PreviousDecision | UnknownFigure
+    expected_quarter: ExpectedQuarter
+    risks: tuple[ReviewRisk, ...]
+    sources: tuple[ReviewSource, ...]
+    seed: int
+    draws: int
+
+    @property
+    def choice(self) -> OptionOutcome:
+        """Return the outcome of the recommended option."""
+        return self.decision.of(self.decision.recommendation)
+
+    @property
+    def status_quo(self) -> OptionOutcome:
+        """Return the outcome of today's option."""
+        return self.decision.of(self.model.keep.key)
+
+    @property
+    def is_change(self) -> bool:
+        """Return whether another option than today's is recommended."""
+        return self.decision.recommendation != self.model.keep.key
+
+    @property
+    def unknowns(self) -> tuple[UnknownFigure, ...]:
+        """Return the figures that the review lacks, each once."""
+        last = self.last.variance if isinstance(self.last, PreviousDecision) else self.last
+        parts = (
+            self.demand.teams,
+            self.demand.workloads,
+            self.demand.changes,
+            self.demand.forecast,
+            self.supply.by_mode,
+            self.supply.waits,
+            self.supply.policies,
+            self.performance.evidence,
+            self.performance.projection,
+            self.allocation,
+            last,
+            *(one.carbon for one in self.options),
+        )
+        unknown_figures = [part for part in parts if isinstance(part, UnknownFigure)]
+        unknown_figures += [
+            UnknownFigure(
+                name=f"the cost of {one.name}",
+                reason=one.reason,
+                remedy=f"a price of {one.where}, or its [[speed]] in the plan",
+            )
+            for one in self.model.unpriced
+        ]
+        unknown_figures += [
+            UnknownFigure(
+                name=f"the price of {one.provider} {one.option}",
+                reason=f"it was {one.reason}",
+                remedy="a [[price]] in the --overrides or --contract file",
+            )
+            for one in self.unknown_prices
+        ]
+        return tuple(dict.fromkeys(unknown_figures))

@@ -1,0 +1,1 @@
+"""A discrete-event simulation of scheduling policies on a job log."""

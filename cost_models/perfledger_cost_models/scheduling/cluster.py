@@ -1,0 +1,155 @@
+"""Builds a cluster from a number of equal nodes or from a list of nodes in CSV."""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+import numpy as np
+
+from perfledger_cost_models.job_logs.job_table import (
+    MAX_AMOUNT,
+    MAX_DEVICES,
+    MAX_NAME,
+    IntArray,
+    JobLogError,
+    LabelColumn,
+    labels_of,
+)
+
+MAX_NODES = 1_000_000
+MAX_CELLS = 20_000_000  # nodes times the most devices of a node: the table of free devices
+MAX_TEXT = 100_000_000
+UNLIMITED = 2**60  # processors or memory of a node that does not list them: never the bottleneck
+# Columns of Alibaba's node lists, of the virtual cluster lists of Helios, Lucid and Philly, and
+# generic ones.
+_DEVICES = ("gpu", "gpus", "devices", "num_gpus", "gpu_capacity_num")
+_COUNT = ("count", "nodes", "node num", "node_num", "num")
+_POOL = ("pool", "vc", "partition")
+_UNNAMED = ("",)  # Lucid's first column, which is its virtual cluster
+_MILLI = 1000  # of a processor
+_MODEL = ("model", "gpu_model", "accelerator")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cluster:
+    """The nodes of a cluster, one per row; jobs stay in their pool if there are several."""
+
+    devices: IntArray
+    cpu_milli: IntArray
+    memory_mib: IntArray
+    model: LabelColumn
+    pool: LabelColumn
+
+    def __post_init__(self) -> None:
+        if not len(self.devices) or not self.devices.sum():
+            msg = "the cluster has no devices: list at least one node with a device"
+            raise JobLogError(msg)
+
+    @property
+    def total_devices(self) -> int:
+        """Return the number of devices."""
+        return int(self.devices.sum())
+
+
+def equal_nodes(nodes: int, *, devices: int) -> Cluster:
+    """Return a cluster of equal nodes in one pool. Raises JobLogError."""
+    return _cluster([(nodes, devices, 0, 0, "", "")])
+
+
+def read_cluster(text: str, *, devices: int) -> Cluster:
+    """Read a list of nodes in CSV, with `devices` each unless a column says otherwise.
+
+    Columns: gpu, cpu_milli, memory_mib, model, pool (or vc), count (equal nodes). Raises
+    JobLogError.
+    """
+    if len(text) > MAX_TEXT:
+        msg = f"the list of nodes has more than {MAX_TEXT} characters: use the column 'count'"
+        raise JobLogError(msg)
+    reader = csv.DictReader(StringIO(text), strict=True, restkey="more", restval="")
+    try:
+        rows = [{key.strip().lower(): cell for key, cell in row.items()} for row in reader]
+    except (csv.Error, AttributeError) as error:
+        msg = f"the list of nodes, line {reader.line_num}, is not CSV: {error}"
+        raise JobLogError(msg) from error
+    header = {name.strip().lower() for name in reader.fieldnames or ()}
+    if rows and not header.intersection((*_DEVICES, *_COUNT, *_POOL, *_UNNAMED, *_MODEL)):
+        msg = (
+            f"the list of nodes has no column gpu, count or pool: add one to {sorted(header)[:12]}"
+        )
+        raise JobLogError(msg)
+    return _cluster(
+        [
+            (
+                _read_integer(row, _COUNT, 1, line),
+                _read_integer(row, _DEVICES, devices, line),
+                _read_integer(
+                    row,
+                    ("cpu_milli",),
+                    _read_integer(row, ("cpu_num",), 0, line, multiple=_MILLI),
+                    line,
+                ),
+                _read_integer(row, ("memory_mib",), 0, line),
+                _word(row, _MODEL),
+                _word(row, _POOL) or _unnamed_pool(row),
+            )
+            for line, row in enumerate(rows, start=2)
+        ]
+    )
+
+
+def _cluster(rows: Sequence[tuple[int, int, int, int, str, str]]) -> Cluster:
+    counts = [count for count, *_ in rows]
+    device_counts = [devices for _, devices, *_ in rows]
+    most = max(device_counts, default=0)
+    is_sane = (
+        min(counts, default=0) >= 0 and min(device_counts, default=0) >= 0 and most <= MAX_DEVICES
+    )
+    if not is_sane or not 1 <= sum(counts) <= min(MAX_NODES, MAX_CELLS // max(most, 1)):
+        msg = (
+            f"{sum(counts)} nodes with up to {most} devices: list 1 to {MAX_NODES} nodes, and at "
+            f"most {MAX_CELLS} devices"
+        )
+        raise JobLogError(msg)
+    columns = list(zip(*rows, strict=True))
+    cpu, memory = (np.repeat(np.array(columns[place], np.int64), counts) for place in (2, 3))
+    return Cluster(
+        devices=np.repeat(np.array(columns[1], np.int64), counts),
+        cpu_milli=np.where(cpu > 0, cpu, UNLIMITED),
+        memory_mib=np.where(memory > 0, memory, UNLIMITED),
+        model=_repeated(labels_of(columns[4]), counts),
+        pool=_repeated(labels_of(columns[5]), counts),
+    )
+
+
+def _repeated(labels: LabelColumn, counts: Sequence[int]) -> LabelColumn:
+    return LabelColumn(np.repeat(labels.codes, counts), labels.names)
+
+
+def _word(row: dict[str, str], names: Sequence[str]) -> str:
+    return next((row[name].strip()[:MAX_NAME] for name in names if row.get(name)), "")
+
+
+def _unnamed_pool(row: dict[str, str]) -> str:
+    """Return the column without a name, or "" where it is a row number, as pandas writes."""
+    name = _word(row, _UNNAMED)
+    return "" if name.isdecimal() else name
+
+
+def _read_integer(
+    row: dict[str, str], names: Sequence[str], default: int, line: int, *, multiple: int = 1
+) -> int:
+    """Return a cell's number times `multiple`, as an integer."""
+    text = _word(row, names)
+    if not text:
+        return default
+    try:
+        number = float(text) * multiple
+    except ValueError:
+        number = -1.0
+    # 2.01 processors times a thousand is not exactly 2010.
+    if not 0 <= number <= MAX_AMOUNT or not math.isclose(number, round(number)):
+        msg = f"the list of nodes, line {line}: {text[:40]!r} is not a count: correct it"
+        raise JobLogError(msg)
+    return round(number)

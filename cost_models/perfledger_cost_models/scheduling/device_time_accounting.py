@@ -1,0 +1,68 @@
+"""Accounts for simulated device time: allocated, idle while jobs wait, fragmented, wasted."""
+
+from collections.abc import Callable
+
+from perfledger_cost_models.units import MS_PER_DAY
+
+# Fragmentation is sampled this often, because a sample takes a millisecond.
+FRAGMENTATION_SAMPLES = 500
+
+
+class DeviceTimeMeter:
+    """Sums of a pool's device time by day, in thousandths of devices times milliseconds."""
+
+    def __init__(self, *, capacity_milli: int, until_ms: int) -> None:
+        self._capacity = capacity_milli
+        self.until_ms = until_ms
+        self._last_ms = 0
+        self.allocated: dict[int, int] = {}  # by day
+        self.idle_demand: dict[int, int] = {}  # free while a job waits for it; by day
+        # Until the last submission, by day: the time after it only empties the queue.
+        self.allocated_before_end: dict[int, int] = {}
+        self.wasted: dict[
+            int, int
+        ] = {}  # by preemption; time after the last submission counts on the last day
+        self._step_ms = max(until_ms // FRAGMENTATION_SAMPLES, 1)
+        self.free_samples: dict[int, int] = {}  # thousandths of devices, by day
+        self.unusable_samples: dict[int, int] = {}  # of those, unusable by typical jobs
+
+    def waste(self, now_ms: int, amount: int) -> None:
+        """Count device time that a preempted job has to repeat."""
+        day = min(now_ms, self.until_ms) // MS_PER_DAY
+        self.wasted[day] = self.wasted.get(day, 0) + amount
+
+    def advance(
+        self,
+        now_ms: int,
+        *,
+        free_milli: int,
+        waiting_milli: int,
+        unusable: Callable[[], float],
+    ) -> None:
+        """Account for the time since the last call, in which nothing changed."""
+        busy_milli = self._capacity - free_milli
+        demanded_milli = min(free_milli, waiting_milli)
+        self._sample(now_ms, free_milli, unusable)
+        start = self._last_ms
+        while start < now_ms:
+            day = start // MS_PER_DAY
+            end = min((day + 1) * MS_PER_DAY, now_ms)
+            self.allocated[day] = self.allocated.get(day, 0) + busy_milli * (end - start)
+            self.idle_demand[day] = self.idle_demand.get(day, 0) + demanded_milli * (end - start)
+            before_end = max(min(end, self.until_ms) - start, 0)
+            self.allocated_before_end[day] = (
+                self.allocated_before_end.get(day, 0) + busy_milli * before_end
+            )
+            start = end
+        self._last_ms = now_ms
+
+    def _sample(self, now_ms: int, free_milli: int, unusable: Callable[[], float]) -> None:
+        first = self._last_ms // self._step_ms + 1
+        last = min(now_ms, self.until_ms) // self._step_ms
+        if last < first:
+            return
+        amount = round(unusable()) if free_milli else 0
+        for look in range(first, last + 1):
+            day = look * self._step_ms // MS_PER_DAY
+            self.free_samples[day] = self.free_samples.get(day, 0) + free_milli
+            self.unusable_samples[day] = self.unusable_samples.get(day, 0) + amount

@@ -1,0 +1,384 @@
+"""Simulates one pool of a cluster under a policy, event by event.
+
+The next event is the earliest end of a running job or the earliest submission. At one moment ends
+are handled before submissions; then waiting jobs start in their order.
+"""
+
+import heapq
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_cost_models.job_logs.job_table import IntArray, JobTable
+from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
+from perfledger_cost_models.scheduling.device_time_accounting import DeviceTimeMeter
+from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
+from perfledger_cost_models.scheduling.fair_share import TeamShares
+from perfledger_cost_models.scheduling.fragmentation import Fragmentation
+from perfledger_cost_models.scheduling.free_devices import FreeDevices, JobAllocation
+from perfledger_cost_models.scheduling.placement import JobPlacer
+from perfledger_cost_models.scheduling.policy import (
+    Backfill,
+    FairShareRule,
+    JobOrder,
+    Preemption,
+    SchedulingPolicy,
+)
+from perfledger_cost_models.scheduling.preemption import (
+    PreemptibleDevices,
+    RunningJob,
+    RunningJobs,
+)
+from perfledger_cost_models.scheduling.reservations import Reservation, ReservationCalendar
+from perfledger_cost_models.scheduling.simulated_jobs import SimulatedJobs
+from perfledger_cost_models.scheduling.wait_queue import QueueKey, QueueRank, WaitQueue
+
+_QueueHead = tuple[QueueRank, QueueKey]
+
+
+class PoolSimulation:
+    """The simulation of one pool of nodes."""
+
+    def __init__(
+        self,
+        jobs: JobTable,
+        cluster: Cluster,
+        nodes: IntArray,
+        policy: SchedulingPolicy,
+        reservations: Sequence[Reservation],
+        *,
+        until_ms: int,
+        seed: int,
+    ) -> None:
+        self.start_ms, self.end_ms = (np.full(len(jobs), -1, np.int64) for _ in range(2))
+        self.ran_ms = np.zeros(len(jobs), np.int64)
+        self.rounded = self.preemptions = 0
+        self._policy = policy
+        self._free = FreeDevices(cluster, nodes, jobs)
+        self._jobs = SimulatedJobs(jobs, policy, has_calendar=bool(reservations))
+        self._mix = Fragmentation(jobs)
+        self._placer = JobPlacer(
+            self._free,
+            policy.placement,
+            mix=self._mix,
+            locality=policy.locality,
+            seed=seed,
+        )
+        self.meter = DeviceTimeMeter(capacity_milli=self._free.capacity_milli, until_ms=until_ms)
+        self._calendar = ReservationCalendar(reservations, jobs, len(nodes))
+        self._waiting = WaitQueue()
+        self._quantum_ms = policy.quantum_s * 1000 if policy.order is JobOrder.TIME_SLICE else 0
+        self._running = RunningJobs(policy)
+        self._events: list[tuple[int, int]] = [(end, -1) for end in self._calendar.ends]
+        self._expected_ends = ExpectedEnds()
+        # The job whose last preemption attempt failed, how many nodes had changed by then, and how
+        # many running jobs came after it.
+        self._failed_attempt = (-1, 0, 0)
+        self._blocked: set[int] = set()  # classes that have not fitted since devices were freed
+        self._team_shares = TeamShares(
+            policy.share,
+            milli=self._free.capacity_milli,
+            cpu=_limited_sum(self._free.cpu),
+            memory=_limited_sum(self._free.memory),
+        )
+
+    def run(self) -> None:
+        """Run all jobs to their ends."""
+        can_fit = [self._placer.place(request) is not None for request in self._jobs.requests]
+        arrivals = [job for job, place in enumerate(self._jobs.class_of) if can_fit[place]]
+        submit_ms = self._jobs.submit_ms
+        heapq.heapify(self._events)
+        place = 0
+        while place < len(arrivals) or self._events:
+            now = self._events[0][0] if self._events else NO_END
+            if place < len(arrivals):
+                now = min(now, submit_ms[arrivals[place]])
+            self._count_until(now)
+            # The old ends of moved jobs stay among the events. Migrating at them would never end.
+            is_due = self._policy.preemption is not Preemption.MIGRATION
+            while self._events and self._events[0][0] == now:
+                is_due |= self._end(heapq.heappop(self._events)[1], now)
+            while place < len(arrivals) and submit_ms[arrivals[place]] == now:
+                self._wait(arrivals[place], now)
+                place += 1
+                is_due = True
+            if self._waiting and is_due:
+                self._start_all(now)
+        self._count_until(self.meter.until_ms)  # other pools may still get jobs
+
+    def _count_until(self, now: int) -> None:
+        self.meter.advance(
+            now,
+            free_milli=self._free.free_milli,
+            waiting_milli=self._waiting.milli,
+            unusable=self._unusable,
+        )
+
+    def _unusable(self) -> float:
+        return float(self._mix.amount(self._free, np.arange(len(self._free.size))).sum())
+
+    def _wait(self, job: int, since_ms: int) -> None:
+        self._waiting.add(
+            self._jobs.queue_key(job),
+            key=self._jobs.sort_key(job, since_ms),
+            job=job,
+            limit_ms=self._jobs.limit_ms[job],
+            milli=self._jobs.milli(job),
+        )
+
+    def _leave(self, line: QueueKey, *, place: int) -> None:
+        self._waiting.leave(line, place=place, milli=self._jobs.class_milli[line[1]])
+
+    def _start_all(self, now: int) -> None:
+        """Start waiting jobs in order until the next does not fit and none may pass it."""
+        if self._calendar.ends or self._policy.preemption is not Preemption.NEVER:
+            self._blocked.clear()
+        if self._policy.preemption is Preemption.MIGRATION:
+            self._migrate(now)
+            return
+        heads = self._queue_heads(now)
+        while heads:
+            (_, _, job), line = heapq.heappop(heads)
+            is_open = line[1] not in self._blocked and not self._is_still_blocked(job, now)
+            if is_open and self._start(job, now):
+                heads = self._next_heads(heads, line, now)
+            elif is_open and self._preempt(job, line, now):
+                heads = self._queue_heads(now)
+            else:
+                self._blocked.add(line[1])
+                if self._policy.backfill is Backfill.EASY:
+                    self._backfill(job, now)
+                if self._policy.backfill is not Backfill.ALWAYS:
+                    return
+
+    def _next_heads(self, heads: list[_QueueHead], line: QueueKey, now: int) -> list[_QueueHead]:
+        """Return the heads of the lines once the head of one line has started."""
+        self._leave(line, place=0)
+        if self._policy.share is not FairShareRule.NONE:
+            return self._queue_heads(now)  # the share of its team has grown
+        if self._waiting.size(line):
+            heapq.heappush(heads, (self._waiting.rank(line, 0, {}), line))
+        return heads
+
+    def _queue_heads(self, now: int) -> list[_QueueHead]:
+        """Return the first job of each line, as a heap by rank."""
+        shares = self._team_shares.shares(now)
+        is_passing = self._policy.backfill is Backfill.ALWAYS
+        heads = [
+            (self._waiting.rank(line, 0, shares), line)
+            for line in self._waiting.lines()
+            if not (is_passing and line[1] in self._blocked)
+        ]
+        heapq.heapify(heads)
+        return heads
+
+    def _start(self, job: int, now: int) -> bool:
+        allocation = self._placer.place(self._jobs.request(job), self._allowed(job, now))
+        if allocation is None:
+            return False
+        self._free.take(allocation)
+        self._begin(job, allocation, now)
+        return True
+
+    def _allowed(self, job: int, now: int) -> NDArray[np.bool_] | None:
+        return self._calendar.allowed(self._jobs.team[job], self._jobs.limit_ms[job], now)
+
+    def _begin(self, job: int, allocation: JobAllocation, now: int) -> None:
+        end = now + self._jobs.remaining_ms[job]
+        run = RunningJob(
+            job=job,
+            allocation=allocation,
+            milli=self._jobs.milli(job),
+            priority=self._jobs.priority[job],
+            since_ms=now,
+            end_ms=end,
+            expected_ms=now + max(self._jobs.limit_ms[job], 1),
+        )
+        self._running.add(run)
+        heapq.heappush(self._events, (end, job))
+        if self._quantum_ms and end - now > self._quantum_ms:
+            heapq.heappush(self._events, (now + self._quantum_ms, -1))
+        if self._policy.backfill is Backfill.EASY:
+            self._expected_ends.add(run)
+        self._team_shares.take(self._jobs.team[job], allocation.request, now)
+        if self.start_ms[job] < 0:
+            self.start_ms[job] = now
+
+    def _end(self, job: int, now: int) -> bool:
+        """End a job, a reservation or a quantum; return False for an end that was postponed."""
+        run = self._running.get(job)
+        if run is None or run.end_ms != now:
+            self._blocked.clear()
+            return job < 0
+        self._stop(run, now)
+        self._free.give_back(run.allocation)
+        self.end_ms[job] = now
+        self.rounded += self._jobs.rounded_milli(job) * self._jobs.run_ms[job]
+        return True
+
+    def _stop(self, run: RunningJob, now: int) -> None:
+        """Account for a job until now; its devices are still allocated."""
+        self._running.remove(run)
+        if self._policy.backfill is Backfill.EASY:
+            self._expected_ends.remove(run)
+        self._team_shares.give_back(self._jobs.team[run.job], run.allocation.request, now)
+        self.ran_ms[run.job] += now - run.since_ms
+        self._blocked.clear()
+
+    def _preempt(self, job: int, line: QueueKey, now: int) -> bool:
+        """Start a job by preempting jobs that come after it in order; return whether it started."""
+        if self._policy.preemption is Preemption.NEVER:
+            return False
+        allocation, preempted = self._allocate_by_preemption(job, now)
+        if allocation is None:
+            if not self._calendar.ends:  # with a calendar, time alone changes where it may run
+                later = self._running.count_after(self._jobs.preemption_rank(job), now)
+                self._failed_attempt = (job, len(self._free.changed_nodes), later)
+            return False
+        # It leaves first: a preempted job may come to wait before it, in the same line.
+        self._leave(line, place=0)
+        self._begin(job, allocation, now)
+        for run in preempted:
+            self._requeue(run, now)
+        return True
+
+    def _is_still_blocked(self, job: int, now: int) -> bool:
+        """Return whether nothing has changed since a job last failed to preempt others.
+
+        Most events change nothing for a job that waits for many devices.
+        """
+        last_job, changes, later = self._failed_attempt
+        if last_job != job or changes != len(self._free.changed_nodes):
+            return False
+        return self._running.count_after(self._jobs.preemption_rank(job), now) <= later
+
+    def _allocate_by_preemption(
+        self, job: int, now: int
+    ) -> tuple[JobAllocation | None, list[RunningJob]]:
+        """Allocate devices of jobs that come after a job; return them and the preempted jobs."""
+        request, rank = self._jobs.request(job), self._jobs.preemption_rank(job)
+        allowed = self._allowed(job, now)
+        free_devices, preempted, freed = self._free, list[RunningJob](), set[int]()
+        allocation, free_milli = None, free_devices.free_milli
+        freeable = PreemptibleDevices(free_devices, request, locality=self._policy.locality)
+        for run in self._running.after(rank, now):
+            preempted.append(run)
+            free_milli += run.milli
+            if not freeable.may_fit(run.allocation) or free_milli < rank.milli:
+                continue
+            for candidate in preempted:
+                if candidate.job not in freed and freeable.is_in_reach(candidate.allocation):
+                    free_devices.give_back(candidate.allocation)
+                    freed.add(candidate.job)
+            if (allocation := self._placer.place(request, allowed)) is not None:
+                free_devices.take(allocation)
+                break
+        preempted = [run for run in preempted if run.job in freed]
+        unaffected = {
+            run.job for run in reversed(preempted) if free_devices.try_take(run.allocation)
+        }
+        return allocation, [run for run in preempted if run.job not in unaffected]
+
+    def _migrate(self, now: int) -> None:
+        """Place all running and waiting jobs again, in order; moved and preempted jobs pay."""
+        runs = self._running.all()
+        for run in runs:
+            self._free.give_back(run.allocation)
+        heads: list[tuple[QueueRank, QueueKey, RunningJob | None]] = [
+            (*head, None) for head in self._queue_heads(now)
+        ]
+        heads += [
+            (self._running.rank(run, now), self._jobs.queue_key(run.job), run) for run in runs
+        ]
+        heapq.heapify(heads)
+        placements: list[tuple[RunningJob, JobAllocation | None]] = []
+        while heads:
+            (_, _, job), line, run_before = heapq.heappop(heads)
+            allocation = self._new_allocation(job, run_before, now)
+            if run_before is not None:
+                placements.append((run_before, allocation))
+            elif allocation:
+                self._begin(job, allocation, now)
+                for head in self._next_heads([], line, now):
+                    heapq.heappush(heads, (*head, None))
+        for run, allocation in placements:
+            self._resume(run, allocation, now)
+
+    def _resume(self, run: RunningJob, allocation: JobAllocation | None, now: int) -> None:
+        """Continue a running job where it was placed, or let it wait if it was not."""
+        if allocation is None:
+            self._requeue(run, now)
+        elif [part.node for part in allocation.nodes] == [
+            part.node for part in run.allocation.nodes
+        ]:
+            run.allocation = allocation
+        else:
+            self._interrupt(run, now)
+            self._begin(run.job, allocation, now)
+
+    def _new_allocation(self, job: int, run: RunningJob | None, now: int) -> JobAllocation | None:
+        """Allocate devices to a job; None where it does not fit, nor any job behind it."""
+        job_class = self._jobs.class_of[job]
+        if job_class in self._blocked:
+            return None
+        # Checkpoints may have carried a running job past its time limit.
+        limit_ms = (
+            self._jobs.limit_ms[job] if run is None else max(run.expected_ms, run.end_ms) - now
+        )
+        allowed = self._calendar.allowed(self._jobs.team[job], limit_ms, now)
+        allocation = self._placer.place(self._jobs.requests[job_class], allowed)
+        if allocation:
+            self._free.take(allocation)
+        elif allowed is None:
+            self._blocked.add(job_class)
+        return allocation
+
+    def _requeue(self, run: RunningJob, now: int) -> None:
+        """Let a preempted job wait again; its devices are already given back."""
+        self._interrupt(run, now)
+        self._wait(run.job, now + 1)  # behind the jobs that arrive at this moment
+
+    def _interrupt(self, run: RunningJob, now: int) -> None:
+        """Stop a job that has to continue or start again later, and count what that wastes."""
+        milli = self._jobs.milli(run.job)
+        self.preemptions += 1
+        self._stop(run, now)
+        if self._policy.preemption is not Preemption.RESTART:
+            cost = self._policy.checkpoint_ms(run.allocation.request.devices)
+            self._jobs.remaining_ms[run.job] = run.end_ms - now + cost
+            self.meter.waste(now, cost * milli)
+        else:
+            self.meter.waste(now, (now - run.since_ms) * milli)
+
+    def _backfill(self, head: int, now: int) -> None:
+        """Start jobs that by their time limits do not delay the head (EASY backfill)."""
+        shadow, spare = self._expected_ends.shadow(
+            self._jobs.milli(head), free_milli=self._free.free_milli, now_ms=now
+        )
+        shares = self._team_shares.shares(now)
+        while True:
+            candidates = [
+                (self._waiting.rank(line, place, shares), line, place)
+                for line in self._waiting.lines()
+                if line[1] not in self._blocked
+                and (place := self._backfill_place(line, shadow - now, spare)) is not None
+            ]
+            if not candidates:
+                return
+            (_, _, job), line, place = min(candidates)
+            if not self._start(job, now):
+                self._blocked.add(line[1])
+                continue
+            self._leave(line, place=place)
+            if now + self._jobs.limit_ms[job] > shadow:
+                spare -= self._jobs.class_milli[line[1]]
+
+    def _backfill_place(self, line: QueueKey, within_ms: int, spare: int) -> int | None:
+        if self._jobs.class_milli[line[1]] <= spare:
+            return 0
+        return self._waiting.shortest(line, within_ms=within_ms, limits=self._jobs.limit_ms)
+
+
+def _limited_sum(column: IntArray) -> int:
+    return int(column[column < UNLIMITED].sum())

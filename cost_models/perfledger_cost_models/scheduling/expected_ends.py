@@ -1,0 +1,36 @@
+"""Finds the time at which the first waiting job can start, for EASY backfill."""
+
+from bisect import bisect_left, insort
+
+from perfledger_cost_models.scheduling.preemption import RunningJob
+
+NO_END = 2**62
+
+
+class ExpectedEnds:
+    """The ends of running jobs by their time limits, earliest first.
+
+    Devices are counted, not located on nodes, as EASY does (Lifka 1995).
+    """
+
+    def __init__(self) -> None:
+        self._ends: list[tuple[int, int, int]] = []  # time, job, thousandths of devices
+
+    def add(self, run: RunningJob) -> None:
+        """Add a job that starts."""
+        insort(self._ends, (run.expected_ms, run.job, run.milli))
+
+    def remove(self, run: RunningJob) -> None:
+        """Remove a job that stops."""
+        del self._ends[bisect_left(self._ends, (run.expected_ms, run.job, run.milli))]
+
+    def shadow(self, milli: int, *, free_milli: int, now_ms: int) -> tuple[int, int]:
+        """Return when `milli` are free, and how many thousandths are spare at that time.
+
+        Returns NO_END and 0 where the running jobs do not free as many.
+        """
+        for expected_ms, _, freed_milli in self._ends:
+            free_milli += freed_milli
+            if free_milli >= milli:
+                return max(expected_ms, now_ms), free_milli - milli
+        return NO_END, 0

@@ -1,0 +1,130 @@
+"""Compares policies on one log with the first of them, with intervals.
+
+A gain is device time that was idle while jobs waited for as much, less the same under the other
+policy. It moves the log's work earlier without adding any, so it returns no cash. Intervals
+resample the log's days; a year is 365 mean days.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perfledger_cost_models.job_logs.job_table import JobTable
+from perfledger_cost_models.quote import HourlyRate
+from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval, ratio_interval
+from perfledger_cost_models.scheduling.job_outcomes import (
+    JobOutcomes,
+    PolicySummary,
+    summarise_outcome,
+)
+from perfledger_cost_models.scheduling.policy_intervals import (
+    PolicyIntervals,
+    log_days,
+    policy_intervals,
+)
+from perfledger_cost_models.units import DAYS_PER_YEAR, MILLI_MS_PER_HOUR, MS_PER_DAY
+
+# Shares of the curve of waits.
+CURVE = (*(place / 100 for place in range(100)), 0.995, 0.999, 1.0)
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyGain:
+    """A policy's figures and its gain over the first policy."""
+
+    figures: PolicySummary
+    spread: PolicyIntervals  # intervals over days like those of the log
+    wait_curve_s: tuple[float, ...]  # at the shares of CURVE
+    wait_saved_s: BootstrapInterval | None  # of the mean job; None for the first policy itself
+    hours_gained: BootstrapInterval | None  # device-hours a year
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedWaiting:
+    """The waits and the use that the log recorded."""
+
+    wait_mean_s: float
+    wait_p50_s: float
+    wait_p95_s: float
+    wait_curve_s: tuple[float, ...]
+    allocated: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyComparison:
+    """Policies on one log and one cluster; the first is the reference."""
+
+    log: str  # the file's name
+    jobs: int
+    devices: int
+    days: float  # from the first to the last submission
+    left_out: tuple[tuple[str, int], ...]  # rows of the log, by reason
+    recorded_waiting: RecordedWaiting | None
+    rows: tuple[PolicyGain, ...]
+    rate: HourlyRate | None  # of one more device-hour
+    notes: tuple[str, ...] = ()  # what the policies need and the log does not have
+
+
+def policy_gains(outcomes: Sequence[JobOutcomes]) -> tuple[PolicyGain, ...]:
+    """Compare each outcome with the first; all must be of one log on one cluster."""
+    base = outcomes[0]
+    return tuple(
+        PolicyGain(
+            figures=summarise_outcome(each),
+            spread=policy_intervals(each),
+            wait_curve_s=_curve(each.wait_s),
+            wait_saved_s=None if each is base else _wait_saved(base, each),
+            hours_gained=None if each is base else _hours_gained(base, each),
+        )
+        for each in outcomes
+    )
+
+
+def recorded_waiting(jobs: JobTable, *, devices: int) -> RecordedWaiting | None:
+    """Return how long jobs waited by the log, and the share of `devices` that they used.
+
+    Returns None where fewer than nine jobs of ten have a start.
+    """
+    has_times = (jobs.wait_ms >= 0) & (jobs.run_ms >= 0) & (jobs.devices > 0)
+    if (
+        has_times.sum() < 0.9 * ((jobs.run_ms >= 0) & (jobs.devices > 0)).sum()
+        or not has_times.any()
+    ):
+        return None
+    ran = jobs.take(has_times)
+    waits = ran.wait_ms / 1000
+    start, until = ran.submit_ms + ran.wait_ms, int(ran.submit_ms.max())
+    inside = np.clip(np.minimum(start + ran.run_ms, until) - start, 0, None)
+    return RecordedWaiting(
+        wait_mean_s=float(waits.mean()),
+        wait_p50_s=float(np.quantile(waits, 0.5)),
+        wait_p95_s=float(np.quantile(waits, 0.95)),
+        wait_curve_s=_curve(waits),
+        allocated=float((inside * ran.milli).sum() / (1000 * devices * until)) if until else None,
+    )
+
+
+def _hours_gained(base: JobOutcomes, alternative: JobOutcomes) -> BootstrapInterval:
+    days = base.until_ms // MS_PER_DAY + 1
+    gained = log_days(base.idle_demand_by_day, days) - log_days(
+        alternative.idle_demand_by_day, days
+    )
+    scale = DAYS_PER_YEAR / MILLI_MS_PER_HOUR
+    return ratio_interval(gained * scale, np.ones(days))
+
+
+def _wait_saved(base: JobOutcomes, alternative: JobOutcomes) -> BootstrapInterval:
+    days = base.jobs.submit_ms // MS_PER_DAY
+    count = int(days.max()) + 1
+    saved: FloatArray = np.bincount(days, base.wait_s - alternative.wait_s, count).astype(
+        np.float64
+    )
+    return ratio_interval(saved, np.bincount(days, minlength=count).astype(np.float64))
+
+
+def _curve(waits: FloatArray) -> tuple[float, ...]:
+    return tuple(float(wait) for wait in np.quantile(waits, CURVE))

@@ -1,0 +1,168 @@
+"""Orders running jobs by who is preempted first."""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import merge
+from itertools import chain
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE
+from perfledger_cost_models.scheduling.free_devices import (
+    FreeDevices,
+    JobAllocation,
+    ResourceRequest,
+)
+from perfledger_cost_models.scheduling.policy import (
+    JobOrder,
+    Locality,
+    Preemption,
+    SchedulingPolicy,
+)
+from perfledger_cost_models.scheduling.wait_queue import QueueRank
+
+_Place = tuple[int, int, int]
+
+
+@dataclass(slots=True, kw_only=True)
+class RunningJob:
+    """A job that is running."""
+
+    job: int
+    allocation: JobAllocation
+    milli: int  # thousandths of devices allocated to it
+    priority: int
+    since_ms: int
+    end_ms: int
+    expected_ms: int  # its end by its time limit
+
+
+class PreemptionRank(NamedTuple):
+    """The remaining run time, devices and priority of a waiting job."""
+
+    left_ms: int
+    milli: int
+    priority: int
+
+
+class RunningJobs:
+    """The running jobs in sorted groups, within which the last in order stays the last.
+
+    There is one group, except in order of device time, where jobs with different numbers of devices
+    change rank as they run.
+    """
+
+    def __init__(self, policy: SchedulingPolicy) -> None:
+        self._policy = policy
+        self._is_idle = policy.preemption is Preemption.NEVER
+        self._runs: dict[int, RunningJob] = {}
+        self._groups: dict[int, list[_Place]] = {}
+
+    def get(self, job: int) -> RunningJob | None:
+        """Return the run of a job, None if it is not running."""
+        return self._runs.get(job)
+
+    def all(self) -> tuple[RunningJob, ...]:
+        """Return all runs."""
+        return tuple(self._runs.values())
+
+    def rank(self, run: RunningJob, now_ms: int) -> QueueRank:
+        """Return the rank of a run among waiting jobs."""
+        key = -run.priority
+        match self._policy.order:
+            case JobOrder.REMAINING:
+                key = run.end_ms - now_ms
+            case JobOrder.SERVICE:
+                key = (run.end_ms - now_ms) * run.milli
+            case JobOrder.PRIORITY | JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.TIME_SLICE:
+                pass  # Only runs that may migrate are ranked, and in the last three none may.
+        return 0.0, key, run.job
+
+    def add(self, run: RunningJob) -> None:
+        """Add a job that starts."""
+        self._runs[run.job] = run
+        if not self._is_idle:
+            insort(self._groups.setdefault(self._group(run), []), self._place(run))
+
+    def remove(self, run: RunningJob) -> None:
+        """Remove a job that stops."""
+        del self._runs[run.job]
+        if not self._is_idle:
+            group = self._groups[self._group(run)]
+            del group[bisect_left(group, self._place(run))]
+
+    def after(self, rank: PreemptionRank, now_ms: int) -> Iterator[RunningJob]:
+        """Yield the runs that come after a waiting job, the last in order first."""
+        parts = [
+            (self._runs[job] for _, _, job in group[: self._stop(group, milli, rank, now_ms)])
+            for milli, group in self._groups.items()
+        ]
+        if self._policy.order is not JobOrder.SERVICE:
+            return chain(*parts)
+        return merge(*parts, key=lambda run: (now_ms - run.end_ms) * run.milli)
+
+    def count_after(self, rank: PreemptionRank, now_ms: int) -> int:
+        """Return how many runs come after a waiting job."""
+        groups = self._groups.items()
+        return sum(self._stop(group, milli, rank, now_ms) for milli, group in groups)
+
+    def _stop(self, group: list[_Place], milli: int, rank: PreemptionRank, now_ms: int) -> int:
+        """Return how many runs of a sorted group, from its first, come after a waiting job."""
+        least = rank.priority
+        match self._policy.order:
+            case JobOrder.REMAINING:
+                least = -(now_ms + rank.left_ms)
+            case JobOrder.SERVICE:
+                if not milli:  # a job without devices has no remaining device time
+                    return 0
+                least = -(now_ms + rank.left_ms * rank.milli // milli)
+            case JobOrder.TIME_SLICE:
+                least = now_ms - self._policy.quantum_s * 1000 + 1
+            case JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.PRIORITY:
+                pass
+        return bisect_left(group, least, key=itemgetter(0))
+
+    def _group(self, run: RunningJob) -> int:
+        return run.milli if self._policy.order is JobOrder.SERVICE else 0
+
+    def _place(self, run: RunningJob) -> _Place:
+        match self._policy.order:
+            case JobOrder.REMAINING | JobOrder.SERVICE:
+                return -run.end_ms, 0, run.job
+            case JobOrder.TIME_SLICE:
+                return run.since_ms, 0, run.job
+            case JobOrder.SUBMISSION | JobOrder.SHORTEST | JobOrder.PRIORITY:
+                return run.priority, -run.since_ms, run.job
+
+
+class PreemptibleDevices:
+    """An upper bound on the whole devices that preemption can free on each node.
+
+    Preempting is slow, and most waiting jobs turn out not to fit anyway.
+    """
+
+    def __init__(
+        self, free_devices: FreeDevices, request: ResourceRequest, *, locality: Locality
+    ) -> None:
+        is_counted = locality is Locality.FEWEST and request.share_milli == WHOLE_DEVICE
+        self._each = min(request.devices, free_devices.widest) if is_counted else 0  # of one node
+        self._least = (request.devices % self._each or self._each) if self._each else 0
+        self._free: list[int] = free_devices.idle_count.tolist()
+        enough = int(np.count_nonzero(free_devices.idle_count >= self._each))
+        self._nodes = request.devices // self._each - enough if self._each else 0
+
+    def may_fit(self, allocation: JobAllocation) -> bool:
+        """Count an allocation as free; return whether the job may fit then."""
+        for part in allocation.nodes if self._each else ():
+            before = self._free[part.node]
+            self._free[part.node] += len(part.devices)
+            if before < self._each <= self._free[part.node]:
+                self._nodes -= 1
+        return self._nodes <= 0
+
+    def is_in_reach(self, allocation: JobAllocation) -> bool:
+        """Return whether an allocation has a node that may take a part of the job."""
+        return any(self._free[part.node] >= self._least for part in allocation.nodes)

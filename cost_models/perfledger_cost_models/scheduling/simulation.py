@@ -1,0 +1,103 @@
+"""Simulates a job log on a cluster under a scheduling policy."""
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from perfledger_cost_models.job_logs.job_table import IntArray, JobLogError, JobTable
+from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
+from perfledger_cost_models.scheduling.event_loop import PoolSimulation
+from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
+from perfledger_cost_models.scheduling.policy import SchedulingPolicy
+from perfledger_cost_models.scheduling.reservations import Reservation
+
+
+def simulate(
+    jobs: JobTable,
+    cluster: Cluster,
+    policy: SchedulingPolicy,
+    *,
+    reservations: Sequence[Reservation] = (),
+    seed: int = 0,
+) -> JobOutcomes:
+    """Simulate all jobs with a known run time, each pool by itself.
+
+    Jobs without a device count only if the nodes list their processors. With one pool in the
+    cluster, the jobs' pools are ignored. A job that does not fit even on an empty pool is
+    unplaceable and excluded from the other figures. `seed` is that of random placement. Raises
+    JobLogError where no job is left.
+    """
+    ran = _ran(jobs, cluster)
+    until_ms = int(ran.submit_ms.max())
+    start_ms, end_ms, ran_ms = (np.full(len(ran), -1, np.int64) for _ in range(3))
+    pools: list[PoolSimulation] = []
+    for nodes, rows in _pools(ran, cluster):
+        pool = PoolSimulation(
+            ran.take(rows), cluster, nodes, policy, reservations, until_ms=until_ms, seed=seed
+        )
+        pool.run()
+        start_ms[rows], end_ms[rows], ran_ms[rows] = pool.start_ms, pool.end_ms, pool.ran_ms
+        pools.append(pool)
+    placed = end_ms >= 0
+    if not placed.any():
+        msg = "no job of the log fits the cluster: use larger nodes, or the log's pool names"
+        raise JobLogError(msg)
+    return JobOutcomes(
+        policy=policy,
+        jobs=ran.take(placed),
+        start_ms=start_ms[placed],
+        end_ms=end_ms[placed],
+        ran_ms=ran_ms[placed],
+        unplaceable=int((~placed).sum()),
+        unknown=len(jobs) - len(ran),
+        capacity_milli=cluster.total_devices * 1000,
+        until_ms=until_ms,
+        allocated=sum(sum(pool.meter.allocated.values()) for pool in pools),
+        rounded=sum(pool.rounded for pool in pools),
+        preemptions=sum(pool.preemptions for pool in pools),
+        allocated_by_day=_by_day([pool.meter.allocated_before_end for pool in pools]),
+        wasted_by_day=_by_day([pool.meter.wasted for pool in pools]),
+        free_samples_by_day=_by_day([pool.meter.free_samples for pool in pools]),
+        unusable_samples_by_day=_by_day([pool.meter.unusable_samples for pool in pools]),
+        idle_demand_by_day=_by_day([pool.meter.idle_demand for pool in pools]),
+    )
+
+
+def _ran(jobs: JobTable, cluster: Cluster) -> JobTable:
+    """Return the jobs to simulate: with a run time and a request for counted resources."""
+    asks = jobs.devices > 0
+    if (cluster.cpu_milli < UNLIMITED).any():
+        asks |= jobs.cpu_milli > 0
+    ran = jobs.take(np.flatnonzero((jobs.run_ms >= 0) & asks))
+    if not len(ran):
+        msg = "no job of the log has both a run time and a device: export both columns"
+        raise JobLogError(msg)
+    return ran
+
+
+def _pools(jobs: JobTable, cluster: Cluster) -> list[tuple[IntArray, IntArray]]:
+    """Return the nodes and jobs of each pool, without jobs of pools that the cluster lacks."""
+    names = cluster.pool.names
+    if len(names) == 1:
+        return [(np.arange(len(cluster.devices)), np.arange(len(jobs)))]
+    places = {name: place for place, name in enumerate(names)}
+    codes = np.array([places.get(name, -1) for name in jobs.pool.names], np.int64)
+    of_job = codes[jobs.pool.codes]
+    pairs = zip(_places(cluster.pool.codes, names), _places(of_job, names), strict=True)
+    return [(nodes, rows) for nodes, rows in pairs if len(rows) and cluster.devices[nodes].any()]
+
+
+def _places(codes: IntArray, names: Sequence[str]) -> list[IntArray]:
+    """Return the indices of each name's code, in order; there may be as many names as nodes."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    return [order[start:stop] for start, stop in pairwise(ends.tolist())]
+
+
+def _by_day(parts: Sequence[dict[int, int]]) -> tuple[int, ...]:
+    totals = Counter[int]()
+    for part in parts:
+        totals.update(part)
+    return tuple(totals[day] for day in range(max(totals, default=-1) + 1))

@@ -1,0 +1,1 @@
+"""Load curves of servers, and the devices that keep a latency objective."""

@@ -1,0 +1,120 @@
+"""Computes the net present value of owning a server in place of renting the same hours."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from perfledger_cost_models.draws import FloatArray, draw_pert
+from perfledger_cost_models.finance import (
+    FinanceError,
+    internal_rate_of_return,
+    payback_years,
+    present_value,
+)
+from perfledger_cost_models.tco.buy_vs_rent import WACC
+from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
+from perfledger_cost_models.tco.onprem import (
+    DEFAULT_OWNERSHIP,
+    LICENCES,
+    QUANTILES,
+    Ownership,
+    ServerSpec,
+    capex_usd,
+    draw_inputs,
+    figures_of,
+    yearly_cost,
+)
+from perfledger_cost_models.units import HOURS_PER_YEAR
+
+
+class Horizon(IntEnum):
+    """The number of years: those with a known residual value."""
+
+    THREE = 3
+    FIVE = 5
+
+
+RESIDUALS = {Horizon.THREE: "residual_value_36m", Horizon.FIVE: "residual_value_60m"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Investment:
+    """The value of buying one server now in place of renting, in USD."""
+
+    years: int
+    flows_usd: tuple[float, ...]  # at all modes: the purchase, then what each year saves
+    npv_p5_usd: float
+    npv_usd: float  # at all modes, the flows' present value at the cost of capital
+    npv_p50_usd: float
+    npv_p95_usd: float
+    chance_worth_it: float  # of the draws, that the present value is above zero
+    payback_years: float | None  # None: not within the years
+    payback_hours: float | None  # the server's use until then: "break-even after 8,556 hours"
+    irr: float | None  # None: no such rate, or more than one
+
+
+def npv_of_owning(
+    server: ServerSpec,
+    sheet: HardwareInputSheet,
+    *,
+    use: float,
+    rent_usd_per_useful_hour: FloatArray,
+    rent_mode_usd: float,
+    years: Horizon,
+    terms: Ownership = DEFAULT_OWNERSHIP,
+) -> Investment:
+    """Return the value of owning against renting the same useful hours.
+
+    Year 0: -price·(1 + network + storage)·(1 + spares). Each year: rent·useful hours less the
+    running cost of owning; in the last year also residual·price. NPV = sum of flow_t / (1 +
+    wacc)^t. The purchase is paid in year 0, so there is no annuity and no depreciation. Raises
+    PriceMissingError.
+    """
+    hours = HOURS_PER_YEAR * server.accelerators * terms.availability * use
+    residual = sheet.find(RESIDUALS[years])
+    draws = draw_inputs(server, sheet, terms=terms)
+    draws[residual.name] = draw_pert(
+        float(residual.low), float(residual.mode), float(residual.high), name=residual.name
+    )
+
+    def flows(figures: dict[str, FloatArray], rent: FloatArray) -> tuple[FloatArray, ...]:
+        figure = figures_of(sheet, figures)
+        licence = sheet.find(LICENCES).mode
+        cost = yearly_cost(server, figure, licence=licence, utilization=use, terms=terms)
+        saved = rent * hours - cost.running_usd
+        last = saved + figure(residual.name) * figure(server.price)
+        return (-capex_usd(server, figure), *[saved] * (years - 1), last)
+
+    likely = tuple(float(flow[0]) for flow in flows({}, np.array([rent_mode_usd])))
+    wacc = float(sheet.find(WACC).mode)
+    payback = payback_years(likely)
+    worth = _present_values(flows(draws, rent_usd_per_useful_hour), draws[WACC])
+    p5, p50, p95 = np.quantile(worth, QUANTILES).tolist()
+    return Investment(
+        years=int(years),
+        flows_usd=likely,
+        npv_p5_usd=p5,
+        npv_usd=present_value(likely, rate_per_year=wacc),
+        npv_p50_usd=p50,
+        npv_p95_usd=p95,
+        chance_worth_it=float((worth > 0).mean()),
+        payback_years=payback,
+        payback_hours=None if payback is None else payback * hours / server.accelerators,
+        irr=_irr(likely),
+    )
+
+
+def _present_values(flows: Sequence[FloatArray], rate: FloatArray) -> FloatArray:
+    total: FloatArray = np.zeros(1)
+    for year, flow in enumerate(flows):
+        total = total + flow / (1 + rate) ** year
+    return total
+
+
+def _irr(flows: Sequence[float]) -> float | None:
+    try:
+        return internal_rate_of_return(flows)
+    except FinanceError:
+        return None

@@ -1,0 +1,1 @@
+"""Device activity from many monitoring tools, and the waste that it shows."""

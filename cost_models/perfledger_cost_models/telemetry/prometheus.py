@@ -1,0 +1,145 @@
+"""Reads device activity from Prometheus' series of dcgm-exporter and similar exporters.
+
+https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries; labels as in dcgm-exporter
+(internal/pkg/rendermetrics and internal/pkg/transformation). Functions such as avg_over_time drop
+the metric's name: name the file after the metric then (DCGM_FI_DEV_GPU_UTIL.json). A scrape without
+honor_labels renames the exporter's pod labels to exported_pod and so on, and `pod` is then the
+exporter: where a file has any such label, the plain ones are the scrape's.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+
+from perfledger_cost_models.prices.accelerator_names import MIG_SLICES
+from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
+from perfledger_cost_models.telemetry.metric_names import find_metric
+from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
+from perfledger_cost_models.usage.device_spans import UsageFileError
+from perfledger_cost_models.usage.prometheus import LabelledSamples
+
+KIND = "Prometheus"
+TEAMS = (
+    "team",
+    "label_team",
+    "label_kueue_x_k8s_io_queue_name",
+    "label_volcano_sh_queue_name",
+    "label_queue",
+    "label_runai_queue",
+    "label_project",
+    "account",
+    "user",
+)
+JOBS = (
+    "hpc_job",
+    "jobid",
+    "label_training_kubeflow_org_job_name",
+    "label_batch_kubernetes_io_job_name",
+    "label_job_name",
+)
+IDENTITIES = ("UUID", "uuid", "gpu_uuid")
+HOSTS = ("Hostname", "hostname", "node", "instance")
+INDEXES = ("gpu", "device", "index", "minor_number")
+MODELS = ("modelName", "model_name", "name")
+
+_EXPORTED = "exported_"
+_EXPORTER = "dcgm-exporter"
+_PART_MARK = " #"
+_PROFILE = re.compile(r"(\d)g\.\d{1,4}gb(?:\+\S*)?")
+# The thousandths of a device that a part takes, by its compute slices.
+_PARTS: Mapping[int, int] = dict(zip((1, 2, 3, 4, 7), MIG_SLICES, strict=True))
+
+
+def read_prometheus(series: Sequence[LabelledSamples], name: str) -> ActivityExport:
+    """Return the activity of series of known metrics; others are left out.
+
+    Raises UsageFileError where no metric is known, or where a series is a sum over devices.
+    """
+    is_exported = any(key.startswith(_EXPORTED) for labels, _ in series for key in labels)
+    readings = list(_readings(series, name, is_exported=is_exported))
+    if not readings:
+        names = sorted({labels.get("__name__", "") for labels, _ in series})[:5]
+        msg = (
+            f"{name} has no metric of activity, only {names}: export DCGM_FI_DEV_GPU_UTIL or "
+            "DCGM_FI_PROF_SM_ACTIVE. If the series have no name, name the file after the metric."
+        )
+        raise UsageFileError(msg)
+    return export_of_values(name, KIND, mark_free_devices(tuple(_without_split_devices(readings))))
+
+
+def mark_free_devices(readings: Sequence[MetricValues]) -> tuple[MetricValues, ...]:
+    """Mark values without an owner as free devices, where other values of the file have owners.
+
+    Where no series has an owner, owners are unknown and no device is free.
+    """
+    unknown = DeviceOwner()
+    if all(each.owner == unknown for each in readings):
+        return tuple(readings)
+    free = DeviceOwner(is_free=True)
+    return tuple(replace(each, owner=free) if each.owner == unknown else each for each in readings)
+
+
+def device_of(labels: Mapping[str, str], where: str) -> str:
+    """Return the identity of a device or a part of one; raise UsageFileError where it has none."""
+    identity = _first(labels, IDENTITIES)
+    index = _first(labels, INDEXES)
+    if not identity and not index:
+        msg = f"{where}: a series does not name its device: keep the labels gpu and UUID"
+        raise UsageFileError(msg)
+    device = identity or f"{_first(labels, HOSTS)} {index}".strip()
+    part = labels.get("GPU_I_ID", "")
+    return f"{device}{_PART_MARK}{part}" if part else device
+
+
+def _readings(
+    series: Sequence[LabelledSamples], name: str, *, is_exported: bool
+) -> Iterator[MetricValues]:
+    stem = PurePath(name).name.partition(".")[0]
+    for labels, samples in series:
+        metric = find_metric(labels.get("__name__", "") or stem)
+        if metric is not None:
+            yield MetricValues(
+                metric=metric,
+                owner=_owner(labels, is_exported=is_exported),
+                device=device_of(labels, name),
+                samples=samples,
+                model=_first(labels, MODELS),
+                devices=_part(labels.get("GPU_I_PROFILE", "")),
+            )
+
+
+def _without_split_devices(readings: Sequence[MetricValues]) -> Iterator[MetricValues]:
+    """Yield values without those of devices that are split into parts, which would count twice."""
+    part_times: dict[str, list[float]] = {}
+    for each in readings:
+        device, is_part, _ = each.device.partition(_PART_MARK)
+        if is_part:
+            part_times.setdefault(device, []).extend(time for time, _ in each.samples)
+    ends = {device: (min(times), max(times)) for device, times in part_times.items() if times}
+    for each in readings:
+        first, last = ends.get(each.device, (math.inf, -math.inf))
+        samples = [sample for sample in each.samples if not first <= sample[0] <= last]
+        if samples:
+            yield replace(each, samples=samples)
+
+
+def _owner(labels: Mapping[str, str], *, is_exported: bool) -> DeviceOwner:
+    prefix = _EXPORTED if is_exported else ""
+    pod = labels.get(f"{prefix}pod", "")
+    if _EXPORTER in pod:
+        return DeviceOwner()
+    job = _first(labels, JOBS) or pod
+    namespace = labels.get(f"{prefix}namespace", "")
+    return DeviceOwner(team=_first(labels, TEAMS), namespace=namespace, job=job)
+
+
+def _part(profile: str) -> float:
+    """Return the share of a device that a MIG profile is; 1 for a full device."""
+    match = _PROFILE.fullmatch(profile)
+    return _PARTS.get(int(match[1]), 1000) / 1000 if match else 1.0
+
+
+def _first(labels: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((labels[name] for name in names if labels.get(name)), "")

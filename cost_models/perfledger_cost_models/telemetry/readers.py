@@ -1,0 +1,78 @@
+"""Reads exports of device activity in any supported format, recognised by their content."""
+
+from perfledger_cost_models.telemetry.activity_samples import ActivityExport
+from perfledger_cost_models.telemetry.cloud_monitoring import read_time_series
+from perfledger_cost_models.telemetry.cloud_monitoring_csv import (
+    is_metrics_explorer,
+    read_metrics_explorer,
+)
+from perfledger_cost_models.telemetry.cloudwatch import (
+    is_console_csv,
+    read_console_csv,
+    read_metric_data,
+)
+from perfledger_cost_models.telemetry.prometheus import read_prometheus
+from perfledger_cost_models.telemetry.slurm import read_sacct_activity
+from perfledger_cost_models.telemetry.wandb import is_wandb, read_events_csv, read_events_json
+from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES, UsageFileError, rows_of
+from perfledger_cost_models.usage.prometheus import (
+    is_prometheus_csv,
+    series_of_query,
+    series_of_table,
+)
+from perfledger_cost_models.usage.sacct import is_sacct
+
+WANDB_KEYS = (b'"system.gpu.', b'"system/gpu.', b'"system.tpu.', b'"system/tpu.')
+ACTIVITY_FORMATS = (
+    "give an answer of Prometheus' query_range (JSON or CSV), sacct --parsable2 with "
+    "TRESUsageInTot, CloudWatch's get-metric-data (JSON) or its console's CSV, Cloud Monitoring's "
+    "timeSeries.list (JSON) or Metrics Explorer's CSV, or W&B's system metrics (CSV or JSON)"
+)
+
+
+def read_activity(data: bytes, name: str) -> ActivityExport:
+    """Read an export of device activity.
+
+    Raises UsageFileError for an unknown format, too large a file, or one without activity.
+    """
+    if len(data) > MAX_USAGE_BYTES:
+        msg = f"{name} is larger than {MAX_USAGE_BYTES} bytes: export a shorter period"
+        raise UsageFileError(msg)
+    if data.lstrip()[:1] in (b"{", b"["):
+        return _read_json(data, name)
+    try:
+        text = data.decode("utf-8").lstrip("\ufeff")
+    except UnicodeDecodeError as error:
+        msg = f"{name} is not text in UTF-8: {error}"
+        raise UsageFileError(msg) from error
+    return _read_table(text, name)
+
+
+def _read_json(data: bytes, name: str) -> ActivityExport:
+    if b'"resultType"' in data:
+        return read_prometheus(series_of_query(data, name), name)
+    if b'"MetricDataResults"' in data:
+        return read_metric_data(data, name)
+    if b'"timeSeries"' in data or (b'"points"' in data and b'"metric"' in data):
+        return read_time_series(data, name)
+    if any(word in data for word in WANDB_KEYS):
+        return read_events_json(data, name)
+    msg = f"{name} is not a known export of activity: {ACTIVITY_FORMATS}"
+    raise UsageFileError(msg)
+
+
+def _read_table(text: str, name: str) -> ActivityExport:
+    first = text.partition("\n")[0].strip()
+    if is_sacct(first):
+        return read_sacct_activity(text, name)
+    _, header = next(rows_of(first, name), (0, list[str]()))
+    if is_wandb(header):
+        return read_events_csv(text, name)
+    if is_metrics_explorer(header):
+        return read_metrics_explorer(text, name)
+    if is_console_csv(header):
+        return read_console_csv(text, name)
+    if header and is_prometheus_csv(header):
+        return read_prometheus(series_of_table(text, name), name)
+    msg = f"{name} is not a known export of activity: {ACTIVITY_FORMATS}"
+    raise UsageFileError(msg)

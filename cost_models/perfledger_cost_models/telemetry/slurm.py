@@ -1,0 +1,245 @@
+"""Reads an upper bound of each job's GPU use from Slurm's `sacct --parsable2` with gres/gpuutil.
+
+https://slurm.schedmd.com/gres.html#Accounting: gpuutil and gpumem of TRESUsageIn... are high-water
+marks of each rank, in percent of one GPU and bytes, summed over the step's ranks (Tot) or divided
+by their number (Ave). They bound a job's use from above: it never exceeded the sum of its running
+steps' marks. Needs, beside the columns for usage, TRESUsageInTot, or TRESUsageInAve with NTasks. A
+job on parts of GPUs (MIG) has no such figures, and its zeros mean nothing. Jobstats' summary in
+AdminComment takes precedence, because it is a mean and not a bound.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from perfledger_cost_models.telemetry.activity_samples import (
+    Activity,
+    ActivityExport,
+    DeviceOwner,
+    FloatArray,
+)
+from perfledger_cost_models.telemetry.jobstats import GpuSummary, summaries_of
+from perfledger_cost_models.telemetry.metric_values import nominal_bytes
+from perfledger_cost_models.telemetry.signals import Signal
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_cost_models.usage.device_spans import MAX_DEVICES, UsageFileError
+from perfledger_cost_models.usage.sacct import (
+    SacctRow,
+    amounts_of,
+    gpus_of,
+    sacct_rows,
+)
+from perfledger_cost_models.usage.slurm import COLUMNS, KIND
+
+TOTAL, MEAN, RANKS = "TRESUsageInTot", "TRESUsageInAve", "NTasks"
+UTIL, MEMORY = "gres/gpuutil", "gres/gpumem"
+SUMMARY = "AdminComment"
+NO_ACTIVITY_NOTE = (
+    "every GPU-util is 0: if the GPUs were used, Slurm does not account for them here "
+    "(AccountingStorageTRES=gres/gpuutil, AutoDetect=nvml)"
+)
+# Each run of a requeued job is matched with all steps of that job: a hundred runs of a thousand
+# steps are a hundred thousand pairs.
+MAX_PAIRS = 2_000_000
+# No job has more ranks on a GPU; Slurm's code for "unknown" is larger.
+MAX_RANKS_A_GPU = 1000
+# The moments before a job's first step and after its last one are unknown.
+MIN_ACCOUNTED_SHARE = 0.99
+MAX_ACTIVITIES = 1_000_000  # two for each GPU in Jobstats; a file has some 400,000 jobs
+MIG_JOBS_NOTE = "jobs on parts of GPUs (MIG) are left out: Slurm does not record their use"
+
+_PERCENT = 0.01
+_PART = re.compile(r"\dg\.\d{1,4}gb")
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """The marks of a step: GPUs busy at once, and bytes; None where it has none."""
+
+    start: float
+    end: float
+    marks: Mapping[Signal, float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """A job with GPUs."""
+
+    owner: DeviceOwner
+    start: float
+    end: float
+    gpus: int
+    model: str
+    comment: str
+
+
+def read_sacct_activity(text: str, name: str) -> ActivityExport:
+    """Read jobs with GPUs and steps with marks; raise UsageFileError."""
+    jobs: dict[
+        tuple[str, str], list[_Job]
+    ] = {}  # by cluster and id; a requeued job (sacct -D) has several runs
+    steps: dict[tuple[str, str], list[_Step]] = {}
+    for row in sacct_rows(text, name, COLUMNS):
+        key = row.get("Cluster"), row.job
+        if row.step:
+            steps.setdefault(key, []).extend(_step(row))
+        else:
+            jobs.setdefault(key, []).extend(_job(row))
+    pairs = sum(len(of) * len(steps.get(key, ())) for key, of in jobs.items() if len(of) > 1)
+    all_jobs = [(key, job) for key, of in jobs.items() for job in of]
+    full_gpu_jobs = [(key, job) for key, job in all_jobs if not _PART.search(job.model)]
+    job_activities = (
+        each
+        for key, job in full_gpu_jobs
+        for each in _job_activities(key[1], job, steps.get(key, ()))
+    )
+    activities = tuple(islice(job_activities, MAX_ACTIVITIES + 1)) if pairs <= MAX_PAIRS else ()
+    if pairs > MAX_PAIRS or len(activities) > MAX_ACTIVITIES:
+        msg = f"{name} has too many runs, steps or GPUs: export fewer days"
+        raise UsageFileError(msg)
+    if not activities:
+        msg = f"{name} has no {UTIL} of GPU jobs: add {TOTAL} to --format and keep the steps"
+        raise UsageFileError(msg)
+    notes = [*_missing_note([job for _, job in full_gpu_jobs], activities)]
+    if len(full_gpu_jobs) < len(all_jobs):
+        notes.append(MIG_JOBS_NOTE)
+    if not any(each.shares.any() for each in activities if each.signal is Signal.GPU_UTIL):
+        notes.append(NO_ACTIVITY_NOTE)
+    return ActivityExport(name=name, kind=KIND, activities=activities, notes=tuple(notes))
+
+
+def _job(row: SacctRow) -> Iterator[_Job]:
+    """Yield a row's job if it has GPUs; raise UsageFileError for an impossible number of GPUs."""
+    span, gpus = row.span(), gpus_of(row.get("AllocTRES"))
+    if gpus.count > MAX_DEVICES:
+        msg = f"{row.where}: {gpus.count} GPUs, more than {MAX_DEVICES}: export it again"
+        raise UsageFileError(msg)
+    if gpus.count and span is not None and span[1] > span[0]:
+        yield _Job(
+            owner=_owner(row),
+            start=span[0],
+            end=span[1],
+            gpus=gpus.count,
+            model=gpus.model,
+            comment=row.get(SUMMARY),
+        )
+
+
+def _step(row: SacctRow) -> Iterator[_Step]:
+    """Yield a row's step; raise UsageFileError."""
+    span = row.span()
+    if span is not None and span[1] > span[0]:
+        usage = _usage(row)
+        marks = {Signal.GPU_UTIL: usage.get(UTIL), Signal.MEMORY: usage.get(MEMORY)}
+        yield _Step(*span, marks)
+
+
+def _missing_note(jobs: Sequence[_Job], activities: Sequence[Activity]) -> Iterator[str]:
+    """Yield a note where part of the jobs' device-hours has no activity."""
+    held_hours = sum(job.gpus * (job.end - job.start) for job in jobs) / SECONDS_PER_HOUR
+    gpu_util = (each for each in activities if each.signal is Signal.GPU_UTIL)
+    known_hours = (
+        sum(each.devices * float((each.ends - each.starts).sum()) for each in gpu_util)
+        / SECONDS_PER_HOUR
+    )
+    if known_hours < MIN_ACCOUNTED_SHARE * held_hours:
+        yield (
+            f"{held_hours - known_hours:,.1f} of the {held_hours:,.1f} device-hours of jobs have "
+            "no activity: they are unknown and in no mean"
+        )
+
+
+def _owner(row: SacctRow) -> DeviceOwner:
+    job = f"{row.job} {row.get('JobName')}".strip()
+    team = row.get("Account") or row.get("User")
+    return DeviceOwner(team=team, namespace=row.get("Partition"), job=job)
+
+
+def _usage(row: SacctRow) -> Mapping[str, float]:
+    """Return the usage of a step over all its ranks; raise UsageFileError."""
+    if total := row.get(TOTAL):
+        return amounts_of(total)
+    mean = row.get(MEAN)
+    if not mean:
+        return {}
+    number = row.get(RANKS)
+    if not (number.isdecimal() and len(number) < 10):  # noqa: PLR2004 - no step has so many
+        msg = f"{row.where}: {MEAN} is per rank: add {RANKS} or {TOTAL} to --format"
+        raise UsageFileError(msg)
+    return {name: float(number) * amount for name, amount in amounts_of(mean).items()}
+
+
+def _job_activities(key: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Activity]:
+    summaries = summaries_of(job.comment)
+    return _summarized(key, job, summaries) if summaries else _activities(key, job, steps)
+
+
+def _summarized(key: str, job: _Job, summaries: Sequence[GpuSummary]) -> Iterator[Activity]:
+    """Yield the means and highest values of a job's GPUs over its run."""
+    for each in summaries:
+        for signal, share in (
+            (Signal.GPU_UTIL, each.utilization),
+            (Signal.MEMORY, each.memory),
+        ):
+            if share is not None:
+                yield Activity(
+                    owner=job.owner,
+                    device=f"job {key} {each.gpu}",
+                    signal=signal,
+                    starts=np.array([job.start]),
+                    ends=np.array([job.end]),
+                    shares=np.array([share]),
+                    model=job.model,
+                    is_peak=signal is Signal.MEMORY,
+                )
+
+
+def _activities(device: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Activity]:
+    memory = nominal_bytes(job.model)
+    for signal, scale in (
+        (Signal.GPU_UTIL, job.gpus / _PERCENT),
+        (Signal.MEMORY, job.gpus * memory if memory else None),
+    ):
+        marked = [
+            (each.start, each.end, mark)
+            for each in steps
+            if (mark := each.marks[signal]) is not None and mark <= MAX_RANKS_A_GPU * (scale or 0)
+        ]
+        if marked and scale:
+            times, sums = _sum_marks(job, marked)
+            is_known = ~np.isnan(sums)
+            if is_known.any():
+                yield Activity(
+                    owner=job.owner,
+                    device=f"job {device}",
+                    signal=signal,
+                    starts=times[:-1][is_known],
+                    ends=times[1:][is_known],
+                    shares=np.minimum(sums[is_known] / scale, 1.0),
+                    model=job.model,
+                    devices=float(job.gpus),
+                    is_peak=True,
+                )
+
+
+def _sum_marks(
+    job: _Job, marked: Sequence[tuple[float, float, float]]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the times of a job, and between them the sums of its running steps' marks."""
+    inside = [
+        (max(start, job.start), min(end, job.end), mark)
+        for start, end, mark in marked
+        if max(start, job.start) < min(end, job.end)
+    ]
+    starts, ends, marks = np.array(inside, dtype=float).reshape(-1, 3).T
+    times = np.unique(np.concatenate([[job.start, job.end], starts, ends]))
+    changes, running = np.zeros(len(times)), np.zeros(len(times), dtype=np.int64)
+    for moments, sign in ((starts, 1), (ends, -1)):
+        places = np.searchsorted(times, moments)
+        np.add.at(changes, places, sign * marks)
+        np.add.at(running, places, sign)
+    sums = np.maximum(np.cumsum(changes), 0.0)  # sums of differences are inexact
+    return times, np.where(np.cumsum(running) > 0, sums, np.nan)[:-1]

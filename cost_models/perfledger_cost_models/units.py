@@ -1,0 +1,22 @@
+"""Units of time and money that the formulas share.
+
+They are whole numbers, so that they multiply with money in Decimal.
+"""
+
+SECONDS_PER_MINUTE = 60
+MINUTES_PER_HOUR = 60
+HOURS_PER_DAY = 24
+SECONDS_PER_HOUR = SECONDS_PER_MINUTE * MINUTES_PER_HOUR
+SECONDS_PER_DAY = SECONDS_PER_HOUR * HOURS_PER_DAY
+MONTHS_PER_YEAR = 12
+# A year is 365 days everywhere, never the mean year of 365.25 days and 8,766 hours: providers sell
+# terms of one and three years at 8,760 hours each, and owned and forecast hours are compared with
+# them. A leap year has 0.27 % more.
+DAYS_PER_YEAR = 365
+HOURS_PER_YEAR = DAYS_PER_YEAR * HOURS_PER_DAY
+# Job logs count whole milliseconds, and thousandths of a device (WHOLE_DEVICE) times milliseconds.
+MS_PER_HOUR = 1000 * SECONDS_PER_HOUR
+MS_PER_DAY = 1000 * SECONDS_PER_DAY
+MILLI_MS_PER_HOUR = 1000 * MS_PER_HOUR
+
+USD = "USD"  # ISO 4217; every price is converted to it before it is compared or added

@@ -1,0 +1,1 @@
+"""Readers of device-hours from Slurm, Prometheus and Kubernetes."""

@@ -1,0 +1,57 @@
+"""Reads CSV tables whose first line names the columns."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger_cost_models.usage.device_spans import UsageFileError, rows_of
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRow:
+    """One line of a table: its cells by the column's name in lower case."""
+
+    where: str  # the file and the line
+    cells: dict[str, str]
+
+
+def read_rows(text: str, name: str, *, most_rows: int) -> tuple[CsvRow, ...]:
+    """Return a table's rows; raise UsageFileError for none, too many, or ragged ones."""
+    lines = rows_of(text, name)
+    _, first = next(lines, (0, list[str]()))
+    header = [cell.strip().lower() for cell in first]
+    rows: list[CsvRow] = []
+    for number, cells in lines:
+        where = f"{name}, line {number}"
+        if len(cells) != len(header):
+            msg = f"{where}: {len(cells)} cells for {len(header)} columns: correct it"
+            raise UsageFileError(msg)
+        rows.append(CsvRow(where, dict(zip(header, cells, strict=True))))
+        if len(rows) > most_rows:
+            msg = f"{name} has more than {most_rows} rows: export a shorter period"
+            raise UsageFileError(msg)
+    if not rows:
+        msg = f"{name} has no rows below its header: export it again"
+        raise UsageFileError(msg)
+    return tuple(rows)
+
+
+def amounts(rows: Sequence[CsvRow], column: str, *, maximum: float) -> tuple[float, ...] | None:
+    """Return a column of numbers from 0 to `maximum`, None where there is no such column.
+
+    Raises UsageFileError for any other cell, empty ones included: unknown is not zero.
+    """
+    if column not in rows[0].cells:
+        return None
+    numbers: list[float] = []
+    for row in rows:
+        try:
+            amount = float(row.cells[column])
+        except ValueError:
+            amount = math.nan
+        if not 0 <= amount <= maximum:
+            cell_text = row.cells[column][:40]
+            msg = f"{row.where}: {column} is {cell_text!r}, not 0 to {maximum:g}: correct it"
+            raise UsageFileError(msg)
+        numbers.append(amount)
+    return tuple(numbers)

@@ -1,0 +1,126 @@
+"""Values of usage files: which job held how many devices, from when to when."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from io import StringIO
+from math import isfinite
+
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+
+MAX_USAGE_BYTES = 64 * 1024 * 1024  # some 400,000 jobs, or three million samples
+MAX_SPANS = 2_000_000
+MAX_COLUMNS = 2000
+MAX_CELL_CHARACTERS = 20_000
+MAX_LABELS = 200  # of one job; Kubernetes' own are a few dozen
+MAX_DEVICES = 1_000_000  # of one job; more is a shifted column
+# Times outside this range are errors: no accelerators were rented by the hour before it.
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
+LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
+_MILLISECONDS_FROM = 1e11  # as seconds that is the year 5138
+
+
+class UsageFileError(ValueError):
+    """An error for a usage file that cannot be read or counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpan:
+    """Devices that one job held from `start` to `end`; seconds since 1970, UTC."""
+
+    labels: Mapping[str, str]
+    start: float
+    end: float
+    devices: float
+
+    @property
+    def device_hours(self) -> float:
+        """Return the devices times the hours."""
+        return self.devices * (self.end - self.start) / SECONDS_PER_HOUR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceUsage:
+    """The spans of one file; its period is from its first moment to its last."""
+
+    name: str
+    kind: str
+    spans: tuple[DeviceSpan, ...]
+    start: float
+    end: float
+
+
+def usage_of(
+    name: str, kind: str, spans: Sequence[DeviceSpan], *, idle_moments: Sequence[float] = ()
+) -> DeviceUsage:
+    """Return the usage of a file; `idle_moments` are moments in its period without held devices.
+
+    Raises UsageFileError for no spans and moments, or too many spans.
+    """
+    if len(spans) > MAX_SPANS:
+        msg = f"{name} has more than {MAX_SPANS} entries: export shorter periods"
+        raise UsageFileError(msg)
+    moments = [moment for span in spans for moment in (span.start, span.end)] + list(idle_moments)
+    if not moments:
+        msg = f"{name} has no entries: export a period with device usage"
+        raise UsageFileError(msg)
+    return DeviceUsage(
+        name=name, kind=kind, spans=tuple(spans), start=min(moments), end=max(moments)
+    )
+
+
+def span_of(
+    name: str, labels: Mapping[str, str], start: float, end: float, devices: float
+) -> DeviceSpan:
+    """Return a checked span; raise UsageFileError with the file's name."""
+    if not EARLIEST <= start <= end <= LATEST:
+        msg = f"{name}: a span from {start} to {end} is impossible: export it again"
+        raise UsageFileError(msg)
+    if not (isfinite(devices) and 0 <= devices <= MAX_DEVICES):
+        msg = f"{name}: {devices} devices are not between 0 and {MAX_DEVICES}: export it again"
+        raise UsageFileError(msg)
+    if len(labels) > MAX_LABELS:
+        msg = f"{name}: a job has more than {MAX_LABELS} labels: export fewer"
+        raise UsageFileError(msg)
+    return DeviceSpan(labels, start, end, devices)
+
+
+def parse_time(text: str, name: str) -> float:
+    """Return a time in seconds since 1970, from ISO 8601, seconds or milliseconds since 1970.
+
+    Without a zone it is UTC. Raises UsageFileError.
+    """
+    text = text.strip()
+    seconds: float | None = None
+    with suppress(ValueError, OverflowError):
+        if text[4:5] == "-":
+            moment = datetime.fromisoformat(text)
+            seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+        else:
+            seconds = float(text)
+            seconds = seconds / 1000 if seconds > _MILLISECONDS_FROM else seconds
+    if seconds is None or not EARLIEST <= seconds <= LATEST:
+        msg = f"{name}: {text[:40]!r} is not a time such as 2026-11-01T00:00:00Z: export it again"
+        raise UsageFileError(msg)
+    return seconds
+
+
+def rows_of(text: str, name: str, *, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Yield the non-empty lines of a table with their numbers; raise UsageFileError."""
+    lines = StringIO(text.removeprefix("\ufeff"), newline="")
+    if delimiter == ",":
+        reader = csv.reader(lines, strict=True)
+    else:  # sacct does not quote
+        reader = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+    try:
+        for cells in reader:
+            if len(cells) > MAX_COLUMNS or any(len(cell) > MAX_CELL_CHARACTERS for cell in cells):
+                msg = f"{name}, line {reader.line_num}, is too long: export it again"
+                raise UsageFileError(msg)
+            if cells:
+                yield reader.line_num, cells
+    except csv.Error as error:
+        msg = f"{name}, line {reader.line_num}: {error}: export it again"
+        raise UsageFileError(msg) from error

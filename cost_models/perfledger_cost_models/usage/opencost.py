@@ -1,0 +1,165 @@
+"""Reads Kubernetes' GPU hours by namespace, controller, pod and labels.
+
+Supported are answers of OpenCost's and Kubecost's allocation API
+(https://opencost.io/docs/integrations/api), and tables in CSV with a start and an end (or a day),
+GPU hours (or a mean number of GPUs), and any labels.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR
+from perfledger_cost_models.usage.device_spans import (
+    DeviceSpan,
+    DeviceUsage,
+    UsageFileError,
+    parse_time,
+    rows_of,
+    span_of,
+    usage_of,
+)
+
+KIND = "Kubernetes"
+HOURS = ("gpuhours", "devicehours")
+DEVICES = ("gpus", "gpucount", "devices")
+STARTS = ("start", "windowstart", "date")
+ENDS = ("end", "windowend")
+IDLE = "__idle__"  # OpenCost's name of unused hours, if the request includes them
+PROPERTIES = ("cluster", "namespace", "controller", "pod", "container", "node")
+
+
+class _Properties(msgspec.Struct):
+    cluster: str | None = None
+    namespace: str | None = None
+    controller: str | None = None
+    pod: str | None = None
+    container: str | None = None
+    node: str | None = None
+    labels: dict[str, str] | None = None
+
+
+class _Allocation(msgspec.Struct):
+    start: str
+    end: str
+    name: str = ""
+    properties: _Properties | None = None
+    gpu_hours: float = msgspec.field(default=0.0, name="gpuHours")
+
+
+class _Answer(msgspec.Struct):
+    data: list[dict[str, _Allocation | None] | None]
+
+
+def is_kubernetes_csv(header: Sequence[str]) -> bool:
+    """Whether a table's header names GPU hours or GPUs, and times."""
+    names = _places(header)
+    return any(name in names for name in STARTS) and any(name in names for name in HOURS + DEVICES)
+
+
+def read_allocations(data: bytes, name: str) -> DeviceUsage:
+    """Read an answer of the allocation API; raise UsageFileError."""
+    try:
+        answer = msgspec.json.decode(data, type=_Answer)
+    except (msgspec.DecodeError, RecursionError) as error:
+        msg = f"{name} is not an answer of OpenCost's allocation API: {str(error)[:200]}"
+        raise UsageFileError(msg) from error
+    spans: list[DeviceSpan] = []
+    for window in answer.data:
+        for key, allocation in (window or {}).items():
+            if allocation is not None:
+                start, end = parse_time(allocation.start, name), parse_time(allocation.end, name)
+                spans.append(
+                    _span(name, _labels(key, allocation), start, end, allocation.gpu_hours)
+                )
+    return _usage(name, spans)
+
+
+def read_gpu_table(text: str, name: str) -> DeviceUsage:
+    """Read a table of GPU hours; raise UsageFileError."""
+    rows = rows_of(text, name)
+    _, header = next(rows, (0, list[str]()))
+    places = _places(header)
+    spans: list[DeviceSpan] = []
+    for number, cells in rows:
+        where = f"{name}, line {number}"
+        if len(cells) != len(header):
+            msg = f"{where}: {len(cells)} cells for {len(header)} columns: export it again"
+            raise UsageFileError(msg)
+        row = {key: cells[place] for key, place in places.items()}
+        labels = {
+            column: cells[place].strip()
+            for place, column in enumerate(header)
+            if cells[place].strip() and _normalize(column) not in (*HOURS, *DEVICES, *STARTS, *ENDS)
+        }
+        start, end = _window(row, where)
+        hours = _hours(row, where, seconds=end - start)
+        spans.append(_span(where, labels, start, end, hours))
+    return _usage(name, spans)
+
+
+def _usage(name: str, spans: Sequence[DeviceSpan]) -> DeviceUsage:
+    moments = [end for span in spans for end in (span.start, span.end)]
+    used = [span for span in spans if span.devices and not _is_idle(span)]
+    return usage_of(name, KIND, used, idle_moments=moments)
+
+
+def _is_idle(span: DeviceSpan) -> bool:
+    return any(IDLE in value.split("/") for value in span.labels.values())
+
+
+def _labels(key: str, allocation: _Allocation) -> Mapping[str, str]:
+    """Return an allocation's properties and labels, or its name where it has no properties."""
+    if allocation.properties is None:
+        return {"name": allocation.name or key}
+    properties = {name: getattr(allocation.properties, name) for name in PROPERTIES}
+    labels = {
+        f"label_{name}": value for name, value in (allocation.properties.labels or {}).items()
+    }
+    return {"name": allocation.name or key, **{k: v for k, v in properties.items() if v}, **labels}
+
+
+def _span(
+    where: str, labels: Mapping[str, str], start: float, end: float, gpu_hours: float
+) -> DeviceSpan:
+    if end <= start:
+        window_text = " to ".join(
+            datetime.fromtimestamp(at, UTC).isoformat() for at in (start, end)
+        )
+        msg = f"{where}: a window from {window_text} has no length: export it again"
+        raise UsageFileError(msg)
+    return span_of(where, labels, start, end, gpu_hours * SECONDS_PER_HOUR / (end - start))
+
+
+def _window(row: Mapping[str, str], where: str) -> tuple[float, float]:
+    start = parse_time(_first(row, STARTS), where)
+    end_text = _first(row, ENDS)
+    return start, parse_time(end_text, where) if end_text else start + SECONDS_PER_DAY
+
+
+def _hours(row: Mapping[str, str], where: str, *, seconds: float) -> float:
+    hours_text = _first(row, HOURS)
+    try:
+        return (
+            float(hours_text)
+            if hours_text
+            else float(_first(row, DEVICES)) * seconds / SECONDS_PER_HOUR
+        )
+    except ValueError as error:
+        cell = (hours_text or _first(row, DEVICES))[:40]
+        msg = f"{where}: {cell!r} is not a number of GPU hours: export it again"
+        raise UsageFileError(msg) from error
+
+
+def _first(row: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((row[name].strip() for name in names if name in row), "")
+
+
+def _places(header: Sequence[str]) -> dict[str, int]:
+    return {_normalize(column): place for place, column in enumerate(header)}
+
+
+def _normalize(column: str) -> str:
+    """Return a column's letters and digits: "GPU Hours", gpu_hours and gpuHours are equal."""
+    return "".join(letter for letter in column.lower() if letter.isalnum())

@@ -1,0 +1,193 @@
+"""Parses the tables of Slurm's `sacct --parsable2`, https://slurm.schedmd.com/sacct.html.
+
+A row is a job or a step of it ("123.batch", "123.0"). Times without a zone are UTC; amounts of
+trackable resources (TRES) may have a unit from K to P, of 1024.
+
+All readers use one rule for duplicates. Cluster, JobID and Start identify a run; before its start
+Cluster, JobID and Submit do. A requeued job has several runs, each with its own record: "Previous
+runs of the job can be shown with the -D/--duplicates option" (sacct, SLUID). A reset JobID is
+another job with other times (sacct, --duplicates). So every run counts. The same run twice comes
+from overlapping exports; the table is rejected, because the run would count twice. Steps are parts
+of a run and add nothing to it; the same step twice is rejected as well.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perfledger_cost_models.units import (
+    SECONDS_PER_DAY,
+    SECONDS_PER_HOUR,
+    SECONDS_PER_MINUTE,
+)
+from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time, rows_of
+
+_JOB_NAME = "JobName"
+_NO_TIME = frozenset({"", "Unknown", "None"})  # not begun, or not ended
+_DURATION = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,6}):)?(\d{1,6}):(\d{1,6})(?:\.\d+)?")
+_AMOUNT = re.compile(
+    r"(?:^|,)(?P<name>[^=,]+)=(?P<number>\d{1,20}(?:\.\d{1,6})?)(?P<unit>[KMGTP]?)(?=,|$)"
+)
+_UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40, "P": 2.0**50}
+_GPUS = "gres/gpu"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SacctRow:
+    """A job or a step; times are seconds since 1970."""
+
+    file: str
+    line: int
+    cells: Mapping[str, str]
+    job: str  # the JobID, without the step
+    step: str  # "" for the job itself
+    submit: float | None  # None where the export lacks it
+    start: float | None  # None before it has begun
+    end: float | None  # None before it has ended
+
+    @property
+    def where(self) -> str:
+        """Return the row's file and line, for messages."""
+        return f"{self.file}, line {self.line}"
+
+    def get(self, column: str) -> str:
+        """Return a cell, or "" where the export lacks the column."""
+        return self.cells.get(column, "")
+
+    def span(self) -> tuple[float, float] | None:
+        """Return the start and the end, for a running job up to now; None before it begins.
+
+        Raises UsageFileError where both End and Elapsed are missing.
+        """
+        if self.start is None:
+            return None
+        return self.start, self.start + self._elapsed() if self.end is None else self.end
+
+    def _elapsed(self) -> float:
+        raw = self.get("ElapsedRaw")
+        if raw.isdecimal() and len(raw) < 12:  # noqa: PLR2004 - no job has run for millennia
+            return float(raw)
+        elapsed = duration_s(self.get("Elapsed"))
+        if elapsed is None:
+            msg = f"{self.where}: the run has neither End nor Elapsed: add Elapsed to --format"
+            raise UsageFileError(msg)
+        return elapsed
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """The GPUs of a TRES list, and their type where it names only one."""
+
+    count: int
+    model: str
+
+
+def is_sacct(first_line: str) -> bool:
+    """Whether a file's first line is the header of a sacct table."""
+    return "JobID" in first_line.split("|")
+
+
+def sacct_rows(text: str, name: str, columns: Sequence[str]) -> Iterator[SacctRow]:
+    """Yield the jobs and steps of a table with these columns, each run once.
+
+    Raises UsageFileError, also for a run that appears twice.
+    """
+    lines = rows_of(text, name, delimiter="|")
+    _, header = next(lines, (0, list[str]()))
+    missing = [column for column in columns if column not in header]
+    if missing:
+        msg = f"{name} lacks {missing}: add them to sacct --parsable2 --format=..."
+        raise UsageFileError(msg)
+    runs: set[tuple[str, str, bool, float]] = set()
+    for line, cells in lines:
+        if any(cells):
+            row = _row(_cells(cells, header, f"{name}, line {line}"), name, line)
+            _check_is_new(row, runs)
+            yield row
+
+
+def amounts_of(tres: str) -> Mapping[str, float]:
+    """Return the amounts of a TRES list by name; bytes of memory."""
+    return {
+        match["name"]: float(match["number"]) * _UNITS[match["unit"]]
+        for match in _AMOUNT.finditer(tres)
+    }
+
+
+def gpus_of(tres: str) -> Gpus:
+    """Return the GPUs of a TRES list: `gres/gpu` if it is there, else the sum over the types."""
+    counts = amounts_of(tres)
+    types = {
+        name.removeprefix(f"{_GPUS}:"): int(count)
+        for name, count in counts.items()
+        if name.startswith(f"{_GPUS}:")
+    }
+    count = int(counts[_GPUS]) if _GPUS in counts else sum(types.values())
+    return Gpus(count, next(iter(types)) if len(types) == 1 else "")
+
+
+def duration_s(text: str) -> float | None:
+    """Return the seconds of [[days-]hours:]minutes:seconds; None for anything else."""
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(
+        days * SECONDS_PER_DAY + hours * SECONDS_PER_HOUR + minutes * SECONDS_PER_MINUTE + seconds
+    )
+
+
+def _cells(cells: list[str], header: Sequence[str], where: str) -> Mapping[str, str]:
+    """Return cells by column; a job's name may contain the delimiter, which is not escaped."""
+    extra = len(cells) - len(header)
+    if extra > 0 and _JOB_NAME in header:
+        first = header.index(_JOB_NAME)
+        last = first + extra + 1
+        cells = [*cells[:first], "|".join(cells[first:last]), *cells[last:]]
+    if len(cells) != len(header):
+        msg = f"{where}: {len(cells)} cells for {len(header)} columns: export it again"
+        raise UsageFileError(msg)
+    return dict(zip(header, cells, strict=True))
+
+
+def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:
+    where = f"{name}, line {line}"
+    job, _, step = cells["JobID"].partition(".")
+    submit, start, end = (
+        _time(cells.get(column, ""), where) for column in ("Submit", "Start", "End")
+    )
+    if start is not None and end is not None and end < start:
+        msg = (
+            f"{where}: the run ends at {cells['End'][:40]}, before its start at "
+            f"{cells['Start'][:40]}. If clocks were set back, export with TZ=UTC sacct."
+        )
+        raise UsageFileError(msg)
+    return SacctRow(
+        file=name,
+        line=line,
+        cells=cells,
+        job=job,
+        step=step,
+        submit=submit,
+        start=start,
+        end=end,
+    )
+
+
+def _time(text: str, where: str) -> float | None:
+    return None if text in _NO_TIME else parse_time(text, where)
+
+
+def _check_is_new(row: SacctRow, runs: set[tuple[str, str, bool, float]]) -> None:
+    """Raise UsageFileError for a run in `runs`; else add it."""
+    moment_s = row.submit if row.start is None else row.start
+    if moment_s is None:
+        return
+    run = row.get("Cluster"), row.get("JobID"), row.start is None, moment_s
+    if run in runs:
+        msg = (
+            f"{row.where}: job {row.get('JobID')[:40]!r} appears twice, and its hours would count "
+            "twice. Remove one of its rows, or cut exports at day boundaries with --truncate."
+        )
+        raise UsageFileError(msg)
+    runs.add(run)

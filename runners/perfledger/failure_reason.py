@@ -1,0 +1,66 @@
+"""Classifies what a workload raises as a failure reason, with a sentence."""
+
+import errno
+import os
+import traceback
+from pathlib import Path
+
+from perfledger.records import FailureReason
+
+MAX_DETAIL_LENGTH = 2_000  # a message may contain a whole tensor
+# torch on the CPU and CUDA, XLA; the last is the C library's text, which extensions pass on.
+OUT_OF_MEMORY_WORDS = (
+    "out of memory",
+    "can't allocate memory",
+    "RESOURCE_EXHAUSTED",
+    "Cannot allocate memory",
+)
+
+
+class UnmeasurableError(Exception):
+    """A workload that the harness itself finds to be unmeasurable."""
+
+    def __init__(self, reason: FailureReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+def failure_reason(error: BaseException) -> FailureReason:
+    """Return the failure reason of an exception."""
+    match error:
+        case UnmeasurableError():
+            return error.reason
+        case MemoryError():
+            return FailureReason.OUT_OF_MEMORY
+        case OSError() if error.errno == errno.ENOMEM:
+            return FailureReason.OUT_OF_MEMORY
+        case RuntimeError() if any(words in text_of(error) for words in OUT_OF_MEMORY_WORDS):
+            return FailureReason.OUT_OF_MEMORY
+        case _:
+            return FailureReason.RAISED
+
+
+def detail_of(error: BaseException, *, root: Path) -> str:
+    """Return an exception's type, text and place in the user's code."""
+    if isinstance(error, UnmeasurableError):
+        return error.detail
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(root)
+    ]
+    where = ""
+    if frames:
+        path = Path(frames[-1].filename).relative_to(root)
+        where = f" ({path}:{frames[-1].lineno})"
+    text = text_of(error).replace(f"{root}{os.sep}", "")  # the worktree's folder is no news
+    return f"{type(error).__name__}: {text}".removesuffix(": ")[:MAX_DETAIL_LENGTH] + where
+
+
+def text_of(error: BaseException) -> str:
+    """Return an exception's text, or a substitute if it has none."""
+    try:
+        return str(error)
+    except Exception:  # a boundary: the user's __str__ may raise anything
+        return "(its text is not available)"

@@ -1,0 +1,1 @@
+"""Owns the measuring of a step: warm-up, samples and load."""

@@ -1,0 +1,320 @@
+"""Samples a step: warms it up until it is steady, then times it until the samples suffice.
+
+The garbage collector stays as the workload sets it: garbage is part of a step's cost, and without
+the collector cycles would accumulate until memory, not the code, is measured. The loop itself keeps
+only floats, which the collector does not count.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from perfledger.measuring.warmup_detection import count_warmup_steps
+from perfledger.meters.clock import Clock
+from perfledger.protocol import MeasuringEffort
+from perfledger.workload import Step
+
+WARMUP_WINDOW = 3  # the median of three ignores one outlier
+WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more than this
+MAX_STANDARD_ERROR = (
+    0.005  # relative standard error of the mean at which more steps add nothing (nvbench's)
+)
+FIRST_BLOCK = 10  # steps between two checks of the samples; a check costs time between steps
+# Length of a turn when base and head are interleaved. Other load on a machine changes within tenths
+# of a second: unchanged pairs spread by 8 % with turns of 0.1 s, and by 1 % with this length.
+TURN_SECONDS = 0.03
+MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
+
+Affinity = Callable[[int], Collection[int]]
+AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSamples:
+    """The step times of one process, and its use of the host's cores."""
+
+    warmups_s: tuple[float, ...]
+    settling_s: float  # time of the warm-ups after `on_sampling`
+    steps_s: tuple[float, ...]
+    turns: tuple[int, ...]  # steps per turn; empty if not interleaved
+    cpu_active: float  # share of the usable cores' time, at most 1
+
+
+def usable_cores(affinity: Affinity | None = AFFINITY) -> int:
+    """Return the number of cores this process may use, or of all cores where that is unknown."""
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostProbe:
+    """The host's clocks and cores; tests script them."""
+
+    wall: Callable[[], float] = time.perf_counter
+    cpu: Callable[[], float] = time.process_time
+    cores: Callable[[], int] = usable_cores
+
+
+class TimedStep:
+    """The step of the latest set-up, and all of its times."""
+
+    def __init__(
+        self,
+        set_up: Callable[[], Step],
+        clock: Clock,
+        *,
+        effort: MeasuringEffort,
+        after_step: Callable[[], None],
+    ) -> None:
+        self._set_up, self._clock = set_up, clock
+        self._effort, self._after_step = effort, after_step
+        self.step: Step = _no_step
+        self.warmups_s: list[float] = []
+        self.settling_s = 0.0
+        self.samples_s: list[float] = []
+
+    def renew(self) -> None:
+        """Release the step, set up again and warm up: briefly after the first time."""
+        self.step = _no_step
+        self.step = self._set_up()
+        effort, is_repeated = self._effort, bool(self.warmups_s)
+        brief = replace(effort, max_warmups=effort.min_warmups) if is_repeated else effort
+        self.warmups_s += warm_up(self.step, self._clock, effort=brief, after_step=self._after_step)
+
+    def settle(self) -> None:
+        """Move the samples before a change point in the first set-up's steps to the warm-ups.
+
+        The effort limits their number: a step that keeps changing is measured as it is.
+        """
+        if sum(self.warmups_s) >= self._effort.max_warmup_seconds:
+            return
+        room = max(0, self._effort.max_warmups - len(self.warmups_s))
+        stop = min(room, count_warmup_steps(self.samples_s))
+        self.warmups_s += self.samples_s[:stop]
+        self.settling_s = math.fsum(self.samples_s[:stop])
+        del self.samples_s[:stop]
+
+    def time(self, count: int) -> None:
+        """Add `count` samples, each of a step, two clock readings and one check."""
+        step = self.step
+        timed, keep, after_step = self._clock.time, self.samples_s.append, self._after_step
+        for _ in range(count):
+            keep(timed(step))
+            after_step()
+
+
+def measure(
+    set_up: Callable[[], Step],
+    clock: Clock,
+    *,
+    effort: MeasuringEffort,
+    set_ups: int = 1,
+    on_sampling: Callable[[], None] = lambda: None,
+    after_step: Callable[[], None] = lambda: None,
+    turn: Callable[[], None] | None = None,
+    host: HostProbe = HostProbe(),
+) -> StepSamples:
+    """Set up and warm up, call `on_sampling`, then time the step until the samples suffice.
+
+    `after_step` is called after every step and not timed. `turn` returns when it is this process's
+    turn for the next TURN_SECONDS of steps; without it the steps are consecutive. The samples are
+    divided evenly among `set_ups`, each warmed up; the previous step is released. First samples
+    that belong to the warm-up are moved there, except in turns, whose neighbours warm up alike.
+    """
+    bench = TimedStep(set_up, clock, effort=effort, after_step=after_step)
+    bench.renew()
+    on_sampling()
+    watch = _Watch(host)
+    turns = (
+        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, around=watch)
+        if turn is not None
+        else _sample(bench, effort, set_ups=set_ups, around=watch)
+    )
+    return StepSamples(
+        warmups_s=tuple(bench.warmups_s),
+        settling_s=bench.settling_s,
+        steps_s=tuple(bench.samples_s),
+        turns=turns,
+        cpu_active=watch.active(),
+    )
+
+
+def warm_up(
+    step: Step,
+    clock: Clock,
+    *,
+    effort: MeasuringEffort,
+    after_step: Callable[[], None] = lambda: None,
+) -> tuple[float, ...]:
+    """Run `step` until it is steady or the effort is spent; return all times in seconds."""
+    times: list[float] = []
+    while not _is_warm(times, effort):
+        times.append(clock.time(step))
+        after_step()
+    return tuple(times)
+
+
+def _sample(
+    bench: TimedStep, effort: MeasuringEffort, *, set_ups: int, around: AbstractContextManager[None]
+) -> tuple[int, ...]:
+    """Time the step until the samples suffice, an equal part of them after each set-up.
+
+    `around` is entered for each block of consecutive steps. There are no turns. Late settling is
+    checked once, in all steps of the first set-up: later ones run warm code, and a check between
+    two blocks would let the device idle.
+    """
+    part = replace(
+        effort,
+        min_steps=max(1, math.ceil(effort.min_steps / set_ups)),
+        max_steps=math.ceil(effort.max_steps / set_ups),
+        min_seconds=effort.min_seconds / set_ups,
+        max_seconds=effort.max_seconds / set_ups,
+    )
+    for number in range(set_ups):
+        if number > 0:
+            bench.renew()
+        begun = len(bench.samples_s)
+        _fill(bench, part, begun=begun, around=around)
+        if number == 0:
+            bench.settle()
+            _fill(bench, part, begun=begun, around=around)
+    return ()
+
+
+def _fill(
+    bench: TimedStep, effort: MeasuringEffort, *, begun: int, around: AbstractContextManager[None]
+) -> None:
+    """Time the step in blocks until the samples from `begun` on suffice."""
+    while block := _next_block(bench.samples_s[begun:], effort):
+        with around:
+            bench.time(block)
+
+
+def _sample_in_turns(
+    bench: TimedStep,
+    effort: MeasuringEffort,
+    *,
+    set_ups: int,
+    turn: Callable[[], None],
+    around: AbstractContextManager[None],
+) -> tuple[int, ...]:
+    """Time the step in turns of TURN_SECONDS for `max_seconds`; return the steps per turn.
+
+    The other process takes as many, so that each turn has a neighbour: the end depends on time and
+    not on the noise. Steps of microseconds make shorter turns, not fewer. A new set-up runs in its
+    own turn, because it would disturb the other's.
+    """
+    turns: list[int] = []
+    steps, most = _turns_of(bench.warmups_s, effort)
+    while len(turns) < most and (
+        len(bench.samples_s) < effort.min_steps or sum(bench.samples_s) < effort.max_seconds
+    ):
+        turn()
+        if turns and _is_due(len(turns), most, set_ups):
+            bench.renew()
+        with around:
+            bench.time(steps)
+        turns.append(steps)
+    return tuple(turns)
+
+
+def _is_due(turn: int, turns: int, set_ups: int) -> bool:
+    """Return whether this turn is the first of the next set-up, with turns divided evenly."""
+    return turn * set_ups // turns > (turn - 1) * set_ups // turns
+
+
+def _no_step() -> None:
+    """Do nothing, in place of a step."""
+
+
+def _turns_of(warmups_s: Sequence[float], effort: MeasuringEffort) -> tuple[int, int]:
+    """Return the steps per turn and the number of turns, estimated from the last warm-ups."""
+    shortest = math.ceil(effort.max_seconds / TURN_SECONDS)
+    step_s = math.fsum(warmups_s[-WARMUP_WINDOW:]) / max(1, len(warmups_s[-WARMUP_WINDOW:]))
+    max_steps = max(1, MAX_SAMPLES // max(1, shortest))
+    steps = max(1, min(max_steps, int(TURN_SECONDS / step_s))) if step_s > 0 else max_steps
+    turns = math.ceil(effort.max_seconds / max(TURN_SECONDS, steps * step_s))
+    return steps, max(1, turns, math.ceil(effort.min_steps / steps))
+
+
+class _Watch:
+    """The process's use of the host's cores while it is entered."""
+
+    def __init__(self, host: HostProbe) -> None:
+        self._host = host
+        self._wall = self._cpu = 0.0
+
+    def __enter__(self) -> None:
+        self._wall -= self._host.wall()
+        self._cpu -= self._host.cpu()
+
+    def __exit__(self, *_: object) -> None:
+        self._cpu += self._host.cpu()
+        self._wall += self._host.wall()
+
+    def active(self) -> float:
+        """Return the used share of the usable cores' time, at most 1."""
+        if self._wall <= 0:
+            return 0.0
+        return min(1.0, self._cpu / (self._wall * self._host.cores()))
+
+
+def _is_warm(times: Sequence[float], effort: MeasuringEffort) -> bool:
+    if len(times) < effort.min_warmups:
+        return False
+    if len(times) >= effort.max_warmups or sum(times) >= effort.max_warmup_seconds:
+        return True
+    if len(times) < 2 * WARMUP_WINDOW:
+        return False
+    last = sorted(times[-WARMUP_WINDOW:])[WARMUP_WINDOW // 2]
+    before = sorted(times[-2 * WARMUP_WINDOW : -WARMUP_WINDOW])[WARMUP_WINDOW // 2]
+    return abs(last - before) <= WARMUP_AGREEMENT * before
+
+
+def _next_block(samples: Sequence[float], effort: MeasuringEffort) -> int:
+    """Return how many more steps to time before the next check, 0 when the samples suffice.
+
+    At most as many as there are already: checks stay few, and early estimates may be wrong.
+    """
+    count, total = len(samples), sum(samples)
+    if count >= MAX_SAMPLES:
+        return 0
+    if count < effort.min_steps:
+        return effort.min_steps - count
+    if total < effort.min_seconds:
+        missing, most = _steps_in(effort.min_seconds - total, samples), MAX_SAMPLES
+    elif count >= effort.max_steps or total >= effort.max_seconds:
+        return 0
+    else:
+        fit = _steps_in(effort.max_seconds - total, samples)
+        missing, most = min(_steps_to_quiet(samples), fit), effort.max_steps
+    return min(missing, max(FIRST_BLOCK, count), most - count)
+
+
+def _steps_in(seconds: float, samples: Sequence[float]) -> int:
+    """Return how many steps of the mean duration fill the time, at least one."""
+    total = sum(samples)
+    return math.ceil(min(seconds * len(samples) / total, MAX_SAMPLES)) if total > 0 else MAX_SAMPLES
+
+
+def _steps_to_quiet(samples: Sequence[float]) -> int:
+    """Return how many more steps the mean needs for its standard error, 0 when it is reached.
+
+    The standard error falls with the square root of the number of samples.
+    """
+    times = (_noise(samples) / MAX_STANDARD_ERROR) ** 2
+    if times < 1:
+        return 0
+    return max(1, math.ceil(min(len(samples) * (times - 1), MAX_SAMPLES)))
+
+
+def _noise(samples: Sequence[float]) -> float:
+    """Return the relative standard error of the mean."""
+    count = len(samples)
+    mean = sum(samples) / count
+    if count < 2 or mean <= 0:  # noqa: PLR2004 - two make a spread
+        return math.inf
+    variance = sum((each - mean) ** 2 for each in samples) / (count - 1)
+    return math.sqrt(variance / count) / mean

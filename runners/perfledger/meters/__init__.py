@@ -1,0 +1,1 @@
+"""Owns the meters: each framework's clock, memory, counted work and profiler."""

@@ -1,0 +1,104 @@
+"""Defines the port to a framework's device, and the meter of plain Python."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from perfledger.meters import process_memory
+from perfledger.meters.clock import Clock, HostClock
+from perfledger.step_work import StepWork
+from perfledger.workload import Step
+
+PassRecord = TypeVar("PassRecord")  # a profiler's record of a pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfiledPass:
+    """A profiled pass: the profiler's file, and the mean time of its kept steps."""
+
+    tool: str  # "torch.profiler" or "jax.profiler"
+    trace: Path
+    steps: int  # kept: the first profiled one includes the profiler's start
+    step_seconds: float
+    again: Path | None = None  # the same steps profiled again; their difference is noise
+
+
+class DeviceMeter(Protocol):
+    """A framework on a device: clock, memory, counters and profiler."""
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock that waits for this device."""
+        ...
+
+    def device_context(self) -> AbstractContextManager[object]:
+        """Return a context in which this is the framework's default device."""
+        ...
+
+    def reset_peak(self) -> None:
+        """Reset the high-water mark of memory."""
+        ...
+
+    def peak_bytes(self) -> float | None:
+        """Return the peak memory since `reset_peak`, None if unknown."""
+        ...
+
+    def work(self, set_up: Callable[[], Step]) -> StepWork:
+        """Return the work of one step, without running it where possible.
+
+        `set_up` returns the step; it may be called twice, and neither step may be reused.
+        """
+        ...
+
+    def devices(self) -> int:
+        """Return how many devices the steps so far have used."""
+        ...
+
+    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
+        """Profile a few steps into a file in `folder`; return None without a profiler.
+
+        `next_step` is called before each window of steps and returns its step.
+        """
+        ...
+
+
+def shortest_passes(windows: Sequence[tuple[float, PassRecord]]) -> list[tuple[float, PassRecord]]:
+    """Return the two profiled passes with the shortest steps.
+
+    Disturbances make a pass longer; the difference of the two shows what remains of them.
+    """
+    return sorted(windows, key=lambda window: window[0])[:2]
+
+
+class HostMeter:
+    """The meter of plain Python: the host's clock and the process's memory, without a profiler."""
+
+    clock: Clock = HostClock()
+
+    def device_context(self) -> AbstractContextManager[object]:
+        """Return a context that does nothing."""
+        return nullcontext()
+
+    def reset_peak(self) -> None:
+        """Reset the high-water mark of resident memory."""
+        process_memory.reset_peak()
+
+    def peak_bytes(self) -> float | None:
+        """Return the peak resident memory since `reset_peak`."""
+        return float(process_memory.peak_bytes())
+
+    def work(self, set_up: Callable[[], Step]) -> StepWork:
+        """Return no counts, with the reason."""
+        del set_up
+        return StepWork(limits=("the work of plain Python cannot be counted",))
+
+    def devices(self) -> int:
+        """Return 1: the host."""
+        return 1
+
+    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
+        """Return None."""
+        del next_step, folder, name
+        return None

@@ -1,0 +1,131 @@
+"""Detects the framework whose arrays a workload uses."""
+
+import dis
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+
+from perfledger.records import Framework
+from perfledger.workload import Workload, WorkloadError
+
+# Top-level packages that belong to one framework.
+PACKAGES = {
+    "torch": Framework.TORCH,
+    "torchvision": Framework.TORCH,
+    "torchaudio": Framework.TORCH,
+    "jax": Framework.JAX,
+    "jaxlib": Framework.JAX,
+    "flax": Framework.JAX,
+    "optax": Framework.JAX,
+    "equinox": Framework.JAX,
+}
+
+
+def framework_of(workload: Workload, *, root: Path) -> Framework:
+    """Return the declared framework, else the one that the function's own code reaches.
+
+    The names that the function uses decide; only if they reach none, its whole module does. Raises
+    WorkloadError when both frameworks are reached.
+    """
+    if workload.framework is not None:
+        return workload.framework
+    frameworks = _reachable(workload.function, root)
+    if not frameworks:
+        frameworks = _reachable(sys.modules.get(workload.function.__module__), root)
+    if len(frameworks) > 1:
+        msg = (
+            f"workload {workload.key!r} at {workload.place} uses torch and jax: set "
+            'framework="torch" or framework="jax", whose arrays its step computes on'
+        )
+        raise WorkloadError(msg)
+    return frameworks.pop() if frameworks else Framework.HOST
+
+
+def _reachable(start: object, root: Path) -> set[Framework]:
+    frameworks: set[Framework] = set()
+    visited: dict[int, object] = {}  # keeps the objects: the id of a freed one would be reused
+    waiting = [start]
+    while waiting:
+        item = waiting.pop()
+        if id(item) in visited:
+            continue
+        visited[id(item)] = item
+        frameworks |= {PACKAGES[name] for name in _packages(item) if name in PACKAGES}
+        waiting += _parts(item, root)
+    return frameworks
+
+
+def _packages(item: object) -> Iterator[str]:
+    """Yield the top-level packages of an object, its type and its bases."""
+    if isinstance(item, ModuleType):
+        yield item.__name__.partition(".")[0]
+    elif isinstance(item, CodeType):
+        for line in dis.get_instructions(item):
+            if line.opname == "IMPORT_NAME":
+                yield str(line.argval).partition(".")[0]
+    elif isinstance(item, FunctionType | BuiltinFunctionType):
+        yield str(item.__module__).partition(".")[0]
+    kind: type = item if isinstance(item, type) else type(item)
+    for each in type.mro(kind):
+        yield str(each.__module__).partition(".")[0]
+
+
+def _parts(item: object, root: Path) -> Iterator[object]:
+    """Yield the parts of an object of the user's own code, nothing for other code.
+
+    It uses static look-ups only, because attribute access on a foreign object may run its code.
+    """
+    match item:
+        case CodeType():
+            yield from (each for each in item.co_consts if isinstance(each, CodeType))
+            yield from (sys.modules.get(name) for name in _packages(item))
+        case ModuleType() if _is_own(getattr(item, "__file__", None), root):
+            yield from tuple(vars(item).values())
+        case type() if _is_own(getattr(sys.modules.get(item.__module__), "__file__", None), root):
+            yield from (*vars(item).values(), *item.__bases__)
+        case FunctionType() if _is_own(item.__code__.co_filename, root):
+            yield item.__code__
+            yield vars(item).get("__wrapped__")
+            yield from (item.__globals__.get(name) for name in _global_names(item.__code__))
+            yield from _cells(item)
+        case FunctionType() | BuiltinFunctionType() | ModuleType() | type():
+            return
+        case _:
+            yield from _inside(item)
+
+
+def _inside(item: object) -> Iterator[object]:
+    """Yield the content of the standard library's wrappers, and the type of other objects."""
+    match item:
+        case partial():
+            yield item.func
+        case _ if type(item) in {staticmethod, classmethod}:
+            yield getattr(item, "__func__", None)
+        case property():
+            yield item.fget
+        case _:
+            yield type(item)
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    """Yield the global names that a function and its inner functions use."""
+    for line in dis.get_instructions(code):
+        if line.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
+            yield str(line.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _global_names(constant)
+
+
+def _cells(function: FunctionType) -> Iterator[object]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+
+
+def _is_own(path: object, root: Path) -> bool:
+    return isinstance(path, str) and Path(path).resolve().is_relative_to(root)

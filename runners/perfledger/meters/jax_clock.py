@@ -1,0 +1,150 @@
+"""Measures JAX steps: time until arrays are ready, device memory, XLA's counts, device facts."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from perfledger.failure_reason import UnmeasurableError
+from perfledger.meters import jax_profile, process_memory
+from perfledger.meters.clock import Clock
+from perfledger.meters.device_meter import ProfiledPass
+from perfledger.meters.jax_work import count_jax_work
+from perfledger.records import Device, FailureReason
+from perfledger.step_work import StepWork
+from perfledger.workload import Step
+
+PLATFORMS = {Device.CPU: "cpu", Device.CUDA: "gpu", Device.TPU: "tpu"}
+DEVICES = {"cpu": Device.CPU, "gpu": Device.CUDA, "cuda": Device.CUDA, "tpu": Device.TPU}
+RETURN_ARRAYS = "the step returns no arrays to wait for: return the arrays that it computes"
+
+
+def load_jax() -> Any:  # noqa: ANN401 - JAX is fenced in here, and may not be installed
+    """Import the user's JAX."""
+    return importlib.import_module("jax")
+
+
+class JaxClock:
+    """The host's clock, which stops when the arrays that a step returns are ready."""
+
+    def __init__(self, jax: Any) -> None:  # noqa: ANN401 - see load_jax
+        self._wait = jax.block_until_ready
+        self._leaves = jax.tree_util.tree_leaves
+        self.devices = 0  # of the first step's arrays; 0 until then
+
+    def time(self, step: Callable[[], object]) -> float:
+        """Run `step` once and return the seconds until its arrays are ready.
+
+        Raises TypeError when the first step returns nothing to wait for, because only the dispatch
+        would be timed.
+        """
+        start = perf_counter()
+        result = self._wait(step())
+        passed = perf_counter() - start
+        if not self.devices:
+            leaves = self._leaves(result)
+            if not any(map(_is_value, leaves)):
+                raise TypeError(RETURN_ARRAYS)
+            self.devices = max(map(_devices, leaves))
+        return passed
+
+
+class JaxMeter:
+    """JAX on the CPU or on an accelerator."""
+
+    def __init__(self, jax: Any, device: Device) -> None:  # noqa: ANN401 - see load_jax
+        self._jax = jax
+        self._device = jax.devices(PLATFORMS[device])[0]
+        self._is_default = self._device.platform == jax.default_backend()
+        self._peak_before = 0.0
+        self._clock = JaxClock(jax)
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock that waits for the arrays."""
+        return self._clock
+
+    def device_context(self) -> AbstractContextManager[object]:
+        """Return a context in which new arrays are created on this device."""
+        if self._is_default:
+            return nullcontext()
+        context: AbstractContextManager[object] = self._jax.default_device(self._device)
+        return context
+
+    def reset_peak(self) -> None:
+        """Reset the high-water mark, as far as possible.
+
+        A JAX device's own mark lasts as long as the process, so a workload that stays below an
+        earlier peak has an unknown peak.
+        """
+        process_memory.reset_peak()
+        self._peak_before = self._device_peak() or 0.0
+
+    def peak_bytes(self) -> float | None:
+        """Return the peak device memory since `reset_peak`; on the CPU, resident memory."""
+        peak = self._device_peak()
+        if peak is None:
+            return float(process_memory.peak_bytes())
+        return peak if peak > self._peak_before else None
+
+    def work(self, set_up: Callable[[], Step]) -> StepWork:
+        """Return XLA's counts of the programs that a step would run."""
+        return count_jax_work(self._jax, importlib.import_module("jax.extend.core"), set_up())
+
+    def devices(self) -> int:
+        """Return the number of devices that the first step's arrays are sharded over."""
+        return max(1, self._clock.devices)
+
+    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
+        """Profile a few steps with jax.profiler into an xplane file."""
+        return jax_profile.trace(self._jax, next_step, self.clock, folder=folder / name)
+
+    def _device_peak(self) -> float | None:
+        stats: Any = self._device.memory_stats()  # None on the CPU
+        peak: Any = stats.get("peak_bytes_in_use") if stats else None
+        return None if peak is None else float(peak)
+
+
+def jax_device(name: str, jax: Any) -> Device:  # noqa: ANN401 - see load_jax
+    """Return the device called `name` ("auto", "cpu", "cuda" or "tpu").
+
+    Raises UnmeasurableError when there is no such device.
+    """
+    if name == "auto":
+        backend = str(jax.default_backend())
+        if backend in DEVICES:
+            return DEVICES[backend]
+        detail = f"perfledger has no clock for JAX on {backend!r}: set JAX_PLATFORMS to cpu"
+        raise UnmeasurableError(FailureReason.NO_DEVICE, detail)
+    device = Device(name)
+    try:
+        jax.devices(PLATFORMS[device])
+    except RuntimeError as error:
+        detail = (
+            f"JAX {jax.__version__} finds no {name!r} device here ({error}): run it on a machine "
+            "with one, install JAX for it, or measure with --device cpu"
+        )
+        raise UnmeasurableError(FailureReason.NO_DEVICE, detail) from error
+    return device
+
+
+def jax_facts(jax: Any) -> Mapping[str, object]:  # noqa: ANN401 - see load_jax
+    """Return JAX's facts about its default devices."""
+    devices = jax.devices()
+    return {
+        "platform": str(devices[0].platform),
+        "device_kind": str(devices[0].device_kind),
+        "device_count": len(devices),
+    }
+
+
+def _devices(leaf: object) -> int:
+    sharding: Any = getattr(leaf, "sharding", None)  # JAX's arrays have one, numpy's do not
+    return 1 if sharding is None else len(sharding.device_set)
+
+
+def _is_value(leaf: object) -> bool:
+    # JAX's and numpy's arrays have __array__; a number is ready when it exists.
+    return isinstance(leaf, int | float | complex) or hasattr(leaf, "__array__")

@@ -1,0 +1,132 @@
+"""Measures torch steps: CUDA events, the allocator's peak, counted work, device facts."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from perfledger.failure_reason import UnmeasurableError
+from perfledger.meters import process_memory, torch_profile
+from perfledger.meters.clock import Clock, HostClock
+from perfledger.meters.device_meter import ProfiledPass
+from perfledger.meters.torch_work import count_torch_work
+from perfledger.records import Device, FailureReason
+from perfledger.step_work import StepWork
+from perfledger.workload import Step
+
+
+def load_torch() -> Any:  # noqa: ANN401 - torch is fenced in here, and may not be installed
+    """Import the user's torch."""
+    return importlib.import_module("torch")
+
+
+class TorchClock:
+    """A clock of CUDA events around each step, read after the device has finished.
+
+    The events are on the current stream: work on another stream that the step does not join is
+    waited for, but not counted.
+    """
+
+    def __init__(self, torch: Any) -> None:  # noqa: ANN401 - see load_torch
+        self._start = torch.cuda.Event(enable_timing=True)
+        self._end = torch.cuda.Event(enable_timing=True)
+        self._synchronize = torch.cuda.synchronize
+
+    def time(self, step: Callable[[], object]) -> float:
+        """Run `step` once and return the device's time in seconds."""
+        self._start.record()
+        step()
+        self._end.record()
+        self._synchronize()
+        return float(self._start.elapsed_time(self._end)) / 1e3
+
+
+class TorchMeter:
+    """torch on the CPU or on CUDA."""
+
+    def __init__(self, torch: Any, device: Device) -> None:  # noqa: ANN401 - see load_torch
+        self._torch = torch
+        self._is_cuda = device is Device.CUDA
+        self.clock: Clock = TorchClock(torch) if self._is_cuda else HostClock()
+
+    def device_context(self) -> AbstractContextManager[object]:
+        """Return a context that does nothing, because workloads place torch tensors themselves."""
+        return nullcontext()
+
+    def reset_peak(self) -> None:
+        """Reset the high-water mark of the CUDA allocator or of resident memory."""
+        if self._is_cuda:
+            self._torch.cuda.empty_cache()  # frees the pool of an earlier workload
+            for index in range(self._torch.cuda.device_count()):
+                self._torch.cuda.reset_peak_memory_stats(index)
+        else:
+            process_memory.reset_peak()
+
+    def peak_bytes(self) -> float | None:
+        """Return the peak memory since `reset_peak`, of tensors on CUDA, else resident."""
+        if self._is_cuda:
+            return float(self._torch.cuda.max_memory_allocated()) or None
+        return float(process_memory.peak_bytes())
+
+    def work(self, set_up: Callable[[], Step]) -> StepWork:
+        """Return torch's counts of a step, on fake tensors where possible."""
+        return count_torch_work(self._torch, importlib.import_module, set_up)
+
+    def devices(self) -> int:
+        """Return how many CUDA devices have held a tensor since `reset_peak`."""
+        if not self._is_cuda:
+            return 1
+        cuda = self._torch.cuda
+        peaks = [int(cuda.max_memory_allocated(index)) for index in range(cuda.device_count())]
+        return max(1, sum(peak > 0 for peak in peaks))
+
+    def trace(self, next_step: Callable[[], Step], folder: Path, name: str) -> ProfiledPass | None:
+        """Profile a few steps with torch.profiler into a Chrome trace."""
+        return torch_profile.trace(
+            self._torch,
+            next_step,
+            self.clock,
+            path=folder / f"{name}.kineto.json.gz",
+            has_cuda=self._is_cuda,
+        )
+
+
+def torch_device(name: str, torch: Any) -> Device:  # noqa: ANN401 - see load_torch
+    """Return the device called `name` ("auto", "cpu", "cuda" or "tpu").
+
+    Raises UnmeasurableError when there is no such device.
+    """
+    has_cuda = bool(torch.cuda.is_available())
+    match name:
+        case "auto":
+            return Device.CUDA if has_cuda else Device.CPU
+        case "cpu":
+            return Device.CPU
+        case "cuda" if has_cuda:
+            return Device.CUDA
+        case "cuda":
+            detail = (
+                f"torch {torch.__version__} finds no CUDA device here: run it on a machine with "
+                "one, install a CUDA build of torch, or measure with --device cpu"
+            )
+        case _:
+            detail = f"perfledger has no clock for torch on {name!r}: use cpu or cuda"
+    raise UnmeasurableError(FailureReason.NO_DEVICE, detail)
+
+
+def torch_facts(torch: Any) -> Mapping[str, object]:  # noqa: ANN401 - see load_torch
+    """Return torch's facts about its first CUDA device, empty without one."""
+    if not torch.cuda.is_available():
+        return {}
+    device = torch.cuda.get_device_properties(0)
+    uuid = getattr(device, "uuid", None)  # since torch 2.4
+    return {
+        "kind": str(Device.CUDA),
+        "name": str(device.name),
+        "uuid": f"GPU-{uuid}" if uuid else "",  # as NVML writes it
+        "count": int(torch.cuda.device_count()),
+        "memory_bytes": int(device.total_memory),
+        "capability": f"{device.major}.{device.minor}",
+        "cuda": str(torch.version.cuda or ""),
+    }

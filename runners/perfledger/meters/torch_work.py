@@ -1,0 +1,158 @@
+"""Counts the work of torch steps: FLOPs, operators and the bytes they access.
+
+The workload is set up and stepped on fake tensors (torch's FakeTensorMode): every operator
+determines the shape of its result, and nothing is computed. A step that needs its tensors' values
+is counted in one real step instead, with a note. Fake tensors may remain in the workload's globals,
+so this runs in a process that measures nothing.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from typing import Any, cast
+
+from perfledger import step_work
+from perfledger.failure_reason import text_of
+from perfledger.step_work import Count, StepWork
+from perfledger.workload import Step
+
+MAX_REASON = 300
+FLOP_COUNTER = "torch.utils.flop_counter"
+DISPATCH = "torch.utils._python_dispatch"
+FAKE_TENSOR = "torch._subclasses.fake_tensor"
+
+# Operators that return uninitialised memory.
+_UNWRITTEN = frozenset({"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"})
+# Operators that return their input's memory, although torch does not mark them as views.
+_SAME_MEMORY = frozenset({"_unsafe_view", "_reshape_alias", "lift_fresh"})
+
+Foreign = Any  # an object of torch, see torch_clock
+TorchLoader = Callable[[str], Foreign]  # importlib.import_module
+
+
+def count_torch_work(torch: Foreign, load: TorchLoader, set_up: Callable[[], Step]) -> StepWork:
+    """Return the work of the second step, because the first fills optimisers and caches.
+
+    It tries in order: set-up and step on fake tensors; a real set-up (moving a module to a device
+    needs it) and a step on fake tensors; a real step. Errors of a real set-up are raised.
+    """
+    try:
+        with _without_data(load):
+            return StepWork(counts=_counts(torch, load, set_up()))
+    except Exception:  # a boundary: fake tensors do not support all user code
+        step = set_up()
+    try:
+        with _without_data(load):
+            return StepWork(counts=_counts(torch, load, step))
+    except Exception as error:  # a boundary: the step may need a tensor's value
+        limit = f"counted in a real step, because it needs tensor values: {_reason(error)}"
+    step = set_up()
+    try:
+        return StepWork(counts=_counts(torch, load, step), limits=(limit,))
+    except Exception as error:  # a boundary: some code fails under a dispatch mode
+        return StepWork(limits=(f"its step fails while it is counted: {_reason(error)}",))
+
+
+def _without_data(load: TorchLoader) -> AbstractContextManager[object]:
+    context: AbstractContextManager[object] = load(FAKE_TENSOR).FakeTensorMode(
+        allow_non_fake_inputs=True
+    )
+    return context
+
+
+def _counts(torch: Foreign, load: TorchLoader, step: Step) -> tuple[Count, ...]:
+    flops = load(FLOP_COUNTER).FlopCounterMode(display=False)
+    traffic = _Traffic(torch.Tensor)
+    with ExitStack() as stack:
+        stack.enter_context(_without_compiling(torch))
+        step()
+        stack.enter_context(traffic.mode(load(DISPATCH).TorchDispatchMode))
+        stack.enter_context(flops)
+        step()
+    return (
+        Count(
+            name=step_work.FLOPS,
+            unit="FLOP",
+            value=float(flops.get_total_flops()),
+            source="torch's FlopCounterMode",
+        ),
+        Count(
+            name=step_work.BYTES,
+            unit="B",
+            value=float(traffic.bytes),
+            source="inputs and outputs of every operator, unfused",
+        ),
+        Count(
+            name=step_work.OPERATORS,
+            unit="1",
+            value=float(traffic.operators),
+            source="torch's dispatcher, unfused",
+        ),
+    )
+
+
+def _without_compiling(torch: Foreign) -> AbstractContextManager[object]:
+    """Return a context in which torch.compile does nothing, because modes do not see inside it."""
+    set_stance = getattr(torch.compiler, "set_stance", None)  # since torch 2.6
+    if set_stance is None:
+        return nullcontext()
+    context: AbstractContextManager[object] = set_stance("force_eager")
+    return context
+
+
+class _Traffic:
+    """The operators of a step, and the bytes of their inputs and outputs."""
+
+    def __init__(self, tensor: type) -> None:
+        self._tensor = tensor
+        self.operators = 0
+        self.bytes = 0
+
+    def mode(self, base: type) -> AbstractContextManager[object]:
+        """Return a dispatch mode that counts every operator."""
+
+        def dispatch(
+            _: object,
+            operator: Foreign,
+            __: object,
+            arguments: Sequence[object] = (),
+            options: Mapping[str, object] | None = None,
+        ) -> object:
+            result = operator(*arguments, **(options or {}))
+            self._add(operator, arguments, options or {}, result)
+            return result
+
+        kind = type("Traffic", (base,), {"__torch_dispatch__": dispatch})
+        return cast("AbstractContextManager[object]", kind())
+
+    def _add(
+        self,
+        operator: Foreign,
+        arguments: Sequence[object],
+        options: Mapping[str, object],
+        result: object,
+    ) -> None:
+        name = str(getattr(operator, "_opname", ""))
+        # In-place operators on lists return nothing: they write their first argument.
+        written = list(self._tensors(arguments[:1] if result is None else result))
+        if not written or getattr(operator, "is_view", False) or name in _SAME_MEMORY:
+            return
+        self.operators += 1
+        if name not in _UNWRITTEN:
+            read = self._tensors((arguments, tuple(options.values())))
+            self.bytes += sum(map(_size, (*read, *written)))
+
+    def _tensors(self, value: object) -> Iterator[Foreign]:
+        if isinstance(value, self._tensor):
+            yield value
+        elif isinstance(value, tuple | list):
+            for each in cast("Sequence[object]", value):
+                yield from self._tensors(each)
+
+
+def _size(tensor: Foreign) -> int:
+    return int(tensor.numel()) * int(tensor.element_size())
+
+
+def _reason(error: BaseException) -> str:
+    lines = text_of(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:MAX_REASON]

@@ -1,0 +1,393 @@
+"""Runs a request: lists, measures, profiles, counts or load-tests workloads."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from inspect import iscoroutinefunction, isgeneratorfunction, signature
+from pathlib import Path
+from typing import NoReturn, assert_never
+
+from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
+from perfledger.load import BATCH_PARAMETER, LoadResult
+from perfledger.measuring.load_generator import LoadTimer, StepServer, Workers, run_load
+from perfledger.measuring.step_samples import StepSamples, TimedStep, measure, warm_up
+from perfledger.meters import process_memory
+from perfledger.meters.device_meter import DeviceMeter
+from perfledger.meters.framework_detection import framework_of
+from perfledger.meters.meter_choice import choose_meter
+from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME
+from perfledger.process.discovery import (
+    ImportedWorkloads,
+    ImportFailure,
+    discover,
+    import_roots,
+)
+from perfledger.process.environment_facts import environment_facts
+from perfledger.process.message_channel import MessageChannel
+from perfledger.process.module_origin import misplaced_module
+from perfledger.process.process_state import preserved_state
+from perfledger.protocol import ChildRequest, Command, MessageType
+from perfledger.records import Device, FailureReason, WorkloadSpec
+from perfledger.workload import DEVICE_PARAMETER, Step, Workload
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundWorkload:
+    """A workload at one point of its parameter grid."""
+
+    workload: Workload
+    spec: WorkloadSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandContext:
+    """A request, the folders of its files, and the channel for answers."""
+
+    request: ChildRequest
+    channel: MessageChannel
+    root: Path
+    roots: tuple[Path, ...]
+
+
+def run_command(request: ChildRequest, channel: MessageChannel) -> None:
+    """Run the request's command and answer on the channel; the last message is DONE."""
+    root = Path(request.root).resolve()
+    roots = import_roots(root, request.import_paths)
+    os.chdir(root)
+    sys.path[:0] = [str(folder) for folder in roots]
+    context = CommandContext(request=request, channel=channel, root=root, roots=roots)
+    match request.command:
+        case Command.LIST:
+            _list(context)
+        case Command.MEASURE | Command.PROFILE | Command.COUNT | Command.LOAD:
+            _run(context)
+        case _ as unreachable:
+            assert_never(unreachable)
+    channel.send(MessageType.DONE)
+
+
+def _list(context: CommandContext) -> None:
+    registered, broken = _import_workloads(context, frozenset())
+    context.channel.send(
+        MessageType.FACTS, asdict(environment_facts(each.spec.framework for each in registered))
+    )
+    for each in broken:
+        context.channel.send(
+            MessageType.BROKEN, {"path": each.path, "detail": each.detail, "reason": each.reason}
+        )
+    for one in registered:
+        context.channel.send(MessageType.WORKLOAD, asdict(one.spec))
+
+
+def _run(context: CommandContext) -> None:
+    """Answer for every requested workload, whatever happens to the others."""
+    requested = context.request.workloads
+    registered, broken = _import_workloads(
+        context, frozenset(name.partition(":")[0] for name in requested)
+    )
+    if not set(requested) <= {each.spec.id for each in registered}:
+        # Some are registered by another module's file.
+        registered, broken = _import_workloads(context, frozenset())
+    by_id = {each.spec.id: each for each in registered}
+    used = {
+        each.spec.framework for each in registered if each.spec.id in requested or not requested
+    }
+    context.channel.send(MessageType.FACTS, asdict(environment_facts(used)))
+    for number, name in enumerate(requested or by_id):
+        _wait_until_ready(context, name)
+        context.channel.send(MessageType.STARTED, {"workload": name, "log_bytes": _log_bytes()})
+        event, fields = _answer(context, by_id, name=name, number=number, broken=broken)
+        _flush()
+        context.channel.send(event, {"workload": name, **fields})
+        process_memory.give_back()
+    _wait_until_ready(context, "")
+
+
+def _wait_until_ready(context: CommandContext, name: str) -> None:
+    """Wait for the other side before disturbing it with a set-up, or with "" the end."""
+    if context.request.is_interleaved:
+        context.channel.send(MessageType.READY, {"workload": name})
+        context.channel.wait()
+
+
+def _import_workloads(
+    context: CommandContext, modules: frozenset[str]
+) -> tuple[list[BoundWorkload], list[ImportFailure]]:
+    """Import the user's files; environment variables that they set at import are kept."""
+    imported = discover(
+        context.root, paths=context.request.paths, roots=context.roots, modules=modules
+    )
+    context.channel.leave_if_forked()
+    return _expand(imported, context)
+
+
+def _expand(
+    imported: ImportedWorkloads, context: CommandContext
+) -> tuple[list[BoundWorkload], list[ImportFailure]]:
+    registered: list[BoundWorkload] = []
+    broken = list(imported.broken)
+    for workload in imported.workloads:
+        try:
+            framework = framework_of(workload, root=context.root)
+            values = context.request.params.get(workload.key)
+            specs = workload.specs(framework=framework, values=values)
+        except BaseException as error:  # a boundary: units_per_step may be the user's code
+            path = os.path.relpath(workload.place.rpartition(":")[0], context.root)
+            detail = detail_of(error, root=context.root)
+            broken.append(
+                ImportFailure(path=path, detail=detail, module=workload.function.__module__)
+            )
+        else:
+            registered += [BoundWorkload(workload, spec) for spec in specs]
+    return registered, broken
+
+
+def _answer(
+    context: CommandContext,
+    registered: Mapping[str, BoundWorkload],
+    *,
+    name: str,
+    number: int,
+    broken: Sequence[ImportFailure],
+) -> tuple[MessageType, Fields]:
+    try:
+        with preserved_state():
+            bound = registered.get(name) or _raise_missing(name, broken)
+            match context.request.command:
+                case Command.PROFILE:
+                    return MessageType.PROFILED, _profile(context, bound, number)
+                case Command.COUNT:
+                    return MessageType.COUNTED, _count(context, bound)
+                case Command.LOAD:
+                    return MessageType.LOADED, _load(context, bound)
+                case Command.MEASURE | Command.LIST:
+                    return MessageType.RUN, _measure(context, bound)
+    except BaseException as error:  # a boundary: no workload may end the others' run
+        context.channel.leave_if_forked()
+        if not isinstance(error, UnmeasurableError):
+            with suppress(Exception):  # the workload may have closed standard error
+                traceback.print_exception(error)
+        return MessageType.FAILED, {
+            "reason": failure_reason(error),
+            "detail": detail_of(error, root=context.root),
+        }
+
+
+def _raise_missing(name: str, broken: Sequence[ImportFailure]) -> NoReturn:
+    module = name.partition(":")[0]
+    for each in broken:
+        if each.module in {"", module}:
+            raise UnmeasurableError(each.reason, f"{each.path}: {each.detail}")
+    raise UnmeasurableError(
+        FailureReason.MISSING, f"no workload {name!r} is registered in this revision"
+    )
+
+
+def _measure(context: CommandContext, bound: BoundWorkload) -> Fields:
+    channel, name = context.channel, bound.spec.id
+    device, meter = choose_meter(bound.spec, requested=context.request.device)
+    started_at = datetime.now(UTC).isoformat()
+    with meter.device_context():
+        peaks = _Peaks(lambda: _set_up(context, bound, device, meter), meter)
+        sampled = measure(
+            peaks.set_up,
+            meter.clock,
+            effort=context.request.effort,
+            set_ups=bound.workload.set_ups,
+            on_sampling=lambda: channel.send(MessageType.SAMPLING, {"workload": name}),
+            after_step=channel.leave_if_forked,
+            turn=_turn(channel, name) if context.request.is_interleaved else None,
+        )
+        samples = _samples(sampled, peaks.first(), device)
+    return {
+        "started_at": started_at,
+        "samples": samples,
+        "warmups_s": sampled.warmups_s,
+        "settling_s": sampled.settling_s,
+        "left_out": {},
+        "turns": sampled.turns,
+        "device": device,
+        "devices": meter.devices(),
+    }
+
+
+class _Peaks:
+    """The peak memory of the first set-up; later ones may include memory of earlier ones."""
+
+    def __init__(self, set_up: Callable[[], Step], meter: DeviceMeter) -> None:
+        self._set_up, self._meter = set_up, meter
+        self._peaks: list[float | None] = []
+        self._is_set_up = False
+
+    def set_up(self) -> Step:
+        """Record the peak of the previous set-up, if any; set up and return the step."""
+        if self._is_set_up:
+            self._peaks.append(self._meter.peak_bytes())
+        self._is_set_up = True
+        return self._set_up()
+
+    def first(self) -> float | None:
+        """Return the first peak in bytes, None if unknown."""
+        return self._peaks[0] if self._peaks else self._meter.peak_bytes()
+
+
+def _turn(channel: MessageChannel, name: str) -> Callable[[], None]:
+    def turn() -> None:
+        channel.send(MessageType.TURN, {"workload": name})
+        channel.wait()
+
+    return turn
+
+
+def _samples(
+    sampled: StepSamples, peak_bytes: float | None, device: Device
+) -> Mapping[str, tuple[float, ...]]:
+    readings = {
+        CPU_ACTIVE.name: sampled.cpu_active if device is Device.CPU else None,
+        PEAK_MEMORY.name: peak_bytes,
+    }
+    nonzero = {name: (value,) for name, value in readings.items() if value}
+    return {STEP_TIME.name: sampled.steps_s, **nonzero}
+
+
+def _profile(context: CommandContext, bound: BoundWorkload, number: int) -> Fields:
+    device, meter = choose_meter(bound.spec, requested=context.request.device)
+    folder = Path(context.request.trace_folder).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    bench = TimedStep(
+        lambda: _set_up(context, bound, device, meter),
+        meter.clock,
+        effort=context.request.effort,
+        after_step=context.channel.leave_if_forked,
+    )
+    with meter.device_context():
+        bench.renew()
+        traced = meter.trace(_windows(context, bound, bench), folder, str(number))
+    if traced is None:  # plain Python has no profiler: answer without a trace
+        return {"tool": "", "trace": "", "steps": 0, "step_seconds": 0.0}
+    paths = {"trace": str(traced.trace), "again": str(traced.again or "")}
+    return {**asdict(traced), **paths}
+
+
+def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) -> Callable[[], Step]:
+    """Return a function that waits for a window's turn and returns its step, newly set up if asked.
+
+    This gives both sides their quiet windows at the same time, and each side several set-ups.
+    """
+    is_interleaved = context.request.is_interleaved
+    turn = _turn(context.channel, bound.spec.id) if is_interleaved else lambda: None
+    is_first = True
+
+    def step_of_window() -> Step:
+        nonlocal is_first
+        turn()
+        if not is_first and bound.workload.set_ups > 1:
+            bench.renew()
+        is_first = False
+        return bench.step
+
+    return step_of_window
+
+
+def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
+    device, meter = choose_meter(bound.spec, requested=context.request.device)
+    with meter.device_context():
+        return asdict(meter.work(lambda: _set_up(context, bound, device, meter)))
+
+
+def _load(context: CommandContext, bound: BoundWorkload) -> Fields:
+    """Run the load point by point, and send each point when it is done."""
+    channel, name, load = context.channel, bound.spec.id, context.request.load
+    device, _ = choose_meter(bound.spec, requested=context.request.device)
+    batch = _batch(bound)
+    meters: list[DeviceMeter] = []
+
+    def set_up() -> StepServer:
+        """Set up one server on its own thread with its own clock."""
+        _, meter = choose_meter(bound.spec, requested=str(device))
+        meters.append(meter)
+        with meter.device_context():
+            step = _set_up(context, bound, device, meter)
+            effort, after_step = context.request.effort, channel.leave_if_forked
+            warm_up(step, meter.clock, effort=effort, after_step=after_step)
+
+        def run() -> None:
+            meter.clock.time(step)
+            after_step()
+
+        return StepServer(run, meter.device_context)
+
+    def report(served: LoadResult) -> None:
+        peak_bytes = meters[0].peak_bytes()
+        channel.send(
+            MessageType.SERVED,
+            {"workload": name, "peak_bytes": peak_bytes, **_result_fields(served)},
+        )
+
+    with Workers(set_up, load.servers) as workers:
+        channel.send(MessageType.SAMPLING, {"workload": name})
+        run_load(load, workers, LoadTimer(), report=report)
+    return {"batch": batch, "device": device, "devices": meters[0].devices()}
+
+
+def _batch(bound: BoundWorkload) -> int:
+    """Return the number of items per request, 1 without a batch parameter."""
+    parameter = signature(bound.workload.function).parameters.get(BATCH_PARAMETER)
+    default: object = 1 if parameter is None else parameter.default
+    batch = bound.spec.params.get(BATCH_PARAMETER, default)
+    if type(batch) is not int or batch < 1:
+        msg = f"its parameter {BATCH_PARAMETER!r} is {batch!r:.100}: it must be an int above 0"
+        raise TypeError(msg)
+    return batch
+
+
+def _result_fields(served: LoadResult) -> Fields:
+    """Return the fields of a point, with times rounded to the clock's nanoseconds."""
+    times = {
+        "latencies_s": [round(each, 9) for each in served.latencies_s],
+        "services_s": [round(each, 9) for each in served.services_s],
+    }
+    return {**asdict(served), **times}
+
+
+def _set_up(
+    context: CommandContext, bound: BoundWorkload, device: Device, meter: DeviceMeter
+) -> Step:
+    """Call the workload's function, check that it is the right code, and return its step."""
+    meter.reset_peak()
+    device_argument = {DEVICE_PARAMETER: str(device)} if bound.workload.takes_device() else {}
+    step: object = bound.workload.function(**bound.spec.params, **device_argument)
+    context.channel.leave_if_forked()
+    if not callable(step) or iscoroutinefunction(step) or isgeneratorfunction(step):
+        msg = (
+            f"{bound.workload.key} returned {step!r:.100}: return the step, a plain function "
+            "without arguments that does its work when called"
+        )
+        raise TypeError(msg)
+    wrong = misplaced_module(
+        sys.modules, root=context.root, repository=Path(context.request.repository)
+    )
+    if wrong:
+        raise UnmeasurableError(FailureReason.WRONG_CODE, wrong)
+    return step
+
+
+def _log_bytes() -> int:
+    """Return the length of the log before a workload prints to it."""
+    _flush()
+    size = 0
+    with suppress(OSError):  # a workload has closed standard error
+        size = os.fstat(2).st_size
+    return size
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # the workload may have closed or replaced it
+            stream.flush()

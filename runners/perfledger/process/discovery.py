@@ -1,0 +1,169 @@
+"""Imports the files below a checkout's paths, which register workloads."""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfledger.failure_reason import detail_of
+from perfledger.records import FailureReason
+from perfledger.workload import REGISTERED_WORKLOADS, Workload
+
+OWN_NAME = "perfledger"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportFailure:
+    """A path that cannot be imported, and why; `module` is "" when it concerns all workloads."""
+
+    path: str  # below root
+    detail: str
+    reason: FailureReason = FailureReason.RAISED
+    module: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedWorkloads:
+    """The workloads and failures from importing the user's files."""
+
+    workloads: tuple[Workload, ...]
+    broken: tuple[ImportFailure, ...]
+
+
+def import_roots(root: Path, import_paths: Sequence[str]) -> tuple[Path, ...]:
+    """Return the existing `import_paths` at or below `root`, absolute and in order."""
+    folders = [(root / path).resolve() for path in import_paths]
+    inside = (folder for folder in folders if folder.is_relative_to(root.resolve()))
+    return tuple(dict.fromkeys(folder for folder in inside if folder.is_dir()))
+
+
+def name_clash(roots: Iterable[Path]) -> Path | None:
+    """Return the user's package or module named perfledger, if there is one."""
+    for folder in roots:
+        for path in (folder / OWN_NAME / "__init__.py", folder / f"{OWN_NAME}.py"):
+            if path.is_file():
+                return path
+    return None
+
+
+def discover(
+    root: Path,
+    *,
+    paths: Sequence[str],
+    roots: Sequence[Path],
+    modules: frozenset[str] = frozenset(),
+) -> ImportedWorkloads:
+    """Import the files below `paths`; with `modules`, only the files of these modules.
+
+    A file that cannot be imported does not affect the others.
+    """
+    top = root.resolve()
+    clash = name_clash(roots)
+    if clash is not None:
+        return ImportedWorkloads((), (_clash(str(clash.relative_to(top))),))
+    broken: list[ImportFailure] = []
+    for path in paths:
+        start = (top / path).resolve()
+        if start.exists() and start.is_relative_to(top):
+            broken += _import_below(start, root=top, roots=roots, modules=modules)
+        else:
+            broken.append(_absent(path))
+    return ImportedWorkloads(tuple(REGISTERED_WORKLOADS.values()), tuple(broken))
+
+
+def _clash(path: str) -> ImportFailure:
+    detail = (
+        f"your repository has a package named {OWN_NAME} ({path}), which hides perfledger's own: "
+        "rename yours"
+    )
+    return ImportFailure(path=path, detail=detail, reason=FailureReason.WRONG_CODE)
+
+
+def _absent(path: str) -> ImportFailure:
+    detail = (
+        f"there is no {path!r} in the checkout: create it, or set `paths` in [tool.perfledger] to "
+        "the files or folders of the workloads"
+    )
+    return ImportFailure(path=path, detail=detail, reason=FailureReason.MISSING)
+
+
+def _import_below(
+    start: Path, *, root: Path, roots: Sequence[Path], modules: frozenset[str]
+) -> Iterator[ImportFailure]:
+    for file in source_files(start):
+        path = str(file.relative_to(root))
+        name = module_name(file, roots)
+        if name is None:
+            root_names = ", ".join(str(each.relative_to(root)) for each in roots) or "none exists"
+            detail = (
+                f"{path} has no module name below import_paths ({root_names}): add its folder "
+                "there; names of folders and files must not contain a dot"
+            )
+            yield ImportFailure(path=path, detail=detail)
+        elif not modules or name in modules:
+            detail = import_file(name, file, root=root)
+            if detail:
+                yield ImportFailure(path=path, detail=detail, module=name)
+
+
+def source_files(top: Path) -> Iterator[Path]:
+    """Yield the Python files at or below `top` in a fixed order, without hidden ones."""
+    if top.is_file():
+        yield top
+        return
+    for folder, names, files in os.walk(top):
+        here = Path(folder)
+        names[:] = sorted(
+            name
+            for name in names
+            if not name.startswith(".")
+            and name != "__pycache__"
+            and not (here / name / "pyvenv.cfg").exists()
+        )
+        for name in sorted(files):
+            if name.endswith(".py") and not name.startswith(".") and name != "__main__.py":
+                yield here / name
+
+
+def module_name(file: Path, roots: Sequence[Path]) -> str | None:
+    """Return the module name of `file` below the deepest root that contains it."""
+    holders = [folder for folder in roots if file.is_relative_to(folder)]
+    if not holders:
+        return None
+    nearest = max(holders, key=lambda folder: len(folder.parts))
+    parts = file.relative_to(nearest).with_suffix("").parts
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    if not parts or any("." in part for part in parts):
+        return None
+    return ".".join(parts)
+
+
+def import_file(name: str, file: Path, *, root: Path) -> str:
+    """Import the module; return why it failed, "" if it did not."""
+    try:
+        with chdir(root):  # the previous file may have changed the folder
+            module = importlib.import_module(name)
+    except BaseException as error:  # a boundary: a module may raise anything, SystemExit too
+        for key, registered in tuple(REGISTERED_WORKLOADS.items()):
+            if registered.function.__module__ not in sys.modules:  # registered before the failure
+                del REGISTERED_WORKLOADS[key]
+        return detail_of(error, root=root) + _shadow(name, root)
+    origin = getattr(module, "__file__", None)  # a module may replace itself with any object
+    if origin is None or Path(origin).resolve() != file.resolve():
+        return f"module {name!r} was imported from {origin}" + _shadow(name, root)
+    return ""
+
+
+def _shadow(name: str, root: Path) -> str:
+    package = sys.modules.get(name.partition(".")[0])
+    origin = getattr(package, "__file__", None)
+    if origin is None or Path(origin).resolve().is_relative_to(root):
+        return ""
+    return (
+        f"; package {name.partition('.')[0]!r} is installed at {origin} and comes first: give "
+        "yours an __init__.py or another name"
+    )

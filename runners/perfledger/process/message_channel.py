@@ -1,0 +1,62 @@
+"""Sends messages as lines of JSON on a private descriptor."""
+
+import fcntl
+import json
+import os
+from collections.abc import Callable, Mapping
+
+from perfledger.protocol import PROTOCOL_VERSION, MessageType
+
+# High enough to be safe from workloads that close or write every low descriptor.
+LOWEST_DESCRIPTOR = 100
+
+
+class MessageChannel:
+    """A channel of JSON lines that only the process that opened it may write.
+
+    A fork of the workload that returns into the harness exits at once, because it would measure and
+    answer a second time.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        *,
+        at_fork: Callable[[Callable[[], None]], None] = lambda in_child: os.register_at_fork(
+            after_in_child=in_child
+        ),
+        leave: Callable[[int], object] = os._exit,
+    ) -> None:
+        self._descriptor = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR)
+        os.close(descriptor)
+        self._leave = leave
+        self._is_forked = False
+        at_fork(self._note_fork)
+
+    def send(self, event: MessageType, fields: Mapping[str, object] | None = None) -> None:
+        """Write one message as a line."""
+        self.leave_if_forked()
+        message = {"version": PROTOCOL_VERSION, "event": event, **(fields or {})}
+        text = json.dumps(message, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        line = text.encode("utf-8", "replace") + b"\n"  # file names may have lone surrogates
+        while line:
+            line = line[os.write(self._descriptor, line) :]
+
+    def wait(self) -> None:
+        """Wait until the agent writes a byte, which gives this child its turn."""
+        os.read(self._descriptor, 1)
+
+    def close(self) -> None:
+        """Close the channel, even if the workload's threads live on."""
+        os.close(self._descriptor)
+
+    def leave_if_forked(self) -> None:
+        """Exit at once if this process is not the one that opened the channel.
+
+        It is called after every step: a flag costs nanoseconds, getpid a system call.
+        """
+        if self._is_forked:
+            self._leave(0)
+
+    def _note_fork(self) -> None:
+        self._is_forked = True

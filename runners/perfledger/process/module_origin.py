@@ -1,0 +1,50 @@
+"""Checks that loaded modules come from the measured checkout."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+INSTALL_FOLDERS = ("site-packages", "dist-packages")
+OWN_FOLDER = Path(__file__).resolve().parent
+
+
+def misplaced_module(
+    modules: Mapping[str, ModuleType],
+    *,
+    root: Path,
+    repository: Path,
+    prefixes: Sequence[str] = (sys.prefix, sys.base_prefix),
+) -> str:
+    """Return a message if a module comes from the user's checkout instead of `root`, else "".
+
+    Both sides would then run the same files, and nothing would ever regress. Installed packages are
+    allowed anywhere, because a virtual environment often lies in the checkout.
+    """
+    theirs = repository.resolve()
+    below = [Path(prefix).resolve() for prefix in prefixes]
+    fine = [root.resolve(), OWN_FOLDER]
+    fine += [prefix for prefix in below if prefix != theirs and prefix.is_relative_to(theirs)]
+    for folder, name in sorted(_folders(modules).items()):
+        home = Path(os.path.realpath(folder))
+        if not home.is_relative_to(theirs) or any(home.is_relative_to(each) for each in fine):
+            continue
+        if any(part in INSTALL_FOLDERS for part in home.parts):
+            continue
+        return (
+            f"module {name!r} was imported from {home}, which is your own checkout and not the "
+            "measured revision (an editable install may point there): add the folder of its "
+            "top-level package to import_paths of [tool.perfledger]"
+        )
+    return ""
+
+
+def _folders(modules: Mapping[str, ModuleType]) -> dict[str, str]:
+    """Return the folders that modules were loaded from, each with one of its modules."""
+    folders: dict[str, str] = {}
+    for name, module in tuple(modules.items()):
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str):
+            folders.setdefault(path.rpartition(os.sep)[0], name)
+    return folders

@@ -1,0 +1,1 @@
+"""Owns the readers of benchmark and monitoring tools: DCGM, nccl-tests, MLPerf, vLLM and others."""

@@ -1,0 +1,82 @@
+"""Holds the values of a bottleneck classification: label, shares, confidence, recommendations."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Bottleneck(StrEnum):
+    """What limits a step's speed."""
+
+    ENVIRONMENT = "environment"  # throttled, shared or different machines: says nothing on the code
+    INPUT = "input"
+    COMMUNICATION = "communication"
+    TRANSFER = "transfer"  # copies between host and device that nothing overlaps
+    HOST = "host"
+    COMPUTE = "compute"
+    MEMORY = "memory"  # the device's memory bandwidth
+    LATENCY = "latency"  # neither: too little parallel work for each kernel
+    UNKNOWN = "unknown"
+
+
+class BottleneckDetail(StrEnum):
+    """The kind of bottleneck; NONE where the profile does not say."""
+
+    NONE = ""
+    LAUNCH = "launch"
+    SYNC = "sync"
+    PYTHON = "python"
+    COMPILE = "compile"
+    OPERATORS = "operators"
+    BANDWIDTH = "bandwidth"
+    SMALL_MESSAGES = "small messages"
+    STRAGGLER = "straggler"
+    NO_OVERLAP = "no overlap"
+    OCCUPANCY = "occupancy"
+    TAIL = "tail"  # waves that leave multiprocessors idle
+    AT_ROOF = "at the roof"
+
+
+class BottleneckConfidence(StrEnum):
+    """The confidence in a label."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BottleneckShare:
+    """A candidate's exclusive share of the step, and the speed-up without it."""
+
+    bottleneck: Bottleneck
+    share: float  # 0 to 1, median over the steps
+    is_high: bool
+    is_moderate: bool
+
+    @property
+    def ceiling(self) -> float:
+        """Return Amdahl's bound: 1 / (1 - share), at most infinity."""
+        return 1 / (1 - self.share) if self.share < 1 else float("inf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classification:
+    """The bottleneck of a step, with its shares and confidence."""
+
+    primary: Bottleneck
+    shares: tuple[BottleneckShare, ...]  # of the overheads and of the device, largest first
+    confidence: BottleneckConfidence
+    detail: BottleneckDetail = BottleneckDetail.NONE
+    secondary: tuple[Bottleneck, ...] = ()
+    reasons: tuple[str, ...] = ()  # the evidence, and the doubts that lower the confidence
+    is_estimate: bool = False  # by the kernels' names or shapes, without counters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """Advice with its trigger and the most it can save."""
+
+    text: str
+    trigger: str  # "33 % of the step waits for input"
+    share: float  # exclusive share of the step that it is about
+    step_seconds: float  # the step time if that share took no time (Amdahl)

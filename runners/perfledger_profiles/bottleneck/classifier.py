@@ -1,0 +1,190 @@
+"""Classifies the bottleneck of a profile's step."""
+
+from collections.abc import Mapping, Sequence
+
+from perfledger.profile import Profile
+from perfledger_profiles.bottleneck.classification import (
+    Bottleneck,
+    BottleneckConfidence,
+    BottleneckDetail,
+    BottleneckShare,
+    Classification,
+)
+from perfledger_profiles.bottleneck.communication_bound import communication_detail
+from perfledger_profiles.bottleneck.device_bound import DeviceVote, VoteBasis, device_vote
+from perfledger_profiles.bottleneck.host_bound import host_detail
+from perfledger_profiles.bottleneck.step_shares import (
+    ON_DEVICE,
+    OVERHEAD_THRESHOLDS,
+    is_on_cpu,
+    median_shares,
+    overhead_shares,
+)
+from perfledger_profiles.hardware.device_lookup import hardware_of
+from perfledger_profiles.hardware.device_peaks import HardwareSpec
+
+# Above this ratio of the profiled to the unprofiled step the profiler itself dominates.
+MAX_PERTURBATION = 1.1
+# A median of two is their mean.
+MIN_STEPS = 3
+# Two shares closer than this may swap order from one profile to the next.
+MIN_LEAD = 0.05
+
+_NOTHING = "no step and no kernel of the file has a time: a bottleneck needs times"
+_ON_CPU = "compute and memory are not separated on a CPU: its counters are not read"
+_NO_STEPS = "the file marks no steps: all of it counts as one"
+
+
+def classify(
+    profile: Profile,
+    *,
+    hardware: HardwareSpec | None = None,
+    perturbation: float | None = None,
+    environment: Sequence[str] = (),
+) -> Classification:
+    """Return the bottleneck of a step: a high overhead, else the device itself.
+
+    The largest overhead by exclusive share (median over the steps) is the label if it reaches its
+    high threshold. Taking the first overhead that does is wrong: with 64 % host and 15 %
+    communication it labelled communication. `perturbation` is the profiled over the unprofiled
+    step. `environment` lists what was wrong with the machine (throttled, shared), and then says
+    nothing about the code. Without `hardware` the device is looked up by the profile.
+    """
+    shares = median_shares(profile)
+    vote = _vote(profile, hardware or hardware_of(profile).hardware)
+    if environment or not shares:
+        return _unclassified(shares, vote, environment)
+    primary = _primary(shares, vote)
+    is_estimate = primary not in OVERHEAD_THRESHOLDS and vote.basis in (None, VoteBasis.FAMILY)
+    doubts = _doubts(shares, primary, profile, perturbation=perturbation)
+    return Classification(
+        primary=primary,
+        shares=_bottleneck_shares(shares, vote),
+        confidence=_confidence(profile, doubts, is_estimate=is_estimate),
+        detail=_detail(primary, profile, vote),
+        secondary=_secondary(shares, primary),
+        reasons=(*_evidence(shares, primary, vote), *doubts),
+        is_estimate=is_estimate,
+    )
+
+
+def _unclassified(
+    shares: Mapping[Bottleneck, float], vote: DeviceVote, environment: Sequence[str]
+) -> Classification:
+    """Return a classification that says nothing about the code: a disturbed machine, or no time."""
+    if environment:
+        primary, confidence = Bottleneck.ENVIRONMENT, BottleneckConfidence.HIGH
+    else:
+        primary, confidence = Bottleneck.UNKNOWN, BottleneckConfidence.LOW
+    return Classification(
+        primary=primary,
+        shares=_bottleneck_shares(shares, vote),
+        confidence=confidence,
+        reasons=tuple(environment) or (_NOTHING,),
+    )
+
+
+def _vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
+    if is_on_cpu(profile):
+        return DeviceVote(
+            bottleneck=Bottleneck.COMPUTE,
+            share=0.0,
+            detail=BottleneckDetail.OPERATORS,
+            reason=_ON_CPU,
+        )
+    return device_vote(profile, hardware)
+
+
+def _primary(shares: Mapping[Bottleneck, float], vote: DeviceVote) -> Bottleneck:
+    largest, share = overhead_shares(shares)[0]
+    return largest if share >= OVERHEAD_THRESHOLDS[largest].high else vote.bottleneck
+
+
+def _secondary(shares: Mapping[Bottleneck, float], primary: Bottleneck) -> tuple[Bottleneck, ...]:
+    return tuple(
+        name
+        for name, share in overhead_shares(shares)
+        if share >= OVERHEAD_THRESHOLDS[name].moderate and name is not primary
+    )
+
+
+def _bottleneck_shares(
+    shares: Mapping[Bottleneck, float], vote: DeviceVote
+) -> tuple[BottleneckShare, ...]:
+    """Return the shares, largest first; the device's share is named after its own bottleneck."""
+    is_known = vote.bottleneck is not Bottleneck.UNKNOWN
+    listed = [
+        BottleneckShare(
+            bottleneck=name,
+            share=share,
+            is_high=share >= OVERHEAD_THRESHOLDS[name].high,
+            is_moderate=share >= OVERHEAD_THRESHOLDS[name].moderate,
+        )
+        for name, share in overhead_shares(shares)
+    ]
+    if ON_DEVICE in shares:
+        listed.append(
+            BottleneckShare(
+                bottleneck=vote.bottleneck if is_known else ON_DEVICE,
+                share=shares[ON_DEVICE],
+                is_high=False,
+                is_moderate=False,
+            )
+        )
+    return tuple(sorted(listed, key=lambda share: -share.share))
+
+
+def _detail(primary: Bottleneck, profile: Profile, vote: DeviceVote) -> BottleneckDetail:
+    if primary is Bottleneck.HOST:
+        return host_detail(profile)
+    if primary is Bottleneck.COMMUNICATION:
+        return communication_detail(profile)
+    return vote.detail if primary is vote.bottleneck else BottleneckDetail.NONE
+
+
+def _evidence(
+    shares: Mapping[Bottleneck, float], primary: Bottleneck, vote: DeviceVote
+) -> tuple[str, ...]:
+    largest, share = overhead_shares(shares)[0]
+    if share <= 0:
+        return ("the whole step is the device's own work", vote.reason)
+    mark = f"has {share:.2%} of the step (high from {OVERHEAD_THRESHOLDS[largest].high:.0%} on)"
+    if primary in OVERHEAD_THRESHOLDS:
+        return (f"{largest} {mark}",)
+    return (f"no overhead is high: the largest, {largest}, {mark}", vote.reason)
+
+
+def _doubts(
+    shares: Mapping[Bottleneck, float],
+    primary: Bottleneck,
+    profile: Profile,
+    *,
+    perturbation: float | None,
+) -> tuple[str, ...]:
+    """Return the reasons why the label may be wrong."""
+    doubts: list[str] = []
+    if perturbation is not None and perturbation > MAX_PERTURBATION:
+        doubts.append(f"the profiled step takes {perturbation:.2f} times the unprofiled one")
+    if not profile.has_steps:
+        doubts.append(_NO_STEPS)
+    elif profile.steps < MIN_STEPS:
+        doubts.append(f"too few steps for a median: {profile.steps}")
+    ranked = sorted(shares.items(), key=lambda pair: -pair[1])
+    pairs = (
+        [ranked[:2], overhead_shares(shares)[:2]]
+        if primary in OVERHEAD_THRESHOLDS
+        else [ranked[:2]]
+    )
+    for (first, most), (second, less) in pairs:
+        doubt = f"{first} and {second} are within {MIN_LEAD * 100:.0f} points of each other"
+        if most - less <= MIN_LEAD and doubt not in doubts:
+            doubts.append(doubt)
+    return tuple(doubts)
+
+
+def _confidence(
+    profile: Profile, doubts: Sequence[str], *, is_estimate: bool
+) -> BottleneckConfidence:
+    if doubts or is_estimate:
+        return BottleneckConfidence.LOW
+    return BottleneckConfidence.HIGH if profile.each_step else BottleneckConfidence.MEDIUM

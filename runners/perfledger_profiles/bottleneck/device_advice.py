@@ -1,0 +1,264 @@
+"""Holds the rules of advice on a device's own time: memory, compute, latency and capacity."""
+
+import re
+from math import inf
+
+from perfledger.profile import Bucket, Operation, OperationFamily
+from perfledger_profiles.bottleneck.advice import (
+    MIN_SHARE,
+    AdviceContext,
+    Rule,
+    name_operations,
+    short_name,
+)
+from perfledger_profiles.bottleneck.classification import (
+    Bottleneck,
+    BottleneckDetail,
+    Recommendation,
+)
+from perfledger_profiles.bottleneck.step_shares import is_on_cpu
+from perfledger_profiles.hardware.occupancy import kernel_occupancy
+from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
+
+FUSE = (
+    "fuse operations that only move data: torch.compile, or a Triton kernel for the rest; each of "
+    "them reads and writes all of its tensors"
+)
+ATTENTION = (
+    "call torch.nn.functional.scaled_dot_product_attention: its fused kernels never write the "
+    "matrix of scores to memory"
+)
+CHANNELS_LAST = (
+    "keep images in the kernels' memory format: model.to(memory_format=torch.channels_last), and "
+    "the inputs too"
+)
+CONTIGUOUS = (
+    "avoid the copies: keep tensors in the layout that the next operations need, slice less"
+)
+TENSOR_CORES = (
+    "use tensor cores: autocast to bfloat16 or float16, or allow TF32 "
+    "(torch.set_float32_matmul_precision('high'))"
+)
+TENSOR_CORES_HALF = "use tensor cores: autocast to float16, which they support on this device"
+FLOAT64 = "compute in float32 or less: float64 runs at most at half its rate"
+MULTIPLE_OF_8 = (
+    "pad the sizes of matrix products to multiples of 8 (16 for float8): other sizes leave part of "
+    "each tensor-core tile empty"
+)
+AT_ROOF = (
+    "the device is at its limit: compute less, in a smaller type, or on more or larger devices"
+)
+MORE_BLOCKS = (
+    "give the device more parallel work: larger batches, split-k or stream-k products, or small "
+    "kernels merged into one"
+)
+SMALLER_BLOCKS = (
+    "let more blocks fit: fewer registers or less shared memory per block, smaller tiles"
+)
+FULL_WAVES = "fill the last wave of blocks: another tile size, stream-k, or a batch that fills it"
+CAPACITY = (
+    "memory is nearly full: activation checkpointing, sharded or offloaded optimizer state, or "
+    "smaller micro-batches with accumulation"
+)
+FRAGMENTED = (
+    "memory is reserved but unused: set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True and keep "
+    "sizes the same"
+)
+
+# torch_tb_profiler warns when the peak is above 90 % of the device's memory.
+NEARLY_FULL = 0.9
+# The caching allocator keeps some slack; a tenth of its memory is more than that.
+FRAGMENTED_SHARE = 0.1
+# Fusing half of a tenth of a step is worth the trouble.
+FUSIBLE_SHARE = 0.1
+# Kernels with a smaller share of the step are not worth working on first.
+NOTABLE_SHARE = 0.05
+TENSOR_MULTIPLE = 8
+# NVIDIA's CUDA C++ Programming Guide, "Compute Capabilities": tensor cores exist since Volta, with
+# bfloat16 and TF32 since Ampere.
+TENSOR_CAPABILITY, TF32_CAPABILITY = 7.0, 8.0
+
+_VERSION = re.compile(r"\d{1,2}\.\d")
+_MOVING = (OperationFamily.ELEMENTWISE, OperationFamily.NORMALIZATION, OperationFamily.REDUCTION)
+_MATRIX = (OperationFamily.GEMM, OperationFamily.CONVOLUTION, OperationFamily.ATTENTION)
+_SCORES = re.compile(r"aten::(baddbmm|bmm|_softmax|_softmax_backward_data)\b")
+_SOFTMAX = re.compile(r"aten::_softmax")
+_PRODUCT = re.compile(r"aten::(baddbmm|bmm)\b")
+_LAYOUT = re.compile(r"(?i)nchwToNhwc|nhwcToNchw")
+_CONTIGUOUS = re.compile(r"aten::(contiguous|clone)\b")
+_FLOAT64 = re.compile(r"\b(double|float64|f64)\[")
+_HALF_PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm)\b")
+_HALF = re.compile(r"\b(?:Half|BFloat16|float16|bfloat16)\[([\d,]+)\]")
+
+
+def _fuse(case: AdviceContext) -> Recommendation | None:
+    kernels = [kernel for kernel in case.profile.kernels if kernel.family in _MOVING]
+    operations = case.of_kernels(kernels)
+    share = case.share(operations)
+    if case.is_jax or share < FUSIBLE_SHARE:
+        return None
+    names = name_operations(operations)
+    trigger = f"{share:.1%} of the step is operations that mostly move data ({names})"
+    return case.recommendation(FUSE, trigger=trigger, share=share)
+
+
+def _attention(case: AdviceContext) -> Recommendation | None:
+    if case.matching(FUSED_ATTENTION):
+        return None
+    if not (case.matching(_SOFTMAX) and case.matching(_PRODUCT)):
+        return None
+    operations = case.matching(_SCORES)
+    share = case.share(operations)
+    if share < MIN_SHARE:
+        return None
+    trigger = f"{share:.1%} of the step is attention in parts ({name_operations(operations)})"
+    return case.recommendation(ATTENTION, trigger=trigger, share=share)
+
+
+def _channels_last(case: AdviceContext) -> Recommendation | None:
+    operations = case.matching(_LAYOUT)
+    share = case.share(operations)
+    if share < MIN_SHARE:
+        return None
+    trigger = f"{share:.1%} of the step rearranges images ({name_operations(operations)})"
+    return case.recommendation(CHANNELS_LAST, trigger=trigger, share=share)
+
+
+def _contiguous(case: AdviceContext) -> Recommendation | None:
+    computing = case.select(lambda operation: operation.bucket is Bucket.COMPUTE)
+    operations = [op for op in computing if _CONTIGUOUS.search(f"{op.path}/{op.name}")]
+    share = case.share(operations)
+    if share < NOTABLE_SHARE:
+        return None
+    names = name_operations(operations)
+    trigger = f"{share:.1%} of the step copies tensors into another layout ({names})"
+    return case.recommendation(CONTIGUOUS, trigger=trigger, share=share)
+
+
+def _tensor_cores(case: AdviceContext) -> Recommendation | None:
+    kernels = [k for k in case.profile.kernels if k.family in _MATRIX and k.is_tensor is False]
+    operations = case.of_kernels(kernels)
+    share = case.share(operations)
+    if share < NOTABLE_SHARE:
+        return None
+    if _capability(case) < TENSOR_CAPABILITY:
+        return None
+    names = name_operations(operations)
+    trigger = f"{share:.1%} of the step is matrix work off the tensor cores ({names})"
+    text = TENSOR_CORES_HALF if _capability(case) < TF32_CAPABILITY else TENSOR_CORES
+    return case.recommendation(text, trigger=trigger, share=share)
+
+
+def _capability(case: AdviceContext) -> float:
+    """Return a device's compute capability, the newest if it is unknown."""
+    device = case.profile.device
+    profile_version = device.compute_capability if device is not None else ""
+    table_version = case.hardware.compute_capability if case.hardware is not None else ""
+    match = _VERSION.fullmatch(table_version or profile_version)
+    return float(match[0]) if match else inf
+
+
+def _float64(case: AdviceContext) -> Recommendation | None:
+    operations = case.select(lambda operation: _FLOAT64.search(operation.shapes) is not None)
+    share = case.share(operations)
+    if share < MIN_SHARE:
+        return None
+    trigger = f"{share:.1%} of the step is in float64 ({name_operations(operations)})"
+    return case.recommendation(FLOAT64, trigger=trigger, share=share)
+
+
+def _multiple_of_8(case: AdviceContext) -> Recommendation | None:
+    operations = [op for op in case.matching(_HALF_PRODUCT) if _has_odd_size(op)]
+    share = case.share(operations)
+    if share < NOTABLE_SHARE or is_on_cpu(case.profile):
+        return None
+    trigger = f"{share:.1%} of the step multiplies half-precision matrices of odd sizes"
+    return case.recommendation(MULTIPLE_OF_8, trigger=trigger, share=share)
+
+
+def _has_odd_size(operation: Operation) -> bool:
+    """Return whether a matrix has a size that is not a multiple of a tensor core's."""
+    sizes = (size for shape in _HALF.findall(operation.shapes) for size in _last_two(shape))
+    return any(size > 1 and size % TENSOR_MULTIPLE for size in sizes)
+
+
+def _last_two(shape: str) -> list[int]:
+    return [int(size) for size in shape.split(",")[-2:] if size]
+
+
+def _at_roof(case: AdviceContext) -> Recommendation | None:
+    if case.classification.detail is not BottleneckDetail.AT_ROOF:
+        return None
+    trigger = f"the step is bound by {case.classification.primary}, at 0.9 of what is achievable"
+    return case.recommendation(AT_ROOF, trigger=trigger, share=0.0)
+
+
+def _few_blocks(case: AdviceContext) -> Recommendation | None:
+    kernels = [
+        kernel
+        for kernel in case.profile.kernels
+        if kernel.blocks_per_multiprocessor is not None and kernel.blocks_per_multiprocessor < 1
+    ]
+    operations = [op for op in case.of_kernels(kernels) if op.bucket is Bucket.COMPUTE]
+    share = case.share(operations)
+    if share < NOTABLE_SHARE:
+        return None
+    trigger = (
+        f"{share:.1%} of the step is kernels with fewer blocks than the device has "
+        f"multiprocessors ({name_operations(operations)})"
+    )
+    return case.recommendation(MORE_BLOCKS, trigger=trigger, share=share)
+
+
+def _latency(case: AdviceContext) -> Recommendation | None:
+    texts = {BottleneckDetail.OCCUPANCY: SMALLER_BLOCKS, BottleneckDetail.TAIL: FULL_WAVES}
+    text = texts.get(case.classification.detail)
+    if text is None or case.classification.primary is not Bottleneck.LATENCY:
+        return None
+    for kernel in sorted(case.profile.kernels, key=lambda kernel: -kernel.seconds):
+        occupancy = kernel_occupancy(kernel, case.profile.device)
+        if occupancy is not None:
+            limits = " and ".join(occupancy.limiters)
+            trigger = (
+                f"{short_name(kernel.name)} keeps {occupancy.theoretical:.1%} of the possible "
+                f"warps, limited by {limits}, in {occupancy.waves:.2f} waves"
+            )
+            share = case.share(case.of_kernels([kernel]))
+            return case.recommendation(text, trigger=trigger, share=share)
+    return None
+
+
+def _capacity(case: AdviceContext) -> Recommendation | None:
+    share = case.memory_share
+    if share is None or share <= NEARLY_FULL:
+        return None
+    trigger = f"peak memory is {share:.1%} of the device's"
+    return case.recommendation(CAPACITY, trigger=trigger, share=0.0)
+
+
+def _fragmented(case: AdviceContext) -> Recommendation | None:
+    reserved = case.profile.reading("peak_mem_reserved")
+    allocated = case.profile.reading("peak_mem_allocated")
+    if not reserved or allocated is None or (case.memory_share or 0.0) <= NEARLY_FULL:
+        return None
+    unused = 1 - allocated / reserved
+    if unused <= FRAGMENTED_SHARE:
+        return None
+    trigger = f"{unused:.1%} of the reserved memory is not allocated, with memory nearly full"
+    return case.recommendation(FRAGMENTED, trigger=trigger, share=0.0)
+
+
+RULES: tuple[Rule, ...] = (
+    _fuse,
+    _attention,
+    _channels_last,
+    _contiguous,
+    _tensor_cores,
+    _float64,
+    _multiple_of_8,
+    _at_roof,
+    _few_blocks,
+    _latency,
+    _capacity,
+    _fragmented,
+)

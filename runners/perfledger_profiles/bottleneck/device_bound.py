@@ -1,0 +1,273 @@
+"""Decides what a device's own time is bound by, with kernels weighted by their time."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfledger.profile import Bucket, Kernel, OperationFamily, Profile
+from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckDetail
+from perfledger_profiles.hardware.device_peaks import (
+    ACHIEVABLE_BANDWIDTH_FRACTION,
+    ACHIEVABLE_MATRIX_FRACTION,
+    HardwareSpec,
+    achievable_fraction,
+)
+from perfledger_profiles.hardware.occupancy import Occupancy, kernel_occupancy
+from perfledger_profiles.hardware.roofline import RooflineCeilings, ceilings_of, kernel_point
+
+# Counters, as readings of a kernel or of the whole device, 0 to 1.
+TENSOR_ACTIVE = "tensor_active"
+DRAM_UTILIZATION = "dram_bw_util"
+COMPUTE_SOL = "compute_sol"
+MEMORY_SOL = "memory_sol"
+
+# xprof: bound by one counter when it is above the first value and the other below the second.
+BUSY_COUNTER = 0.7
+IDLE_COUNTER = 0.5
+# Nsight Compute's rule "SOLBottleneck": with both below it the kernel is latency-bound.
+LATENCY_SOL = 0.6
+# Shares of the ridge's intensity: between them either roof may be the limit.
+COMPUTE_RIDGE_SHARE = 0.8
+MEMORY_RIDGE_SHARE = 0.5
+# A share of what real programs achieve, not of the data sheet's peak, which none reaches.
+AT_ROOF_SHARE = 0.9
+# A label for the device needs at least half of its time.
+MIN_COVERED_SHARE = 0.5
+# A wave that leaves a fifth of the slots empty costs more than occupancy usually gains.
+TAIL_SHARE = 0.2
+# With fewer of the possible warps, latencies may not be hidden.
+LOW_OCCUPANCY = 0.5
+
+# The types that matrix units are rated for, the more common first.
+_MATRIX_TYPES = ("bfloat16", "float16")
+_VECTOR_TYPE = "float32"
+# The driver's copies and memsets, which some tools list among the kernels.
+_TRANSFER = re.compile(r"(?i)\[?((CUDA|HIP) )?mem(cpy|set)")
+
+# A counter's name and subject → its value; estimates are not counters.
+_Counters = Mapping[tuple[str, str], float]
+
+
+class VoteBasis(StrEnum):
+    """The basis of a kernel's vote, the most reliable first."""
+
+    COUNTERS = "counters"
+    INTENSITY = "arithmetic intensity"
+    FAMILY = "kernel names"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceVote:
+    """The bottleneck of the device's own time: COMPUTE, MEMORY, LATENCY, or UNKNOWN."""
+
+    bottleneck: Bottleneck
+    share: float  # of the kernels' time that voted for it
+    detail: BottleneckDetail = BottleneckDetail.NONE
+    basis: VoteBasis | None = None  # of most of that time
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Vote:
+    bottleneck: Bottleneck
+    basis: VoteBasis
+
+
+def device_vote(profile: Profile, hardware: HardwareSpec | None) -> DeviceVote:
+    """Return the bottleneck of the kernels with the most time.
+
+    Each kernel votes by its counters, else by its arithmetic intensity against the ridge of the
+    unit it runs on, else by its family, weighted by its time. The subject of a counter is the
+    kernel, "kernel <grid> <block>" where it has several launch shapes, or "" for all.
+    """
+    kernels = _computing(profile)
+    counters = {(r.name, r.subject): r.value for r in profile.readings if not r.is_estimate}
+    votes = [(kernel, _vote(kernel, counters, profile, hardware)) for kernel in kernels]
+    seconds: dict[Bottleneck, float] = defaultdict(float)
+    for kernel, vote in votes:
+        if vote is not None:
+            seconds[vote.bottleneck] += kernel.seconds
+    total = sum(kernel.seconds for kernel in kernels)
+    if not seconds or total <= 0:
+        return _unknown("no kernel shows whether compute or memory limits it")
+    winner = max(seconds, key=lambda name: seconds[name])
+    share = seconds[winner] / total
+    if share < MIN_COVERED_SHARE:
+        return _unknown(f"{share:.0%} of the kernels' time is bound by {winner}, less than half")
+    mine = [(kernel, vote) for kernel, vote in votes if vote and vote.bottleneck is winner]
+    basis = _main_basis(mine)
+    return DeviceVote(
+        bottleneck=winner,
+        share=share,
+        detail=_detail(winner, [kernel for kernel, _ in mine], profile, hardware),
+        basis=basis,
+        reason=f"{share:.0%} of the kernels' time is bound by {winner}, by {basis}",
+    )
+
+
+def _unknown(reason: str) -> DeviceVote:
+    return DeviceVote(bottleneck=Bottleneck.UNKNOWN, share=0.0, reason=reason)
+
+
+def _computing(profile: Profile) -> list[Kernel]:
+    """Return the kernels of the device's own time, without collectives and transfers."""
+    moving = [op for op in profile.operations if op.bucket is not Bucket.COMPUTE]
+    names = {name for op in moving for name in (op.name, f"{op.path}:{op.name}")}
+    return [
+        kernel
+        for kernel in profile.kernels
+        if kernel.seconds > 0
+        and kernel.name not in names
+        and kernel.family not in (OperationFamily.COMMUNICATION, OperationFamily.MEMSET)
+        and _TRANSFER.match(kernel.name) is None
+    ]
+
+
+def _main_basis(votes: Sequence[tuple[Kernel, _Vote]]) -> VoteBasis:
+    seconds: dict[VoteBasis, float] = defaultdict(float)
+    for kernel, vote in votes:
+        seconds[vote.basis] += kernel.seconds
+    return max(seconds, key=lambda basis: seconds[basis])
+
+
+def _vote(
+    kernel: Kernel, counters: _Counters, profile: Profile, hardware: HardwareSpec | None
+) -> _Vote | None:
+    launch = f"{kernel.name} <{kernel.grid}> <{kernel.block}>"
+    for subject in (launch, kernel.name, ""):
+        by_counters = _by_counters(counters, subject)
+        if by_counters is not None:
+            return _Vote(by_counters, VoteBasis.COUNTERS)
+    by_intensity = _by_intensity(kernel, profile, hardware)
+    if by_intensity is not None:
+        return _Vote(by_intensity, VoteBasis.INTENSITY)
+    by_family = _by_family(kernel.family)
+    return None if by_family is None else _Vote(by_family, VoteBasis.FAMILY)
+
+
+def _by_counters(counters: _Counters, subject: str) -> Bottleneck | None:
+    """Return the bottleneck by the counters of a kernel ("" for the device's), None if unclear."""
+    tensor = counters.get((TENSOR_ACTIVE, subject))
+    memory = counters.get((DRAM_UTILIZATION, subject))
+    if tensor is not None and memory is not None:
+        if memory > BUSY_COUNTER and tensor < IDLE_COUNTER:
+            return Bottleneck.MEMORY
+        if tensor > BUSY_COUNTER and memory < IDLE_COUNTER:
+            return Bottleneck.COMPUTE
+    return _by_speed_of_light(counters, subject)
+
+
+def _by_speed_of_light(counters: _Counters, subject: str) -> Bottleneck | None:
+    compute = counters.get((COMPUTE_SOL, subject))
+    memory = counters.get((MEMORY_SOL, subject))
+    if compute is None or memory is None:
+        return None
+    if max(compute, memory) < LATENCY_SOL:
+        return Bottleneck.LATENCY
+    if memory > BUSY_COUNTER and compute < IDLE_COUNTER:
+        return Bottleneck.MEMORY
+    if compute > BUSY_COUNTER and memory < IDLE_COUNTER:
+        return Bottleneck.COMPUTE
+    return None
+
+
+def _by_intensity(
+    kernel: Kernel, profile: Profile, hardware: HardwareSpec | None
+) -> Bottleneck | None:
+    ceilings = _ceilings(kernel, profile, hardware)
+    point = kernel_point(kernel, ceilings) if ceilings is not None else None
+    if ceilings is None or point is None:
+        return None
+    share = point.intensity_flop_per_byte / ceilings.ridge_flop_per_byte
+    if share >= COMPUTE_RIDGE_SHARE:
+        return Bottleneck.COMPUTE
+    return Bottleneck.MEMORY if share <= MEMORY_RIDGE_SHARE else None
+
+
+def _ceilings(
+    kernel: Kernel, profile: Profile, hardware: HardwareSpec | None
+) -> RooflineCeilings | None:
+    """Return the roofs of the unit that a kernel runs on, matrix or vector."""
+    types = (_VECTOR_TYPE,) if kernel.is_tensor is False else _MATRIX_TYPES
+    candidates = (ceilings_of(profile, hardware, dtype=dtype) for dtype in types)
+    return next((ceilings for ceilings in candidates if ceilings is not None), None)
+
+
+def _by_family(family: OperationFamily) -> Bottleneck | None:
+    match family:
+        case OperationFamily.GEMM | OperationFamily.CONVOLUTION | OperationFamily.ATTENTION:
+            return Bottleneck.COMPUTE
+        case (
+            OperationFamily.NORMALIZATION
+            | OperationFamily.REDUCTION
+            | OperationFamily.ELEMENTWISE
+            | OperationFamily.EMBEDDING
+            | OperationFamily.OPTIMIZER
+            | OperationFamily.COPY
+        ):
+            return Bottleneck.MEMORY
+        case (
+            OperationFamily.POOLING
+            | OperationFamily.SORTING
+            | OperationFamily.MEMSET
+            | OperationFamily.COMMUNICATION
+            | OperationFamily.FUSION
+            | OperationFamily.OTHER
+        ):
+            return None
+
+
+def _detail(
+    winner: Bottleneck, kernels: Sequence[Kernel], profile: Profile, hardware: HardwareSpec | None
+) -> BottleneckDetail:
+    if winner is Bottleneck.LATENCY:
+        return _latency_detail(kernels, profile)
+    return (
+        BottleneckDetail.AT_ROOF
+        if _is_at_roof(kernels, profile, hardware)
+        else BottleneckDetail.NONE
+    )
+
+
+def _latency_detail(kernels: Sequence[Kernel], profile: Profile) -> BottleneckDetail:
+    """Return why there is too little parallel work, by the longest kernel."""
+    for kernel in sorted(kernels, key=lambda kernel: -kernel.seconds):
+        occupancy = kernel_occupancy(kernel, profile.device)
+        if occupancy is not None:
+            return _of_launch(occupancy)
+    return BottleneckDetail.NONE
+
+
+def _of_launch(occupancy: Occupancy) -> BottleneckDetail:
+    if occupancy.idle_wave_share >= TAIL_SHARE:
+        return BottleneckDetail.TAIL
+    return (
+        BottleneckDetail.OCCUPANCY
+        if occupancy.theoretical < LOW_OCCUPANCY
+        else BottleneckDetail.NONE
+    )
+
+
+def _is_at_roof(kernels: Sequence[Kernel], profile: Profile, hardware: HardwareSpec | None) -> bool:
+    """Return whether the kernels reach the achievable rate, with most of their time known."""
+    counted = attained = 0.0
+    for kernel in kernels:
+        ceilings = _ceilings(kernel, profile, hardware)
+        point = kernel_point(kernel, ceilings) if ceilings is not None else None
+        if point is not None:
+            achievable = (
+                ACHIEVABLE_BANDWIDTH_FRACTION if point.is_memory_side else _matrix(hardware)
+            )
+            counted += kernel.seconds
+            attained += kernel.seconds * point.attained / achievable
+    if counted < MIN_COVERED_SHARE * sum(kernel.seconds for kernel in kernels):
+        return False
+    return counted > 0 and attained / counted >= AT_ROOF_SHARE
+
+
+def _matrix(hardware: HardwareSpec | None) -> float:
+    if hardware is None:
+        return ACHIEVABLE_MATRIX_FRACTION
+    return achievable_fraction(hardware, _MATRIX_TYPES[0])

@@ -1,0 +1,103 @@
+"""Classifies which part of the host limits a step."""
+
+import re
+from collections.abc import Iterable
+
+from perfledger.profile import Bucket, Operation, Profile
+from perfledger_profiles.bottleneck.classification import BottleneckDetail
+from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS
+from perfledger_profiles.xla.host_events import COMPILING_LABEL, TRACING_LABEL
+
+# A shorter kernel ends before the next launch does: the device waits for the host.
+SHORT_KERNEL_SECONDS = 10e-6
+# More than half of the launches, so the median kernel is among them.
+MOST_KERNELS = 0.5
+
+# The reader's labels of XLA's compiler, and torch.compile's own timers.
+COMPILE = re.compile(
+    rf"(^|/)({re.escape(COMPILING_LABEL)}|{re.escape(TRACING_LABEL)})|\(dynamo_timed\)|CUDAGraph::?capture"
+)
+LAUNCH = re.compile(r"(?i)(cuda|hip|cu)(Graph|Module)?Launch|LaunchKernel|zeEnqueue|PjitFunction")
+READ_BACK = re.compile(r"aten::(item|_local_scalar_dense|is_nonzero|nonzero|equal)\b")
+OPERATOR = re.compile(r"::|Backward\d*$")
+
+_KINDS: tuple[BottleneckDetail, ...] = (
+    BottleneckDetail.COMPILE,
+    BottleneckDetail.SYNC,
+    BottleneckDetail.LAUNCH,
+    BottleneckDetail.PYTHON,
+    BottleneckDetail.OPERATORS,
+    BottleneckDetail.NONE,
+)
+
+
+def host_detail(profile: Profile) -> BottleneckDetail:
+    """Return the kind of host time: compiling, waiting, launching, operators or Python.
+
+    Compiling or explicit waits decide where they are largest. Else it is launching if the kernels
+    are so short that the device waits for each, and otherwise the largest kind.
+    """
+    seconds = host_seconds(profile)
+    largest = max(seconds, key=lambda detail: seconds[detail])
+    if seconds[largest] <= 0:
+        return BottleneckDetail.NONE
+    if largest not in (BottleneckDetail.COMPILE, BottleneckDetail.SYNC) and is_launch_bound(
+        profile
+    ):
+        return BottleneckDetail.LAUNCH
+    return largest
+
+
+def host_seconds(profile: Profile) -> dict[BottleneckDetail, float]:
+    """Return the host's exclusive seconds per step by kind; NONE is the rest of the runtime."""
+    seconds: dict[BottleneckDetail, float] = dict.fromkeys(_KINDS, 0.0)
+    for operation in profile.operations:
+        detail = host_kind(operation)
+        if detail is not None:
+            seconds[detail] += operation.seconds
+    return seconds
+
+
+def host_kind(operation: Operation) -> BottleneckDetail | None:
+    """Return the kind of host time of an operation, None if it is not the host's."""
+    if operation.bucket not in (Bucket.SYNC, Bucket.RUNTIME, Bucket.CPU, Bucket.OTHER):
+        return None
+    where = f"{operation.path}/{operation.name}"
+    if COMPILE.search(where):
+        return BottleneckDetail.COMPILE
+    if operation.bucket is Bucket.SYNC or READ_BACK.search(where):
+        return BottleneckDetail.SYNC
+    if operation.name == OTHER_OPERATIONS:
+        return BottleneckDetail.NONE
+    if operation.bucket is Bucket.RUNTIME:
+        return BottleneckDetail.LAUNCH if LAUNCH.search(operation.name) else BottleneckDetail.NONE
+    return (
+        BottleneckDetail.OPERATORS if OPERATOR.search(operation.name) else BottleneckDetail.PYTHON
+    )
+
+
+def is_launch_bound(profile: Profile) -> bool:
+    """Return whether kernels are so short that launching them takes the time.
+
+    The median kernel is below 10 us, or more than half of them are shorter than a launch. Where
+    streams are known, the busiest one must also be idle because its launches are late.
+    """
+    if profile.streams:
+        busiest = max(profile.streams, key=lambda stream: stream.busy_seconds)
+        if busiest.host_wait_seconds <= busiest.kernel_wait_seconds + busiest.other_seconds:
+            return False
+    durations = [(k.seconds / k.count, k.count) for k in profile.kernels if k.count > 0]
+    launches = sum(count for _, count in durations)
+    if launches <= 0:
+        return False
+    launch_seconds = _launch_seconds(profile.operations)
+    short = sum(count for seconds, count in durations if seconds < SHORT_KERNEL_SECONDS)
+    shorter = sum(count for seconds, count in durations if seconds < launch_seconds)
+    return max(short, shorter) > MOST_KERNELS * launches
+
+
+def _launch_seconds(operations: Iterable[Operation]) -> float:
+    """Return a lower bound of the mean launch time: the part behind a kernel counts as kernel."""
+    launches = [(op.seconds, op.count) for op in operations if LAUNCH.search(op.name)]
+    calls = sum(count for _, count in launches)
+    return sum(seconds for seconds, _ in launches) / calls if calls > 0 else 0.0

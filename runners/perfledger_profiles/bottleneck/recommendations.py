@@ -1,0 +1,34 @@
+"""Recommends what to do about a classified profile."""
+
+from perfledger.profile import Profile
+from perfledger_profiles.bottleneck import device_advice, host_advice
+from perfledger_profiles.bottleneck.advice import AdviceContext
+from perfledger_profiles.bottleneck.classification import Bottleneck, Classification, Recommendation
+from perfledger_profiles.hardware.device_lookup import hardware_of
+from perfledger_profiles.hardware.device_peaks import HardwareSpec
+
+
+def recommendations(
+    profile: Profile,
+    classification: Classification,
+    *,
+    hardware: HardwareSpec | None = None,
+    memory_share: float | None = None,
+) -> tuple[Recommendation, ...]:
+    """Return the advice whose triggers the profile shows, the largest share first.
+
+    Each has Amdahl's bound: the step time without its share. Two shares may cover the same time.
+    `memory_share` is the peak memory over the device's, 0 to 1. On a throttled or shared machine
+    there is no advice on the code. Without `hardware` the device is looked up by the profile.
+    """
+    if classification.primary is Bottleneck.ENVIRONMENT:
+        return ()
+    case = AdviceContext(
+        profile=profile,
+        classification=classification,
+        hardware=hardware or hardware_of(profile).hardware,
+        memory_share=memory_share,
+    )
+    rules = (*host_advice.RULES, *device_advice.RULES)
+    advice = [item for rule in rules if (item := rule(case)) is not None]
+    return tuple(sorted(advice, key=lambda item: -item.share))

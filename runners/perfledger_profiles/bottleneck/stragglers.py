@@ -1,0 +1,140 @@
+"""Finds the ranks of a job that the others wait for.
+
+A collective ends for all ranks at once, so the last rank to join has the shortest kernel. Durations
+show this without a common clock.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perfledger.profile import Bucket, Profile, ProfileReading
+from perfledger_profiles.bottleneck.communication_bound import MAX_SKEW, SKEW
+
+MIN_RANKS = 2
+
+Durations = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankLoad:
+    """One rank's compute and wait times in a step; means over the steps."""
+
+    rank: int
+    step_seconds: float
+    compute_seconds: float
+    last: int  # collectives that it joined last
+    late_seconds: float  # per step, that the other ranks wait for it on average
+    wait_seconds: float  # per step, that it waits for others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stragglers:
+    """The imbalance of a job's ranks, in the order of their files.
+
+    `skew` is the delay of the last rank to join a collective after the first, as a share of the
+    collective's mean duration: the median over the `collectives` that all ranks ran, None without.
+    """
+
+    ranks: tuple[RankLoad, ...]
+    collectives: int
+    skew: float | None
+
+    @property
+    def slowest(self) -> RankLoad:
+        """Return the rank that the others wait for most, else the one that computes most."""
+        return max(self.ranks, key=lambda one: (one.late_seconds, one.compute_seconds))
+
+    @property
+    def compute_ratio(self) -> float:
+        """Return the slowest rank's compute time over the median rank's."""
+        median = float(np.median([one.compute_seconds for one in self.ranks]))
+        return self.slowest.compute_seconds / median
+
+    @property
+    def is_uneven(self) -> bool:
+        """Return whether one rank delays the others by more than a tenth."""
+        if self.skew is None:
+            return self.compute_ratio > 1 + MAX_SKEW
+        return self.skew > MAX_SKEW
+
+    def readings(self) -> tuple[ProfileReading, ...]:
+        """Return the readings that classify a rank's own profile."""
+        ratio = ProfileReading(
+            name="straggler_ratio",
+            value=self.compute_ratio,
+            source=f"compute time of rank {self.slowest.rank} / median rank's",
+        )
+        if self.skew is None:
+            return (ratio,)
+        source = "(longest - shortest duration) / mean duration of a collective over the ranks"
+        return ratio, ProfileReading(name=SKEW, value=self.skew, source=source)
+
+
+def stragglers_of(profiles: Sequence[Profile]) -> Stragglers | None:
+    """Return the imbalance of the ranks, None if fewer than two compute.
+
+    The n-th call of a name in a step is one collective on all ranks. If the numbers of calls
+    differ, or several groups of ranks share a name, calls cannot be matched.
+    """
+    computes = [profile.bucket_seconds()[Bucket.COMPUTE] for profile in profiles]
+    if len(profiles) < MIN_RANKS or min(computes) <= 0:
+        return None
+    calls, steps = _common_collectives(profiles)
+    first = calls.min(axis=0)
+    waits = (calls - first).sum(axis=1) / steps
+    last = calls.argmin(axis=0)
+    counts = np.bincount(last, minlength=len(profiles))
+    # For a collective that one rank joined last, the mean wait of the others.
+    late = (calls - first).sum(axis=0) / (len(profiles) - 1) / steps
+    mean = calls.mean(axis=0)
+    return Stragglers(
+        ranks=tuple(
+            RankLoad(
+                rank=number,
+                step_seconds=profile.step_seconds,
+                compute_seconds=computes[place],
+                last=int(counts[place]),
+                late_seconds=float(late[last == place].sum()),
+                wait_seconds=float(waits[place]),
+            )
+            for place, (number, profile) in enumerate(
+                zip(_numbers(profiles), profiles, strict=True)
+            )
+        ),
+        collectives=calls.shape[1],
+        skew=float(np.median((calls.max(axis=0) - first) / mean)) if mean.size else None,
+    )
+
+
+def _numbers(profiles: Sequence[Profile]) -> Sequence[int]:
+    """Return the ranks that the files state, or their order if one is missing or two agree."""
+    ranks = [profile.rank for profile in profiles if profile.rank is not None]
+    return ranks if len(set(ranks)) == len(profiles) else range(len(profiles))
+
+
+def _common_collectives(profiles: Sequence[Profile]) -> tuple[Durations, int]:
+    """Return the durations of the collectives that all ranks ran, and their number of steps.
+
+    The durations have the shape (ranks, collectives).
+    """
+    tables = [_calls(profile, len(profiles)) for profile in profiles]
+    shared = [
+        key
+        for key, calls in tables[0].items()
+        if all(len(table.get(key, ())) == len(calls) for table in tables)
+    ]
+    rows = (np.array([table[key] for table in tables]) for key in shared)
+    calls = np.concatenate([np.empty((len(profiles), 0)), *rows], axis=1)
+    return calls[:, calls.sum(axis=0) > 0], max(len({step for _, step in shared}), 1)
+
+
+def _calls(profile: Profile, ranks: int) -> Mapping[tuple[str, int], tuple[float, ...]]:
+    """Return the durations by name and step, without those of smaller groups."""
+    return {
+        (one.name, one.step): one.seconds
+        for one in profile.collectives
+        if one.ranks is None or one.ranks >= ranks
+    }

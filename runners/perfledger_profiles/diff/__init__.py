@@ -1,0 +1,1 @@
+"""Owns the comparison of two profiles: matched operations, causes and suggestions."""

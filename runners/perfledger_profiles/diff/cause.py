@@ -1,0 +1,102 @@
+"""Holds the values of an explanation: causes, bucket changes and the totals they add up to."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfledger.profile import Bucket
+from perfledger_profiles.bottleneck.classification import Classification
+from perfledger_profiles.hardware.device_state import DeviceState
+
+
+class ChangeKind(StrEnum):
+    """The way in which an operation's time changed."""
+
+    RATE = "rate"  # as often as before, each call slower or faster
+    COUNT = "count"  # called more or less often
+    NEW = "new"
+    GONE = "gone"
+    REPLACED = "replaced"  # the same work by another operation or kernel
+
+
+class ChangeReason(StrEnum):
+    """The reason why a call's time changed, where the profiles show it."""
+
+    UNKNOWN = ""
+    CLOCK = "clock"  # all operations by one ratio
+    SHAPE = "shape"  # other inputs
+    TYPE = "type"  # the same sizes in another type
+    VARIANT = "variant"  # the same work by another kernel of a library or an autotuner
+    FUSION = "fusion"  # fused or split by a compiler
+    OCCUPANCY = "occupancy"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One matched difference between two profiles; seconds are exclusive wall time per step.
+
+    `count_effect_seconds` + `rate_effect_seconds` = `delta_seconds`: with n calls of t seconds
+    each they are (n' - n)(t + t')/2 and (t' - t)(n + n')/2, without a cross term.
+    """
+
+    name: str
+    base_name: str  # differs from `name` when it was replaced
+    kind: ChangeKind
+    base_seconds: float
+    head_seconds: float
+    base_count: float
+    head_count: float
+    suggestion: str = ""
+    bucket: Bucket = Bucket.OTHER
+    path: str = ""  # the operations around it, outermost first
+    reason: ChangeReason = ChangeReason.UNKNOWN
+    evidence: str = ""  # of the reason: "float[64,64] became double[64,64]"
+    count_effect_seconds: float = 0.0
+    rate_effect_seconds: float = 0.0
+    reverted_step_seconds: float | None = None  # head's step without this change (Amdahl)
+
+    @property
+    def delta_seconds(self) -> float:
+        """Return how many seconds this cause adds to a step."""
+        return self.head_seconds - self.base_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketChange:
+    """One bar of the waterfall from base's step to head's."""
+
+    bucket: Bucket
+    base_seconds: float
+    head_seconds: float
+    noise_seconds: float = 0.0  # difference of two profiles of the same code
+
+    @property
+    def delta_seconds(self) -> float:
+        """Return how many seconds this bucket adds to a step."""
+        return self.head_seconds - self.base_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepTimeExplanation:
+    """An explained change of a step time: causes, largest first, and the unexplained rest.
+
+    base_step_seconds + sum of the causes' deltas + rest_seconds = head_step_seconds, all profiled;
+    base_step_seconds + sum of the buckets' deltas = head_step_seconds, exactly. `residual_seconds`
+    is the change without a profiler minus the profiled change.
+    """
+
+    workload: str
+    base_step_seconds: float
+    head_step_seconds: float
+    causes: tuple[Cause, ...]
+    rest_seconds: float  # deltas too small to list
+    is_attributable: bool
+    note: str = ""
+    buckets: tuple[BucketChange, ...] = ()  # in the order of Bucket
+    residual_seconds: float | None = None
+    noise_seconds: float | None = None  # difference of two profiles of the same code, if known
+    base_device: DeviceState | None = None  # during base's steps
+    head_device: DeviceState | None = None
+    base_bottleneck: Classification | None = None
+    head_bottleneck: Classification | None = None
+    reproduction: str = ""  # the command that profiles this workload again

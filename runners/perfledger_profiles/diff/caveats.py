@@ -1,0 +1,194 @@
+"""Writes the note on what a list of causes leaves unexplained, and what to do about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from perfledger.profile import Bucket, Profile
+from perfledger_profiles.diff.noise import MAX_DEVIATIONS, NOISE_SHARE, ProfileNoise
+from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
+from perfledger_profiles.diff.stable_names import is_operator_name
+from perfledger_profiles.diff.uniform_slowdown import CLOCK_TOLERANCE, drift_of
+from perfledger_profiles.hardware.device_state import DeviceState
+
+# With a larger unlisted share, the list does not explain the change.
+MAX_REST_SHARE = 0.2
+# With a larger open share, the profiles do not show the measured change.
+MAX_OPEN_SHARE = 0.25
+
+# A profiler is known to cost up to twice the step, and four times where operations take
+# microseconds. Beyond this the profile is not of the timed step.
+MAX_DILATION = 10.0
+
+NOT_ATTRIBUTABLE = "not attributable from this profile"
+PROFILE_AGAIN = "profile both sides again"
+
+StepTimings = tuple[float, float]
+DeviceStates = tuple[DeviceState, DeviceState]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileComparison:
+    """Two profiles, their changes, and the other evidence on the difference of their steps."""
+
+    base: Profile
+    head: Profile
+    changes: Sequence[OperationChange]
+    noise: ProfileNoise
+    timing: StepTimings | None
+    devices: DeviceStates | None = None
+    timing_error_seconds: float = 0.0  # half-width of the timed change's uncertainty
+
+    @property
+    def change_seconds(self) -> float:
+        """Return the change of the profiled step."""
+        return self.head.step_seconds - self.base.step_seconds
+
+    @property
+    def floor_seconds(self) -> float:
+        """Return the least change that is worth explaining."""
+        return self.noise.floor_seconds(self.base.step_seconds)
+
+    @property
+    def is_change(self) -> bool:
+        """Return whether the steps differ by more than chance."""
+        return abs(self.change_seconds) >= self.floor_seconds and self.change_seconds != 0
+
+    @property
+    def residual_seconds(self) -> float | None:
+        """Return the change without a profiler minus the profiled one, None if not timed."""
+        if self.timing is None:
+            return None
+        return (self.timing[1] - self.timing[0]) - self.change_seconds
+
+
+def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool = False) -> str:
+    """Return why the causes do not account for the change, and what to do; "" if they do.
+
+    `rest_s` is the part of the profiled change that the listed causes leave; a listed change of the
+    device's clock needs no note.
+    """
+    if not evidence.is_change:
+        return _note_on_nothing(evidence)
+    change_s = abs(evidence.change_seconds)
+    noise_s = MAX_DEVIATIONS * evidence.noise.step_seconds
+    if abs(rest_s) > MAX_REST_SHARE * change_s:
+        return (
+            f"{NOT_ATTRIBUTABLE}: {abs(rest_s) / change_s:.0%} of the change is spread over "
+            "operations that are not listed"
+        )
+    drift, drift_s = _drift(evidence, is_clock_listed=is_clock_listed)
+    unseen_s, exchanged_s = _unseen_seconds(evidence), _exchanged_seconds(evidence.changes)
+    doubts = {
+        drift: abs(drift_s),
+        _note_on_unseen(unseen_s / change_s): unseen_s,
+        _note_on_exchanged(exchanged_s / change_s): exchanged_s,
+    }
+    if fsum(doubts.values()) <= max(MAX_OPEN_SHARE * change_s, noise_s):
+        return ""
+    return f"{NOT_ATTRIBUTABLE}: {max(doubts, key=lambda note: doubts[note])}"
+
+
+def _note_on_nothing(evidence: ProfileComparison) -> str:
+    if evidence.floor_seconds > NOISE_SHARE * evidence.base.step_seconds:
+        return (
+            "the profiled steps differ by no more than two profiles of the same code: "
+            "nothing to attribute"
+        )
+    return (
+        f"the profiled steps differ by less than {NOISE_SHARE:.1%} of a step: nothing to attribute"
+    )
+
+
+def _drift(evidence: ProfileComparison, *, is_clock_listed: bool) -> tuple[str, float]:
+    """Return the note and the seconds per step of a change of the machine instead of the code."""
+    clock_s = _clock_seconds(evidence)
+    if clock_s * evidence.change_seconds > 0:
+        share = min(clock_s / evidence.change_seconds, 1.0)
+        return _note_on_clock(share, evidence), 0.0 if is_clock_listed else clock_s
+    ratio, drift_s = drift_of(evidence.changes, floor_s=evidence.floor_seconds)
+    return _note_on_drift(ratio), drift_s
+
+
+def _clock_seconds(evidence: ProfileComparison) -> float:
+    """Return the seconds that a different device clock adds to a step, 0 if it is the same.
+
+    It is an upper bound: compute scales with the clock, memory-bound work less.
+    """
+    if evidence.devices is None or evidence.base.device is None:
+        return 0.0
+    base, head = evidence.devices
+    ratio = base.clock_hertz / head.clock_hertz
+    if abs(ratio - 1) <= CLOCK_TOLERANCE:
+        return 0.0
+    return (ratio - 1) * evidence.base.bucket_seconds()[Bucket.COMPUTE]
+
+
+def _note_on_clock(share: float, evidence: ProfileComparison) -> str:
+    speed = "slower" if evidence.change_seconds > 0 else "faster"
+    return (
+        f"the device was {speed}, not the code; its clock explains up to {share:.0%} of the "
+        f"change: {PROFILE_AGAIN} with locked clocks"
+    )
+
+
+def _note_on_drift(ratio: float) -> str:
+    return (
+        f"most operations take {ratio:.2f} times as long for the same work, so the machine, its "
+        f"clock or the number of threads changed: {PROFILE_AGAIN} on an idle machine"
+    )
+
+
+def _note_on_unseen(share: float) -> str:
+    return (
+        f"the change without a profiler differs by {share:.0%} of the profiled change: "
+        f"{PROFILE_AGAIN}, with more steps"
+    )
+
+
+def _note_on_exchanged(share: float) -> str:
+    return (
+        f"new and gone kernels without a match cancel out {share:.0%} of the change: "
+        f"{PROFILE_AGAIN}, with input shapes recorded"
+    )
+
+
+def _unseen_seconds(evidence: ProfileComparison) -> float:
+    """Return how far the profiled change is from the timed one, without the profiler's cost.
+
+    A profiler costs about the same per recorded call, and a busier machine the same share of
+    everything. Both models are estimated from the two sides together and subtracted; the smaller
+    remainder is the part that the profiles do not show. A remainder within the timed change's
+    error is no disagreement.
+    """
+    if evidence.timing is None:
+        return 0.0
+    before, after = evidence.timing
+    sides = (evidence.base, evidence.head)
+    change_s = evidence.change_seconds
+    pairs = tuple(zip(sides, (before, after), strict=True))
+    if any(timed <= 0 or side.step_seconds > MAX_DILATION * timed for side, timed in pairs):
+        return abs(change_s)
+    extra = [side.step_seconds - timed for side, timed in pairs]
+    calls = [sum(operation.count for operation in side.operations) for side in sides]
+    by_call_s = max(0.0, fsum(extra)) / sum(calls) if sum(calls) > 0 else 0.0
+    share = max(0.0, fsum(extra)) / (evidence.base.step_seconds + evidence.head.step_seconds)
+    expected = (change_s - by_call_s * (calls[1] - calls[0]), change_s * (1 - share))
+    unseen_s = min(abs((after - before) - without_s) for without_s in expected)
+    return max(0.0, unseen_s - evidence.timing_error_seconds)
+
+
+def _exchanged_seconds(changes: Sequence[OperationChange]) -> float:
+    """Return the time that new and gone kernels cancel out, which may be the same work renamed.
+
+    Operations that users call by name are excluded, because their names do not change.
+    """
+    alone = [
+        change
+        for change in changes
+        if change.stage is MatchStage.ALONE
+        and not any(is_operator_name(one.name) for one in (*change.base, *change.head))
+    ]
+    gone = fsum(change.base_seconds for change in alone)
+    new = fsum(change.head_seconds for change in alone)
+    return min(gone, new)

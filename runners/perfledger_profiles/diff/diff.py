@@ -1,0 +1,164 @@
+"""Explains the difference of two profiles of a workload."""
+
+from collections.abc import Callable, Sequence
+from math import fsum
+
+from perfledger.profile import Profile
+from perfledger_profiles.bottleneck.classification import Classification
+from perfledger_profiles.diff.call_count_changes import with_call_count_changes
+from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
+from perfledger_profiles.diff.caveats import (
+    MAX_REST_SHARE,
+    DeviceStates,
+    ProfileComparison,
+    StepTimings,
+    note_on,
+)
+from perfledger_profiles.diff.change_reason import reason_of
+from perfledger_profiles.diff.grouping import group_changes, longest_operation, name_of
+from perfledger_profiles.diff.matching import match
+from perfledger_profiles.diff.noise import ProfileNoise
+from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
+from perfledger_profiles.diff.operations import operations_of
+from perfledger_profiles.diff.suggestions import suggestion
+from perfledger_profiles.diff.uniform_slowdown import with_uniform_slowdown
+from perfledger_profiles.diff.waterfall import waterfall
+from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS
+
+# The list ends when it explains enough (1 - MAX_REST_SHARE), or at this length.
+MAX_CAUSES = 5
+
+Classifier = Callable[[Profile], Classification]
+
+
+def explain(
+    base: Profile,
+    head: Profile,
+    *,
+    noise: ProfileNoise | None = None,
+    timing: StepTimings | None = None,
+    timing_error_seconds: float = 0.0,
+    devices: DeviceStates | None = None,
+    reproduction: str = "",
+    classifier: Classifier | None = None,
+) -> StepTimeExplanation:
+    """Return the causes of the change between two profiled steps, those in its direction first.
+
+    base_step_seconds + the causes' deltas + rest_seconds = head_step_seconds, and likewise for the
+    buckets. `noise` is the difference of two profiles of the same code, where it is known. `timing`
+    is base's and head's step in seconds without a profiler, whose difference is accurate to
+    `timing_error_seconds`. `devices` is the device state on base and on head.
+    """
+    known_noise = noise if noise is not None else ProfileNoise()
+    evidence = ProfileComparison(
+        base=base,
+        head=head,
+        changes=changes_of(base, head),
+        noise=known_noise,
+        timing=timing,
+        devices=devices,
+        timing_error_seconds=timing_error_seconds,
+    )
+    listed = _changes_to_list(evidence) if evidence.is_change else []
+    causes = tuple(_cause(change, base, head) for change in listed)
+    rest_s = evidence.change_seconds - fsum(cause.delta_seconds for cause in causes)
+    note = note_on(
+        evidence, rest_s, is_clock_listed=any(c.stage is MatchStage.CLOCK for c in listed)
+    )
+    return StepTimeExplanation(
+        workload=head.workload,
+        base_step_seconds=base.step_seconds,
+        head_step_seconds=head.step_seconds,
+        causes=causes,
+        rest_seconds=rest_s,
+        is_attributable=not note,
+        note=note,
+        buckets=waterfall(base, head, known_noise),
+        residual_seconds=evidence.residual_seconds,
+        noise_seconds=known_noise.step_seconds if known_noise.pairs else None,
+        base_device=devices[0] if devices is not None else None,
+        head_device=devices[1] if devices is not None else None,
+        base_bottleneck=classifier(base) if classifier is not None else None,
+        head_bottleneck=classifier(head) if classifier is not None else None,
+        reproduction=reproduction,
+    )
+
+
+def changes_of(base: Profile, head: Profile) -> tuple[OperationChange, ...]:
+    """Return the matched operations of the two steps; summaries are matched by their kernels."""
+    families = {kernel.name: kernel.family for side in (base, head) for kernel in side.kernels}
+    return match(operations_of(base), operations_of(head), families=families)
+
+
+def _changes_to_list(evidence: ProfileComparison) -> list[OperationChange]:
+    """Select the changes to show: single operations, or groups where those are too many.
+
+    If no grouping explains enough, the one that explains most is taken.
+    """
+    step_s = max(evidence.base.step_seconds, evidence.head.step_seconds)
+    called = with_call_count_changes(evidence.changes)
+    alike = with_uniform_slowdown(called, floor_s=evidence.floor_seconds)
+    best: tuple[float, list[OperationChange]] = (float("inf"), [])
+    for changes in group_changes(alike, step_seconds=step_s):
+        chosen, rest_s = _select(changes, evidence)
+        if abs(rest_s) <= MAX_REST_SHARE * abs(evidence.change_seconds):
+            return chosen
+        best = min(best, (abs(rest_s), chosen), key=lambda one: one[0])
+    return best[1]
+
+
+def _select(
+    changes: Sequence[OperationChange], evidence: ProfileComparison
+) -> tuple[list[OperationChange], float]:
+    """Select the fewest changes that explain enough, each time the one that explains most.
+
+    A change in the other direction is listed if the selection so far overshoots. Also return the
+    part of the change that the selection leaves.
+    """
+    change_s = rest_s = evidence.change_seconds
+    left = [change for change in changes if _is_worth_telling(change, evidence)]
+    chosen: list[OperationChange] = []
+    while len(chosen) < MAX_CAUSES and abs(rest_s) > MAX_REST_SHARE * abs(change_s):
+        helpful = [change for change in left if change.delta_seconds * rest_s > 0]
+        if not helpful:
+            break
+        largest = max(helpful, key=lambda change: abs(change.delta_seconds))
+        left.remove(largest)
+        chosen.append(largest)
+        rest_s -= largest.delta_seconds
+    chosen.sort(key=lambda c: (c.delta_seconds * change_s < 0, -abs(c.delta_seconds)))
+    return chosen, rest_s
+
+
+def _is_worth_telling(change: OperationChange, evidence: ProfileComparison) -> bool:
+    """Return whether a change exceeds the noise, and is mostly of operations with a name."""
+    operations = (*change.base, *change.head)
+    floor_s = evidence.noise.group_floor_seconds(operations, evidence.base.step_seconds)
+    return (
+        abs(change.delta_seconds) > floor_s
+        and longest_operation(operations).name != OTHER_OPERATIONS
+    )
+
+
+def _cause(change: OperationChange, base: Profile, head: Profile) -> Cause:
+    kind = change.kind
+    name = change.label or name_of(change.head or change.base)
+    main = longest_operation(change.head or change.base)
+    reason, evidence = reason_of(change, base, head)
+    return Cause(
+        name=name,
+        base_name=name_of(change.base) if kind is ChangeKind.REPLACED else name,
+        kind=kind,
+        base_seconds=change.base_seconds,
+        head_seconds=change.head_seconds,
+        base_count=change.base_count,
+        head_count=change.head_count,
+        suggestion=suggestion(change, base, head),
+        bucket=main.bucket,
+        path="" if change.label else main.path,
+        reason=reason,
+        evidence=evidence,
+        count_effect_seconds=change.count_effect_seconds,
+        rate_effect_seconds=change.rate_effect_seconds,
+        reverted_step_seconds=max(0.0, head.step_seconds - change.delta_seconds),
+    )

@@ -1,0 +1,212 @@
+"""Matches the operations of two profiles that are the same work.
+
+The stages go from the surest to the weakest, and each consumes its matches on both sides: waits for
+input data; the same operation; a fused attention and its parts; other operations at the same place
+on the same shapes; the same name up to library builds and compiler numbering; fused or split
+operations; new and gone operations inside one operator; kernels of one family. The rest is new or
+gone.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
+
+from perfledger.profile import Bucket, Operation, OperationFamily
+from perfledger_profiles.diff.fusion import match_fusions, with_regions
+from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
+from perfledger_profiles.diff.stable_names import normal_name, normal_path, plain_name
+from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
+
+# The parts of an unfused attention; "math" is torch's own fallback.
+_ATTENTION_PARTS = re.compile(r"(?i)bmm|matmul|softmax|masked_?fill|attention_math")
+# A place that is one operator: everything in it is its work. An annotation or a compiled module may
+# contain the whole step, so new and gone operations in it may be unrelated.
+_OPERATOR_PLACE = re.compile(r"::[^/]*$|Backward\d*$|^jit\w*/[^/]+$")
+
+_Key = Hashable | None
+_KeyOf = Callable[[Operation], _Key]
+_Renumbered = frozenset[str]
+
+
+def match(
+    base: Sequence[Operation],
+    head: Sequence[Operation],
+    *,
+    families: Mapping[str, OperationFamily] | None = None,
+) -> tuple[OperationChange, ...]:
+    """Return the changes; each operation of each side is in exactly one of them.
+
+    `families` are those of the kernels, by name.
+    """
+    changes: list[OperationChange] = []
+    left, right = list(base), list(head)
+    same: _KeyOf = partial(_identity, renumbered=_renumbered(base, head))
+    alike: _KeyOf = partial(_family, families or {})
+    first: tuple[tuple[MatchStage, _KeyOf], ...] = (
+        (MatchStage.INPUT, _input),
+        (MatchStage.SAME, same),
+    )
+    last: tuple[tuple[MatchStage, _KeyOf], ...] = (
+        (MatchStage.PLACE, _place),
+        (MatchStage.FAMILY, alike),
+    )
+    for stage, key in first:
+        matched, left, right = _stage(left, right, key, stage)
+        changes += matched
+    matched, left, right = _attention(left, right)
+    changes += matched
+    for stage, key in _NAME_STAGES:
+        matched, left, right = _stage(left, right, key, stage)
+        changes += matched
+    matched, left, right = match_fusions(left, right)
+    changes += matched
+    for stage, key in last:
+        matched, left, right = _stage(left, right, key, stage)
+        changes += matched
+    changes += [OperationChange(base=(one,), head=(), stage=MatchStage.ALONE) for one in left]
+    changes += [OperationChange(base=(), head=(one,), stage=MatchStage.ALONE) for one in right]
+    return with_regions(changes)
+
+
+def is_fused_attention(operation: Operation) -> bool:
+    """Return whether an operation, or an operation around it, is a fused attention."""
+    where = f"{operation.path}/{operation.name}"
+    return FUSED_ATTENTION.search(where) is not None and not is_attention_part(operation)
+
+
+def is_attention_part(operation: Operation) -> bool:
+    """Return whether an operation is part of an unfused attention."""
+    return _ATTENTION_PARTS.search(f"{operation.path}/{operation.name}") is not None
+
+
+def _input(operation: Operation) -> _Key:
+    return True if operation.bucket is Bucket.INPUT else None
+
+
+def _renumbered(base: Sequence[Operation], head: Sequence[Operation]) -> _Renumbered:
+    """Return the places whose numbered operations differ between the sides.
+
+    An added operation renumbers all after it: dot.3 of base may be dot.4 of head. Numbers are
+    comparable only in the same program.
+    """
+    before, after = _numbered_names(base), _numbered_names(head)
+    return frozenset(
+        place for place in before.keys() | after.keys() if before[place] != after[place]
+    )
+
+
+def _numbered_names(operations: Sequence[Operation]) -> defaultdict[str, set[str]]:
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    for operation in operations:
+        if plain_name(operation.name) != operation.name:
+            names[normal_path(operation.path)].add(operation.name)
+    return names
+
+
+def _identity(operation: Operation, *, renumbered: _Renumbered) -> _Key:
+    place = normal_path(operation.path)
+    name = plain_name(operation.name) if place in renumbered else operation.name
+    return normal_path(name), operation.bucket, operation.shapes, place
+
+
+def _place_and_shapes(operation: Operation) -> _Key:
+    return (normal_path(operation.path), operation.shapes) if operation.shapes else None
+
+
+def _variant(operation: Operation) -> _Key:
+    return _place_and_shapes(operation) if _place(operation) is not None else None
+
+
+def _name_and_place(operation: Operation) -> _Key:
+    return normal_name(operation.name), normal_path(operation.path)
+
+
+def _name_and_shapes(operation: Operation) -> _Key:
+    return (normal_name(operation.name), operation.shapes) if operation.shapes else None
+
+
+def _name(operation: Operation) -> _Key:
+    return normal_name(operation.name)
+
+
+def _place(operation: Operation) -> _Key:
+    place = normal_path(operation.path)
+    return place if _OPERATOR_PLACE.search(place) else None
+
+
+def _family(families: Mapping[str, OperationFamily], operation: Operation) -> _Key:
+    family = families.get(operation.name, OperationFamily.OTHER)
+    return (
+        None
+        if family in {OperationFamily.OTHER, OperationFamily.FUSION}
+        else (family, operation.bucket)
+    )
+
+
+_NAME_STAGES: tuple[tuple[MatchStage, _KeyOf], ...] = (
+    (MatchStage.VARIANT, _variant),
+    (MatchStage.NAME, _name_and_place),
+    (MatchStage.NAME, _name_and_shapes),
+    (MatchStage.NAME, _name),
+)
+
+
+def _stage(
+    base: Sequence[Operation], head: Sequence[Operation], key: _KeyOf, stage: MatchStage
+) -> tuple[list[OperationChange], list[Operation], list[Operation]]:
+    """Return the groups that both sides have, and the unmatched rest of each side."""
+    before, after = _group_by(base, key), _group_by(head, key)
+    common = before.keys() & after.keys()
+    changes = [
+        OperationChange(base=tuple(before[k]), head=tuple(after[k]), stage=stage)
+        for k in before
+        if k in common
+    ]
+    left = [operation for operation in base if key(operation) not in common]
+    right = [operation for operation in head if key(operation) not in common]
+    return changes, left, right
+
+
+def _group_by(operations: Sequence[Operation], key: _KeyOf) -> dict[Hashable, list[Operation]]:
+    groups: dict[Hashable, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        group_key = key(operation)
+        if group_key is not None:
+            groups[group_key].append(operation)
+    return groups
+
+
+def _attention(
+    base: Sequence[Operation], head: Sequence[Operation]
+) -> tuple[list[OperationChange], list[Operation], list[Operation]]:
+    """Match a fused attention on one side with an unfused one on the other."""
+    for fused_side, parts_side, is_lost in ((base, head, True), (head, base, False)):
+        fused = [operation for operation in fused_side if is_fused_attention(operation)]
+        parts = [operation for operation in parts_side if is_attention_part(operation)]
+        if fused and parts and not any(is_fused_attention(operation) for operation in parts_side):
+            parts += _on_scores(parts_side, parts)
+            before, after = (fused, parts) if is_lost else (parts, fused)
+            change = OperationChange(
+                base=tuple(before), head=tuple(after), stage=MatchStage.ATTENTION
+            )
+            left = [operation for operation in base if operation not in before]
+            right = [operation for operation in head if operation not in after]
+            return [change], left, right
+    return [], list(base), list(head)
+
+
+def _on_scores(operations: Sequence[Operation], parts: Sequence[Operation]) -> list[Operation]:
+    """Return the other operations on the softmax's input: scaling, masking, dropout.
+
+    Unrelated operations of the same type and sizes would be included too, but scores rarely share
+    their size with other tensors.
+    """
+    scores = {
+        part.shapes.partition(" ")[0] for part in parts if part.shapes and "softmax" in part.name
+    }
+    return [
+        operation
+        for operation in operations
+        if operation.shapes.partition(" ")[0] in scores and operation not in parts
+    ]

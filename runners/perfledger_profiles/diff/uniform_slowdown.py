@@ -1,0 +1,72 @@
+"""Detects changes of all operations by one ratio."""
+
+from collections.abc import Sequence
+from math import fsum
+from statistics import median
+
+from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
+
+CLOCK = "(all operations)"
+
+# Ratios closer than this count as one ratio, such as that of a clock.
+CLOCK_TOLERANCE = 0.02
+# Share of the time of the same work: a few short operations always deviate.
+CLOCK_SHARE = 0.9
+# If the median operation changes by more than this for the same work, the machine changed and not a
+# few operations.
+MAX_COMMON_RATIO = 1.25
+# Fewer operations may all belong to a change of the code.
+MIN_COMMON_OPERATIONS = 8
+
+
+def with_uniform_slowdown(
+    changes: Sequence[OperationChange], *, floor_s: float
+) -> tuple[OperationChange, ...]:
+    """Merge all of the same work into one change, if it changed by one ratio."""
+    same_work = _same_work(changes, floor_s=floor_s)
+    ratio = _common_ratio(same_work)
+    if ratio is None or abs(ratio - 1) <= CLOCK_TOLERANCE or not _is_alike(same_work, ratio):
+        return tuple(changes)
+    everything = [change for change in changes if change.is_same_work]
+    clock = OperationChange(
+        base=tuple(one for change in everything for one in change.base),
+        head=tuple(one for change in everything for one in change.head),
+        stage=MatchStage.CLOCK,
+        label=CLOCK,
+    )
+    return (clock, *(change for change in changes if not change.is_same_work))
+
+
+def drift_of(changes: Sequence[OperationChange], *, floor_s: float) -> tuple[float, float]:
+    """Return the ratio by which most of the same work changed, and the seconds it adds to a step.
+
+    (1.0, 0.0) if most of it did not change, or there is too little of it.
+    """
+    same_work = _same_work(changes, floor_s=floor_s)
+    ratio = _common_ratio(same_work)
+    if ratio is None or 1 / MAX_COMMON_RATIO <= ratio <= MAX_COMMON_RATIO:
+        return 1.0, 0.0
+    return ratio, (ratio - 1) * fsum(change.base_seconds for change in same_work)
+
+
+def _same_work(changes: Sequence[OperationChange], *, floor_s: float) -> list[OperationChange]:
+    return [
+        change
+        for change in changes
+        if change.is_same_work and min(change.base_seconds, change.head_seconds) > floor_s
+    ]
+
+
+def _common_ratio(changes: Sequence[OperationChange]) -> float | None:
+    if len(changes) < MIN_COMMON_OPERATIONS:
+        return None
+    return median(change.head_seconds / change.base_seconds for change in changes)
+
+
+def _is_alike(changes: Sequence[OperationChange], ratio: float) -> bool:
+    alike = fsum(
+        change.base_seconds
+        for change in changes
+        if abs(change.head_seconds / change.base_seconds / ratio - 1) <= CLOCK_TOLERANCE
+    )
+    return alike >= CLOCK_SHARE * fsum(change.base_seconds for change in changes)

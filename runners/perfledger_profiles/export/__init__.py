@@ -1,0 +1,1 @@
+"""Owns the export of recordings to other viewers' formats."""

@@ -1,0 +1,1 @@
+"""Owns the reader of Nsight Compute CSV pages."""

@@ -1,0 +1,1 @@
+"""Owns the readers of Nsight Systems exports and reports."""

@@ -1,0 +1,157 @@
+"""Classifies kernels and operators by name into families of work.
+
+Names are the only thing that all profilers record. The first rule that fits decides, so specific
+rules come before general ones: a convolution by implicit GEMM is a convolution, and an optimizer's
+elementwise kernel belongs to the optimizer.
+"""
+
+import re
+from functools import lru_cache
+
+from perfledger.profile import OperationFamily
+
+# Operations that compute an attention in one call, in torch, cuDNN, XLA and flash-attn.
+FUSED_ATTENTION = re.compile(
+    r"(?i)scaled_?dot_?product|flash|efficient_?attention|fmha|cudnn_?attention"
+)
+
+# Template arguments run to thousands of characters; the first of them decide.
+_MAX_CHARACTERS = 1000
+# A large model's trace has some thousand names.
+_KNOWN_NAMES = 20_000
+
+_RULES = {
+    family: re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+    for family, pattern in {
+        OperationFamily.COMMUNICATION: r"""
+              (?<![a-z])(nccl|rccl|hccl|oneccl|gloo|c10d|msccl|nvshmem|ccl_)
+            | cross_device_reduce | all_?reduce | all_?gather | reduce_?scatter | all_?to_?all
+            | sendrecv | all-reduce | all-gather | reduce-scatter | all-to-all
+            | collective-permute
+        """,
+        OperationFamily.MEMSET: r"""
+              ^(hip)?memset | ^fillbuffer | fillBufferAligned | ^\[CUDA\ memset\]
+        """,
+        OperationFamily.COPY: r"""
+              ^(hip)?memcpy | ^copy(host|device) | copyBuffer | ^\[CUDA\ memcpy | ^dma
+            | ^zeCommandListAppendMemory | CatArrayBatchedCopy | direct_copy_kernel
+            | bfloat16_copy_kernel | float8_copy_kernel | (nchw|nhwc)to(nchw|nhwc)
+            | batched_transpose | transpose_readWrite
+            | ^aten::(copy_|_to_copy|to|clone|contiguous|cat|stack|pin_memory|_pin_memory)$
+            | ^copy(-start|-done)?(\.\d+)?$ | ^(input_)?transpose(_fusion)?(\.\d+)?$
+        """,
+        OperationFamily.ATTENTION: r"""
+              flash_?(fwd|bwd|attn|mla) | fmha | attention | sdpa | \battn | _attn | attn_ | mha_
+            | paged_kv | mem_eff | (batch|single)(prefill|decode)
+        """,
+        OperationFamily.EMBEDDING: r"""
+              embedding | index_?select | compute_grad_weight | krn_partial | sum_and_scatter
+            | compute_num_of_partial_segments | fbgemm_gpu | permute_pooled | bounds_check_indices
+            | linearize_index | ^(gather|scatter)([._]\d+)*$
+        """,
+        OperationFamily.OPTIMIZER: r"""
+              multi_tensor | fused_?(adam|sgd|lamb|adagrad|lion)
+            | _foreach_ | adamw?(?![a-z]) | adagrad | rmsprop | \blamb
+            | sgd_?(step|kernel|momentum) | optimizer\.step
+        """,
+        OperationFamily.NORMALIZATION: r"""
+              batch_?norm | layer_?norm | group_?norm | rms_?norm | instance_?norm
+            | l2_?normalize | cudnn::bn_ | (?<![a-z])bn_(fw|bw) | bnorm | RowwiseMoments
+            | GammaBeta | ComputeInternalGradients | ComputeFusedParams | softmax
+        """,
+        OperationFamily.POOLING: r"""
+              (max|avg|average|adaptive)_?pool | pooling | pool2d | pool_(fw|bw|kernel)
+            | reduce-window | select-and-scatter
+        """,
+        OperationFamily.CONVOLUTION: r"""
+              (?<![a-z])conv(?!ert) | _convolution | convolve | winograd | fprop | dgrad
+            | wgrad | implicit_gemm | scudnn | hcudnn | \d+cudnn_ | igemm_(fwd|bwd|wrw)
+            | im2col | col2im | vol2col | fft2d_ | cask_cudnn
+            | cudnn::(cnn|gemm|winograd|detail) | cudnn_infer | depthwise | miopen
+            | conv_?(fwd|bwd) | computeOffsetsKernel | computeWgradSplitK | scalePackedTensor
+        """,
+        OperationFamily.GEMM: r"""
+              gemm | gemv | cublas | cutlass | xmma | cijk_ | tensile | nvjet | matmul
+            | splitk | wgmma | mfma | dot_kernel | reduce_1Block
+            | ^triton_tem_fused_(add)?(mm|bmm) | (?<![a-z])(add|b|baddb)?mm(?![a-z])
+            | triton_mm | ^aten::(linear|einsum|dot|mv|addmv)$ | ^dot(_general)?(\.\d+)?$
+            | onednn_(mm|linear) | mkldnn_linear | trsm | syrk | marlin | awq_
+        """,
+        OperationFamily.FUSION: r"""
+              ^triton_ | cpp_fused | nvfuser | (^|_)fusion(\.\d+)?$ | ^wrapped_
+        """,
+        OperationFamily.SORTING: r"""
+              sort | top_?k | radix | bitonic | unique | histogram | DeviceSelect | nonzero
+        """,
+        OperationFamily.ELEMENTWISE: r"""
+              elementwise | pointwise | vectorized_ | unrolled_ | fused_dropout | dropout
+            | FillFunctor | index_(put|copy|fill|add) | scatter_gather | bias_(act|gelu)
+            | rotary | rope(?![a-z]) | act_and_mul | silu | gelu | relu | sigmoid | tanh_
+            | distribution_ | where_kernel | op_tensor | OpTensor | triu | tril | upsample
+            | interpolate | fill_kernel | (?<![a-z])cast_?
+            | ^aten::_?(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|tanh|abs|sin|cos|lerp|clamp)_?$
+            | ^aten::(masked_fill|where|fill|zero|addcmul|addcdiv|threshold_backward)_?$
+            | ^aten::(eq|ne|gt|lt|ge|le|hardtanh|hardswish|bernoulli|normal|uniform|random)_?$
+            | ^loop[_ ](?!.*reduc)
+            | ^(_?(add|subtract|multiply|divide|exponential|select|broadcast|convert|copy|iota))+
+              ([._]\d+)*$
+        """,
+        OperationFamily.REDUCTION: r"""
+              reduc | argm(ax|in) | cumsum | cumprod | DeviceScan | nll_loss | NLLCriterion
+            | cross_?entropy | (?<![a-z])sum
+            | ^aten::(sum|mean|max|min|amax|amin|norm|std|var|prod|all|any|logsumexp)$
+            | welford
+        """,
+    }.items()
+}
+
+_TENSOR = re.compile(
+    r"(?i)tensorop|wmma|wgmma|gmma|hmma|imma|dmma|qmma|nvjet|tensor\d+x\d+x\d+|bf16gemm_bf16"
+    r"|[hsi]_?(884|1688|16816|161616|8816|16832|1616|8832|168256|16864)(?!\d)|tf32"
+    r"|_MI\d+x\d+|mfma|flash_(fwd|bwd)|cutlass(F|B)_(f16|bf16)|cutlass3x_sm(9|1)\d"
+    r"|sm(9|1)\d_xmma|(volta|turing|ampere)_(fp16|h|i8|bf16).*(884|1688|16816)"
+)
+# Plain fused multiply-adds, whatever else the name says.
+_NOT_TENSOR = re.compile(
+    r"(?i)simt|ffma|(?<!t)gemv|(volta|maxwell|ampere|pascal|turing)_s(gemm|cudnn)|sgemm_\d+x\d+"
+    r"|(volta|maxwell|ampere|turing)_(dgemm|cgemm|zgemm)|scudnn|winograd|convolve_sgemm"
+    r"|fft2d_|dgemm_\d|naive_conv|im2col|gemmk1|gemmSN|dot_kernel|_engine<(float|double)"
+    r"|OffsetsKernel|scalePackedTensor|splitKreduce"
+)
+_MULTIPLIES = (
+    OperationFamily.GEMM,
+    OperationFamily.CONVOLUTION,
+    OperationFamily.ATTENTION,
+    OperationFamily.FUSION,
+    OperationFamily.OTHER,
+)
+
+
+@lru_cache(maxsize=_KNOWN_NAMES)
+def family_of(name: str) -> OperationFamily:
+    """Return a kernel's or operator's family of work, OTHER where its name does not say."""
+    text = name[:_MAX_CHARACTERS]
+    if text.startswith("triton_tem_") and "convolution" in text:
+        return OperationFamily.CONVOLUTION
+    if text.startswith("triton_") and "_fused_" in text and not text.startswith("triton_tem_"):
+        return OperationFamily.FUSION
+    return next(
+        (family for family, rule in _RULES.items() if rule.search(text)), OperationFamily.OTHER
+    )
+
+
+@lru_cache(maxsize=_KNOWN_NAMES)
+def is_tensor_kernel(name: str) -> bool | None:
+    """Return whether a kernel runs on tensor or matrix cores, None where its name does not say.
+
+    Libraries name the instruction (s1688, 16816, tensorop, wgmma, MI16x16) or its absence (simt,
+    ffma, sgemm). Kernels that do not multiply matrices do not use them.
+    """
+    text = name[:_MAX_CHARACTERS]
+    if _NOT_TENSOR.search(text):
+        return False
+    if _TENSOR.search(text):
+        return True
+    if text.startswith("Cijk_"):
+        return False
+    return None if family_of(name) in _MULTIPLIES else False

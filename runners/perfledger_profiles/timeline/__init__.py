@@ -1,0 +1,1 @@
+"""Owns the trace as intervals on a timeline, and every metric measured on it."""

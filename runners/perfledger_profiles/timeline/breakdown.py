@@ -1,0 +1,244 @@
+"""Breaks labelled calls down into exclusive seconds and counts per operation."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from perfledger.profile import Bucket, Operation, Profile, ProfiledStep
+from perfledger.records import Side
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline.intervals import (
+    NO_CALL,
+    IntArray,
+    SpanNesting,
+    TimeSegments,
+    cut_by_owner,
+    nest,
+    sum_by_index,
+    union,
+)
+
+# The longest 200 are most of every step seen so far; the rest is folded per bucket.
+MAX_OPERATIONS = 200
+# With two steps neither can be left out.
+MIN_STEPS_TO_CHOOSE = 3
+MAX_OVER_MEDIAN = 1.5
+# Each step is kept, and this many are ten megabytes when printed.
+MAX_STEPS = 50_000
+OUTSIDE_OPERATIONS = "(outside operations)"
+OTHER_OPERATIONS = "(other operations)"
+
+_NS = 1e9
+_BUCKETS = {bucket: place for place, bucket in enumerate(Bucket)}
+
+
+@dataclass(frozen=True, slots=True)
+class CallLabel:
+    """What calls of one operation have in common."""
+
+    name: str
+    bucket: Bucket
+    shapes: str = ""
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTimeline:
+    """The calls of one device (of the host if there is none), and the owner of each instant.
+
+    `layers` refer to calls by number, the layer with the highest priority first; `windows` are the
+    kept steps. `is_counted` marks the calls that add to an operation's count. `label` is each
+    call's place in `labels`; without it there is one label per call.
+    """
+
+    labels: Sequence[CallLabel]
+    label: IntArray | None = None
+    start_ns: IntArray
+    is_counted: npt.NDArray[np.bool_]
+    layers: Sequence[TimeSegments]
+    windows: TimeSegments
+
+
+class TimeSpan(Protocol):
+    """A span of time, in nanoseconds."""
+
+    @property
+    def start_ns(self) -> int:
+        """Return the start."""
+        ...
+
+    @property
+    def end_ns(self) -> int:
+        """Return the end."""
+        ...
+
+
+def nest_calls(calls: Sequence[TimeSpan], numbers: Sequence[int]) -> SpanNesting:
+    """Nest the numbered calls, which share a line of time."""
+    return nest(
+        np.array([calls[number].start_ns for number in numbers], dtype=np.int64),
+        np.array([calls[number].end_ns for number in numbers], dtype=np.int64),
+        np.array(numbers, dtype=np.int64),
+    )
+
+
+def union_of(calls: Sequence[TimeSpan]) -> TimeSegments:
+    """Return the disjoint segments in which at least one call runs."""
+    return union(
+        np.array([call.start_ns for call in calls], dtype=np.int64),
+        np.array([call.end_ns for call in calls], dtype=np.int64),
+    )
+
+
+def windows_of(spans: Sequence[tuple[int, int]]) -> TimeSegments:
+    """Return steps as disjoint windows: sorted, without empty ones, overlaps cut off.
+
+    Raises ProfileError above MAX_STEPS.
+    """
+    if len(spans) > MAX_STEPS:
+        msg = f"the profile has more than {MAX_STEPS} steps: profile fewer"
+        raise ProfileError(msg)
+    windows: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        begin = max(start, windows[-1][1]) if windows else start
+        if end > begin:
+            windows.append((begin, end))
+    table = np.array(windows, dtype=np.int64).reshape(-1, 2)
+    return TimeSegments(
+        start_ns=table[:, 0], end_ns=table[:, 1], owner=np.arange(len(windows), dtype=np.int64)
+    )
+
+
+def representative_steps(windows: TimeSegments) -> TimeSegments:
+    """Drop the first of at least three steps, then those far longer than the median.
+
+    Starting the profiler costs the first step up to tens of milliseconds. The judged metric is the
+    median (step_time_p50), and an outlier would distort the mean.
+    """
+    if windows.owner.size < MIN_STEPS_TO_CHOOSE:
+        return windows
+    rest = windows.where(windows.owner > 0)
+    length_ns = rest.end_ns - rest.start_ns
+    is_kept = np.ones(windows.owner.size, dtype=np.bool_)
+    is_kept[rest.owner] = length_ns <= MAX_OVER_MEDIAN * np.median(length_ns)
+    return rest.where(is_kept)
+
+
+def note_on_steps(windows: TimeSegments, representative: TimeSegments) -> tuple[str, ...]:
+    """Return a note on how many slow steps were left out; empty if none was."""
+    slow = (
+        windows.owner.size - representative.owner.size - (windows.owner.size >= MIN_STEPS_TO_CHOOSE)
+    )
+    if slow == 0:
+        return ()
+    return (f"{slow} of {windows.owner.size} steps left out: far longer than the median",)
+
+
+def breakdown(
+    timelines: Sequence[CallTimeline],
+    *,
+    workload: str,
+    side: Side,
+    tool: str,
+    dropped_events: int = 0,
+    notes: Sequence[str] = (),
+) -> Profile:
+    """Return the mean step over all windows of all timelines.
+
+    A step of `each_step` is the mean over the timelines that have a window of its number.
+    Raises ProfileError when there is no window with a length.
+    """
+    windows = sum(timeline.windows.owner.size for timeline in timelines)
+    if windows == 0:
+        msg = "the profile has no step with a length: profile at least one complete step"
+        raise ProfileError(msg)
+    spent_ns: dict[CallLabel, int] = defaultdict(int)
+    calls: dict[CallLabel, int] = defaultdict(int)
+    steps_ns = [_add(timeline, spent_ns, calls) for timeline in timelines]
+    operations = [
+        Operation(
+            name=label.name,
+            bucket=label.bucket,
+            seconds=spent_ns[label] / windows / _NS,
+            count=calls[label] / windows,
+            shapes=label.shapes,
+            path=label.path,
+        )
+        for label in spent_ns
+    ]
+    return Profile(
+        workload=workload,
+        side=side,
+        tool=tool,
+        steps=max(timeline.windows.owner.size for timeline in timelines),
+        step_seconds=sum(spent_ns.values()) / windows / _NS,
+        operations=longest_operations(operations),
+        dropped_events=dropped_events,
+        notes=tuple(notes),
+        each_step=_each_step(timelines, steps_ns),
+    )
+
+
+def longest_operations(
+    operations: Sequence[Operation], *, most: int = MAX_OPERATIONS
+) -> tuple[Operation, ...]:
+    """Return the longest operations and the sum of the rest per bucket, longest first."""
+    ranked = sorted(operations, key=_rank)
+    rest = {bucket: [one for one in ranked[most:] if one.bucket is bucket] for bucket in Bucket}
+    sums = [
+        Operation(
+            name=OTHER_OPERATIONS,
+            bucket=bucket,
+            seconds=sum(one.seconds for one in group),
+            count=sum(one.count for one in group),
+        )
+        for bucket, group in rest.items()
+        if group
+    ]
+    return tuple(sorted([*ranked[:most], *sums], key=_rank))
+
+
+def _add(
+    timeline: CallTimeline, spent_ns: dict[CallLabel, int], calls: dict[CallLabel, int]
+) -> IntArray:
+    """Add the calls up by label; return the nanoseconds by window and bucket."""
+    label = timeline.label
+    if label is None:
+        label = np.arange(len(timeline.labels), dtype=np.int64)
+    pieces = cut_by_owner(timeline.layers, timeline.windows)
+    # Time that no call accounts for has the place after the last label.
+    size = len(timeline.labels) + 1
+    labelled = np.append(label, size - 1)[pieces.owner]
+    spent = sum_by_index(labelled, pieces.length_ns, size=size)
+    begun = timeline.is_counted & (timeline.windows.at(timeline.start_ns) != NO_CALL)
+    count = np.bincount(label[begun], minlength=size)
+    labels = (*timeline.labels, CallLabel(OUTSIDE_OPERATIONS, Bucket.OTHER))
+    for number in np.flatnonzero((spent > 0) | (count > 0)).tolist():
+        spent_ns[labels[number]] += int(spent[number])
+        calls[labels[number]] += int(count[number])
+    bucket = np.array([_BUCKETS[each.bucket] for each in labels], dtype=np.int64)
+    window = np.searchsorted(timeline.windows.owner, pieces.window)
+    place = window * len(Bucket) + bucket[labelled]
+    steps = timeline.windows.owner.size
+    by_step = sum_by_index(place, pieces.length_ns, size=steps * len(Bucket))
+    return by_step.reshape(steps, len(Bucket))
+
+
+def _each_step(
+    timelines: Sequence[CallTimeline], steps_ns: Sequence[npt.NDArray[np.int64]]
+) -> tuple[ProfiledStep, ...]:
+    longest = max(timelines, key=lambda timeline: timeline.windows.owner.size)
+    steps: list[ProfiledStep] = []
+    for place, number in enumerate(longest.windows.owner.tolist()):
+        rows = [by_step[place] for by_step in steps_ns if place < len(by_step)]
+        mean = tuple((np.mean(rows, axis=0) / _NS).tolist())
+        steps.append(ProfiledStep(number=number, seconds=sum(mean), buckets=mean))
+    return tuple(steps)
+
+
+def _rank(operation: Operation) -> tuple[float, str, str, str]:
+    return -operation.seconds, operation.name, operation.path, operation.shapes

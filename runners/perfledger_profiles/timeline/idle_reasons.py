@@ -1,0 +1,138 @@
+"""Classifies the idle gaps of streams by reason."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger.profile import StreamIdle
+from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.timeline.intervals import (
+    NO_CALL,
+    BoolArray,
+    IntArray,
+    TimeSegments,
+    intersection_ns,
+    to_list,
+    union,
+)
+from perfledger_profiles.timeline.trace import UNKNOWN, Trace
+
+# Shorter gaps are the cost of launching kernels back to back (HolisticTraceAnalysis's default).
+KERNEL_WAIT_NS = 30_000
+
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCalls:
+    """The calls of one stream in order of their start; the columns have shape (n,), n > 0.
+
+    `launch_ns` is when the host began to launch each call, NO_CALL where unknown.
+    """
+
+    stream: str
+    start_ns: IntArray
+    end_ns: IntArray
+    launch_ns: IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleGaps:
+    """The time of one stream's gaps between calls, by reason."""
+
+    stream: str
+    host_wait_ns: int
+    kernel_wait_ns: int
+    other_ns: int
+
+
+def stream_calls(trace: Trace, launched_by: IntArray, chosen: BoolArray) -> tuple[StreamCalls, ...]:
+    """Return the chosen calls by stream; `launched_by` and `chosen` have shape (n,)."""
+    return tuple(_streams(trace, launched_by, np.flatnonzero(chosen)))
+
+
+def idle_gaps(calls: StreamCalls) -> IdleGaps:
+    """Return a stream's gaps by reason, exactly as HolisticTraceAnalysis computes them.
+
+    A launch after the end of the previous call is a host wait. Else a gap below 30 us is a kernel
+    wait, and a longer one has another reason. Overlapping calls give negative gaps.
+    """
+    previous = calls.end_ns[:-1]
+    gap = calls.start_ns[1:] - previous
+    return _by_reason(calls, ended_ns=previous, wait_ns=gap, span_ns=gap)
+
+
+def idle_per_step(calls: StreamCalls, windows: TimeSegments) -> StreamIdle:
+    """Return a stream's gaps within the windows, by the same rule.
+
+    Only the part of a gap inside a window counts. Overlapping calls make no gap.
+    """
+    ended = np.maximum.accumulate(calls.end_ns)[:-1]
+    following = np.maximum(calls.start_ns[1:], ended)
+    inside = _elapsed(windows, following) - _elapsed(windows, ended)
+    gaps = _by_reason(calls, ended_ns=ended, wait_ns=following - ended, span_ns=inside)
+    scale = windows.owner.size * _NS
+    return StreamIdle(
+        stream=gaps.stream,
+        busy_seconds=intersection_ns(union(calls.start_ns, calls.end_ns), windows) / scale,
+        host_wait_seconds=gaps.host_wait_ns / scale,
+        kernel_wait_seconds=gaps.kernel_wait_ns / scale,
+        other_seconds=gaps.other_ns / scale,
+    )
+
+
+def stream_names(trace: Trace, calls: Sequence[int]) -> tuple[str, ...]:
+    """Return the names of these calls' streams: the number, after the device's if several."""
+    devices = {lane.process for lane in trace.lanes if lane.is_device}
+    names: list[str] = []
+    for call in calls:
+        lane = trace.lanes[int(trace.lane[call])]
+        number = int(trace.stream[call])
+        text = str(number) if number != UNKNOWN else str(lane.thread).removeprefix("stream ")
+        names.append(clean_name(text if len(devices) == 1 else f"{lane.process}:{text}"))
+    return tuple(names)
+
+
+def _streams(trace: Trace, launched_by: IntArray, work: IntArray) -> Iterator[StreamCalls]:
+    if work.size == 0:
+        return
+    work = work[np.lexsort((trace.start_ns[work], trace.lane[work]))]
+    _, first = np.unique(trace.lane[work], return_index=True)
+    names = stream_names(trace, to_list(work[first]))
+    for name, mine in zip(names, np.split(work, first[1:]), strict=True):
+        launch = launched_by[mine]
+        yield StreamCalls(
+            stream=name,
+            start_ns=trace.start_ns[mine],
+            end_ns=trace.end_ns[mine],
+            launch_ns=np.where(launch == NO_CALL, NO_CALL, trace.start_ns[launch]),
+        )
+
+
+def _by_reason(
+    calls: StreamCalls, *, ended_ns: IntArray, wait_ns: IntArray, span_ns: IntArray
+) -> IdleGaps:
+    """Sum the spans before all calls but the first by reason; all columns have shape (n - 1,).
+
+    `ended_ns` is the end of the previous work.
+    """
+    launch_ns = calls.launch_ns[1:]
+    is_late = (launch_ns != NO_CALL) & (launch_ns > ended_ns)
+    is_short = ~is_late & (wait_ns < KERNEL_WAIT_NS)
+    return IdleGaps(
+        stream=calls.stream,
+        host_wait_ns=int(span_ns[is_late].sum()),
+        kernel_wait_ns=int(span_ns[is_short].sum()),
+        other_ns=int(span_ns[~is_late & ~is_short].sum()),
+    )
+
+
+def _elapsed(windows: TimeSegments, times_ns: IntArray) -> IntArray:
+    """Return how much of the windows' time lies before each instant."""
+    length = windows.end_ns - windows.start_ns
+    before = np.append(0, np.cumsum(length))
+    place = np.searchsorted(windows.start_ns, times_ns, side="right")
+    last = np.maximum(place - 1, 0)
+    over = np.minimum(np.maximum(times_ns - windows.start_ns[last], 0), length[last])
+    return np.where(place == 0, 0, before[last] + over)

@@ -1,0 +1,146 @@
+"""Holds a profiler's timeline as columns, the input of every timeline analysis.
+
+All columns of calls have shape (n,), in file order. Names are the file's: `clean_name` cleans them
+before they are shown.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+
+import numpy as np
+
+from perfledger.profile import ProfiledDevice
+from perfledger_profiles.timeline.intervals import BoolArray, IntArray
+
+# The tool of a torch.profiler trace.
+TORCH_PROFILER = "torch.profiler"
+# Not recorded, in every column.
+UNKNOWN = -1
+# Larger counts come from broken files; sums of two still fit a column.
+MAX_COUNT = 2**62
+
+
+class CallKind(IntEnum):
+    """The kind of a call, as a number because it is a column; the device's kinds come first."""
+
+    KERNEL = 0
+    COPY = 1
+    MEMSET = 2
+    DEVICE_WAIT = 3  # a stream waits for an event: an activity record, not work
+    DEVICE_ANNOTATION = 4  # the host's annotation, repeated over the kernels that it launched
+    OPERATOR = 5
+    ANNOTATION = 6
+    RUNTIME = 7
+
+
+LAST_DEVICE_WORK = CallKind.MEMSET
+LAST_ON_DEVICE = CallKind.DEVICE_ANNOTATION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceLane:
+    """A thread of a process, or a stream of a device; `process` is the device's number there."""
+
+    process: int | str
+    thread: int | str
+    is_device: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchConfiguration:
+    """The recorded launch of a kernel; unknown is None or ""."""
+
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    registers: int | None = None  # per thread
+    shared_memory_bytes: int | None = None  # per block, static and dynamic
+    collective: str = ""  # "allreduce"
+    elements: int | None = None  # of the collective's input
+    element_type: str = ""
+    ranks: int | None = None  # in the collective's group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryInstants:
+    """The allocator's record: the memory in use after each allocation and release."""
+
+    time_ns: IntArray
+    allocated_bytes: IntArray
+    reserved_bytes: IntArray
+    device: IntArray  # its place in `devices`
+    devices: tuple[str, ...]  # "cpu", "cuda:0"
+    is_lower_bound: bool = False  # counted from the file's minimum, see `totals_from_changes`
+
+
+def no_memory() -> MemoryInstants:
+    """Return the empty record of a profile without memory events."""
+    none = np.empty(0, dtype=np.int64)
+    return MemoryInstants(
+        time_ns=none, allocated_bytes=none, reserved_bytes=none, device=none, devices=()
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """All calls of a timeline, and the file's facts about the machine.
+
+    Times are nanoseconds since `epoch_ns`, on the file's clock. `correlation` links a runtime call
+    with the work it started on the device.
+    """
+
+    tool: str
+    names: tuple[str, ...]
+    lanes: tuple[TraceLane, ...]
+    launches: tuple[LaunchConfiguration, ...]
+    inputs: tuple[tuple[bytes, bytes], ...]  # dimensions and types as JSON; the first is none
+
+    name: IntArray  # its place in `names`
+    kind: IntArray  # a CallKind
+    lane: IntArray  # its place in `lanes`
+    start_ns: IntArray
+    end_ns: IntArray
+    correlation: IntArray
+    stream: IntArray  # as recorded: a host call has none, with rare exceptions
+    launch: IntArray  # its place in `launches`, UNKNOWN except for kernels
+    input: IntArray  # its place in `inputs`
+    bytes: IntArray  # moved by a copy or memset
+
+    epoch_ns: int = 0
+    memory: MemoryInstants = field(default_factory=no_memory)
+    devices: tuple[ProfiledDevice, ...] = ()  # by number
+    rank: int | None = None
+    backend: str = ""  # of torch.distributed: "nccl"
+    dropped_events: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_device_work(self) -> BoolArray:
+        """Return which calls are kernels, copies and memsets."""
+        return self.kind <= LAST_DEVICE_WORK
+
+    @property
+    def is_on_host(self) -> BoolArray:
+        """Return which calls are on the host's threads."""
+        return self.kind > LAST_ON_DEVICE
+
+    def where(self, chosen: BoolArray) -> "Trace":
+        """Return the trace with only the chosen calls."""
+        return replace(
+            self,
+            name=self.name[chosen],
+            kind=self.kind[chosen],
+            lane=self.lane[chosen],
+            start_ns=self.start_ns[chosen],
+            end_ns=self.end_ns[chosen],
+            correlation=self.correlation[chosen],
+            stream=self.stream[chosen],
+            launch=self.launch[chosen],
+            input=self.input[chosen],
+            bytes=self.bytes[chosen],
+        )
+
+    def find_by_name(self, chosen: Sequence[bool]) -> BoolArray:
+        """Return which calls have one of the chosen names; `chosen` has one entry per name."""
+        table = np.array(chosen, dtype=np.bool_)
+        return table[self.name] if table.size else np.zeros(self.name.shape, dtype=np.bool_)

@@ -1,0 +1,1 @@
+"""Owns the reader of torch.profiler (Kineto) traces."""

@@ -1,0 +1,113 @@
+"""Reads Chrome traces of torch.profiler."""
+
+from pathlib import Path
+
+import msgspec
+
+from perfledger.profile import Profile, ProfiledDevice
+from perfledger.records import Side
+from perfledger_profiles.parsing.chrome_trace_json import UNREADABLE, TraceHeader, read_batches
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.timeline.profile_builder import build_profile
+from perfledger_profiles.timeline.trace import MAX_COUNT, Trace
+from perfledger_profiles.torch_profiler.kineto_events import KinetoColumns
+
+# JAX and TensorFlow write a Chrome trace for viewers beside their own file.
+_NO_CALLS = (
+    "this Chrome trace has no call of torch.profiler: for jax.profiler give the .xplane.pb beside "
+    "its trace.json.gz"
+)
+# AMD's wavefronts are 64 wide, and its "capability" is not an NVIDIA generation.
+_NVIDIA_WARP = 32
+
+
+class _Device(msgspec.Struct, gc=False):
+    name: str = ""
+    memory: int | None = msgspec.field(default=None, name="totalGlobalMem")
+    major: int | None = msgspec.field(default=None, name="computeMajor")
+    minor: int | None = msgspec.field(default=None, name="computeMinor")
+    multiprocessors: int | None = msgspec.field(default=None, name="numSms")
+    warp: int | None = msgspec.field(default=None, name="warpSize")
+
+
+class _Distributed(msgspec.Struct, gc=False):
+    backend: str = ""
+    rank: int | None = None
+
+
+def read_kineto(source: bytes | Path, *, workload: str, side: Side) -> Profile:
+    """Return the mean step of a torch.profiler trace, gzip-packed or plain.
+
+    Unusable events are counted in `dropped_events`. Raises ProfileError when the file is not such a
+    trace, is too large or has no step with a length.
+    """
+    trace = read_kineto_trace(source)
+    if trace.name.size == 0 and trace.dropped_events == 0:
+        raise ProfileError(_NO_CALLS)
+    return build_profile(trace, workload=workload, side=side)
+
+
+def read_kineto_trace(source: bytes | Path) -> Trace:
+    """Return the calls of a torch.profiler trace, gzip-packed or plain.
+
+    Raises ProfileError when the file is not such a trace or is too large.
+    """
+    columns = KinetoColumns()
+    header = TraceHeader()
+    dropped = 0
+    notes: tuple[str, ...] = ()
+    for batch in read_batches(source):
+        columns.add(batch.events)
+        header = _join_headers(header, batch.header or header)
+        dropped += batch.dropped
+        notes = (*notes, *batch.notes)
+    distributed = _distributed(header)
+    return columns.trace(
+        devices=_devices(header),
+        rank=distributed.rank,
+        backend=distributed.backend,
+        dropped_events=dropped,
+        notes=notes,
+    )
+
+
+def _join_headers(header: TraceHeader, more: TraceHeader) -> TraceHeader:
+    """Return both headers as one: keys may stand before and after the events."""
+    return TraceHeader(
+        devices=more.devices or header.devices, distributed=more.distributed or header.distributed
+    )
+
+
+def _distributed(header: TraceHeader) -> _Distributed:
+    try:
+        return msgspec.json.decode(header.distributed, type=_Distributed)
+    except UNREADABLE:
+        return _Distributed()
+
+
+def _devices(header: TraceHeader) -> tuple[ProfiledDevice, ...]:
+    try:
+        devices = msgspec.json.decode(header.devices, type=list[_Device])
+    except UNREADABLE:
+        return ()
+    return tuple(
+        ProfiledDevice(
+            name=clean_name(device.name),
+            memory_bytes=_possible(device.memory),
+            compute_capability=_capability(device),
+            multiprocessors=_possible(device.multiprocessors),
+        )
+        for device in devices
+    )
+
+
+def _possible(count: int | None) -> int | None:
+    """Return a device's count; zero and impossible values mean unknown."""
+    return count if count is not None and 0 < count < MAX_COUNT else None
+
+
+def _capability(device: _Device) -> str:
+    if device.major is None or device.minor is None or device.warp not in (None, _NVIDIA_WARP):
+        return ""
+    return f"{device.major}.{device.minor}"

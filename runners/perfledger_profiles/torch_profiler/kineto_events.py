@@ -1,0 +1,320 @@
+"""Collects the events of a Chrome trace into the columns of a Trace."""
+
+import struct
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import compress, repeat
+from operator import attrgetter
+from typing import TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from perfledger.profile import ProfiledDevice
+from perfledger_profiles.parsing.chrome_trace_json import (
+    UNREADABLE,
+    Scalar,
+    TraceEvent,
+    TraceEventArgs,
+)
+from perfledger_profiles.parsing.safe_names import clean_name
+from perfledger_profiles.timeline.intervals import BoolArray, IntArray
+from perfledger_profiles.timeline.memory_timeline import ONLY_CHANGES, totals_from_changes
+from perfledger_profiles.timeline.trace import (
+    LAST_ON_DEVICE,
+    MAX_COUNT,
+    TORCH_PROFILER,
+    UNKNOWN,
+    CallKind,
+    LaunchConfiguration,
+    MemoryInstants,
+    Trace,
+    TraceLane,
+)
+from perfledger_profiles.torch_profiler.event_categories import CODES, INSTANT, UNUSED
+
+_MEMORY = "[memory]"
+
+# The fields that identify a launch. JSON never contains the separator unescaped.
+_LAUNCH = attrgetter(
+    *("grid", "block", "registers", "shared_memory"),
+    *("collective", "elements", "element_type", "ranks"),
+)
+_SEAM = b"\0"
+# c10::DeviceType; others are shown by number.
+_DEVICE_TYPES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu", 13: "mps"}
+
+# Microseconds: the year 2096, and eleven days. An event beyond them is broken.
+_MAX_TS_US = 4e15
+_MAX_DURATION_US = 1e12
+_NS_PER_US = 1000
+_NO_ARGS = TraceEventArgs()
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+FloatArray = npt.NDArray[np.float64]
+
+
+class _Places(dict[Key, int]):
+    """A dictionary that numbers its keys in order of first access."""
+
+    def __missing__(self, key: Key) -> int:
+        place = self[key] = len(self)
+        return place
+
+
+class KinetoColumns:
+    """The growing columns of a trace, filled batch by batch."""
+
+    def __init__(self) -> None:
+        self._names: _Places[str] = _Places()
+        self._lanes: _Places[tuple[int | str, int | str, bool]] = _Places()
+        self._launches: _Places[bytes] = _Places()
+        self._inputs: _Places[bytes] = _Places({_SEAM: 0})
+        self._devices: _Places[str] = _Places()
+        self._integers: dict[str, list[IntArray]] = defaultdict(list)
+        self._floats: dict[str, list[FloatArray]] = defaultdict(list)
+        self._broken = 0
+
+    def add(self, events: Sequence[TraceEvent]) -> None:
+        """Add the events with a duration and the memory events; ignore the rest."""
+        categories = [event.cat for event in events]
+        code = _integers(tuple(map(CODES.get, categories, repeat(UNUSED))))
+        is_call = code < UNUSED
+        if is_call.all():
+            self._add_calls(events, code)
+            return
+        self._add_calls(list(compress(events, is_call.tolist())), code[is_call])
+        instant_events = compress(events, (code == INSTANT).tolist())
+        instants = [event for event in instant_events if event.name == _MEMORY]
+        if instants:
+            self._add_memory(instants)
+
+    def trace(
+        self,
+        *,
+        devices: Sequence[ProfiledDevice],
+        rank: int | None,
+        backend: str,
+        dropped_events: int,
+        notes: Sequence[str],
+    ) -> Trace:
+        """Return the trace; unusable events are added to the dropped ones."""
+        ts = self._float_column("ts")
+        begin_us = float(ts.min()) if ts.size else 0.0
+        whole_us = int(begin_us)
+        start_ns = _nanoseconds(ts - begin_us)
+        memory = self._memory(begin_us)
+        return Trace(
+            tool=TORCH_PROFILER,
+            names=tuple(self._names),
+            lanes=tuple(
+                TraceLane(process=process, thread=thread, is_device=is_device)
+                for process, thread, is_device in self._lanes
+            ),
+            launches=tuple(_launch(key) for key in self._launches),
+            inputs=tuple(_input(key) for key in self._inputs),
+            name=self._integer_column("name"),
+            kind=self._integer_column("kind"),
+            lane=self._integer_column("lane"),
+            start_ns=start_ns,
+            end_ns=start_ns + _nanoseconds(self._float_column("dur")),
+            correlation=self._integer_column("correlation"),
+            stream=self._integer_column("stream"),
+            launch=self._integer_column("launch"),
+            input=self._integer_column("input"),
+            bytes=self._integer_column("bytes"),
+            epoch_ns=whole_us * _NS_PER_US + round((begin_us - whole_us) * _NS_PER_US),
+            memory=memory,
+            devices=tuple(devices),
+            rank=rank,
+            backend=clean_name(backend) if backend else "",
+            dropped_events=dropped_events + self._broken,
+            notes=(*notes, *([ONLY_CHANGES] if memory.is_lower_bound else [])),
+        )
+
+    def _memory(self, begin_us: float) -> MemoryInstants:
+        recorded = MemoryInstants(
+            time_ns=_nanoseconds(self._float_column("memory") - begin_us),
+            allocated_bytes=self._integer_column("allocated"),
+            reserved_bytes=self._integer_column("reserved"),
+            device=self._integer_column("device"),
+            devices=tuple(self._devices),
+        )
+        changed = self._integer_column("changed")
+        has_totals = (recorded.allocated_bytes != UNKNOWN).any()
+        return (
+            recorded if has_totals or not changed.any() else totals_from_changes(recorded, changed)
+        )
+
+    def _add_calls(self, events: Sequence[TraceEvent], kind: IntArray) -> None:
+        ts = _floats([event.ts for event in events])
+        duration = _floats([event.dur for event in events])
+        is_sound = (ts >= 0) & (ts <= _MAX_TS_US) & (duration >= 0) & (duration <= _MAX_DURATION_US)
+        if not is_sound.all():
+            self._broken += int(np.count_nonzero(~is_sound))
+            events = list(compress(events, is_sound.tolist()))
+            ts, duration, kind = ts[is_sound], duration[is_sound], kind[is_sound]
+        args = [event.args or _NO_ARGS for event in events]
+        self._floats["ts"].append(ts)
+        self._floats["dur"].append(duration)
+        for column, values in (
+            ("kind", kind),
+            ("name", _place_numbers([event.name for event in events], self._names)),
+            ("lane", self._lane_places(events, kind <= LAST_ON_DEVICE)),
+            ("correlation", _integers_or_unknown([each.correlation for each in args])),
+            ("stream", _integers_or_unknown([each.stream for each in args])),
+            ("launch", self._launch_places(args, kind)),
+            ("input", self._input_places(args, kind)),
+            ("bytes", _moved_bytes(args, kind)),
+        ):
+            self._integers[column].append(values)
+
+    def _lane_places(self, events: Sequence[TraceEvent], on_device: BoolArray) -> IntArray:
+        """Return each call's lane; neighbours in the file mostly share one."""
+        processes, threads = [event.pid for event in events], [event.tid for event in events]
+        try:
+            process, thread = _integers(processes), _integers(threads)
+        except struct.error:  # names instead of numbers
+            lanes = zip(processes, threads, on_device.tolist(), strict=True)
+            return _place_numbers(lanes, self._lanes)
+        is_first: BoolArray = np.ones(process.shape, dtype=np.bool_)
+        is_first[1:] = (np.diff(process) != 0) | (np.diff(thread) != 0) | np.diff(on_device)
+        begins = np.flatnonzero(is_first)
+        first = [column[begins].tolist() for column in (process, thread, on_device)]
+        places = _place_numbers(zip(*first, strict=True), self._lanes)
+        return np.repeat(places, np.diff(begins, append=process.size))
+
+    def _launch_places(self, args: Sequence[TraceEventArgs], kind: IntArray) -> IntArray:
+        is_kernel = kind == CallKind.KERNEL
+        mine = list(compress(args, is_kernel.tolist()))
+        places = np.full(kind.shape, UNKNOWN, dtype=np.int64)
+        places[is_kernel] = _place_numbers(map(_SEAM.join, map(_LAUNCH, mine)), self._launches)
+        return places
+
+    def _input_places(self, args: Sequence[TraceEventArgs], kind: IntArray) -> IntArray:
+        is_operator = kind == CallKind.OPERATOR
+        mine = list(compress(args, is_operator.tolist()))
+        parts = zip([each.dims for each in mine], [each.types for each in mine], strict=True)
+        places = np.zeros(kind.shape, dtype=np.int64)
+        places[is_operator] = _place_numbers(map(_SEAM.join, parts), self._inputs)
+        return places
+
+    def _add_memory(self, instants: Sequence[TraceEvent]) -> None:
+        used = [event for event in instants if 0 <= event.ts <= _MAX_TS_US]
+        self._broken += len(instants) - len(used)
+        args = [event.args or _NO_ARGS for event in used]
+        device = [_device_name(each) for each in args]
+        self._floats["memory"].append(_floats([event.ts for event in used]))
+        for column, values in (
+            ("allocated", _integers_or_unknown([each.allocated for each in args])),
+            ("reserved", _integers_or_unknown([each.reserved for each in args])),
+            ("changed", _integers_or_unknown([each.changed or 0 for each in args])),
+            ("device", _place_numbers(device, self._devices)),
+        ):
+            self._integers[column].append(values)
+
+    def _float_column(self, column: str) -> FloatArray:
+        parts = self._floats.pop(column, [])
+        return np.concatenate([np.empty(0, dtype=np.float64), *parts])
+
+    def _integer_column(self, column: str) -> IntArray:
+        parts = self._integers.pop(column, [])
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def _place_numbers(keys: Iterable[Key], places: _Places[Key]) -> IntArray:
+    return _integers(tuple(map(places.__getitem__, keys)))
+
+
+def _integers(values: Sequence[Scalar]) -> IntArray:
+    """Return integers as a column; raise struct.error for anything else.
+
+    It takes half the time of numpy's conversion, which checks the type of each value.
+    """
+    return np.frombuffer(struct.pack(f"{len(values)}q", *values), dtype=np.int64)
+
+
+def _floats(values: Sequence[float]) -> FloatArray:
+    return np.frombuffer(struct.pack(f"{len(values)}d", *values), dtype=np.float64)
+
+
+def _integers_or_unknown(values: Sequence[Scalar]) -> IntArray:
+    """Return the values as integers, UNKNOWN for those that are not."""
+    try:
+        return _integers(values)
+    except struct.error:
+        return _integers([_integer(value) for value in values])
+
+
+def _integer(value: Scalar) -> int:
+    try:
+        number = UNKNOWN if value is None else int(value)
+    except (ValueError, OverflowError):
+        return UNKNOWN
+    return number if abs(number) < MAX_COUNT else UNKNOWN
+
+
+def _moved_bytes(args: Sequence[TraceEventArgs], kind: IntArray) -> IntArray:
+    copies = np.flatnonzero((kind == CallKind.COPY) | (kind == CallKind.MEMSET))
+    sizes = np.full(kind.shape, UNKNOWN, dtype=np.int64)
+    sizes[copies] = np.maximum(
+        _integers_or_unknown([args[n].bytes for n in copies.tolist()]), UNKNOWN
+    )
+    return sizes
+
+
+def _nanoseconds(micros: FloatArray) -> IntArray:
+    return np.rint(micros * _NS_PER_US).astype(np.int64)
+
+
+def _device_name(args: TraceEventArgs) -> str:
+    kind, number = _integer(args.device_type), _integer(args.device_id)
+    name = _DEVICE_TYPES.get(kind, f"device type {kind}")
+    return name if number < 0 else f"{name}:{number}"
+
+
+def _input(key: bytes) -> tuple[bytes, bytes]:
+    dims, _, types = key.partition(_SEAM)
+    return dims, types
+
+
+def _launch(key: bytes) -> LaunchConfiguration:
+    """Return the recorded launch; values of a wrong type are unknown."""
+    parts = key.split(_SEAM)
+    grid, block, registers, shared, collective, elements, element_type, ranks = parts
+    return LaunchConfiguration(
+        grid=_shape(grid),
+        block=_shape(block),
+        registers=_count(registers),
+        shared_memory_bytes=_count(shared),
+        collective=_text(collective),
+        elements=_count(elements),
+        element_type=_text(element_type),
+        ranks=_count(ranks),
+    )
+
+
+def _read(data: bytes, kind: type[Value]) -> Value | None:
+    if not data:
+        return None
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except UNREADABLE:
+        return None
+
+
+def _count(data: bytes) -> int | None:
+    value = _read(data, int)
+    return value if value is not None and 0 <= value < MAX_COUNT else None
+
+
+def _text(data: bytes) -> str:
+    value = _read(data, str)
+    return clean_name(value) if value else ""
+
+
+def _shape(data: bytes) -> tuple[int, int, int] | None:
+    shape = _read(data, tuple[int, int, int])
+    return shape if shape is not None and all(0 < side < MAX_COUNT for side in shape) else None

@@ -1,0 +1,1 @@
+"""Owns the reader of XLA's xplane files and HLO text."""

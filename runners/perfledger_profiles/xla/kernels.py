@@ -1,0 +1,164 @@
+"""Tabulates XLA's kernels: time, launches, FLOPs and bytes per step."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+
+import numpy as np
+
+from perfledger.profile import Kernel
+from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
+from perfledger_profiles.xla.device_plane import (
+    KERNEL_DETAILS,
+    STREAM,
+    DeviceCall,
+    DeviceWork,
+)
+from perfledger_profiles.xla.families import instruction_family, runs_on_matrix_unit
+from perfledger_profiles.xla.planes import Stats
+
+# The longest 200 are most of every step seen so far.
+MAX_KERNELS = 200
+# XLA's counts of an instruction's work; model FLOPs exclude rematerialisation.
+FLOPS, MODEL_FLOPS, BYTES = "flops", "model_flops", "bytes_accessed"
+
+_PICO = 1e-12
+_MAX_DIGITS = 10
+_MAX_DETAILS = 300
+
+
+def kernels_of(works: Sequence[DeviceWork], windows: Sequence[TimeSegments]) -> tuple[Kernel, ...]:
+    """Return the longest kernels per step and device; `windows` are each device's kept steps.
+
+    An operation that runs others, such as a loop, has only its exclusive time. Operations of one
+    name in two programs get the program's name as a prefix.
+    """
+    steps = sum(device_windows.owner.size for device_windows in windows)
+    rows: dict[tuple[str, str, str], _Row] = {}
+    for call in calls_in_steps(works, windows):
+        key = (call.label.name, *_kind(call))
+        row = rows.get(key)
+        if row is None:
+            row = rows[key] = _Row(call)
+        row.add(call)
+    programs: dict[str, set[str]] = {}
+    for name, program, _ in rows:
+        programs.setdefault(name, set()).add(program)
+    kernels = [
+        row.kernel(f"{program}:{name}" if len(programs[name]) > 1 else name, steps=steps)
+        for (name, program, _), row in rows.items()
+    ]
+    return tuple(sorted(kernels, key=_rank)[:MAX_KERNELS])
+
+
+def calls_in_steps(
+    works: Sequence[DeviceWork], windows: Sequence[TimeSegments]
+) -> Iterator[DeviceCall]:
+    """Yield the calls that began in the kept steps of their device."""
+    for work, device_windows in zip(works, windows, strict=True):
+        places = device_windows.at(np.array([call.start_ns for call in work.calls], dtype=np.int64))
+        for call, place in zip(work.calls, places.tolist(), strict=True):
+            if place != NO_CALL:
+                yield call
+
+
+def first_count(facts: Stats, *names: str) -> float | None:
+    """Return the first of these facts that is a count, None if none is."""
+    for name in names:
+        value = facts.get(name)
+        if isinstance(value, int | float) and value >= 0 and isfinite(value):
+            return float(value)
+    return None
+
+
+@dataclass(slots=True)
+class _Leaves:
+    """The number of leaf calls that share the same facts."""
+
+    facts: Stats
+    count: int = 0
+
+
+@dataclass(slots=True)
+class _Row:
+    """The sums over the calls of one kernel."""
+
+    call: DeviceCall
+    picoseconds: int = 0
+    count: int = 0
+    leaves: dict[int, _Leaves] = field(default_factory=dict[int, _Leaves])
+
+    def add(self, call: DeviceCall) -> None:
+        """Add one call; FLOPs and bytes count for leaf calls only."""
+        self.picoseconds += call.picoseconds
+        self.count += 1
+        if call.is_leaf:
+            leaves = self.leaves.get(id(call.facts))
+            if leaves is None:
+                leaves = self.leaves[id(call.facts)] = _Leaves(call.facts)
+            leaves.count += 1
+
+    def total(self, fact: str) -> float | None:
+        """Return the sum of a fact over the calls, None if a call lacks it."""
+        values = [(first_count(each.facts, fact), each.count) for each in self.leaves.values()]
+        products = [value * count for value, count in values if value is not None]
+        return sum(products, 0.0) if len(products) == len(values) else None
+
+    def kernel(self, name: str, *, steps: int) -> Kernel:
+        """Return the row per step."""
+        call = self.call
+        stats = {**call.facts, **call.stats}
+        family = instruction_family(call.label.name, call.label.bucket, stats)
+        launch = _launch(call.stats)
+        return Kernel(
+            name=name,
+            family=family,
+            seconds=self.picoseconds * _PICO / steps,
+            count=self.count / steps,
+            grid=launch.get("grid", ""),
+            block=launch.get("block", ""),
+            registers=_integer(launch.get("regs", "")),
+            shared_memory_bytes=_shared_memory(launch),
+            flops=_per_step(self.total(FLOPS), steps),
+            bytes=_per_step(self.total(BYTES), steps),
+            is_tensor=None if launch else runs_on_matrix_unit(family, stats),
+        )
+
+
+def _kind(call: DeviceCall) -> tuple[str, str]:
+    """Return what distinguishes kernels of one name: the program on a TPU, the launch on a GPU."""
+    details = call.stats.get(KERNEL_DETAILS)
+    if isinstance(details, str):
+        return "", details
+    return ("", "") if call.lane.startswith(STREAM) else (call.label.path, "")
+
+
+def _per_step(total: float | None, steps: int) -> float | None:
+    return None if total is None else total / steps
+
+
+def _launch(stats: Stats) -> dict[str, str]:
+    """Parse "regs:32 static_shared:0 dynamic_shared:0 grid:20,1,1 block:1024,1,1 occ_pct:100"."""
+    details = stats.get(KERNEL_DETAILS)
+    if not isinstance(details, str):
+        return {}
+    parts = (part.partition(":") for part in details[:_MAX_DETAILS].split())
+    return {name: value for name, _, value in parts if _is_number_list(value)}
+
+
+def _is_number_list(value: str) -> bool:
+    return all(part.isdecimal() and len(part) <= _MAX_DIGITS for part in value.split(","))
+
+
+def _integer(text: str) -> int | None:
+    return int(text) if text.isdecimal() else None
+
+
+def _shared_memory(launch: Mapping[str, str]) -> int | None:
+    fixed = _integer(launch.get("static_shared", ""))
+    chosen = _integer(launch.get("dynamic_shared", ""))
+    return None if fixed is None or chosen is None else fixed + chosen
+
+
+def _rank(kernel: Kernel) -> tuple[float, str, str, str]:
+    return -kernel.seconds, kernel.name, kernel.grid, kernel.block

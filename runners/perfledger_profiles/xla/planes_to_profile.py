@@ -1,0 +1,206 @@
+"""Builds a Profile from the planes of an XLA profile (CPU, GPU or TPU).
+
+Every instant of a step belongs to one operation: work on the device (compute, communication, copy,
+memset, input), else a call of the thread that takes the steps (compiling, dispatching), else XLA's
+own threads, else a wait, else "(outside operations)". With several devices the profile is their
+mean.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perfledger.profile import Bucket, MemoryPoint, Profile
+from perfledger.records import Side
+from perfledger_profiles.timeline.breakdown import (
+    CallTimeline,
+    breakdown,
+    nest_calls,
+    note_on_steps,
+    representative_steps,
+    windows_of,
+)
+from perfledger_profiles.timeline.intervals import TimeSegments
+from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
+from perfledger_profiles.xla.device_plane import (
+    STREAM,
+    DeviceCall,
+    DeviceWork,
+    device_work,
+    is_device,
+    profiled_device,
+)
+from perfledger_profiles.xla.host_events import (
+    CORRELATION,
+    HOST_LANE,
+    STEP,
+    LabelledSpan,
+    XlaCall,
+    bucket_layers,
+    executor_calls,
+    host_operations,
+    thread_calls,
+    thread_rank,
+)
+from perfledger_profiles.xla.kernels import kernels_of
+from perfledger_profiles.xla.memory import recorded_memory
+from perfledger_profiles.xla.metrics import readings_of
+from perfledger_profiles.xla.planes import XLine, XPlane
+from perfledger_profiles.xla.step_picture import median_window, slices_of
+from perfledger_profiles.xla.stream_idle import idle_streams
+
+TOOL = "jax.profiler"
+NO_STEPS = "no step annotations: the whole trace counts as one step"
+
+HOST = "/host:CPU"
+# Driver calls of CUDA and ROCm, where they are not among the host's threads.
+DRIVERS = ("/host:CUPTI", "/host:ROCTRACER")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Host:
+    """The host's calls: operations (XLA on the CPU), its main thread, XLA's own threads."""
+
+    operations: Sequence[XlaCall]
+    thread: Sequence[XlaCall]
+    waiting: Sequence[XlaCall]
+    steps: tuple[tuple[int, int], ...]
+    launches: Mapping[int, int]  # a kernel's correlation id → the time of its launch
+
+
+def profile_of_planes(
+    planes: Sequence[XPlane], *, workload: str, side: Side, dropped_events: int = 0
+) -> Profile:
+    """Return the mean step over the host's step annotations, else over each device's steps.
+
+    Raises ProfileError when nothing takes time.
+    """
+    devices = [plane for plane in planes if is_device(plane)]
+    works = [device_work(plane) for plane in devices]
+    host = _host(planes, has_devices=bool(works))
+    marks = [host.steps or work.steps for work in works] or [host.steps]
+    notes = () if any(marks) else (NO_STEPS,)
+    timelines: list[CallTimeline] = []
+    for number, steps in enumerate(marks):
+        work = works[number] if works else None
+        all_windows = windows_of(
+            steps or _whole_recording(work.calls if work else (*host.operations, *host.thread))
+        )
+        kept_windows = representative_steps(all_windows)
+        timelines.append(_timeline(work, host, windows=kept_windows))
+        notes = (*notes, *note_on_steps(all_windows, kept_windows))
+    profile = breakdown(
+        timelines,
+        workload=workload,
+        side=side,
+        tool=TOOL,
+        dropped_events=dropped_events,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    windows = [timeline.windows for timeline in timelines]
+    profile = replace(
+        profile,
+        has_steps=any(marks),
+        device=profiled_device(devices),
+        kernels=kernels_of(works, windows) if works else (),
+        streams=idle_streams(works, windows, host.launches) if works else (),
+        slices=slices_of(list(_lanes(works, host, windows))),
+        memory=_memory(planes, works, windows),
+    )
+    readings = readings_of(profile, works, windows)
+    return replace(profile, readings=(*readings, *memory_readings(profile.memory)))
+
+
+def _memory(
+    planes: Sequence[XPlane], works: Sequence[DeviceWork], windows: Sequence[TimeSegments]
+) -> tuple[MemoryPoint, ...]:
+    """Return the memory in use from the first kept step of any device to the end of the last.
+
+    The host allocates ahead of the device, so its clock cannot separate a device's steps.
+    """
+    lines = [line for plane in planes if plane.name == HOST for line in plane.lines]
+    recorded = recorded_memory(lines, [work.name for work in works])
+    starts = [int(each.start_ns[0]) for each in windows if each.start_ns.size]
+    ends = [int(each.end_ns[-1]) for each in windows if each.end_ns.size]
+    return memory_points(recorded, windows_of([(min(starts), max(ends))])) if starts else ()
+
+
+def _host(planes: Sequence[XPlane], *, has_devices: bool) -> _Host:
+    lines = [line for plane in planes if plane.name == HOST for line in plane.lines]
+    drivers = [line for plane in planes if plane.name in DRIVERS for line in plane.lines]
+    main = max(lines, key=_rank, default=None)
+    marked = main.events if main is not None else ()
+    return _Host(
+        operations=() if has_devices else host_operations(lines),
+        thread=thread_calls(main) if main is not None else (),
+        waiting=executor_calls(line for line in lines if line is not main),
+        steps=tuple((e.start_ns, e.end_ns) for e in marked if STEP in e.stats),
+        launches=_launches([*lines, *drivers]) if has_devices else {},
+    )
+
+
+def _rank(line: XLine) -> tuple[int, int]:
+    return thread_rank((event.name, event.stats) for event in line.events)
+
+
+def _launches(lines: Sequence[XLine]) -> dict[int, int]:
+    launches: dict[int, int] = {}
+    for line in lines:
+        for event in line.events:
+            number = event.stats.get(CORRELATION)
+            if isinstance(number, int):
+                launches[number] = min(event.start_ns, launches.get(number, event.start_ns))
+    return launches
+
+
+def _whole_recording(calls: Sequence[XlaCall | DeviceCall]) -> list[tuple[int, int]]:
+    if not calls:
+        return []
+    return [(min(call.start_ns for call in calls), max(call.end_ns for call in calls))]
+
+
+def _timeline(work: DeviceWork | None, host: _Host, *, windows: TimeSegments) -> CallTimeline:
+    """Return a device's timeline, or the host's without a device."""
+    work_calls: Sequence[XlaCall | DeviceCall] = work.calls if work else host.operations
+    calls = [*work_calls, *host.thread, *host.waiting]
+    on_thread = range(len(work_calls), len(work_calls) + len(host.thread))
+    thread = nest_calls(calls, on_thread).segments
+    is_sync = np.array([call.label.bucket is Bucket.SYNC for call in calls], dtype=np.bool_)
+    return CallTimeline(
+        labels=[call.label for call in calls],
+        start_ns=np.array([call.start_ns for call in calls], dtype=np.int64),
+        is_counted=np.array([call.is_counted for call in calls], dtype=np.bool_),
+        layers=(
+            *(work.layers if work else bucket_layers(host.operations)),
+            thread.where(~is_sync),
+            nest_calls(calls, range(on_thread.stop, len(calls))).segments,
+            thread.where(is_sync),
+        ),
+        windows=windows,
+    )
+
+
+def _lanes(
+    works: Sequence[DeviceWork], host: _Host, windows: Sequence[TimeSegments]
+) -> Iterator[tuple[tuple[int, int], Mapping[str, Sequence[LabelledSpan]]]]:
+    """Yield the windows and lanes of the median step: the host, then each device."""
+    on_thread = [call for call in host.thread if call.is_counted]
+    threads: dict[str, list[LabelledSpan]] = {HOST_LANE: [*on_thread]}
+    for operation in host.operations:
+        threads.setdefault(operation.lane, []).append(operation)
+    first = median_window(windows[0])
+    if first is not None:
+        yield first, threads
+    for work, device_windows in zip(works, windows, strict=False):
+        window = median_window(device_windows)
+        lanes: dict[str, list[LabelledSpan]] = {}
+        for call in (*work.calls, *work.asynchronous):
+            lanes.setdefault(_lane(work, call.lane, count=len(works)), []).append(call)
+        if window is not None:
+            yield window, lanes
+
+
+def _lane(work: DeviceWork, lane: str, *, count: int) -> str:
+    title = f"stream {lane.removeprefix(STREAM)}" if lane.startswith(STREAM) else lane
+    return f"{work.name} {title}" if count > 1 else title

@@ -1,0 +1,81 @@
+"""Selects the calls that the picture of the median step shows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger.profile import StepSlice
+from perfledger_profiles.timeline.breakdown import CallLabel, nest_calls
+from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
+from perfledger_profiles.xla.host_events import LabelledSpan
+
+# More than a picture can show; the longest are kept.
+MAX_SLICES = 2_000
+
+_NS = 1e9
+
+
+def median_window(windows: TimeSegments) -> tuple[int, int] | None:
+    """Return the begin and the end of the step nearest to the median, None without a step."""
+    if windows.owner.size == 0:
+        return None
+    length = windows.end_ns - windows.start_ns
+    place = int(np.argmin(np.abs(length - np.median(length))))
+    return int(windows.start_ns[place]), int(windows.end_ns[place])
+
+
+def slices_of(
+    lanes: Sequence[tuple[tuple[int, int], Mapping[str, Sequence[LabelledSpan]]]],
+) -> tuple[StepSlice, ...]:
+    """Return the longest calls of the windows, lane by lane, by start.
+
+    Each entry is a window of `median_window` and its lanes. Calls are clipped to the window.
+    """
+    drawn_calls = [
+        each
+        for window, named in lanes
+        for lane, calls in named.items()
+        for each in _nested(lane, calls, window)
+    ]
+    if len(drawn_calls) > MAX_SLICES:
+        longest = sorted(range(len(drawn_calls)), key=lambda number: -drawn_calls[number].length_ns)
+        drawn_calls = [drawn_calls[number] for number in sorted(longest[:MAX_SLICES])]
+    return tuple(each.slice() for each in drawn_calls)
+
+
+@dataclass(slots=True)
+class _DrawnCall:
+    """A call in its window."""
+
+    lane: str
+    label: CallLabel
+    start_ns: int  # since the window began
+    length_ns: int
+    depth: int
+
+    def slice(self) -> StepSlice:
+        """Return the call as a StepSlice."""
+        return StepSlice(
+            lane=self.lane,
+            name=self.label.name,
+            bucket=self.label.bucket,
+            start_seconds=self.start_ns / _NS,
+            seconds=self.length_ns / _NS,
+            depth=self.depth,
+        )
+
+
+def _nested(
+    lane: str, calls: Sequence[LabelledSpan], window: tuple[int, int]
+) -> Iterator[_DrawnCall]:
+    begin, end = window
+    visible = [call for call in calls if call.start_ns < end and call.end_ns > begin]
+    nesting = nest_calls(visible, range(len(visible)))
+    depths: dict[int, int] = {NO_CALL: -1}
+    for number, parent in zip(nesting.order, nesting.parent_numbers, strict=True):
+        call = visible[number]
+        depths[number] = depths[parent] + 1
+        start_ns = max(call.start_ns, begin)
+        length_ns = min(call.end_ns, end) - start_ns
+        yield _DrawnCall(lane, call.label, start_ns - begin, length_ns, depths[number])

@@ -1,0 +1,1 @@
+"""Owns result bundles: reading, checking, writing, and the exchange with the service."""

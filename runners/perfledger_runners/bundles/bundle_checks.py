@@ -1,0 +1,266 @@
+"""Checks the values of a decoded bundle."""
+
+import math
+import re
+from collections.abc import Collection, Iterable
+from typing import cast
+
+from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, PricingConfig
+from perfledger.metrics import STEP_TIME, Metric
+from perfledger.profile import Profile
+from perfledger.records import Machine, Run, Side
+from perfledger.step_work import CountedWork
+from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
+from perfledger_runners.children.reading_checks import MAX_READING, is_possible, is_utc
+
+MAX_WORKLOADS = 2000
+MAX_METRICS = 100
+MAX_PAIRS = 10_000
+MAX_LOOKS = 100
+# Four metrics of the maximum number of workloads.
+MAX_SPREADS = 10_000
+# A history is worth two dozen degrees of freedom at most; a thousand is never written.
+MAX_DEGREES = 1000
+MAX_OPERATIONS = 20_000
+# Entries of each kind: more than a fleet's kinds of jobs, contracts or teams.
+MAX_FLEET = 1000
+MAX_COMMITMENTS = 100
+MAX_POLICIES = 100
+MAX_APPROVERS = 50  # of a policy
+MAX_DEVICES = 100_000  # of one commitment; waits are computed device by device
+HOURS_PER_YEAR = 8760
+# Ids, names, units, refs and versions, which are cells of tables.
+MAX_WORD = 300
+MAX_DETAIL = 4000
+MAX_LOG = 20_000
+MAX_INTEGER = 2**63 - 1
+# Names of fields, mappings and lists whose texts may be longer than a word.
+LONG_TEXTS = {
+    "detail": MAX_DETAIL,
+    "limits": MAX_DETAIL,
+    "log_tail": MAX_LOG,
+    "logs": MAX_LOG,
+    "notes": MAX_DETAIL,
+    "operations": MAX_DETAIL,
+    "skipped": MAX_DETAIL,
+    "source": MAX_DETAIL,
+    "topology": MAX_DETAIL,
+}
+SHA = re.compile(r"[0-9a-f]{40}")
+BUNDLE_ID = re.compile(r"[0-9a-f]{32}")
+REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)?", re.ASCII)
+UNDECIDED_CONCLUSIONS = ("action_required", "neutral")
+
+
+class BundleError(Exception):
+    """An invalid bundle; the message names the field."""
+
+
+def check_values(document: object) -> None:
+    """Reject numbers and texts that a database, JSON writer or page may not accept.
+
+    Numbers are finite and below 2**63; texts are Unicode without NUL and lone surrogates, within
+    their field's length. Raises BundleError.
+    """
+    pending: list[tuple[str, int, object]] = [("", MAX_WORD, document)]
+    while pending:
+        where, longest, value = pending.pop()
+        match value:
+            case dict():
+                for key, item in cast("dict[str, object]", value).items():
+                    _check_text(where, MAX_WORD, key)
+                    pending.append((f"{where}.{key}", LONG_TEXTS.get(key, longest), item))
+            case list():
+                if not _is_all_finite(cast("list[object]", value)):
+                    items = enumerate(cast("list[object]", value))
+                    pending.extend((f"{where}[{index}]", longest, item) for index, item in items)
+            case str():
+                _check_text(where, longest, value)
+            case int() | float():
+                is_fine = math.isfinite(value) if isinstance(value, float) else _is_small(value)
+                _require(is_fine, f"{where[1:]}: a number that cannot be stored")
+            case _:
+                pass  # null: the decoder decides whether it is allowed
+
+
+def check_bundle(bundle: Bundle) -> None:
+    """Raise BundleError unless the parts of the bundle are valid and consistent."""
+    _require(BUNDLE_ID.fullmatch(bundle.id), "id: not 32 hex digits")
+    for name, revision in (("base", bundle.base), ("head", bundle.head)):
+        _require(SHA.fullmatch(revision.sha), f"{name}.sha: not 40 hex digits")
+    _require(is_utc(bundle.created_at), "created_at: not a UTC time in ISO 8601")
+    _require(
+        bundle.undecided in UNDECIDED_CONCLUSIONS,
+        f"undecided: not one of {', '.join(UNDECIDED_CONCLUSIONS)}",
+    )
+    _require(REPOSITORY.fullmatch(bundle.repository), "repository: not owner/name")
+    number = bundle.pull_request
+    _require(number is None or number > 0, "pull_request: not a positive number")
+    _check_plan(bundle.plan)
+    _check_machine(bundle.machine)
+    ids = _check_workloads(bundle)
+    _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})
+    for name, profiles in (("profiles", bundle.profiles), ("repeats", bundle.repeats)):
+        for index, profile in enumerate(profiles):
+            check_profile(f"{name}[{index}]", profile, ids)
+    _check_work(bundle.work, ids)
+    _check_pricing(bundle.pricing)
+
+
+def check_profile(where: str, profile: Profile, ids: Collection[str]) -> None:
+    """Raise BundleError unless the profile is valid and of one of the workloads `ids`."""
+    _require(profile.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+    _require(profile.steps >= 1, f"{where}.steps: not positive")
+    _require(profile.step_seconds > 0, f"{where}.step_seconds: not positive")
+    _require(profile.dropped_events >= 0, f"{where}.dropped_events: negative")
+    count = len(profile.operations)
+    _require(count <= MAX_OPERATIONS, f"{where}.operations: more than {MAX_OPERATIONS}")
+    for operation in profile.operations:
+        is_positive = operation.seconds >= 0 and operation.count >= 0
+        _require(is_positive, f"{where}.operations: {operation.name[:80]!r} is negative")
+
+
+def check_spreads(where: str, spreads: Collection[KnownSpread]) -> None:
+    """Raise BundleError unless the spreads are possible."""
+    _require(len(spreads) <= MAX_SPREADS, f"{where}: more than {MAX_SPREADS}")
+    for index, spread in enumerate(spreads):
+        _require(spread.variance >= 0, f"{where}[{index}].variance: negative")
+        is_fine = 0 < spread.degrees <= MAX_DEGREES
+        _require(is_fine, f"{where}[{index}].degrees: not between 0 and {MAX_DEGREES}")
+        _require(spread.pairs >= 0, f"{where}[{index}].pairs: negative")
+
+
+def _check_plan(plan: Plan) -> None:
+    _require(set(plan.order) <= set(Side), 'plan.order: not only "base" and "head"')
+    _require(len(plan.order) <= MAX_PAIRS, f"plan.order: more than {MAX_PAIRS} pairs")
+    _require(len(plan.looks) <= MAX_LOOKS, f"plan.looks: more than {MAX_LOOKS}")
+    looks = (0, *plan.looks)
+    is_rising = all(one < two for one, two in zip(looks, plan.looks, strict=False))
+    _require(is_rising, "plan.looks: not rising from 1")
+    _require(0 < plan.alpha < 1, "plan.alpha: not between 0 and 1")
+    _require(0 < plan.margin < 1, "plan.margin: not between 0 and 1")
+    _require(0 <= plan.floor < 1, "plan.floor: not between 0 and 1")
+    _require((plan.history or 0) >= 0, "plan.history: negative")
+    check_spreads("plan.spreads", plan.spreads)
+
+
+def _check_machine(machine: Machine) -> None:
+    _require(machine.count >= 1, "machine.count: not positive")
+    _require(machine.cores >= 1, "machine.cores: not positive")
+    for name in ("memory_bytes", "clock_mhz", "power_cap_w"):
+        value = cast("float | None", getattr(machine, name))
+        _require(value is None or value > 0, f"machine.{name}: not positive")
+
+
+def _check_workloads(bundle: Bundle) -> frozenset[str]:
+    ids = [workload.id for workload in bundle.workloads]
+    _require(len(ids) <= MAX_WORKLOADS, f"workloads: more than {MAX_WORKLOADS}")
+    _require(len(set(ids)) == len(ids), "workloads: a duplicate id")
+    for index, workload in enumerate(bundle.workloads):
+        _require(workload.units_per_step > 0, f"workloads[{index}].units_per_step: not positive")
+    names = [metric.name for metric in bundle.metrics]
+    _require(len(names) <= MAX_METRICS, f"metrics: more than {MAX_METRICS}")
+    _require(len(set(names)) == len(names), "metrics: a duplicate name")
+    return frozenset(ids)
+
+
+def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Metric]) -> None:
+    for index, run in enumerate(runs):
+        where = f"runs[{index}]"
+        _require(run.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+        _require(0 <= run.pair < MAX_PAIRS, f"{where}.pair: not below {MAX_PAIRS}")
+        _require(run.position in (0, 1), f"{where}.position: neither 0 nor 1")
+        _require(run.process >= 0, f"{where}.process: negative")
+        _require(run.devices >= 1, f"{where}.devices: not positive")
+        _require(run.clock_mhz is None or run.clock_mhz > 0, f"{where}.clock_mhz: not positive")
+        is_share = all(0 <= share <= 1 for share in run.slowed.values())
+        _require(is_share, f"{where}.slowed: not a share from 0 to 1")
+        _require(is_utc(run.started_at), f"{where}.started_at: not a UTC time in ISO 8601")
+        _require(min(run.warmups_s, default=0) >= 0, f"{where}.warmups_s: negative")
+        _require(min(run.left_out.values(), default=0) >= 0, f"{where}.left_out: negative")
+        steps = len(run.samples.get(STEP_TIME.name, ()))
+        is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
+        _require(is_whole, f"{where}.turns: not as many steps as there are samples")
+        for name, samples in run.samples.items():
+            _require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")
+            is_fine = is_possible(metrics[name], samples)
+            _require(is_fine, f"{where}.samples.{name}: an impossible reading")
+
+
+def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:
+    places = {(each.workload, each.side) for each in counted}
+    _require(len(places) == len(counted), "work: a duplicate side of a workload")
+    for index, each in enumerate(counted):
+        where = f"work[{index}]"
+        _require(each.workload in ids, f"{where}.workload: not one of the bundle's workloads")
+        names = {count.name for count in each.work.counts}
+        is_short = len(each.work.counts) <= MAX_COUNTS and len(each.work.limits) <= MAX_LIMITS
+        _require(is_short, f"{where}.work: more than {MAX_COUNTS} counts or {MAX_LIMITS} limits")
+        _require(len(names) == len(each.work.counts), f"{where}.work.counts: a duplicate name")
+        for count in each.work.counts:
+            is_count = 0 <= count.value <= MAX_READING
+            _require(is_count, f"{where}.work.counts: {count.name[:80]!r} is not a count")
+
+
+def _check_pricing(pricing: PricingConfig) -> None:
+    _require(len(pricing.fleet) <= MAX_FLEET, f"pricing.fleet: more than {MAX_FLEET}")
+    for index, use in enumerate(pricing.fleet):
+        low = use.device_hours_per_year if use.low is None else use.low
+        high = use.device_hours_per_year if use.high is None else use.high
+        is_ordered = 0 <= low <= use.device_hours_per_year <= high
+        _require(is_ordered, f"pricing.fleet[{index}]: not 0 <= low <= hours <= high")
+    for index, declared in enumerate(pricing.declared):
+        where = f"pricing.declared[{index}].units_per_second"
+        _require(declared.units_per_second > 0, f"{where}: not positive")
+    _check_commitments(pricing.commitments)
+    _check_policies(pricing.policies)
+
+
+def _check_commitments(commitments: Collection[Commitment]) -> None:
+    options = {each.where for each in commitments}
+    is_short = len(commitments) == len(options) <= MAX_COMMITMENTS
+    _require(is_short, f"pricing.commitments: a duplicate, or more than {MAX_COMMITMENTS}")
+    for index, each in enumerate(commitments):
+        where = f"pricing.commitments[{index}]"
+        is_pool = 1 <= each.devices_per_job <= each.devices <= MAX_DEVICES
+        _require(is_pool, f"{where}: not 1 <= devices_per_job <= devices <= {MAX_DEVICES}")
+        hours = each.devices * HOURS_PER_YEAR
+        is_busy = 0 <= each.busy_hours_per_year <= hours
+        _require(is_busy, f"{where}.busy_hours_per_year: not between 0 and {hours}")
+        _require(each.job_hours is None or each.job_hours > 0, f"{where}.job_hours: not positive")
+
+
+def _check_policies(policies: Collection[CostPolicy]) -> None:
+    _require(len(policies) <= MAX_POLICIES, f"pricing.policies: more than {MAX_POLICIES}")
+    for index, each in enumerate(policies):
+        where = f"pricing.policies[{index}]"
+        _require(each.workloads, f"{where}.workloads: none")
+        is_short = len(each.approvers) <= MAX_APPROVERS
+        _require(is_short, f"{where}.approvers: more than {MAX_APPROVERS}")
+        limits = (each.ask_above_usd_per_year, each.fail_above_usd_per_year)
+        set_limits = [limit for limit in limits if limit is not None]
+        is_ordered = bool(set_limits) and set_limits[0] >= 0 and set_limits == sorted(set_limits)
+        _require(is_ordered, f"{where}: not 0 <= ask_above_usd_per_year <= fail_above_usd_per_year")
+
+
+def _check_text(where: str, longest: int, text: str) -> None:
+    _require(len(text) <= longest, f"{where[1:]}: a text of more than {longest} characters")
+    _require("\x00" not in text, f"{where[1:]}: a text with a NUL character")
+    is_unicode = text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+    _require(is_unicode, f"{where[1:]}: a text with half a surrogate pair")
+
+
+def _is_all_finite(values: list[object]) -> bool:
+    """Return whether these are all finite floats, as nearly all of a bundle is."""
+    return set(map(type, values)) == {float} and all(
+        map(math.isfinite, cast("list[float]", values))
+    )
+
+
+def _is_small(value: int) -> bool:
+    return -MAX_INTEGER <= value <= MAX_INTEGER
+
+
+def _require(is_fine: object, complaint: str) -> None:
+    if not is_fine:
+        raise BundleError(complaint)

@@ -1,0 +1,151 @@
+"""Reads bundles with checks, and writes them atomically."""
+
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from perfledger.bundle import BUNDLE_FORMAT, BUNDLE_VERSION, Bundle
+from perfledger_runners.bundles.bundle_checks import BundleError, check_bundle, check_values
+
+# Three million samples in full; 200 metrics x 20 samples are 0.1 % of it.
+MAX_PLAIN_BYTES = 64 * 2**20
+MAX_UNPACKED_BYTES = 256 * 2**20
+# A bomb packs 1000 times. Samples pack 3 to 10 times, but a log of one repeated line packs like a
+# bomb: data that is small when unpacked may have any ratio.
+MAX_RATIO = 200
+FREE_UNPACKED_BYTES = 16 * 2**20
+# Every value takes a comma or a bracket, and some 100 bytes of memory when decoded.
+MAX_VALUES = 4_000_000
+GZIP_MAGIC = b"\x1f\x8b"
+GZIP_WINDOW = 16 + zlib.MAX_WBITS
+CHUNK_BYTES = 2**20
+
+Document = dict[str, Any]
+# Upgrades to the next version: a reader of version 3 runs 1 → 2 → 3 on a document of version 1.
+UPGRADES: Mapping[int, Callable[[Document], Document]] = {}
+
+
+def read_bundle(data: bytes) -> Bundle:
+    """Return the bundle in `data`, plain or gzip JSON of this or an older version.
+
+    Raises BundleError, which names the field, for anything that perfledger does not write.
+    """
+    document = upgrade(parse(unpack(data)), upgrades=UPGRADES, current=BUNDLE_VERSION)
+    try:
+        bundle = msgspec.convert(document, Bundle, strict=True)
+    except msgspec.ValidationError as error:
+        msg = f"the bundle is not as described in runners/README.md: {error}"
+        raise BundleError(msg) from error
+    check_bundle(bundle)
+    return bundle
+
+
+def write_bundle(bundle: Bundle, path: Path) -> None:
+    """Write the bundle atomically: `path` is complete or absent."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - it is a descriptor
+            file.write(bundle.to_json())
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def unpack(data: bytes) -> bytes:
+    """Return `data` unpacked if it is gzip, within limits; raise BundleError."""
+    if len(data) > MAX_PLAIN_BYTES:
+        msg = f"the bundle has {len(data)} bytes: the maximum is {MAX_PLAIN_BYTES}"
+        raise BundleError(msg)
+    if not data.startswith(GZIP_MAGIC):
+        return data
+    limit = min(MAX_UNPACKED_BYTES, max(FREE_UNPACKED_BYTES, MAX_RATIO * len(data)))
+    unpacker = zlib.decompressobj(GZIP_WINDOW)
+    parts: list[bytes] = []
+    size, rest = 0, data
+    try:
+        while rest and not unpacker.eof:
+            parts.append(unpacker.decompress(rest, CHUNK_BYTES))
+            rest = unpacker.unconsumed_tail
+            size += len(parts[-1])
+            if size > limit:
+                msg = f"the bundle unpacks to more than {limit} bytes, which no bundle does"
+                raise BundleError(msg)
+    except zlib.error as error:
+        msg = f"the bundle's gzip is damaged: {error}"
+        raise BundleError(msg) from error
+    if not unpacker.eof or unpacker.unused_data:
+        msg = "the bundle's gzip is truncated or has trailing data: send it again"
+        raise BundleError(msg)
+    return b"".join(parts)
+
+
+def parse(data: bytes) -> Document:
+    """Return the JSON object in `data`; reject duplicate keys, NaN and deep nesting."""
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_VALUES:
+        msg = f"the bundle has more than {MAX_VALUES} values"
+        raise BundleError(msg)
+    try:
+        document = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse_constant
+        )
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        msg = f"the bundle is not valid JSON: {reason}"
+        raise BundleError(msg) from error
+    if not isinstance(document, dict):
+        msg = "the bundle is not a JSON object"
+        raise BundleError(msg)
+    check_values(cast("object", document))
+    return cast("Document", document)
+
+
+def upgrade(
+    document: Document, *, upgrades: Mapping[int, Callable[[Document], Document]], current: int
+) -> Document:
+    """Return the document upgraded to version `current`; raise BundleError for a newer one."""
+    if document.get("format") != BUNDLE_FORMAT:
+        msg = f"this is not a bundle: its format is not {BUNDLE_FORMAT!r}"
+        raise BundleError(msg)
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        msg = "version: the bundle has no version number"
+        raise BundleError(msg)
+    if version > current:
+        msg = (
+            f"bundle version {version} is newer than this perfledger understands ({current}): "
+            "update perfledger"
+        )
+        raise BundleError(msg)
+    for old in range(version, current):
+        document = upgrades[old](document) | {"version": old + 1}
+    return document
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Document:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        msg = f"the key {twice[:80]!r} is a duplicate"
+        raise ValueError(msg)
+    return document
+
+
+def _refuse_constant(constant: str) -> float:
+    msg = f"{constant} is not a number"
+    raise ValueError(msg)

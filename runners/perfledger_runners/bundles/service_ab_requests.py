@@ -1,0 +1,51 @@
+"""Fetches the A/B runs that a service requests."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from perfledger_runners.bundles.service_history import ServiceHistoryError, get_from_service
+from perfledger_runners.bundles.upload import UrlOpener
+
+ROUTE = "/api/v1/suspects"
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectedMetric:
+    """A metric that looks as if it had changed, and by how much, relative."""
+
+    metric: str
+    change: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestedAbRun:
+    """A requested check of `head_sha` against `base_sha`: one workload on one device class."""
+
+    workload: str
+    device_class: str
+    base_sha: str
+    head_sha: str
+    max_pairs: int
+    suspicions: tuple[SuspectedMetric, ...]
+    devices: tuple[str, ...] = ()  # a run on another of the class is stronger evidence
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAbRequests:
+    """All A/B runs that a service requests, the most promising first."""
+
+    repository: str
+    requests: tuple[RequestedAbRun, ...]
+
+
+def fetch_ab_requests(
+    url: str, token: str, *, opener: UrlOpener | None = None
+) -> ServiceAbRequests:
+    """Return the A/B runs that the service at `url` requests; raise ServiceHistoryError."""
+    data = get_from_service(url, token, ROUTE, opener=opener)
+    try:
+        return msgspec.json.decode(data, type=ServiceAbRequests)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        msg = f"the service's answer is not a list of A/B runs: {error}"
+        raise ServiceHistoryError(msg) from error

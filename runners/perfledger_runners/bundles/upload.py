@@ -1,0 +1,189 @@
+"""Uploads a spooled bundle to a service; retries are safe, since the service stores it once.
+
+The key that makes it so is the hash of the bundle itself: whoever sends it again, after a lost
+answer or from another process, gets the receipt of the first time.
+"""
+
+import gzip
+import hashlib
+import ipaddress
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.message import Message
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException, HTTPMessage
+from pathlib import Path
+from typing import IO, Protocol
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+import msgspec
+
+from perfledger_runners.bundles.bundle_files import unpack
+from perfledger_runners.safe_text import clean_text
+
+ROUTE = "/api/v1/uploads"
+TIMEOUT_S = 60.0
+# 1, 2, 4, ... seconds: about a minute in all, which outlasts a restart of the service.
+MAX_ATTEMPTS = 7
+MAX_WAIT_S = 120.0
+# Too busy, or a proxy's answer: the service may be available a moment later.
+TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
+MAX_ANSWER_BYTES = 64 * 1024
+MAX_MESSAGE = 500
+TOKEN = re.compile(r"[\x21-\x7e]+")
+
+
+class UploadError(Exception):
+    """A bundle that the service refused; the message says why and never contains the token."""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadReceipt:
+    """A service's receipt of a bundle: the upload's id, its status and its page."""
+
+    id: str
+    status: str
+    url: str
+
+
+class HttpResponse(Protocol):
+    """What an opener answers with."""
+
+    def read(self, amount: int, /) -> bytes:
+        """Return at most `amount` bytes of the body."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        ...
+
+
+class UrlOpener(Protocol):
+    """Sends a request: urllib's OpenerDirector, or a test's."""
+
+    def open(
+        self, fullurl: Request, data: None = None, timeout: float | None = None
+    ) -> HttpResponse:
+        """Return the answer; raises HTTPError for a bad one and OSError for none."""
+        ...
+
+
+def upload(
+    path: Path,
+    url: str,
+    token: str,
+    *,
+    sleep: Callable[[float], object] = time.sleep,
+    opener: UrlOpener | None = None,
+) -> UploadReceipt:
+    """Send the bundle at `path` to the service at `url` and return the receipt.
+
+    Retries without an answer and after transient refusals, waiting as long as the service asks.
+    Raises UploadError.
+    """
+    check_url(url)
+    if not TOKEN.fullmatch(token):
+        msg = "the upload token is empty or has characters that no token has"
+        raise UploadError(msg)
+    request = _request(unpack(path.read_bytes()), url, token)
+    sender = opener or build_opener(NoRedirects())
+    complaint = ""
+    for attempt in range(MAX_ATTEMPTS):
+        try:
+            return _send(request, sender)
+        except HTTPError as error:
+            complaint = _complaint(error, token)
+            if error.code not in TRANSIENT_STATUSES:
+                msg = f"{url} refused the bundle: {complaint}"
+                raise UploadError(msg) from error
+            wait_s = _retry_after(error.headers)
+        except (OSError, HTTPException) as error:
+            complaint, wait_s = f"no answer ({error})", None
+        if attempt < MAX_ATTEMPTS - 1:
+            sleep(2.0**attempt if wait_s is None else wait_s)
+    msg = f"{url} did not take the bundle in {MAX_ATTEMPTS} attempts: {complaint}; {path} is kept"
+    raise UploadError(msg)
+
+
+def check_url(url: str) -> None:
+    """Raise UploadError unless a token may be sent there: by TLS, or within this machine."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if parts.username is not None or parts.password is not None or not host:
+        msg = "the upload URL is not of the form https://host/path, without a name or password"
+        raise UploadError(msg)
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
+        msg = f"the upload URL {url!r} is not https: a token would travel in the clear"
+        raise UploadError(msg)
+
+
+class NoRedirects(HTTPRedirectHandler):
+    """Follows no redirect: the token would go wherever it points."""
+
+    def redirect_request(  # noqa: PLR0917 - urllib's signature
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> None:
+        """Return no request to follow; the redirect is then an HTTPError like any other."""
+
+
+def _request(bundle: bytes, url: str, token: str) -> Request:
+    return Request(  # noqa: S310 - check_url allows https and loopback only
+        url.rstrip("/") + ROUTE,
+        data=gzip.compress(bundle, mtime=0),
+        method="POST",
+        headers={
+            "Authorization": f"Bearer {token}",
+            "Content-Type": "application/json",
+            "Content-Encoding": "gzip",
+            "Idempotency-Key": hashlib.sha256(bundle).hexdigest(),
+        },
+    )
+
+
+def _send(request: Request, opener: UrlOpener) -> UploadReceipt:
+    answer = opener.open(request, timeout=TIMEOUT_S)
+    try:
+        body = answer.read(MAX_ANSWER_BYTES)
+    finally:
+        answer.close()
+    try:
+        return msgspec.json.decode(body, type=UploadReceipt)
+    except msgspec.MsgspecError as error:
+        msg = f"the service's answer is not a receipt: {error}"
+        raise UploadError(msg) from error
+
+
+def _complaint(error: HTTPError, token: str) -> str:
+    with error:
+        try:
+            words = error.read(MAX_ANSWER_BYTES).decode(errors="replace")
+        except (OSError, HTTPException):
+            words = ""
+    if error.code in range(300, 400):
+        words = f"it redirects to {error.headers.get('Location')!r}: set the URL to the right one"
+    excerpt = clean_text(words.replace(token, "***")).strip()[:MAX_MESSAGE]
+    return f"{error.code} {error.reason}: {excerpt}"
+
+
+def _retry_after(headers: Message) -> float | None:
+    """Return how many seconds the service asks to wait (RFC 9110, section 10.2.3)."""
+    value = headers.get("Retry-After", "").strip()
+    if value.isdecimal():
+        return min(float(value), MAX_WAIT_S)
+    try:
+        wait_s = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+    except (TypeError, ValueError):
+        return None
+    return min(max(wait_s, 0.0), MAX_WAIT_S)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

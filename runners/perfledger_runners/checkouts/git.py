@@ -1,0 +1,69 @@
+"""Runs git, always without a shell."""
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+# Enough for a checkout with large files on a slow disk; credential prompts are disabled.
+GIT_TIMEOUT_S = 600.0
+# Hooks and file-system monitors are programs of the repository's author: none of them runs.
+NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+# Set by git when it calls perfledger from a hook: they would refer to another repository or index.
+FOREIGN_VARIABLES = frozenset(
+    {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_WORK_TREE",
+    }
+)
+MAX_MESSAGE = 2000
+
+
+class RepositoryError(Exception):
+    """A problem of the git repository that prevents measuring it."""
+
+
+class GitFailedError(RepositoryError):
+    """A failed git command; `status` is its exit status."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> bytes:
+    """Run git in `folder` and return its output.
+
+    Raises GitFailedError with git's message, RepositoryError without git or after a timeout.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 - an argument list, and no argument is ever a shell's
+            ["git", *NO_PROGRAMS, "-C", str(folder), *arguments],  # noqa: S607 - the user's own git
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            env=_environment() | dict(environment or {}),
+            timeout=GIT_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        msg = "git is not installed, or not on PATH: install it"
+        raise RepositoryError(msg) from error
+    except subprocess.TimeoutExpired as error:
+        msg = f"git {arguments[0]} did not end within {GIT_TIMEOUT_S:.0f} s in {folder}"
+        raise RepositoryError(msg) from error
+    if done.returncode != 0:
+        words = done.stderr.decode(errors="replace").strip()[:MAX_MESSAGE]
+        msg = f"git {arguments[0]} failed in {folder}: {words or 'no message'}"
+        raise GitFailedError(msg, status=done.returncode)
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    variables = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES}
+    return variables | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_LITERAL_PATHSPECS": "1"}

@@ -1,0 +1,272 @@
+"""Opens a user's git repository for revisions, snapshots and worktrees, without changing it."""
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from perfledger.records import Revision
+from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
+from perfledger_runners.checkouts.untracked_files import untracked_files
+from perfledger_runners.safe_text import clean_text
+
+MAX_REVISION_LENGTH = 500
+MAX_SUBJECT = 200
+SHA = re.compile(r"[0-9a-f]{40}")
+# scheme://[user@]host[:port]/owner/name[.git] and user@host:owner/name[.git], as forges write them.
+FORGE_URL = re.compile(
+    r"(?:(?:https?|ssh|git)://(?:[^/@]*@)?[^/@]+/|[\w.-]+@[\w.-]+:)"
+    r"(?P<name>[\w.-]+/[\w.-]+?)(?:\.git)?/?"
+)
+# A fixed name and time need no configuration of the user's, and the same files on the same HEAD
+# give the same snapshot.
+SNAPSHOT_IDENTITY = {
+    f"GIT_{role}_{fact}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for fact, value in (
+        ("NAME", "perfledger"),
+        ("EMAIL", "perfledger@localhost"),
+        ("DATE", "2000-01-01T00:00:00+0000"),
+    )
+}
+
+
+class NotARepositoryError(RepositoryError):
+    """A folder outside any git work tree."""
+
+
+class UnknownRevisionError(RepositoryError):
+    """A name that no revision of the repository has."""
+
+
+class NoCommitsError(RepositoryError):
+    """A repository without commits."""
+
+
+class NoCommonAncestorError(RepositoryError):
+    """Two revisions without a common ancestor in this clone."""
+
+
+class NoDefaultBranchError(RepositoryError):
+    """A repository without origin/HEAD, main and master."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A git work tree, opened by `Repository.open`; `root` is its top folder."""
+
+    root: Path
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Return the repository that contains `path`; raise NotARepositoryError."""
+        if not path.is_dir():
+            msg = f"{path} is not a folder: give the path of a git repository"
+            raise NotARepositoryError(msg)
+        try:
+            top = git(path, "rev-parse", "--show-toplevel")
+        except GitFailedError as error:
+            msg = f"{path} is not in a git work tree: run perfledger inside one ({error})"
+            raise NotARepositoryError(msg) from error
+        return cls(Path(_line(top)))
+
+    def default_branch(self) -> str:
+        """Return the default branch: origin/HEAD's, else main, else master, local or on origin."""
+        try:
+            target = _line(git(self.root, "symbolic-ref", "--quiet", "refs/remotes/origin/HEAD"))
+        except GitFailedError:
+            target = ""
+        heads = [f"refs/{where}/{name}" for name in ("main", "master") for where in _PLACES]
+        for ref in (target, *heads):
+            if ref and self._find(ref):
+                return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+        msg = f"{self.root} has neither origin/HEAD nor main nor master: pass --base"
+        raise NoDefaultBranchError(msg)
+
+    def resolve(self, revision: str) -> Revision:
+        """Return the commit of a branch, tag, hash or expression such as HEAD~1.
+
+        Raises UnknownRevisionError, and NoCommitsError for a repository without commits.
+        """
+        _check_name(revision)
+        sha = self._find(revision)
+        if not sha:
+            if not self._find("HEAD"):
+                msg = f"{self.root} has no commit on its current branch: commit something first"
+                raise NoCommitsError(msg)
+            msg = f"{revision!r} is not a commit of {self.root}{self._shallow_advice()}"
+            raise UnknownRevisionError(msg)
+        if not SHA.fullmatch(sha):
+            msg = f"{self.root} uses SHA-256 object names: only SHA-1 repositories are supported"
+            raise RepositoryError(msg)
+        subject = git(self.root, "log", "-1", "--no-show-signature", "--format=%s", sha)
+        return Revision(sha=sha, ref=revision, subject=clean_text(_line(subject))[:MAX_SUBJECT])
+
+    def merge_base(self, first: str, second: str) -> str:
+        """Return the hash of the best common ancestor; raise NoCommonAncestorError."""
+        shas = (self.resolve(first).sha, self.resolve(second).sha)
+        try:
+            return _line(git(self.root, "merge-base", *shas))
+        except GitFailedError as error:
+            if error.status != 1:
+                raise
+            msg = f"{first!r} and {second!r} have no common ancestor{self._shallow_advice()}"
+            raise NoCommonAncestorError(msg) from error
+
+    def first_parent(self, revision: str) -> str:
+        """Return the hash of a commit's first parent; raise UnknownRevisionError for a root."""
+        sha = self.resolve(revision).sha
+        parent = self._find(f"{sha}^1")
+        if not parent:
+            msg = f"{revision!r} ({sha[:12]}) has no parent{self._shallow_advice()}"
+            raise UnknownRevisionError(msg)
+        return parent
+
+    def snapshot(self) -> Revision:
+        """Return the work tree as a commit: HEAD if nothing changed, else a new one.
+
+        It includes untracked files that .gitignore does not name, except virtual environments. The
+        commit is a loose object without a ref; the user's index, HEAD and branches are not written.
+        Raises RepositoryError when the untracked files are too large.
+        """
+        head = self.resolve("HEAD")
+        with tempfile.TemporaryDirectory(prefix="perfledger-index-") as folder:
+            index = Path(folder) / "index"
+            # A copy of the user's index keeps what `git add` needs: sparse paths, file times.
+            real = self.root / _line(git(self.root, "rev-parse", "--git-path", "index"))
+            if real.is_file():
+                shutil.copy2(real, index)  # with its time, by which git detects racy entries
+            environment = {"GIT_INDEX_FILE": str(index)}
+            git(self.root, "add", "--update", "--", ".", environment=environment)
+            self._add_untracked(Path(folder) / "paths", environment)
+            tree = _line(git(self.root, "write-tree", environment=environment))
+        if tree == self._find_tree(head.sha):
+            return head
+        message = f"uncommitted changes on {head.sha[:12]}"
+        commit = ("commit-tree", "-p", head.sha, "-m", message, tree)
+        sha = _line(git(self.root, *commit, environment=SNAPSHOT_IDENTITY))
+        return Revision(sha=sha, ref="work tree", subject=message, is_dirty=True)
+
+    def read_file(self, sha: str, path: str, *, max_bytes: int) -> bytes | None:
+        """Return a file's content at a commit, None if the commit lacks it.
+
+        Raises RepositoryError if it is not a regular file or larger than `max_bytes`.
+        """
+        where = ("--full-tree", "--", _checked_sha(sha), path)
+        listing = git(self.root, "ls-tree", "-z", "-l", *where)
+        entry = listing.decode(errors="replace").partition("\t")[0].split()
+        if not entry:
+            return None
+        mode, kind, blob, size = entry
+        if kind != "blob" or mode == "120000":
+            msg = f"{path} at {sha[:12]} is not a regular file: commit the file itself"
+            raise RepositoryError(msg)
+        if int(size) > max_bytes:
+            msg = f"{path} at {sha[:12]} has {size} bytes: the maximum is {max_bytes}"
+            raise RepositoryError(msg)
+        return git(self.root, "cat-file", "blob", blob)
+
+    @contextmanager
+    def worktree(self, sha: str, folder: Path) -> Generator[Path]:
+        """Check a commit out into `folder`, which must not exist yet, and remove it at the end."""
+        commit = _checked_sha(sha)
+        if folder.exists():
+            msg = f"{folder} exists already: give a new folder for the checkout"
+            raise RepositoryError(msg)
+        records = self.root / _line(git(self.root, "rev-parse", "--git-common-dir"))
+        try:
+            with _exclusive_lock(records):
+                git(self.root, "worktree", "add", "--detach", "--quiet", str(folder), commit)
+            yield folder
+        finally:
+            with _exclusive_lock(records):
+                self._remove_worktree(folder)
+
+    def origin_name(self) -> str:
+        """Return "owner/name" from the remote origin's URL, "" if it has another form."""
+        try:
+            url = _line(git(self.root, "remote", "get-url", "origin"))
+        except GitFailedError:
+            return ""
+        match = FORGE_URL.fullmatch(url)
+        return match["name"] if match else ""
+
+    def _add_untracked(self, listing: Path, environment: Mapping[str, str]) -> None:
+        """Add the untracked files to an index; `listing` is a file for their names."""
+        paths = untracked_files(self.root, environment=environment)
+        if paths:
+            listing.write_bytes(b"\0".join(map(os.fsencode, paths)))
+            source = f"--pathspec-from-file={listing}"
+            git(self.root, "add", source, "--pathspec-file-nul", environment=environment)
+
+    def _find(self, revision: str) -> str:
+        """Return the hash of a revision's commit, "" if there is none."""
+        name = f"{revision}^{{commit}}"
+        try:
+            return _line(git(self.root, "rev-parse", "--verify", "--quiet", name))
+        except GitFailedError:
+            return ""
+
+    def _find_tree(self, sha: str) -> str:
+        return _line(git(self.root, "rev-parse", "--verify", f"{sha}^{{tree}}"))
+
+    def _shallow_advice(self) -> str:
+        if _line(git(self.root, "rev-parse", "--is-shallow-repository")) == "true":
+            return " in this shallow clone: fetch with depth 0 (actions/checkout: fetch-depth: 0)"
+        return ""
+
+    def _remove_worktree(self, folder: Path) -> None:
+        """Remove one worktree and its record; `prune` would touch the user's own."""
+        remove = ("worktree", "remove", "--force", "--force", str(folder))
+        try:
+            git(self.root, *remove)
+        except GitFailedError:
+            # Incomplete, or with files that git does not delete: without the folder it succeeds.
+            shutil.rmtree(folder, ignore_errors=True)
+            try:
+                git(self.root, *remove)
+            except GitFailedError:
+                return  # `add` failed before it wrote a record
+
+
+_PLACES = ("heads", "remotes/origin")
+
+
+@contextmanager
+def _exclusive_lock(folder: Path) -> Generator[None]:
+    """Lock out other checks of this repository, because git fails on a half-written record.
+
+    The lock is on the folder itself, and nothing is written; without lock support nobody waits.
+    """
+    with ExitStack() as stack:
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+
+
+def _check_name(revision: str) -> None:
+    if not revision or revision.startswith("-") or len(revision) > MAX_REVISION_LENGTH:
+        msg = f"{revision[:80]!r} is not the name of a revision"
+        raise UnknownRevisionError(msg)
+    if not revision.isprintable():
+        msg = f"the revision {revision!r} has invalid characters"
+        raise UnknownRevisionError(msg)
+
+
+def _checked_sha(sha: str) -> str:
+    if not SHA.fullmatch(sha):
+        msg = f"{sha[:80]!r} is not a commit's hash (40 hex digits)"
+        raise UnknownRevisionError(msg)
+    return sha
+
+
+def _line(output: bytes) -> str:
+    return output.decode(errors="replace").removesuffix("\n")

@@ -1,0 +1,97 @@
+"""Prepares the private folder and the environment of child processes."""
+
+import re
+import tempfile
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from perfledger.protocol import FD_VARIABLE
+from perfledger_runners.children.interpreter import Interpreter
+
+# Marks the descendants of a child, also detached ones; see `process_tree.members`.
+MARK_VARIABLE = "PERFLEDGER_CHILD"
+# perfledger's own variables, the credentials of a CI job, and the files by which a step controls
+# later ones: a workload is the pull request's code.
+SECRET = re.compile(
+    r"PERFLEDGER_.*|ACTIONS_.*|GH_TOKEN|GITHUB_(TOKEN|ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildLimits:
+    """The limits of a child; `memory_bytes` None means most of the available memory."""
+
+    workload_s: float = 300.0  # from its start to its result
+    startup_s: float = 300.0  # imports, and everything between two workloads
+    memory_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Harness:
+    """The settings of children; `folder` is private to one check."""
+
+    python: Path
+    folder: Path
+    environment: Mapping[str, str]
+    limits: ChildLimits = ChildLimits()
+    clock: Callable[[], float] = time.monotonic
+
+    @property
+    def sdk(self) -> Path:
+        """Return the folder with a copy of the `perfledger` package only."""
+        return self.folder / "sdk"
+
+
+@contextmanager
+def prepare_harness(
+    interpreter: Interpreter, *, environment: Mapping[str, str], limits: ChildLimits | None = None
+) -> Generator[Harness]:
+    """Create the private folder of a check, and remove it at the end."""
+    with tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as name:
+        harness = Harness(
+            python=interpreter.path,
+            folder=Path(name),
+            environment=environment,
+            limits=limits or ChildLimits(),
+        )
+        harness.sdk.mkdir()
+        _copy_package(files("perfledger"), harness.sdk / "perfledger")
+        yield harness
+
+
+def _copy_package(package: Traversable, target: Path) -> None:
+    """Copy the modules of a package and of its sub-packages."""
+    target.mkdir()
+    for source in package.iterdir():
+        if source.is_dir() and source.name != "__pycache__":
+            _copy_package(source, target / source.name)
+        elif source.name.endswith(".py"):
+            (target / source.name).write_bytes(source.read_bytes())
+
+
+def child_environment(
+    harness: Harness, *, device: str, descriptor: int, mark: str
+) -> dict[str, str]:
+    """Return the user's environment without secrets, with the SDK's folder first on PYTHONPATH.
+
+    Both sides use the same hash seed, so that the order of sets does not differ between them.
+    """
+    variables = drop_secrets(harness.environment)
+    paths = (str(harness.sdk), variables.get("PYTHONPATH", ""))
+    variables["PYTHONPATH"] = ":".join(path for path in paths if path)
+    variables["PYTHONHASHSEED"] = "0"
+    variables[FD_VARIABLE] = str(descriptor)
+    variables[MARK_VARIABLE] = mark
+    if device == "cpu":
+        variables["JAX_PLATFORMS"] = "cpu"
+    return variables
+
+
+def drop_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that neither configure perfledger nor give access to a CI job."""
+    return {name: value for name, value in environment.items() if not SECRET.fullmatch(name)}

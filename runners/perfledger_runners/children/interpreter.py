@@ -1,0 +1,62 @@
+"""Finds the Python interpreter for a repository's workloads."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+OLDEST_PYTHON = (3, 11)
+# A cold start from a network file system is slow; anything slower is broken.
+ASK_TIMEOUT_S = 60.0
+# Runs in every Python, so that an old one can report its version.
+VERSION_PROGRAM = "import sys; sys.stdout.write('%d.%d.%d' % tuple(sys.version_info[:3]))"
+
+
+class InterpreterError(Exception):
+    """A missing or too old interpreter; its failure reason is FailureReason.PYTHON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The user's Python: its version and its path, unresolved because a venv is a link."""
+
+    path: Path
+    version: tuple[int, int, int]
+
+
+def find_python(root: Path, configured: str = "") -> Interpreter:
+    """Return the configured Python, else root/.venv/bin/python, else perfledger's own.
+
+    `root` is the user's checkout, which contains the environment; a relative `configured` is below
+    it. Raises InterpreterError.
+    """
+    path = _choose(root, configured)
+    version = _ask_version(path)
+    if version[:2] < OLDEST_PYTHON:
+        actual, oldest = (".".join(map(str, each)) for each in (version, OLDEST_PYTHON))
+        msg = f"{path} is Python {actual}, which is too old: workloads need {oldest} or newer"
+        raise InterpreterError(msg)
+    return Interpreter(path, version)
+
+
+def _choose(root: Path, configured: str) -> Path:
+    if configured:
+        return root / Path(configured).expanduser()
+    environment_python = root / ".venv" / "bin" / "python"
+    return environment_python if environment_python.exists() else Path(sys.executable)
+
+
+def _ask_version(path: Path) -> tuple[int, int, int]:
+    try:
+        done = subprocess.run(  # noqa: S603 - the interpreter that the user configured
+            [str(path), "-E", "-c", VERSION_PROGRAM],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=ASK_TIMEOUT_S,
+            check=True,
+        )
+        major, minor, micro = (int(part) for part in done.stdout.split(b"."))
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        msg = f"{path} is not a working Python interpreter ({error}): set `python` to one"
+        raise InterpreterError(msg) from error
+    return major, minor, micro

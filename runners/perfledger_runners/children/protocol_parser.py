@@ -1,0 +1,336 @@
+"""Parses and validates the messages of a child."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, LoopKind
+from perfledger.metrics import METRICS
+from perfledger.protocol import Command
+from perfledger.records import Device, FailureReason, Framework, Param
+from perfledger_runners.children.reading_checks import MAX_READING, is_possible, is_utc
+from perfledger_runners.safe_text import MAX_DETAIL, clean_text
+
+MAX_LINE_BYTES = 2**20
+MAX_ID = 300
+MAX_DEVICES = 100_000
+MAX_COUNTS = 100
+MAX_BATCH = 2**31
+MAX_LIMITS = 20
+
+CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
+
+NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"
+
+Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID, pattern=NO_CONTROLS)]
+ShortText = Annotated[str, Meta(max_length=MAX_ID, pattern=NO_CONTROLS)]
+Text = Annotated[str, Meta(max_length=100_000)]
+Seconds = Annotated[float, Meta(ge=0)]
+RequestTimes = Annotated[
+    tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
+]
+
+# A ramp has fewer requests than the counted part.
+RequestCount = Annotated[int, Meta(ge=0, le=2 * MAX_REQUESTS)]
+
+
+class GarbageError(Exception):
+    """Output on the child's descriptor that the harness does not write."""
+
+
+class Message(Struct, frozen=True, kw_only=True, tag_field="event"):
+    """The common fields of all messages."""
+
+    version: Literal[1]  # PROTOCOL_VERSION
+
+
+class DeviceFacts(Struct, frozen=True, kw_only=True):
+    """The facts of torch or JAX about the first device; unknown is "", 0 or None."""
+
+    kind: ShortText = ""  # torch: "cuda"
+    name: ShortText = ""
+    uuid: ShortText = ""
+    count: Annotated[int, Meta(ge=0)] = 0
+    memory_bytes: Annotated[int, Meta(ge=0)] | None = None
+    cuda: ShortText = ""
+    platform: ShortText = ""  # JAX: "cpu", "gpu" or "tpu"
+    device_kind: ShortText = ""
+    device_count: Annotated[int, Meta(ge=0)] = 0
+    error: Text = ""
+
+
+class FactsMessage(Message, frozen=True, kw_only=True, tag="facts"):
+    """The child's Python, frameworks and device."""
+
+    python: ShortText = ""
+    frameworks: dict[ShortText, ShortText] = {}
+    device: DeviceFacts = DeviceFacts()
+
+
+class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
+    """A registered workload, with the fields of a WorkloadSpec."""
+
+    id: Id
+    module: Id
+    function: Id
+    params: dict[ShortText, Param] = {}
+    unit: ShortText = "steps"
+    units_per_step: Annotated[float, Meta(gt=0)] = 1.0
+    device: Literal["auto", "cpu", "cuda", "tpu"] = "auto"
+    framework: Framework = Framework.HOST
+
+
+class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
+    """A file that cannot be imported, and why."""
+
+    path: Annotated[str, Meta(max_length=4096)]
+    detail: Text = ""
+    reason: FailureReason = FailureReason.RAISED
+
+
+class StartedMessage(Message, frozen=True, kw_only=True, tag="started"):
+    """The begin of a workload's set-up; its output starts after `log_bytes` of the log."""
+
+    workload: Id
+    log_bytes: Annotated[int, Meta(ge=0)] = 0
+
+
+class SamplingMessage(Message, frozen=True, kw_only=True, tag="sampling"):
+    """The end of a workload's warm-up and begin of its measured steps."""
+
+    workload: Id
+
+
+class ReadyMessage(Message, frozen=True, kw_only=True, tag="ready"):
+    """The wait of an interleaved child before a workload's set-up, or with "" before its end."""
+
+    workload: Annotated[str, Meta(max_length=MAX_ID)]
+
+
+class TurnMessage(Message, frozen=True, kw_only=True, tag="turn"):
+    """The wait of a workload for its turn to run the next few steps."""
+
+    workload: Id
+
+
+class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
+    """A measured workload; `settling_s` of its warm-ups came after `SamplingMessage`."""
+
+    workload: Id
+    started_at: ShortText
+    samples: Annotated[dict[ShortText, tuple[float, ...]], Meta(min_length=1)]
+    warmups_s: tuple[Seconds, ...] = ()
+    settling_s: Seconds = 0.0
+    left_out: dict[ShortText, Annotated[int, Meta(ge=0)]] = {}
+    device: Device
+    devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)] = 1
+    turns: tuple[Annotated[int, Meta(ge=1)], ...] = ()
+
+
+class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
+    """A profiled workload: the file `trace`, and the file `again` of a repeated pass, if any."""
+
+    workload: Id
+    tool: ShortText
+    trace: Annotated[str, Meta(max_length=4096)]
+    again: Annotated[str, Meta(max_length=4096)] = ""
+    steps: Annotated[int, Meta(ge=0)] = 0
+    step_seconds: Seconds = 0.0
+
+
+class CountValue(Struct, frozen=True, kw_only=True):
+    """One count of a step, with the fields of a Count."""
+
+    name: Id
+    unit: ShortText
+    value: Annotated[float, Meta(ge=0, le=MAX_READING)]
+    source: ShortText
+
+
+class CountedMessage(Message, frozen=True, kw_only=True, tag="counted"):
+    """The work of a workload's step, with the fields of a StepWork."""
+
+    workload: Id
+    counts: Annotated[tuple[CountValue, ...], Meta(max_length=MAX_COUNTS)] = ()
+    limits: Annotated[tuple[Text, ...], Meta(max_length=MAX_LIMITS)] = ()
+    program: ShortText = ""
+
+
+class ServedMessage(Message, frozen=True, kw_only=True, tag="served"):
+    """A finished point of a load, as a LoadResult; `peak_bytes` is the peak so far."""
+
+    workload: Id
+    mode: LoopKind
+    concurrency: Annotated[int, Meta(ge=1, le=MAX_CONCURRENCY)] | None
+    offered_per_second: Annotated[float, Meta(gt=0, le=MAX_READING)] | None
+    latencies_s: RequestTimes
+    services_s: RequestTimes
+    seconds: Annotated[float, Meta(ge=CLOCK_STEP_S, le=MAX_READING)]
+    answered: RequestCount
+    unserved: RequestCount
+    peak_bytes: Annotated[float, Meta(ge=0, le=MAX_READING)] | None
+
+
+class LoadedMessage(Message, frozen=True, kw_only=True, tag="loaded"):
+    """The end of a workload's load; `batch` is the number of items per request."""
+
+    workload: Id
+    batch: Annotated[int, Meta(ge=1, le=MAX_BATCH)]
+    device: Device
+    devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)]
+
+
+class FailedMessage(Message, frozen=True, kw_only=True, tag="failed"):
+    """A failed workload; `workload` is "" when none had started."""
+
+    workload: Annotated[str, Meta(max_length=MAX_ID)]
+    reason: FailureReason
+    detail: Text = ""
+
+
+class DoneMessage(Message, frozen=True, kw_only=True, tag="done"):
+    """The end of the answers."""
+
+
+AnyMessage = (
+    FactsMessage
+    | WorkloadMessage
+    | BrokenMessage
+    | ReadyMessage
+    | StartedMessage
+    | SamplingMessage
+    | TurnMessage
+    | RunMessage
+    | ProfiledMessage
+    | CountedMessage
+    | ServedMessage
+    | LoadedMessage
+    | FailedMessage
+    | DoneMessage
+)
+DECODER: msgspec.json.Decoder[AnyMessage] = msgspec.json.Decoder(AnyMessage)
+
+
+def failed_message(workload: str, reason: FailureReason, detail: str) -> FailedMessage:
+    """Return the failure that the agent reports in place of a dead child."""
+    return FailedMessage(version=1, workload=workload, reason=reason, detail=detail)
+
+
+def decode_message(line: bytes) -> AnyMessage:
+    """Return the message in a line; raise GarbageError."""
+    try:
+        message = DECODER.decode(line)
+    except (msgspec.MsgspecError, ValueError) as error:
+        line_start = clean_text(line[:80].decode(errors="replace"))
+        msg = f"foreign output on perfledger's descriptor: {line_start!r} ({error})"
+        raise GarbageError(msg) from error
+    if isinstance(message, RunMessage):
+        _check_run(message)
+    if isinstance(message, ServedMessage):
+        _check_served(message)
+    if isinstance(message, FailedMessage | BrokenMessage):
+        return msgspec.structs.replace(message, detail=clean_text(message.detail)[:MAX_DETAIL])
+    return message
+
+
+def _check_run(message: RunMessage) -> None:
+    if not is_utc(message.started_at):
+        msg = f"a run that started at {message.started_at!r}, which is not a UTC time"
+        raise GarbageError(msg)
+    for name, samples in message.samples.items():
+        metric = METRICS.get(name)
+        if metric is None or not is_possible(metric, samples):
+            msg = f"a run with impossible readings of {name!r}: {samples[:3]}"
+            raise GarbageError(msg)
+
+
+def _check_served(message: ServedMessage) -> None:
+    """Reject impossible results: an answer without a service time, or shorter than it."""
+    count = len(message.latencies_s)
+    pairs = zip(message.latencies_s, message.services_s, strict=False)
+    is_closed = message.mode is LoopKind.CLOSED
+    if (
+        count != len(message.services_s)
+        or (count == 0 and message.unserved == 0)
+        or is_closed != (message.concurrency is not None)
+        or is_closed == (message.offered_per_second is not None)
+        or any(latency < service - CLOCK_STEP_S for latency, service in pairs)
+    ):
+        msg = f"a point in {message.mode} loop with {count} requests that are impossible"
+        raise GarbageError(msg)
+
+
+@dataclass(slots=True)
+class ProtocolState:
+    """The state of a child's answers, which decides what message may come next."""
+
+    command: Command
+    requested: frozenset[str]  # empty: any workload
+    current: str = ""  # the last workload that was started
+    finished: set[str] = field(default_factory=set[str])
+    is_done: bool = False
+
+    @property
+    def is_in_workload(self) -> bool:
+        """Return whether a workload has started and has no result yet."""
+        return self.current != "" and self.current not in self.finished
+
+    def accept(self, line: bytes) -> AnyMessage:
+        """Return the line's message if it may come now; raise GarbageError."""
+        message = decode_message(line)
+        if self.is_done or not self._may_come(message):
+            msg = f"the child sent {message.__struct_config__.tag!r} out of order"
+            raise GarbageError(msg)
+        match message:
+            case StartedMessage():
+                self.current = message.workload
+            case (
+                RunMessage()
+                | ProfiledMessage()
+                | CountedMessage()
+                | LoadedMessage()
+                | FailedMessage()
+            ):
+                self.finished.add(message.workload)
+            case DoneMessage():
+                self.is_done = True
+            case (
+                FactsMessage()
+                | WorkloadMessage()
+                | BrokenMessage()
+                | ReadyMessage()
+                | SamplingMessage()
+                | TurnMessage()
+                | ServedMessage()
+            ):
+                pass
+        return message
+
+    def _may_come(self, message: AnyMessage) -> bool:
+        match message:
+            case FactsMessage():
+                return self.current == ""
+            case WorkloadMessage() | BrokenMessage():
+                return self.command is Command.LIST
+            case ReadyMessage(workload="") | DoneMessage():
+                return not self.is_in_workload
+            case ReadyMessage() | StartedMessage():
+                is_new = self._is_open(message.workload) and not self.is_in_workload
+                return is_new and self.command is not Command.LIST
+            case (
+                SamplingMessage()
+                | TurnMessage()
+                | RunMessage()
+                | ProfiledMessage()
+                | CountedMessage()
+                | ServedMessage()
+                | LoadedMessage()
+            ):
+                return self.is_in_workload and message.workload == self.current
+            case FailedMessage():
+                return self._is_open(message.workload)
+
+    def _is_open(self, workload: str) -> bool:
+        return workload not in self.finished and (not self.requested or workload in self.requested)

@@ -1,0 +1,29 @@
+"""Validates metric readings and times reported by the child process."""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from perfledger.metrics import Metric, MetricKind, MetricScale
+
+# Stored observations are 4-byte floats, whose maximum this is (IEEE 754: 3.4028e38).
+MAX_READING = 3.4e38
+
+
+def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
+    """Return whether there are samples and all are positive and at most MAX_READING.
+
+    Counts and shares may be zero (no operation, an idle device); times may not.
+    """
+    may_be_zero = metric.scale is MetricScale.EXACT or metric.kind is MetricKind.UTILIZATION
+    if not samples or not all(map(math.isfinite, samples)) or max(samples) > MAX_READING:
+        return False
+    return min(samples) > 0 or (may_be_zero and min(samples) == 0)
+
+
+def is_utc(text: str) -> bool:
+    """Return whether the text is a UTC time in ISO 8601."""
+    try:
+        return datetime.fromisoformat(text).utcoffset() == timedelta(0)
+    except ValueError:
+        return False

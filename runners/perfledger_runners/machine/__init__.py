@@ -1,0 +1,1 @@
+"""Owns the machine's fingerprint, GPU facts and telemetry."""

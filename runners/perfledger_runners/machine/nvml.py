@@ -1,0 +1,207 @@
+"""Reads GPU facts and state from NVIDIA's management library; unavailable values are None.
+
+The library is an optional extra and untyped: it is used only here, as `Any`.
+"""
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from perfledger_profiles.hardware.device_state import POWER_CAP
+
+CLOCK_SM = 1  # NVML_CLOCK_SM
+TEMPERATURE_GPU = 0  # NVML_TEMPERATURE_GPU
+# Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "clocks event reasons").
+CLOCKS_SET = 0x2  # set by the user: application clocks or locked clocks
+# Hardware, heat by software and hardware, power brake. Not 0x4, the software's power cap, which is
+# usual at full load and the same for both sides.
+HARD_THROTTLE = 0x8 | 0x20 | 0x40 | 0x80
+# Causes of a lowered clock, as text.
+SLOWDOWNS: Mapping[int, str] = {
+    0x4: POWER_CAP,
+    0x8: "a slowdown of the board",
+    0x20: "heat",
+    0x40: "heat",
+    0x80: "the power supply's brake",
+}
+GPM_VERSION = 1  # NVML_GPM_METRICS_GET_VERSION
+GPM_SM_UTIL = 2  # NVML_GPM_METRIC_SM_UTIL: share of time with a warp resident, mean over SMs, in %
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFacts:
+    """The facts and settings of a GPU; unknown is "" or None."""
+
+    model: str
+    uuid: str
+    driver: str
+    cuda: str
+    memory_bytes: int | None
+    max_clock_mhz: float | None
+    is_clock_locked: bool | None  # NVML reports it only while it lowers the clock: True or None
+    power_cap_w: float | None
+    has_ecc: bool | None
+    is_mig: bool | None
+    is_persistent: bool | None
+    processes: tuple[int, ...]  # computing on it now, of any user
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuState:
+    """The state of a GPU at one moment."""
+
+    reasons: int  # for its current clock: bits, as above
+    clock_mhz: float | None
+    power_w: float | None
+    temperature_c: float | None
+
+
+def load_nvml() -> Any | None:  # noqa: ANN401 - untyped library, fenced in here
+    """Return the initialised library, None without it or without an NVIDIA driver."""
+    try:
+        nvml = importlib.import_module("pynvml")
+    except ImportError:
+        return None
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        return None
+    return nvml
+
+
+class Gpu:
+    """One GPU; every query may be unsupported, depending on device and driver."""
+
+    def __init__(self, nvml: Any, handle: Any) -> None:  # noqa: ANN401 - see load_nvml
+        self._nvml = nvml
+        self.handle = handle
+
+    def facts(self) -> GpuFacts:
+        """Return the facts that do not change during a check."""
+        memory = self._ask("nvmlDeviceGetMemoryInfo")
+        limit = self._ask("nvmlDeviceGetPowerManagementLimit")
+        ecc = self._ask("nvmlDeviceGetEccMode")  # [current, pending], as are MIG's
+        mig = self._ask("nvmlDeviceGetMigMode")
+        persistence = self._ask("nvmlDeviceGetPersistenceMode")
+        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        return GpuFacts(
+            model=self._ask("nvmlDeviceGetName") or "",
+            uuid=self._ask("nvmlDeviceGetUUID") or "",
+            driver=_call(self._nvml, "nvmlSystemGetDriverVersion") or "",
+            cuda=_cuda(_call(self._nvml, "nvmlSystemGetCudaDriverVersion")),
+            memory_bytes=None if memory is None else int(memory.total),
+            max_clock_mhz=self._ask("nvmlDeviceGetMaxClockInfo", CLOCK_SM),
+            is_clock_locked=True if self.state().reasons & CLOCKS_SET else None,
+            power_cap_w=None if limit is None else limit / 1000,
+            has_ecc=None if ecc is None else bool(ecc[0]),
+            is_mig=None if mig is None else bool(mig[0]),
+            is_persistent=None if persistence is None else bool(persistence),
+            processes=tuple(int(process.pid) for process in processes or ()),
+        )
+
+    def state(self) -> GpuState:
+        """Return the current state; a reading takes tens of microseconds."""
+        power = self._ask("nvmlDeviceGetPowerUsage")
+        reasons = self._ask("nvmlDeviceGetCurrentClocksEventReasons")
+        if reasons is None:  # drivers before 535 have only the former name
+            reasons = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+        return GpuState(
+            reasons=reasons or 0,
+            clock_mhz=self._ask("nvmlDeviceGetClockInfo", CLOCK_SM),
+            power_w=None if power is None else power / 1000,
+            temperature_c=self._ask("nvmlDeviceGetTemperature", TEMPERATURE_GPU),
+        )
+
+    def energy_joules(self) -> float | None:
+        """Return its energy since the driver was loaded (Volta and newer; not for MIG)."""
+        millijoules = self._ask("nvmlDeviceGetTotalEnergyConsumption")
+        return None if millijoules is None else millijoules / 1000
+
+    def sm_meter(self) -> "SmMeter | None":
+        """Return a meter of SM activity, None before Hopper."""
+        support = self._ask("nvmlGpmQueryDeviceSupport")
+        if support is None or not support.isSupportedDevice:
+            return None
+        return SmMeter(self._nvml, self.handle)
+
+    def _ask(self, question: str, *arguments: int) -> Any:  # noqa: ANN401 - see load_nvml
+        return _call(self._nvml, question, self.handle, *arguments)
+
+
+class SmMeter:
+    """A meter of the share of time with a warp resident, averaged over SMs, between readings.
+
+    As a context it holds two buffers of the driver. NVML requires more than 100 ms between two
+    readings (API reference, nvmlGpmMetricsGet).
+    """
+
+    def __init__(self, nvml: Any, handle: Any) -> None:  # noqa: ANN401 - see load_nvml
+        self._nvml = nvml
+        self._handle = handle
+        self._before: Any = None
+        self._after: Any = None
+
+    def __enter__(self) -> Self:
+        self._before = _call(self._nvml, "nvmlGpmSampleAlloc")
+        self._after = _call(self._nvml, "nvmlGpmSampleAlloc")
+        self._sample(self._before)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for buffer in (self._before, self._after):
+            if buffer is not None:
+                _call(self._nvml, "nvmlGpmSampleFree", buffer)
+
+    def read(self) -> float | None:
+        """Return the share since the previous reading (0 to 1), None if unavailable."""
+        if not self._sample(self._after):
+            return None
+        request = self._nvml.c_nvmlGpmMetricsGet_t()
+        request.version, request.numMetrics = GPM_VERSION, 1
+        request.sample1, request.sample2 = self._before, self._after
+        request.metrics[0].metricId = GPM_SM_UTIL
+        answer = _call(self._nvml, "nvmlGpmMetricsGet", request)
+        self._before, self._after = self._after, self._before
+        if answer is None or answer.metrics[0].nvmlReturn != 0:
+            return None
+        share = float(answer.metrics[0].value) / 100
+        return share if 0 <= share <= 1 else None
+
+    def _sample(self, buffer: Any) -> bool:  # noqa: ANN401 - see load_nvml
+        if buffer is None:
+            return False
+        return _call(self._nvml, "nvmlGpmSampleGet", self._handle, buffer) is not None
+
+
+def find_gpu(nvml: Any, *, uuid: str, environment: Mapping[str, str]) -> Gpu | None:  # noqa: ANN401 - see load_nvml
+    """Return the GPU with this UUID, else the first one that the workloads may use."""
+    visible = environment.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    named = uuid or (visible if visible.startswith(("GPU-", "MIG-")) else "")
+    handle = _call(nvml, "nvmlDeviceGetHandleByUUID", named) if named else None
+    if handle is None:
+        index = int(visible) if visible.isdecimal() else 0
+        handle = _call(nvml, "nvmlDeviceGetHandleByIndex", index)
+    return None if handle is None else Gpu(nvml, handle)
+
+
+def _call(nvml: Any, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - see load_nvml
+    """Call the library; return None if the device, driver or version does not support it."""
+    function = getattr(nvml, name, None)
+    if function is None:
+        return None
+    try:
+        return function(*arguments)
+    except nvml.NVMLError:
+        return None
+
+
+def _cuda(version: int | None) -> str:
+    """Return NVML's version 12040 as "12.4"."""
+    return f"{version // 1000}.{version % 1000 // 10}" if version else ""

@@ -1,0 +1,212 @@
+"""Samples a GPU's state while a child measures on it, and adds it to the run."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+from typing import Protocol
+
+from perfledger.metrics import ENERGY_PER_STEP, SM_ACTIVE, STEP_TIME
+from perfledger.records import Device, Failure, FailureReason, Run
+from perfledger_profiles.hardware.efficiency_metrics import (
+    MIN_ENERGY_SECONDS,
+    MetricError,
+    energy_per_step_joules,
+)
+from perfledger_runners.machine.nvml import (
+    HARD_THROTTLE,
+    SLOWDOWNS,
+    Gpu,
+    GpuState,
+)
+
+# NVML requires more than 0.1 s between readings of SM activity; the shortest run takes 0.3 s.
+READ_EVERY_S = 0.12
+# The key in a run's left_out for readings at which the GPU was throttled.
+THROTTLED_KEY = "throttled"
+# One reading in five may be throttled: the judged estimate (Hodges-Lehmann) hardly moves for so few
+# of its samples, and breaks down at 29 %. Beyond this the clock is measured.
+MAX_THROTTLED_SHARE = 0.2
+MIN_ENERGY_READINGS = 2
+# How long steps are measured for their energy: the readings lie within that time and must be
+# MIN_ENERGY_SECONDS apart.
+ENERGY_SECONDS = MIN_ENERGY_SECONDS + 4 * READ_EVERY_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetrySample:
+    """One reading of the GPU; `sm_active` is the share since the previous one, 0 to 1."""
+
+    at_s: float  # since sampling began
+    state: GpuState
+    sm_active: float | None = None
+    energy_joules: float | None = None  # the device's energy counter
+
+
+class Telemetry(Protocol):
+    """A sampler of the device between the first and the last measured step of a workload."""
+
+    def start(self) -> None:
+        """Start sampling."""
+        ...
+
+    def stop(self) -> tuple[TelemetrySample, ...]:
+        """Stop and return the readings since `start`, empty if not started."""
+        ...
+
+
+class NoTelemetry:
+    """No telemetry, for the CPU, where reading would disturb the measurement."""
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> tuple[TelemetrySample, ...]:
+        """Return nothing."""
+        return ()
+
+
+class GpuTelemetry:
+    """A sampler of one GPU on a thread of the agent, a few times a second."""
+
+    def __init__(
+        self,
+        gpu: Gpu,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        every_s: float = READ_EVERY_S,
+        reads_energy: bool = False,
+    ) -> None:
+        self._gpu = gpu
+        self._clock = clock
+        self._every_s = every_s
+        self._reads_energy = reads_energy
+        self._end = threading.Event()
+        self.readings: list[TelemetrySample] = []
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Start sampling."""
+        self.stop()
+        self._end.clear()
+        self.readings = []
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> tuple[TelemetrySample, ...]:
+        """Stop and return the readings since `start`."""
+        if self._thread is not None:
+            self._end.set()
+            self._thread.join()
+            self._thread = None
+        return tuple(self.readings)
+
+    def _watch(self) -> None:
+        began = self._clock()
+        with ExitStack() as stack:
+            meter = self._gpu.sm_meter()
+            if meter is not None:
+                stack.enter_context(meter)
+            while not self._end.wait(self._every_s):
+                share = None if meter is None else meter.read()
+                joules = self._gpu.energy_joules() if self._reads_energy else None
+                reading = TelemetrySample(
+                    at_s=self._clock() - began,
+                    state=self._gpu.state(),
+                    sm_active=share,
+                    energy_joules=joules,
+                )
+                self.readings.append(reading)
+
+
+def with_telemetry(
+    run: Run, readings: Sequence[TelemetrySample], *, settling_s: float = 0.0
+) -> Run:
+    """Return the run with the readings taken during its measured steps.
+
+    Readings in its first `settling_s`, which belong to the warm-up, and after its last step do not
+    count. Nor do readings of a GPU beside a run on the CPU.
+    """
+    during = _during(run, readings, settling_s)
+    shares = tuple(each.sm_active for each in during if each.sm_active is not None)
+    slowed = sum(bool(each.state.reasons & HARD_THROTTLE) for each in during)
+    readings_by_metric = {SM_ACTIVE.name: shares} if shares else {}
+    joules = _energy_per_step(run, during)
+    if joules is not None:
+        readings_by_metric[ENERGY_PER_STEP.name] = (joules,)
+    left_out = {THROTTLED_KEY: slowed} if slowed else {}
+    clocks = [each.state.clock_mhz for each in during if each.state.clock_mhz]
+    return replace(
+        run,
+        samples={**run.samples, **readings_by_metric},
+        left_out={**run.left_out, **left_out},
+        clock_mhz=median(clocks) if clocks else None,
+        slowed=_slowdown_shares(during),
+    )
+
+
+def throttling_failure(
+    run: Run, readings: Sequence[TelemetrySample], *, settling_s: float = 0.0
+) -> Failure | None:
+    """Return a failure if the clock was lowered for reasons other than the workload.
+
+    Up to MAX_THROTTLED_SHARE of the readings are tolerated; `with_telemetry` counts them.
+    """
+    during = _during(run, readings, settling_s)
+    bad = [each for each in during if each.state.reasons & HARD_THROTTLE]
+    if len(bad) <= MAX_THROTTLED_SHARE * len(during):
+        return None
+    worst = bad[0].state
+    facts = f"reasons {worst.reasons:#x}, {worst.clock_mhz} MHz, {worst.temperature_c} °C"
+    return Failure(
+        workload=run.workload,
+        side=run.side,
+        why=FailureReason.THROTTLED,
+        pair=run.pair,
+        detail=f"the GPU was throttled in {len(bad)} of {len(during)} readings ({facts}), so the "
+        "clock and not the code would be measured: check cooling and power",
+    )
+
+
+def _energy_per_step(run: Run, during: Sequence[TelemetrySample]) -> float | None:
+    """Return the joules of one step, from the power between the first and the last reading.
+
+    None without two counter readings, for a run that is too short, and for a step on several
+    devices, whose energy one counter does not cover.
+    """
+    counter_readings = [
+        (each.at_s, each.energy_joules) for each in during if each.energy_joules is not None
+    ]
+    if len(counter_readings) < MIN_ENERGY_READINGS or run.devices != 1:
+        return None
+    (begun_s, begin), (ended_s, end) = counter_readings[0], counter_readings[-1]
+    steps = (ended_s - begun_s) / fmean(run.samples[STEP_TIME.name])
+    try:
+        joules = energy_per_step_joules(
+            begin_joules=begin, end_joules=end, steps=steps, seconds=ended_s - begun_s
+        )
+    except MetricError:
+        return None
+    return joules or None  # a counter that does not move is broken
+
+
+def _slowdown_shares(during: Sequence[TelemetrySample]) -> dict[str, float]:
+    """Return the causes of a lowered clock, with their shares of the readings."""
+    counts = Counter(
+        words
+        for each in during
+        for words in {words for bit, words in SLOWDOWNS.items() if each.state.reasons & bit}
+    )
+    return {words: count / len(during) for words, count in counts.items()}
+
+
+def _during(
+    run: Run, readings: Sequence[TelemetrySample], settling_s: float
+) -> tuple[TelemetrySample, ...]:
+    if run.device is not Device.CUDA:
+        return ()
+    end_s = settling_s + sum(run.samples[STEP_TIME.name])
+    return tuple(each for each in readings if settling_s <= each.at_s <= end_s)

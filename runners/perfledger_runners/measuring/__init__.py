@@ -1,0 +1,1 @@
+"""Owns what is measured on both sides: pairs, work counts, profiles and load."""

@@ -1,0 +1,98 @@
+"""Counts the work of workloads' steps on both sides.
+
+Nothing here can fail a check: workloads that cannot be counted are still measured.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from perfledger.protocol import ChildRequest, Command
+from perfledger.records import Framework, Side, WorkloadSpec
+from perfledger.step_work import Count, CountedWork, StepWork
+from perfledger_runners.children.child_process import run_request
+from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.protocol_parser import MAX_LIMITS, CountedMessage, FailedMessage
+from perfledger_runners.safe_text import MAX_DETAIL, clean_text
+
+# For one set-up and compilation; a longer one is reported when it is measured.
+MAX_COUNTING_SECONDS = 120.0
+# Frameworks whose operators or programs can be counted.
+FRAMEWORKS = (Framework.TORCH, Framework.JAX)
+
+
+def count_both(
+    harness: Harness,
+    requests: Mapping[Side, ChildRequest],
+    workloads: Sequence[WorkloadSpec],
+    *,
+    is_at_once: bool = False,
+) -> tuple[CountedWork, ...]:
+    """Count the work of a step on both sides, with one child per framework and side.
+
+    Nothing is timed, so both sides may be counted at once if the device has room for both. Else a
+    workload that fails on base is not tried on head, and the pairs report it.
+    """
+    limits = harness.limits
+    seconds = min(limits.workload_s, MAX_COUNTING_SECONDS)
+    hasty = replace(harness, limits=replace(limits, workload_s=seconds))
+    count = _at_once if is_at_once else _one_by_one
+    counted = [
+        CountedWork(workload=message.workload, side=side, work=_work(message))
+        for framework in FRAMEWORKS
+        for side, message in count(
+            hasty, requests, tuple(spec.id for spec in workloads if spec.framework is framework)
+        )
+    ]
+    places = {spec.id: index for index, spec in enumerate(workloads)}
+    return tuple(sorted(counted, key=lambda each: (places[each.workload], each.side)))
+
+
+def _at_once(
+    harness: Harness, requests: Mapping[Side, ChildRequest], workloads: tuple[str, ...]
+) -> Iterator[tuple[Side, CountedMessage | FailedMessage]]:
+    def answers(side: Side) -> tuple[CountedMessage | FailedMessage, ...]:
+        return tuple(_answers(harness, requests[side], workloads))
+
+    with ThreadPoolExecutor(len(Side)) as pool:
+        for side, messages in zip(Side, pool.map(answers, Side), strict=True):
+            yield from ((side, message) for message in messages)
+
+
+def _one_by_one(
+    harness: Harness, requests: Mapping[Side, ChildRequest], workloads: tuple[str, ...]
+) -> Iterator[tuple[Side, CountedMessage | FailedMessage]]:
+    failed: set[str] = set()
+    for side in Side:
+        remaining = tuple(name for name in workloads if name not in failed)
+        for message in _answers(harness, requests[side], remaining):
+            failed |= {message.workload} if isinstance(message, FailedMessage) else set()
+            yield side, message
+
+
+def _answers(
+    harness: Harness, request: ChildRequest, workloads: tuple[str, ...]
+) -> Iterator[CountedMessage | FailedMessage]:
+    count_request = replace(
+        request, command=Command.COUNT, workloads=workloads, is_interleaved=False
+    )
+    names: Collection[str] = frozenset(workloads)
+    if not workloads:
+        return
+    for message in run_request(harness, count_request):
+        if isinstance(message, CountedMessage | FailedMessage) and message.workload in names:
+            yield message
+
+
+def _work(message: CountedMessage | FailedMessage) -> StepWork:
+    if isinstance(message, FailedMessage):
+        return StepWork(limits=(f"not counted: {message.reason}: {message.detail}"[:MAX_DETAIL],))
+    counts = {each.name: each for each in message.counts}
+    return StepWork(
+        counts=tuple(
+            Count(name=name, unit=each.unit, value=each.value, source=each.source)
+            for name, each in counts.items()
+        ),
+        limits=tuple(clean_text(limit)[:MAX_DETAIL] for limit in message.limits[:MAX_LIMITS]),
+        program=message.program,
+    )

@@ -1,0 +1,104 @@
+"""Lists the workloads that a checkout registers, and its broken files."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from perfledger.process.discovery import source_files
+from perfledger.protocol import ChildRequest, Command
+from perfledger.records import FailureReason, WorkloadSpec
+from perfledger_runners.children.child_process import ChildExit, run_child
+from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.protocol_parser import (
+    BrokenMessage,
+    FactsMessage,
+    FailedMessage,
+    WorkloadMessage,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadablePath:
+    """A path of the checkout whose workloads cannot be listed, and why."""
+
+    path: str
+    reason: FailureReason
+    detail: str
+    log_tail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """The workloads of one checkout; `facts` is None if no child survived to report them."""
+
+    workloads: tuple[WorkloadSpec, ...] = ()
+    broken: tuple[UnreadablePath, ...] = ()
+    facts: FactsMessage | None = None
+
+
+def discover(harness: Harness, request: ChildRequest) -> Discovery:
+    """List the workloads below `request.root`; the request's command is ignored.
+
+    A file that kills or hangs its child does not affect the others: the files are then imported one
+    by one, each in its own child.
+    """
+    discovery, death = _list(harness, request)
+    if death is None:
+        return discovery
+    _, is_hopeless = _list(harness, replace(request, paths=()))  # without any file of the user's
+    files = () if is_hopeless else _source_paths(request)
+    if not files:
+        return replace(discovery, broken=(*discovery.broken, death))
+    workloads: dict[str, WorkloadSpec] = {}
+    broken: list[UnreadablePath] = []
+    facts = discovery.facts
+    for file in files:
+        file_discovery, death = _list(harness, replace(request, paths=(file,)))
+        workloads |= {spec.id: spec for spec in file_discovery.workloads}
+        broken += file_discovery.broken if death is None else (*file_discovery.broken, death)
+        facts = facts or file_discovery.facts
+    return Discovery(workloads=tuple(workloads.values()), broken=tuple(broken), facts=facts)
+
+
+def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, UnreadablePath | None]:
+    """Return the workloads that one child lists, and its failure if it died."""
+    workloads: list[WorkloadSpec] = []
+    broken: list[UnreadablePath] = []
+    facts: FactsMessage | None = None
+    death: UnreadablePath | None = None
+    for message in run_child(harness, replace(request, command=Command.LIST, workloads=())):
+        match message:
+            case FactsMessage():
+                facts = message
+            case WorkloadMessage():
+                workloads.append(_spec(message))
+            case BrokenMessage(path=path, reason=reason, detail=detail):
+                broken.append(UnreadablePath(path=path, reason=reason, detail=detail))
+            case FailedMessage(reason=reason, detail=detail):
+                death = UnreadablePath(path=", ".join(request.paths), reason=reason, detail=detail)
+            case ChildExit(log_tail=log_tail) if death is not None:
+                death = replace(death, log_tail=log_tail)
+            case _:
+                pass
+    discovery = Discovery(workloads=tuple(workloads), broken=tuple(broken), facts=facts)
+    return discovery, death
+
+
+def _spec(message: WorkloadMessage) -> WorkloadSpec:
+    return WorkloadSpec(
+        id=message.id,
+        module=message.module,
+        function=message.function,
+        params=message.params,
+        unit=message.unit,
+        units_per_step=message.units_per_step,
+        device=message.device,
+        framework=message.framework,
+    )
+
+
+def _source_paths(request: ChildRequest) -> tuple[str, ...]:
+    root = Path(request.root).resolve()
+    tops = [(root / path).resolve() for path in request.paths]
+    inside = [top for top in tops if top.exists() and top.is_relative_to(root)]
+    sources = dict.fromkeys(file for top in inside for file in source_files(top))
+    return tuple(str(file.relative_to(root)) for file in sources)

@@ -1,0 +1,282 @@
+"""Profiles the workloads of two checkouts, and reads traces in a limited process.
+
+Nothing here can fail a check: a profile explains a verdict and does not make one.
+"""
+
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from perfledger.profile import Profile
+from perfledger.protocol import ChildRequest, Command
+from perfledger.records import Side, WorkloadSpec
+from perfledger_runners.bundles.bundle_checks import BundleError, check_profile
+from perfledger_runners.children.child_process import Child, run_request, start_early
+from perfledger_runners.children.harness import Harness, drop_secrets
+from perfledger_runners.children.protocol_parser import FailedMessage, ProfiledMessage
+from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
+from perfledger_runners.safe_text import MAX_DETAIL, clean_text, last_line
+
+# A child's profiler → the reader of `python -m perfledger_profiles` for its files.
+READERS = {"torch.profiler": "kineto", "jax.profiler": "xplane"}
+# A trace is written by a foreign process, so its reader runs in a process with these limits. A
+# million events take 0.7 GB, an interpreter with numpy and jax 0.4 GB of address space.
+READER_MEMORY_BYTES = 4 * 2**30
+READER_CPU_S = 120
+READER_WALL_S = 180.0
+MAX_PROFILE_BYTES = 16 * 2**20
+# A million calls of a recording, and as many names.
+MAX_EXPORT_BYTES = 512 * 2**20
+MAX_NOTE = 500
+
+
+class ReaderError(Exception):
+    """A trace that cannot be read; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRuns:
+    """The profiles by workload and side, and notes on missing ones."""
+
+    profiles: tuple[Profile, ...] = ()
+    repeats: tuple[Profile, ...] = ()  # the same code profiled again, operations only
+    notes: tuple[str, ...] = ()
+
+
+def profile_both(
+    harness: Harness, requests: Mapping[Side, ChildRequest], workloads: Sequence[WorkloadSpec]
+) -> ProfileRuns:
+    """Profile the workloads once on each side, with one child per framework and side.
+
+    If the requests are interleaved, the sides' windows of profiled steps alternate, so that other
+    load on the machine does not appear in only one of the two profiles.
+    """
+    side_runs: list[ProfileRuns] = []
+    for framework in dict.fromkeys(spec.framework for spec in workloads):
+        group = tuple(spec.id for spec in workloads if spec.framework is framework)
+        with ExitStack() as stack:
+            profile_requests = {
+                side: _profiling(harness, requests[side], group, side) for side in Side
+            }
+            children = {side: start_early(harness, profile_requests[side], stack) for side in Side}
+            base, head = (
+                stack.enter_context(
+                    closing(
+                        _profile_side(
+                            harness, profile_requests[side], side, children[side], side_runs
+                        )
+                    )
+                )
+                for side in Side
+            )
+            run_interleaved(base, head, group)
+    places = {spec.id: index for index, spec in enumerate(workloads)}
+    profiles = [profile for each in side_runs for profile in each.profiles]
+    profiles.sort(key=lambda profile: (places[profile.workload], profile.side))
+    return ProfileRuns(
+        profiles=tuple(profiles),
+        repeats=tuple(profile for each in side_runs for profile in each.repeats),
+        notes=tuple(dict.fromkeys(note for each in side_runs for note in each.notes)),
+    )
+
+
+def read_trace(
+    reader: str, trace: Path, *, workload: str, side: Side, environment: Mapping[str, str]
+) -> Profile:
+    """Return the profile in a trace, read by a limited child of the agent's interpreter.
+
+    `environment` is the child's, without secrets. Nothing is written beside the trace. Raises
+    ReaderError.
+    """
+    # "--" because a workload's name may begin with a dash.
+    answer = _answer(["--", reader, str(trace), workload, side], environment)
+    try:
+        # Names of a foreign process, cleaned for a bundle.
+        profile = msgspec.convert(_clean(msgspec.json.decode(answer)), type=Profile)
+        # A file of readings only, such as a log of bandwidths, has no times to check.
+        if profile.has_steps or profile.operations:
+            check_profile("profile", profile, {workload})
+    except (msgspec.MsgspecError, BundleError) as error:
+        msg = f"the reader's answer is not a profile: {error}"
+        raise ReaderError(msg) from error
+    return profile
+
+
+def export_speedscope(trace: Path, *, name: str, environment: Mapping[str, str]) -> tuple[str, str]:
+    """Return a recording as speedscope's JSON, and a note on what it leaves out.
+
+    It is read by a child as in `read_trace`. Raises ReaderError.
+    """
+    answer = _answer(
+        ["--speedscope", "--", "auto", str(trace), name, Side.HEAD],
+        environment,
+        most_bytes=MAX_EXPORT_BYTES,
+    )
+    note, _, document = answer.decode(errors="replace").partition("\n")
+    return document, clean_text(note)[:MAX_NOTE]
+
+
+def limit_resources(process: int, *, most_bytes: int = MAX_PROFILE_BYTES) -> None:
+    """Limit a running process to the reader's memory, CPU time and file size."""
+    if not hasattr(resource, "prlimit"):  # Linux only; elsewhere only the timeout applies
+        return
+    for kind, limit in (
+        (resource.RLIMIT_AS, READER_MEMORY_BYTES),
+        (resource.RLIMIT_CPU, READER_CPU_S),
+        (resource.RLIMIT_FSIZE, most_bytes),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(ProcessLookupError):  # it has ended already
+            _, hard = resource.prlimit(process, kind)
+            most = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.prlimit(process, kind, (most, most))
+
+
+def _profiling(
+    harness: Harness, request: ChildRequest, workloads: tuple[str, ...], side: Side
+) -> ChildRequest:
+    folder = harness.folder / "traces" / side
+    folder.mkdir(parents=True, exist_ok=True)
+    return replace(request, command=Command.PROFILE, workloads=workloads, trace_folder=str(folder))
+
+
+def _profile_side(
+    harness: Harness,
+    request: ChildRequest,
+    side: Side,
+    child: Child | None,
+    side_runs: list[ProfileRuns],
+) -> Generator[str]:
+    """Profile one side into `side_runs`, with notes on failures; yield the stops for turns."""
+    for message in run_request(harness, request, first=child):
+        if stop := stop_point(message):
+            yield stop
+        match message:
+            case FailedMessage():
+                reason = f"{message.reason}: {message.detail}"[:MAX_NOTE]
+                note = f"{message.workload} could not be profiled on {side}: {reason}"
+                side_runs.append(ProfileRuns(notes=(note,)))
+            case ProfiledMessage():
+                side_runs.append(_read_traces(harness, message, Path(request.trace_folder), side))
+            case _:
+                pass
+
+
+def _read_traces(
+    harness: Harness, message: ProfiledMessage, folder: Path, side: Side
+) -> ProfileRuns:
+    """Read a child's trace and its repeat."""
+    if message.tool not in READERS:
+        note = f"{message.workload} was not profiled: its framework has no profiler here"
+        return ProfileRuns(notes=(note,))
+    read: list[Profile] = []
+    notes: list[str] = []
+    for path in filter(None, (message.trace, message.again)):
+        try:
+            read.append(_profile(harness, message, Path(path).resolve(), folder, side))
+        except ReaderError as error:
+            notes.append(f"the profile of {message.workload} on {side} could not be read: {error}")
+    return ProfileRuns(
+        profiles=tuple(read[:1]), repeats=tuple(map(_operations_only, read[1:])), notes=tuple(notes)
+    )
+
+
+def _profile(
+    harness: Harness, message: ProfiledMessage, trace: Path, folder: Path, side: Side
+) -> Profile:
+    """Return the profile in a child's trace, and remove the trace; raise ReaderError."""
+    if not (trace.is_relative_to(folder.resolve()) and trace.is_file()):
+        msg = "the child named a file outside its trace folder"
+        raise ReaderError(msg)
+    try:
+        return read_trace(
+            READERS[message.tool],
+            trace,
+            workload=message.workload,
+            side=side,
+            environment=harness.environment,
+        )
+    finally:
+        trace.unlink()
+
+
+def _operations_only(profile: Profile) -> Profile:
+    """Return a profile with only what noise is learnt from, a tenth of its size."""
+    return replace(
+        profile,
+        kernels=(),
+        each_step=(),
+        streams=(),
+        readings=(),
+        slices=(),
+        memory=(),
+        collectives=(),
+        notes=(),
+    )
+
+
+def exit_reason(status: int) -> str:
+    """Return why a reader without a message ended; the system kills it at its limits."""
+    if status in (-signal.SIGKILL, -signal.SIGXCPU):
+        return (
+            f"the reader was killed: the file needs more than {READER_CPU_S} s of CPU time or more "
+            "memory than is left: profile fewer steps"
+        )
+    return f"the reader ended with status {status}"
+
+
+def _answer(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    most_bytes: int = MAX_PROFILE_BYTES,
+) -> bytes:
+    """Return the reader's output, within its limits."""
+    # numpy's idle threads on every core would use up address space.
+    fixed = {"JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1"}
+    with tempfile.TemporaryFile() as file:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            [sys.executable, "-P", "-m", "perfledger_profiles", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            env=drop_secrets(environment) | fixed,
+            start_new_session=True,
+        )
+        limit_resources(process.pid, most_bytes=most_bytes)
+        try:
+            _, complaint = process.communicate(timeout=READER_WALL_S)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            process.communicate()
+            msg = f"the reader did not end within {READER_WALL_S:g} s"
+            raise ReaderError(msg) from error
+        if process.returncode != 0:
+            words = last_line(clean_text(complaint.decode(errors="replace")))
+            msg = words or exit_reason(process.returncode)
+            raise ReaderError(msg[:MAX_NOTE])
+        file.seek(0)
+        return file.read()
+
+
+def _clean(value: object) -> object:
+    """Return decoded JSON with every text cleaned and cut to a bundle's limit."""
+    match value:
+        case str():
+            return clean_text(value)[:MAX_DETAIL]
+        case list():
+            return [_clean(item) for item in cast("list[object]", value)]
+        case dict():
+            fields = cast("dict[str, object]", value)
+            return {name: _clean(item) for name, item in fields.items()}
+        case _:
+            return value

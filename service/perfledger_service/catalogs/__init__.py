@@ -1,1 +1,0 @@
-"""The providers' public price services, behind functions that give lines and pages."""

@@ -1,0 +1,74 @@
+"""Says which changes can be detected."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # this would make every help slow
+    from perfledger_service.usecases.bench.power import PowerRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerFlags:
+    """The tests whose power is shown."""
+
+    pairs: Annotated[int | None, how("only for this number of pairs", metavar="COUNT")] = None
+    change_percent: Annotated[float | None, how("only for this change", metavar="PERCENT")] = None
+    tests: Annotated[int, how("metrics of workloads that share alpha", metavar="COUNT")] = 1
+    alpha: Annotated[
+        float, how("chance of any false regression among all tests", metavar="CHANCE")
+    ] = 0.05
+
+    @property
+    def request(self) -> "PowerRequest":
+        """Return what is asked; raises UsageError."""
+        from perfledger_service.usecases.bench.power import CHANGES, COUNTS, PowerRequest
+
+        return PowerRequest(
+            counts=COUNTS if self.pairs is None else (self.pairs,),
+            changes=CHANGES if self.change_percent is None else (self.change_percent / 100,),
+            tests=self.tests,
+            alpha=self.alpha,
+        )
+
+
+@command(
+    examples=(
+        "perfledger bench power bundle.json",
+        "perfledger bench power --spread-percent 0.8 --change-percent 1",
+        "perfledger bench power runs.csv --column seconds --json",
+    )
+)
+def power(
+    file: Annotated[
+        Path | None, argument("a bundle, or CSV or JSON of one value a run", metavar="FILE")
+    ] = None,
+    *,
+    column: Annotated[str | None, what("the column of values", metavar="NAME")] = None,
+    spread_percent: Annotated[
+        float | None,
+        what("in place of a file: standard deviation of pair differences", metavar="PERCENT"),
+    ] = None,
+    power_flags: PowerFlags,
+    output: Annotated[Output, Formats(*DOCUMENT)],
+) -> None:
+    """Show the smallest change a number of pairs detects, and the pairs a change needs."""
+    from perfledger_service.rendering.bench.power import power_document
+    from perfledger_service.usecases.bench.power import power_of_file, power_of_spread
+
+    if (file is None) is (spread_percent is None):
+        msg = "power needs one of the two: a FILE to learn the spread from, or --spread-percent"
+        raise UsageError(msg)
+    if file is not None:
+        curve = power_of_file(file, power_flags.request, column=column)
+    else:
+        curve = power_of_spread((spread_percent or 0.0) / 100, power_flags.request)
+    output.write(
+        curve,
+        document_formats(power_document),
+    )

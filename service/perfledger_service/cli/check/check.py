@@ -1,0 +1,157 @@
+"""Measures and judges a change of the repository."""
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import how, out, what
+from perfledger_service.cli.output import Format, Formats, Output, check_writable
+from perfledger_service.cli.service_target import UploadUrl
+from perfledger_service.errors import PerfledgerError
+
+if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_service.usecases.check.check import CheckRequest
+    from perfledger_service.usecases.inputs.upload_target import UploadTarget
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeFlags:
+    """The change to judge, and where it comes from."""
+
+    base: Annotated[
+        str,
+        what(
+            "compare with the merge-base of this revision (default: the default branch)",
+            metavar="REVISION",
+        ),
+    ] = ""
+    head: Annotated[
+        str, what("the revision to judge (default: the working folder)", metavar="REVISION")
+    ] = ""
+    workload: Annotated[
+        list[str] | None, what("only workloads whose id matches; repeatable", metavar="GLOB")
+    ] = None
+    repository: Annotated[
+        str,
+        what("owner/name on GitHub", metavar="NAME", environment="GITHUB_REPOSITORY"),
+    ] = ""
+    pull_request: Annotated[
+        int | None,
+        what("its number", metavar="NUMBER", environment="PERFLEDGER_PULL_REQUEST"),
+    ] = None
+
+    @property
+    def request(self) -> "CheckRequest":
+        """Return what is checked."""
+        from perfledger_service.usecases.check.check import CheckRequest
+
+        return CheckRequest(
+            base=self.base,
+            head=self.head,
+            globs=tuple(self.workload or ()),
+            repository=self.repository,
+            pull_request=self.pull_request,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuringFlags:
+    """Where a change is measured, and how much that may take."""
+
+    device: Annotated[
+        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
+    ] = None
+    budget: Annotated[
+        str | None, how("most time for measuring", metavar="DURATION", default="10m")
+    ] = None
+    budget_usd: Annotated[
+        str | None, how("most money for measuring; needs --device-price", metavar="USD")
+    ] = None
+    device_price: Annotated[
+        str | None,
+        how("USD an hour of a device here, or its purchase option", metavar="USD|OPTION"),
+    ] = None
+    spreads: Annotated[
+        Path | None,
+        how("a file of `history spreads` (default: ask the service)", metavar="FILE"),
+    ] = None
+
+    @property
+    def settings(self) -> dict[str, str | None]:
+        """Return the settings that these options override."""
+        return {
+            "device": self.device,
+            "budget": self.budget,
+            "budget_usd": self.budget_usd,
+            "device_price": self.device_price,
+        }
+
+
+@command(
+    examples=(
+        "perfledger check",
+        "perfledger check --workload 'benchmarks.example:*' --budget 2m",
+        "perfledger check --base HEAD~1 --head HEAD --format markdown --output comment.md",
+    )
+)
+def check(
+    *,
+    change: ChangeFlags,
+    measuring: MeasuringFlags,
+    output: Annotated[Output, Formats(Format.TABLE, Format.MARKDOWN, Format.JSON)],
+    save_bundle: Annotated[
+        Path | None, out("also write the result bundle to this file", metavar="FILE")
+    ] = None,
+    upload_url: UploadUrl = None,
+) -> None:
+    """Measure, judge, explain and price a change of this repository.
+
+    Exit codes: 0 no regression, 1 regression or above a cost limit, 2 usage or configuration, 3
+    undecided, not measured or a cost to approve, 4 internal.
+    """
+    from rich.console import Console
+
+    from perfledger_service.cli.check.report import show_report
+    from perfledger_service.cli.progress import TerminalProgress
+    from perfledger_service.settings.service import upload_settings
+    from perfledger_service.usecases.check.check import check as run_check
+    from perfledger_service.usecases.inputs.bundle_files import prepare_spool, spool_bundle
+    from perfledger_service.usecases.inputs.upload_target import upload_target
+
+    target = upload_target(upload_url, upload_settings())
+    if output.output is not None:
+        check_writable(output.output)
+    prepare_spool(os.environ, also=save_bundle)
+    with TerminalProgress(Console(stderr=True)) as watcher:
+        bundle, report = run_check(
+            Path(),
+            change.request,
+            flags=measuring.settings,
+            progress=watcher,
+            history=measuring.spreads or target,
+        )
+    spooled = spool_bundle(bundle, os.environ, also=save_bundle)
+    show_report(bundle, report, output)
+    typer.echo(f"bundle: {spooled}", err=True)
+    if target is not None:
+        _upload(spooled, target)
+    raise typer.Exit(report.exit_code)
+
+
+def _upload(bundle: Path, target: "UploadTarget") -> None:
+    """Upload what is already shown and kept; exit with 4 if the service does not take it."""
+    from perfledger_service.usecases.check.upload import upload_bundle_file
+    from perfledger_service.values.report import ExitCode
+
+    try:
+        page = upload_bundle_file(bundle, target)
+    except PerfledgerError as error:
+        retry = f"the report above stands; retry: perfledger upload {shlex.quote(str(bundle))}"
+        typer.echo(f"perfledger: not uploaded: {error}; {retry}", err=True)
+        raise typer.Exit(ExitCode.INTERNAL) from None
+    typer.echo(f"page: {page}", err=True)

@@ -1,0 +1,55 @@
+"""Compares two bundles or files of runs that were not measured in pairs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfledger.metrics import WorseDirection
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+
+
+@command(
+    examples=(
+        "perfledger compare before.csv after.csv",
+        "perfledger compare before.csv after.csv --metric seconds --worse higher",
+        "perfledger compare bundles bundle.json --format markdown",
+    )
+)
+def compare(
+    a: Annotated[
+        Path,
+        argument("a bundle, a folder of bundles, or CSV or JSON of one value a run", metavar="A"),
+    ],
+    b: Annotated[Path, argument("the same kind of file, compared with A", metavar="B")],
+    *,
+    metric: Annotated[str | None, what("only this metric, or this column", metavar="NAME")] = None,
+    baseline: Annotated[
+        str, what("compare B with this commit's check in folder A", metavar="COMMIT")
+    ] = "",
+    accepted_commit: Annotated[
+        list[str] | None,
+        how("its new level is accepted: older checks do not count; repeatable", metavar="COMMIT"),
+    ] = None,
+    worse: Annotated[WorseDirection | None, how("which direction of a column is worse")] = None,
+    output: Annotated[Output, Formats(*DOCUMENT)],
+) -> None:
+    """Compare two bundles or two files of runs that were not measured in pairs.
+
+    From a folder of earlier bundles the baseline is chosen, and the reason is shown. Exit codes: 0
+    no regression, 1 regression, 2 usage, 3 undecided or not measured.
+    """
+    from perfledger_service.rendering.check.compare import comparison_document
+    from perfledger_service.usecases.check.baseline_folder import BaselinePreferences
+    from perfledger_service.usecases.check.compare import compare as compare_files, exit_code_of
+
+    wishes = BaselinePreferences(pinned=baseline, accepted=tuple(accepted_commit or ()))
+    comparison = compare_files(a, b, metric=metric, worse=worse, preferences=wishes)
+    code = exit_code_of(comparison.verdicts)
+    output.write(
+        comparison,
+        document_formats(lambda view: comparison_document(view, exit_code=int(code))),
+    )
+    raise typer.Exit(code)

@@ -1,0 +1,23 @@
+"""Sets a repository up for perfledger."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument
+
+
+@command(examples=("perfledger init", "perfledger init ../my-model"))
+def init(folder: Annotated[Path, argument("the repository", metavar="FOLDER")] = Path()) -> None:
+    """Write a configuration, an example workload and a GitHub workflow.
+
+    Files that exist are left alone.
+    """
+    from perfledger_service.usecases.check.init import write_setup
+
+    for written in write_setup(folder):
+        state = "wrote" if written.is_new else "kept the existing"
+        typer.echo(f"{state} {written.path}")
+    typer.echo("Commit these files, change something and run: perfledger check")

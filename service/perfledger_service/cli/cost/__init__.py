@@ -1,0 +1,1 @@
+"""Commands about the price of hours, work and changes."""

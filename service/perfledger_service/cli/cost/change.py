@@ -1,0 +1,167 @@
+"""Prices a change."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, what
+from perfledger_service.cli.option_values import today
+from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.price_flags import PriceFlags
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # these would make every help slow
+    from perfledger.bundle import FleetUse, PricingConfig
+    from perfledger_cost_models.prices.price_sheet import PriceSheet
+    from perfledger_service.values.change_price import ChangePriceView
+
+ANY_WORKLOAD = "*"
+COMMAND_LINE = "the command line"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedChangeFlags:
+    """The change that is priced, where it is no bundle."""
+
+    ratio: Annotated[
+        float | None, what("in place of a bundle: step time of head / base", metavar="RATIO")
+    ] = None
+    interval: Annotated[
+        tuple[float, float] | None,
+        what("both ends of the ratio's 95 % interval", metavar="LOW HIGH"),
+    ] = None
+    workload: Annotated[
+        str, what("the ratio's workload, matched with the fleet's entries", metavar="NAME")
+    ] = "workload"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetFlags:
+    """The fleet that the change is priced on."""
+
+    config: Annotated[
+        Path | None,
+        what(
+            "TOML with fleet, commitment and policy tables",
+            metavar="FILE",
+            default="the repository's",
+        ),
+    ] = None
+    device_hours: Annotated[
+        float | None, what("in place of a fleet: device-hours a year", metavar="HOURS")
+    ] = None
+    device_hours_range: Annotated[
+        tuple[float, float] | None,
+        what("the least and the most hours that are likely", metavar="LOW HIGH"),
+    ] = None
+    purchase_option: Annotated[
+        str, what("of these hours, such as p5.48xlarge/on_demand", metavar="OPTION")
+    ] = ""
+
+    @property
+    def entry(self) -> "FleetUse | None":
+        """Return the fleet entry of the options, None where they have none; raises UsageError."""
+        from perfledger.bundle import FleetUse
+        from perfledger_cost_models.change.change_price import MAX_DEVICE_HOURS
+
+        hours, hours_range, option = (
+            self.device_hours,
+            self.device_hours_range,
+            self.purchase_option,
+        )
+        if hours is None and hours_range is None and not option:
+            return None
+        if hours is None or not option:
+            msg = (
+                "--device-hours and --purchase-option go together, such as --device-hours 20000 "
+                "--purchase-option p5.48xlarge/on_demand"
+            )
+            raise UsageError(msg)
+        low, high = hours_range or (hours, hours)
+        if not 0 <= low <= hours <= high <= MAX_DEVICE_HOURS:
+            msg = (
+                f"{hours:g} hours a year, {low:g} to {high:g}: give 0 <= low <= hours <= high, at "
+                f"most {MAX_DEVICE_HOURS:g}"
+            )
+            raise UsageError(msg)
+        return FleetUse(
+            workload=ANY_WORKLOAD,
+            where=option,
+            device_hours_per_year=hours,
+            low=low,
+            high=high,
+            source=COMMAND_LINE,
+        )
+
+
+@command(
+    examples=(
+        "perfledger cost change bundle.json",
+        (
+            "perfledger cost change --ratio 1.12 --interval 1.10 1.14 --device-hours 20000 "
+            "--purchase-option p5.48xlarge/on_demand"
+        ),
+        "perfledger cost change bundle.json --config fleet.toml --json",
+    )
+)
+def change(
+    bundle: Annotated[Path | None, argument("a result bundle", metavar="BUNDLE")] = None,
+    *,
+    change_flags: PricedChangeFlags,
+    fleet: FleetFlags,
+    price_flags: PriceFlags,
+    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+) -> None:
+    """Estimate what a change costs a year, from a bundle or from a ratio with its interval.
+
+    Exits with 1 if a policy's limit is exceeded, with 3 if one asks for approval or there is no
+    price.
+    """
+    from perfledger_service.rendering.cost.change import change_document
+    from perfledger_service.rendering.cost.change_plot import change_svg
+    from perfledger_service.usecases.cost.change import CheckConclusion, conclude_check
+    from perfledger_service.values.report import Conclusion, ExitCode
+
+    view = _price(bundle, change_flags, fleet, price_flags.books.sheet)
+    output.write(
+        view,
+        document_formats(change_document) | {Format.SVG: change_svg},
+    )
+    total = view.prices.total
+    is_priced = total is not None and total.usd is not None
+    code = ExitCode.OK if is_priced else ExitCode.UNCERTAIN
+    raise typer.Exit(
+        conclude_check(
+            CheckConclusion(Conclusion.SUCCESS, code, ""), view.policy_evaluations
+        ).exit_code
+    )
+
+
+def _price(
+    bundle: Path | None, flags: PricedChangeFlags, fleet: FleetFlags, sheet: "PriceSheet"
+) -> "ChangePriceView":
+    from perfledger_service.usecases.cost.change import price_bundle, price_ratio
+    from perfledger_service.usecases.fleet.hours import pricing_at
+    from perfledger_service.usecases.inputs.bundle_files import read_bundle_file
+
+    ratio, interval = flags.ratio, flags.interval
+    if bundle is not None and ratio is None:
+        read = read_bundle_file(bundle)
+        pricing = _on(
+            fleet.entry, read.pricing if fleet.config is None else pricing_at(fleet.config)
+        )
+        return price_bundle(read, pricing=pricing, today=today(), sheet=sheet)
+    if bundle is None and ratio is not None and interval is not None:
+        ratios = (interval[0], ratio, interval[1])
+        pricing = _on(fleet.entry, pricing_at(fleet.config))
+        return price_ratio(flags.workload, ratios, pricing=pricing, today=today(), sheet=sheet)
+    msg = "give a bundle, or --ratio with --interval: no change is priced without its interval"
+    raise UsageError(msg)
+
+
+def _on(entry: "FleetUse | None", pricing: "PricingConfig") -> "PricingConfig":
+    """Return the pricing with the command line's entry in place of the fleet."""
+    return pricing if entry is None else replace(pricing, fleet=(entry,))

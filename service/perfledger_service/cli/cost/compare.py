@@ -1,0 +1,166 @@
+"""Compares the cost of hours and work between owning and every purchase option."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import how, what
+from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
+from perfledger_service.cli.price_flags import PriceFlags
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_cost_models.tco.spot_interruption import InterruptionModel
+    from perfledger_service.usecases.cost.work_costs import WorkSpeeds
+
+DEFAULT_ACCELERATOR = "H100-80GB"
+ALL = "all"
+DEFAULT_RESTART_MINUTES = 5.0
+MINUTES_PER_HOUR = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFlags:
+    """The work that is priced, by how fast it runs."""
+
+    throughput: Annotated[
+        list[str] | None,
+        what("units a second: 8xH100-80GB=3100, or low:mid:high; repeatable", metavar="RATE"),
+    ] = None
+    unit: Annotated[str, what("what --throughput counts: tokens, samples", metavar="NAME")] = (
+        "units"
+    )
+    step_seconds: Annotated[
+        list[str] | None, what("seconds a step: 8xH100-80GB=0.31; repeatable", metavar="TIME")
+    ] = None
+    queries_per_second: Annotated[
+        list[str] | None, what("inferences a second: H100-80GB=42; repeatable", metavar="RATE")
+    ] = None
+    time_to_train: Annotated[
+        list[str] | None,
+        what("8xH100-80GB=5.3m, or an MLPerf log in place of the time; repeatable", metavar="TIME"),
+    ] = None
+    training_overhead: Annotated[
+        str, how("whole run over the time to train, such as 1.05:1.2:1.5", metavar="FACTOR")
+    ] = "1"
+    bundle: Annotated[
+        Path | None, what("a result bundle with measured throughput", metavar="BUNDLE")
+    ] = None
+    workload: Annotated[str, what("which workload of the bundle", metavar="GLOB")] = "*"
+
+    @property
+    def speeds(self) -> "WorkSpeeds":
+        """Return how fast the work runs where."""
+        from perfledger_service.usecases.cost.work_costs import WorkSpeeds
+
+        return WorkSpeeds(
+            units=self.throughput or (),
+            unit=self.unit,
+            steps=self.step_seconds or (),
+            queries=self.queries_per_second or (),
+            trainings=self.time_to_train or (),
+            overhead=self.training_overhead,
+            bundle=self.bundle,
+            workload=self.workload,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotFlags:
+    """What interruptions of a spot job cost it."""
+
+    interruptions_per_hour: Annotated[
+        float | None, how("of a spot job; with --checkpoint-minutes", metavar="RATE")
+    ] = None
+    checkpoint_minutes: Annotated[
+        float | None, how("time that a checkpoint takes", metavar="MINUTES")
+    ] = None
+    restart_minutes: Annotated[
+        float, how("time until interrupted work goes on", metavar="MINUTES")
+    ] = DEFAULT_RESTART_MINUTES
+    fallback_percent: Annotated[
+        float, how("spot work that is done on demand instead", metavar="PERCENT")
+    ] = 0.0
+
+    @property
+    def interruptions(self) -> "InterruptionModel | None":
+        """Return the interruptions, None where no option names them; raises UsageError."""
+        from perfledger_cost_models.tco.spot_interruption import InterruptionModel
+        from perfledger_service.usecases.inputs.error_translation import translate_errors
+
+        per_hour, save = self.interruptions_per_hour, self.checkpoint_minutes
+        is_about_spot = (
+            self.restart_minutes != DEFAULT_RESTART_MINUTES or self.fallback_percent != 0
+        )
+        if per_hour is None and save is None and not is_about_spot:
+            return None
+        if per_hour is None or save is None:
+            msg = (
+                "the cost of interrupted spot work needs both --interruptions-per-hour and "
+                "--checkpoint-minutes; --restart-minutes and --fallback-percent refine it"
+            )
+            raise UsageError(msg)
+        with translate_errors():
+            return InterruptionModel(
+                per_hour=per_hour,
+                save_h=save / MINUTES_PER_HOUR,
+                restart_h=self.restart_minutes / MINUTES_PER_HOUR,
+            )
+
+
+@command(
+    examples=(
+        "perfledger cost compare --accelerator H100-80GB --utilization-percent 60",
+        (
+            "perfledger cost compare --unit tokens --throughput 8xH100-80GB=3100 "
+            "--throughput 8xA100-80GB=1400"
+        ),
+        "perfledger cost compare --bundle bundle.json --format svg --output compare.svg",
+    )
+)
+def compare(
+    *,
+    accelerator: Annotated[
+        list[str] | None,
+        what('as on the price sheet, or "all"; repeatable', metavar="NAME", default="H100-80GB"),
+    ] = None,
+    work: WorkFlags,
+    job_hours: Annotated[
+        float | None,
+        how("hours of work at a time, for which capacity blocks are bought", metavar="HOURS"),
+    ] = None,
+    spot: SpotFlags,
+    ownership: OwnershipFlags,
+    grid: GridFlags,
+    price_flags: PriceFlags,
+    output: Annotated[
+        Output,
+        Formats(*DOCUMENT, Format.SVG),
+    ],
+) -> None:
+    """Compare what a useful hour or a unit of work costs, owned and on every purchase option.
+
+    With speeds of several accelerators it finds the cheapest option per unit of work.
+    """
+    from perfledger_service.rendering.cost.compare import costs_document
+    from perfledger_service.rendering.cost.cost_plots import costs_svg
+    from perfledger_service.usecases.cost.compare import FAMILIES, compare_costs
+    from perfledger_service.usecases.cost.work_costs import priced_works
+
+    books = price_flags.books
+    works = priced_works(work.speeds)
+    names = accelerator or [work.accelerator for work in works] or [DEFAULT_ACCELERATOR]
+    question = replace(
+        ownership.question(books, grid.grid),
+        accelerators=FAMILIES if ALL in names else tuple(dict.fromkeys(names)),
+        interruptions=spot.interruptions,
+        fallback_share=spot.fallback_percent / 100,
+        job_h=job_hours,
+        works=works,
+    )
+    output.write(
+        compare_costs(books, question),
+        document_formats(costs_document) | {Format.SVG: costs_svg},
+    )

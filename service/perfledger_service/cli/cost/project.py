@@ -1,0 +1,95 @@
+"""Projects a workload onto devices it was not measured on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import today
+from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # this would make every help slow
+    from perfledger_service.usecases.cost.projection import ProjectionSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubjectFlags:
+    """The workload that is projected, as far as its file leaves it open."""
+
+    workload: Annotated[str, what("which workload of several", metavar="NAME")] = ""
+    source_device: Annotated[
+        str, what("the device it runs on; a bundle names it itself", metavar="DEVICE")
+    ] = ""
+    units_per_second: Annotated[
+        float | None, what("of one source device; a bundle has it itself", metavar="RATE")
+    ] = None
+    dtype: Annotated[
+        str | None, how("what a bundle's workload computes in", metavar="TYPE", default="bfloat16")
+    ] = None
+
+    def of(self, file: str) -> "ProjectionSource":
+        """Return the workload of a bundle, a TOML file or a benchmark; raises UsageError."""
+        from perfledger_service.usecases.cost.project import (
+            declared_subject,
+            is_declared,
+            measured_subject,
+        )
+        from perfledger_service.usecases.cost.work_rates import PEAK_DTYPE
+
+        if not is_declared(file):
+            if self.source_device or self.units_per_second is not None:
+                msg = (
+                    f"{file} has its own device and speed: leave --source-device and "
+                    "--units-per-second out"
+                )
+                raise UsageError(msg)
+            return measured_subject(Path(file), name=self.workload, dtype=self.dtype or PEAK_DTYPE)
+        if self.dtype is not None:
+            msg = "--dtype is for bundles: a declared workload names its own"
+            raise UsageError(msg)
+        return declared_subject(
+            file,
+            name=self.workload,
+            source=self.source_device,
+            units_per_second=self.units_per_second,
+        )
+
+
+@command(
+    examples=(
+        "perfledger cost project bundle.json --target-device H100-80GB",
+        (
+            "perfledger cost project training/bert --source-device A100-80GB "
+            "--units-per-second 1200 --json"
+        ),
+    )
+)
+def project(
+    workload_source: Annotated[
+        str,
+        argument(
+            "a bundle, TOML of declared workloads, or a benchmark: training/bert", metavar="FILE"
+        ),
+    ],
+    *,
+    subject: SubjectFlags,
+    target_device: Annotated[
+        list[str] | None,
+        what("A100-80GB, h100-sxm5-80gb, TPU-v4, ...; repeatable", metavar="DEVICE"),
+    ] = None,
+    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+) -> None:
+    """Estimate a workload's speed and cost on hardware it was not measured on.
+
+    A roofline projection with an interval from published results; it is never a measurement.
+    """
+    from perfledger_service.rendering.cost.project import projection_document
+    from perfledger_service.rendering.cost.projection_plot import projection_svg
+    from perfledger_service.usecases.cost.projection import project_costs
+
+    output.write(
+        project_costs(subject.of(workload_source), targets=target_device or (), today=today()),
+        document_formats(projection_document) | {Format.SVG: projection_svg},
+    )

@@ -1,0 +1,46 @@
+"""Works out what owning a server costs."""
+
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
+from perfledger_service.cli.price_flags import PriceFlags
+
+DEFAULT_SERVER = "onprem-8xH100"
+
+
+@command(
+    examples=(
+        "perfledger cost tco",
+        "perfledger cost tco onprem-8xA100 --utilization-percent 60 --years 3",
+        "perfledger cost tco --format svg --output tornado.svg",
+    )
+)
+def tco(
+    server: Annotated[
+        str, argument("onprem-8xH100, onprem-8xA100, or one of your overrides", metavar="SERVER")
+    ] = DEFAULT_SERVER,
+    *,
+    ownership: OwnershipFlags,
+    grid: GridFlags,
+    price_flags: PriceFlags,
+    output: Annotated[
+        Output,
+        Formats(*DOCUMENT, Format.SVG),
+    ],
+) -> None:
+    """Show the yearly cost of owning a server, its NPV, and the inputs that matter most.
+
+    Servers and inputs of your own come with --overrides.
+    """
+    from perfledger_service.rendering.cost.cost_plots import owning_svg
+    from perfledger_service.rendering.cost.tco import owning_document
+    from perfledger_service.usecases.cost.tco import cost_of_owning
+
+    books = price_flags.books
+    output.write(
+        cost_of_owning(books, server, ownership.question(books, grid.grid)),
+        document_formats(owning_document) | {Format.SVG: owning_svg},
+    )

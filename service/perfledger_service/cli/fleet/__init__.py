@@ -1,0 +1,1 @@
+"""Commands about the devices of a fleet and who uses them."""

@@ -1,0 +1,136 @@
+"""Allocates a bill to teams and projects."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.file_or_store import PeriodFlags, Source, files_of
+from perfledger_service.cli.option_groups import argument, how, out, what
+from perfledger_service.cli.option_values import usd
+from perfledger_service.cli.output import (
+    DOCUMENT,
+    Format,
+    Formats,
+    Output,
+    document_formats,
+    write_text,
+)
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_cost_models.billing.allocated_hours import DayRange
+    from perfledger_service.usecases.fleet.allocate import PaidCosts, UsageSources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaymentFlags:
+    """What was paid."""
+
+    bill: Annotated[
+        Path | None, what("what was paid: FOCUS 1.0 to 1.2, CSV or Parquet", metavar="FILE")
+    ] = None
+    team_tag: Annotated[
+        str, what("without usage files: the bill's tag that names the team", metavar="TAG")
+    ] = ""
+    amount_usd: Annotated[str | None, what("in place of a bill: USD paid", metavar="USD")] = None
+    devices: Annotated[
+        int | None, what("devices that the amount was paid for", metavar="COUNT")
+    ] = None
+    overhead_usd: Annotated[str, what("USD paid besides, shared by use", metavar="USD")] = "0"
+
+    @property
+    def paid(self) -> "PaidCosts":
+        """Return what was paid; raises UsageError."""
+        from perfledger_service.usecases.fleet.allocate import PaidCosts
+
+        return PaidCosts(
+            bill=self.bill,
+            team_tag=self.team_tag,
+            amount=None if self.amount_usd is None else usd(self.amount_usd, "--amount-usd"),
+            devices=self.devices,
+            overhead=usd(self.overhead_usd, "--overhead-usd"),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelFlags:
+    """The labels that name the owner of a job."""
+
+    team_label: Annotated[
+        str, how("the label that names a job's team", metavar="LABEL", default="the first known")
+    ] = ""
+    project_label: Annotated[str, how("the label that names its project", metavar="LABEL")] = ""
+
+
+@command(
+    examples=(
+        "perfledger fleet allocate usage.csv --bill bill.csv --project-label label_project",
+        (
+            "perfledger fleet allocate usage.csv --amount-usd 250000 --devices 128 "
+            "--save-focus focus.csv"
+        ),
+        "perfledger fleet allocate usage.csv --format svg --output hours.svg",
+    )
+)
+def allocate(
+    usage: Annotated[
+        list[Path] | None,
+        argument(
+            "who used what: sacct, Prometheus, Kubernetes, FOCUS bills in CSV", metavar="FILE"
+        ),
+    ] = None,
+    *,
+    source: Source = None,
+    payment: PaymentFlags,
+    period: PeriodFlags,
+    labels: LabelFlags,
+    quotas: Annotated[
+        Path | None,
+        how("CSV team[,project],hours: who pays for idle devices", metavar="FILE"),
+    ] = None,
+    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    save_focus: Annotated[
+        Path | None, out("also write the rows in FOCUS 1.2 to this file", metavar="FILE")
+    ] = None,
+) -> None:
+    """Allocate a bill to teams and projects: used, idle and shared cost.
+
+    Rows sum to the bill to the cent. Use without an owner is a row of its own. --format svg is the
+    heat map of hours by team and week.
+    """
+    from perfledger_service.rendering.fleet.allocate import allocation_document
+    from perfledger_service.rendering.fleet.allocation_focus import allocation_focus
+    from perfledger_service.rendering.fleet.heat_map import heat_svg
+    from perfledger_service.usecases.fleet.allocate import allocate_cost, hours_by_team
+
+    sources = _sources(usage or (), source, labels)
+    days = _days(period)
+    if output.chosen is Format.SVG:
+        if save_focus is not None:
+            msg = "--save-focus needs another --format: the heat map has hours and no money"
+            raise UsageError(msg)
+        output.write(hours_by_team(sources, days=days), {Format.SVG: heat_svg})
+        return
+    allocation = allocate_cost(payment.paid, sources, days=days, entitlement=quotas)
+    if save_focus is not None:
+        write_text(allocation_focus(allocation), save_focus)
+    output.write(allocation, document_formats(allocation_document))
+
+
+def _sources(usage: Sequence[Path], source: str | None, labels: LabelFlags) -> "UsageSources":
+    """Return the usage; a bill alone is shared by its own teams."""
+    from perfledger_service.usecases.fleet.allocate import UsageSources
+    from perfledger_service.values.fleet_views import ImportKind
+
+    has_usage = bool(usage) or source is not None
+    files = files_of(usage, source, ImportKind.USAGE) if has_usage else ()
+    return UsageSources(files=files, team=labels.team_label, project=labels.project_label)
+
+
+def _days(flags: PeriodFlags) -> "DayRange | None":
+    from perfledger_cost_models.billing.allocated_hours import DayRange
+
+    period = flags.period
+    return None if period is None else DayRange(period.start.date(), period.end.date())

@@ -1,0 +1,90 @@
+"""Reports how well devices are used."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
+from perfledger_service.cli.command import command
+from perfledger_service.cli.file_or_store import PeriodFlags, Source, files_of
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import today
+from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.server_modules import open_store
+from perfledger_service.errors import UsageError
+
+# What teams that manage it commonly aim at; beyond it jobs wait for each other.
+DEFAULT_TARGET = 0.7
+
+
+@command(
+    examples=(
+        "perfledger fleet utilization activity.csv",
+        "perfledger fleet utilization activity.csv --group-by job --target-utilization 0.8 --json",
+        "perfledger fleet utilization --source main --format svg --output utilization.svg",
+    )
+)
+def utilization(
+    files: Annotated[
+        list[Path] | None,
+        argument("exports of Prometheus, sacct, CloudWatch, Cloud Monitoring, W&B", metavar="FILE"),
+    ] = None,
+    *,
+    source: Source = None,
+    checks: Annotated[
+        bool, what("instead: utilization that the service's checks measured", flag="--checks")
+    ] = False,
+    period: PeriodFlags,
+    group_by: Annotated[OwnerLevel, how("whose utilization is shown")] = OwnerLevel.TEAM,
+    signal: Annotated[Signal | None, how("what counts as use", default="gpu_util")] = None,
+    target_utilization: Annotated[
+        float, how("share of the hours; shows what reaching it would free", metavar="SHARE")
+    ] = DEFAULT_TARGET,
+    purchase_option: Annotated[
+        str | None, how("prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION")
+    ] = None,
+    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+) -> None:
+    """Report how well devices are used, by whom, and what could be given back.
+
+    Several files are combined, such as one for each metric; no two may cover the same device and
+    time. What is missing stays unknown and never counts as idle.
+    """
+    from perfledger_service.rendering.fleet.utilization import utilization_document
+    from perfledger_service.rendering.fleet.utilization_plot import utilization_svg
+    from perfledger_service.usecases.fleet.utilization import utilization_at
+    from perfledger_service.values.fleet_views import ImportKind
+
+    if checks:
+        _show_measured(files or (), source, output)
+        return
+    report = utilization_at(
+        files_of(files or (), source, ImportKind.ACTIVITY),
+        level=group_by,
+        signal=signal,
+        target=target_utilization,
+        option=purchase_option,
+        today=today(),
+        period=period.period,
+    )
+    output.write(report, document_formats(utilization_document) | {Format.SVG: utilization_svg})
+
+
+def _show_measured(files: Sequence[Path], source: str | None, output: Output) -> None:
+    from perfledger_service.rendering.fleet.measured_utilization import (
+        measured_utilization_document,
+    )
+
+    if files or source is not None:
+        msg = "--checks shows what the service measured: leave files and --source out"
+        raise UsageError(msg)
+    if output.chosen is Format.SVG:
+        msg = "--checks has no chart: the service's page /capacity has them"
+        raise UsageError(msg)
+    with open_store() as engine:
+        from perfledger_service.store.database import read_session
+        from perfledger_service.usecases.fleet.capacity import measured_utilization
+
+        with read_session(engine) as session:
+            uses = measured_utilization(session)
+    output.write(uses, document_formats(measured_utilization_document))

@@ -1,0 +1,236 @@
+"""Finds commands by name, and imports a command's module when the command is used."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import islice
+from typing import cast
+
+import typer
+from typer.core import TyperGroup
+
+from perfledger_service.cli.command import (
+    HELP_NAMES,
+    GroupedCommand,
+    HelpCommand,
+    HelpFormatter,
+    typer_command,
+    write_beginning,
+    write_examples,
+)
+
+PACKAGE = "perfledger_service.cli"
+GROUP_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A sentence about a group, and its members: "module:function" of commands, and groups."""
+
+    sentence: str
+    members: Mapping[str, "str | Group"]
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """Return the members that are commands."""
+        return {name: each for name, each in self.members.items() if isinstance(each, str)}
+
+    @property
+    def groups(self) -> "dict[str, Group]":
+        """Return the members that are groups."""
+        return {name: each for name, each in self.members.items() if isinstance(each, Group)}
+
+
+ROOT = Group(
+    "Find performance regressions of GPU and TPU code, and price every change.",
+    {
+        "init": "check.init:init",
+        "check": "check.check:check",
+        "report": "check.report:report",
+        "compare": "check.compare:compare",
+        "upload": "check.upload:upload",
+        "review": "review.review:review",
+        "config": Group("Show the settings.", {"show": "check.config_show:config_show"}),
+        "bench": Group(
+            "List workloads, load them, and find out what can be detected.",
+            {
+                "list": "bench.list:list_workloads",
+                "load": "bench.load:load",
+                "power": "bench.power:power",
+            },
+        ),
+        "history": Group(
+            "Search the history of a branch for changes.",
+            {
+                "detect": "history.detect:detect",
+                "suspects": "history.suspects:suspects",
+                "spreads": "history.spreads:spreads",
+            },
+        ),
+        "trace": Group(
+            "Explain the time of a step from profiler files.",
+            {
+                "summary": "trace.summary:summary",
+                "diff": "trace.diff:diff",
+                "whatif": "trace.whatif:whatif",
+                "mfu": "trace.mfu:mfu",
+            },
+        ),
+        "cost": Group(
+            "Price hours, work and changes.",
+            {
+                "compare": "cost.compare:compare",
+                "tco": "cost.tco:tco",
+                "change": "cost.change:change",
+                "project": "cost.project:project",
+                "energy": "cost.energy:energy",
+                "coverage": "cost.coverage:coverage",
+            },
+        ),
+        "fleet": Group(
+            "Account for the devices of a fleet: who uses them, and what is coming.",
+            {
+                "hours": "fleet.hours:hours",
+                "utilization": "fleet.utilization:utilization",
+                "allocate": "fleet.allocate:allocate",
+                "forecast": "fleet.forecast:forecast",
+                "start-window": "fleet.start_window:start_window",
+            },
+        ),
+        "plan": Group(
+            "Find out how many devices are enough.",
+            {
+                "rightsize": "plan.rightsize:rightsize",
+                "queue": "plan.queue:queue",
+                "simulate": "plan.simulate:simulate",
+            },
+        ),
+        "prices": Group(
+            "Read, check and update price sheets.",
+            {
+                "list": "prices.list:list_prices",
+                "check": "prices.check:check",
+                "update": "prices.update:update",
+                "diff": "prices.diff:diff",
+                "bill": "prices.bill:bill",
+            },
+        ),
+        "server": Group(
+            "Operate the service.",
+            {
+                "run": "server.run:run",
+                "db": Group("Manage the database.", {"upgrade": "server.db:upgrade"}),
+                "project": Group(
+                    "Manage the repositories that may upload.",
+                    {"add": "server.project:add", "list": "server.project:list_projects"},
+                ),
+                "token": Group("Manage upload tokens.", {"revoke": "server.token:revoke"}),
+                "import": Group(
+                    "Import files about the fleet into the database.",
+                    {
+                        "usage": "server.imports:import_usage",
+                        "activity": "server.imports:import_activity",
+                        "jobs": "server.imports:import_jobs",
+                        "load": "server.imports:import_load",
+                        "list": "server.imports:list_imports",
+                        "remove": "server.imports:remove",
+                    },
+                ),
+            },
+        ),
+    },
+)
+
+
+class LazyGroup(TyperGroup):
+    """A group that imports the module of a command when it is asked for the command."""
+
+    group: Group = ROOT
+
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002 - typer's signature
+        """Return the names in their order."""
+        return list(self.group.members)
+
+    def get_command(
+        self,
+        ctx: object,  # noqa: ARG002 - typer's signature
+        cmd_name: str,
+    ) -> "GroupedCommand | LazyGroup | None":
+        """Return a command or a group, None where no member has this name."""
+        member = self.group.members.get(cmd_name)
+        if member is None:  # typer looks among the commands that are there for a similar name
+            self.commands.update(
+                {name: typer_member(name, each) for name, each in self.group.members.items()}
+            )
+            return None
+        return typer_member(cmd_name, member)
+
+    def parse_args(self, ctx: object, args: list[str]) -> list[str]:
+        """Read the options of a group, all of which are flags.
+
+        One that is off needs no validation, for which typer would import pydantic.
+        """
+        context = cast("typer.Context", ctx)
+        for param in self.get_params(context):
+            if param.default is None:
+                param.default = False
+        return super().parse_args(context, args)
+
+    def format_help(self, ctx: object, formatter: HelpFormatter) -> None:
+        """Write the help text."""
+        context = cast("typer.Context", ctx)
+        write_beginning(self.help or "", self.get_usage(context), formatter)
+        for heading, members in (("Commands", self.group.commands), ("Groups", self.group.groups)):
+            if members:
+                with formatter.section(heading):
+                    formatter.write_dl(
+                        [(name, sentence_of(each)) for name, each in members.items()]
+                    )
+        with formatter.section("Options"):
+            params = self.get_params(context)
+            formatter.write_dl([param.get_help_record(context) or ("", "") for param in params])
+        write_examples(group_examples(self.group), formatter)
+
+
+def commands_of(group: Group) -> Iterator[HelpCommand]:
+    """Return the commands of a group and of the groups in it."""
+    for member in group.members.values():
+        if isinstance(member, Group):
+            yield from commands_of(member)
+        else:
+            yield command_at(member)
+
+
+def group_examples(group: Group) -> tuple[str, ...]:
+    """Return examples of a group: one of each of its first commands."""
+    commands = tuple(islice(commands_of(group), GROUP_EXAMPLES))
+    if len(commands) == 1:
+        return commands[0].examples
+    return tuple(command.examples[0] for command in commands)
+
+
+def typer_member(name: str, member: "str | Group") -> "GroupedCommand | LazyGroup":
+    """Return a member of a group as typer runs it."""
+    if isinstance(member, Group):
+        group = LazyGroup(
+            name=name,
+            help=member.sentence,
+            no_args_is_help=True,
+            rich_markup_mode=None,
+            context_settings=HELP_NAMES,
+        )
+        group.group = member
+        return group
+    return typer_command(name, command_at(member))
+
+
+def command_at(place: str) -> HelpCommand:
+    """Import and return the command of a "module:function"."""
+    module, _, attribute = place.partition(":")
+    command: HelpCommand = getattr(import_module(f"{PACKAGE}.{module}"), attribute)
+    return command
+
+
+def sentence_of(member: "str | Group") -> str:
+    """Return what a command or group does."""
+    return member.sentence if isinstance(member, Group) else command_at(member).sentence

@@ -1,0 +1,1 @@
+"""Commands about the history of a branch."""

@@ -1,0 +1,64 @@
+"""Finds change points in a history."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, what
+from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_service.rendering.layout.document import Document
+    from perfledger_service.values.measured_series import SearchedSeries
+
+
+@command(
+    examples=(
+        "perfledger history detect timings.csv",
+        "perfledger history detect timings.csv --column seconds --format svg --output history.svg",
+        "perfledger history detect bundles --json",
+    )
+)
+def detect(
+    file: Annotated[Path, argument("CSV, JSON, or a folder of result bundles", metavar="FILE")],
+    *,
+    column: Annotated[
+        str | None, what("the column of values, or a folder's series", metavar="NAME")
+    ] = None,
+    epoch_column: Annotated[
+        str | None, what("the column that changes with the machine", metavar="NAME")
+    ] = None,
+    error_column: Annotated[
+        str | None, what("the column of the values' standard errors", metavar="NAME")
+    ] = None,
+    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+) -> None:
+    """Find where a history changed, drifted, or turned noisy.
+
+    A CSV or JSON file has one value a commit; a folder's bundles are taken in order of their dates.
+    Empty cells and "nan" are gaps. Changes of one commit in several series are one event. Exits
+    with 0 whatever it finds.
+    """
+    from perfledger_service.rendering.history.detect import histories_document
+    from perfledger_service.usecases.history.detect import events_of, search
+
+    series = search(file, column=column, epoch=epoch_column, error=error_column)
+    events = events_of(series)
+
+    def document(searched: "Sequence[SearchedSeries]") -> "Document":
+        return histories_document(searched, events=events)
+
+    output.write(series, document_formats(document) | {Format.SVG: _chart})
+
+
+def _chart(series: "Sequence[SearchedSeries]") -> str:
+    from perfledger_service.rendering.history.history_plot import history_svg
+    from perfledger_service.rendering.layout.escape import clean
+
+    if len(series) > 1:
+        names = ", ".join(f"'{clean(searched.series.name)}'" for searched in series[:20])
+        msg = f"--format svg draws one series: choose it with --column: {names}"
+        raise UsageError(msg)
+    return history_svg(series[0])

@@ -1,0 +1,31 @@
+"""Fetches what the service knows about the spread of pairs."""
+
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.output import Format, Formats, Output
+from perfledger_service.cli.service_target import UploadUrl, service_at
+
+
+@command(
+    examples=(
+        "perfledger history spreads --output spreads.json",
+        "perfledger history spreads --upload-url http://127.0.0.1:8765",
+    )
+)
+def spreads(
+    *,
+    upload_url: UploadUrl = None,
+    output: Annotated[Output, Formats(Format.JSON)],
+) -> None:
+    """Fetch how much the pairs of earlier checks differed, for `perfledger check --spreads`.
+
+    As a step of its own it lets a check run the code of a change without the service's token.
+    """
+    from perfledger_service.usecases.history.spreads import spreads_of_service
+
+    history = spreads_of_service(service_at(upload_url))
+    output.write(history, {Format.JSON: lambda spreads: spreads.to_json().decode() + "\n"})
+    typer.echo(f"spreads of {len(history.priors)} series", err=True)

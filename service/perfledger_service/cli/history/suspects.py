@@ -1,0 +1,33 @@
+"""Lists the commits that the service wants measured again."""
+
+from functools import partial
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.output import Format, Formats, Output, document_formats
+from perfledger_service.cli.service_target import UploadUrl, service_at
+
+
+@command(examples=("perfledger history suspects", "perfledger history suspects --json"))
+def suspects(
+    *,
+    upload_url: UploadUrl = None,
+    output: Annotated[Output, Formats(Format.SHELL, Format.JSON)],
+) -> None:
+    """List the commits of the default branch that need an A/B run, each with its command.
+
+    The output is a shell script: `perfledger history suspects | sh` measures them all, and the
+    bundle of each check settles its suspicion. Exits with 0 whatever is requested.
+    """
+    from perfledger_service.rendering.history.ab_requests import (
+        ab_requests_document,
+        ab_requests_script,
+    )
+    from perfledger_service.usecases.history.suspects import ab_requests_of_service
+
+    target = service_at(upload_url)
+    output.write(
+        ab_requests_of_service(target),
+        document_formats(partial(ab_requests_document, url=target.url))
+        | {Format.SHELL: partial(ab_requests_script, url=target.url)},
+    )

@@ -1,0 +1,104 @@
+"""Declares arguments and options under the three headings of a help text."""
+
+from enum import StrEnum
+
+import typer
+from typer.models import ArgumentInfo, OptionInfo
+
+DAY = "DAY"  # the metavar of options that take a date
+_DAY_FORMAT = "%Y-%m-%d"
+
+
+class OptionGroup(StrEnum):
+    """A heading of a help text."""
+
+    WHAT = "What"
+    HOW = "How"
+    OUTPUT = "Output"
+
+
+def argument(help_text: str, *, metavar: str) -> ArgumentInfo:
+    """Declare a positional argument, which is always part of what a command is about."""
+    info: ArgumentInfo = typer.Argument(
+        help=help_text, metavar=metavar, rich_help_panel=OptionGroup.WHAT, show_default=False
+    )
+    return info
+
+
+def what(
+    help_text: str,
+    *,
+    metavar: str | None = None,
+    flag: str | None = None,
+    environment: str | None = None,
+    minimum: float | None = None,
+    default: bool | str = True,
+) -> OptionInfo:
+    """Declare an option that says what a command is about: its inputs and their selection.
+
+    A choice has no metavar. A flag is declared by its name, so that it has no opposite. `default`
+    is shown in place of the default value.
+    """
+    return _option(
+        OptionGroup.WHAT,
+        help_text,
+        metavar=metavar,
+        flag=flag,
+        environment=environment,
+        minimum=minimum,
+        default=default,
+    )
+
+
+def how(
+    help_text: str,
+    *,
+    metavar: str | None = None,
+    flag: str | None = None,
+    minimum: float | None = None,
+    default: bool | str = True,
+) -> OptionInfo:
+    """Declare an option that says how a command works: its method, prices and limits."""
+    return _option(
+        OptionGroup.HOW,
+        help_text,
+        metavar=metavar,
+        flag=flag,
+        minimum=minimum,
+        default=default,
+    )
+
+
+def out(
+    help_text: str,
+    *,
+    metavar: str | None = None,
+    flag: str | None = None,
+    default: bool | str = True,
+) -> OptionInfo:
+    """Declare an option that says what is written where."""
+    return _option(OptionGroup.OUTPUT, help_text, metavar=metavar, flag=flag, default=default)
+
+
+def _option(
+    group: OptionGroup,
+    help_text: str,
+    *,
+    metavar: str | None,
+    flag: str | None,
+    default: bool | str,
+    environment: str | None = None,
+    minimum: float | None = None,
+) -> OptionInfo:
+    info: OptionInfo = typer.Option(
+        *(() if flag is None else (flag,)),
+        help=help_text,
+        metavar=metavar,
+        envvar=environment,
+        show_envvar=environment is not None,
+        min=minimum,
+        formats=[_DAY_FORMAT] if metavar == DAY else None,
+        show_default=default,
+        rich_help_panel=group,
+    )
+    return info

@@ -1,0 +1,124 @@
+"""Writes a command's result in the format and to the place that its options name."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from perfledger_service.cli.option_groups import out
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # these would make every help slow
+    from rich.console import RenderableType
+
+    from perfledger_service.rendering.layout.document import Document
+
+Result = TypeVar("Result")
+
+
+class Format(StrEnum):
+    """How a result is written."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    SVG = "svg"
+    TOML = "toml"
+    SHELL = "shell"
+    SPEEDSCOPE = "speedscope"
+
+
+# What every result is written in that is rendered as a document.
+DOCUMENT = (Format.TABLE, Format.JSON, Format.CSV, Format.MARKDOWN)
+
+
+class Formats:
+    """The formats that a command offers, its default first; annotates an `Output`."""
+
+    def __init__(self, *formats: Format) -> None:
+        self.formats = formats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """The options that say how and where a result is written."""
+
+    format: Annotated[Format, out("how to write the result")]
+    json: Annotated[bool, out("short for --format json", flag="--json")] = False
+    output: Annotated[Path | None, out("write the result into this file", metavar="FILE")] = None
+
+    @property
+    def chosen(self) -> Format:
+        """Return the format that counts."""
+        return Format.JSON if self.json else self.format
+
+    def write(
+        self, result: Result, renderers: Mapping[Format, "Callable[[Result], RenderableType]"]
+    ) -> None:
+        """Render a result; a table that goes into a file is shown in the terminal as well."""
+        rendered = renderers[self.chosen](result)
+        if isinstance(rendered, str):
+            write_text(rendered, self.output)
+        else:
+            _write_table(rendered, self.output)
+
+
+def document_formats(
+    to_document: Callable[[Result], "Document"],
+) -> dict[Format, "Callable[[Result], RenderableType]"]:
+    """Return the formats that every result has which is rendered as a document."""
+    from perfledger_service.rendering.layout import writers
+
+    return {
+        Format.TABLE: lambda result: writers.to_terminal(to_document(result)),
+        Format.MARKDOWN: lambda result: writers.to_markdown(to_document(result)),
+        Format.JSON: lambda result: writers.to_json(to_document(result)),
+        Format.CSV: lambda result: writers.to_csv(to_document(result)),
+    }
+
+
+def write_text(text: str, output: Path | None) -> None:
+    """Write a text into a file, to the terminal without one; raises UsageError."""
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        msg = f"cannot write {output}: {error.strerror}"
+        raise UsageError(msg) from error
+
+
+def check_writable(output: Path) -> None:
+    """Raise UsageError for a file that cannot be written, before its content takes minutes."""
+    if reason := _unwritable_reason(output):
+        msg = f"cannot write {output}: {reason}"
+        raise UsageError(msg)
+
+
+def _write_table(table: "RenderableType", output: Path | None) -> None:
+    from rich.console import Console
+
+    from perfledger_service.rendering.layout.writers import plain_lines
+
+    if output is not None:
+        write_text(plain_lines(table), output)
+    Console().print(table)
+
+
+def _unwritable_reason(output: Path) -> str:
+    """Return why a file cannot be written, "" if it can."""
+    try:
+        if output.is_dir():
+            return "it is a folder"
+        if not output.parent.is_dir():
+            return f"there is no folder {output.parent}"
+        is_allowed = os.access(output if output.exists() else output.parent, os.W_OK)
+    except (OSError, ValueError) as error:  # a name too long, a folder not to be looked into
+        return str(getattr(error, "strerror", None) or error)
+    return "" if is_allowed else "not allowed"

@@ -1,0 +1,100 @@
+"""The options about owned servers that `cost compare` and `cost tco` share."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_cost_models.tco.server_site import ServerSite
+from perfledger_service.cli.option_groups import how
+from perfledger_service.cli.option_values import today
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_cost_models.energy.carbon_footprint import GridCarbon
+    from perfledger_service.usecases.cost.purchase_options import CostRequest
+    from perfledger_service.usecases.inputs.price_books import PriceBooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GridFlags:
+    """What a kilowatt-hour emits."""
+
+    location_kg_per_kwh: Annotated[
+        float | None,
+        how("CO2 of the grid", metavar="KG", default="the US mean"),
+    ] = None
+    market_kg_per_kwh: Annotated[
+        float | None, how("CO2 of the contracted electricity", metavar="KG")
+    ] = None
+    carbon_free_percent: Annotated[
+        float, how("energy from contracts without emissions", metavar="PERCENT")
+    ] = 0.0
+
+    @property
+    def grid(self) -> "GridCarbon":
+        """Return the emissions of a kilowatt-hour."""
+        from perfledger_cost_models.energy.carbon_footprint import GridCarbon
+
+        return GridCarbon(
+            location_kg_per_kwh=self.location_kg_per_kwh,
+            market_kg_per_kwh=self.market_kg_per_kwh,
+            contract_share=self.carbon_free_percent / 100,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnershipFlags:
+    """How an owned server is used, housed and supported."""
+
+    utilization_percent: Annotated[
+        float | None,
+        how("hours paid for in which work is done", metavar="PERCENT", default="the inputs', 40"),
+    ] = None
+    years: Annotated[int, how("horizon of NPV, payback and IRR: 3 or 5", metavar="YEARS")] = 5
+    site: Annotated[ServerSite, how("where an owned server stands")] = ServerSite.COLOCATION
+    no_support: Annotated[
+        bool, how("no support contract: failed cards are bought", flag="--no-support")
+    ] = False
+    availability_percent: Annotated[
+        float,
+        how("hours an owned server is up; its utilization is of these", metavar="PERCENT"),
+    ] = 100.0
+    mean_kw: Annotated[float | None, how("measured mean draw of an owned server", metavar="KW")] = (
+        None
+    )
+
+    def question(self, books: "PriceBooks", grid: "GridCarbon") -> "CostRequest":
+        """Return what is asked as of today; raises UsageError for what cannot be."""
+        from perfledger_cost_models.tco.npv import Horizon
+        from perfledger_cost_models.tco.onprem import Ownership
+        from perfledger_service.usecases.cost.purchase_options import CostRequest
+        from perfledger_service.usecases.inputs.error_translation import translate_errors
+
+        if self.years not in tuple(Horizon):
+            horizons = " or ".join(str(int(each)) for each in Horizon)
+            msg = f"--years {self.years}: give {horizons}, which have a residual value"
+            raise UsageError(msg)
+        with translate_errors():
+            terms = Ownership(
+                site=self.site,
+                has_support=not self.no_support,
+                availability=self.availability_percent / 100,
+                drawn_kw=self.mean_kw,
+            )
+            use, assumed = self._use(books)
+        return CostRequest(
+            use=use,
+            assumed=assumed,
+            today=today(),
+            years=Horizon(self.years),
+            terms=terms,
+            grid=grid,
+        )
+
+    def _use(self, books: "PriceBooks") -> tuple[float, tuple[str, ...]]:
+        """Return the share of hours that is useful, and in words what is assumed of it."""
+        from perfledger_cost_models.tco.onprem import UTILIZATION
+
+        if self.utilization_percent is not None:
+            return self.utilization_percent / 100, ()
+        usual = books.parameters.find(UTILIZATION)
+        return float(usual.mode), (usual.label,) if usual.is_assumed else ()

@@ -1,0 +1,1 @@
+"""Commands about how many devices are enough."""

@@ -1,0 +1,82 @@
+"""Sizes devices for a latency objective."""
+
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.file_or_store import LatencyMetric, Source, curves_of
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.option_values import today
+from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.price_flags import PriceFlags
+from perfledger_service.errors import UsageError
+
+_UNITS_S = (("ms", 1e-3), ("us", 1e-6), ("s", 1.0))
+# A service that grows by a tenth an hour, and takes two hours until more of it runs.
+DEFAULT_HEADROOM = 0.2
+
+
+@command(
+    examples=(
+        "perfledger plan rightsize curve.json --p99 80ms --request-rate 120",
+        (
+            "perfledger plan rightsize H100-80GB=vllm.json --p99 2s --request-rate 4 "
+            "--latency-metric ttft"
+        ),
+        "perfledger plan rightsize --source main --p99 80ms --request-rate 120 --json",
+    )
+)
+def rightsize(
+    curves: Annotated[
+        list[str] | None,
+        argument(
+            "load curves: FILE, or DEVICE=FILE, 2xDEVICE=FILE, 1/4xDEVICE=FILE", metavar="CURVE"
+        ),
+    ] = None,
+    *,
+    source: Source = None,
+    p99: Annotated[str, what("latency that 99 % of requests keep: 80ms, 1.5s", metavar="LATENCY")],
+    request_rate: Annotated[
+        float, what("requests a second of all replicas together", metavar="RATE")
+    ],
+    latency_metric: LatencyMetric = None,
+    headroom: Annotated[
+        float,
+        how("share the rate may grow by before replicas can be added", metavar="SHARE"),
+    ] = DEFAULT_HEADROOM,
+    purchase_option: Annotated[
+        list[str] | None,
+        how("such as p5.48xlarge/on_demand; repeatable", metavar="OPTION", default="all on demand"),
+    ] = None,
+    price_flags: PriceFlags,
+    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+) -> None:
+    """Find the cheapest devices, and how to run them, that keep a P99 at a request rate.
+
+    The result is "undecided" where the noise of the measurements leaves it open; it then shows what
+    to measure.
+    """
+    from perfledger_service.rendering.plan.rightsize import sizing_document
+    from perfledger_service.rendering.plan.rightsize_plot import sizing_svg
+    from perfledger_service.usecases.plan.rightsize import demand_of, rightsize as size_replicas
+
+    demand = demand_of(rate_per_second=request_rate, p99_s=_seconds(p99), headroom=headroom)
+    output.write(
+        size_replicas(
+            curves_of(curves or (), source, latency_metric=latency_metric),
+            price_flags.books,
+            demand,
+            options=purchase_option or (),
+            today=today(),
+        ),
+        document_formats(sizing_document) | {Format.SVG: sizing_svg},
+    )
+
+
+def _seconds(text: str) -> float:
+    lowered = text.strip().lower()
+    unit, factor = next((each for each in _UNITS_S if lowered.endswith(each[0])), ("", 1.0))
+    try:
+        return float(lowered.removesuffix(unit)) * factor
+    except ValueError as error:
+        msg = f"--p99 is {text[:40]!r}: write 80ms or 1.5s"
+        raise UsageError(msg) from error

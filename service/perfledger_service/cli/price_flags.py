@@ -1,0 +1,45 @@
+"""The options that say which prices and hardware inputs apply."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_service.cli.option_groups import how
+
+if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_service.settings.service import PriceSettings
+    from perfledger_service.usecases.inputs.price_books import PriceBooks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceFlags:
+    """The files whose prices and inputs are laid over the packaged ones."""
+
+    prices: Annotated[
+        Path | None,
+        how("a sheet written by `prices update` (or PERFLEDGER_PRICES)", metavar="FILE"),
+    ] = None
+    overrides: Annotated[
+        Path | None,
+        how("your own prices and inputs, TOML or CSV (or PERFLEDGER_OVERRIDES)", metavar="FILE"),
+    ] = None
+    contract: Annotated[
+        Path | None,
+        how("a contract's prices, TOML or CSV (or PERFLEDGER_CONTRACT)", metavar="FILE"),
+    ] = None
+
+    @property
+    def settings(self) -> "PriceSettings":
+        """Return where the prices are, by these options and else by the environment."""
+        from perfledger_service.settings.service import price_settings
+
+        flags = {"prices": self.prices, "overrides": self.overrides, "contract": self.contract}
+        paths = {name: str(path) for name, path in flags.items() if path is not None}
+        return price_settings().model_copy(update=paths)
+
+    @property
+    def books(self) -> "PriceBooks":
+        """Return the prices and inputs that apply."""
+        from perfledger_service.usecases.inputs.price_books import read_price_books
+
+        return read_price_books(self.settings)

@@ -1,0 +1,1 @@
+"""Commands about price sheets and bills."""

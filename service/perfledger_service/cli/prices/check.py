@@ -1,0 +1,43 @@
+"""Finds wrong prices."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.option_values import today
+from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+
+
+@command(
+    examples=(
+        "perfledger prices check",
+        "perfledger prices check prices.csv --previous old-prices.csv --format markdown",
+    )
+)
+def check(
+    file: Annotated[
+        Path | None, argument("a price list in CSV (default: the packaged one)", metavar="FILE")
+    ] = None,
+    *,
+    previous: Annotated[
+        Path | None, how("the last price list: shows what moved since then", metavar="FILE")
+    ] = None,
+    output: Annotated[Output, Formats(*DOCUMENT)],
+) -> None:
+    """Find prices that cannot be right: placeholders, Windows meters, wrong regions and terms.
+
+    Prices that are too old are counted. Exits with 2 if a row must not be used.
+    """
+    from perfledger_service.rendering.prices.check import price_check_document
+    from perfledger_service.usecases.prices.check import check_prices
+    from perfledger_service.values.report import ExitCode
+
+    findings = check_prices(file, previous=previous)
+    output.write(
+        findings,
+        document_formats(lambda check: price_check_document(check, today=today())),
+    )
+    raise typer.Exit(ExitCode.USAGE if findings.rejected else ExitCode.OK)

@@ -1,0 +1,98 @@
+"""Writes a quarter's procurement review."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import how, out, what
+from perfledger_service.cli.option_values import today
+from perfledger_service.cli.price_flags import PriceFlags
+from perfledger_service.cli.server_modules import server_modules
+from perfledger_service.usecases.review.review_format import ReviewFormat
+
+if TYPE_CHECKING:  # this would make every help slow
+    from perfledger_service.usecases.review.review import ReviewRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewFlags:
+    """What a review is about, and what it reads."""
+
+    quarter: Annotated[str, what("the quarter, such as 2026Q4", metavar="QUARTER")]
+    plan: Annotated[Path, what("demand, options, supply and assumptions in TOML", metavar="FILE")]
+    bundles: Annotated[
+        Path | None, what("a folder of bundles (default: the service's database)", metavar="FOLDER")
+    ] = None
+    bill: Annotated[
+        Path | None, what("the quarter's bill in FOCUS 1.0 to 1.2, CSV or Parquet", metavar="FILE")
+    ] = None
+    team_tag: Annotated[str, what("the bill's tag that names the team", metavar="TAG")] = ""
+    previous: Annotated[
+        Path | None, what("the review.json of the quarter before", metavar="FILE")
+    ] = None
+
+
+@command(
+    examples=(
+        "perfledger review --quarter 2026Q3 --plan plan.toml --bill bill.csv --output review",
+        (
+            "perfledger review --quarter 2026Q3 --plan plan.toml --bill bill.csv --output review "
+            "--format json"
+        ),
+    )
+)
+def review(
+    *,
+    inputs: ReviewFlags,
+    price_flags: PriceFlags,
+    as_of: Annotated[
+        datetime | None, how("the day of the review (default: today)", metavar="DAY")
+    ] = None,
+    allow_stale_prices: Annotated[
+        bool, how("accept prices older than 180 days", flag="--allow-stale-prices")
+    ] = False,
+    output: Annotated[Path, out("the folder that the review is written to", metavar="FOLDER")],
+    format_: Annotated[
+        list[ReviewFormat] | None, out("what to write; repeatable (default: all)", flag="--format")
+    ] = None,
+) -> None:
+    """Write the procurement review of a quarter as HTML, PDF, XLSX, FOCUS CSV and JSON."""
+    from rich.console import Console
+
+    with server_modules():
+        from perfledger_service.usecases.review.review import review as build_review
+    from perfledger_service.cli.progress import TerminalProgress
+    from perfledger_service.usecases.review.documents import write_review
+
+    day = today() if as_of is None else as_of.date()
+    request = _request(inputs, price_flags, day, is_stale_allowed=allow_stale_prices)
+    with TerminalProgress(Console(stderr=True)) as watcher:
+        watcher.stage("reading measurements and payments")
+        built = build_review(request)
+        watcher.stage("writing the documents; a PDF takes a while")
+        for line in write_review(built, output, forms=tuple(format_ or ReviewFormat)):
+            typer.echo(line)
+
+
+def _request(
+    inputs: ReviewFlags, price_flags: PriceFlags, day: date, *, is_stale_allowed: bool
+) -> "ReviewRequest":
+    from perfledger_service.settings.service import service_settings
+    from perfledger_service.usecases.review.review import ReviewRequest, quarter_named
+
+    return ReviewRequest(
+        quarter=quarter_named(inputs.quarter),
+        today=day,
+        plan=inputs.plan,
+        bundles=inputs.bundles,
+        database_url=service_settings().database_url,
+        bill=inputs.bill,
+        team_tag=inputs.team_tag,
+        prices=price_flags.settings,
+        previous=inputs.previous,
+        is_stale_allowed=is_stale_allowed,
+    )

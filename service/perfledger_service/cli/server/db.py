@@ -1,0 +1,25 @@
+"""Upgrades the service's database."""
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.server_modules import server_modules
+
+
+@command(
+    examples=(
+        "perfledger server db upgrade",
+        "PERFLEDGER_DATABASE_URL=sqlite:///ci.db perfledger server db upgrade",
+    )
+)
+def upgrade() -> None:
+    """Bring the service's database to the newest version.
+
+    Repeating it is safe. The database is the one of PERFLEDGER_DATABASE_URL.
+    """
+    from perfledger_service.settings.service import service_settings
+
+    with server_modules():
+        from perfledger_service.store.upgrade import upgrade as upgrade_database
+    upgrade_database(service_settings().database_url)
+    typer.echo("the database is up to date")

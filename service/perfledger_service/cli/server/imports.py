@@ -1,0 +1,157 @@
+"""Stores files about the fleet in the service's database, lists and removes them."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.file_or_store import LatencyMetric
+from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.server_modules import open_store
+
+if TYPE_CHECKING:  # these would make every help slow
+    from perfledger_service.usecases.inputs.files import NamedBytes
+    from perfledger_service.values.fleet_views import ImportKind
+
+DEFAULT_SOURCE = "main"
+Source = Annotated[str, how("name of the cluster, account or service it is of", metavar="NAME")]
+Files = Annotated[list[Path], argument("files of 64 MiB each at most", metavar="FILE")]
+
+
+@command(
+    examples=(
+        "perfledger server import usage usage.csv",
+        "perfledger server import usage usage.csv --source west",
+    )
+)
+def import_usage(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
+    """Import who used what: sacct, Prometheus, Kubernetes, FOCUS bills in CSV.
+
+    For `--source` of fleet hours, allocate and forecast. Repeating it is safe. Files of one source
+    that cover the same time are refused: their hours would count twice.
+    """
+    from perfledger_service.values.fleet_views import ImportKind
+
+    _import(_read(files), ImportKind.USAGE, source)
+
+
+@command(
+    examples=(
+        "perfledger server import activity activity.csv",
+        "perfledger server import activity activity.csv --source west",
+    )
+)
+def import_activity(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
+    """Import how busy devices were: Prometheus, sacct, CloudWatch, Cloud Monitoring, W&B.
+
+    For `--source` of fleet utilization. Repeating it is safe.
+    """
+    from perfledger_service.values.fleet_views import ImportKind
+
+    _import(_read(files), ImportKind.ACTIVITY, source)
+
+
+@command(
+    examples=(
+        "perfledger server import jobs jobs.csv",
+        "perfledger server import jobs jobs.csv --source west",
+    )
+)
+def import_jobs(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
+    """Import job logs: SWF, sacct, kubectl, Prometheus and others.
+
+    For `--source` of plan queue and simulate, which read the newest log of a source. Repeating it
+    is safe.
+    """
+    from perfledger_service.values.fleet_views import ImportKind
+
+    _import(_read(files), ImportKind.JOBS, source)
+
+
+@command(
+    examples=(
+        "perfledger server import load curve.json",
+        "perfledger server import load H100-80GB=vllm.json --latency-metric ttft --source west",
+    )
+)
+def import_load(
+    curves: Annotated[
+        list[str],
+        argument("load curves: FILE, or DEVICE=FILE as for `plan rightsize`", metavar="CURVE"),
+    ],
+    *,
+    latency_metric: LatencyMetric = None,
+    source: Source = DEFAULT_SOURCE,
+) -> None:
+    """Import load curves of perfledger or of another tool.
+
+    For `--source` of plan rightsize, which prefers the newest curve of a replica. Repeating it is
+    safe.
+    """
+    from perfledger_service.usecases.inputs.imports import file_of_curves
+    from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
+    from perfledger_service.values.fleet_views import ImportKind
+
+    read = read_load_curves(curves, latency=latency_metric or REQUEST_LATENCY)
+    _import([file_of_curves(", ".join(curves), read)], ImportKind.LOAD, source)
+
+
+@command(examples=("perfledger server import list", "perfledger server import list --json"))
+def list_imports(*, output: Annotated[Output, Formats(*DOCUMENT)]) -> None:
+    """List the imported files."""
+    from perfledger_service.rendering.fleet.imported_files import imports_document
+
+    with open_store() as engine:
+        from perfledger_service.store.database import read_session
+        from perfledger_service.store.imports import imports
+
+        with read_session(engine) as session:
+            stored = imports(session)
+    output.write(stored, document_formats(imports_document))
+
+
+@command(
+    examples=(
+        "perfledger server import remove 1",
+        "PERFLEDGER_DATABASE_URL=sqlite:///ci.db perfledger server import remove 1",
+    )
+)
+def remove(
+    number: Annotated[
+        int, argument("its number in `perfledger server import list`", metavar="NUMBER")
+    ],
+) -> None:
+    """Remove an imported file."""
+    with open_store() as engine:
+        from perfledger_service.store.database import write_session
+        from perfledger_service.store.imports import remove_import
+
+        with write_session(engine) as session:
+            remove_import(session, number)
+            session.commit()
+    typer.echo(f"import {number} is removed")
+
+
+def _read(files: Sequence[Path]) -> "list[NamedBytes]":
+    from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
+    from perfledger_service.usecases.inputs.files import read_named
+
+    return [read_named(file, most_bytes=MAX_USAGE_BYTES) for file in files]
+
+
+def _import(files: "Sequence[NamedBytes]", kind: "ImportKind", source: str) -> None:
+    with open_store() as engine:
+        from perfledger_service.usecases.inputs.imports import import_file
+
+        for file in files:
+            stored, is_new = import_file(
+                engine, file, kind=kind, source=source, now=datetime.now(UTC)
+            )
+            state = "imported" if is_new else "is there already"
+            typer.echo(
+                f"{stored.name}: {state} as {stored.id} of {stored.source}: {stored.summary}"
+            )

@@ -1,0 +1,53 @@
+"""Adds and lists projects."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.server_modules import open_store
+
+
+@command(
+    examples=(
+        "perfledger server project add octo/models",
+        "perfledger server project add octo/models > token",
+    )
+)
+def add(
+    repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+) -> None:
+    """Let a repository upload, and print its token.
+
+    The token is not stored and not shown again.
+    """
+    with open_store() as engine:
+        from perfledger_service.usecases.pull_requests.projects import add_project, new_token
+
+        token = new_token()
+        add_project(engine, repository, token=token, now=datetime.now(UTC))
+    typer.echo(token)
+
+
+@command(examples=("perfledger server project list", "perfledger server project list --json"))
+def list_projects(*, output: Annotated[Output, Formats(*DOCUMENT)]) -> None:
+    """List the projects with the prefixes of their tokens."""
+    from perfledger_service.rendering.server.project import UploadTokenRow, tokens_document
+
+    with open_store() as engine:
+        from perfledger_service.usecases.pull_requests.projects import list_projects
+
+        rows = [
+            UploadTokenRow(
+                repository=project.repository,
+                prefix=token.prefix,
+                created_on=token.created_at.date().isoformat(),
+                revoked_on=token.revoked_at.date().isoformat() if token.revoked_at else None,
+            )
+            for project, tokens in list_projects(engine)
+            for token in tokens
+        ]
+    output.write(rows, document_formats(tokens_document))

@@ -1,0 +1,29 @@
+"""Revokes upload tokens."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.server_modules import open_store
+
+
+@command(
+    examples=(
+        "perfledger server token revoke pl_0a1b2c3d",
+        "PERFLEDGER_DATABASE_URL=sqlite:///ci.db perfledger server token revoke pl_0a1b2c3d",
+    )
+)
+def revoke(
+    prefix: Annotated[
+        str, argument("beginning of the token: pl_ and 8 characters", metavar="PREFIX")
+    ],
+) -> None:
+    """Revoke an upload token from now on."""
+    with open_store() as engine:
+        from perfledger_service.usecases.pull_requests.projects import revoke_token
+
+        revoke_token(engine, prefix, now=datetime.now(UTC))
+    typer.echo(f"{prefix} is revoked")

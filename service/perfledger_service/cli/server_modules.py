@@ -1,0 +1,37 @@
+"""Opens the service's database, or explains what to install where it cannot be opened."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from perfledger_service.errors import PerfledgerError
+
+if TYPE_CHECKING:  # this would make every help slow
+    from sqlalchemy import Engine
+
+MISSING = "the service is not installed here: pip install 'perfledger[service]'"
+
+
+@contextmanager
+def server_modules() -> Generator[None]:
+    """Turn a missing dependency of the service into an error that says what to install.
+
+    A missing module of our own is a bug and stays one.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("perfledger"):
+            raise
+        raise PerfledgerError(MISSING) from error
+
+
+@contextmanager
+def open_store() -> "Generator[Engine]":
+    """Open the service's database at its newest version."""
+    with server_modules():
+        from perfledger_service.store.upgrade import open_current
+    from perfledger_service.settings.service import service_settings
+
+    with open_current(service_settings().database_url) as engine:
+        yield engine

@@ -1,0 +1,25 @@
+"""Finds the service that a command asks."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_service.cli.option_groups import out
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # this would make every help slow
+    from perfledger_service.usecases.inputs.upload_target import UploadTarget
+
+UploadUrl = Annotated[
+    str | None, out("the service's root URL (or PERFLEDGER_UPLOAD_URL)", metavar="URL")
+]
+
+
+def service_at(upload_url: str | None) -> "UploadTarget":
+    """Return the service of an option, else of the environment; raises UsageError without one."""
+    from perfledger_service.settings.service import upload_settings
+    from perfledger_service.usecases.inputs.upload_target import upload_target
+
+    target = upload_target(upload_url, upload_settings())
+    if target is None:
+        msg = "no service given: pass --upload-url or set PERFLEDGER_UPLOAD_URL"
+        raise UsageError(msg)
+    return target

@@ -1,0 +1,156 @@
+"""Works out the efficiency of a step."""
+
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how, what
+from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # this would make every help slow
+    from perfledger_profiles.hardware.step_metrics import StepFacts, TransformerShape
+
+HERTZ_PER_MHZ = 1e6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformerFlags:
+    """The shape of a transformer, from which its model FLOPs follow."""
+
+    parameters: Annotated[
+        float | None,
+        what("of a transformer: parameters without embeddings, such as 7e9", metavar="COUNT"),
+    ] = None
+    layers: Annotated[int, what("of a transformer: its layers", metavar="COUNT", minimum=0)] = 0
+    heads: Annotated[
+        int, what("of a transformer: attention heads of a layer", metavar="COUNT", minimum=0)
+    ] = 0
+    head_size: Annotated[
+        int, what("of a transformer: size of an attention head", metavar="SIZE", minimum=0)
+    ] = 0
+    context_length: Annotated[
+        int, what("of a transformer: tokens in its context", metavar="TOKENS", minimum=0)
+    ] = 0
+    forward_only: Annotated[bool, what("the step has no backward pass", flag="--forward-only")] = (
+        False
+    )
+
+    @property
+    def shape(self) -> "TransformerShape | None":
+        """Return the shape, None without parameters; raises UsageError."""
+        from perfledger_profiles.hardware.step_metrics import TransformerShape
+
+        if self.parameters is not None:
+            return TransformerShape(
+                parameters=self.parameters,
+                layers=self.layers,
+                heads=self.heads,
+                head_size=self.head_size,
+                context=self.context_length,
+                is_forward_only=self.forward_only,
+            )
+        if any((self.layers, self.heads, self.head_size, self.context_length, self.forward_only)):
+            msg = (
+                "--layers, --heads, --head-size, --context-length and --forward-only need "
+                "--parameters"
+            )
+            raise UsageError(msg)
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFlags:
+    """What is known about the step besides its time."""
+
+    devices: Annotated[int, what("devices that share the step", metavar="COUNT", minimum=1)] = 1
+    units_per_step: Annotated[
+        float | None, what("tokens or samples a step, over all devices", metavar="COUNT")
+    ] = None
+    model_flops: Annotated[
+        float | None, what("FLOPs a step over all devices, no recomputation", metavar="FLOPS")
+    ] = None
+    recomputed_flops: Annotated[
+        float, what("FLOPs a step that are computed twice, for HFU", metavar="FLOPS", minimum=0)
+    ] = 0.0
+    energy_joules: Annotated[
+        float | None, what("energy a step over all devices", metavar="JOULES")
+    ] = None
+    one_device_seconds: Annotated[
+        float | None,
+        what("the step's time on one device, with the same batch a device", metavar="SECONDS"),
+    ] = None
+    strong_scaling: Annotated[
+        bool,
+        what("--one-device-seconds did the whole work alone", flag="--strong-scaling"),
+    ] = False
+
+    def facts(self, seconds: float, *, model_flops: float | None) -> "StepFacts":
+        """Return what is known about a step of so many seconds."""
+        from perfledger_profiles.hardware.step_metrics import StepFacts
+
+        return StepFacts(
+            seconds=seconds,
+            devices=self.devices,
+            items=self.units_per_step,
+            model_flops=model_flops,
+            recomputed_flops=self.recomputed_flops,
+            joules=self.energy_joules,
+            alone_seconds=self.one_device_seconds,
+            is_work_split=self.strong_scaling,
+        )
+
+
+@command(
+    examples=(
+        "perfledger trace mfu trace.json --units-per-step 8192 --parameters 7e9",
+        "perfledger trace mfu --step-seconds 0.31 --device h100-sxm5-80gb --model-flops 1.2e14",
+    )
+)
+def mfu(
+    file: Annotated[
+        Path | None,
+        argument("a profiler file with steps, for the step's time and device", metavar="FILE"),
+    ] = None,
+    *,
+    step_seconds: Annotated[
+        float | None, what("in place of a file: seconds of a step", metavar="SECONDS")
+    ] = None,
+    device: Annotated[
+        str, what("the device, such as h100-sxm5-80gb, or its full name", metavar="DEVICE")
+    ] = "",
+    step: StepFlags,
+    transformer: TransformerFlags,
+    dtype: Annotated[str, how("the type that is computed in", metavar="TYPE")] = "bfloat16",
+    clock_mhz: Annotated[
+        float | None,
+        how("the clock during the step, if a power limit lowers it", metavar="MHZ"),
+    ] = None,
+    output: Annotated[Output, Formats(*DOCUMENT)],
+) -> None:
+    """Compute MFU, HFU, FLOP/s, work per joule and scaling efficiency of a step.
+
+    FLOPs per token of a transformer are 6N + 12LHQT, forward 2N + 4LHQT (PaLM, appendix B). Peaks
+    are dense, from the hardware table. What is not given is left out, never guessed.
+    """
+    from perfledger_service.rendering.trace.mfu import step_metrics_document
+    from perfledger_service.usecases.trace.mfu import compute_step_metrics, model_flops
+
+    flops = model_flops(flops=step.model_flops, shape=transformer.shape, tokens=step.units_per_step)
+    if clock_mhz is not None and not 0 < clock_mhz < inf:
+        msg = f"--clock-mhz {clock_mhz:g} is no clock: give a value above 0"
+        raise UsageError(msg)
+    metrics = compute_step_metrics(
+        lambda seconds: step.facts(seconds, model_flops=flops),
+        file=file,
+        seconds=step_seconds,
+        device=device,
+        dtype=dtype,
+        clock_hz=None if clock_mhz is None else clock_mhz * HERTZ_PER_MHZ,
+    )
+    output.write(
+        metrics,
+        document_formats(step_metrics_document),
+    )

@@ -1,0 +1,90 @@
+"""Summarises a profiler file."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument
+from perfledger_service.cli.output import (
+    DOCUMENT,
+    Format,
+    Formats,
+    Output,
+    document_formats,
+    write_text,
+)
+from perfledger_service.errors import UsageError
+
+
+@command(
+    examples=(
+        "perfledger trace summary trace.json",
+        "perfledger trace summary trace.json --format svg --output trace.svg",
+        "perfledger trace summary rank0.json rank1.json",
+    )
+)
+def summary(
+    files: Annotated[
+        list[Path],
+        argument(
+            "a file of torch.profiler, jax.profiler, nsys, ncu, nccl-tests, ...; or one a rank",
+            metavar="FILE",
+        ),
+    ],
+    *,
+    output: Annotated[
+        Output,
+        Formats(*DOCUMENT, Format.SVG, Format.SPEEDSCOPE),
+    ],
+) -> None:
+    """Show where the time of a step goes, what it is bound by and what to do about it.
+
+    With one file for each rank of a job: which rank the others wait for, how often and how long.
+    Each file is read in a process of its own with limits on memory and time. Exits with 0 whatever
+    it finds, with 2 for a file that cannot be read.
+    """
+    from perfledger_service.rendering.trace.profile_svg import trace_svg
+    from perfledger_service.rendering.trace.summary import trace_document
+    from perfledger_service.usecases.trace.summary import summarize
+
+    if len(files) > 1:
+        _show_ranks(files, output)
+        return
+    if output.chosen is Format.SPEEDSCOPE:
+        _export(files[0], output.output)
+        return
+    output.write(
+        summarize(files[0]),
+        document_formats(trace_document) | {Format.SVG: trace_svg},
+    )
+
+
+def _export(file: Path, output: Path | None) -> None:
+    """Write a whole recording for speedscope, and say on standard error what was left out."""
+    from perfledger_service.rendering.layout.escape import clean
+    from perfledger_service.usecases.inputs.history_sources import display_name
+    from perfledger_service.usecases.trace.summary import export
+
+    document, left_out = export(file)
+    write_text(document, output)
+    if left_out:
+        typer.echo(f"{display_name(file)}: {clean(left_out, limit=200)}", err=True)
+
+
+def _show_ranks(files: Sequence[Path], output: Output) -> None:
+    from perfledger_service.rendering.trace.ranks import ranks_document
+    from perfledger_service.usecases.trace.summary import compare_ranks
+
+    if output.chosen in (Format.SVG, Format.SPEEDSCOPE):
+        msg = (
+            f"--format {output.chosen} takes one file: give a single one, or choose table, json, "
+            "csv or markdown"
+        )
+        raise UsageError(msg)
+    output.write(
+        compare_ranks(files),
+        document_formats(ranks_document),
+    )

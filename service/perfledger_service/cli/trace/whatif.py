@@ -1,0 +1,61 @@
+"""Predicts a step's time if parts of it were faster."""
+
+from math import inf, nan
+from pathlib import Path
+from typing import Annotated
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, what
+from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.errors import UsageError
+
+# No part of a step gets faster or slower by more; what does is removed, or all there is.
+MAX_SPEEDUP = 1e6
+
+
+@command(
+    examples=(
+        "perfledger trace whatif trace.json --speedup input=2",
+        "perfledger trace whatif trace.json --speedup input=inf --speedup host=1.5 --json",
+    )
+)
+def whatif(
+    file: Annotated[Path, argument("a profiler file with steps", metavar="FILE")],
+    *,
+    speedup: Annotated[
+        list[str],
+        what("how much faster a bucket, operation or kernel is; repeatable", metavar="NAME=FACTOR"),
+    ],
+    output: Annotated[Output, Formats(*DOCUMENT)],
+) -> None:
+    """Predict the time of a step if parts of it were faster (Amdahl's law).
+
+    A factor of inf removes a part; one below 1 makes it slower.
+    """
+    from perfledger_service.rendering.trace.whatif import what_if_document
+    from perfledger_service.usecases.inputs.history_sources import display_name
+    from perfledger_service.usecases.trace.whatif import what_if
+
+    name = display_name(file)
+    output.write(
+        what_if(file, changes=dict(map(_named_speedup, speedup))),
+        document_formats(lambda step: what_if_document(name, step)),
+    )
+
+
+def _named_speedup(text: str) -> tuple[str, float]:
+    """Return a part's name and its factor; a name may contain an equals sign."""
+    from perfledger_service.rendering.layout.escape import clean
+
+    name, _, number = text.rpartition("=")
+    try:
+        factor = float(number)
+    except ValueError:
+        factor = nan
+    if not name or not (factor == inf or 1 / MAX_SPEEDUP <= factor <= MAX_SPEEDUP):
+        msg = (
+            f"--speedup {clean(text)}: give NAME=FACTOR with a factor from {1 / MAX_SPEEDUP:g} to "
+            f"{MAX_SPEEDUP:g}, such as input=2, or input=inf to remove it"
+        )
+        raise UsageError(msg)
+    return name, factor

@@ -1,1 +1,0 @@
-"""Pages: values in, text out (comment, terminal, JSON, HTML). The only user of templates."""

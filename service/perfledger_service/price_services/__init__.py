@@ -1,0 +1,1 @@
+"""Owns the access to the providers' public price services."""

@@ -1,0 +1,1 @@
+"""Renders results: terminal text, Markdown, JSON, CSV, HTML, SVG, XLSX and PDF."""

@@ -1,0 +1,1 @@
+"""Measured load and detectable changes."""

@@ -1,0 +1,130 @@
+"""Presents a measured load curve."""
+
+from perfledger.load import LoadResult
+from perfledger_baselines.estimation.latency_quantiles import LatencyQuantile
+from perfledger_baselines.estimation.load_points import MeasuredLoad, MeasuredPoint
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    Paragraph,
+    TextStyle,
+    display,
+    fact,
+    figure,
+    notes,
+    record_facts,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+
+_MAX_NAME = 200  # as the reader of the JSON allows
+_QUANTILES = ("p50", "p95", "p99")
+_MEANING = (
+    "A request is one call of the step. Its latency runs from when it was to begin; step: what of "
+    "the median one is not waiting; memory: the most so far."
+)
+_FEW = 1000  # answers a second; three digits of more would hide some
+
+
+def load_document(view: MeasuredLoad) -> Document:
+    """Return the points; right-sizing reads the JSON."""
+    failures = (Paragraph(text=each, style=TextStyle.MISSING) for each in view.failures)
+    warnings = (Paragraph(text=each, style=TextStyle.WARNING) for each in load_notes(view))
+    return Document(
+        name="perfledger-load-curve",
+        facts={
+            "workload": clean(view.workload, limit=_MAX_NAME),
+            "device": clean(view.device, limit=_MAX_NAME),
+            "devices": view.devices,
+            "servers": view.servers,
+        },
+        row_facts=("workload", "device", "devices", "servers"),
+        blocks=(
+            title(load_title(view), names=(view.workload, view.device)),
+            table(_columns(), view.points, key="points", group=_batch, style=_style),
+            *failures,
+            *warnings,
+            *notes([_MEANING]),
+        ),
+    )
+
+
+def load_title(view: MeasuredLoad) -> str:
+    """Return what was loaded on what."""
+    servers = "1 server" if view.servers == 1 else f"{view.servers} servers"
+    on = clean(view.device) if view.devices == 1 else f"{view.devices} of {clean(view.device)}"
+    return f"{clean(view.workload)} on {on}, {servers}"
+
+
+def load_notes(view: MeasuredLoad) -> tuple[str, ...]:
+    """Return what keeps a point from being believed, in sentences."""
+    grown = tuple(
+        f"At {load_name(point)} the queue grew: its latencies are those of this length of time."
+        for point in view.points
+        if not point.has_kept_up
+    )
+    return view.notes + grown
+
+
+def load_name(point: MeasuredPoint | LoadResult) -> str:
+    """Return what was asked of the servers: "4 clients", "120/s"."""
+    if point.concurrency is None:
+        return rate(point.offered_per_second or 0)
+    return "1 client" if point.concurrency == 1 else f"{point.concurrency:,} clients"
+
+
+def rate(per_second: float) -> str:
+    """Return requests a second: "43.2/s"."""
+    return f"{per_second:.3g}/s" if per_second < _FEW else f"{per_second:,.0f}/s"
+
+
+def _columns() -> tuple[Column[MeasuredPoint], ...]:
+    return (
+        words("", "load", load_name),
+        display("answered", lambda point: rate(point.throughput_per_second)),
+        display("P50", lambda point: number_format.seconds(point.p50.seconds)),
+        display("P95", lambda point: number_format.seconds(point.p95.seconds)),
+        display("P99", lambda point: number_format.seconds(point.p99.seconds)),
+        display("its 95 %", lambda point: _interval(point.p99)),
+        figure("", "step", lambda point: point.service_p50_s, number_format.seconds),
+        figure("", "memory", lambda point: point.memory_bytes, number_format.byte_count),
+        *record_facts(MeasuredPoint, _point, without=_QUANTILES),
+        *(column for key in _QUANTILES for column in _latency_columns(key)),
+    )
+
+
+def _latency_columns(key: str) -> tuple[Column[MeasuredPoint], ...]:
+    """Return a quantile's latency and the ends of its interval."""
+
+    def latency(point: MeasuredPoint) -> LatencyQuantile:
+        quantile: LatencyQuantile = getattr(point, key)
+        return quantile
+
+    return (
+        fact(f"latency_{key}_s", lambda point: latency(point).seconds),
+        fact(f"latency_{key}_low_s", lambda point: latency(point).low),
+        fact(f"latency_{key}_high_s", lambda point: latency(point).high),
+    )
+
+
+def _point(point: MeasuredPoint) -> MeasuredPoint:
+    return point
+
+
+def _batch(point: MeasuredPoint) -> str:
+    return f"batch {point.batch:,}"
+
+
+def _style(point: MeasuredPoint) -> TextStyle:
+    return TextStyle.PLAIN if point.has_kept_up else TextStyle.WARNING
+
+
+def _interval(of: LatencyQuantile) -> str:
+    """Return the ends of an interval against its value: "-4 to +23 %"; a ? is not known."""
+    low, high = (
+        "?" if end is None else f"{100 * (end / of.seconds - 1):+.0f}" for end in (of.low, of.high)
+    )
+    return f"{low}{number_format.INTERVAL_TO}{high}{number_format.NBSP}%"

@@ -1,0 +1,1 @@
+"""Draws charts as SVG."""

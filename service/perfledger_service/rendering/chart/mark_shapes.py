@@ -1,0 +1,158 @@
+"""Draws the marks of a chart as elements of SVG."""
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from perfledger_service.rendering.chart.elements import Attributes, element, text_element
+from perfledger_service.rendering.chart.marks import (
+    Anchor,
+    BandMark,
+    BarMark,
+    DotMark,
+    LineMark,
+    Mark,
+    RuleMark,
+    TextMark,
+)
+from perfledger_service.rendering.chart.plot_area import (
+    CHARACTER_WIDTH,
+    PlotArea,
+    fitted,
+    spread_labels,
+)
+from perfledger_service.rendering.layout.escape import clean
+
+_BASELINE = 4.0  # from the middle of a line of text down to its baseline
+_LEAST_WIDTH = 0.75  # of a bar: a narrower one cannot be seen
+_PALE = 0.6  # a bar that is less opaque has dark words on it
+_INSIDE_WIDTH = 6.2  # of a character inside a bar
+_SHORTEST_LABEL = 6  # characters; less of a name says nothing
+
+
+def mark_shape(mark: Mark, area: PlotArea) -> str:
+    """Return a mark's shape, which ends at the edges of the plot; "" for words."""
+    match mark:
+        case LineMark():
+            return element("polyline", _line(mark, area), title=mark.title)
+        case BandMark():
+            return element("polygon", _band(mark, area))
+        case DotMark():
+            return element("circle", _dot(mark, area), title=mark.title)
+        case BarMark():
+            return element("rect", _bar(mark, area), title=mark.title)
+        case RuleMark():
+            return element("polyline", _line(_across(mark, area), area), title=mark.title)
+        case TextMark():
+            return ""
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def mark_label(mark: Mark, area: PlotArea) -> str:
+    """Return a mark's words, which may stand outside of the plot; "" without any."""
+    match mark:
+        case DotMark() if mark.label:
+            x, y = area.across(mark.x) + mark.radius + 3, area.down(mark.y) + _BASELINE
+            return text_element(x, y, mark.label, kind="soft")
+        case BarMark() if mark.label:
+            return _bar_label(mark, area)
+        case RuleMark() if mark.label:
+            return _rule_label(mark, area)
+        case TextMark():
+            x = area.across(mark.x) + mark.dx
+            y = area.down(mark.y) + mark.dy + _BASELINE
+            kind = "soft" if mark.is_soft else ""
+            return text_element(x, y, mark.text, kind=kind, anchor=mark.anchor, title=mark.title)
+        case _:
+            return ""
+
+
+def end_labels(area: PlotArea) -> Iterator[str]:
+    """Yield the labels at the lines' ends, none upon another, and what leads to them."""
+    lines = [mark for mark in area.chart.marks if isinstance(mark, LineMark) and mark.label]
+    lines.sort(key=lambda line: -line.points[-1][1])
+    ends = [min(max(area.down(line.points[-1][1]), area.top), area.bottom) for line in lines]
+    places = spread_labels(ends, top=area.top, bottom=area.bottom)
+    room = area.chart.width - area.right - 20
+    for line, end, place in zip(lines, ends, places, strict=True):
+        start = {"class": f"line {line.tone}", "stroke-width": 0.6}
+        yield element(
+            "line", start | {"x1": area.right + 1, "y1": end, "x2": area.right + 14, "y2": place}
+        )
+        label, kind = fitted(line.label, width=room), f"soft tinted {line.tone}"
+        title = line.title or line.label
+        yield text_element(area.right + 18, place + _BASELINE, label, kind=kind, title=title)
+
+
+def _line(mark: LineMark, area: PlotArea) -> Attributes:
+    points = [(area.across(x), area.down(y)) for x, y in mark.points]
+    dashes = " dashes" if mark.is_dashed else ""
+    shape = {"class": f"line {mark.tone}{dashes}", "stroke-width": mark.width}
+    return shape | {"points": _points(points)}
+
+
+def _band(mark: BandMark, area: PlotArea) -> Attributes:
+    upper = [(area.across(x), area.down(high)) for x, _, high in mark.points]
+    lower = [(area.across(x), area.down(low)) for x, low, _ in reversed(mark.points)]
+    shape = {"class": f"fill {mark.tone}", "fill-opacity": mark.opacity}
+    return shape | {"points": _points([*upper, *lower])}
+
+
+def _dot(mark: DotMark, area: PlotArea) -> Attributes:
+    kind = "line" if mark.is_open else "dot"
+    opacity = {} if mark.opacity == 1 else {"fill-opacity": mark.opacity}
+    place = {"cx": area.across(mark.x), "cy": area.down(mark.y), "r": mark.radius}
+    return {"class": f"{kind} {mark.tone}"} | opacity | place
+
+
+def _bar(mark: BarMark, area: PlotArea) -> Attributes:
+    left, right, top, bottom = _sides(mark, area)
+    kind = "line dashes" if mark.is_open else "fill"
+    opacity = {} if mark.opacity == 1 else {"fill-opacity": mark.opacity}
+    place = {"x": left, "y": top, "width": max(right - left, _LEAST_WIDTH), "height": bottom - top}
+    round_corners = {} if mark.x is None or mark.y is None else {"rx": 2}
+    return {"class": f"{kind} {mark.tone}"} | opacity | place | round_corners
+
+
+def _sides(mark: BarMark, area: PlotArea) -> tuple[float, float, float, float]:
+    x = (area.left, area.right) if mark.x is None else tuple(map(area.across, mark.x))
+    y = (area.top, area.bottom) if mark.y is None else tuple(map(area.down, mark.y))
+    return min(x), max(x), min(y), max(y)
+
+
+def _bar_label(mark: BarMark, area: PlotArea) -> str:
+    """Return the words inside a bar, as many as fit; "" where they would say nothing."""
+    left, right, top, bottom = _sides(mark, area)
+    room = int((right - left - 4) / _INSIDE_WIDTH)
+    if room < min(len(mark.label), _SHORTEST_LABEL):
+        return ""
+    kind = "inside" if mark.opacity >= _PALE else "upon"
+    middle = (top + bottom) / 2 + _BASELINE
+    label = clean(mark.label, limit=room)
+    return text_element((left + right) / 2, middle, label, kind=kind, anchor=Anchor.MIDDLE)
+
+
+def _across(mark: RuleMark, area: PlotArea) -> LineMark:
+    """Return the line that a rule is, from one end of the other axis to its other one."""
+    x, y = area.chart.x, area.chart.y
+    if mark.x is not None:
+        points = ((mark.x, y.low), (mark.x, y.high))
+    else:
+        level = y.low if mark.y is None else mark.y
+        points = ((x.low, level), (x.high, level))
+    return LineMark(points=points, tone=mark.tone, width=mark.width, is_dashed=mark.is_dashed)
+
+
+def _rule_label(mark: RuleMark, area: PlotArea) -> str:
+    """Return the words above an upright rule, or on a level one at its left."""
+    kind = f"soft tinted {mark.tone}"
+    if mark.x is None:
+        y = area.bottom if mark.y is None else area.down(mark.y)
+        return text_element(area.left + 6, y - 5, mark.label, kind=kind)
+    half = CHARACTER_WIDTH * len(mark.label) / 2
+    x = min(max(area.across(mark.x), half), area.chart.width - half)
+    return text_element(x, area.top - 4, mark.label, kind=kind, anchor=Anchor.MIDDLE)
+
+
+def _points(points: list[tuple[float, float]]) -> str:
+    return " ".join(f"{round(x, 2):g},{round(y, 2):g}" for x, y in points)

@@ -1,0 +1,59 @@
+"""Holds charts, and pictures, which are charts below each other under one title."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfledger_service.rendering.chart.axis import Axis
+from perfledger_service.rendering.chart.marks import Mark, Tone
+
+# Units across: small text can be read where the picture is shown 400 pixels wide.
+WIDTH = 720.0
+
+
+class KeyShape(StrEnum):
+    """What an entry of a legend shows."""
+
+    BOX = "box"
+    LINE = "line"
+    DASHES = "dashes"
+    DOT = "dot"
+    RING = "ring"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LegendKey:
+    """One entry of a legend."""
+
+    label: str
+    tone: Tone
+    shape: KeyShape = KeyShape.BOX
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Two axes with marks; sizes are units of the picture, `height` is that of the plot alone.
+
+    A height of None is as much as rows need, or 200; a margin of None has room for its labels.
+    """
+
+    x: Axis
+    y: Axis
+    marks: tuple[Mark, ...]
+    title: str = ""
+    caption: str = ""
+    legend: tuple[LegendKey, ...] = ()
+    width: float = WIDTH
+    height: float | None = None
+    left: float | None = None
+    right: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """Charts below each other; `notes` stand below the last one."""
+
+    title: str
+    summary: str = ""
+    charts: tuple[Chart, ...] = ()
+    notes: tuple[str, ...] = ()

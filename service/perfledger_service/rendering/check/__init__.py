@@ -1,0 +1,1 @@
+"""The report of a check: comment, terminal, JSON and web page."""

@@ -1,0 +1,197 @@
+"""Renders a report as the Markdown of a pull request's comment and of its check run.
+
+Both fit GitHub's limits whatever comes in: when a text is too long it is laid out again with less
+detail, rung by rung of a ladder, and says what was left out and where to find it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from perfledger_service.rendering.check import projection_rows
+from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
+from perfledger_service.rendering.layout import (
+    number_format,
+    provenance_facts,
+    verdict_rows,
+    vocabulary,
+)
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.escape import link
+from perfledger_service.rendering.trace import cause_rows
+from perfledger_service.values.report import Report
+
+MARKER = "<!-- perfledger:comment:v1 -->"
+# GitHub's limits, in characters. They are held in bytes of UTF-8, which are never fewer.
+MAX_COMMENT = 65_536
+MAX_SUMMARY = 65_535
+
+_Row = TypeVar("_Row")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommentLimits:
+    """How much of each kind of detail a layout has room for."""
+
+    logs: int = 8
+    log_lines: int = 30
+    log_characters: int = 3000
+    results: int = 300
+    unit_costs: int = 120
+    sources: int = 40
+    blocks: int = 12
+    causes: int = 8
+    prices: int = 40
+    failures: int = 60
+    names: int = 40
+    counts: int = 24
+    notes: int = 20
+    top: int = 8  # rows of the small table that quiet results may fill
+    loud: int = 60  # rows of the small table in all
+
+
+# What goes first when there is too little room: logs, then the long tables, then causes beyond the
+# largest, last the small table's own rows. The verdict, its counts and the link always stay.
+LADDER = (
+    CommentLimits(),
+    CommentLimits(log_lines=10, log_characters=800),
+    CommentLimits(logs=0, results=120, unit_costs=60),
+    CommentLimits(
+        logs=0, results=40, unit_costs=20, sources=12, blocks=6, causes=5, notes=10, loud=40
+    ),
+    CommentLimits(
+        logs=0,
+        results=0,
+        unit_costs=0,
+        sources=0,
+        blocks=3,
+        causes=3,
+        prices=8,
+        failures=12,
+        names=10,
+        counts=8,
+        notes=3,
+        loud=20,
+    ),
+    CommentLimits(
+        logs=0,
+        results=0,
+        unit_costs=0,
+        sources=0,
+        blocks=0,
+        causes=0,
+        prices=2,
+        failures=4,
+        names=3,
+        counts=2,
+        notes=0,
+        top=5,
+        loud=5,
+    ),
+)
+
+
+class ListTruncation:
+    """Cuts lists to their limits and remembers what it left out, in words."""
+
+    def __init__(self) -> None:
+        self.left_out: list[str] = []
+
+    def first(self, items: Sequence[_Row], limit: int, what: str) -> tuple[_Row, ...]:
+        """Return the first `limit` items; `what` names them in the plural."""
+        if len(items) > limit:
+            self.left_out.append(f"{len(items) - limit} of {len(items)} {what}")
+        return tuple(items[:limit])
+
+
+def comment(report: Report, *, url: str = "") -> str:
+    """Return the comment under a pull request, at most 65,536 characters of Markdown.
+
+    Its first line is the marker by which it is found again. `url` is the page with all the detail,
+    on our own service; without it the comment links to nothing.
+    """
+    return _fitted(report, url=url, first=MARKER + "\n", limit=MAX_COMMENT)
+
+
+def check_summary(report: Report, *, url: str = "") -> str:
+    """Return the summary of the check run, at most 65,535 characters of Markdown."""
+    return _fitted(report, url=url, first="", limit=MAX_SUMMARY)
+
+
+def _fitted(report: Report, *, url: str, first: str, limit: int) -> str:
+    text = ""
+    for limits in LADDER:
+        text = first + _render(report, limits=limits, url=url)
+        if len(text.encode("utf-8")) <= limit:
+            break
+    return text  # the last rung holds only what has limits of its own: it fits
+
+
+def _render(report: Report, *, limits: CommentLimits, url: str) -> str:
+    cut = ListTruncation()
+    every = verdict_rows.verdict_rows(report)
+    top, folded = verdict_rows.split_verdict_rows(every, room=limits.top)
+    failures = verdict_rows.failure_rows(report)
+    unit_costs = price_rows.unit_cost_rows(report)
+    loud, quiet = price_rows.split_price_rows(report, every)
+    unknown = price_rows.unknown_workloads(unit_costs)
+    blocks = cause_rows.reason_blocks(report, max_causes=limits.causes)
+    values = {
+        "report": report,
+        "url": link(url),
+        "mark": vocabulary.conclusion_mark(report),
+        "top": cut.first(top, limits.loud, "rows of the table"),
+        "folded": folded,
+        "unsure": cut.first(
+            verdict_rows.uncertain_rows(every), limits.loud, "reasons of what is undecided"
+        ),
+        "new": cut.first(report.new_workloads, limits.names, "new workloads"),
+        "skipped": cut.first(report.skipped, limits.names, "skipped workloads"),
+        "failures": cut.first(failures, limits.failures, "reasons why something was not measured"),
+        "logs": cut.first([f for f in failures if f.log_tail], limits.logs, "logs"),
+        "blocks": cut.first(blocks, limits.blocks, "explanations"),
+        "prices": cut.first(loud, limits.prices, "yearly prices"),
+        "total": yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices)),
+        "queues": cut.first(
+            yearly_cost_rows.queue_sentences(report.queues),
+            limits.prices,
+            "queues for paid devices",
+        ),
+        "rulings": cut.first(
+            yearly_cost_rows.policy_evaluation_rows(
+                report.policy_evaluations, head=report.head.sha if report.pull_request else ""
+            ),
+            limits.prices,
+            "policies on cost",
+        ),
+        "quiet_prices": cut.first(quiet, limits.unit_costs, "yearly prices of what did not change"),
+        "unknown": cut.first(unknown, limits.names, "workloads without a price"),
+        "declared": price_rows.declared_workloads(unit_costs)[: limits.names],
+        "results": cut.first(every, limits.results, "results in full"),
+        "throughputs": verdict_rows.throughput_rows(report)[: limits.results],
+        "work": verdict_rows.work_rows(report)[: limits.results],
+        "counts": cut.first(
+            verdict_rows.changed_counts(report), limits.counts, "counts that changed"
+        ),
+        "counted": verdict_rows.count_groups(report)[: limits.notes],
+        "unit_costs": cut.first(unit_costs, limits.unit_costs, "prices of a million units"),
+        "projected": cut.first(
+            projection_rows.projected_rows(report), limits.unit_costs, "projected prices"
+        ),
+        "sources": cut.first(price_rows.source_rows(report), limits.sources, "sources of prices"),
+        "notes": cut.first(report.notes, limits.notes, "notes"),
+        "machine": provenance_facts.machine_facts(report.machine),
+        "revisions": provenance_facts.revision_facts(report),
+        "decision": provenance_facts.decision_sentences(report),
+        "margin": number_format.margin(report.plan.margin),
+        "steps": verdict_rows.step_count_sentence(report),
+        "best_steps": cut.first(
+            [one for one in report.steps if one.best is not None],
+            limits.names,
+            "best numbers of steps",
+        ),
+        "reproduction": provenance_facts.reproduction(report),
+        "limits": limits,
+        "foreign": provenance_facts.foreign_names(report),
+    }
+    return render("comment.md.j2", **values, cut=tuple(cut.left_out))

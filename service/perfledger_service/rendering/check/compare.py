@@ -1,0 +1,171 @@
+"""Presents a comparison without pairs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
+from perfledger_service.rendering.check.interval_text import interval_text
+from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.document import (
+    NO_FIGURE,
+    CellKind,
+    Column,
+    Document,
+    TextStyle,
+    display,
+    fact,
+    field_names,
+    notes,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.values.comparison_view import ComparisonView
+
+UNPAIRED_NOTE = (
+    "Not measured in pairs: how the machine differed from one file to the other is part of the "
+    "change, and not of its interval. For an answer to rely on, measure both sides in turns on one "
+    "machine: perfledger check --base REV --head REV."
+)
+_MAX_NAME = 200
+_STYLES = {
+    "regressed": TextStyle.WORSE,
+    "not-measured": TextStyle.MISSING,
+    "undecided": TextStyle.WARNING,
+    "warning": TextStyle.WARNING,
+    "improved": TextStyle.BETTER,
+    "unchanged": TextStyle.PLAIN,
+}
+# An estimate's, with the runs of the side that has fewer in place of its pairs.
+_ESTIMATE_PARTS = (
+    *(part for part in field_names(EffectEstimate) if part != "pairs"),
+    "runs",
+)
+
+
+def comparison_document(view: ComparisonView, *, exit_code: int) -> Document:
+    """Return each metric's values, its change with its interval, and the verdict."""
+    names = (view.base, view.head)
+    empty = [] if view.verdicts else ["Nothing to compare: neither has a workload."]
+    assumed = [f"{view.assumed}."] if view.assumed else []
+    return Document(
+        name="perfledger-comparison",
+        facts={
+            "a": view.base,
+            "b": view.head,
+            "is_paired": False,
+            "note": UNPAIRED_NOTE,
+            "assumed": view.assumed,
+            "alpha": view.alpha,
+            "margin": view.margin,
+            "floor": view.floor,
+            "exit_code": exit_code,
+            "baselines": [
+                {"series": series, "reason": reason} for series, reason in view.baselines
+            ],
+        },
+        blocks=(
+            title(f"A {view.base}, B {view.head}", names=names),
+            table(
+                _columns(view.margin),
+                view.verdicts,
+                key="verdicts",
+                group=lambda verdict: verdict.workload,
+                style=_style,
+            ),
+            *sentences(empty),
+            *notes(_baselines(view)),
+            *notes([UNPAIRED_NOTE, f"{_judged_by(view)} The band is that margin.", *assumed]),
+        ),
+    )
+
+
+def _columns(margin: float) -> tuple[Column[Verdict], ...]:
+    return (
+        fact("workload", lambda verdict: verdict.workload),
+        fact("metric", lambda verdict: verdict.metric.name),
+        words("", "metric", _metric),
+        fact("unit", lambda verdict: verdict.metric.unit),
+        fact("worse", lambda verdict: verdict.metric.worse),
+        display("A", lambda verdict: _figures(verdict)[0]),
+        display("B", lambda verdict: _figures(verdict)[1]),
+        display("change", lambda verdict: _figures(verdict)[2]),
+        display("95 % interval", lambda verdict: _figures(verdict)[3]),
+        words("", "verdict", vocabulary.verdict_words),
+        fact("outcome", lambda verdict: verdict.outcome),
+        fact("is_warning", lambda verdict: verdict.is_warning),
+        words("", "why", _reason, kind=CellKind.REMARK),
+        fact("reason", lambda verdict: verdict.reason),
+        fact("adjusted_p", lambda verdict: verdict.adjusted_p),
+        fact("estimate", lambda verdict: _estimate(verdict.estimate), parts=_ESTIMATE_PARTS),
+        display("", lambda verdict: _picture(verdict, margin), kind=CellKind.PICTURE),
+    )
+
+
+def _style(verdict: Verdict) -> TextStyle:
+    return _STYLES[vocabulary.tone(verdict.outcome, is_warning=verdict.is_warning)]
+
+
+def _picture(verdict: Verdict, margin: float) -> str:
+    estimate = verdict.estimate
+    return "" if estimate is None else interval_text(estimate, margin=margin)
+
+
+def _reason(verdict: Verdict) -> str:
+    return f"{verdict.reason}{_detectable(verdict)}"
+
+
+def _baselines(view: ComparisonView) -> tuple[str, ...]:
+    """Return what of a folder the head is held against, each choice once."""
+    reasons = dict.fromkeys(reason for _, reason in view.baselines)
+    counts = {reason: sum(other == reason for _, other in view.baselines) for reason in reasons}
+    return tuple(
+        f"A, for {counts[reason]} of {len(view.baselines)}: {reason}." for reason in reasons
+    )
+
+
+def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
+    """Return both sides' values, the change and its interval; dashes where there are none."""
+    estimate = verdict.estimate
+    if estimate is None:
+        return NO_FIGURE, NO_FIGURE, NO_FIGURE, ""
+    unit = verdict.metric.unit
+    size, interval = number_format.change(estimate.change, estimate.low, estimate.high)
+    if estimate.low == estimate.high:  # counted, not estimated
+        interval = ""
+    return (
+        vocabulary.value(estimate.base, unit),
+        vocabulary.value(estimate.head, unit),
+        size,
+        interval,
+    )
+
+
+def _metric(verdict: Verdict) -> str:
+    return vocabulary.metric_label(verdict.metric.name) or clean(verdict.metric.name, limit=40)
+
+
+def _detectable(verdict: Verdict) -> str:
+    estimate = verdict.estimate
+    if estimate is None or estimate.low == estimate.high:
+        return ""
+    return f"; a change shows from {number_format.share(estimate.smallest_detectable)} on"
+
+
+def _judged_by(view: ComparisonView) -> str:
+    level = number_format.margin(view.alpha)
+    within = number_format.margin(view.margin)
+    return (
+        f"Chance of any false change among all of these tests: {level} (Holm). "
+        f"Unchanged means proven to be within {within}."
+    )
+
+
+def _estimate(estimate: EffectEstimate | None) -> Mapping[str, float] | None:
+    if estimate is None:
+        return None
+    fields = asdict(estimate)
+    fields["runs"] = fields.pop("pairs")
+    return fields

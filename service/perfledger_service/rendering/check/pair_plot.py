@@ -1,0 +1,85 @@
+"""Draws a verdict's pairs: a dot for each pair, above the interval and the margin."""
+
+import math
+from collections.abc import Mapping
+
+from perfledger.bundle import Bundle
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.judge import judged_tests
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_service.rendering.chart.axis import Axis, linear_axis, widened
+from perfledger_service.rendering.chart.marks import BarMark, DotMark, LineMark, RuleMark, Tone
+from perfledger_service.rendering.chart.picture import Chart
+from perfledger_service.rendering.layout import number_format
+
+_WIDTH = 380.0
+_ROW_HEIGHT = 12.0
+_MAX_ROWS_HEIGHT = 96.0  # many pairs move closer together instead of making a tower
+_FOOT = 24.0  # below the rows, for the estimate with its interval
+_MARGIN = 0.06  # of the range, free on either side
+_TONES = {
+    Outcome.REGRESSED: Tone.RED,
+    Outcome.IMPROVED: Tone.GREEN,
+    Outcome.UNDECIDED: Tone.AMBER,
+    Outcome.UNCHANGED: Tone.MUTED,
+    Outcome.NOT_MEASURED: Tone.PURPLE,
+}
+
+PairsOfTests = Mapping[tuple[str, str], PairedTest]  # by workload and metric's name
+
+
+def pairs_of(bundle: Bundle) -> PairsOfTests:
+    """Return by workload and metric the very pairs that the judge decides by. Raises PlanError."""
+    return {(test.workload, test.metric.name): test for test in judged_tests(bundle)}
+
+
+def pair_chart(verdict: Verdict, test: PairedTest, *, margin: float) -> Chart | None:
+    """Return the chart of a verdict's pairs, or None if there is nothing to draw.
+
+    `margin` is relative: within it on either side a change counts as none.
+    """
+    estimate = verdict.estimate
+    changes = {
+        number: head / base - 1
+        for number, base, head in zip(test.numbers, test.base, test.head, strict=True)
+        if base is not None and head is not None and base > 0
+    }
+    if estimate is None or not changes:
+        return None
+    marks = (*changes.values(), estimate.low, estimate.change, estimate.high, -margin, margin, 0.0)
+    low, high = min(marks), max(marks)
+    if not math.isfinite(high - low) or low == high:
+        return None
+    row = min(_ROW_HEIGHT, _MAX_ROWS_HEIGHT / len(changes))
+    bottom = len(changes) + _FOOT / row
+    level = len(changes) + _FOOT / row / 2  # of the estimate
+    return Chart(
+        x=linear_axis(*widened(low, high, share=_MARGIN), label=_tick),
+        y=Axis(low=bottom, high=0.0),
+        marks=(
+            BarMark(x=(-margin, margin), opacity=0.13),
+            RuleMark(x=0.0, is_dashed=True),
+            *(
+                DotMark(
+                    x=change,
+                    y=place + 0.5,
+                    tone=_TONES[verdict.outcome],
+                    opacity=0.75,
+                    title=f"pair {number}: {number_format.percent(change)}",
+                )
+                for place, (number, change) in enumerate(changes.items())
+            ),
+            LineMark(
+                points=((estimate.low, level), (estimate.high, level)), tone=Tone.INK, width=3.0
+            ),
+            DotMark(x=estimate.change, y=level, tone=Tone.INK, radius=5.0),
+        ),
+        width=_WIDTH,
+        height=row * bottom,
+        left=16.0,
+        right=16.0,
+    )
+
+
+def _tick(change: float) -> str:
+    return f"{change * 100:+.3g} %" if change else "0 %"

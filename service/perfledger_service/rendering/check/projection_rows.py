@@ -1,0 +1,61 @@
+"""Lists what a report projects onto hardware that was not measured.
+
+Workloads, units and notes are not yet escaped: each template does that in its own way.
+"""
+
+from dataclasses import dataclass
+
+from perfledger_cost_models.projection.projection import ProjectedCost, Projection
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.values.report import Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectedCostRow:
+    """What a million units of work are projected to cost on one purchase option, as it is shown."""
+
+    workload: str
+    unit: str
+    measured_on: str
+    dtypes: str  # that the device is taken to compute in
+    device: str
+    speed: str
+    speed_interval: str
+    option: str
+    amount: str
+    interval: str
+    dated: str
+
+
+def projected_rows(report: Report) -> tuple[ProjectedCostRow, ...]:
+    """Return the projected costs, workload by workload; what was not projected has no row."""
+    return tuple(
+        _row(view.source, cost, device=row.device)
+        for view in report.projections
+        for row in view.rows
+        for cost in row.costs
+    )
+
+
+def _row(measured_on: str, cost: ProjectedCost, *, device: str) -> ProjectedCostRow:
+    projection: Projection = cost.projection
+    ends = (
+        number_format.usd(end).removesuffix(f"{number_format.NBSP}USD")
+        for end in (cost.low, cost.high)
+    )
+    return ProjectedCostRow(
+        workload=projection.workload,
+        unit=projection.unit,
+        measured_on=measured_on,
+        dtypes=", ".join(projection.dtypes),
+        device=device,
+        speed=f"{projection.speed:.2f}",
+        speed_interval=number_format.INTERVAL_TO.join(
+            f"{end:.2f}" for end in (projection.low, projection.high)
+        ),
+        option=cost.rate.label,
+        amount=number_format.usd(cost.usd),
+        interval=number_format.INTERVAL_TO.join(ends),
+        dated=f"{'read on' if cost.rate.is_read_date else 'as of'} "
+        f"{number_format.day(cost.rate.as_of)}",
+    )

@@ -1,0 +1,283 @@
+"""Shows a report in a terminal of 80 columns or more.
+
+Colour only repeats what the words say. Nothing that others wrote reaches the terminal but as clean
+text: no control characters, no rich markup.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from types import MappingProxyType
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_service.rendering.check.interval_text import interval_text
+from perfledger_service.rendering.check.pair_plot import PairsOfTests
+from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
+from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
+from perfledger_service.rendering.layout.escape import clean, clean_sentence
+from perfledger_service.rendering.layout.writers import plain_lines, terminal_blocks
+from perfledger_service.rendering.trace import cause_rows
+from perfledger_service.rendering.trace.diff import reason_blocks_of
+from perfledger_service.values.report import Conclusion, Report
+
+STYLES = {
+    "regressed": "bold red",
+    "not-measured": "bold magenta",
+    "undecided": "yellow",
+    "warning": "yellow",
+    "improved": "green",
+    "unchanged": "dim",
+}
+NO_PAIRS: PairsOfTests = MappingProxyType({})
+_MAX_NAME = 200
+_MAX_NOTE = 1000
+_MAX_CAUSES = 6
+_MAX_PICTURES = 8
+_MAX_COUNTS = 40
+_MAX_LOG_LINES = 12
+_INDENT = (0, 0, 0, 2)
+
+
+def report_table(report: Report, *, pairs: PairsOfTests = NO_PAIRS, url: str = "") -> Group:
+    """Return the report for a terminal: the verdict, every result, causes, prices and notes.
+
+    `pairs` are drawn below the results that are not as before.
+    """
+    parts: list[RenderableType] = [_headline(report), *_results(report, pairs), *_missing(report)]
+    parts.extend(_counts(report))
+    parts.extend(_reasons(report))
+    parts.extend(_prices(report))
+    parts.extend(_closing(report, url=url))
+    return Group(*parts)
+
+
+def plain_text(
+    report: Report, *, pairs: PairsOfTests = NO_PAIRS, width: int = 80, url: str = ""
+) -> str:
+    """Return the same without colour, for a file or a log."""
+    return plain_lines(report_table(report, pairs=pairs, url=url), width=width)
+
+
+def _headline(report: Report) -> Text:
+    return Text(clean(report.headline, limit=_MAX_NAME), style=_headline_style(report.conclusion))
+
+
+def _headline_style(conclusion: Conclusion) -> str:
+    match conclusion:
+        case Conclusion.SUCCESS:
+            return "bold green"
+        case Conclusion.ACTION_REQUIRED | Conclusion.NEUTRAL:
+            return "bold yellow"
+        case Conclusion.FAILURE:
+            return "bold red"
+
+
+def _results(report: Report, pairs: PairsOfTests) -> Iterator[RenderableType]:
+    groups = verdict_rows.group_by_workload(verdict_rows.verdict_rows(report))
+    left = _MAX_PICTURES
+    for place, (workload, group) in enumerate(groups):
+        yield Text()
+        yield Text(clean(workload, limit=_MAX_NAME), style="bold")
+        yield Padding(_result_grid(group, has_titles=place == 0), _INDENT)
+        yield from (Padding(line, _INDENT) for line in _detectable(group))
+        pictures = tuple(_pictures(report, workload, pairs))[:left]
+        left -= len(pictures)
+        yield from (Padding(Text(each, style="dim", no_wrap=True), _INDENT) for each in pictures)
+
+
+def _detectable(group: Sequence[verdict_rows.VerdictTableRow]) -> Iterator[Text]:
+    """Yield the smallest changes that would have been seen: what "unchanged" is worth."""
+    limits = [f"{clean(row.metric)} {row.detectable}" for row in group if row.interval]
+    if limits:
+        yield Text(f"a change shows from: {', '.join(limits)}", style="dim")
+
+
+def _pictures(report: Report, workload: str, pairs: PairsOfTests) -> Iterator[str]:
+    """Yield the pairs, the interval and the margin of each result that is not as before."""
+    for verdict in report.verdicts:
+        test = pairs.get((verdict.workload, verdict.metric.name))
+        is_quiet = verdict.outcome is Outcome.UNCHANGED and not verdict.is_warning
+        if verdict.workload != workload or verdict.estimate is None or is_quiet or test is None:
+            continue
+        changes = [head / base - 1 for base, head in test.pairs]
+        picture = interval_text(verdict.estimate, margin=report.plan.margin, changes=changes)
+        if picture:
+            name = vocabulary.metric_label(verdict.metric.name) or clean(
+                verdict.metric.name, limit=40
+            )
+            yield f"{name}: pairs, interval, margin\n{picture}"
+
+
+def _result_grid(group: Sequence[verdict_rows.VerdictTableRow], *, has_titles: bool) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=13, overflow="fold")
+    grid.add_column(width=11, justify="right")
+    grid.add_column(width=11, justify="right")
+    grid.add_column(width=26, overflow="fold")
+    grid.add_column(width=12, overflow="fold")
+    if has_titles:
+        grid.add_row("", "base", "head", "change (interval)", "verdict", style="dim")
+    for row in group:
+        style = STYLES[row.tone]
+        unit = f" {clean(row.unit, limit=12)}" if row.unit else ""
+        change = f"{row.change} ({row.interval})" if row.interval else row.change
+        grid.add_row(
+            Text(clean(row.metric)),
+            Text(f"{row.base}{unit}" if row.base else "-"),
+            Text(f"{row.head}{unit}" if row.head else "-"),
+            Text(change or "-", style=style),
+            Text(row.word, style=style),
+        )
+    return grid
+
+
+def _missing(report: Report) -> Iterator[RenderableType]:
+    failures = verdict_rows.failure_rows(report)
+    if failures:
+        yield _heading("Not measured")
+    for failure in failures:
+        line = Text(clean(failure.workload, limit=_MAX_NAME), style="bold")
+        line.append(f" {failure.why}", style="not bold")
+        if failure.detail:
+            line.append(f": {clean(failure.detail, limit=400)}", style="not bold")
+        yield Padding(line, _INDENT)
+        for logged in failure.log_tail.splitlines()[-_MAX_LOG_LINES:]:
+            yield Padding(Text(_indented(logged), style="dim"), (0, 0, 0, 4))
+    if report.new_workloads or report.skipped:
+        yield Text()
+    for name in report.new_workloads:
+        yield Text(f"New in head, nothing to compare with: {clean(name, limit=_MAX_NAME)}")
+    for name, why in report.skipped:
+        yield Text(f"Skipped {clean(name, limit=_MAX_NAME)}: {clean(why, limit=400)}")
+
+
+def _counts(report: Report) -> Iterator[RenderableType]:
+    changed = verdict_rows.changed_counts(report)
+    if not changed:
+        return
+    yield _heading("What a step asks for, counted before it ran")
+    for workload, group in groupby(changed[:_MAX_COUNTS], key=lambda row: row.workload):
+        yield Padding(Text(clean(workload, limit=_MAX_NAME), style="bold"), _INDENT)
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(width=26, overflow="fold")
+        for _ in range(3):
+            grid.add_column(min_width=11, justify="right")
+        for row in group:
+            change = Text(row.change or "new", style="bold")
+            grid.add_row(Text(clean(row.what, limit=60)), Text(row.base), Text(row.head), change)
+        yield Padding(grid, (0, 0, 0, 4))
+
+
+def _reasons(report: Report) -> Iterator[RenderableType]:
+    for block in cause_rows.reason_blocks(report, max_causes=_MAX_CAUSES):
+        yield _heading(f"Why {clean(block.workload, limit=_MAX_NAME)} is {block.pace}")
+        yield Padding(terminal_blocks(reason_blocks_of(block)), _INDENT)
+
+
+def _prices(report: Report) -> Iterator[RenderableType]:
+    loud, _ = price_rows.split_price_rows(report, verdict_rows.verdict_rows(report))
+    unit_costs = price_rows.unit_cost_rows(report)
+    if not loud and not unit_costs and not report.policy_evaluations:
+        return
+    yield _heading("What it costs")
+    for row in yearly_cost_rows.policy_evaluation_rows(report.policy_evaluations):
+        yield Padding(_ruling_line(row), _INDENT)
+    for price in loud:
+        yield Padding(_price_line(price), _INDENT)
+    yield from (Padding(line, _INDENT) for line in _total_lines(report))
+    for (workload, unit), costs in groupby(unit_costs, key=lambda cost: (cost.workload, cost.unit)):
+        name = clean(workload, limit=_MAX_NAME)
+        yield Padding(Text(f"A million {clean(unit, limit=20)} of {name}:"), _INDENT)
+        yield Padding(_unit_cost_grid(tuple(costs)), (0, 0, 0, 4))
+    for source in price_rows.source_rows(report):
+        for caveat in source.caveats:
+            text = f"{clean(source.option, limit=_MAX_NAME)}: {clean(caveat, limit=_MAX_NOTE)}."
+            yield Padding(Text(text, style="dim"), _INDENT)
+
+
+def _ruling_line(row: yearly_cost_rows.PolicyEvaluationRow) -> Text:
+    line = Text(f"Policy of {clean(row.team, limit=_MAX_NAME)} ")
+    line.append(row.verb, style=STYLES[row.tone])
+    if row.why:
+        line.append(f": {row.why}")
+    return line.append(_without_price(row.unpriced))
+
+
+def _total_lines(report: Report) -> Iterator[Text]:
+    total = yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices))
+    if total is not None:
+        yield Text(f"Together: {total.text}{_without_price(total.missing)}")
+    for sentence in yearly_cost_rows.queue_sentences(report.queues):
+        yield Text(clean_sentence(sentence))
+
+
+def _without_price(workloads: Sequence[str]) -> str:
+    names = ", ".join(clean(name, limit=_MAX_NAME) for name in workloads[:_MAX_CAUSES])
+    return f"; without a price: {names}" if names else ""
+
+
+def _unit_cost_grid(costs: Sequence[price_rows.UnitCostRow]) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(min_width=11, justify="right")
+    grid.add_column(overflow="fold")
+    for cost in costs:
+        ends = f" ({cost.interval})" if cost.interval else ""
+        why = f": {clean(cost.why, limit=400)}" if cost.why else ""
+        text = f"{clean(cost.option, limit=_MAX_NAME)}, {cost.provenance}{ends}{why}"
+        grid.add_row(Text(cost.amount or "-"), Text(text, style="" if cost.is_known else "dim"))
+    return grid
+
+
+def _price_line(price: price_rows.PriceRow) -> Text:
+    line = Text(clean(price.workload, limit=_MAX_NAME) + " ")
+    match price.verb:
+        case "costs":
+            line.append(f"costs +{price.amount} a year", style="bold red")
+            line.append(f" ({price.interval})")
+        case "saves":
+            line.append(f"saves {price.amount} a year", style="bold green")
+            line.append(f" ({price.interval})")
+        case "":
+            line.append("has no yearly price")
+        case "costs no cash":
+            line.append("costs no cash", style="bold")
+        case "no detectable change":
+            line.append("no detectable change in cost", style="bold")
+            line.append(f", somewhere from {price.interval} USD a year")
+        case unproven:
+            line.append(f"{unproven} {price.amount} a year ({price.interval}); not proven")
+    if price.option:
+        hours = f"{price.hours} device-hours a year, {clean(price.hours_source)}"
+        line.append(f" on {clean(price.option)}; {hours}; price {price.dated}")
+    remarks = " ".join(clean_sentence(each) for each in (price.absorbed, price.note) if each)
+    return line.append(f". {remarks}") if remarks else line
+
+
+def _closing(report: Report, *, url: str) -> Iterator[RenderableType]:
+    unsure = verdict_rows.uncertain_rows(verdict_rows.verdict_rows(report))
+    if unsure or report.notes:
+        yield _heading("Notes")
+    for row in unsure:
+        where = f"{clean(row.workload, limit=_MAX_NAME)}, {clean(row.metric)}"
+        yield Padding(Text(f"{where}: {clean(row.reason, limit=400)}"), _INDENT)
+    for note in report.notes:
+        yield Padding(Text(clean_sentence(note)), _INDENT)
+    yield _heading("Again")
+    yield Padding(Text(provenance_facts.reproduction(report)), _INDENT)
+    if url:
+        yield Text(f"Page: {clean(url, limit=_MAX_NAME)}")
+
+
+def _heading(text: str) -> Padding:
+    return Padding(Text(text, style="bold underline"), (1, 0, 0, 0))
+
+
+def _indented(line: str) -> str:
+    """Return a log's line with its own indentation, which `clean` would take away."""
+    expanded = line.expandtabs(4)
+    depth = min(len(expanded) - len(expanded.lstrip(" ")), 40)
+    return " " * depth + clean(expanded, limit=400) if expanded.strip() else ""

@@ -1,0 +1,191 @@
+"""Renders stored views and reports as HTML documents.
+
+The pages work without scripts; those there are draw the series page's chart, and hand a check's
+steps over to a viewer of traces. They are written for CONTENT_SECURITY_POLICY: nothing inline,
+nothing from elsewhere. Besides the routes of `views` a check's page links to its bundle, as a
+download, at `/runs/{id}/bundle.json`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import MetricKind
+from perfledger_service.rendering.chart.svg import embedded_svg
+from perfledger_service.rendering.check import projection_rows
+from perfledger_service.rendering.check.pair_plot import PairsOfTests, pair_chart, pairs_of
+from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.history.series_plot import series_chart, series_data
+from perfledger_service.rendering.layout import (
+    number_format,
+    provenance_facts,
+    verdict_rows,
+    vocabulary,
+)
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.trace import cause_rows
+from perfledger_service.rendering.trace.step_pictures import step_pictures, steps_data
+from perfledger_service.values.report import Report
+from perfledger_service.values.upload_views import (
+    IndexView,
+    PullRequestView,
+    SeriesView,
+    UploadView,
+)
+
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "object-src 'none'"
+)
+# The page of a check opens Perfetto's UI and speaks to it, which "same-origin" would forbid. Those
+# that others open, and that would like to speak to ours, are cut off as before.
+RUN_OPENER_POLICY = "same-origin-allow-popups"
+
+# What a page shows of each kind at most; the bundle holds everything.
+_MAX_CAUSES = 12
+_MAX_PLOTS = 24
+_MAX_ROWS = 1000
+_MAX_POINTS = 200
+_MAX_COUNTED = 100
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPlot:
+    """A verdict's row and the SVG of its pairs."""
+
+    row: verdict_rows.VerdictTableRow
+    svg: str
+
+
+def static_folder() -> Path:
+    """Return the folder that is served at `/static`."""
+    return Path(str(files("perfledger_templates"))) / "static"
+
+
+def index_page(view: IndexView) -> str:
+    """Return the front page: the newest checks, and every series by its name."""
+    return render(
+        "html/index.html.j2",
+        view=view,
+        uploads=[(upload, stored_verdict_rows.upload_headline(upload)) for upload in view.uploads],
+        label=vocabulary.metric_label,
+        value=vocabulary.value,
+        device=stored_verdict_rows.device,
+        foreign_unit=vocabulary.foreign_unit,
+    )
+
+
+def pull_request_page(view: PullRequestView) -> str:
+    """Return the page of one pull request: all its checks, newest first."""
+    return render(
+        "html/pull_request.html.j2",
+        view=view,
+        uploads=[
+            (
+                upload,
+                stored_verdict_rows.upload_headline(upload),
+                stored_verdict_rows.stored_groups(upload),
+            )
+            for upload in view.uploads
+        ],
+    )
+
+
+def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
+    """Return the page of one check: verdicts, pairs, causes, prices, machine and logs.
+
+    `report` is what `bundle` was judged to be; the bundle itself gives the pairs and the logs.
+    """
+    series = {(one.workload, one.metric): one.series_id for one in upload.verdicts}
+    every = tuple(
+        replace(row, series_id=series.get((row.workload, row.metric_name)))
+        for row in verdict_rows.verdict_rows(report)
+    )
+    loud, quiet = price_rows.split_price_rows(report, every)
+    explanations = cause_rows.order_explanations(report)
+    blocks = cause_rows.reason_blocks(report, max_causes=_MAX_CAUSES)
+    pictures = step_pictures(
+        explanations,
+        bundle.profiles,
+        roofs={one.workload: one.roof for one in report.advice if one.roof is not None},
+    )
+    return render(
+        "html/run.html.j2",
+        report=report,
+        upload=upload,
+        head=stored_verdict_rows.upload_headline(upload),
+        groups=verdict_rows.group_by_workload(every[:_MAX_ROWS]),
+        unsure=verdict_rows.uncertain_rows(every[:_MAX_ROWS]),
+        throughputs=verdict_rows.throughput_rows(report)[:_MAX_ROWS],
+        work=verdict_rows.work_rows(report)[:_MAX_ROWS],
+        counted=verdict_rows.count_groups(report)[:_MAX_COUNTED],
+        plots=_plots(report, pairs_of(bundle)),
+        margin=number_format.margin(report.plan.margin),
+        blocks=tuple(zip(blocks, pictures, strict=True)),
+        steps=steps_data(explanations, bundle.profiles),
+        prices=loud,
+        quiet_prices=quiet,
+        total=yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices)),
+        queues=yearly_cost_rows.queue_sentences(report.queues)[:_MAX_ROWS],
+        rulings=yearly_cost_rows.policy_evaluation_rows(
+            report.policy_evaluations, head=report.head.sha if report.pull_request else ""
+        )[:_MAX_ROWS],
+        unit_costs=_by_workload(price_rows.unit_cost_rows(report)[:_MAX_ROWS]),
+        projected=projection_rows.projected_rows(report)[:_MAX_ROWS],
+        sources=price_rows.source_rows(report),
+        failures=verdict_rows.failure_rows(report)[:_MAX_ROWS],
+        revisions=provenance_facts.revision_facts(report),
+        machine=provenance_facts.machine_facts(report.machine),
+        decision=provenance_facts.decision_sentences(report),
+        measured_steps=verdict_rows.step_count_sentence(report),
+        best_steps=[one for one in report.steps if one.best is not None][:_MAX_COUNTED],
+        reproduction=provenance_facts.reproduction(report),
+        logs=tuple(bundle.logs.items()),
+    )
+
+
+def series_page(view: SeriesView) -> str:
+    """Return the page of one series: its chart, drawn with and without a script, and its points."""
+    label = vocabulary.metric_label(view.metric) or view.metric
+    newest = tuple(reversed(view.points))[:_MAX_POINTS]
+    chart = series_chart(view)
+    spoken = f"{label} over commits; the table below has the same numbers"
+    return render(
+        "html/series.html.j2",
+        view=view,
+        label=label,
+        title=label[:1].upper() + label[1:],
+        device=stored_verdict_rows.device(view.device_class),
+        direction=stored_verdict_rows.direction(view.worse),
+        svg="" if chart is None else embedded_svg(chart, label=spoken),
+        data=series_data(view),
+        points=stored_verdict_rows.point_rows(view, newest),
+        hidden=len(view.points) - len(newest),
+    )
+
+
+def _plots(report: Report, pairs: PairsOfTests) -> tuple[NamedPlot, ...]:
+    """Return the plots of what changed, or may have, and of every step time."""
+    plots: list[NamedPlot] = []
+    for verdict, row in zip(
+        verdict_rows.order_verdicts(report), verdict_rows.verdict_rows(report), strict=True
+    ):
+        if row.is_quiet and row.kind is not MetricKind.SPEED:
+            continue
+        test = pairs.get((verdict.workload, verdict.metric.name))
+        chart = pair_chart(verdict, test, margin=report.plan.margin) if test is not None else None
+        if test is not None and chart is not None:
+            spoken = f"{len(test.pairs)} pairs, {row.change} ({row.interval})"
+            plots.append(NamedPlot(row, embedded_svg(chart, label=spoken)))
+    return tuple(plots[:_MAX_PLOTS])
+
+
+def _by_workload(
+    costs: Iterable[price_rows.UnitCostRow],
+) -> tuple[tuple[str, tuple[price_rows.UnitCostRow, ...]], ...]:
+    groups = groupby(costs, key=lambda cost: cost.workload)
+    return tuple((workload, tuple(rows)) for workload, rows in groups)

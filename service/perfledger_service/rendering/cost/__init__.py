@@ -1,0 +1,1 @@
+"""What hours, work, changes and energy cost."""

@@ -1,0 +1,148 @@
+"""Presents what changes cost a year, the queues they lengthen and the policies they meet."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perfledger_cost_models.quote import ChangePrice, HourlyRate, SummedPrice
+from perfledger_service.rendering.cost import yearly_cost_rows
+from perfledger_service.rendering.cost.change_json import (
+    joint_price_document,
+    number,
+    policy_evaluation_documents,
+    queue_documents,
+    rate_document,
+)
+from perfledger_service.rendering.cost.price_rows import PriceRow, price_row
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    CellKind,
+    Column,
+    Document,
+    Paragraph,
+    TextStyle,
+    display,
+    fact,
+    name,
+    notes,
+    sentences,
+    table,
+)
+from perfledger_service.rendering.layout.escape import clean, clean_sentence
+from perfledger_service.values.change_price import ChangePriceView
+
+_MAX_NAME = 200
+_MAX_NOTE = 600
+_Priced = tuple[ChangePrice, PriceRow]
+# `rate_document`'s keys
+_RATE_PARTS = (
+    *("option", "label", "accelerator", "usd_per_device_hour", "low", "high", "as_of"),
+    *("is_read_date", "source", "provenance", "assumed", "warnings"),
+)
+
+
+def change_document(view: ChangePriceView) -> Document:
+    """Return what each change costs, all together, and what queues and policies make of it."""
+    rows = [(price, price_row(price, is_proven=True)) for price in view.prices.prices]
+    names = [price.workload for price, _ in rows]
+    remarks = dict.fromkeys(note for price, row in rows for note in _notes(row, price.rate))
+    return Document(
+        name="perfledger-change-costs",
+        facts={
+            "total_price": joint_price_document(view.prices.total),
+            "queues": queue_documents(view.prices.queues),
+            "policies": policy_evaluation_documents(view.policy_evaluations),
+        },
+        blocks=(
+            table(_columns(), rows, key="prices"),
+            table(_total_columns(), _totals(view), key="total", in_json=False),
+            *notes(remarks, names=names),
+            *_total(view, names),
+        ),
+    )
+
+
+def _columns() -> tuple[Column[_Priced], ...]:
+    return (
+        name("workload", "workload", lambda row: row[0].workload, limit=_MAX_NAME),
+        display("USD a year", lambda row: _amount(row[1])),
+        display("95 %", lambda row: row[1].interval or "-"),
+        display("on", lambda row: _where(row[1]), kind=CellKind.NAME, limit=_MAX_NAME),
+        fact("usd_per_year", lambda row: row[0].usd),
+        fact("low", lambda row: row[0].low),
+        fact("high", lambda row: row[0].high),
+        fact("is_detectable", lambda row: row[0].is_detectable),
+        fact("device_hours_per_year", lambda row: number(row[0].device_hours_per_year[1])),
+        fact("device_hours_low", lambda row: number(row[0].device_hours_per_year[0])),
+        fact("device_hours_high", lambda row: number(row[0].device_hours_per_year[2])),
+        fact("hours_source", lambda row: row[0].hours_source),
+        fact("absorbed_hours", lambda row: row[0].absorbed_hours),
+        fact("rate", lambda row: _rate(row[0].rate), parts=_RATE_PARTS),
+        fact("moves_to", lambda row: _rate(row[0].moves_to), parts=_RATE_PARTS),
+        fact("note", lambda row: row[0].note),
+    )
+
+
+def _total_columns() -> tuple[Column[SummedPrice], ...]:
+    return (
+        fact("usd_per_year", lambda total: total.usd),
+        fact("low", lambda total: total.low),
+        fact("high", lambda total: total.high),
+        fact("is_detectable", lambda total: total.is_detectable),
+        fact("missing", lambda total: total.missing),
+    )
+
+
+def _totals(view: ChangePriceView) -> tuple[SummedPrice, ...]:
+    return () if view.prices.total is None else (view.prices.total,)
+
+
+def _rate(rate: HourlyRate | None) -> Mapping[str, object] | None:
+    return None if rate is None else rate_document(rate)
+
+
+def _where(row: PriceRow) -> str:
+    return f"{row.option}; {row.hours} device-hours a year" if row.option else "-"
+
+
+def _amount(row: PriceRow) -> str:
+    match row.verb:
+        case "":
+            return "no price"
+        case "no detectable change" | "costs no cash":
+            return row.verb
+        case verb:
+            return f"{'-' if verb == 'saves' else '+'}{row.amount}"
+
+
+def _notes(row: PriceRow, rate: HourlyRate | None) -> Iterator[str]:
+    remarks = [each for each in (row.absorbed, row.note) if each]
+    if remarks:
+        name = clean(row.workload, limit=_MAX_NAME)
+        text = " ".join(clean_sentence(each, limit=_MAX_NOTE) for each in remarks)
+        yield f"{name}: {text}"
+    if row.option:
+        hours = f" ({row.hours_interval})" if row.hours_interval else ""
+        source = clean(row.hours_source, limit=_MAX_NOTE)
+        yield f"{row.hours}{hours} device-hours: {source}"
+    if rate is not None:
+        source = clean(rate.source, limit=_MAX_NOTE)
+        yield f"{number_format.usd(rate.usd_per_device_hour)} a device-hour, {row.dated}: {source}"
+        yield from (clean_sentence(each, limit=_MAX_NOTE) for each in rate.caveats)
+
+
+def _total(view: ChangePriceView, names: Sequence[str]) -> Iterator[Paragraph]:
+    total = yearly_cost_rows.yearly_total(view.prices.total, len(view.prices.prices))
+    if total is not None:
+        missing = f"; without a price: {_names(total.missing)}" if total.missing else ""
+        text = f"Together: {total.text}{missing}"
+        yield Paragraph(text=text, style=TextStyle.STRONG, names=tuple(names))
+    queues = yearly_cost_rows.queue_sentences(view.prices.queues)
+    yield from sentences(clean_sentence(each, limit=_MAX_NOTE) for each in queues)
+    for row in yearly_cost_rows.policy_evaluation_rows(view.policy_evaluations):
+        why = f": {row.why}" if row.why else ""
+        unpriced = f"; without a price: {_names(row.unpriced)}" if row.unpriced else ""
+        team = clean(row.team, limit=_MAX_NAME)
+        yield from sentences([f"Policy of {team} {row.verb}{why}{unpriced}"], names=[team, *names])
+
+
+def _names(workloads: Sequence[str]) -> str:
+    return ", ".join(clean(workload, limit=_MAX_NAME) for workload in workloads)

@@ -1,0 +1,315 @@
+"""Presents what hours and pieces of work cost on each purchase option.
+
+Nothing that others wrote reaches a page but as clean text.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from itertools import groupby
+
+from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
+from perfledger_cost_models.prices.price_sheet import PricingModel
+from perfledger_cost_models.tco.buy_vs_rent import BreakEven, OptionComparison
+from perfledger_cost_models.tco.npv import Investment
+from perfledger_service.rendering.layout.document import (
+    Block,
+    CellKind,
+    Column,
+    Document,
+    Table,
+    bar,
+    display,
+    fact,
+    field_names,
+    heading,
+    name,
+    notes,
+    table,
+    title,
+)
+from perfledger_service.values.cost_views import CostRow, CostView, RentalOption
+
+MAX_OPTION = 120  # characters of an option's name
+_SHORT_BAR = 6  # beside the names of options, which are long
+DOUBT = "?"
+FOOTPRINT_PARTS = (
+    *("where", "energy_kwh_p5", "energy_kwh", "energy_kwh_p95"),
+    *("location_kg", "market_kg"),
+)
+
+
+def costs_document(view: CostView) -> Document:
+    """Return what hours or work cost on each option."""
+    longest = max(shown_cost(row).p50_usd for row in view.rows)
+    is_grouped = not view.piece and len(view.accelerators) > 1
+    names = (view.sheet, *(row.cost.name for row in view.rows))
+    return Document(
+        name="perfledger-costs",
+        facts={
+            "accelerator": ", ".join(view.accelerators),
+            "sheet": view.sheet,
+            "use": view.use,
+            "piece": view.piece or None,
+            "works": view.works,
+            "assumed": view.assumed,
+            "unknown": view.unknown,
+        },
+        blocks=(
+            title(title_of(view)),
+            table(
+                _columns(longest),
+                view.rows,
+                key="options",
+                group=(lambda row: row.cost.accelerator) if is_grouped else None,
+            ),
+            *_owning_blocks(view.rows),
+            *notes(notes_of(view), names=names),
+        ),
+    )
+
+
+def _columns(longest: float) -> tuple[Column[CostRow], ...]:
+    """Return an option's columns; `longest` is the amount of the longest bar."""
+    return (
+        display(
+            "option", lambda row: doubted(row.cost.name, row), kind=CellKind.NAME, limit=MAX_OPTION
+        ),
+        name("name", None, lambda row: row.cost.name),
+        name("accelerator", None, lambda row: row.cost.accelerator),
+        fact("region", lambda row: row.price.region if row.price else None),
+        display("USD", lambda row: _with_interval(shown_cost(row))),
+        bar("", lambda row: shown_cost(row).p50_usd / longest, longest=_SHORT_BAR),
+        fact("mode_usd", lambda row: row.cost.mode_usd),
+        fact("p5_usd", lambda row: row.cost.p5_usd),
+        fact("p50_usd", lambda row: row.cost.p50_usd),
+        fact("p95_usd", lambda row: row.cost.p95_usd),
+        fact("chance_cheapest", lambda row: _chance(row, row.cost)),
+        display("cheapest", chance_cheapest),
+        display("own from", lambda row: break_even_phrase(row.break_even)),
+        display("as of", _as_of, in_terminal=False),
+        fact("work", _work, parts=field_names(OptionComparison)),
+        fact("break_even", lambda row: row.break_even, parts=field_names(BreakEven)),
+        fact("investment", lambda row: row.investment, parts=field_names(Investment)),
+        fact("footprint", lambda row: footprint_record(row.footprint), parts=FOOTPRINT_PARTS),
+        fact(
+            "piece_footprint",
+            lambda row: footprint_record(row.piece_footprint),
+            parts=FOOTPRINT_PARTS,
+        ),
+        fact("as_of", lambda row: row.price.as_of if row.price else None),
+        fact("source", lambda row: row.price.source if row.price else None),
+        fact("provenance", lambda row: row.layer),
+        fact("owner", lambda row: row.owner or None),
+        fact("assumed", lambda row: row.cost.assumed),
+        fact("warnings", lambda row: row.warnings),
+    )
+
+
+def owning_table(investments: Sequence[tuple[str, Investment]]) -> Table:
+    """Return what owning is worth in place of each option, for people."""
+    return table(
+        (
+            name("", "in place of", lambda row: row[0], limit=MAX_OPTION),
+            display("NPV, 1000 USD", lambda row: _present_value(row[1])),
+            display("payback", lambda row: _payback(row[1])),
+            display("after", lambda row: _payback_use(row[1])),
+            display("IRR", lambda row: _irr(row[1])),
+        ),
+        investments,
+    )
+
+
+def footprint_record(footprint: CarbonFootprint | None) -> Mapping[str, object] | None:
+    """Return energy and carbon for programs, None where the draw is not known."""
+    if footprint is None:
+        return None
+    carbon = footprint.carbon
+    figures = (footprint.kwh_p5, carbon.energy_kwh, footprint.kwh_p95)
+    values = (footprint.where, *figures, carbon.location_kg, carbon.market_kg)
+    return dict(zip(FOOTPRINT_PARTS, values, strict=True))
+
+
+def title_of(view: CostView) -> str:
+    """Return what is compared, in a sentence."""
+    share = f"with {percent(view.use)} of the hours paid for useful"
+    if view.piece:
+        return f"{view.piece.capitalize()}, {share}"
+    if len(view.accelerators) == 1:
+        return f"A useful hour of one {view.accelerators[0]}, {share}"
+    return f"A useful hour of one accelerator, {share}"
+
+
+def shown_cost(row: CostRow) -> OptionComparison:
+    """Return the cost that a row is about: of the piece of work, else of the hour."""
+    return row.cost if row.work is None else row.work
+
+
+def amount(usd: float) -> str:
+    """Return an amount to the cent, and smaller ones to three digits."""
+    return f"{usd:,.2f}" if usd >= 1 else f"{usd:.3g}"
+
+
+def amount_interval(cost: OptionComparison) -> str:
+    """Return the 5 % and 95 % quantiles, "" where the amount is certain."""
+    ends = amount(cost.p5_usd), amount(cost.p95_usd)
+    return "" if ends[0] == ends[1] else "-".join(ends)
+
+
+def chance_cheapest(row: CostRow) -> str:
+    """Return the chance of being cheapest; "" for a price of low confidence, which is in none."""
+    return "" if row.is_doubtful else f"{shown_cost(row).chance_cheapest:.0%}"
+
+
+def break_even_phrase(break_even: BreakEven | None) -> str:
+    """Return from which use owning is cheaper, in words; "" where nothing is owned."""
+    if break_even is None:
+        return ""
+    return "never" if break_even.p50 is None else f"{break_even.p50:.0%}"
+
+
+def notes_of(view: CostView) -> Iterator[str]:
+    """Yield what a reader has to know about the figures, a sentence or two each."""
+    yield "Medians and, in brackets, the 5 % and 95 % quantiles of 20,000 draws."
+    if not view.piece and len(view.accelerators) > 1:
+        yield (
+            "Hours of different accelerators are not alike: the chances are among options of one. "
+            "Give their speeds (--throughput, --step-seconds, --queries-per-second, "
+            "--time-to-train, --bundle) to compare them."
+        )
+    for work in view.works:
+        hours = f"{work.hours:.4g} accelerator-hours"
+        yield f"{work.piece.capitalize()} on {work.accelerator}: {hours}, {work.source}."
+    yield from _footprint_notes(view)
+    yield from _row_notes(view)
+    if view.assumed:
+        yield f"Assumed, not measured: {', '.join(view.assumed)}."
+    for words in view.unknown:
+        yield f"Unknown: {words}."
+    yield from age_notes((each, row.cost.name) for row in view.rows for each in row.warnings)
+    yield f"Prices: {view.sheet}; --format csv names the source of each."
+
+
+def energy_phrase(footprint: CarbonFootprint) -> str:
+    """Return energy and carbon in words, what is unknown as unknown."""
+    carbon = footprint.carbon
+    ends = f"{amount(footprint.kwh_p5)}-{amount(footprint.kwh_p95)}"
+    by_location, by_market = (
+        "unknown" if kg is None else f"{amount(kg)} kg"
+        for kg in (carbon.location_kg, carbon.market_kg)
+    )
+    energy = f"{amount(carbon.energy_kwh)} kWh ({ends})"
+    return f"{energy}, CO2 {by_location} by location, {by_market} by market"
+
+
+def age_notes(warnings: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each warning about a price's age once, after the names of those that it is about."""
+    for warning, pairs in groupby(sorted(warnings), key=lambda pair: pair[0]):
+        yield f"{', '.join(name for _, name in pairs)}: {warning}."
+
+
+def doubted(option: str, row: CostRow | RentalOption) -> str:
+    """Return a name that is marked where its price is of low confidence."""
+    return f"{option} {DOUBT}" if row.is_doubtful else option
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, to four digits."""
+    return f"{share * 100:.4g}%"
+
+
+def _owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
+    """Yield a table for each server: what owning it is worth in place of each option."""
+    owners = dict.fromkeys(row.owner for row in rows if row.investment is not None)
+    for owner in owners:
+        investments = [
+            (doubted(row.cost.name, row), row.investment)
+            for row in rows
+            if row.owner == owner and row.investment is not None
+        ]
+        years = investments[0][1].years
+        yield heading(f"Owning {owner} in place of, over {years} years", names=[owner])
+        yield owning_table(investments)
+
+
+def _as_of(row: CostRow) -> str:
+    return row.price.as_of.isoformat() if row.price else ""
+
+
+def _work(row: CostRow) -> Mapping[str, object] | None:
+    """Return what a piece of work costs; a doubtful price has no chance of being cheapest."""
+    if row.work is None:
+        return None
+    return asdict(row.work) | {"chance_cheapest": _chance(row, row.work)}
+
+
+def _chance(row: CostRow, cost: OptionComparison) -> float | None:
+    return None if row.is_doubtful else cost.chance_cheapest
+
+
+def _present_value(investment: Investment) -> str:
+    low, middle, high = (
+        f"{usd / 1000:z,.0f}"
+        for usd in (investment.npv_p5_usd, investment.npv_p50_usd, investment.npv_p95_usd)
+    )
+    return f"{middle} ({low} to {high})"
+
+
+def _row_notes(view: CostView) -> Iterator[str]:
+    """Yield how to read spot, doubtful prices and the use from which owning pays."""
+    is_spot = any(row.price and row.price.pricing_model is PricingModel.SPOT for row in view.rows)
+    if is_spot and view.checkpoint_intervals is None:
+        yield (
+            "Spot prices exclude interruptions: give --interruptions-per-hour and "
+            "--checkpoint-minutes."
+        )
+    elif is_spot and (saves := view.checkpoint_intervals) is not None:
+        yield (
+            f"Spot has what interruptions cost, with a save every {saves.best_h:.3g} h: the "
+            f"interval at which work is done soonest (Young's formula {saves.young_h:.3g} h, "
+            f"Daly's {saves.daly_h:.3g} h)."
+        )
+    if any(row.is_doubtful for row in view.rows):
+        yield f"{DOUBT} marks a price of low confidence: it is in no chance of being cheapest."
+    if any(row.break_even for row in view.rows):
+        yield (
+            "Own from: owning pays from that use on; against a commitment, from there on if no "
+            "more is committed to than is used. NPV is against the cost above, at this use."
+        )
+    owners = {row.cost.accelerator: row.owner for row in view.rows if row.is_same_work}
+    for accelerator, owner in owners.items():
+        yield f"{accelerator} is held against {owner} by the same work."
+
+
+def _footprint_notes(view: CostView) -> Iterator[str]:
+    """Yield the energy and carbon of a piece, or an hour, of each accelerator, owned and not."""
+    footprints: dict[tuple[str, str], CarbonFootprint] = {}
+    unknown: list[str] = []
+    what = view.piece or "a useful hour"
+    for row in view.rows:
+        footprint = row.piece_footprint if view.piece else row.footprint
+        if footprint is not None:
+            footprints.setdefault((row.cost.accelerator, footprint.where), footprint)
+        elif row.footprint is None and row.cost.accelerator not in unknown:
+            unknown.append(row.cost.accelerator)
+    for (accelerator, where), each in footprints.items():
+        yield f"Energy of {what} on {accelerator}, {where}: {energy_phrase(each)}."
+    if unknown:
+        yield f"Energy and carbon are unknown for {', '.join(unknown)}: no draw of its servers."
+
+
+def _with_interval(cost: OptionComparison) -> str:
+    ends = amount_interval(cost)
+    return f"{amount(cost.p50_usd)} ({ends})" if ends else amount(cost.p50_usd)
+
+
+def _payback(investment: Investment) -> str:
+    return "never" if investment.payback_years is None else f"{investment.payback_years:.1f} y"
+
+
+def _payback_use(investment: Investment) -> str:
+    """Return the hours of the server's use in which it repays itself."""
+    return "never" if investment.payback_hours is None else f"{investment.payback_hours:,.0f} h"
+
+
+def _irr(investment: Investment) -> str:
+    return "none" if investment.irr is None else f"{investment.irr:.0%}"

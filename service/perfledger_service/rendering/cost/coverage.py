@@ -1,0 +1,64 @@
+"""Presents what reservations and savings plans cover of some hours."""
+
+from collections.abc import Iterator
+
+from perfledger_cost_models.billing.commitment_coverage import CoveredHour, CoveredUsage
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    fact,
+    figure,
+    name,
+    sentences,
+    table,
+    title,
+)
+
+_MAX_NAME = 60
+_COLUMNS: tuple[Column[CoveredUsage], ...] = (
+    name("name", "used", lambda usage: usage.name, limit=_MAX_NAME),
+    figure("quantity", "hours", lambda usage: usage.quantity, "{:,.2f}".format),
+    figure(
+        "reserved_quantity", "reserved", lambda usage: usage.reserved_quantity, "{:,.2f}".format
+    ),
+    figure("plan_quantity", "by plans", lambda usage: usage.plan_quantity, "{:,.2f}".format),
+    fact("plan_usd", lambda usage: usage.plan_usd),
+    figure(
+        "on_demand_quantity", "on demand", lambda usage: usage.on_demand_quantity, "{:,.2f}".format
+    ),
+    figure("on_demand_usd", "USD on demand", lambda usage: usage.on_demand_usd, "{:,.2f}".format),
+)
+
+
+def coverage_document(coverage: CoveredHour, hours: int) -> Document:
+    """Return what was covered of each thing that was used, and what it all comes to."""
+    return Document(
+        name="perfledger-coverage",
+        facts={
+            "hours": hours,
+            "reserved_usd": coverage.reserved_usd,
+            "committed_usd": coverage.committed_usd,
+            "unused_usd": coverage.unused_usd,
+            "on_demand_usd": coverage.on_demand_usd,
+            "total_usd": coverage.total_usd,
+            "list_usd": coverage.list_usd,
+        },
+        blocks=(
+            title(f"Bill of {hours:,} hours"),
+            table(_COLUMNS, coverage.charges, key="charges"),
+            *sentences(_sentences(coverage)),
+        ),
+    )
+
+
+def _sentences(coverage: CoveredHour) -> Iterator[str]:
+    paid = coverage.reserved_usd + coverage.committed_usd
+    used = f", {1 - coverage.unused_usd / paid:.1%} of it used" if paid else ""
+    saved = coverage.list_usd - coverage.total_usd
+    verb = "saved" if saved >= 0 else "lost"
+    yield f"{paid:,.2f} USD committed{used}; {coverage.unused_usd:,.2f} USD covered nothing"
+    yield f"{coverage.on_demand_usd:,.2f} USD on demand"
+    yield (
+        f"{coverage.total_usd:,.2f} USD in total; all on demand {coverage.list_usd:,.2f} USD: "
+        f"{abs(saved):,.2f} USD {verb}"
+    )

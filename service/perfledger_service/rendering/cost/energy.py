@@ -1,0 +1,42 @@
+"""Presents the energy and the emissions of accelerator-hours."""
+
+from collections.abc import Sequence
+
+from perfledger_cost_models.energy.energy import CarbonEmissions
+from perfledger_service.rendering.layout.document import Document, notes, sentences, title
+
+KILO = 1000
+
+
+def energy_document(hours: float, emissions: CarbonEmissions, assumed: Sequence[str]) -> Document:
+    """Return energy and carbon; what is unknown says so."""
+    energy = _large(emissions.energy_kwh, "kWh", "MWh")
+    return Document(
+        name="perfledger-energy",
+        facts={
+            "accelerator_hours": hours,
+            "energy_kwh": emissions.energy_kwh,
+            "location_kg": emissions.location_kg,
+            "market_kg": emissions.market_kg,
+            "assumed": assumed,
+        },
+        blocks=(
+            title(f"{hours:,.10g} accelerator-hours"),
+            *sentences(
+                (
+                    f"Energy, the facility's included: {energy}",
+                    f"CO2 by location: {_carbon(emissions.location_kg)}",
+                    f"CO2 by market: {_carbon(emissions.market_kg)}",
+                )
+            ),
+            *notes([f"Assumed: {', '.join(assumed)}."] if assumed else []),
+        ),
+    )
+
+
+def _carbon(kilograms: float | None) -> str:
+    return "unknown" if kilograms is None else _large(kilograms, "kg", "t")
+
+
+def _large(amount: float, unit: str, thousand: str) -> str:
+    return f"{amount / KILO:,.5g} {thousand}" if amount >= KILO else f"{amount:,.4g} {unit}"

@@ -1,0 +1,205 @@
+"""Presents a workload's projected speed and cost on devices it was not measured on.
+
+Everything here is marked as projected.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from perfledger_cost_models.projection.projection import (
+    MissingProjection,
+    ProjectedCost,
+    Projection,
+)
+from perfledger_cost_models.quote import Provenance
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    display,
+    fact,
+    name,
+    notes,
+    record_facts,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.values.projection_views import ProjectionRow, ProjectionView
+
+PROJECTED_MARK = "projected"
+
+# Below this share of the measured time, what the roofs leave unexplained is not worth a line.
+_LITTLE = 0.25
+_BETWEEN = "90 % interval"
+_Cost = tuple[str, ProjectedCost]  # on a device
+
+
+def projection_document(view: ProjectionView, *, is_part: bool = False) -> Document:
+    """Return the projections; `is_part` of another document, they have no format of their own."""
+    names = (view.descriptor.name, view.descriptor.unit)
+    costs = [(row.device, cost) for row in view.rows for cost in row.costs]
+    return Document(
+        name="" if is_part else "perfledger-projection",
+        facts={
+            "provenance": PROJECTED_MARK,
+            "workload": msgspec.to_builtins(view.descriptor),
+            "source": view.source,
+            "source_provenance": Provenance.MEASURED if view.is_measured else Provenance.DECLARED,
+            "source_units_per_second": view.units_per_second,
+            "published_ratios": view.published,
+            "notes": tuple(_notes(view)),
+        },
+        row_facts=("source",),
+        blocks=(
+            title(projection_title(view), names=names),
+            *sentences([_source(view)], names=names),
+            table((*_workload_columns(view), *_device_columns()), view.rows, key="devices"),
+            table((*_workload_columns(view), *_cost_columns()), costs, key="costs"),
+            *notes(_notes(view), names=names),
+        ),
+    )
+
+
+def projection_title(view: ProjectionView) -> str:
+    """Return what is projected from where; its name is foreign."""
+    return f"{clean(view.descriptor.name)}, projected from {view.source}: not measured"
+
+
+def _source(view: ProjectionView) -> str:
+    unit = clean(view.descriptor.unit)
+    if view.units_per_second is None:
+        return f"How fast {view.source} does it was not said: there is no price of a million {unit}"
+    low, middle, high = view.units_per_second
+    between = "" if low == high else f" ({number_format.count(low)} to {number_format.count(high)})"
+    provenance = "Measured" if view.is_measured else "Declared"
+    speed = f"{number_format.count(middle)} {unit} a second{between}"
+    return f"{provenance} on {view.source}: {speed}."
+
+
+def _notes(view: ProjectionView) -> Iterator[str]:
+    """Yield what the figures rest on, and what to mind with them."""
+    yield f"90 % intervals, calibrated on {view.published} published ratios of two devices."
+    far = [
+        row.device
+        for row in view.rows
+        if isinstance(row.projection, Projection) and not row.projection.is_calibrated
+    ]
+    if far:
+        names = ", ".join(far)
+        yield f"Little was published between such designs of chip, so it is wider: {names}."
+    shares = [
+        row.projection.unexplained
+        for row in view.rows
+        if isinstance(row.projection, Projection) and row.projection.unexplained is not None
+    ]
+    if shares and shares[0] >= _LITTLE:
+        share = number_format.whole_share(shares[0])
+        host = "may be the host's" if view.descriptor.fixed is None else "is taken to scale alike"
+        yield f"{share} of the time on {view.source} is not explained by its roofs, and {host}."
+    yield from (f"A unit takes {basis}." for basis in _bases(view))
+    rates = [cost.rate for row in view.rows for cost in row.costs]
+    if assumed := tuple(dict.fromkeys(words for rate in rates for words in rate.assumed)):
+        yield f"Prices assume, not measured: {', '.join(assumed)}."
+    yield from (f"{rate.label}: {warning}." for rate in rates for warning in rate.warnings)
+
+
+def _bases(view: ProjectionView) -> Iterator[str]:
+    """Yield each figure of the descriptor with its source."""
+    descriptor = view.descriptor
+    for done in descriptor.arithmetic:
+        words = f"{number_format.flops(done.flops)} in {' or else '.join(done.dtypes)}"
+        yield _based(words, done.source, is_assumed=done.is_assumed)
+    for traffic in descriptor.memory:
+        words = f"{number_format.byte_count(traffic.bytes)} of memory traffic"
+        yield _based(words, traffic.source, is_assumed=traffic.is_assumed)
+    for sent in descriptor.communication:
+        words = (
+            f"{number_format.byte_count(sent.bytes)} of {sent.pattern} over {descriptor.devices}"
+        )
+        yield _based(words, sent.source, is_assumed=sent.is_assumed)
+    if descriptor.fixed is not None:
+        words = f"{number_format.seconds(descriptor.fixed.seconds)} that no device makes shorter"
+        yield _based(words, descriptor.fixed.source, is_assumed=descriptor.fixed.is_assumed)
+
+
+def _based(words: str, source: str, *, is_assumed: bool) -> str:
+    return f"{words}{' (assumed)' if is_assumed else ''}: {source}"
+
+
+def speed_interval(projection: Projection) -> str:
+    """Return the two ends of a speed."""
+    return f"{projection.low:.2f} to {projection.high:.2f}"
+
+
+def _usd_between(cost: ProjectedCost) -> str:
+    ends = (
+        number_format.usd(end).removesuffix(f"{number_format.NBSP}USD")
+        for end in (cost.low, cost.high)
+    )
+    return " to ".join(ends)
+
+
+def _projection(row: ProjectionRow) -> Projection | None:
+    return row.projection if isinstance(row.projection, Projection) else None
+
+
+def _why(row: ProjectionRow) -> str | None:
+    return row.projection.reason if isinstance(row.projection, MissingProjection) else None
+
+
+def _dtypes(row: ProjectionRow) -> str:
+    projection = _projection(row)
+    return "" if projection is None else ", ".join(projection.dtypes)
+
+
+def _speed(row: ProjectionRow) -> str:
+    projection = _projection(row)
+    return number_format.NOT_KNOWN if projection is None else f"{projection.speed:.2f}"
+
+
+def _speed_between(row: ProjectionRow) -> str:
+    projection = _projection(row)
+    return "" if projection is None else speed_interval(projection)
+
+
+def _workload_columns(view: ProjectionView) -> tuple[Column[object], ...]:
+    """Return what makes a row of the CSV complete: whose speed and cost it has."""
+    return (
+        fact("workload", lambda _: view.descriptor.name),
+        fact("unit", lambda _: view.descriptor.unit),
+    )
+
+
+def _device_columns() -> tuple[Column[ProjectionRow], ...]:
+    return (
+        name("device", "projected onto", lambda row: row.device),
+        fact("provenance", lambda _: PROJECTED_MARK),
+        display("computes in", _dtypes),
+        display("times as fast", _speed),
+        display(_BETWEEN, _speed_between),
+        *record_facts(Projection, _projection, without=("workload", "unit", "source")),
+        words("why", "", _why),
+    )
+
+
+def _cost_columns() -> tuple[Column[_Cost], ...]:
+    return (
+        name("device", "projected onto", lambda cost: cost[0]),
+        fact("provenance", lambda _: PROJECTED_MARK),
+        fact("option", lambda cost: cost[1].rate.option),
+        name("label", "option", lambda cost: cost[1].rate.label),
+        display("USD per 1M", lambda cost: number_format.usd(cost[1].usd)),
+        display(_BETWEEN, lambda cost: _usd_between(cost[1])),
+        fact("usd_per_million_units", lambda cost: cost[1].usd),
+        fact("usd_low", lambda cost: cost[1].low),
+        fact("usd_high", lambda cost: cost[1].high),
+        fact("usd_per_device_hour", lambda cost: cost[1].rate.usd_per_device_hour),
+        fact("as_of", lambda cost: cost[1].rate.as_of),
+        fact("price_source", lambda cost: cost[1].rate.source),
+        fact("assumed", lambda cost: cost[1].rate.assumed),
+        fact("warnings", lambda cost: cost[1].rate.warnings),
+    )

@@ -1,0 +1,156 @@
+"""Presents what owning a server costs, and what moves that most."""
+
+from collections.abc import Iterator
+
+from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
+from perfledger_cost_models.tco.npv import Investment
+from perfledger_cost_models.tco.server_site import ServerSite
+from perfledger_service.rendering.cost.compare import (
+    DOUBT,
+    age_notes,
+    amount,
+    amount_interval,
+    doubted,
+    energy_phrase,
+    footprint_record,
+    owning_table,
+    percent,
+)
+from perfledger_service.rendering.layout.document import (
+    Block,
+    Column,
+    Document,
+    Table,
+    bar,
+    fact,
+    figure,
+    heading,
+    notes,
+    record_facts,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.values.cost_views import OwningView, RentalOption
+
+
+def owning_document(view: OwningView) -> Document:
+    """Return what a year of an owned server costs, its useful hour, and what renting costs."""
+    names = (view.sheet, *(rent.name for rent in view.rents))
+    return Document(
+        name="perfledger-owning",
+        facts={
+            "server": view.label,
+            "sheet": view.sheet,
+            "accelerators": view.accelerators,
+            "use": view.use,
+            "terms": view.terms,
+            "footprint": footprint_record(view.footprint),
+        },
+        blocks=(
+            title(title_of_owning(view)),
+            _parts(view),
+            *sentences([useful_hour_sentence(view)]),
+            _tornado(view),
+            table(
+                record_facts(OptionComparison, lambda hour: hour), [view.hour], key="useful_hour"
+            ),
+            *_rents(view),
+            *notes(owning_notes(view), names=names),
+        ),
+    )
+
+
+def _parts(view: OwningView) -> Table:
+    total = sum(likely for _, _, likely, _ in view.parts)
+    return table(
+        (
+            words("part", "USD a year", lambda row: row[0]),
+            figure("p5_usd", "5 %", lambda row: row[1], "{:,.0f}".format),
+            figure("mode_usd", "most likely", lambda row: row[2], "{:,.0f}".format),
+            figure("p95_usd", "95 %", lambda row: row[3], "{:,.0f}".format),
+            bar("", lambda row: row[2] / total),
+        ),
+        view.parts,
+        key="usd_per_year",
+        footer=("total", "", f"{total:,.0f}", "", ""),
+    )
+
+
+def _tornado(view: OwningView) -> Table:
+    widest = max((bar.width_usd for bar in view.bars), default=0.0)
+
+    return table(
+        (
+            words(
+                "", "USD a useful hour, when this is", lambda row: row.parameter.replace("_", " ")
+            ),
+            fact("parameter", lambda row: row.parameter),
+            figure("low_usd", "low", lambda row: row.low_usd, amount),
+            figure("high_usd", "high", lambda row: row.high_usd, amount),
+            fact("rank_correlation", lambda row: row.rank_correlation),
+            bar("", lambda row: row.width_usd / widest if widest else 0.0),
+        ),
+        view.bars,
+        key="tornado",
+        most=sum(bar.width_usd > 0 for bar in view.bars),
+    )
+
+
+def _rents(view: OwningView) -> Iterator[Block]:
+    """Yield what owning is worth in place of each way to rent."""
+    columns: tuple[Column[RentalOption], ...] = (
+        fact("option", lambda rent: rent.name),
+        fact("region", lambda rent: rent.price.region),
+        fact("as_of", lambda rent: rent.price.as_of),
+        fact("source", lambda rent: rent.price.source),
+        fact("is_doubtful", lambda rent: rent.is_doubtful),
+        fact("warnings", lambda rent: rent.warnings),
+        *record_facts(Investment, _investment),
+    )
+    if view.rents:
+        years = view.rents[0].investment.years
+        yield heading(f"In place of renting, over {years} years")
+        yield owning_table([(doubted(rent.name, rent), rent.investment) for rent in view.rents])
+    yield table(columns, view.rents, key="in_place_of")
+
+
+def _investment(rent: RentalOption) -> Investment:
+    return rent.investment
+
+
+def title_of_owning(view: OwningView) -> str:
+    """Return what is owned and how, in a sentence."""
+    terms = view.terms
+    words = [f"{view.label} at {percent(view.use)} use"]
+    if terms.availability < 1:
+        words.append(f"of {terms.availability:.1%} of the hours")
+    if terms.site is ServerSite.FACILITY:
+        words.append("in an own facility")
+    if not terms.has_support:
+        words.append("without support")
+    return ", ".join(words)
+
+
+def useful_hour_sentence(view: OwningView) -> str:
+    """Return what a useful hour of an owned server costs, in a sentence."""
+    ends = amount_interval(view.hour)
+    between = f" ({ends})" if ends else ""
+    return (
+        f"A useful hour of one of its {view.accelerators} accelerators: "
+        f"{amount(view.hour.p50_usd)} USD{between}"
+    )
+
+
+def owning_notes(view: OwningView) -> Iterator[str]:
+    """Yield what a reader has to know about an owned server's figures."""
+    yield f"Energy of a useful hour: {energy_phrase(view.footprint)}."
+    if view.terms.drawn_kw is not None:
+        yield f"The draw of {view.terms.drawn_kw:g} kW was given as measured."
+    if view.hour.assumed:
+        yield f"Assumed, not measured: {', '.join(view.hour.assumed)}."
+    if any(rent.is_doubtful for rent in view.rents):
+        yield f"{DOUBT} marks a price of low confidence."
+    yield from age_notes((each, rent.name) for rent in view.rents for each in rent.warnings)
+    yield f"Prices: {view.sheet}; --format csv names the source of each."

@@ -1,0 +1,197 @@
+"""Lists what a pull request costs in all, its queues and the policies.
+
+Workloads and teams are not yet escaped: each template does that in its own way.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+
+from perfledger_cost_models.change.cost_policy import Approval, PolicyEvaluation, PolicyOutcome
+from perfledger_cost_models.quote import Interval, QueueEffect, SummedPrice
+from perfledger_service.rendering.layout import number_format
+
+SHOWN_COMMIT = 12
+_CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YearlyTotal:
+    """What all changes cost a year together; `text` is the sentence after "Together"."""
+
+    text: str
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalTableRow:
+    """What somebody entitled to it said; `objection` is why it does not count, "" where it does."""
+
+    login: str
+    reason: str
+    terms: str  # up to how much, said when, until when
+    objection: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyEvaluationRow:
+    """What a policy says, as it is shown."""
+
+    team: str
+    verb: str
+    why: str
+    unpriced: tuple[str, ...]
+    tone: str  # of the page's colours
+    approvers: tuple[str, ...] = ()  # who may approve it; only of what asks
+    command: str = ""  # with which they do, on the pull request
+    approval: ApprovalTableRow | None = None
+
+
+def yearly_total(total: SummedPrice | None, prices: int) -> YearlyTotal | None:
+    """Return the words of the sum of so many prices; None where it would repeat the only one."""
+    if total is None or prices == 1 or not total.workloads:
+        return None
+    return YearlyTotal(text=f"{_amount(total)}{_share(total)}", missing=total.missing)
+
+
+def queue_sentences(queues: Sequence[QueueEffect]) -> tuple[str, ...]:
+    """Return what happens to the waits for devices that are paid for, where anything does."""
+    return tuple(
+        _queue(queue)
+        for queue in queues
+        if queue.absorbed_hours[0] > 0 or queue.absorbed_hours[-1] < 0
+    )
+
+
+def policy_evaluation_rows(
+    rulings: Sequence[PolicyEvaluation], *, head: str = ""
+) -> tuple[PolicyEvaluationRow, ...]:
+    """Return the policies' rulings, the strictest first; `head` is what could be approved."""
+    order = (
+        PolicyOutcome.FAILS,
+        PolicyOutcome.NEEDS_APPROVAL,
+        PolicyOutcome.APPROVED,
+        PolicyOutcome.PASSES,
+    )
+    tones = dict(zip(order, ("regressed", "undecided", "warning", "unchanged"), strict=True))
+    return tuple(
+        PolicyEvaluationRow(
+            team=ruling.team,
+            verb=str(ruling.outcome),
+            why=_why(ruling),
+            unpriced=ruling.unpriced,
+            tone=tones[ruling.outcome],
+            approvers=ruling.approvers if ruling.outcome is PolicyOutcome.NEEDS_APPROVAL else (),
+            command=_command(ruling, head),
+            approval=None if ruling.approval is None else _approval(ruling.approval, ruling),
+        )
+        for ruling in sorted(rulings, key=lambda each: order.index(each.outcome))
+    )
+
+
+def absorbed_hours_sentence(hours: Interval) -> str:
+    """Return what idle devices take, or get back, of a change."""
+    what, ends = _hours(hours)
+    if hours[1] < 0:
+        return f"{what} device-hours a year ({ends}) are freed on devices that are paid for anyway"
+    return f"idle devices that are paid for take {what} device-hours a year ({ends})"
+
+
+def _amount(price: SummedPrice) -> str:
+    if price.usd is None or price.low is None or price.high is None:
+        return "no sum"
+    amount, interval = number_format.yearly_usd(price.usd, price.low, price.high)
+    if price.low == price.high == 0:
+        return "no cash a year"
+    if price.low < 0 < price.high:
+        return f"no detectable change in cost, somewhere from {interval} USD a year"
+    if not price.is_detectable:
+        return f"from {interval} USD a year"
+    return f"{'+' if price.usd > 0 else '-'}{amount} a year ({interval})"
+
+
+def _share(price: SummedPrice) -> str:
+    count = len(price.workloads)
+    left_out = f", {len(price.left_out)} without a price left out" if price.left_out else ""
+    return f", {count} workload{'s' * (count != 1)}{left_out}"
+
+
+def _why(ruling: PolicyEvaluation) -> str:
+    price, limit = ruling.price, ruling.limit_usd
+    parts = [_amount(price)] if price is not None and price.usd is not None else []
+    match ruling.outcome:
+        case PolicyOutcome.FAILS if limit is not None:
+            parts.append(f"all of the interval is above the limit of {_limit(limit)}")
+        case PolicyOutcome.NEEDS_APPROVAL | PolicyOutcome.APPROVED if (
+            limit is not None and price and price.low is not None
+        ):
+            reach = "all" if price.low > limit else "a part"
+            parts.append(f"{reach} of the interval is above the limit of {_limit(limit)}")
+        case PolicyOutcome.PASSES if not parts:
+            parts.append("nothing of its workloads changed")
+        case (
+            PolicyOutcome.FAILS
+            | PolicyOutcome.NEEDS_APPROVAL
+            | PolicyOutcome.APPROVED
+            | PolicyOutcome.PASSES
+        ):
+            pass
+    return "; ".join(parts)
+
+
+def _command(ruling: PolicyEvaluation, head: str) -> str:
+    """Return the comment that would approve what asks, "" where nobody could write it."""
+    if ruling.outcome is not PolicyOutcome.NEEDS_APPROVAL or not (ruling.approvers and head):
+        return ""
+    high = Decimal(0) if ruling.price is None else ruling.price.high or Decimal(0)
+    usd = max(high, Decimal(0)).to_integral_value(rounding=ROUND_CEILING)
+    unpriced = " unpriced" if ruling.unpriced else ""
+    return f"/perfledger approve {head[:SHOWN_COMMIT]} {usd:f}{unpriced}: the reason"
+
+
+def _approval(approval: Approval, ruling: PolicyEvaluation) -> ApprovalTableRow:
+    unpriced = " and for what has no price" if approval.covers_unpriced else ""
+    since, until = approval.approved_at.date(), approval.until
+    terms = (
+        f"up to {approval.usd_per_year:,f}{number_format.NBSP}USD a year{unpriced}, on "
+        f"{number_format.day(since)}, until {number_format.day(until)}"
+    )
+    return ApprovalTableRow(
+        login=approval.login, reason=approval.reason, terms=terms, objection=ruling.objection
+    )
+
+
+def _limit(usd: Decimal) -> str:
+    # Of less than a cent two digits are enough, however small a limit somebody writes.
+    amount = f"{usd:.2g}" if 0 < usd < _CENT else f"{usd.normalize():,f}"
+    return f"{amount}{number_format.NBSP}USD"
+
+
+def _queue(queue: QueueEffect) -> str:
+    before, after = (
+        number_format.share(queue.busy_share),
+        number_format.share(queue.busy_share_after[1]),
+    )
+    absorbed = absorbed_hours_sentence(queue.absorbed_hours)
+    text = f"on {queue.where} {absorbed}: busy {before} before, {after} after"
+    if queue.wait_s is None or queue.extra_wait_s is None or queue.extra_wait_hours is None:
+        return f"{text}; {queue.note}"
+    longer = "longer" if queue.extra_wait_s[1] >= 0 else "shorter"
+    low, middle, high = sorted(map(abs, queue.extra_wait_s))
+    waits = number_format.INTERVAL_TO.join(number_format.hours(end) for end in (low, high))
+    hours, ends = _hours(queue.extra_wait_hours)
+    return (
+        f"{text}; a job waits about {number_format.hours(middle)} ({waits}) {longer} than the "
+        f"{number_format.hours(queue.wait_s)} before, {hours} hours a year ({ends}) over all jobs; "
+        "a screening by M/M/c, jobs that start in gangs wait longer"
+    )
+
+
+def _hours(hours: Interval) -> tuple[str, str]:
+    """Return hours and their ends without signs: the words around them say which way."""
+    low, middle, high = hours
+    if high <= 0:
+        low, middle, high = -high, -middle, -low
+    return number_format.count(abs(middle)), number_format.INTERVAL_TO.join(
+        map(number_format.count, (low, high))
+    )

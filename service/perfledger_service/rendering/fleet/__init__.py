@@ -1,0 +1,1 @@
+"""Utilization, allocation and forecasts of a fleet."""

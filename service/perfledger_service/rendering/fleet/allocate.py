@@ -1,0 +1,92 @@
+"""Presents a bill that is shared out among teams and projects."""
+
+from collections.abc import Iterator
+
+from perfledger_cost_models.billing.cost_allocation import UNALLOCATED, AllocationRow, BillPart
+from perfledger_cost_models.billing.showback import CostAllocation
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    figure,
+    name,
+    sentences,
+    table,
+)
+from perfledger_service.rendering.layout.escape import clean_sentence
+
+UNTAGGED = "(untagged)"
+_COST_COLUMNS: tuple[Column[AllocationRow], ...] = (
+    figure("hours", "hours", lambda row: row.hours, "{:,.1f}".format),
+    figure("direct_usd", "direct", lambda row: row.direct_usd, number_format.cents),
+    figure("idle_usd", "idle", lambda row: row.idle_usd, number_format.cents),
+    figure("overhead_usd", "overhead", lambda row: row.overhead_usd, number_format.cents),
+    figure("total_usd", "USD in total", lambda row: row.total_usd, number_format.cents),
+)
+
+
+def team_label(row: AllocationRow) -> str:
+    """Return the team's name as it is shown: use that nothing says the owner of is "(untagged)"."""
+    return row.team or UNTAGGED
+
+
+def allocation_document(allocation: CostAllocation) -> Document:
+    """Return each owner's hours and cost, and what the bill comes to."""
+    rows = allocation.rows
+    has_projects = any(row.project for row in rows)
+    weeks = allocation.weeks
+    footer = (
+        "the bill",
+        *([""] if has_projects else []),
+        f"{allocation.used_hours:,.1f}",
+        *(number_format.cents(allocation.sum_of(part)) for part in BillPart),
+        number_format.cents(allocation.effective_usd),
+    )
+    return Document(
+        name="perfledger-allocation",
+        facts={
+            "start": allocation.start,
+            "end": allocation.end,
+            "source": allocation.source,
+            "notes": allocation.notes,
+            "paid_hours": allocation.paid_hours,
+            "used_hours": allocation.used_hours,
+            "effective_usd": allocation.effective_usd,
+            "billed_usd": allocation.billed_usd,
+            "weeks": None
+            if weeks is None
+            else {
+                "starts": weeks.starts,
+                "end": weeks.end,
+                "teams": [{"team": row.team or None, "hours": row.hours} for row in weeks.rows],
+            },
+        },
+        blocks=(
+            table(_columns(has_projects=has_projects), rows, key="rows", footer=footer),
+            *sentences(allocation_sentences(allocation), names=[allocation.source]),
+        ),
+    )
+
+
+def allocation_sentences(allocation: CostAllocation) -> Iterator[str]:
+    """Yield how much was used, whose idle is, where it is from, and what to know about it."""
+    used, paid = allocation.used_hours, allocation.paid_hours
+    share = f" ({number_format.share(float(used / paid))})" if paid else ""
+    yield (
+        f"{allocation.start} to {allocation.end} (not included), USD: {used:,.1f} of {paid:,.1f} "
+        f"device-hours paid for were used{share}."
+    )
+    if any(row.team == UNALLOCATED and row.idle_usd for row in allocation.rows):
+        yield f"Nobody is entitled to what stood idle: it is the row {UNALLOCATED}."
+    if any(row.team == UNALLOCATED and row.overhead_usd for row in allocation.rows):
+        yield f"Nobody used what overhead is shared by: it is the row {UNALLOCATED}."
+    yield clean_sentence(f"who used what is told by {allocation.source}")
+    yield from map(clean_sentence, allocation.notes)
+
+
+def _columns(*, has_projects: bool) -> tuple[Column[AllocationRow], ...]:
+    return (
+        name("team", "team", lambda row: row.team or None, show=team_label),
+        name("project", "project" if has_projects else None, lambda row: row.project or None),
+        *_COST_COLUMNS,
+    )

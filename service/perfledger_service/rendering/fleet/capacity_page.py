@@ -1,0 +1,24 @@
+"""Renders the page of the fleet's capacity."""
+
+from perfledger_service.rendering.fleet.imported_files import import_rows
+from perfledger_service.rendering.fleet.measured_utilization import (
+    WHAT_IS_ACTIVE,
+    WHAT_IS_IDLE,
+    utilization_rows,
+)
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.values.fleet_views import CapacityView
+
+MAX_ROWS = 500  # a page of more is searched, not read: the commands write all of them
+
+
+def capacity_page(view: CapacityView) -> str:
+    """Return the page of the fleet: how busy workloads keep devices, and what was imported."""
+    return render(
+        "html/capacity.html.j2",
+        uses=utilization_rows(view.utilization[:MAX_ROWS]),
+        notes=(WHAT_IS_ACTIVE, WHAT_IS_IDLE),
+        imports=import_rows(view.imports[:MAX_ROWS]),
+        left_out=max(0, len(view.utilization) - MAX_ROWS),
+        imports_left_out=max(0, len(view.imports) - MAX_ROWS),
+    )

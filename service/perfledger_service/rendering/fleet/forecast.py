@@ -1,0 +1,257 @@
+"""Presents forecasts of hours and money, with sentences for who pays."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import date
+from decimal import Decimal
+
+from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
+from perfledger_cost_models.forecasting.forecast import (
+    QUANTILES,
+    BudgetDay,
+    Forecast,
+    ForecastQuantity,
+    Forecasts,
+)
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.units import USD
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    Table,
+    fact,
+    figure,
+    notes,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+
+_NAMES = tuple(f"p{round(100 * share)}" for share in QUANTILES)
+_LOW, _MIDDLE, _HIGH = (_NAMES.index(name) for name in ("p10", "p50", "p90"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A period of the past with its amount, or one ahead with its quantiles."""
+
+    quantity: ForecastQuantity
+    period: str
+    amount: float | None = None
+    quantiles: tuple[float, ...] = ()
+
+
+def period_name(forecast: Forecast, number: int) -> str:
+    """Return what a period is called: "2026-11", or a week's Monday."""
+    start = forecast.calendar.start(number).isoformat()
+    match forecast.calendar.step:
+        case PeriodLength.MONTH:
+            return start[:7]
+        case PeriodLength.WEEK:
+            return start
+
+
+def forecast_document(view: Forecasts) -> Document:
+    """Return the forecasts, and the sentences to take away."""
+    return Document(
+        name="perfledger-forecast",
+        facts=forecasts_record(view),
+        blocks=(
+            title(forecast_title(view), names=[view.name]),
+            *(_ahead(each) for each in view.forecasts),
+            table(
+                _row_columns(),
+                [row for each in view.forecasts for row in _rows(each)],
+                key="periods",
+                in_json=False,
+            ),
+            *sentences(forecast_sentences(view)),
+            *notes(forecast_notes(view)),
+        ),
+    )
+
+
+def forecast_title(view: Forecasts) -> str:
+    """Return what was forecast from what."""
+    first = view.forecasts[0]
+    count, ahead = len(first.past), len(first.periods)
+    step = first.calendar.step
+    until = period_name(first, count - 1)
+    return f"{clean(view.name, limit=40)}: {count} {step}s to {until}, and the next {ahead}"
+
+
+def forecast_sentences(view: Forecasts) -> tuple[str, ...]:
+    """Return the sum of each forecast, and the budget's last day, in sentences for who pays."""
+    return tuple(sentence for each in view.forecasts for sentence in _sentences(each))
+
+
+def forecast_notes(view: Forecasts) -> Iterator[str]:
+    """Yield how well the forecast told what came, and what it rests on."""
+    first = view.forecasts[0]
+    step = first.calendar.step
+    for each in view.forecasts:
+        tested = each.backtest
+        if tested is None:
+            yield f"{each.quantity}: the history is too short to go back and test the forecast."
+            continue
+        yield (
+            f"Backtest of {each.quantity}: {tested.periods} {step}s forecast at {tested.origins} "
+            f"earlier times, {number_format.whole_share(tested.coverage)} inside P10 to P90 (80 % "
+            f"should be); pinball loss {number_format.share(tested.loss)} of the mean {step}, "
+            f"seasonal naive {number_format.share(tested.naive_loss)}."
+        )
+    if len(first.past) < 2 * step.season:
+        yield "The history has not two whole years: a year's course is not in the forecast."
+    if view.rate is not None:
+        yield f"USD at {view.rate.label}, as of {view.rate.as_of.isoformat()}."
+        yield from (f"{view.rate.label}: {caveat}." for caveat in view.rate.caveats)
+
+
+def forecasts_record(view: Forecasts) -> dict[str, object]:
+    """Return all figures as a part of a JSON document."""
+    return {
+        "name": clean(view.name, limit=400),
+        "rate": None if view.rate is None else view.rate.label,
+        "usd_per_device_hour": None if view.rate is None else str(view.rate.usd_per_device_hour),
+        "rate_as_of": None if view.rate is None else view.rate.as_of.isoformat(),
+        "forecasts": [_document(each) for each in view.forecasts],
+    }
+
+
+def _ahead(forecast: Forecast) -> Table:
+    """Return the periods ahead for people: a column for each quantile."""
+    unit = "device-hours" if forecast.quantity is ForecastQuantity.HOURS else USD
+    columns: tuple[Column[_Row], ...] = (
+        words("", unit, lambda row: row.period),
+        *(
+            figure("", f"P{name[1:]}", _quantile(place), _amount)
+            for place, name in enumerate(_NAMES)
+        ),
+    )
+    rows = [row for row in _rows(forecast) if row.amount is None]
+    return table(columns, rows[:-1], footer=("total", *map(_amount, forecast.total)))
+
+
+def _row_columns() -> tuple[Column[_Row], ...]:
+    return (
+        fact("quantity", lambda row: row.quantity),
+        fact("period", lambda row: row.period),
+        fact("known", lambda row: row.amount),
+        *(fact(name, _quantile(place)) for place, name in enumerate(_NAMES)),
+    )
+
+
+def _quantile(place: int) -> Callable[[_Row], float | None]:
+    def value(row: _Row) -> float | None:
+        return row.quantiles[place] if row.quantiles else None
+
+    return value
+
+
+def _rows(forecast: Forecast) -> Iterator[_Row]:
+    """Yield what is known of the past, the periods ahead, and their sum."""
+    count, quantity = len(forecast.past), forecast.quantity
+    for place, amount in enumerate(forecast.past):
+        yield _Row(quantity=quantity, period=period_name(forecast, place), amount=amount)
+    for place, quantiles in enumerate(forecast.periods):
+        period = period_name(forecast, count + place)
+        yield _Row(quantity=quantity, period=period, quantiles=quantiles)
+    yield _Row(quantity=quantity, period="sum ahead", quantiles=forecast.total)
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+
+
+def _sentences(forecast: Forecast) -> Iterator[str]:
+    low, middle, high = (forecast.total[place] for place in (_LOW, _MIDDLE, _HIGH))
+    span = f"The next {len(forecast.periods)} {forecast.calendar.step}s"
+    match forecast.quantity:
+        case ForecastQuantity.HOURS:
+            yield (
+                f"{span} need {_amount(middle)} device-hours most likely, {_amount(low)} to "
+                f"{_amount(high)} with four chances of five."
+            )
+        case ForecastQuantity.USD:
+            budget, more = (
+                number_format.usd(to_decimal(round(usd, 2))) for usd in (middle, high - middle)
+            )
+            yield (
+                f"{span} cost {budget} most likely (P50, the budget); a contingency of {more} on "
+                "top is enough with nine chances of ten (P90)."
+            )
+    if forecast.budget is not None:
+        yield _budget(forecast.budget, forecast.calendar.start(len(forecast.past)))
+
+
+def _budget(budget_day: BudgetDay, ahead: date) -> str:
+    """Return when the budget is spent; `ahead` is the first day that is forecast."""
+    early, middle, late = budget_day.days
+    since = (
+        "" if budget_day.budget.since is None else f" since {budget_day.budget.since.isoformat()}"
+    )
+    words = f"The budget of {number_format.usd(budget_day.budget.usd)}{since}"
+    if budget_day.budget.since is not None:
+        words += f", of which {number_format.usd(to_decimal(budget_day.spent_usd))} is spent,"
+    if early is not None and early < ahead:
+        return f"{words} was spent on {early.isoformat()}."
+    if middle is None:
+        first = "" if early is None else f", and no sooner than {early.isoformat()} (P10)"
+        return (
+            f"{words} lasts beyond what is forecast most likely{first}: "
+            f"{number_format.share(budget_day.chance)} chance of being spent by then."
+        )
+    if early == late:
+        return f"{words} is spent on {middle.isoformat()}."
+    between = f"{_day(early)} to {_day(late)}"
+    return f"{words} is spent on {middle.isoformat()} most likely ({between}, P10 to P90)."
+
+
+def _day(day: date | None) -> str:
+    return "later than is forecast" if day is None else day.isoformat()
+
+
+def _document(forecast: Forecast) -> dict[str, object]:
+    count = len(forecast.past)
+    return {
+        "quantity": forecast.quantity,
+        "step": forecast.calendar.step,
+        "past": [
+            {"period": period_name(forecast, place), "amount": amount}
+            for place, amount in enumerate(forecast.past)
+        ],
+        "periods": [
+            {"period": period_name(forecast, count + place)}
+            | dict(zip(_NAMES, quantiles, strict=True))
+            for place, quantiles in enumerate(forecast.periods)
+        ],
+        "total": dict(zip(_NAMES, forecast.total, strict=True)),
+        "has_trend": forecast.has_trend,
+        "has_season": forecast.has_season,
+        "stretch": forecast.stretch,
+        "origins": forecast.origins,
+        "backtest": None
+        if forecast.backtest is None
+        else asdict(forecast.backtest) | {"coverage": forecast.backtest.coverage},
+        "budget": None if forecast.budget is None else _budget_document(forecast.budget),
+    }
+
+
+def _budget_document(budget_day: BudgetDay) -> dict[str, object]:
+    since = budget_day.budget.since
+    return {
+        "usd": str(budget_day.budget.usd),
+        "since": None if since is None else since.isoformat(),
+        "spent_usd": str(Decimal(repr(budget_day.spent_usd))),
+        "days": dict(
+            zip(
+                ("p10", "p50", "p90"),
+                (None if day is None else day.isoformat() for day in budget_day.days),
+                strict=True,
+            )
+        ),
+        "chance": budget_day.chance,
+    }

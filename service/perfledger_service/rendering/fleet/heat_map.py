@@ -1,0 +1,97 @@
+"""Draws hours by team and week as a heat map.
+
+A cell's colour says how many devices the team held on average, so that a week of three days looks
+like one of seven; the number in it is device-hours.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from perfledger_cost_models.billing.allocated_hours import HeatMap
+from perfledger_cost_models.units import HOURS_PER_DAY
+from perfledger_service.rendering.chart.axis import Axis, Tick, rows_axis
+from perfledger_service.rendering.chart.marks import BarMark, Tone
+from perfledger_service.rendering.chart.picture import Chart, LegendKey, Picture
+from perfledger_service.rendering.chart.svg import picture_svg
+from perfledger_service.rendering.fleet.allocate import UNTAGGED
+from perfledger_service.rendering.layout import number_format
+
+MOST_ROWS = 20
+
+_SWATCHES = 5  # of the legend
+_THOUSANDS_FROM = 100_000
+# Ink stays legible on the strongest cell, in light and in dark.
+_FAINTEST, _STRONGEST = 0.04, 0.5
+
+
+def heat_svg(heat: HeatMap) -> str:
+    """Return the heat map as an SVG document that stands alone."""
+    return picture_svg(heat_picture(heat))
+
+
+def heat_picture(heat: HeatMap) -> Picture:
+    """Return the heat map; teams beyond MOST_ROWS are one row."""
+    teams = _named(heat)
+    total = sum(sum(hours) for _, hours in teams)
+    return Picture(
+        title="Device-hours by team and week",
+        summary=f"{total:,.0f} device-hours, {heat.starts[0]} to {heat.end} (not included); "
+        "the stronger the colour, the more devices were held on average",
+        charts=(_chart(heat, teams),),
+    )
+
+
+def _chart(heat: HeatMap, teams: Sequence[tuple[str, tuple[float, ...]]]) -> Chart:
+    weeks = list(pairwise((*heat.starts, heat.end)))
+    lengths = [(end - start).days * HOURS_PER_DAY for start, end in weeks]
+    devices = [
+        [hours / length for hours, length in zip(row, lengths, strict=True)] for _, row in teams
+    ]
+    most = max(map(max, devices), default=0.0)
+    cells = tuple(
+        BarMark(
+            x=(column + 0.02, column + 0.98),
+            y=(row + 0.04, row + 0.96),
+            opacity=_opacity(devices[row][column], most),
+            title=f"{team}, from {heat.starts[column]}: {each:,.1f} device-hours, "
+            f"{number_format.count(devices[row][column])} devices on average",
+            label=_short(each) if each else "",
+        )
+        for row, (team, hours) in enumerate(teams)
+        for column, each in enumerate(hours)
+    )
+    ticks = tuple(
+        Tick(value=column + 0.5, label=f"{start:%d %b}") for column, start in enumerate(heat.starts)
+    )
+    return Chart(
+        x=Axis(low=0.0, high=len(weeks), ticks=ticks, has_grid=False),
+        y=rows_axis([Tick(label=team, figure=_short(sum(hours))) for team, hours in teams]),
+        marks=cells,
+        legend=_legend(most),
+    )
+
+
+def _named(heat: HeatMap) -> list[tuple[str, tuple[float, ...]]]:
+    rows = [(row.team or UNTAGGED, row.hours) for row in heat.rows]
+    if len(rows) <= MOST_ROWS:
+        return rows
+    top_rows, remaining = rows[: MOST_ROWS - 1], rows[MOST_ROWS - 1 :]
+    summed = tuple(map(sum, zip(*(hours for _, hours in remaining), strict=True)))
+    return [*top_rows, (f"({len(remaining)} others)", summed)]
+
+
+def _legend(most: float) -> tuple[LegendKey, ...]:
+    labels = ["0", *("" for _ in range(_SWATCHES - 2)), f"{most:,.3g} devices on average"]
+    return tuple(
+        LegendKey(label=label, tone=Tone.BLUE, opacity=_opacity(place, _SWATCHES - 1))
+        for place, label in enumerate(labels)
+    )
+
+
+def _opacity(value: float, most: float) -> float:
+    share = value / most if most else 0.0
+    return round(_FAINTEST + (_STRONGEST - _FAINTEST) * share, 3)
+
+
+def _short(hours: float) -> str:
+    return f"{hours:,.0f}" if hours < _THOUSANDS_FROM else f"{hours / 1000:,.0f}k"

@@ -1,0 +1,103 @@
+"""Presents the device-hours a year that a fleet's workloads stand for."""
+
+import json
+
+from perfledger_cost_models.change.fleet_hours import FleetProfile, UsageMatcher, YearlyFleetHours
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    display,
+    fact,
+    figure,
+    name,
+    sentences,
+    table,
+)
+from perfledger_service.rendering.layout.escape import clean
+
+_MAX_NAME = 200
+_COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
+    name("workload", "workload", lambda use: use.workload, limit=_MAX_NAME),
+    name("where", "on", lambda use: use.where, limit=_MAX_NAME),
+    fact("counted_hours", lambda use: use.counted_hours),
+    fact("low_hours_per_year", lambda use: use.low),
+    figure("hours_per_year", "device-hours a year", lambda use: use.mode, number_format.count),
+    fact("high_hours_per_year", lambda use: use.high),
+    display(
+        "99 %",
+        lambda use: number_format.INTERVAL_TO.join(map(number_format.count, (use.low, use.high))),
+    ),
+    figure("jobs", "jobs", lambda use: use.jobs),
+)
+
+
+def fleet_document(profile: FleetProfile) -> Document:
+    """Return each workload's hours, and which records and hours belong to none."""
+    lines = [f"{profile.source}: {profile.days:.0f} days", *unmatched_sentences(profile)]
+    if profile.unmatched_hours:
+        names = ", ".join(
+            f"{clean(label, limit=_MAX_NAME) or 'no name'} {number_format.count(hours)}"
+            for label, hours in profile.unmatched
+        )
+        hours = number_format.count(profile.unmatched_hours)
+        lines.append(f"{hours} device-hours of the period belong to no workload: {names}")
+    return Document(
+        name="perfledger-fleet",
+        facts={
+            "unit": "device-hours",
+            "source": profile.source,
+            "start": profile.start,
+            "as_of": profile.end,
+            "unmatched": [
+                {"match": matcher.match, "workload": matcher.workload, "where": matcher.where}
+                for matcher in profile.unused_matchers
+            ],
+            "unclaimed_hours": profile.unmatched_hours,
+            "largest_unclaimed": [
+                {"name": label, "counted_hours": hours} for label, hours in profile.unmatched
+            ],
+        },
+        row_facts=("source", "as_of"),
+        blocks=(
+            table(_COLUMNS, profile.uses, key="fleet"),
+            *sentences(lines, names=[profile.source]),
+        ),
+    )
+
+
+def unmatched_sentences(profile: FleetProfile) -> tuple[str, ...]:
+    """Return which usage tables matched no record: they are left out, not counted as zero."""
+    return tuple(
+        f"no record matches {_matcher(matcher)}: left out" for matcher in profile.unused_matchers
+    )
+
+
+def fleet_toml(profile: FleetProfile) -> str:
+    """Return a fleet profile as the tables of perfledger.toml."""
+    lines = ["# Written by `perfledger fleet hours`; in pyproject.toml: [[tool.perfledger.fleet]]"]
+    for use in profile.entries():
+        lines += [
+            "",
+            "[[fleet]]",
+            f"workload = {_toml(use.workload)}",
+            f"where = {_toml(use.where)}",
+            f"device_hours_per_year = {use.device_hours_per_year:.1f}",
+            f"low = {use.low:.1f}",
+            f"high = {use.high:.1f}",
+            f"source = {_toml(use.source)}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _matcher(matcher: UsageMatcher) -> str:
+    labels = ", ".join(f"{key}={glob}" for key, glob in matcher.match.items())
+    match, workload, where = (
+        clean(text, limit=_MAX_NAME) for text in (labels, matcher.workload, matcher.where)
+    )
+    return f"{match} ({workload} on {where})"
+
+
+def _toml(text: str) -> str:
+    """Return a TOML string: JSON's escapes are TOML's too, which wants DEL escaped as well."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,110 @@
+"""Presents how busy checks saw workloads keep their devices.
+
+GPU-util is the share of a profiled step in which any kernel ran; SM-active is that of the
+multiprocessors with work, read while the steps were timed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger_cost_models.telemetry.misleading_gpu_util import HIGH_GPU_UTIL, LOW_SM_ACTIVE
+from perfledger_service.rendering.fleet.utilization import amount
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    fact,
+    figure,
+    name,
+    notes,
+    sentences,
+    table,
+)
+from perfledger_service.values.fleet_views import MeasuredUtilization
+
+NO_CHECKS_NOTE = (
+    "no check measured how busy a device is yet: GPUs tell it to a check's runner, CPUs always"
+)
+WHAT_IS_ACTIVE = (
+    "Active: multiprocessors with work (of a CPU its cores), while steps were timed in the newest "
+    "check of the default branch. GPU-util: any kernel ran, in a profiled step."
+)
+WHAT_IS_IDLE = (
+    "Hours a year are those of the fleet's entries that the workload matches, on the accelerator "
+    "that was measured; idle is the share of them in which multiprocessors had no work though the "
+    "device was held: faster code, a larger batch or a part of a device (MIG) takes them, no "
+    "scheduler does."
+)
+_COLUMNS: tuple[Column[MeasuredUtilization], ...] = (
+    name("repository", None, lambda use: use.repository),
+    name("workload", "workload", lambda use: use.workload),
+    name("device_class", None, lambda use: use.device_class),
+    figure("active", "active", lambda use: use.active, number_format.share),
+    fact("low", lambda use: use.low),
+    fact("high", lambda use: use.high),
+    fact("readings", lambda use: use.readings),
+    figure("gpu_busy", "GPU-util", lambda use: use.gpu_busy, number_format.share),
+    figure("device_hours_per_year", "h a year", lambda use: use.device_hours_per_year, amount),
+    figure("idle_hours", "of them idle", lambda use: use.idle_hours, amount),
+    fact("upload_id", lambda use: use.upload_id),
+    fact("created_at", lambda use: use.created_at),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UtilizationRow:
+    """One workload's use as it is shown; "" is not known."""
+
+    repository: str
+    workload: str
+    device: str
+    active: str
+    range: str
+    gpu_busy: str
+    hours: str
+    apart: str
+    herring: str
+    upload_id: str
+
+
+def utilization_rows(uses: Sequence[MeasuredUtilization]) -> tuple[UtilizationRow, ...]:
+    """Return workloads' use as rows, in their order."""
+    return tuple(
+        UtilizationRow(
+            repository=use.repository,
+            workload=use.workload,
+            device=stored_verdict_rows.device(use.device_class),
+            active=number_format.share(use.active),
+            range=number_format.INTERVAL_TO.join(map(number_format.share, (use.low, use.high))),
+            gpu_busy="" if use.gpu_busy is None else number_format.share(use.gpu_busy),
+            hours="" if use.device_hours_per_year is None else amount(use.device_hours_per_year),
+            apart="" if use.idle_hours is None else amount(use.idle_hours),
+            herring=_herring(use),
+            upload_id=use.upload_id,
+        )
+        for use in uses
+    )
+
+
+def measured_utilization_document(uses: Sequence[MeasuredUtilization]) -> Document:
+    """Return workloads' use, and what it means; null is not known."""
+    misleading = [f"{row.workload}: {row.herring}" for row in utilization_rows(uses) if row.herring]
+    names = [use.workload for use in uses]
+    return Document(
+        name="perfledger-measured-utilization",
+        blocks=(
+            table(_COLUMNS, uses, key="workloads"),
+            *sentences(misleading if uses else [NO_CHECKS_NOTE], names=names),
+            *notes((WHAT_IS_ACTIVE, WHAT_IS_IDLE) if uses else ()),
+        ),
+    )
+
+
+def _herring(use: MeasuredUtilization) -> str:
+    if use.gpu_busy is None or use.gpu_busy < HIGH_GPU_UTIL or use.active >= LOW_SM_ACTIVE:
+        return ""
+    return (
+        f"looks busy and is not: GPU-util {number_format.share(use.gpu_busy)}, SM-active "
+        f"{number_format.share(use.active)}"
+    )

@@ -1,0 +1,103 @@
+"""Presents the best time to run a job, and what it saves over starting at once."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from perfledger_cost_models.energy.carbon_aware_start import StartPlan, StartWindow
+from perfledger_cost_models.money import to_decimal
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    fact,
+    figure,
+    notes,
+    sentences,
+    table,
+    title,
+)
+
+_MAX_RUNS = 20  # that people see
+_Run = tuple[str, StartPlan, tuple[float, float]]  # the plan's name, the plan, start and end
+
+
+def window_document(view: StartWindow) -> Document:
+    """Return when to run, what that saves, and both plans: the best one and starting at once."""
+    plans = (("best", view.best), ("at_once", view.at_once))
+    runs = [(label, plan, run) for label, plan in plans for run in plan.runs]
+    return Document(
+        name="perfledger-window",
+        facts={
+            "objective": view.aim,
+            "at_once": _plan_record(view.at_once),
+            "best": _plan_record(view.best),
+            "saved_kg": view.saved_kg,
+            "saved_usd": view.saved_usd,
+        },
+        blocks=(
+            title(window_headline(view)),
+            table(_columns(has_pauses=len(view.best.runs) > 1), runs, key="runs", most=_MAX_RUNS),
+            *sentences(window_savings(view)),
+            *notes(["Hours are as the file has them: where it is a forecast, so is this."]),
+        ),
+    )
+
+
+def _columns(*, has_pauses: bool) -> tuple[Column[_Run], ...]:
+    """Return a run's columns; people see them where there is more to see than the title says."""
+    return (
+        figure("plan", "plan" if has_pauses else None, lambda run: run[0]),
+        figure("start", "start" if has_pauses else None, lambda run: _moment(run[2][0])),
+        figure("end", "end" if has_pauses else None, lambda run: _moment(run[2][1])),
+        fact("plan_kg_per_kwh", lambda run: run[1].kg_per_kwh),
+        fact("plan_kg", lambda run: run[1].kg),
+        fact("plan_usd", lambda run: run[1].usd),
+    )
+
+
+def window_headline(view: StartWindow) -> str:
+    """Return when to start, and until when."""
+    runs = view.best.runs
+    if view.best.runs == view.at_once.runs:
+        return f"Start at once, {_moment(runs[0][0])}: no later time is better"
+    pauses = len(runs) - 1
+    paused = {0: "", 1: ", paused once"}.get(pauses, f", paused {pauses} times")
+    return f"Start {_moment(runs[0][0])}, done by {_moment(runs[-1][1])}{paused}"
+
+
+def window_savings(view: StartWindow) -> Iterator[str]:
+    """Yield what the best plan costs and emits, against starting at once."""
+    before, after = view.at_once, view.best
+    if before.usd is not None and after.usd is not None:
+        usd, once = (number_format.usd(to_decimal(each)) for each in (after.usd, before.usd))
+        yield f"It costs {usd}, started at once {once}{_change(before.usd, after.usd)}."
+    if before.kg is not None and after.kg is not None:
+        yield (
+            f"It emits {after.kg:,.3g} kg of CO2, started at once {before.kg:,.3g} kg"
+            f"{_change(before.kg, after.kg)}."
+        )
+    elif before.kg_per_kwh is not None and after.kg_per_kwh is not None:
+        yield (
+            f"A kWh emits {after.kg_per_kwh:.3g} kg of CO2 then, at once {before.kg_per_kwh:.3g} kg"
+            f"{_change(before.kg_per_kwh, after.kg_per_kwh)}; give --mean-kw for kilograms."
+        )
+
+
+def _change(before: float, after: float) -> str:
+    if before == after:
+        return ""
+    words = "less" if after < before else "more"
+    return f", {number_format.share(abs(after / before - 1))} {words}" if before else ""
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%MZ}"
+
+
+def _plan_record(plan: StartPlan) -> Mapping[str, float | None]:
+    return {
+        "hours": plan.hours,
+        "kg_per_kwh": plan.kg_per_kwh,
+        "kg": plan.kg,
+        "usd": plan.usd,
+    }

@@ -1,0 +1,1 @@
+"""Histories, their change points and the pages of a branch."""

@@ -1,0 +1,177 @@
+"""Lists requested A/B runs and the changes they confirmed.
+
+The commands are for a shell: whatever is foreign in them is quoted, or left out where it cannot be
+shown whole.
+"""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from perfledger_baselines.history.commits.attribution import Harm
+from perfledger_baselines.history.commits.confirmation_state import (
+    AbCandidate,
+    AbPurpose,
+    ConfirmedChange,
+)
+from perfledger_runners.bundles.service_ab_requests import RequestedAbRun, ServiceAbRequests
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.history.event_rows import commits_between
+from perfledger_service.rendering.layout import escape, number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout.document import Document
+from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
+
+_MAX_PATTERN = 300
+_WITNESSES = {
+    True: "confirmed on another device of the class",
+    False: "confirmed on a device that it was seen on",
+    None: "",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbRequestRow:
+    """An A/B that is asked for: why, on which machine, since when, and how to make it."""
+
+    workload: str  # foreign
+    device: str  # foreign
+    why: str
+    since: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertTableRow:
+    """A change that an A/B bore out."""
+
+    workload: str  # foreign
+    device: str  # foreign
+    commits: str
+    narrowing: str
+    witness: str  # "" where nobody knows which devices told it
+    changes: tuple[tuple[str, str, str, str], ...]  # metric, size, interval, tone
+    upload_id: str
+    moment: str
+
+
+def ab_request_rows(views: Sequence[AbRequestView], *, url: str) -> tuple[AbRequestRow, ...]:
+    """Return the A/Bs that are asked for, in the order given; `url` is where their bundles go."""
+    return tuple(
+        AbRequestRow(
+            workload=one.request.workload,
+            device=stored_verdict_rows.device(one.request.machine_class),
+            why=_why(one),
+            since=one.request.window,
+            command=command_of(
+                one.request.workload,
+                base_sha=one.base_sha,
+                head_sha=one.head_sha,
+                max_pairs=one.request.max_pairs,
+                url=url,
+            ),
+        )
+        for one in views
+    )
+
+
+def ab_requests_script(service_requests: ServiceAbRequests, *, url: str) -> str:
+    """Return what a service asks for as lines of a shell script: the reasons are its comments."""
+    if not service_requests.requests:
+        return f"# nothing is suspected of {escape.clean(service_requests.repository)}\n"
+    return "".join(
+        f"{line}\n" for one in service_requests.requests for line in _lines(one, url=url)
+    )
+
+
+def ab_requests_document(service_requests: ServiceAbRequests, *, url: str) -> Document:
+    """Return what a service asks for, each with its command, for programs."""
+    requests = [
+        asdict(one) | {"command": _command(one, url=url)} for one in service_requests.requests
+    ]
+    return Document(
+        name="perfledger-ab-requests",
+        facts={"repository": service_requests.repository, "requests": requests},
+        blocks=(),
+    )
+
+
+def alert_rows(view: BranchView) -> tuple[AlertTableRow, ...]:
+    """Return what A/Bs bore out, the newest first."""
+    return tuple(_alert_row(one, view.commits) for one in view.alerts)
+
+
+def command_of(workload: str, *, base_sha: str, head_sha: str, max_pairs: int, url: str) -> str:
+    """Return the shell command that measures an A/B and hands its bundle in.
+
+    A name that cannot be shown whole would choose nothing: the command then measures everything.
+    """
+    is_whole = escape.clean(workload, limit=_MAX_PATTERN) == workload
+    chosen = f" --workload {shlex.quote(workload)}" if is_whole else ""
+    return (
+        f"PERFLEDGER_MAX_PAIRS={max_pairs} perfledger check "
+        f"--base {provenance_facts.short_sha(base_sha)} "
+        f"--head {provenance_facts.short_sha(head_sha)}{chosen} --upload-url {shlex.quote(url)}"
+    )
+
+
+def _lines(request: RequestedAbRun, *, url: str) -> tuple[str, str]:
+    looks = ", ".join(
+        f"{_label(one.metric)} {number_format.percent(one.change)}" for one in request.suspicions
+    )
+    device = escape.clean(stored_verdict_rows.device(request.device_class))
+    why = f"# {escape.clean(request.workload, limit=_MAX_PATTERN)} on {device}: {looks}"
+    if request.devices:
+        why += (
+            f"; seen on {escape.clean(', '.join(request.devices))}, another device can confirm it"
+        )
+    return why, _command(request, url=url)
+
+
+def _command(request: RequestedAbRun, *, url: str) -> str:
+    return command_of(
+        request.workload,
+        base_sha=request.base_sha,
+        head_sha=request.head_sha,
+        max_pairs=request.max_pairs,
+        url=url,
+    )
+
+
+def _why(view: AbRequestView) -> str:
+    looks = ", ".join(_suspected(one) for one in view.suspicions)
+    match view.request.purpose:
+        case AbPurpose.CONFIRM:
+            return f"looks as if it had changed: {looks}"
+        case AbPurpose.BISECT:
+            return f"to find the commit of a confirmed change: {looks}"
+
+
+def _suspected(suspicion: AbCandidate) -> str:
+    return f"{_label(suspicion.series.metric.name)} {number_format.percent(suspicion.change)}"
+
+
+def _alert_row(view: AlertView, commits: Sequence[str]) -> AlertTableRow:
+    alert = view.alert
+    return AlertTableRow(
+        workload=alert.workload,
+        device=stored_verdict_rows.device(alert.machine_class),
+        commits=commits_between(
+            alert.commits, [provenance_facts.short_sha(sha)[:10] for sha in commits]
+        ),
+        narrowing=str(alert.narrowing),
+        witness=_WITNESSES[view.is_other_device],
+        changes=tuple(_change(one) for one in alert.changes),
+        upload_id=view.upload_id,
+        moment=number_format.moment(view.created_at),
+    )
+
+
+def _change(confirmed: ConfirmedChange) -> tuple[str, str, str, str]:
+    estimate, suspicion = confirmed.estimate, confirmed.candidate
+    tone = "regressed" if suspicion.harm is Harm.WORSE else "improved"
+    size = number_format.change(estimate.change, estimate.low, estimate.high)
+    return (_label(suspicion.series.metric.name), *size, tone)
+
+
+def _label(metric: str) -> str:
+    return vocabulary.metric_label(metric) or escape.clean(metric)

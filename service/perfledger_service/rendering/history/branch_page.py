@@ -1,0 +1,49 @@
+"""Renders the page of a project's default branch."""
+
+from perfledger_baselines.judging.false_alarms import FalseAlarmRate
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.history.ab_requests import ab_request_rows, alert_rows
+from perfledger_service.rendering.history.event_rows import doubtful_events_sentence, event_rows
+from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.rendering.layout.environment import render
+from perfledger_service.values.branch_views import BranchView
+
+# Things that happened, on one page; the newest come first.
+MAX_EVENTS = 50
+
+
+def branch_page(view: BranchView, *, url: str) -> str:
+    """Return the page of a project: what is confirmed, asked for and put together of its series.
+
+    `url` is the service's own address, where bundles are handed in.
+    """
+    names = [provenance_facts.short_sha(sha)[:10] for sha in view.commits]
+    return render(
+        "html/branch.html.j2",
+        view=view,
+        alerts=alert_rows(view),
+        asked=ab_request_rows(view.requests, url=url),
+        happened=event_rows(view.happenings, names)[:MAX_EVENTS],
+        doubted=doubtful_events_sentence(view.happenings),
+        gate=false_alarm_sentence(view.false_alarm_rate),
+        label=vocabulary.metric_label,
+        device=stored_verdict_rows.device,
+    )
+
+
+def false_alarm_sentence(gate: FalseAlarmRate | None) -> str:
+    """Return how often the gate was red on unchanged code, with its bound."""
+    if gate is None:
+        return (
+            "How often the gate is red without cause is not known: no check compared a commit with "
+            "itself yet. Each that does counts: perfledger check --base HEAD --head HEAD "
+            "--upload-url"
+        )
+    checks = "1 check" if gate.checks == 1 else f"{gate.checks:,} checks"
+    bound = f"at most {number_format.share(gate.high)}"
+    if gate.false:
+        bound = f"{number_format.share(gate.low)} to {number_format.share(gate.high)}"
+    return (
+        f"The gate was red in {gate.false:,} of {checks} of unchanged code: its rate of false "
+        f"alarms is {bound} with 95 % confidence"
+    )

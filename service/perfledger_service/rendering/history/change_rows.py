@@ -1,0 +1,223 @@
+"""Lists the findings in a history: figures and words for any kind of page.
+
+Points are counted from one here, as people do; labels are text that others wrote, not yet escaped.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perfledger_baselines.history.detection.changes import ChangePoint, Movement, Suspect
+from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.values.measured_series import SearchedSeries
+
+# Fewer observations show nothing, whatever they do.
+FEWEST_POINTS = 8
+# What stands under the picture for the change points in their order; further ones share the last.
+MARKS = "123456789abcdefghijklmnopqrstuvwxyz^"
+
+_TO = " \N{RIGHTWARDS ARROW} "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRow:
+    """One finding as it is shown; what there is no figure for is ""."""
+
+    index: int  # of its first point, from zero: the order of the rows
+    mark: str  # under the picture; "" for what has none there
+    what: str
+    label: str  # foreign: the first point's
+    place: str
+    size: str
+    interval: str
+    detail: str
+    confidence: str
+
+
+def finding_rows(searched: SearchedSeries) -> tuple[FindingRow, ...]:
+    """Return everything that was found, in the order of its place."""
+    rows = (
+        *_changes(searched),
+        *_transients(searched),
+        *_drifts(searched),
+        *_spread_changes(searched),
+        *_state_changes(searched),
+        *_suspects(searched),
+    )
+    return tuple(sorted(rows, key=lambda row: row.index))
+
+
+def findings_sentence(searched: SearchedSeries) -> str:
+    """Return in one sentence how much was looked at and what was found."""
+    history, values = searched.history, searched.series.values
+    gaps = sum(map(math.isnan, values))
+    measured = len(values) - gaps
+    looked = count_phrase(measured, "point") + (f" and {count_phrase(gaps, 'gap')}" if gaps else "")
+    if searched.series.epochs:
+        looked += f" in {count_phrase(len(searched.series.epochs) + 1, 'epoch')}"
+    if measured < FEWEST_POINTS:
+        return f"{looked}: nothing can be said of fewer than {FEWEST_POINTS}"
+    parts = [
+        count_phrase(len(findings), word)
+        for findings, word in (
+            (history.changes, "change point"),
+            (history.drifts, "drift"),
+            (history.spread_changes, "change of the noise"),
+            (history.state_changes, "change of states"),
+            (history.transients, "excursion that came back"),
+        )
+        if findings
+    ]
+    odd = f"; {_odd_end(searched.suspect)}" if searched.suspect is not None else ""
+    return f"{looked}: {', '.join(parts) or 'nothing moved'}{odd}"
+
+
+def count_phrase(number: int, word: str) -> str:
+    """Return a number and what it counts: "1 change point", "2 changes of states"."""
+    if number != 1:
+        noun, space, rest = word.partition(" ")
+        is_phrase = rest.startswith(("of ", "that "))
+        word = f"{noun}s{space}{rest}" if is_phrase else f"{word}s"
+    return f"{number:,} {word}"
+
+
+def mark_of(place: int) -> str:
+    """Return the mark of the change point with this number, from zero."""
+    return MARKS[min(place, len(MARKS) - 1)]
+
+
+def _changes(searched: SearchedSeries) -> Iterator[FindingRow]:
+    for number, change in enumerate(searched.history.changes):
+        size, interval = number_format.change(change.change, change.low, change.high)
+        is_relative = size != number_format.NOT_KNOWN
+        yield FindingRow(
+            index=change.index,
+            mark=mark_of(number),
+            what=str(change.movement),
+            label=_label(searched, change.index),
+            place=_within(change),
+            size=size if is_relative else _step(searched, change),
+            interval=interval if is_relative else "",
+            detail=_TO.join(_value(searched, value) for value in (change.before, change.after)),
+            confidence=number_format.confidence(change.confidence),
+        )
+
+
+def _step(searched: SearchedSeries, change: ChangePoint) -> str:
+    """Return the size of a change from nothing, or from below it: relative to it there is none."""
+    sign = "+" if change.movement is Movement.UP else "-"
+    return sign + _value(searched, abs(change.after - change.before))
+
+
+def _transients(searched: SearchedSeries) -> Iterator[FindingRow]:
+    for transient in searched.history.transients:
+        yield FindingRow(
+            index=transient.first,
+            mark="",
+            what="came back",
+            label=_label(searched, transient.first),
+            place=_stretch(transient.first, transient.last),
+            size=number_format.percent(transient.change),
+            interval="",
+            detail="",
+            confidence="",
+        )
+
+
+def _drifts(searched: SearchedSeries) -> Iterator[FindingRow]:
+    for drift in searched.history.drifts:
+        size, interval = number_format.change(drift.change, drift.low, drift.high)
+        yield FindingRow(
+            index=drift.first,
+            mark="",
+            what="drift",
+            label=_label(searched, drift.first),
+            place=_stretch(drift.first, drift.last),
+            size=size,
+            interval="" if interval == number_format.NOT_KNOWN else interval,
+            detail="over the whole stretch",
+            confidence="",
+        )
+
+
+def _spread_changes(searched: SearchedSeries) -> Iterator[FindingRow]:
+    for change in searched.history.spread_changes:
+        times = f"{number_format.NBSP}times"
+        ends = (number_format.factor(end).removesuffix(times) for end in (change.low, change.high))
+        yield FindingRow(
+            index=change.index,
+            mark="",
+            what="noisier" if change.ratio > 1 else "quieter",
+            label=_label(searched, change.index),
+            place=f"from point {change.index + 1:,} on",
+            size=number_format.factor(change.ratio),
+            interval=number_format.INTERVAL_TO.join(ends),
+            detail="standard deviation",
+            confidence=number_format.confidence(change.confidence),
+        )
+
+
+def _state_changes(searched: SearchedSeries) -> Iterator[FindingRow]:
+    for change in searched.history.state_changes:
+        shares = (
+            number_format.whole_share(change.share_before),
+            number_format.whole_share(change.share_after),
+        )
+        distance = number_format.share(change.distance)
+        yield FindingRow(
+            index=change.index,
+            mark="",
+            what="two states",
+            label=_label(searched, change.index),
+            place=f"from point {change.index + 1:,} on",
+            size=_TO.join(shares),
+            interval="",
+            detail=f"of points in the upper state, {distance} above the other",
+            confidence=number_format.confidence(change.confidence),
+        )
+
+
+def _suspects(searched: SearchedSeries) -> Iterator[FindingRow]:
+    suspect = searched.suspect
+    if suspect is None:
+        return
+    place = f"point {suspect.index + 1:,}"
+    yield FindingRow(
+        index=suspect.index,
+        mark="",
+        what="suspect",
+        label=_label(searched, suspect.index),
+        place=place if suspect.observations == 1 else f"from {place} on",
+        size=number_format.percent(suspect.change),
+        interval="",
+        detail="too few to tell: an A/B against its parent would",
+        confidence="",
+    )
+
+
+def _odd_end(suspect: Suspect) -> str:
+    if suspect.observations == 1:
+        return "the last one is suspect"
+    return f"the last {suspect.observations} are suspect"
+
+
+def _label(searched: SearchedSeries, index: int) -> str:
+    labels = searched.series.labels
+    return labels[index] if labels else ""
+
+
+def _within(change: ChangePoint) -> str:
+    place = f"point {change.index + 1:,}"
+    if change.earliest == change.latest:
+        return place
+    return f"{place} ({change.earliest + 1:,}{number_format.INTERVAL_TO}{change.latest + 1:,})"
+
+
+def _stretch(first: int, last: int) -> str:
+    if first == last:
+        return f"point {first + 1:,}"
+    return f"points {first + 1:,} to {last + 1:,}"
+
+
+def _value(searched: SearchedSeries, value: float) -> str:
+    return vocabulary.value(value, searched.series.unit)

@@ -1,0 +1,154 @@
+"""Presents where histories changed, and what changes of several series amount to."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+
+from perfledger_baselines.history.commits.grouping import GroupedChanges
+from perfledger_service.rendering.history import change_rows
+from perfledger_service.rendering.history.event_rows import (
+    EventRow,
+    MovedSeriesRow,
+    doubtful_events_sentence,
+    event_rows,
+    events_record,
+)
+from perfledger_service.rendering.history.sparkline import sparkline
+from perfledger_service.rendering.layout import vocabulary
+from perfledger_service.rendering.layout.document import (
+    Block,
+    CellKind,
+    Column,
+    Document,
+    Preformatted,
+    TextStyle,
+    display,
+    name,
+    notes,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.values.measured_series import SearchedSeries
+
+_MAX_NAME = 200
+_STYLES = {
+    "up": TextStyle.WARNING,
+    "down": TextStyle.WARNING,
+    "came back": TextStyle.NOTE,
+}
+_FINDING_COLUMNS: tuple[Column[change_rows.FindingRow], ...] = (
+    words("", "", lambda row: row.mark),
+    words("", "what", lambda row: row.what),
+    name("", "at", lambda row: row.label),
+    words("", "where", lambda row: row.place),
+    display("size", lambda row: row.size),
+    display("95 % interval", lambda row: row.interval),
+    display("confidence", lambda row: row.confidence),
+    words("", "detail", lambda row: row.detail, kind=CellKind.REMARK),
+)
+
+
+def histories_document(
+    all_searched: Sequence[SearchedSeries], *, events: GroupedChanges | None = None
+) -> Document:
+    """Return for each history its name, its picture and what was found in it.
+
+    `events` are what the changes of several series amount to: they stand at the end. Indices in
+    the JSON count from zero.
+    """
+    facts: dict[str, object] = {"series": [_record(searched) for searched in all_searched]}
+    blocks = [block for searched in all_searched for block in _blocks(searched)]
+    if events is not None:
+        names = _names(all_searched)
+        facts |= events_record(events, names)
+        blocks += _event_blocks(events, names)
+    return Document(name="perfledger-history", facts=facts, blocks=tuple(blocks))
+
+
+def _blocks(searched: SearchedSeries) -> Iterator[Block]:
+    series = searched.series.name
+    yield title(f"{series}: {change_rows.findings_sentence(searched)}", names=[series])
+    yield Preformatted(sparkline(searched))
+    yield table(
+        _FINDING_COLUMNS,
+        change_rows.finding_rows(searched),
+        style=lambda row: _STYLES.get(row.what, TextStyle.WARNING),
+    )
+
+
+def _names(all_searched: Sequence[SearchedSeries]) -> tuple[str, ...]:
+    """Return the names of the points that series of a folder have in common."""
+    return next(one.series.labels for one in all_searched if one.series.series is not None)
+
+
+def _event_blocks(events: GroupedChanges, names: Sequence[str]) -> Iterator[Block]:
+    rows = event_rows(events, names)
+    columns: tuple[Column[EventRow], ...] = (
+        name("", "commits", lambda row: row.commits),
+        words("", "what", lambda row: row.what),
+        words("", "series", lambda row: row.summary),
+        name("", "largest", _moved_series, limit=4000),
+        words("", "detail", lambda row: row.detail, kind=CellKind.REMARK),
+    )
+    yield title("Across all series")
+    yield table(columns, rows)
+    if not rows:
+        yield from sentences(["No event that is sure among so many series."])
+    if doubtful := doubtful_events_sentence(events):
+        yield from notes([f"{doubtful}."])
+
+
+def _moved_series(row: EventRow) -> str:
+    return ", ".join(map(_series_change, row.moved_series))
+
+
+def _series_change(row: MovedSeriesRow) -> str:
+    metric = vocabulary.metric_label(row.metric) or clean(row.metric)
+    where = f" on {clean(row.machine_class)}" if row.machine_class else ""
+    return f"{clean(row.workload, limit=_MAX_NAME)} {metric} {_size(row)}{where}"
+
+
+def _size(row: MovedSeriesRow) -> str:
+    return f"{row.size} ({row.interval}{', first' if row.was_first else ''})"
+
+
+def _record(searched: SearchedSeries) -> dict[str, object]:
+    series, history = searched.series, searched.history
+    return {
+        "name": series.name,
+        "unit": series.unit,
+        "points": len(series.values),
+        "gaps": sum(map(math.isnan, series.values)),
+        "epochs": list(series.epochs),
+        "changes": [
+            _finding(searched, change.index, asdict(change) | {"movement": str(change.movement)})
+            for change in history.changes
+        ],
+        "transients": [_finding(searched, one.first, asdict(one)) for one in history.transients],
+        "drifts": [_finding(searched, one.first, asdict(one)) for one in history.drifts],
+        "spread_changes": [
+            _finding(searched, one.index, asdict(one)) for one in history.spread_changes
+        ],
+        "state_changes": [
+            _finding(searched, one.index, asdict(one)) for one in history.state_changes
+        ],
+        "suspect": (
+            None
+            if searched.suspect is None
+            else _finding(searched, searched.suspect.index, asdict(searched.suspect))
+        ),
+    }
+
+
+def _finding(
+    searched: SearchedSeries, index: int, fields: Mapping[str, object]
+) -> dict[str, object]:
+    labels = searched.series.labels
+    finite = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in fields.items()
+    }
+    return {"label": labels[index] if labels else None} | finite

@@ -1,0 +1,149 @@
+"""Draws a searched history: points, the level of each stretch, and the changes found in it.
+
+A history of thousands of points is drawn as the lowest, middle and highest of each column: a spike
+is never lost, and the file stays small.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from statistics import median
+
+from perfledger_service.rendering.chart.axis import linear_axis, places_axis, widened
+from perfledger_service.rendering.chart.marks import (
+    BarMark,
+    DotMark,
+    LineMark,
+    Mark,
+    RuleMark,
+    Tone,
+)
+from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey, Picture
+from perfledger_service.rendering.chart.svg import picture_svg
+from perfledger_service.rendering.history.change_rows import (
+    FindingRow,
+    finding_rows,
+    findings_sentence,
+)
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.values.measured_series import SearchedSeries
+
+_MARGIN = 0.08  # of the range, free above and below
+_LARGEST = 4e307
+_MAX_COLUMNS = 330  # two units of the picture's width for each
+_MAX_LABELS = 8
+
+_LEVEL = LegendKey(label="median", tone=Tone.INK, shape=KeyShape.LINE)
+_CHANGE = LegendKey(label="change point", tone=Tone.ORANGE, shape=KeyShape.DASHES)
+_TRANSIENT = LegendKey(label="excursion", tone=Tone.MUTED, opacity=0.25)
+_EPOCH = LegendKey(label="new epoch", tone=Tone.MUTED, shape=KeyShape.LINE)
+
+
+def history_svg(searched: SearchedSeries) -> str:
+    """Return the history as an SVG document that stands alone."""
+    chart = history_chart(searched)
+    return picture_svg(
+        Picture(title=searched.series.name, summary=findings_sentence(searched), charts=(chart,))
+    )
+
+
+def history_chart(searched: SearchedSeries) -> Chart:
+    """Return the chart of a history; it has at least one value."""
+    values, labels = searched.series.values, searched.series.labels
+    finite = [value for value in values if not math.isnan(value)]
+    factor, unit = number_format.axis(max(map(abs, finite)), searched.series.unit)
+    if max(map(abs, finite)) * factor > _LARGEST:  # from -1e308 to 1e308 there is no axis
+        factor /= 4
+    low, high = widened(min(finite) * factor, max(finite) * factor, share=_MARGIN)
+    names = [label[:10] for label in labels] if any(labels) else _numbers(values)
+    return Chart(
+        x=places_axis(names, most=_MAX_LABELS),
+        y=linear_axis(low, high, title=unit),
+        marks=(
+            *_transients(searched),
+            *(RuleMark(x=at - 0.5, width=1.5, title="new epoch") for at in searched.series.epochs),
+            *(_dot(searched, place, factor, unit) for place in _drawn_places(values)),
+            *_levels(searched, factor),
+            *_changes(searched),
+        ),
+        legend=tuple(_legend(searched)),
+        height=216.0,
+    )
+
+
+def _numbers(values: Sequence[float]) -> list[str]:
+    return [f"{place:,}" for place in range(1, len(values) + 1)]
+
+
+def _legend(searched: SearchedSeries) -> Iterator[LegendKey]:
+    yield _LEVEL
+    if searched.history.changes:
+        yield _CHANGE
+    if searched.history.transients:
+        yield _TRANSIENT
+    if searched.series.epochs:
+        yield _EPOCH
+
+
+def _drawn_places(values: Sequence[float]) -> list[int]:
+    """Return the places that are drawn: all, or three of each column of many."""
+    places = [place for place, value in enumerate(values) if not math.isnan(value)]
+    if len(places) <= 3 * _MAX_COLUMNS:
+        return places
+    bounds = [column * len(places) // _MAX_COLUMNS for column in range(_MAX_COLUMNS + 1)]
+    chosen: set[int] = set()
+    for first, stop in pairwise(bounds):
+        column = sorted(places[first:stop], key=lambda place: values[place])
+        chosen.update((column[0], column[len(column) // 2], column[-1]))
+    return sorted(chosen)
+
+
+def _transients(searched: SearchedSeries) -> Iterator[Mark]:
+    for one in searched.history.transients:
+        yield BarMark(x=(one.first - 0.5, one.last + 0.5), tone=Tone.MUTED, opacity=0.14)
+
+
+def _dot(searched: SearchedSeries, place: int, factor: float, unit: str) -> DotMark:
+    labels, value = searched.series.labels, searched.series.values[place] * factor
+    name = labels[place] if labels and labels[place] else f"point {place + 1:,}"
+    title = f"{name}: {value:.4g} {unit}".rstrip()
+    return DotMark(x=place, y=value, radius=2.7, opacity=0.65, title=title)
+
+
+def _levels(searched: SearchedSeries, factor: float) -> Iterator[LineMark]:
+    """Yield each stretch between two change points at the median of what was measured there."""
+    values = searched.series.values
+    away = {
+        place for one in searched.history.transients for place in range(one.first, one.last + 1)
+    }
+    for first, stop in searched.stretches:
+        stretch = [
+            values[place]
+            for place in range(first, stop)
+            if place not in away and not math.isnan(values[place])
+        ]
+        if stretch:
+            level = median(stretch) * factor
+            yield LineMark(points=((first - 0.5, level), (stop - 0.5, level)), tone=Tone.INK)
+
+
+def _changes(searched: SearchedSeries) -> Iterator[Mark]:
+    """Yield each change point, and the stretch that its place lies in."""
+    marked = (row for row in finding_rows(searched) if row.mark)
+    for change, row in zip(searched.history.changes, marked, strict=True):
+        span = (change.earliest - 0.5, change.latest - 0.5)
+        yield BarMark(x=span, tone=Tone.ORANGE, opacity=0.18)
+        yield RuleMark(
+            x=change.index - 0.5,
+            tone=Tone.ORANGE,
+            is_dashed=True,
+            title=_words(row),
+            label=row.mark,
+        )
+
+
+def _words(row: FindingRow) -> str:
+    """Return a change point in one line; its label is foreign."""
+    where = f"{row.label}, {row.place}" if row.label else row.place
+    interval = f" ({row.interval})" if row.interval else ""
+    return f"{row.what} {row.size}{interval} at {where}"

@@ -1,0 +1,141 @@
+"""Lists stored verdicts and points of series for web pages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger.metrics import WorseDirection
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
+from perfledger_service.values.upload_views import SeriesPoint, SeriesView, UploadView, VerdictView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredVerdictRow:
+    """One stored verdict as it is shown; what was not measured has empty figures."""
+
+    workload: str
+    metric: str
+    unit: str  # foreign, "" when the figures carry their own
+    base: str
+    head: str
+    change: str
+    interval: str
+    tone: str
+    word: str
+    series_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesPointRow:
+    """One point of a series as it is shown."""
+
+    sha: str
+    side: str
+    center: str
+    interval: str
+    processes: int
+    upload_id: str
+    pull_request: int | None
+    moment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadHeadline:
+    """What is said of an upload above everything else."""
+
+    headline: str
+    tone: str
+    base: str
+    head: str
+    device: str
+    moment: str
+
+
+def upload_headline(upload: UploadView) -> UploadHeadline:
+    """Return an upload's headline, with the colour of what became of it."""
+    tones = {"success": "improved", "failure": "regressed"}
+    tone = tones.get(upload.conclusion, "undecided" if upload.conclusion else "unchanged")
+    headline = upload.headline
+    if upload.reason:
+        tone, headline = "not-measured", f"{str(upload.status).capitalize()}: {upload.reason}"
+    return UploadHeadline(
+        headline=headline or f"{str(upload.status).capitalize()}, not judged yet",
+        tone=tone,
+        base=provenance_facts.short_sha(upload.base_sha)[:7],
+        head=provenance_facts.short_sha(upload.head_sha)[:7],
+        device=device(upload.device_class),
+        moment=number_format.moment(upload.created_at),
+    )
+
+
+def stored_groups(upload: UploadView) -> tuple[tuple[str, tuple[StoredVerdictRow, ...]], ...]:
+    """Return an upload's verdicts by workload: what needs a reader first, else as stored."""
+    rows = [_stored_row(verdict) for verdict in sorted(upload.verdicts, key=_urgency)]
+    workloads = dict.fromkeys(row.workload for row in rows)
+    return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
+
+
+def point_rows(view: SeriesView, points: Sequence[SeriesPoint]) -> tuple[SeriesPointRow, ...]:
+    """Return a series' points as rows."""
+    return tuple(
+        SeriesPointRow(
+            sha=provenance_facts.short_sha(point.sha)[:7],
+            side=str(point.side),
+            center=vocabulary.value(point.center, view.unit),
+            interval=number_format.INTERVAL_TO.join(
+                vocabulary.value(end, view.unit) for end in (point.low, point.high)
+            ),
+            processes=point.processes,
+            upload_id=point.upload_id,
+            pull_request=point.pull_request,
+            moment=number_format.moment(point.created_at),
+        )
+        for point in points
+    )
+
+
+def device(device_class: str) -> str:
+    """Return a class of machines as people say it: "2 x NVIDIA H100 80GB HBM3 (cuda)"."""
+    kind, _, rest = device_class.partition(":")
+    model, _, many = rest.rpartition(":")
+    if not model:
+        return device_class
+    return f"{model} ({kind})" if many == "1" else f"{many} x {model} ({kind})"
+
+
+def direction(worse: WorseDirection) -> str:
+    """Return which way is worse, in words."""
+    match worse:
+        case WorseDirection.HIGHER:
+            return "higher is worse"
+        case WorseDirection.LOWER:
+            return "lower is worse"
+
+
+def _urgency(view: VerdictView) -> int:
+    place = vocabulary.OUTCOME_ORDER.index(Outcome(view.outcome))
+    return (
+        min(place, vocabulary.OUTCOME_ORDER.index(Outcome.UNDECIDED)) if view.is_warning else place
+    )
+
+
+def _stored_row(view: VerdictView) -> StoredVerdictRow:
+    return StoredVerdictRow(
+        workload=view.workload,
+        metric=vocabulary.metric_label(view.metric) or view.metric,
+        unit="" if view.base is None else vocabulary.foreign_unit(view.unit),
+        base="" if view.base is None else vocabulary.value(view.base, view.unit),
+        head="" if view.head is None else vocabulary.value(view.head, view.unit),
+        change=_change(view)[0],
+        interval=_change(view)[1],
+        tone=vocabulary.tone(view.outcome, is_warning=view.is_warning),
+        word=f"{view.outcome}, warning" if view.is_warning else view.outcome,
+        series_id=view.series_id,
+    )
+
+
+def _change(view: VerdictView) -> tuple[str, str]:
+    if view.change is None or view.low is None or view.high is None:
+        return "", ""
+    change, interval = number_format.change(view.change, view.low, view.high)
+    return change, "" if view.low == view.high else interval

@@ -1,0 +1,1 @@
+"""Parts that all renderings share: numbers, words, escaping, axes and templates."""

@@ -1,0 +1,38 @@
+"""Renders templates with the one Jinja environment of the product.
+
+A value that a template names and is not given is an error. Templates of HTML and SVG escape by
+themselves; those of Markdown say for each foreign text how: `code` for a name, `prose` for a
+sentence of ours.
+"""
+
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from perfledger_service.rendering.layout import escape
+
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("perfledger_templates", ""),
+    undefined=StrictUndefined,
+    autoescape=select_autoescape(enabled_extensions=("html.j2", "svg.j2"), default=False),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=False,
+)
+# Jinja infers this dictionary's type from its own filters; ours have other signatures.
+_FILTERS: dict[str, Any] = _ENVIRONMENT.filters
+_FILTERS.update(
+    clean=escape.clean,
+    clean_sentence=escape.clean_sentence,
+    code=escape.code,
+    fence=escape.fence,
+    path=escape.path,
+    prose=escape.prose,
+    readable_lines=escape.readable_lines,
+    sentence=escape.sentence,
+)
+
+
+def render(template: str, **values: object) -> str:
+    """Return the text of `template`, a path below the templates' folder."""
+    return _ENVIRONMENT.get_template(template).render(values)

@@ -1,0 +1,217 @@
+"""Escapes text that others wrote, for Markdown, terminals, CSV and paths.
+
+Whatever comes from a pull request (names, parameters, errors, logs, commit subjects) goes through
+`code` or `fence`; sentences of our own that may quote such text go through `prose`.
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from itertools import accumulate, groupby
+from urllib.parse import quote
+
+MAX_NAME = 80  # characters; a longer name says nothing more and pushes the table off the screen
+MAX_PROSE = 400
+EMPTY = "(empty)"
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+
+# Controls, bidirectional overrides and other invisible formatting: never shown.
+_INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
+# Surrogates, private and unassigned code points: shown as one that is not known.
+_UNKNOWN = frozenset({"Cs", "Co", "Cn"})
+
+# A spreadsheet computes a cell that begins so; the last four are those of East Asian keyboards.
+_FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
+_NUMBER = re.compile(r"[+-]\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+
+_LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#@!$&'*+,;=%-]+")
+
+# Words that Markdown, GitHub's mentions and its autolinks leave alone: letters, figures, and
+# products such as H100 or p5.48xlarge; but no run of hexadecimal digits that may name a commit.
+_WORD = r"[A-Za-z]+(?:['-][A-Za-z]+)*"
+_FIGURE = r"[+±-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?%?"
+_PRODUCT = r"(?![0-9a-f]{7,40}(?![0-9A-Za-z]))[A-Za-z]*\d[A-Za-z0-9]*(?:\.\d[A-Za-z0-9]*)?"
+_SIGN = "[%=/\N{RIGHTWARDS ARROW}]"
+_LIST_MARKER = re.compile(r"\d+[.)]")  # at the start of a line it would begin a list
+_PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|{_SIGN})[)]?[,.;:?]?")
+
+
+def clean(text: str, *, limit: int = MAX_NAME) -> str:
+    """Return `text` on one line, without invisible characters, at most `limit` characters long."""
+    line = " ".join("".join(map(_visible, text[: 16 * limit])).split())
+    if len(line) > limit or len(text) > 16 * limit:
+        line = line[: limit - 1].rstrip() + ELLIPSIS
+    return line or EMPTY
+
+
+def visible(text: str) -> str:
+    """Return lines of ours, whose spaces matter, without what a terminal would obey."""
+    return "\n".join("".join(map(_visible, line)) for line in text.split("\n"))
+
+
+def cell(text: str) -> str:
+    """Return `text` as a cell of a CSV that no spreadsheet takes for a formula.
+
+    Numbers, signed ones too, stay numbers; "-2+3" is a formula.
+    """
+    content = "".join(map(_visible, text)).strip()
+    is_formula = content[:1] in _FORMULAS and _NUMBER.fullmatch(content) is None
+    return f"'{content}" if is_formula else content
+
+
+def code(text: str, *, limit: int = MAX_NAME, in_table: bool = True) -> str:
+    """Return `text` as one Markdown code span that is safe everywhere, in a table's cell too.
+
+    The fence is longer than any run of backticks inside, so nothing can close it; a pipe is escaped
+    because GitHub splits a row into cells before it looks for code. Outside of tables the escape
+    would be shown: say `in_table=False` there.
+    """
+    line = clean(text, limit=limit)
+    fence = "`" * (_longest_run(line, "`") + 1)
+    pad = " " if line.startswith("`") or line.endswith("`") else ""
+    content = line.replace("|", "\\|") if in_table else line
+    return fence + pad + content + pad + fence
+
+
+def prose(
+    text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE, in_table: bool = True
+) -> str:
+    """Return a sentence of ours with all that is not a plain word or figure in code spans.
+
+    Words that need one share it with their neighbours. `names` are foreign texts that the sentence
+    may quote: each is kept in one span of its own.
+    """
+    line = clean(text, limit=limit)
+    quotes = sorted({clean(name, limit=limit) for name in names if name}, key=len, reverse=True)
+    if not quotes:
+        return _worded(line, is_start=True, in_table=in_table)
+    # Whole words only: two spans that touch would become one.
+    pattern = rf"(?<!\S)({'|'.join(map(re.escape, quotes))})(?=[,.;:]*(?:\s|$))"
+    parts = re.split(pattern, line)
+    return "".join(
+        code(part, limit=limit, in_table=in_table)
+        if place % 2
+        else _spaced(part, is_start=place == 0, in_table=in_table)
+        for place, part in enumerate(parts)
+    )
+
+
+def sentence(
+    text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE, in_table: bool = True
+) -> str:
+    """Return prose with a capital at its start and a full stop at its end."""
+    stopped = _stopped(clean(text, limit=limit))
+    statement = prose(stopped, names=names, limit=limit + 1, in_table=in_table)
+    return statement[:1].upper() + statement[1:]
+
+
+def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
+    """Return clean text with a full stop at its end, and a capital where it starts with a word.
+
+    A name stays as it is: `Benchmarks.gpt:step` is no workload's.
+    """
+    statement = _stopped(clean(text, limit=limit))
+    is_word = _PLAIN.fullmatch(statement.partition(" ")[0]) is not None
+    return statement[:1].upper() + statement[1:] if is_word else statement
+
+
+def fence(
+    text: str, *, language: str = "text", max_characters: int = 1000, max_lines: int = 20
+) -> str:
+    """Return the end of a text as a fenced block that the text cannot close.
+
+    Keeps the last `max_lines` lines and of those the last `max_characters` characters.
+    """
+    content = readable_lines(text, max_characters=max_characters, max_lines=max_lines)
+    mark = "`" * max(3, _longest_run(content, "`") + 1)
+    return f"{mark}{language}\n{content}\n{mark}"
+
+
+def link(url: str) -> str:
+    """Return a link's target if nothing in it can end the link, else ""."""
+    return url if _LINK.fullmatch(url) else ""
+
+
+def path(text: str) -> str:
+    """Return `owner/name` as the middle of a path on this site, whatever is in it."""
+    return "/".join(
+        quote(part, safe="", errors="replace") for part in text.split("/") if part.strip(".")
+    )
+
+
+def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
+    """Return the last lines of a log, with nothing in them that a terminal or page would obey."""
+    lines = text[-4 * max_characters :].splitlines()[-max_lines:]
+    end = "\n".join("".join(map(_visible, line)).rstrip() for line in lines)[-max_characters:]
+    return end.strip("\n") or EMPTY
+
+
+def _stopped(text: str) -> str:
+    return text if text.endswith((".", "!", "?", ELLIPSIS)) else f"{text}."
+
+
+def _visible(character: str) -> str:
+    if character in "\t\n\r\v\f":
+        return " "
+    category = unicodedata.category(character)
+    if category in _INVISIBLE:
+        return ""
+    return UNKNOWN_CHARACTER if category in _UNKNOWN else character
+
+
+def _longest_run(text: str, character: str) -> int:
+    runs = (len(list(run)) for first, run in groupby(text) if first == character)
+    return max(runs, default=0)
+
+
+def _is_plain(word: str) -> bool:
+    return _PLAIN.fullmatch(word) is not None
+
+
+def _spaced(text: str, *, is_start: bool, in_table: bool) -> str:
+    """Return what stands before, between or after names, with its outer spaces and stops."""
+    rest = text if is_start else text.lstrip(",.;: ")
+    inner = rest.strip(" ")
+    before, after = text[: len(text) - len(rest.lstrip(" "))], rest[len(rest.rstrip(" ")) :]
+    if not inner:
+        return text
+    return before + _worded(inner, is_start=is_start, in_table=in_table) + after
+
+
+def _worded(text: str, *, is_start: bool, in_table: bool) -> str:
+    words = text.split(" ")
+    parts: list[str] = []
+    if is_start and _LIST_MARKER.fullmatch(words[0]):
+        parts.append(code(words.pop(0)))
+    for is_plain, run in groupby(words, key=_is_plain):
+        joined = " ".join(run)
+        parts.append(joined if is_plain else _spanned(joined, in_table=in_table))
+    return " ".join(parts)
+
+
+def _spanned(words: str, *, in_table: bool) -> str:
+    # The sentence's own punctuation and brackets stay outside the span.
+    body = words.rstrip(",.;:")
+    if not body.strip("() "):
+        return code(words)
+    before, inner, after = _unbracketed(body)
+    span = code(inner, limit=len(inner), in_table=in_table)
+    return before + span + after + words[len(body) :]
+
+
+def _unbracketed(text: str) -> tuple[str, str, str]:
+    """Part text from the sentence's brackets around it; "(anonymous)::f" and "f(x)" keep theirs."""
+    opening = text.rstrip(")")
+    unopened = max(0, text.count(")") - text.count("("))
+    closing = ")" * min(unopened, len(text) - len(opening))  # of what an earlier word opened
+    inner = text.removesuffix(closing)
+    if not inner.startswith("("):
+        return "", inner, closing
+    depths = accumulate((character == "(") - (character == ")") for character in inner)
+    closed = next((place for place, depth in enumerate(depths) if depth == 0), None)
+    if closed is None:  # by a later word of the sentence
+        return "(", inner[1:], closing
+    if closed == len(inner) - 1:
+        return "(", inner[1:-1], ")" + closing
+    return "", inner, closing

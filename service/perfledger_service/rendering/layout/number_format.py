@@ -1,0 +1,300 @@
+"""Formats seconds, bytes, shares and dollars for people.
+
+The only place where numbers are rounded. A figure and its unit are joined by a no-break space, so
+that no table tears them apart. What is not a number is never shown: it is "not known".
+"""
+
+import math
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+
+from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
+
+NOT_KNOWN = "not known"
+NOTHING = "\N{EN DASH}"
+NBSP = "\N{NO-BREAK SPACE}"
+CENT = Decimal("0.01")
+INTERVAL_TO = f"{NBSP}to{NBSP}"
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "\N{MICRO SIGN}s"), (1e-9, "ns"))
+_BYTES = ((2.0**40, "TiB"), (2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"), (1.0, "B"))
+_DURATIONS = (
+    (SECONDS_PER_DAY, "d"),
+    (SECONDS_PER_HOUR, "h"),
+    (SECONDS_PER_MINUTE, "min"),
+    (1, "s"),
+)
+_COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+# A picosecond, the finest that a profiler's clock counts.
+_SHORTEST_SECONDS = 1e-12
+# Beyond this a row of digits cannot be read any more; powers of ten can.
+_HUGE = 1e15
+# Beyond this it is no measurement, and rounding it may overflow.
+_LARGEST = 1e100
+# A confidence above it is shown as this: more digits would claim to know the tails.
+_CERTAIN = 0.9999
+_CENTS_BELOW = 100
+# Below this, cents would round a price per million away; three digits of it are shown instead.
+_FINE_BELOW = Decimal("0.1")
+_TINY_USD = Decimal("1e-6")
+
+
+def seconds(value: float) -> str:
+    """Return a duration in s, ms, µs or ns with three digits: "12.3 ms".
+
+    What is shorter than any clock tells is what rounding left of a sum: nothing.
+    """
+    return _scaled(0.0 if abs(value) < _SHORTEST_SECONDS else value, _SECONDS)
+
+
+def hours(value: float) -> str:
+    """Return a long duration, given in seconds, in hours with three digits: "0.442 h"."""
+    return f"{_significant(value / SECONDS_PER_HOUR, 3)}{NBSP}h" if _is_number(value) else NOT_KNOWN
+
+
+def duration(value: float) -> str:
+    """Return a time, in seconds, in the largest unit that leaves a digit before the point: "1.5 h".
+
+    To the millisecond, as times are inside.
+    """
+    value = round(value, 3)
+    size, unit = next((pair for pair in _DURATIONS if abs(value) >= pair[0]), _DURATIONS[-1])
+    return f"{value / size:.3g} {unit}"
+
+
+def signed_seconds(value: float) -> str:
+    """Return a difference of durations with its sign: "+1.92 ms"."""
+    figure = seconds(abs(value))
+    return figure if _is_nothing(figure) else ("+" if value > 0 else "-") + figure
+
+
+def byte_count(value: float) -> str:
+    """Return bytes in B, KiB, MiB, GiB or TiB with three digits: "1.52 GiB"."""
+    return _scaled(value, _BYTES)
+
+
+def count(value: float) -> str:
+    """Return a number with four digits and thousands separators: "83,210", "1.25", "12"."""
+    if not _is_number(value):
+        return NOT_KNOWN
+    rounded = float(f"{value:.3e}")
+    if rounded.is_integer() and abs(rounded) < _HUGE:
+        return f"{rounded + 0.0:,.0f}"
+    return _significant(value, 4)
+
+
+def flops(value: float) -> str:
+    """Return floating-point operations with three digits: "4.31 GFLOP"."""
+    scale, prefix = _scale(value, _COUNTS)
+    figure = _significant(value / scale, 3) if _is_number(value) else NOT_KNOWN
+    return figure if figure == NOT_KNOWN else f"{figure}{NBSP}{prefix}FLOP"
+
+
+def flops_per_second(value: float) -> str:
+    """Return floating-point operations per second with three digits: "297 TFLOP/s"."""
+    figure = flops(value)
+    return figure if figure == NOT_KNOWN else f"{figure}/s"
+
+
+def bytes_per_second(value: float) -> str:
+    """Return a bandwidth in decimal units, as makers state theirs: "1.56 TB/s"."""
+    scale, prefix = _scale(value, _COUNTS)
+    return f"{_significant(value / scale, 3)}{NBSP}{prefix}B/s" if _is_number(value) else NOT_KNOWN
+
+
+def hertz(value: float) -> str:
+    """Return a frequency with three digits: "1.41 GHz"."""
+    scale, prefix = _scale(value, _COUNTS)
+    return f"{_significant(value / scale, 3)}{NBSP}{prefix}Hz" if _is_number(value) else NOT_KNOWN
+
+
+def joules(value: float) -> str:
+    """Return an energy with three digits: "412 J", "3.1 kJ"."""
+    scale, prefix = _scale(value, _COUNTS)
+    return f"{_significant(value / scale, 3)}{NBSP}{prefix}J" if _is_number(value) else NOT_KNOWN
+
+
+def share(value: float) -> str:
+    """Return a share of one as a percentage without a sign: "82.4 %"."""
+    return percent(value).removeprefix("+")
+
+
+def whole_share(value: float) -> str:
+    """Return a share to the whole percent: "83 %"."""
+    return f"{round(value * 100):,d}{NBSP}%" if _is_number(value) else NOT_KNOWN
+
+
+def percent(value: float) -> str:
+    """Return a relative change with its sign: 0.182 is "+18.2 %"."""
+    digits = _percent_digits((value,))
+    return NOT_KNOWN if digits is None else f"{_signed(value * 100, digits)}{NBSP}%"
+
+
+def change(point: float, low: float, high: float) -> tuple[str, str]:
+    """Return a relative change and its interval: "+18.2 %", "+16.9 to +19.6"."""
+    digits = _percent_digits((point, low, high))
+    if digits is None:
+        return NOT_KNOWN, NOT_KNOWN
+    ends = (_signed(low * 100, digits), _signed(high * 100, digits))
+    return f"{_signed(point * 100, digits)}{NBSP}%", INTERVAL_TO.join(ends)
+
+
+def margin(value: float) -> str:
+    """Return a relative limit as it was configured: 0.003 is "0.3 %"."""
+    return f"{value * 100:.4g}{NBSP}%" if _is_number(value) else NOT_KNOWN
+
+
+def factor(value: float) -> str:
+    """Return by how many times something is as large: "2.1 times"."""
+    return f"{_significant(value, 2)}{NBSP}times" if _is_number(value) else NOT_KNOWN
+
+
+def probability(value: float) -> str:
+    """Return a p-value: "0.012", and "< 0.0001" for anything smaller."""
+    if not _is_number(value):
+        return NOT_KNOWN
+    return f"<{NBSP}0.0001" if value < 0.0001 else f"{value:.2g}"  # noqa: PLR2004 - as it reads
+
+
+def confidence(value: float) -> str:
+    """Return a confidence below one, never rounded up to certainty: "98.7 %", "> 99.99 %"."""
+    if not _is_number(value):
+        return NOT_KNOWN
+    if value > _CERTAIN:
+        return f">{NBSP}{_CERTAIN * 100:.4g}{NBSP}%"
+    return f"{min(value * 100, 99.99):.4g}{NBSP}%"
+
+
+def usd(value: Decimal) -> str:
+    """Return an amount: cents below 100 USD, whole dollars with separators above.
+
+    Rounds half to even. Below ten cents three digits are kept, for a price that is rounded to zero
+    would be a lie.
+    """
+    if not value.is_finite():
+        return NOT_KNOWN
+    if value and not _TINY_USD <= abs(value) < Decimal(_HUGE):
+        return f"{value:.1e}{NBSP}USD"
+    with localcontext(prec=60, rounding=ROUND_HALF_EVEN):
+        if abs(value) >= _CENTS_BELOW:
+            figure = f"{value.quantize(Decimal(1)):,f}"
+        elif abs(value) >= _FINE_BELOW or not value:
+            figure = f"{value.quantize(CENT):f}"
+        else:
+            figure = f"{value.quantize(Decimal(1).scaleb(value.adjusted() - 2)):f}"
+    return f"{figure}{NBSP}USD"
+
+
+def cents(value: Decimal) -> str:
+    """Return an amount to the cent, with separators and without its unit."""
+    rounded = value.quantize(CENT, rounding=ROUND_HALF_EVEN)
+    return f"{rounded + 0:,f}"
+
+
+def yearly_usd(value: Decimal, low: Decimal, high: Decimal) -> tuple[str, str]:
+    """Return a yearly amount and its interval: "12,300 USD", "10,900 to 13,800".
+
+    All have the three digits of the largest: an estimate that shows more claims to know more than
+    it does. The signs are kept in the interval only when its ends have different ones.
+    """
+    if not all(amount.is_finite() for amount in (value, low, high)):
+        return NOT_KNOWN, NOT_KNOWN
+    largest = max(abs(value), abs(low), abs(high))
+    digits = max(largest.adjusted() - 2, -2)
+    is_mixed = low < 0 < high
+    if not is_mixed and high <= 0:
+        low, high = -high, -low
+    ends = [_rounded_usd(end, digits) for end in (low, high)]
+    if is_mixed:
+        ends[1] = f"+{ends[1]}"
+    return f"{_rounded_usd(abs(value), digits)}{NBSP}USD", INTERVAL_TO.join(ends)
+
+
+def axis(largest: float, unit: str) -> tuple[float, str]:
+    """Return the factor and unit in which values up to `largest` are drawn; foreign units as is."""
+    scales = {"s": _SECONDS, "B": _BYTES}.get(unit)
+    if unit == "1":
+        return 100.0, "%"
+    if unit == "FLOP":
+        scale, prefix = _scale(largest, _COUNTS)
+        return 1 / scale, f"{prefix}FLOP"
+    if scales is None:
+        return 1.0, unit
+    scale, scaled_unit = _scale(largest, scales)
+    return 1 / scale, scaled_unit
+
+
+def day(value: date) -> str:
+    """Return a date as ISO 8601 writes it: "2026-11-09"."""
+    return value.isoformat()[:10]
+
+
+def moment(value: str | datetime) -> str:
+    """Return an instant to the minute: "2026-11-20 14:03 UTC"; "not known" if it cannot be read."""
+    try:
+        instant = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return NOT_KNOWN
+    return f"{instant:%Y-%m-%d %H:%M} UTC"
+
+
+def _is_number(value: float) -> bool:
+    return abs(value) < _LARGEST  # and nan is not below anything
+
+
+def _scaled(value: float, scales: Sequence[tuple[float, str]]) -> str:
+    if not _is_number(value):
+        return NOT_KNOWN
+    scale, unit = _scale(value, scales)
+    return f"{_significant(value / scale, 3)}{NBSP}{unit}"
+
+
+def _scale(value: float, scales: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """Return the largest scale that leaves one digit before the point, after rounding to three."""
+    for scale, unit in scales:
+        if float(f"{abs(value) / scale:.2e}") >= 1:
+            return scale, unit
+    return scales[-1] if value else next(pair for pair in scales if pair[0] == 1)
+
+
+def _significant(value: float, digits: int) -> str:
+    rounded = float(f"{value:.{digits - 1}e}")
+    if not rounded:
+        return "0"
+    exponent = math.floor(math.log10(abs(rounded)))
+    if abs(rounded) >= _HUGE or exponent < -digits:
+        return f"{rounded:.{digits - 1}e}"
+    return f"{rounded:,.{max(digits - 1 - exponent, 0)}f}"
+
+
+def _percent_digits(values: Sequence[float]) -> int | None:
+    """Return how many decimals suit some relative changes; None if one of them is no number."""
+    if not all(_is_number(value) for value in values):
+        return None
+    largest = max(abs(value * 100) for value in values)
+    return 2 if largest < 1 else 1 if largest < 100 else 0  # noqa: PLR2004 - percent
+
+
+def _signed(value: float, digits: int) -> str:
+    if abs(value) >= _HUGE:
+        return f"{value:+.2e}"
+    figure = f"{value:+,.{digits}f}"
+    return figure[1:] if not figure.strip("+-0.,") else figure
+
+
+def _is_nothing(figure: str) -> bool:
+    return figure == NOT_KNOWN or figure.startswith(f"0{NBSP}")
+
+
+def _rounded_usd(value: Decimal, digits: int) -> str:
+    if abs(value) >= Decimal(_HUGE):
+        return f"{value:.2e}"
+    with localcontext(prec=60, rounding=ROUND_HALF_EVEN):
+        unit = Decimal(1).scaleb(digits)
+        return _without_minus_zero(f"{(value / unit).quantize(Decimal(1)) * unit:,f}")
+
+
+def _without_minus_zero(figure: str) -> str:
+    return figure.lstrip("-") if not figure.strip("-0.,") else figure

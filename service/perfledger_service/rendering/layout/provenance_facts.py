@@ -1,0 +1,176 @@
+"""States how a verdict was reached: machine, revisions and plan."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from string import hexdigits
+
+from perfledger.records import Machine
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.significance.spread_prior import PriorSource
+from perfledger_service.rendering.layout import escape, number_format
+from perfledger_service.values.report import Report
+
+# More than this many patterns in a command are harder to read than all workloads are to measure.
+_MAX_PATTERNS = 4
+_MAX_PATTERN = 200  # characters
+_SHA_SHOWN = 12
+_SHORTEST_NAME = 3  # anything shorter is found inside other words
+_MAX_COMMAND = 76  # columns; a longer command is continued on the next line
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenanceFact:
+    """A thing worth knowing: `value` is in our words, `foreign` is text that others wrote."""
+
+    name: str
+    value: str = ""
+    foreign: tuple[str, ...] = ()
+
+
+def machine_facts(machine: Machine) -> tuple[ProvenanceFact, ...]:
+    """Return what is known of the machine; what is not known is left out."""
+    return tuple(fact for fact in _machine_facts(machine) if fact.value or any(fact.foreign))
+
+
+def revision_facts(report: Report) -> tuple[ProvenanceFact, ...]:
+    """Return which two commits were compared."""
+    facts: list[ProvenanceFact] = []
+    for name, revision in (("Base", report.base), ("Head", report.head)):
+        value = short_sha(revision.sha)
+        if revision.is_dirty:
+            value += " with uncommitted changes"
+        foreign = tuple(text for text in (revision.ref, revision.subject) if text)
+        facts.append(ProvenanceFact(name, value, foreign))
+    return tuple(facts)
+
+
+def foreign_names(report: Report) -> tuple[str, ...]:
+    """Return the texts of others that our own sentences may quote."""
+    machine = report.machine
+    names = (machine.model, machine.cpu_model, *(spec.id for spec in report.workloads[:100]))
+    return tuple(name for name in names if len(name) > _SHORTEST_NAME)
+
+
+def decision_sentences(report: Report) -> tuple[str, ...]:
+    """Return the rule behind the verdicts, in sentences of ours with this check's own numbers."""
+    plan = report.plan
+    tests = len(report.verdicts) - len(report.verdicts_of(Outcome.NOT_MEASURED))
+    pairs = sorted({v.estimate.pairs for v in report.verdicts if v.estimate is not None})
+    many = "no pairs" if not pairs else f"{pairs[0]} pair{'s' * (pairs[0] != 1)}"
+    if len(pairs) > 1:
+        many = f"{pairs[0]} to {pairs[-1]} pairs"
+    looks = ", ".join(str(look) for look in plan.looks[:20])
+    alpha, margin, floor = map(number_format.margin, (plan.alpha, plan.margin, plan.floor))
+    red = (
+        f"Regressed or improved: by more than {floor}{_own_floors(report)}, with at most a {alpha} "
+        f"chance of any false one over the whole check (Holm's correction over all its {tests} "
+        "tests)."
+    )
+    green = f"Unchanged: shown to be within {margin} either way. Undecided: neither could be shown."
+    level = f"Each interval has level {number_format.margin(1 - plan.alpha)}"
+    stop = f"{level}."
+    if looks:
+        stop = f"{level} at whichever look it stopped; allowed to stop after {looks} pairs."
+    return _measured(report, many), red, green, stop, *_leaning(report)
+
+
+def _own_floors(report: Report) -> str:
+    """Return what is said of floors above the plan's, if any series may have one."""
+    plan = report.plan
+    sources = {verdict.prior.source for verdict in report.verdicts if verdict.prior is not None}
+    if PriorSource.PAIRS not in sources or plan.margin <= plan.floor:
+        return ""
+    most = number_format.margin(plan.margin)
+    return f", or by more than a series' own floor where earlier pairs tell one (at most {most})"
+
+
+def _measured(report: Report, many: str) -> str:
+    seed = report.plan.seed
+    measured = {verdict.workload for verdict in report.verdicts if verdict.estimate is not None}
+    turned = measured.intersection(report.interleaved_workloads)
+    if not measured:
+        return f"Measured in {many} of fresh processes."
+    if not turned:
+        return (
+            f"Measured in {many} of fresh processes, base and head back to back on one device, "
+            f"their order drawn with seed {seed}; what is compared is one figure for each process."
+        )
+    where = "" if turned == measured else f" in {len(turned)} of {len(measured)} workloads"
+    return (
+        f"Measured in {many} of fresh processes, base and head taking turns{where}; which went "
+        f"first was drawn with seed {seed}. Of step times{where} neighbouring turns are compared, "
+        "of all else one figure for each process."
+    )
+
+
+def _leaning(report: Report) -> tuple[str, ...]:
+    """Return why few pairs were enough, if that is so."""
+    priors = [verdict.prior for verdict in report.verdicts if verdict.prior is not None]
+    if not priors:
+        return ()
+    values = sorted({prior.values for prior in priors})
+    many = f"{values[0]}" if len(values) == 1 else f"{values[0]} to {values[-1]}"
+    leaning = (
+        f"How much pairs differ without cause was known for {len(priors)} of "
+        f"{len(report.verdicts)} verdicts: from {many} earlier pairs of the same workload, metric "
+        "and class of device."
+    )
+    return (leaning,)
+
+
+def reproduction(report: Report) -> str:
+    """Return the shell command that measures again what asks for it, on one line or several."""
+    loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
+    names = [spec.id for spec in report.workloads if spec.id in loud]
+    # A name that cannot be shown whole would choose nothing: the command then measures everything.
+    is_whole = all(escape.clean(name, limit=_MAX_PATTERN) == name for name in names)
+    patterns = [shlex.quote(name) for name in names] if is_whole else []
+    head = "" if report.head.is_dirty else f" --head {short_sha(report.head.sha)}"
+    command = f"perfledger check --base {short_sha(report.base.sha)}{head}"
+    if not 0 < len(patterns) <= _MAX_PATTERNS:
+        return command
+    parts = (command, *(f"--workload {pattern}" for pattern in patterns))
+    line = " ".join(parts)
+    return line if len(line) <= _MAX_COMMAND else " \\\n  ".join(parts)
+
+
+def short_sha(sha: str) -> str:
+    """Return the start of a commit's name, with nothing in it but hexadecimal digits."""
+    return "".join(character for character in sha if character in hexdigits)[:_SHA_SHOWN]
+
+
+def _machine_facts(machine: Machine) -> Iterator[ProvenanceFact]:
+    kind = f"{machine.count} x {machine.device}" if machine.count > 1 else str(machine.device)
+    yield ProvenanceFact("Device", kind, (machine.model,))
+    if machine.memory_bytes is not None:
+        yield ProvenanceFact("Device memory", number_format.byte_count(machine.memory_bytes))
+    yield ProvenanceFact("Device id", foreign=(machine.uuid,))
+    yield ProvenanceFact("Driver", foreign=(machine.driver,))
+    yield ProvenanceFact("Runtime", foreign=(machine.runtime,))
+    yield ProvenanceFact("Clock", _clock(machine))
+    if machine.power_cap_w is not None:
+        yield ProvenanceFact(
+            "Power cap", f"{number_format.count(machine.power_cap_w)}{number_format.NBSP}W"
+        )
+    if machine.has_ecc is not None:
+        yield ProvenanceFact("ECC", "on" if machine.has_ecc else "off")
+    yield ProvenanceFact("MIG", foreign=(machine.mig,))
+    yield ProvenanceFact("Topology", foreign=(machine.topology,))
+    cores = f"{machine.cores} core{'s' * (machine.cores != 1)}"
+    yield ProvenanceFact("CPU", cores, (machine.cpu_model,) if machine.cpu_model else ())
+    yield ProvenanceFact("CPU governor", foreign=(machine.governor,))
+    yield ProvenanceFact("Kernel", foreign=(machine.kernel,))
+    yield ProvenanceFact("Python", foreign=(machine.python,))
+    yield ProvenanceFact(
+        "Frameworks", foreign=tuple(f"{k} {v}" for k, v in machine.frameworks.items())
+    )
+
+
+def _clock(machine: Machine) -> str:
+    parts: list[str] = []
+    if machine.clock_mhz is not None:
+        parts.append(f"{number_format.count(machine.clock_mhz)}{number_format.NBSP}MHz")
+    if machine.is_clock_locked is not None:
+        parts.append("locked" if machine.is_clock_locked else "not locked")
+    return ", ".join(parts)

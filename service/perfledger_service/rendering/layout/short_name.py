@@ -1,0 +1,26 @@
+"""Shortens a kernel's or an operation's name to fit a line: C++ without its parameters."""
+
+# An unnamed namespace is written in the brackets that parameters have.
+_UNNAMED = "(anonymous namespace)"
+
+
+def short_name(name: str) -> str:
+    """Return the name without a result of type void and without the list of parameters.
+
+    Template arguments stay: they are what tells kernels apart. What is no C++ stays as it is.
+    """
+    shorter = name.removeprefix("void ")
+    end = _parameters_start(shorter)
+    is_function = end > 0 and ("::" in shorter[:end] or shorter[end - 1] == ">")
+    return shorter[:end] if is_function else shorter
+
+
+def _parameters_start(name: str) -> int:
+    """Return where the first bracket outside of template arguments opens; the end without one."""
+    depth = 0
+    for place, character in enumerate(name):
+        if character == "(" and depth == 0 and not name.startswith(_UNNAMED, place):
+            return place
+        if name[place - 1 : place + 1] != "->":
+            depth += (character == "<") - (character == ">")
+    return len(name)

@@ -1,0 +1,154 @@
+"""Shows a table in a terminal: a grid where it fits, else a list of rows with their headings."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from types import MappingProxyType
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from perfledger_service.rendering.layout import escape
+from perfledger_service.rendering.layout.document import (
+    CellKind,
+    ColumnHead,
+    Table,
+    TableRow,
+    TextStyle,
+)
+
+STYLES: Mapping[TextStyle, str] = MappingProxyType(
+    {
+        TextStyle.PLAIN: "",
+        TextStyle.TITLE: "bold",
+        TextStyle.HEADING: "bold",
+        TextStyle.STRONG: "bold",
+        TextStyle.NOTE: "dim",
+        TextStyle.WARNING: "yellow",
+        TextStyle.BETTER: "green",
+        TextStyle.WORSE: "bold red",
+        TextStyle.MISSING: "bold magenta",
+    }
+)
+_NARROWEST = 16  # columns below which wrapped text is no longer readable: rows are stacked then
+_WRAPPED = frozenset({CellKind.NAME, CellKind.WORDS, CellKind.REMARK})
+_BELOW = frozenset({CellKind.REMARK, CellKind.PICTURE})
+_WIDE_GAP = 2  # columns between columns, where there is room
+_INDENT = (0, 0, 0, 2)
+
+
+class TerminalTable:
+    """A table that waits for the terminal's width."""
+
+    def __init__(self, table: Table) -> None:
+        """Keep the table, and the places of the columns that a terminal shows."""
+        self._table = table
+        self._gap = 1
+        places = [
+            place
+            for place, column in enumerate(table.columns)
+            if column.heading is not None and column.in_terminal
+        ]
+        self._remarks = [at for at in places if table.columns[at].kind in _BELOW]
+        self._places = [at for at in places if at not in self._remarks]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the groups of rows, and how many more there are."""
+        del console
+        rows = self._table.rows[: self._table.most]
+        widths = self._widths(options.max_width)
+        is_wide = sum(widths) + _WIDE_GAP * (len(widths) - 1) <= options.max_width
+        self._gap = _WIDE_GAP if is_wide else 1
+        for group, alike in groupby(rows, key=lambda row: row.group):
+            if group:
+                yield Text(escape.clean(group), style="bold")
+            members = list(alike)
+            yield from self._grids(members, widths) if widths else self._stacks(members)
+        if self._table.footer:
+            yield self._footer(widths)
+        left = len(self._table.rows) - len(rows)
+        if left > 0:
+            yield Text(f"and {left:,} more; --format json has all", style="dim")
+
+    def _widths(self, most: int) -> list[int]:
+        """Return the columns' widths, empty where a grid of them cannot be read."""
+        widths = [self._longest(at) for at in self._places]
+        is_wrapped = [self._table.columns[at].kind in _WRAPPED for at in self._places]
+        room = most - (len(widths) - 1)
+        room -= sum(width for width, wraps in zip(widths, is_wrapped, strict=True) if not wraps)
+        wrapped = sorted(width for width, wraps in zip(widths, is_wrapped, strict=True) if wraps)
+        limit = room
+        for number, width in enumerate(wrapped):  # the short ones keep their width
+            limit = room // (len(wrapped) - number)
+            room -= min(width, limit)
+        if wrapped and limit < min(_NARROWEST, wrapped[-1]):
+            return []
+        if room < 0:
+            return []
+        return [
+            min(width, limit) if wraps else width
+            for width, wraps in zip(widths, is_wrapped, strict=True)
+        ]
+
+    def _longest(self, place: int) -> int:
+        footer = self._table.footer[self._places.index(place)] if self._table.footer else ""
+        texts = (row.texts[place] for row in self._table.rows)
+        heading = self._table.columns[place].heading or ""
+        return max(cell_len(text) for text in (heading, footer, *texts))
+
+    def _grids(self, rows: Sequence[TableRow], widths: Sequence[int]) -> Iterator[RenderableType]:
+        """Yield a grid of the rows; one for each row where remarks stand between them."""
+        headings = [self._table.columns[place].heading or "" for place in self._places]
+        grid = self._grid(widths)
+        if any(headings):
+            grid.add_row(*headings, style="dim")
+        for row in rows:
+            grid.add_row(*self._cells(row, self._places), style=STYLES[row.style])
+            remarks = [cell for cell in self._cells(row, self._remarks) if cell.plain]
+            if remarks:
+                yield grid
+                yield from (Padding(remark, _INDENT) for remark in remarks)
+                grid = self._grid(widths)
+        if grid.row_count:
+            yield grid
+
+    def _grid(self, widths: Sequence[int]) -> RichTable:
+        grid = RichTable.grid(padding=(0, self._gap))
+        for place, width in zip(self._places, widths, strict=True):
+            is_figure = self._table.columns[place].kind is CellKind.FIGURE
+            grid.add_column(justify="right" if is_figure else "left", width=width, overflow="fold")
+        return grid
+
+    def _stacks(self, rows: Sequence[TableRow]) -> Iterator[RenderableType]:
+        """Yield each row as lines: its first cell, and below it the others with headings."""
+        lines = RichTable.grid(padding=(0, 1))
+        lines.add_column(no_wrap=True)
+        lines.add_column(overflow="fold")
+        places = [*self._places, *self._remarks]
+        for row in rows:
+            cells = self._cells(row, places)
+            first = self._table.columns[places[0]].heading or ""
+            lines.add_row(Text(first, style="bold"), cells[0], style=STYLES[row.style])
+            for place, cell in zip(places[1:], cells[1:], strict=True):
+                if cell.plain:
+                    lines.add_row(Text(f"  {self._table.columns[place].heading}"), cell)
+        yield lines
+
+    def _footer(self, widths: Sequence[int]) -> RenderableType:
+        if not widths:
+            return Text(" ".join(filter(None, self._table.footer)), style="bold")
+        grid = self._grid(widths)
+        grid.add_row(*map(Text, self._table.footer), style="bold")
+        return grid
+
+    def _cells(self, row: TableRow, places: Sequence[int]) -> list[Text]:
+        return [_cell(self._table.columns[at], row.texts[at]) for at in places]
+
+
+def _cell(column: ColumnHead, text: str) -> Text:
+    """Return a cell without what a terminal would obey; empty cells stay empty."""
+    is_plain = not text or column.kind not in _WRAPPED
+    content = escape.visible(text) if is_plain else escape.clean(text, limit=column.limit)
+    return Text(content, style=STYLES[column.style], no_wrap=column.kind is CellKind.PICTURE)

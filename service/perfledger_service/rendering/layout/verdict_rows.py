@@ -1,0 +1,354 @@
+"""Lists a report's verdicts and failures: figures and words for any kind of page.
+
+A row's names, units, details and sources are text that others wrote and is not yet escaped: each
+template does that in its own way. Figures and words are ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger.metrics import MetricKind
+from perfledger.records import Failure, FailureReason, Side
+from perfledger_baselines.estimation.work_counts import CountChange
+from perfledger_baselines.judging.explanation import MOST_PAIRS, explain_verdict
+from perfledger_baselines.judging.judge import is_trade
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
+from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.values.report import Report, WorkRate
+
+# A smaller change of a count is shown as 0.00 %: the page and the JSON have it.
+_SEEN = 5e-5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictTableRow:
+    """One verdict as it is shown; what was not measured has empty figures."""
+
+    workload: str
+    metric: str
+    metric_name: str
+    is_known_metric: bool  # if not, `metric` is a foreign name
+    unit: str  # foreign, "" when the figures carry their own
+    base: str
+    head: str
+    change: str
+    interval: str
+    detectable: str
+    pairs: str
+    needed: str  # pairs that find a change of the plan's margin
+    p_value: str
+    outcome: Outcome
+    mark: str
+    tone: str
+    word: str
+    reason: str
+    is_warning: bool
+    has_states: bool  # the runs are in one of two: the reason says how often
+    is_early: bool  # changed after fewer pairs than are a test by themselves: the reason says why
+    kind: MetricKind
+    series_id: int | None = None  # where its history is, if it is stored
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing happened that a reader must look at."""
+        return self.outcome is Outcome.UNCHANGED and not self.is_warning
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThroughputRow:
+    """A workload's step time in the unit that people speak of."""
+
+    workload: str
+    unit: str
+    base: str
+    head: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkRow:
+    """A workload's counted work, and how fast it was done; `share` is "" without a known peak."""
+
+    workload: str
+    work: str
+    base: str
+    head: str
+    share: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRow:
+    """One counted figure of a workload's step; exact, and known before it was measured."""
+
+    workload: str
+    what: str  # foreign, if it is none of our counts
+    base: str
+    head: str
+    change: str  # "" where base is nothing
+    source: str  # foreign
+    has_changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountGroup:
+    """What a workload's step asks for, by count; `limits` are foreign."""
+
+    workload: str
+    counts: tuple[CountRow, ...]
+    limits: tuple[str, ...]
+    is_same_program: bool
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether any count differs between the sides."""
+        return any(row.has_changed for row in self.counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureRow:
+    """One workload that could not be measured, as it is shown: `why` continues its name."""
+
+    workload: str
+    why: str
+    detail: str
+    log_tail: str
+
+
+def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ...]:
+    """Return the rows whose reason a reader needs; what is certain speaks for itself."""
+    return tuple(
+        row
+        for row in rows
+        if row.outcome is Outcome.UNDECIDED or row.is_warning or row.has_states or row.is_early
+    )
+
+
+def verdict_rows(report: Report) -> tuple[VerdictTableRow, ...]:
+    """Return all verdicts: what needs a reader first, then by size of the change."""
+    needed = {(one.workload, one.metric): _pairs(one.pairs) for one in report.pairs_needed}
+    return tuple(
+        _verdict_row(
+            verdict,
+            report,
+            has_traded=is_trade(verdict, report.verdicts),
+            needed=needed.get((verdict.workload, verdict.metric.name), ""),
+        )
+        for verdict in order_verdicts(report)
+    )
+
+
+def order_verdicts(report: Report) -> tuple[Verdict, ...]:
+    """Return all verdicts in the order of their rows."""
+    return tuple(sorted(report.verdicts, key=lambda verdict: _urgency(verdict, report.verdicts)))
+
+
+def group_by_workload(
+    rows: Sequence[VerdictTableRow],
+) -> tuple[tuple[str, tuple[VerdictTableRow, ...]], ...]:
+    """Return rows in one group for each workload, both in the order in which they come."""
+    workloads = dict.fromkeys(row.workload for row in rows)
+    return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
+
+
+def split_verdict_rows(
+    rows: Sequence[VerdictTableRow], *, room: int
+) -> tuple[tuple[VerdictTableRow, ...], int]:
+    """Return the rows for the small table on top, and how many quiet ones were left out of it.
+
+    Everything that is not quiet is in it. Quiet rows fill up to `room`: all of them or, if they are
+    too many, only those about speed.
+    """
+    loud = tuple(row for row in rows if not row.is_quiet)
+    quiet = tuple(row for row in rows if row.is_quiet)
+    if len(rows) <= room:
+        return tuple(rows), 0
+    speed = tuple(row for row in quiet if row.kind is MetricKind.SPEED)
+    leading = speed[: max(room - len(loud), 0)]
+    return loud + leading, len(quiet) - len(leading)
+
+
+def throughput_rows(report: Report) -> tuple[ThroughputRow, ...]:
+    """Return every measured workload's throughput before and after."""
+    rows: list[ThroughputRow] = []
+    for spec in report.workloads:
+        verdict = report.speed_verdict(spec.id)
+        if verdict is None or verdict.estimate is None:
+            continue
+        estimate = verdict.estimate
+        rows.append(
+            ThroughputRow(
+                workload=spec.id,
+                unit=spec.unit,
+                base=_per_second(spec.units_per_step, estimate.base),
+                head=_per_second(spec.units_per_step, estimate.head),
+            )
+        )
+    return tuple(rows)
+
+
+def step_count_sentence(report: Report) -> str:
+    """Return how many steps a process measured: "20 steps", "5 to 20 steps"; "" if none did."""
+    if not report.steps:
+        return ""
+    fewest, most = min(one.fewest for one in report.steps), max(one.most for one in report.steps)
+    many = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"{many} step{'s' * (most != 1)}"
+
+
+def work_rows(report: Report) -> tuple[WorkRow, ...]:
+    """Return how fast every workload whose work was counted did it, before and after."""
+    return tuple(
+        WorkRow(
+            workload=rate.workload,
+            work=_from_to(
+                number_format.flops(rate.base_flops), number_format.flops(rate.head_flops)
+            ),
+            base=number_format.flops_per_second(rate.base_flops_per_second),
+            head=number_format.flops_per_second(rate.head_flops_per_second),
+            share=_shares(rate),
+        )
+        for rate in report.work
+    )
+
+
+def count_groups(report: Report) -> tuple[CountGroup, ...]:
+    """Return what every workload's step asks for on both sides; what changed comes first."""
+    groups = (
+        CountGroup(
+            workload=comparison.workload,
+            counts=tuple(_count_row(comparison.workload, count) for count in comparison.counts),
+            limits=comparison.limits,
+            is_same_program=comparison.is_same_program is True,
+        )
+        for comparison in report.work_counts
+    )
+    return tuple(sorted(groups, key=lambda group: not group.has_changed))
+
+
+def changed_counts(report: Report) -> tuple[CountRow, ...]:
+    """Return the counts in which the sides differ by more than a comment has digits for."""
+    return tuple(
+        _count_row(comparison.workload, count)
+        for comparison in report.work_counts
+        for count in comparison.changes
+        if count.change is None or abs(count.change) >= _SEEN
+    )
+
+
+def _count_row(workload: str, count: CountChange) -> CountRow:
+    return CountRow(
+        workload=workload,
+        what=vocabulary.count_label(count.name),
+        base=vocabulary.count_with_unit(count.base, count.unit),
+        head=vocabulary.count_with_unit(count.head, count.unit),
+        change="" if count.change is None else number_format.percent(count.change),
+        source=count.source,
+        has_changed=count.has_changed,
+    )
+
+
+def _shares(rate: WorkRate) -> str:
+    if rate.base_share is None or rate.head_share is None:
+        return ""
+    return _from_to(number_format.share(rate.base_share), number_format.share(rate.head_share))
+
+
+def _from_to(base: str, head: str) -> str:
+    return base if base == head else f"{base} \N{RIGHTWARDS ARROW} {head}"
+
+
+def failure_rows(report: Report) -> tuple[FailureRow, ...]:
+    """Return what could not be measured or judged, each workload, side and reason once."""
+    rows: dict[tuple[str, str, str], FailureRow] = {}
+    for failure in report.failures:
+        if not _is_only_new(failure, report):
+            why = f"{vocabulary.failure_reason_phrase(failure.why)} on {failure.side}"
+            row = _failure_row(failure.workload, why, failure.detail, failure.log_tail)
+            rows.setdefault((row.workload, row.why, row.detail), row)
+    failed = {row.workload for row in rows.values()}
+    unjudged = (
+        _failure_row(verdict.workload, "could not be judged", verdict.reason, "")
+        for verdict in report.verdicts_of(Outcome.NOT_MEASURED)
+        if verdict.workload not in failed
+    )
+    return (*rows.values(), *unjudged)
+
+
+def _is_only_new(failure: Failure, report: Report) -> bool:
+    is_missing_on_base = failure.why is FailureReason.MISSING and failure.side is Side.BASE
+    return is_missing_on_base and failure.workload in report.new_workloads
+
+
+def _failure_row(workload: str, why: str, detail: str, log_tail: str) -> FailureRow:
+    return FailureRow(workload=workload, why=why, detail=detail, log_tail=log_tail)
+
+
+def _urgency(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[int, bool, float, str, str]:
+    change = abs(verdict.estimate.change) if verdict.estimate else 0.0
+    if verdict.outcome is Outcome.UNCHANGED:  # nobody looks for the largest of nothing
+        change = 0.0
+    place = vocabulary.OUTCOME_ORDER.index(verdict.outcome)
+    is_late = verdict.metric.kind is not MetricKind.SPEED
+    if verdict.is_warning:
+        place = min(place, vocabulary.OUTCOME_ORDER.index(Outcome.UNDECIDED))
+    if is_trade(verdict, verdicts):
+        place = vocabulary.OUTCOME_ORDER.index(Outcome.IMPROVED)
+    size = -change if change == change else 0.0  # noqa: PLR0124 - not a number sorts as no change
+    return place, is_late, size, verdict.workload, verdict.metric.name
+
+
+def _pairs(needed: int | None) -> str:
+    return f">{number_format.NBSP}{MOST_PAIRS:,}" if needed is None else str(needed)
+
+
+def _verdict_row(
+    verdict: Verdict, report: Report, *, has_traded: bool, needed: str
+) -> VerdictTableRow:
+    metric, estimate = verdict.metric, verdict.estimate
+    label = vocabulary.metric_label(metric.name)
+    figures = change = ("", "")
+    detectable = pairs = p_value = ""
+    if estimate is not None:
+        figures = (
+            vocabulary.value(estimate.base, metric.unit),
+            vocabulary.value(estimate.head, metric.unit),
+        )
+        change = number_format.change(estimate.change, estimate.low, estimate.high)
+        if estimate.low == estimate.high:  # counted, not estimated
+            change = (change[0], "")
+        detectable = number_format.share(estimate.smallest_detectable)
+        pairs = str(estimate.pairs)
+        p_value = number_format.probability(verdict.adjusted_p)
+    return VerdictTableRow(
+        workload=verdict.workload,
+        metric=label or metric.name,
+        metric_name=metric.name,
+        is_known_metric=label is not None,
+        unit=vocabulary.foreign_unit(metric.unit) if estimate is not None else "",
+        base=figures[0],
+        head=figures[1],
+        change=change[0],
+        interval=change[1],
+        detectable=detectable,
+        pairs=pairs,
+        needed=needed,
+        p_value=p_value,
+        outcome=verdict.outcome,
+        mark=vocabulary.mark(verdict.outcome, is_warning=verdict.is_warning or has_traded),
+        tone=vocabulary.tone(verdict.outcome, is_warning=verdict.is_warning or has_traded),
+        word=vocabulary.verdict_words(verdict, has_traded=has_traded),
+        reason=verdict.reason + vocabulary.undecided_advice(explain_verdict(verdict, report.plan)),
+        is_warning=verdict.is_warning,
+        has_states=verdict.states is not None,
+        is_early=_is_early(verdict),
+        kind=metric.kind,
+    )
+
+
+def _is_early(verdict: Verdict) -> bool:
+    is_change = verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED}
+    return is_change and verdict.estimate is not None and verdict.estimate.pairs < FEWEST_PAIRS
+
+
+def _per_second(units_per_step: float, step_s: float) -> str:
+    return number_format.count(units_per_step / step_s) if step_s > 0 else number_format.NOT_KNOWN

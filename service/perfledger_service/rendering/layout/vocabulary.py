@@ -1,0 +1,271 @@
+"""Holds the words, marks and colours of outcomes, metrics and causes."""
+
+from perfledger import step_work
+from perfledger.metrics import (
+    COLD_START,
+    CPU_ACTIVE,
+    ENERGY_PER_STEP,
+    FLOPS_PER_STEP,
+    PEAK_MEMORY,
+    SM_ACTIVE,
+    STEP_TIME,
+    STEP_TIME_P95,
+    STEP_TIME_P99,
+)
+from perfledger.profile import Bucket
+from perfledger.records import FailureReason
+from perfledger_baselines.judging.explanation import VerdictExplanation
+from perfledger_baselines.judging.judge import is_trade
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_cost_models.change.cost_policy import PolicyOutcome
+from perfledger_cost_models.quote import Provenance
+from perfledger_profiles.bottleneck.classification import Bottleneck
+from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.values.report import Conclusion, Report
+
+# The order in which verdicts are shown: what needs a reader first.
+OUTCOME_ORDER = (
+    Outcome.REGRESSED,
+    Outcome.NOT_MEASURED,
+    Outcome.UNDECIDED,
+    Outcome.IMPROVED,
+    Outcome.UNCHANGED,
+)
+
+# A metric of one of these units carries its unit in the figure; any other is shown beside it.
+_FIGURES = {
+    "s": number_format.seconds,
+    "B": number_format.byte_count,
+    "1": number_format.share,
+    "FLOP": number_format.flops,
+    "FLOP/s": number_format.flops_per_second,
+    "B/s": number_format.bytes_per_second,
+    "Hz": number_format.hertz,
+    "J": number_format.joules,
+}
+_LABELS = {
+    STEP_TIME.name: "step time",
+    STEP_TIME_P95.name: "step time p95",
+    STEP_TIME_P99.name: "step time p99",
+    COLD_START.name: "cold start",
+    PEAK_MEMORY.name: "peak memory",
+    CPU_ACTIVE.name: "CPU active",
+    SM_ACTIVE.name: "SM active",
+    ENERGY_PER_STEP.name: "energy per step",
+    FLOPS_PER_STEP.name: "work per step",
+}
+_COUNTS = {
+    step_work.FLOPS: "floating-point operations",
+    step_work.TRANSCENDENTALS: "exponentials, logarithms and the like",
+    step_work.BYTES: "bytes read and written",
+    step_work.OPERATORS: "operators called",
+    step_work.PROGRAMS: "compiled programs run",
+    step_work.PROGRAM_MEMORY: "memory of the largest program",
+    step_work.ARGUMENT_MEMORY: "its arguments",
+    step_work.OUTPUT_MEMORY: "its results",
+    step_work.TEMPORARY_MEMORY: "its temporaries",
+    step_work.ALIASED_MEMORY: "its results in place of arguments",
+    step_work.CODE_MEMORY: "its code",
+}
+_WHY = {
+    FailureReason.MISSING: "is not registered",
+    FailureReason.CHANGED: "counts another unit of work than before",
+    FailureReason.RAISED: "raised an error",
+    FailureReason.HUNG: "did not finish in time",
+    FailureReason.OUT_OF_MEMORY: "ran out of memory",
+    FailureReason.KILLED: "was killed",
+    FailureReason.GARBAGE: "wrote on the harness's own descriptor",
+    FailureReason.NO_DEVICE: "found no device to run on",
+    FailureReason.WRONG_CODE: "would have run the other side's files",
+    FailureReason.PYTHON: "has no interpreter that can run it",
+    FailureReason.THROTTLED: "ran on a throttled device",
+    FailureReason.BUDGET: "did not get its turn before the time was spent",
+}
+# At most fourteen characters: the first column of a terminal's table.
+_BUCKETS = {
+    Bucket.COMPUTE: "compute",
+    Bucket.COMMUNICATION: "communication",
+    Bucket.COPY: "copies",
+    Bucket.MEMSET: "memset",
+    Bucket.INPUT: "input",
+    Bucket.SYNC: "device wait",
+    Bucket.RUNTIME: "runtime calls",
+    Bucket.CPU: "CPU",
+    Bucket.OTHER: "other",
+}
+_BOTTLENECKS = {
+    Bottleneck.ENVIRONMENT: "the machine, not the code",
+    Bottleneck.INPUT: "input",
+    Bottleneck.COMMUNICATION: "communication",
+    Bottleneck.TRANSFER: "copies between host and device",
+    Bottleneck.HOST: "the host",
+    Bottleneck.COMPUTE: "compute",
+    Bottleneck.MEMORY: "memory bandwidth",
+    Bottleneck.LATENCY: "latency",
+    Bottleneck.UNKNOWN: "something that the profile does not tell",
+}
+_REASONS = {
+    ChangeReason.UNKNOWN: "",
+    ChangeReason.CLOCK: "all by one ratio, as by a clock",
+    ChangeReason.SHAPE: "other input sizes",
+    ChangeReason.TYPE: "another type",
+    ChangeReason.VARIANT: "another kernel for the same work",
+    ChangeReason.FUSION: "put together or taken apart",
+    ChangeReason.OCCUPANCY: "another occupancy",
+    ChangeReason.BYTES: "other amounts of memory moved",
+}
+_WARNING_MARK = "\N{LARGE ORANGE CIRCLE}"
+
+
+def mark(outcome: Outcome, *, is_warning: bool = False) -> str:
+    """Return the coloured circle of an outcome; the word always stands beside it."""
+    if is_warning:
+        return _WARNING_MARK
+    match outcome:
+        case Outcome.REGRESSED:
+            return "\N{LARGE RED CIRCLE}"
+        case Outcome.IMPROVED:
+            return "\N{LARGE GREEN CIRCLE}"
+        case Outcome.UNCHANGED:
+            return "\N{MEDIUM WHITE CIRCLE}"
+        case Outcome.UNDECIDED:
+            return "\N{LARGE YELLOW CIRCLE}"
+        case Outcome.NOT_MEASURED:
+            return "\N{MEDIUM BLACK CIRCLE}"
+
+
+def conclusion_mark(report: Report) -> str:
+    """Return the circle of the whole check, so that the headline's colour is the check's."""
+    match report.conclusion:
+        case Conclusion.FAILURE:
+            is_red = any(
+                verdict.is_regression and not is_trade(verdict, report.verdicts)
+                for verdict in report.verdicts
+            )
+            is_red = is_red or any(
+                ruling.outcome is PolicyOutcome.FAILS for ruling in report.policy_evaluations
+            )
+            return mark(Outcome.REGRESSED if is_red else Outcome.NOT_MEASURED)
+        case Conclusion.ACTION_REQUIRED | Conclusion.NEUTRAL:
+            return mark(Outcome.UNDECIDED)
+        case Conclusion.SUCCESS:
+            has_warning = any(verdict.is_warning for verdict in report.verdicts)
+            return mark(Outcome.IMPROVED, is_warning=has_warning)
+
+
+def verdict_words(verdict: Verdict, *, has_traded: bool = False) -> str:
+    """Return the verdict's word, with what softens it."""
+    if has_traded:
+        return f"{verdict.outcome}, for speed"
+    return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
+
+
+def undecided_advice(explanation: VerdictExplanation) -> str:
+    """Return what would decide an undecided verdict, to be added to its reason; "" if nothing."""
+    if explanation.pairs_needed is None or explanation.expected_outcome is None:
+        return ""
+    return f"; about {explanation.pairs_needed} pairs would settle it"
+
+
+def tone(outcome: str, *, is_warning: bool = False) -> str:
+    """Return the name of an outcome's colour, as the style sheet knows it."""
+    tones = {str(tones): str(tones).replace(" ", "-") for tones in Outcome}
+    return "warning" if is_warning else tones.get(outcome, "unknown")
+
+
+def metric_label(name: str) -> str | None:
+    """Return what people call a metric, or None for one that perfledger does not know."""
+    return _LABELS.get(name)
+
+
+def count_label(name: str) -> str:
+    """Return what people call something counted; a name that is not ours is foreign text."""
+    return _COUNTS.get(name, name)
+
+
+def count_with_unit(number: float, unit: str) -> str:
+    """Return a count as a figure, with its unit where it has one."""
+    return number_format.count(number) if unit == "1" else value(number, unit)
+
+
+def value(number: float, unit: str) -> str:
+    """Return a metric's value as a figure; a unit that is not one of ours is not in it."""
+    return _FIGURES.get(unit, number_format.count)(number)
+
+
+def foreign_unit(unit: str) -> str:
+    """Return the unit that `value` left out, else ""."""
+    return "" if unit in _FIGURES else unit
+
+
+def change_phrase(cause: Cause) -> str:
+    """Return in which way an operation's time changed, without its names."""
+    match cause.kind:
+        case ChangeKind.RATE:
+            slower = "slower" if cause.delta_seconds > 0 else "faster"
+            return f"each call is {slower}"
+        case ChangeKind.COUNT:
+            before, after = (
+                number_format.count(cause.base_count),
+                number_format.count(cause.head_count),
+            )
+            return f"{after} calls a step, {before} before"
+        case ChangeKind.NEW:
+            return f"new, {call_count_phrase(cause.head_count)} a step"
+        case ChangeKind.GONE:
+            return f"gone, {call_count_phrase(cause.base_count)} a step before"
+        case ChangeKind.REPLACED:
+            return "takes the place of"
+
+
+def change_kind_phrase(cause: Cause) -> str:
+    """Return in a word or two in which way an operation's time changed, for a narrow column."""
+    match cause.kind:
+        case ChangeKind.RATE:
+            return "slower" if cause.delta_seconds > 0 else "faster"
+        case ChangeKind.COUNT:
+            return "more calls" if cause.head_count > cause.base_count else "fewer calls"
+        case ChangeKind.NEW:
+            return "new"
+        case ChangeKind.GONE:
+            return "gone"
+        case ChangeKind.REPLACED:
+            return "replaced"
+
+
+def change_reason_phrase(cause: Cause) -> str:
+    """Return why each call takes another time, as far as the profiles tell; "" if they do not."""
+    return _REASONS[cause.reason]
+
+
+def bucket(of: Bucket) -> str:
+    """Return what a stretch of a step was spent on."""
+    return _BUCKETS[of]
+
+
+def bottleneck(of: Bottleneck) -> str:
+    """Return what a step is bound by: what follows "bound by"."""
+    return _BOTTLENECKS[of]
+
+
+def call_count_phrase(count: float) -> str:
+    """Return how often something runs in a step: "24 calls"."""
+    figure = number_format.count(count)
+    return f"{figure} call" if figure == "1" else f"{figure} calls"
+
+
+def failure_reason_phrase(reason: FailureReason) -> str:
+    """Return why something was not measured: what follows its name and precedes its side."""
+    return _WHY[reason]
+
+
+def provenance(origin: Provenance) -> str:
+    """Return where a figure comes from, in the words of the report."""
+    match origin:
+        case Provenance.MEASURED:
+            return "measured"
+        case Provenance.DECLARED:
+            return "declared"
+        case Provenance.UNKNOWN:
+            return "not known on this device"

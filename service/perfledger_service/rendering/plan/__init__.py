@@ -1,0 +1,1 @@
+"""Right-sizing, queues and scheduling policies."""

@@ -1,0 +1,52 @@
+"""Presents the waits of a queue for devices, and how many devices a target needs."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from perfledger_cost_models.queueing.server_count import QueuePlan
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import Document, sentences
+from perfledger_service.rendering.layout.number_format import duration
+
+
+def queue_document(plan: QueuePlan) -> Document:
+    """Return a queue's load and waits; null where it grows without end."""
+    facts = asdict(plan) | {
+        "quantiles_s": {f"p{share * 100:g}": wait_s for share, wait_s in plan.quantiles_s}
+    }
+    return Document(name="perfledger-queue", facts=facts, blocks=sentences(_sentences(plan)))
+
+
+def _sentences(plan: QueuePlan) -> Iterator[str]:
+    arrivals = plan.arrivals
+    per_hour = number_format.count(arrivals.arrivals_per_s * SECONDS_PER_HOUR)
+    busy = f"{number_format.count(plan.load)} busy of {plan.devices:,}"
+    yield f"{per_hour} devices wanted an hour, for {duration(arrivals.service_s)} each: {busy}"
+    if plan.exact is None:
+        yield "The queue grows without end: more is wanted than there is."
+    else:
+        yield from _waits(plan)
+    if plan.target is not None and plan.devices_needed is not None:
+        share = number_format.share(plan.target.share)
+        target = f"{share} wait at most {duration(plan.target.wait_s)}"
+        yield f"{plan.devices_needed:,} devices are enough that {target}."
+
+
+def _waits(plan: QueuePlan) -> Iterator[str]:
+    if plan.exact is not None:
+        chance = number_format.share(plan.exact.chance_of_waiting)
+        yield (
+            f"M/M/c: {chance} wait, {duration(plan.exact.wait_s)} on average over all; "
+            f"{number_format.count(round(plan.exact.queue_length, 4))} wait at any moment"
+        )
+        yield ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in plan.quantiles_s)
+    if plan.screening is not None and plan.arrivals.jobs:
+        yield (
+            f"G/G/c, a screening: {duration(plan.screening.wait_s)} on average, with this log's "
+            f"variation ({plan.arrivals.arrival_cv2:.3g} of arrivals, "
+            f"{plan.arrivals.service_cv2:.3g} of services; random is 1). Jobs of several devices "
+            "wait for all of them at once, and longer: perfledger plan simulate decides."
+        )
+    if plan.met_share is not None and plan.target is not None:
+        yield f"{number_format.share(plan.met_share)} wait at most {duration(plan.target.wait_s)}."

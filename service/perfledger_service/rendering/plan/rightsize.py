@@ -1,0 +1,336 @@
+"""Presents the sizes that meet a demand, and what to measure where that is open."""
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from perfledger.load import MAX_POINTS, MAX_REQUESTS, MAX_SECONDS
+from perfledger_cost_models.quote import HourlyRate
+from perfledger_cost_models.serving.load_curve import LoadCurve, ReplicaSharing
+from perfledger_cost_models.serving.replica_settings import ReplicaSettings
+from perfledger_cost_models.serving.rightsizing import (
+    RivalOption,
+    SizedOption,
+    SizingConstraint,
+    SizingResult,
+    SizingVerdict,
+)
+from perfledger_cost_models.units import SECONDS_PER_HOUR
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    TextStyle,
+    display,
+    fact,
+    figure,
+    notes,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+
+# What `perfledger bench load` takes: "module:function[name=value]", in single quotes.
+_WORKLOAD = re.compile(r"[\w.]+:\w+(?:\[[^']*\])?")
+_MAX_WORKLOAD = 200
+_MAX_NOTE = 300
+
+_REASONS = {
+    SizingConstraint.LATENCY: "one replica less: its P99 is too long (latency)",
+    SizingConstraint.THROUGHPUT: "one replica less cannot serve so many requests (throughput)",
+    SizingConstraint.MEMORY: "what is cheaper needs more memory than the device has (memory)",
+    SizingConstraint.HEADROOM: "one replica less would do, but for the headroom (headroom)",
+    SizingConstraint.SMALLEST: "it is one replica, the smallest that was measured (smallest)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Option:
+    """A size that is enough, or one that is open until so many requests are measured."""
+
+    option: SizedOption
+    is_open: bool = False
+    requests: int | None = None
+
+
+def sizing_document(sizing: SizingResult) -> Document:
+    """Return the answer in a sentence, the best options, and those that may be enough."""
+    demand = sizing.demand
+    options = [_Option(option=option) for option in sizing.best]
+    options += [
+        _Option(option=rival.option, is_open=True, requests=rival.requests)
+        for rival in sizing.rivals
+    ]
+    return Document(
+        name="perfledger-sizes",
+        facts={
+            "rate_per_second": demand.rate_per_second,
+            "p99_limit_s": demand.p99_s,
+            "headroom": demand.headroom,
+            "planned_per_second": demand.planned_per_second,
+            "verdict": sizing.verdict,
+            "answer": sizing_sentence(sizing),
+            "advice": tuple(_advice(sizing)),
+            "notes": tuple(_notes(sizing)),
+        },
+        blocks=(
+            title(sizing_title(sizing)),
+            *sentences([sizing_sentence(sizing)], names=_names(sizing)),
+            table(
+                _columns(sizing),
+                options,
+                key="options",
+                style=lambda row: TextStyle.NOTE if row.is_open else TextStyle.PLAIN,
+            ),
+            *sentences(_advice(sizing), names=_names(sizing)),
+            *notes(_notes(sizing), names=_names(sizing)),
+        ),
+    )
+
+
+def sizing_title(sizing: SizingResult) -> str:
+    """Return what was asked for."""
+    demand = sizing.demand
+    return (
+        f"{number_format.count(demand.rate_per_second)} requests a second, P99 at most "
+        f"{number_format.seconds(demand.p99_s)}; planned for "
+        f"{number_format.count(demand.planned_per_second)}"
+    )
+
+
+def sizing_sentence(sizing: SizingResult) -> str:
+    """Return the sentence for who pays."""
+    if sizing.verdict is SizingVerdict.NONE:
+        return "Nothing that was measured keeps this P99 at this rate."
+    if not sizing.best:
+        return "Undecided: nothing keeps this P99 for sure, and something may."
+    best = sizing.best[0]
+    words = f"{_devices(best)}{_workload(best.plan.setting, sizing)}{_price(best)}"
+    if sizing.verdict is SizingVerdict.DECIDED:
+        return f"Take {words.removesuffix(',')}. Why no less: {_REASONS[best.constraint]}."
+    return f"Undecided: {words} is enough, and something cheaper may be."
+
+
+def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:
+    """Return what a replica is and how it is run, and of which workload where there are several."""
+    batch = f", batch {setting.batch}" if setting.batch > 1 else ""
+    limit = f", {setting.concurrency} at once" if setting.concurrency else ""
+    servers = f", {setting.curve.servers} servers" if setting.curve.servers > 1 else ""
+    return f"{replica_name(setting.curve)}{_workload(setting, sizing)}{servers}{batch}{limit}"
+
+
+def replica_name(curve: LoadCurve) -> str:
+    """Return what a replica runs on: "2 x H100-80GB", "1/4 of L40S"."""
+    device = clean(curve.accelerator or curve.device, limit=24)
+    match curve.sharing:
+        case ReplicaSharing.WHOLE:
+            return device if curve.devices == 1 else f"{curve.devices} x {device}"
+        case ReplicaSharing.MIG:
+            return clean(curve.device, limit=40)
+        case ReplicaSharing.TIME_SLICED:
+            return f"1/{curve.time_slices} of {device}"
+
+
+def _devices(option: SizedOption) -> str:
+    plan = option.plan
+    curve = plan.setting.curve
+    device = clean(curve.accelerator or curve.device, limit=24)
+    many = "" if plan.replicas == 1 else "s"
+    of = "" if curve.sharing is ReplicaSharing.WHOLE else f" of {replica_name(curve)}"
+    return f"{plan.devices} x {device} ({plan.replicas} replica{many}{of})"
+
+
+def _workload(setting: ReplicaSettings, sizing: SizingResult) -> str:
+    """Return which workload, or configuration of a model, where several were measured."""
+    if len({each.curve.workload for each in sizing.settings}) == 1:
+        return ""
+    return f" of {clean(setting.curve.workload, limit=_MAX_WORKLOAD)}"
+
+
+def _kind(option: SizedOption, sizing: SizingResult) -> str:
+    """Return what tells one row's replicas from another's, "" for the one kind there is."""
+    curve = option.plan.setting.curve
+    is_plain = curve.sharing is ReplicaSharing.WHOLE and curve.devices == 1
+    servers = f"{curve.servers} servers" if curve.servers > 1 else ""
+    words = (
+        _workload(option.plan.setting, sizing).removeprefix(" of "),
+        "" if is_plain else replica_name(curve),
+        servers,
+    )
+    return ", ".join(filter(None, words))
+
+
+def _price(option: SizedOption) -> str:
+    tariff, usd, per_million = option.plan.tariff, option.plan.usd_per_hour, option.usd_per_million
+    if tariff is None or usd is None or per_million is None:
+        return ", for which there is no price,"
+    bought = tariff.paid_devices(option.plan.devices)
+    paid = f", {bought} paid for" if bought > option.plan.devices else ""
+    return (
+        f" for {number_format.usd(usd)} an hour{paid}, {number_format.usd(per_million)} a million "
+        f"requests, at {clean(tariff.rate.label, limit=80)}"
+    )
+
+
+def _columns(sizing: SizingResult) -> tuple[Column[_Option], ...]:
+    """Return an option's columns; people see its kind of replica where there are several."""
+    options = [*sizing.best, *(rival.option for rival in sizing.rivals)]
+    has_kinds = any(_kind(option, sizing) for option in options)
+    return (
+        display("devices", _devices_cell),
+        figure("replicas", "replicas", lambda row: row.option.plan.replicas),
+        figure("batch", "batch", lambda row: row.option.plan.setting.batch),
+        figure("concurrency", "at once", lambda row: row.option.plan.setting.concurrency),
+        figure("usd_per_hour", "USD/h", lambda row: row.option.plan.usd_per_hour, "{:.2f}".format),
+        figure(
+            "usd_per_million_requests",
+            "USD/1M",
+            lambda row: row.option.usd_per_million,
+            "{:.4g}".format,
+        ),
+        display("P99", lambda row: number_format.seconds(row.option.p99_s[1])),
+        words("", "bound by", _bound),
+        words("", "replica" if has_kinds else None, lambda row: _kind(row.option, sizing)),
+        *_option_facts(),
+    )
+
+
+def _devices_cell(row: _Option) -> str:
+    plan = row.option.plan
+    curve = plan.setting.curve
+    return f"{plan.devices} x {clean(curve.accelerator or curve.device, limit=16)}"
+
+
+def _bound(row: _Option) -> str:
+    return _open(row.option) if row.is_open else str(row.option.constraint)
+
+
+def _names(sizing: SizingResult) -> tuple[str, ...]:
+    """Return the foreign names that sentences quote."""
+    return tuple(setting.curve.workload for setting in sizing.settings)
+
+
+def _open(option: SizedOption) -> str:
+    """Return how likely an option is enough, as a cell of the table."""
+    even = " if even" if option.plan.setting.is_even else ""
+    return f"{option.plan.chance:.0%}?{even}"
+
+
+def _advice(sizing: SizingResult) -> Iterator[str]:
+    for rival in sizing.rivals:
+        yield _measure(rival, sizing)
+
+
+def _measure(rival: RivalOption, sizing: SizingResult) -> str:
+    option = rival.option
+    setting = option.plan.setting
+    rate = option.replica_rate / setting.batch
+    batch = f" of {setting.batch}" if setting.batch > 1 else ""
+    words = (
+        f"{_devices(option)}{_workload(setting, sizing)}{_price(option)} keeps the P99 with a "
+        f"chance of {number_format.share(option.plan.chance)}"
+    )
+    if setting.is_even:
+        words += " where requests come at even times, as they were measured"
+    if rival.requests is None:
+        return f"{words}: so near the limit that no measurement tells; take the sure one."
+    length = number_format.seconds(rival.requests / rate)
+    if rival.requests / rate > SECONDS_PER_HOUR:
+        length = number_format.hours(rival.requests / rate)
+    times = ", at random times," if setting.is_even else ""
+    load = f"{number_format.count(rate)} requests{batch} a second"
+    return (
+        f"{words}. Measure one replica in open loop{times} at {load} for "
+        f"{number_format.count(rival.requests)} requests ({length}) to know{_command(rival, rate)}."
+    )
+
+
+def _command(rival: RivalOption, rate: float) -> str:
+    """Return how our own load test measures that, of a workload that it can have measured."""
+    setting, requests = rival.option.plan.setting, rival.requests or 0
+    workload = clean(setting.curve.workload, limit=_MAX_WORKLOAD)
+    if not _WORKLOAD.fullmatch(workload) or setting.curve.time_slices > 1:
+        return ""
+    parts = math.ceil(max(requests / MAX_REQUESTS, requests / rate / MAX_SECONDS))
+    if parts >= MAX_POINTS:
+        return ""
+    options = f" --batch {setting.batch}" if setting.batch > 1 else ""
+    options += f" --servers {setting.curve.servers}" if setting.curve.servers > 1 else ""
+    seconds = math.ceil(requests / rate / parts)
+    return (
+        f": perfledger bench load '{workload}' --request-rate {rate:.6g}x{parts} "
+        f"--seconds-per-point {seconds}{options} --save-curve FILE, and FILE beside the others"
+    )
+
+
+def _notes(sizing: SizingResult) -> Iterator[str]:
+    for option, errors in zip(sizing.best, sizing.errors, strict=False):
+        name = setting_name(option.plan.setting, sizing)
+        if option.plan.setting.is_screening:
+            yield (
+                f"{name}: measured in closed loop only; its P99 at random arrivals is that of "
+                "M/G/k, a screening."
+            )
+        elif errors:
+            sizes = sorted(map(abs, errors))
+            yield (
+                f"{name}: each of {len(errors)} points left out, the others miss its P99 by "
+                f"{number_format.share(sizes[len(sizes) // 2])} typically, "
+                f"{number_format.share(sizes[-1])} at worst."
+            )
+        else:
+            yield f"{name}: too few points to check one by the others."
+    if sizing.best:
+        most = number_format.count(sizing.best[0].most_per_second)
+        yield f"The first carries {most} requests a second until its P99 is as likely above."
+    yield (
+        "Requests come at random times, are spread at random and do not know each other; a batch "
+        "waits until it is full."
+    )
+    yield from (f"{clean(each, limit=200)}." for each in sizing.left_out)
+    doubts = (note for setting in sizing.settings for note in setting.curve.notes)
+    yield from (f"{clean(note, limit=_MAX_NOTE)}." for note in dict.fromkeys(doubts))
+    tariffs = [option.plan.tariff for option in sizing.best if option.plan.tariff is not None]
+    for rate in dict.fromkeys(tariff.rate for tariff in tariffs):
+        yield from (f"{clean(rate.label, limit=80)}: {each}." for each in rate.warnings)
+        yield from (f"Assumed, not measured: {clean(each, limit=200)}." for each in rate.assumed)
+
+
+def _rate(row: _Option) -> HourlyRate | None:
+    tariff = row.option.plan.tariff
+    return None if tariff is None else tariff.rate
+
+
+def _option_facts() -> tuple[Column[_Option], ...]:
+    """Return what people see in sentences, or not at all."""
+    return (
+        fact("workload", lambda row: row.option.plan.setting.curve.workload),
+        fact("device", lambda row: row.option.plan.setting.curve.device),
+        fact("sharing", lambda row: row.option.plan.setting.curve.sharing),
+        fact("devices_per_replica", lambda row: row.option.plan.setting.curve.devices),
+        fact("replicas_per_device", lambda row: row.option.plan.setting.curve.per_device),
+        fact("servers_per_replica", lambda row: row.option.plan.setting.curve.servers),
+        fact("devices", lambda row: row.option.plan.devices),
+        fact("devices_paid_for", _bought),
+        fact("option", lambda row: getattr(_rate(row), "option", None)),
+        fact("price_as_of", lambda row: getattr(_rate(row), "as_of", None)),
+        fact("replica_requests_per_second", lambda row: row.option.replica_rate),
+        fact("p99_low_s", lambda row: row.option.p99_s[0]),
+        fact("p99_s", lambda row: row.option.p99_s[1]),
+        fact("p99_high_s", lambda row: row.option.p99_s[2]),
+        fact("chance", lambda row: row.option.plan.chance),
+        fact("most_per_second", lambda row: row.option.most_per_second),
+        fact("bound_by", lambda row: row.option.constraint),
+        fact("is_screening", lambda row: row.option.plan.setting.is_screening),
+        fact("requests_to_measure", lambda row: row.requests),
+        fact("is_open", lambda row: row.is_open),
+        fact("is_of_even_arrivals", lambda row: row.option.plan.setting.is_even),
+    )
+
+
+def _bought(row: _Option) -> int | None:
+    tariff = row.option.plan.tariff
+    return None if tariff is None else tariff.paid_devices(row.option.plan.devices)

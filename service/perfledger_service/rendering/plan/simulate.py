@@ -1,0 +1,260 @@
+"""Presents what scheduling policies do to waits and devices.
+
+Nothing that others wrote reaches a page but as clean text.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
+from perfledger_cost_models.scheduling.job_outcomes import PolicySummary
+from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison, PolicyGain
+from perfledger_cost_models.scheduling.policy_intervals import PolicyIntervals
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.document import (
+    NO_FIGURE,
+    Column,
+    Document,
+    Table,
+    display,
+    fact,
+    field_names,
+    figure,
+    notes,
+    record_facts,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.number_format import duration
+
+_WHOLE_HOURS = 100.0  # from here on a part of an hour is not shown
+_INTERVAL_PARTS = ("middle", "low", "high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waits:
+    """What people compare of a policy, and of what the log recorded."""
+
+    policy: str
+    wait_mean_s: float
+    wait_p50_s: float
+    wait_p95_s: float
+    slowdown: float | None
+    in_use: float | None
+    idle_hours: float | None
+
+
+def policies_document(view: PolicyComparison) -> Document:
+    """Return policies side by side, with their intervals, and the sentences to take away."""
+    rate = view.rate
+    return Document(
+        name="perfledger-policies",
+        facts={
+            "log": view.log,
+            "jobs": view.jobs,
+            "devices": view.devices,
+            "days": view.days,
+            "left_out": dict(view.left_out),
+            "notes": view.notes,
+            "recorded": view.recorded_waiting,
+            "usd_per_device_hour": None if rate is None else rate.usd_per_device_hour,
+            "rate": None if rate is None else rate.label,
+            "rate_as_of": None if rate is None else rate.as_of,
+        },
+        blocks=(
+            title(_title(view), names=[view.log]),
+            table(_WAIT_COLUMNS, _waits(view)),
+            *([_spread_table(view)] if view.rows[0].spread.wait_mean_s.low is not None else []),
+            table(_columns(view), view.rows, key="policies"),
+            *sentences(gain_sentences(view)),
+            *notes(_notes(view)),
+        ),
+    )
+
+
+def gain_sentences(view: PolicyComparison) -> tuple[str, ...]:
+    """Return for each other policy what it would change, in a sentence for who pays."""
+    first = view.rows[0].figures
+    return tuple(_gain(row, first.policy, first.wait_mean_s, view) for row in view.rows[1:])
+
+
+def left_out_sentences(view: PolicyComparison) -> tuple[str, ...]:
+    """Return what of the log was not replayed, and why."""
+    unplaceable = view.rows[0].figures.unplaceable
+    misfits = f"{unplaceable:,} {_jobs(unplaceable)} on no pool, even empty: left out."
+    rows = (
+        f"{count:,} {'row' if count == 1 else 'rows'} of the log left out: {reason}."
+        for reason, count in view.left_out
+    )
+    return (*((misfits,) if unplaceable else ()), *rows)
+
+
+def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
+    """Return all figures for programs; people see what fragments and preemption take."""
+    intervals: tuple[Column[PolicyGain], ...] = tuple(
+        fact(f"{key}_interval", _spread_of(key), parts=_INTERVAL_PARTS[1:])
+        for key in field_names(PolicyIntervals)
+    )
+    return (
+        words("", "policy", lambda row: row.figures.policy),
+        display("unusable", lambda row: _share(row.figures.fragmented)),
+        display("95 %", lambda row: _between(row.spread.fragmented, number_format.share)),
+        display("redone", lambda row: _hours(row.figures.wasted_hours)),
+        display("95 %", lambda row: _between(row.spread.wasted_hours, _hours)),
+        display("in use, 95 %", lambda row: _between(row.spread.useful, number_format.share)),
+        *record_facts(PolicySummary, _figures),
+        *intervals,
+        fact("wait_curve_s", lambda row: row.wait_curve_s, in_csv=False),
+        fact("wait_saved_s", lambda row: row.wait_saved_s, parts=_INTERVAL_PARTS),
+        fact("hours_gained_a_year", lambda row: row.hours_gained, parts=_INTERVAL_PARTS),
+        fact(
+            "usd_gained_a_year",
+            lambda row: _usd(row.hours_gained, view),
+            parts=_INTERVAL_PARTS,
+        ),
+    )
+
+
+_WAIT_COLUMNS: tuple[Column[_Waits], ...] = (
+    words("", "policy", lambda row: row.policy),
+    figure("", "wait", lambda row: row.wait_mean_s, duration),
+    figure("", "P50", lambda row: row.wait_p50_s, duration),
+    figure("", "P95", lambda row: row.wait_p95_s, duration),
+    figure("", "slowdown", lambda row: row.slowdown, "{:.3g}".format),
+    figure("", "in use", lambda row: row.in_use, number_format.share),
+    figure("", "idle", lambda row: row.idle_hours, "{:,.0f} h".format),
+)
+
+
+def _waits(view: PolicyComparison) -> Iterator[_Waits]:
+    if (recorded := view.recorded_waiting) is not None:
+        yield _Waits(
+            policy="(as recorded)",
+            wait_mean_s=recorded.wait_mean_s,
+            wait_p50_s=recorded.wait_p50_s,
+            wait_p95_s=recorded.wait_p95_s,
+            slowdown=None,
+            in_use=recorded.allocated,
+            idle_hours=None,
+        )
+    for row in view.rows:
+        figures = row.figures
+        yield _Waits(
+            policy=figures.policy,
+            wait_mean_s=figures.wait_mean_s,
+            wait_p50_s=figures.wait_p50_s,
+            wait_p95_s=figures.wait_p95_s,
+            slowdown=figures.slowdown_mean,
+            in_use=figures.useful,
+            idle_hours=figures.wanted_idle_hours,
+        )
+
+
+def _spread_table(view: PolicyComparison) -> Table:
+    """Return the ends of the waits' intervals, for people."""
+    columns: tuple[Column[PolicyGain], ...] = (
+        words("", "95 % interval", lambda row: row.figures.policy),
+        display("wait", lambda row: _between(row.spread.wait_mean_s, duration)),
+        display("P50", lambda row: _between(row.spread.wait_p50_s, duration)),
+        display("P95", lambda row: _between(row.spread.wait_p95_s, duration)),
+        display("slowdown", lambda row: _between(row.spread.slowdown_mean, "{:.3g}".format)),
+    )
+    return table(columns, view.rows)
+
+
+def _figures(row: PolicyGain) -> PolicySummary:
+    return row.figures
+
+
+def _spread_of(key: str) -> Callable[[PolicyGain], object]:
+    def value(row: PolicyGain) -> object:
+        interval: BootstrapInterval | None = getattr(row.spread, key)
+        return None if interval is None else {"low": interval.low, "high": interval.high}
+
+    return value
+
+
+def _title(view: PolicyComparison) -> str:
+    name = clean(view.log, limit=60)
+    return f"{name}: {view.jobs:,} jobs of {view.days:.1f} days on {view.devices:,} devices"
+
+
+def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison) -> str:
+    figures_of = row.figures
+    wait, before = duration(figures_of.wait_mean_s), duration(base_wait_s)
+    than = f", not {before}" if wait != before else ", as it did"
+    words = f"With {figures_of.policy} in place of {base}, a job waits {wait} on average{than}"
+    gained = row.hours_gained
+    if gained is None:
+        return f"{words}."
+    if gained.low is None or gained.high is None:
+        return f"{words}; the log has too few days to say what a year gains."
+    if gained.low <= 0 <= gained.high:
+        return f"{words}; the log's days do not agree whether less stands idle while wanted."
+    # The log's work is the same under all policies: nothing more of it is done, only sooner.
+    kind = "fewer" if gained.middle > 0 else "more"
+    hours = sorted((abs(gained.low), abs(gained.high)))
+    words += (
+        f"; {abs(gained.middle):,.0f} {kind} device-hours a year ({hours[0]:,.0f} to "
+        f"{hours[1]:,.0f}) stand idle while somebody waits for as many"
+    )
+    if view.rate is None:
+        return f"{words}."
+    usd, low, high = (
+        Decimal(hour) * view.rate.usd_per_device_hour for hour in (abs(gained.middle), *hours)
+    )
+    amount, ends = number_format.yearly_usd(usd, low, high)
+    return f"{words}; to add or keep as many costs {amount} ({ends}) at {view.rate.label}."
+
+
+def _notes(view: PolicyComparison) -> Iterator[str]:
+    yield (
+        "Waits: mean over jobs. In use: of all devices, from first to last submission, less what "
+        "was done again. Idle: device-hours free while somebody waited for that many. Unusable: by "
+        "typical jobs, of what was free (fragmentation). Redone: by preemption, device-hours."
+    )
+    yield from left_out_sentences(view)
+    yield from view.notes
+    if view.rate is not None:
+        for caveat in view.rate.caveats:
+            yield f"{view.rate.label}: {caveat}."
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:,.0f} h" if hours >= _WHOLE_HOURS else f"{hours:.3g} h"
+
+
+def _between(interval: BootstrapInterval | None, form: Callable[[float], str]) -> str:
+    """Return both ends, the unit once where they share it: "1.2-3.4 h"."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    low, high = form(interval.low), form(interval.high)
+    if low == high:
+        return low
+    number, *unit = low.split()
+    return f"{number}-{high}" if unit == high.split()[1:] else f"{low}-{high}"
+
+
+def _jobs(count: int) -> str:
+    return "job fits" if count == 1 else "jobs fit"
+
+
+def _share(value: float | None) -> str:
+    return NO_FIGURE if value is None else number_format.share(value)
+
+
+def _usd(
+    interval: BootstrapInterval | None, view: PolicyComparison
+) -> Mapping[str, Decimal | None] | None:
+    if interval is None or view.rate is None:
+        return None
+    usd = view.rate.usd_per_device_hour
+    ends = (interval.middle, interval.low, interval.high)
+    return {
+        part: None if hours is None else Decimal(hours) * usd
+        for part, hours in zip(_INTERVAL_PARTS, ends, strict=True)
+    }

@@ -1,0 +1,182 @@
+"""Draws the waits of policies, of a queue or of a job log, and how much of the devices is in use.
+
+A curve says how many wait no longer than a time; its axis is logarithmic, from a second on.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perfledger_cost_models.queueing import server_count
+from perfledger_cost_models.queueing.server_count import QueuePlan
+from perfledger_cost_models.review.queue_waits import RecordedWaits
+from perfledger_cost_models.scheduling import policy_comparison
+from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval
+from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
+from perfledger_cost_models.units import (
+    DAYS_PER_YEAR,
+    SECONDS_PER_DAY,
+    SECONDS_PER_HOUR,
+    SECONDS_PER_MINUTE,
+)
+from perfledger_service.rendering.chart.axis import Axis, Tick, rows_axis, share_axis
+from perfledger_service.rendering.chart.marks import SERIES_TONES, BarMark, LineMark, Mark, Tone
+from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey, Picture
+from perfledger_service.rendering.chart.svg import picture_svg
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.number_format import duration
+from perfledger_service.rendering.plan.simulate import gain_sentences
+
+_TICKS_S = (
+    1,
+    SECONDS_PER_MINUTE,
+    SECONDS_PER_HOUR,
+    SECONDS_PER_DAY,
+    7 * SECONDS_PER_DAY,
+    DAYS_PER_YEAR * SECONDS_PER_DAY,
+)
+_SHORTEST_S = 1.0  # where the axis begins: who waits less is drawn there
+_MAX_CURVES = len(SERIES_TONES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waits:
+    """One curve; `share` is what its bar shows, None where nothing is known of it."""
+
+    name: str
+    curve_s: Sequence[float]
+    share: float | None
+    interval: BootstrapInterval | None = None
+
+
+def policies_svg(view: PolicyComparison) -> str:
+    """Return waits and use by policy as an SVG document that stands alone."""
+    return picture_svg(policies_picture(view))
+
+
+def policies_picture(view: PolicyComparison) -> Picture:
+    """Return waits and use by policy, and as recorded if the log says so."""
+    waits = [
+        _Waits(
+            name=row.figures.policy,
+            curve_s=row.wait_curve_s,
+            share=row.figures.useful,
+            interval=row.spread.useful,
+        )
+        for row in view.rows
+    ]
+    if view.recorded_waiting is not None:
+        curve_s, share = view.recorded_waiting.wait_curve_s, view.recorded_waiting.allocated
+        waits.insert(0, _Waits(name="as recorded", curve_s=curve_s, share=share))
+    has_intervals = any(_ends(one.interval) for one in waits)
+    sentences = gain_sentences(view)
+    return _picture(
+        waits,
+        policy_comparison.CURVE,
+        title=f"{view.log}: {view.jobs:,} jobs on {view.devices:,} devices",
+        summary=sentences[0] if sentences else "Share of jobs that wait no longer",
+        bars="Devices in use, and 95 % interval" if has_intervals else "Devices in use",
+    )
+
+
+def queue_svg(plan: QueuePlan) -> str:
+    """Return the waits of an M/M/c queue; a queue that grows without end has no line."""
+    share = min(plan.load / plan.devices, 1.0)
+    name = f"{plan.devices} devices"
+    return picture_svg(
+        _picture(
+            [_Waits(name=name, curve_s=plan.curve_s, share=share)],
+            server_count.CURVE,
+            title=f"{number_format.count(plan.load)} of {plan.devices:,} devices busy on average",
+            summary="Random arrivals, exponential services (M/M/c)"
+            if plan.curve_s
+            else "The queue grows without end: more is wanted than there is",
+            bars="Devices in use",
+        )
+    )
+
+
+def recorded_picture(waits: RecordedWaits, *, quarter: str) -> Picture:
+    """Return the waits that a job log recorded, of all jobs and of the teams with the most.
+
+    The bars are the shares within the objective, where there is one.
+    """
+    everyone = waits.overall
+    named = [("all jobs", everyone), *((one.team or "(no team)", one) for one in waits.teams)]
+    limit = waits.objective_s
+    return _picture(
+        [_Waits(name=name, curve_s=one.wait_curve_s, share=one.met_share) for name, one in named],
+        policy_comparison.CURVE,
+        title=f"Share of the jobs of {quarter} that waited no longer, by {waits.log}",
+        summary="All jobs, and the teams with the most jobs; waits as the log recorded them",
+        bars="" if limit is None else f"Within the objective, {duration(limit)}",
+    )
+
+
+def _picture(
+    waits: Sequence[_Waits], shares: Sequence[float], *, title: str, summary: str, bars: str
+) -> Picture:
+    by_tone = dict(zip(SERIES_TONES, waits[:_MAX_CURVES], strict=False))
+    charts = [_curves(by_tone, shares)]
+    if any(one.share is not None for one in by_tone.values()):
+        charts.append(_bars(by_tone, title=bars))
+    return Picture(title=title, summary=summary, charts=tuple(charts))
+
+
+def _curves(by_tone: dict[Tone, _Waits], shares: Sequence[float]) -> Chart:
+    longest_s = max(
+        [SECONDS_PER_MINUTE, *(max(one.curve_s, default=0) for one in by_tone.values())]
+    )
+    ticks = tuple(Tick(value=at, label=duration(at)) for at in _TICKS_S if at <= longest_s)
+    return Chart(
+        x=Axis(low=_SHORTEST_S, high=longest_s, ticks=ticks, title="wait, at most", is_log=True),
+        y=share_axis(title="share of the jobs"),
+        marks=tuple(
+            LineMark(points=_points(one, shares, longest_s), tone=tone, title=one.name)
+            for tone, one in by_tone.items()
+            if one.curve_s
+        ),
+        legend=tuple(
+            LegendKey(label=one.name, tone=tone, shape=KeyShape.LINE)
+            for tone, one in by_tone.items()
+        ),
+    )
+
+
+def _points(
+    waits: _Waits, shares: Sequence[float], longest_s: float
+) -> tuple[tuple[float, float], ...]:
+    """Return where a curve goes; after its longest wait it stays where it is."""
+    points = [
+        (max(wait_s, _SHORTEST_S), share)
+        for wait_s, share in zip(waits.curve_s, shares, strict=False)
+    ]
+    return (*points, (longest_s, points[-1][1]))
+
+
+def _bars(by_tone: dict[Tone, _Waits], *, title: str) -> Chart:
+    marks = [
+        mark for row, (tone, one) in enumerate(by_tone.items()) for mark in _bar(row, tone, one)
+    ]
+    rows = [
+        Tick(label=one.name, figure="" if one.share is None else number_format.share(one.share))
+        for one in by_tone.values()
+    ]
+    return Chart(x=share_axis(), y=rows_axis(rows), marks=tuple(marks), title=title)
+
+
+def _bar(row: int, tone: Tone, waits: _Waits) -> Iterator[Mark]:
+    if waits.share is None:
+        return
+    yield BarMark(x=(0.0, waits.share), y=(row + 0.15, row + 0.75), tone=tone)
+    if ends := _ends(waits.interval):
+        level = row + 0.87
+        yield LineMark(points=tuple((end, level) for end in ends), tone=Tone.INK, width=1.0)
+        for end in ends:
+            points = ((end, level - 0.08), (end, level + 0.08))
+            yield LineMark(points=points, tone=Tone.INK, width=1.0)
+
+
+def _ends(interval: BootstrapInterval | None) -> tuple[float, float] | None:
+    if interval is None or interval.low is None or interval.high is None:
+        return None
+    return interval.low, interval.high

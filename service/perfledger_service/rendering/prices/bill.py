@@ -1,0 +1,67 @@
+"""Presents what a bill has of accelerators: who used what, and what the rest is."""
+
+from collections.abc import Iterator
+
+from perfledger_cost_models.billing.focus import Bill, BilledUsage
+from perfledger_service.rendering.layout.document import (
+    CellKind,
+    Column,
+    Document,
+    display,
+    fact,
+    figure,
+    name,
+    sentences,
+    table,
+)
+
+
+def bill_document(bill: Bill) -> Document:
+    """Return who used what, and what the rest of the bill is."""
+    return Document(
+        name="perfledger-bill",
+        facts={
+            "start": bill.start,
+            "end": bill.end,
+            "rows": bill.rows,
+            "unused_usd": bill.unused_usd,
+            "other_usd": bill.other_usd,
+            "effective_usd": bill.effective_usd,
+            "billed_usd": bill.billed_usd,
+        },
+        blocks=(table(_columns(), bill.usage, key="usage"), *sentences(_sentences(bill))),
+    )
+
+
+def _columns() -> tuple[Column[BilledUsage], ...]:
+    return (
+        name("team", "team", lambda usage: usage.team),
+        display(
+            "option",
+            lambda usage: f"{usage.provider}:{usage.sku}/{usage.model}@{usage.region}",
+            kind=CellKind.NAME,
+        ),
+        fact("provider", lambda usage: usage.provider),
+        fact("sku", lambda usage: usage.sku),
+        fact("region", lambda usage: usage.region),
+        fact("model", lambda usage: usage.model),
+        figure("instance_hours", "hours", lambda usage: usage.instance_hours, "{:,.1f}".format),
+        figure("effective_usd", "USD", lambda usage: usage.effective_usd, "{:z,.2f}".format),
+        display("USD/h", _hourly),
+        fact("billed_usd", lambda usage: usage.billed_usd),
+    )
+
+
+def _hourly(usage: BilledUsage) -> str:
+    if not usage.instance_hours:
+        return "-"
+    return f"{usage.effective_usd / usage.instance_hours:z,.2f}"
+
+
+def _sentences(bill: Bill) -> Iterator[str]:
+    used = sum(usage.effective_usd for usage in bill.usage)
+    yield f"From {bill.start:%Y-%m-%d} to {bill.end:%Y-%m-%d}, {bill.rows:,} rows, effective cost:"
+    yield f"{used:z,.2f} USD for accelerators that were used"
+    yield f"{bill.unused_usd:z,.2f} USD for commitments to them that covered nothing"
+    yield f"{bill.other_usd:z,.2f} USD for all else"
+    yield f"{bill.effective_usd:z,.2f} USD in total; invoiced {bill.billed_usd:z,.2f} USD"

@@ -1,0 +1,145 @@
+"""Presents the prices of a sheet, with their age and their sources."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from perfledger_cost_models.prices.price_diff import newest_prices
+from perfledger_cost_models.prices.price_sheet import (
+    UNKNOWN_CONFIDENCE,
+    Price,
+    PriceSheet,
+    UnknownPrice,
+)
+from perfledger_cost_models.prices.staleness import (
+    MAX_AGE_DAYS,
+    max_age_of,
+    staleness_warnings,
+)
+from perfledger_service.rendering.layout.document import (
+    CellKind,
+    Column,
+    Document,
+    TextStyle,
+    display,
+    fact,
+    name,
+    notes,
+    table,
+)
+
+MAX_OPTION = 120  # characters of an option's name
+_NO_PRICE = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    """A price, or one that was looked for and not found."""
+
+    price: Price | None
+    listed: Price | UnknownPrice
+    is_superseded: bool
+    warnings: tuple[str, ...]
+    age_days: int | None
+
+
+def sheet_document(sheet: PriceSheet, *, today: date) -> Document:
+    """Return each price, then each that is unknown: its amount is null and never zero."""
+    newest = frozenset(newest_prices(sheet).values())
+    rows = [_row(price, today, is_superseded=price not in newest) for price in sheet.prices]
+    rows += [_unknown_row(unknown) for unknown in sheet.unknown]
+    return Document(
+        name="perfledger-prices",
+        facts={"sheet": sheet.name},
+        blocks=(
+            table(_columns(), rows, key="prices", style=_style),
+            *notes([_legend()]),
+        ),
+    )
+
+
+def option_name(price: Price | UnknownPrice) -> str:
+    """Return where a price is from: "aws:p5.48xlarge/on_demand@us-east-1"."""
+    region = f"@{price.region}" if price.region else ""
+    return f"{price.provider}:{price.option}{region}"
+
+
+def _columns() -> tuple[Column[_Row], ...]:
+    return (
+        display(
+            "option@region",
+            lambda row: option_name(row.listed),
+            kind=CellKind.NAME,
+            limit=MAX_OPTION,
+        ),
+        fact("provider", lambda row: row.listed.provider),
+        fact("option", lambda row: row.listed.option),
+        fact("region", lambda row: row.listed.region),
+        name(
+            "accelerator",
+            "accelerator",
+            lambda row: row.listed.accelerator,
+            show=lambda row: f"{row.listed.count}x {row.listed.accelerator}",
+        ),
+        fact("count", lambda row: row.listed.count),
+        fact("usd_per_hour", lambda row: row.price and row.price.usd_per_hour),
+        display("USD/h", lambda row: f"{row.price.usd_per_hour:f}" if row.price else _NO_PRICE),
+        fact("usd_per_device_hour", lambda row: row.price and row.price.usd_per_device_hour),
+        display("as of", _dated, kind=CellKind.WORDS),
+        fact("as_of", lambda row: row.price and row.price.as_of),
+        fact("is_read_date", lambda row: row.price is not None and row.price.is_read_date),
+        fact("is_superseded", lambda row: row.is_superseded),
+        fact("confidence", lambda row: row.price.confidence if row.price else UNKNOWN_CONFIDENCE),
+        fact("source", lambda row: row.listed.source),
+        fact("warnings", lambda row: row.warnings),
+        fact("provenance", lambda row: row.price.layer if row.price else UNKNOWN_CONFIDENCE),
+        fact("age_days", lambda row: row.age_days),
+    )
+
+
+def _row(price: Price, today: date, *, is_superseded: bool) -> _Row:
+    warnings = staleness_warnings(
+        price.as_of,
+        today=today,
+        max_age=max_age_of(price.pricing_model),
+        is_read_date=price.is_read_date,
+    )
+    return _Row(
+        price=price,
+        listed=price,
+        is_superseded=is_superseded,
+        warnings=tuple(warnings),
+        age_days=(today - price.as_of).days,
+    )
+
+
+def _unknown_row(unknown: UnknownPrice) -> _Row:
+    return _Row(
+        price=None,
+        listed=unknown,
+        is_superseded=False,
+        warnings=(f"its price was {unknown.reason}",),
+        age_days=None,
+    )
+
+
+def _dated(row: _Row) -> str:
+    """Return a price's day, and what is to be known of it; of an unknown one the last search."""
+    if isinstance(row.listed, UnknownPrice):
+        return f"{row.listed.searched_on}"
+    read = " read" if row.listed.is_read_date else ""
+    mark = " superseded" if row.is_superseded else " old" if row.warnings else read
+    return f"{row.listed.as_of}{mark}"
+
+
+def _style(row: _Row) -> TextStyle:
+    if row.price is None or row.is_superseded:
+        return TextStyle.NOTE
+    return TextStyle.WARNING if row.warnings else TextStyle.PLAIN
+
+
+def _legend() -> str:
+    days = ", ".join(f"{kind} prices {limit}" for kind, limit in MAX_AGE_DAYS.items())
+    return (
+        f"old: beyond the days that its kind keeps ({days}); read: the day it was read; "
+        "superseded: a newer one counts; unknown: looked for until then and not found, never zero"
+    )

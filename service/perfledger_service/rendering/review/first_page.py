@@ -1,0 +1,126 @@
+"""Words a review's decision for its first page."""
+
+from dataclasses import dataclass
+
+from perfledger_cost_models.procurement.cost_model import YEARS
+from perfledger_cost_models.procurement.decision import MIN_CHANCE
+from perfledger_cost_models.review.review_document import Review, UnknownFigure
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.review.rows import chance, day, plain_number
+
+_MAX_TEXT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFigure:
+    """One figure of the first page, and what it is."""
+
+    value: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPage:
+    """The first page in words."""
+
+    take: str
+    why: str
+    facts: tuple[KeyFigure, ...]
+    no_switch: str
+
+
+def first_page(review: Review) -> FirstPage:
+    """Return the recommendation, its reason and its figures."""
+    choice, decision = review.choice, review.decision
+    name = clean(choice.option.name)
+    devices = "" if choice.option.devices is None else f", {choice.option.devices:,} accelerators"
+    return FirstPage(
+        take=f"Recommended: {name}{devices}" if review.is_change else f"Go on as today: {name}",
+        why=_why(review),
+        facts=_facts(review),
+        no_switch="Nothing within the ranges of the inputs, one at a time."
+        if decision.is_clear or review.is_change
+        else "At the most likely inputs another option is cheaper already: see the reason above.",
+    )
+
+
+def outlook_sentence(review: Review) -> str:
+    """Return the next quarter's budget in a sentence."""
+    expected = review.expected_quarter
+    if expected.usd is None:
+        return f"Not known: {expected.reason}."
+    return (
+        f"{number_format.cents(expected.usd)} USD for {plain_number(expected.hours)} useful hours: "
+        "what is "
+        f"committed to at what it costs, the rest at "
+        f"{clean(review.choice.option.name)}. The next review holds "
+        "the bill against it (give it this review's JSON with --previous)."
+    )
+
+
+def unknown_line(part: UnknownFigure) -> str:
+    """Return what is not known, why, and how to supply it, in a line."""
+    return clean(
+        f"Not known: {part.name}. Why: {part.reason}. How to supply it: {part.remedy}.",
+        limit=_MAX_TEXT,
+    )
+
+
+def _why(review: Review) -> str:
+    decision, status_quo = review.decision, clean(review.status_quo.option.name)
+    if review.is_change:
+        low, middle, high = decision.saving
+        saving, interval = number_format.yearly_usd(middle, low, high)
+        clear = (
+            "It is the best of all options nearly surely."
+            if decision.is_clear
+            else f"It is the best of {len(review.options)} options in "
+            f"{chance(review.choice.chance_best)} of futures; where another turns out "
+            "best, little is lost (regret, below)."
+        )
+        return (
+            f"Over {YEARS} years it costs {saving} less than going on with {status_quo}, in "
+            "today's "
+            f"money ({interval} in nine futures of ten). {clear}"
+        )
+    best = decision.of(decision.best_mean)
+    if best.option.key == decision.recommendation:
+        return "No option has a lower mean cost."
+    return (
+        f"{clean(best.option.name)} has the lowest mean cost, but is cheaper than today's option "
+        "in only "
+        f"{chance(best.chance_cheaper)} of futures: a change is recommended from "
+        f"{number_format.whole_share(MIN_CHANCE)} on."
+    )
+
+
+def _facts(review: Review) -> tuple[KeyFigure, ...]:
+    choice, decision = review.choice, review.decision
+    low, middle, high = decision.saving
+    saving, interval = number_format.yearly_usd(middle, low, high)
+    mean, p95 = (
+        number_format.yearly_usd(usd, usd, usd)[0]
+        for usd in (decision.regret_mean, decision.regret_p95)
+    )
+    cheaper = (KeyFigure(chance(choice.chance_cheaper), "of futures: cheaper than today's way"),)
+    saved = (KeyFigure(saving, f"saved over {YEARS} years, today's money ({interval}, 5 to 95 %)"),)
+    return (
+        KeyFigure(chance(choice.chance_best), f"of futures: best of {len(review.options)}"),
+        *(cheaper if review.is_change else ()),
+        *(saved if review.is_change else ()),
+        KeyFigure(mean, f"regret on average, if another is best; {p95} or more in 5 % of futures"),
+        KeyFigure(day(review.expires), _expiry(review)),
+        KeyFigure(
+            f"{number_format.cents(choice.npv)}{number_format.NBSP}USD",
+            f"cost over {YEARS} years at the most likely inputs, today's money",
+        ),
+    )
+
+
+def _expiry(review: Review) -> str:
+    if review.expires is None:
+        return "the day until which these prices are good"
+    if review.expires < review.made_on:
+        return "was the last day of these prices: ask for new ones before anything is signed"
+    return "is the last day of the prices of this option and of today's way"

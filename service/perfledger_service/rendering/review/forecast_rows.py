@@ -1,0 +1,100 @@
+"""Holds the tables and the picture of a review's forecast."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger_cost_models.forecasting.forecast import (
+    QUANTILES,
+    Forecast,
+    ForecastQuantity,
+    Forecasts,
+)
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_cost_models.units import USD
+from perfledger_service.rendering.chart.svg import embedded_svg
+from perfledger_service.rendering.fleet.forecast import (
+    forecast_notes,
+    forecast_sentences,
+    period_name,
+)
+from perfledger_service.rendering.fleet.forecast_fan import forecast_picture
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.review.rows import plain_number
+
+_LOW, _MIDDLE, _HIGH = (QUANTILES.index(share) for share in (0.1, 0.5, 0.9))
+_BANDS = "The darker band holds half of what may come, the lighter one 80 %"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastRow:
+    """One period, or all of them together: P10, P50, P90 and P90 less P50."""
+
+    period: str
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastTable:
+    """One quantity's periods; the last row is the sum ahead, which has quantiles of its own."""
+
+    unit: str
+    rows: tuple[ForecastRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastTables:
+    """All that a review shows of what is coming."""
+
+    sentences: tuple[str, ...]
+    notes: tuple[str, ...]
+    tables: tuple[ForecastTable, ...]
+    picture: str  # SVG
+
+
+def forecast_tables(forecasts: Forecasts | UnknownFigure) -> ForecastTables | None:
+    """Return the forecast as it is shown, None where there is none."""
+    if isinstance(forecasts, UnknownFigure):
+        return None
+    picture = forecast_picture(forecasts, summary=_BANDS)
+    return ForecastTables(
+        sentences=forecast_sentences(forecasts),
+        notes=tuple(forecast_notes(forecasts)),
+        tables=tuple(_table(each) for each in forecasts.forecasts),
+        picture=embedded_svg(picture, label=picture.title, has_style=True),
+    )
+
+
+def unit_of(forecast: Forecast) -> str:
+    """Return the unit of what is forecast."""
+    match forecast.quantity:
+        case ForecastQuantity.HOURS:
+            return "device-hours"
+        case ForecastQuantity.USD:
+            return USD
+
+
+def named_periods(forecast: Forecast) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    """Return what each period ahead, and last all together, is called, with its quantiles."""
+    count = len(forecast.past)
+    ahead = (
+        (period_name(forecast, count + place), quantiles)
+        for place, quantiles in enumerate(forecast.periods)
+    )
+    return (*ahead, ("together", forecast.total))
+
+
+def _table(forecast: Forecast) -> ForecastTable:
+    return ForecastTable(
+        unit=unit_of(forecast),
+        rows=tuple(
+            ForecastRow(period=name, cells=_cells(forecast, quantiles))
+            for name, quantiles in named_periods(forecast)
+        ),
+    )
+
+
+def _cells(forecast: Forecast, quantiles: Sequence[float]) -> tuple[str, ...]:
+    low, middle, high = (to_decimal(quantiles[place]) for place in (_LOW, _MIDDLE, _HIGH))
+    show = number_format.cents if forecast.quantity is ForecastQuantity.USD else plain_number
+    return tuple(map(show, (low, middle, high, high - middle)))

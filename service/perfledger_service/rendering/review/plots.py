@@ -1,0 +1,209 @@
+"""Draws a review's figures: intervals of cost, swings, curves of use and of money.
+
+What is recommended and what is done today have colours of their own, all others are grey: a chart
+of ten options is read for two of them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
+from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis
+from perfledger_service.rendering.chart.marks import (
+    BandMark,
+    BarMark,
+    LineMark,
+    Mark,
+    RuleMark,
+    Tone,
+)
+from perfledger_service.rendering.chart.picture import Chart
+from perfledger_service.rendering.layout.escape import clean
+
+_CURVES_HEIGHT = 280.0
+_MAX_BARS = 12
+_LEAST_SWING = Decimal("0.01")  # of the widest: less cannot be seen
+# A curve at a tenth of the use would press all others together: the axis ends at so many times
+# the price of today's hour.
+_MAX_TIMES_TODAY = 3
+_MILLION, _THOUSAND = 1_000_000, 1_000
+_KG_PER_TONNE = 1000
+_YEARS = 3
+# From the one drawn first to the one that lies over the others.
+_ORDER = (Tone.MUTED, Tone.ORANGE, Tone.BLUE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _IntervalRow:
+    """A bar from low to high with a mark in between, in the axis' own units."""
+
+    name: str
+    low: float
+    high: float
+    mark: float
+    tone: Tone
+
+
+def review_charts(review: Review) -> tuple[Chart, ...]:
+    """Return the charts in the order in which they are read, without those of unknown figures."""
+    return (
+        npv_chart(review),
+        *_tornado(review),
+        useful_hour_chart(review),
+        cumulative_cash_chart(review),
+        *_carbon(review),
+    )
+
+
+def npv_chart(review: Review) -> Chart:
+    """Return each option's cost over three years: 5 to 95 %, the median marked."""
+    rows: list[_IntervalRow] = []
+    for one in sorted(review.options, key=lambda one: one.outcome.npv_mean):
+        low, mark, high = map(float, one.outcome.npv_band)
+        name, tone = one.outcome.option.name, _tone(review, one)
+        rows.append(_IntervalRow(name=name, low=low, high=high, mark=mark, tone=tone))
+    return _interval_chart(
+        "What each option costs over three years, in today's money (5 to 95 %, median)", rows
+    )
+
+
+def useful_hour_chart(review: Review) -> Chart:
+    """Return what a useful hour costs by the share of hours that are useful, a line an option."""
+    today = next(one for one in review.options if one.outcome.option.key == review.model.keep.key)
+    most = _MAX_TIMES_TODAY * max(float(usd) for _, usd in today.curve)
+    lines: list[LineMark] = []
+    for one in review.options:
+        points = tuple((use, float(usd)) for use, usd in one.curve if float(usd) <= most)
+        if points:
+            lines.append(_line(review, one, points))
+    ticks = tuple(Tick(value=use / 10, label=f"{use * 10} %") for use in range(1, 11))
+    title = "share of the hours paid for that is useful"
+    return Chart(
+        x=Axis(low=0.1, high=1.0, ticks=ticks, title=title, has_grid=False),
+        y=linear_axis(0.0, most, label="{:,.6g}".format, title="USD"),
+        marks=tuple(_on_top(lines)),
+        title="USD per useful hour, by the share of held hours that is useful",
+        height=_CURVES_HEIGHT,
+    )
+
+
+def cumulative_cash_chart(review: Review) -> Chart:
+    """Return what was paid so far over the years: medians, of two options with 5 to 95 %."""
+    bands: list[BandMark] = []
+    lines: list[LineMark] = []
+    for one in review.options:
+        years = [
+            (float(year), *map(float, ends)) for year, ends in enumerate(one.outcome.cumulated)
+        ]
+        lines.append(_line(review, one, tuple((year, middle) for year, _, middle, _ in years)))
+        if (tone := _tone(review, one)) is not Tone.MUTED:
+            points = tuple((year, low, high) for year, low, _, high in years)
+            bands.append(BandMark(points=points, tone=tone, opacity=0.13))
+    values = [value for line in lines for _, value in line.points]
+    values += [end for band in bands for _, *ends in band.points for end in ends]
+    factor, unit = _money(max(values))
+    names = ("start", *(f"year {year}" for year in range(1, _YEARS + 1)))
+    ticks = tuple(Tick(value=float(year), label=name) for year, name in enumerate(names))
+    title = "paid at the start and at the end of each year; shaded: 5 to 95 %"
+    return Chart(
+        x=Axis(low=0.0, high=float(_YEARS), ticks=ticks, title=title, has_grid=False),
+        y=linear_axis(
+            min(0.0, *values), max(values), label="{:,.6g}".format, factor=factor, title=unit
+        ),
+        marks=(*bands, *_on_top(lines)),
+        title="Paid so far, not discounted",
+        height=_CURVES_HEIGHT,
+    )
+
+
+def _tornado(review: Review) -> Iterator[Chart]:
+    """Yield what each input alone does to the saving; nothing where no input is uncertain."""
+    swings = review.decision.swings[:_MAX_BARS]
+    if not swings or not swings[0].width:
+        return
+    best = review.decision.of(review.decision.best_mean)
+    mark = float(review.status_quo.npv - best.npv)
+    rows = [
+        _IntervalRow(
+            name=one.input.label,
+            low=float(min(one.at_low, one.at_high)),
+            high=float(max(one.at_low, one.at_high)),
+            mark=mark,
+            tone=Tone.MUTED,
+        )
+        for one in swings
+        if one.width >= swings[0].width * _LEAST_SWING
+    ]
+    yield _interval_chart(
+        f"What {clean(best.option.name)} saves against today, when one input goes from low to high",
+        rows,
+    )
+
+
+def _carbon(review: Review) -> Iterator[Chart]:
+    """Yield the first year's emissions by option, location-based; nothing where none is known."""
+    rows: list[_IntervalRow] = []
+    for one in review.options:
+        if not isinstance(one.carbon, UnknownFigure) and one.carbon.location_kg is not None:
+            tonnes = one.carbon.location_kg / _KG_PER_TONNE
+            name, tone = one.outcome.option.name, _tone(review, one)
+            rows.append(_IntervalRow(name=name, low=0.0, high=tonnes, mark=tonnes, tone=tone))
+    if any(row.high > 0 for row in rows):
+        yield _interval_chart(
+            "CO2 of the first year's hours beyond the supply, location-based", rows, unit="t CO2"
+        )
+
+
+def _tone(review: Review, option: OptionFacts) -> Tone:
+    key = option.outcome.option.key
+    return {review.decision.recommendation: Tone.BLUE, review.model.keep.key: Tone.ORANGE}.get(
+        key, Tone.MUTED
+    )
+
+
+def _money(largest: float) -> tuple[float, str]:
+    if largest >= _MILLION:
+        return 1 / _MILLION, "million USD"
+    return (1 / _THOUSAND, "thousand USD") if largest >= _THOUSAND else (1.0, "USD")
+
+
+def _interval_chart(title: str, rows: Sequence[_IntervalRow], *, unit: str = "") -> Chart:
+    """Return rows over one axis that has zero on it; without a unit they are money."""
+    low = min(0.0, *(row.low for row in rows))
+    high = max(0.0, *(row.high for row in rows)) or 1.0
+    factor, scaled_unit = (1.0, unit) if unit else _money(max(abs(low), abs(high)))
+    names = [Tick(label=row.name, is_strong=row.tone is not Tone.MUTED) for row in rows]
+    marks: list[Mark] = [RuleMark(x=0.0)]
+    for number, row in enumerate(rows):
+        title_of_row = f"{row.name}: {_interval_text(row, factor, scaled_unit)}"
+        y = (number + 0.23, number + 0.77)
+        marks.append(
+            BarMark(x=(row.low, row.high), y=y, tone=row.tone, opacity=0.42, title=title_of_row)
+        )
+        upright = ((row.mark, number + 0.15), (row.mark, number + 0.85))
+        marks.append(LineMark(points=upright, tone=row.tone, width=2.5))
+    return Chart(
+        x=linear_axis(low, high, label="{:,.6g}".format, factor=factor, title=scaled_unit),
+        y=rows_axis(names),
+        marks=tuple(marks),
+        title=title,
+    )
+
+
+def _interval_text(row: _IntervalRow, factor: float, unit: str) -> str:
+    low, mark, high = (value * factor for value in (row.low, row.mark, row.high))
+    if low == 0 and high == mark:
+        return f"{mark:,.3g} {unit}"
+    return f"{mark:,.3g} {unit} ({low:,.3g} to {high:,.3g})"
+
+
+def _line(review: Review, option: OptionFacts, points: tuple[tuple[float, float], ...]) -> LineMark:
+    tone, name = _tone(review, option), option.outcome.option.name
+    width = 1.4 if tone is Tone.MUTED else 2.8
+    return LineMark(points=points, tone=tone, width=width, label=name, title=name)
+
+
+def _on_top(lines: Sequence[LineMark]) -> list[LineMark]:
+    """Return the lines in the order in which they are drawn: what matters over the others."""
+    return sorted(lines, key=lambda line: _ORDER.index(line.tone))

@@ -1,0 +1,277 @@
+"""Lists a review's options, inputs and switches, with the figures that all its documents share."""
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
+from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
+from perfledger_cost_models.review.review_document import (
+    OptionFacts,
+    Review,
+    UnknownFigure,
+)
+from perfledger_cost_models.tco.buy_vs_rent import BreakEven
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.escape import clean
+
+UNKNOWN_VALUE = "not known"
+MAX_ROWS = 500  # of a kind; JSON has all
+HALF_PERCENT = 0.005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OptionRow:
+    """One line of the options table; `number` is the option's, `price` its input's number."""
+
+    number: int
+    name: str
+    where: str
+    tone: str  # "taken", "kept" or "other"
+    price: int
+    npv: str
+    npv_interval: str
+    hour: str
+    hour_interval: str
+    best: str
+    cheaper: str
+    break_even: str
+    lead_time: str
+    lock_in: str
+    exit: str
+    energy: str
+    carbon: str
+    expires: str
+    returns: str
+    devices: str
+    note: str
+    paid: tuple[str, ...]
+    paid_sum: str
+    npv_exact: str
+    line: str  # the name of the model's line that the present value is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputRow:
+    """One line of the table of inputs."""
+
+    number: int
+    name: str
+    words: str
+    unit: str
+    low: str
+    mode: str
+    high: str
+    basis: str
+    as_of: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRow:
+    """What one input has to become for another option to be cheapest."""
+
+    words: str
+    number: int  # of the input
+    now: str
+    value: str
+    to: str
+
+
+def option_rows(review: Review) -> tuple[OptionRow, ...]:
+    """Return the options, the lowest mean cost first."""
+    numbers = {row.name: row.number for row in input_rows(review)}
+    order = sorted(review.options, key=lambda one: one.outcome.npv_mean)
+    return tuple(
+        _option(review, facts, place, numbers) for place, facts in enumerate(order, start=1)
+    )
+
+
+def input_rows(review: Review) -> tuple[InputRow, ...]:
+    """Return the model's inputs, numbered as footnotes refer to them."""
+    return tuple(
+        InputRow(
+            number=number,
+            name=each.name,
+            words=each.label,
+            unit=each.unit,
+            low=number_or_money(each.low, each.unit),
+            mode=number_or_money(each.mode, each.unit),
+            high=number_or_money(each.high, each.unit),
+            basis=each.basis,
+            as_of=_as_of(each),
+            source=each.source,
+        )
+        for number, each in enumerate(review.model.inputs, start=1)
+    )
+
+
+def switch_rows(review: Review) -> tuple[SwitchRow, ...]:
+    """Return what would change the answer, the smallest step first."""
+    numbers = {row.name: row.number for row in input_rows(review)}
+    nearest = sorted(review.decision.switches, key=_distance)
+    return tuple(
+        SwitchRow(
+            words=one.input.label,
+            number=numbers[one.input.name],
+            now=with_unit(one.input.mode, one.input.unit),
+            value=f"{'below' if one.value < one.input.mode else 'above'} "
+            f"{with_unit(one.value, one.input.unit)}",
+            to=one.alternative,
+        )
+        for one in nearest
+    )
+
+
+def plain_number(value: Decimal) -> str:
+    """Return a number with at most four digits after the point, and separators."""
+    digits = 0 if abs(value) >= 1000 else 2 if abs(value) >= 100 else 4  # noqa: PLR2004 - as it reads
+    figure = f"{value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN) + 0:,f}"
+    return figure.rstrip("0").rstrip(".") if "." in figure else figure
+
+
+def number_or_money(value: Decimal, unit: str) -> str:
+    """Return a number as `plain_number` does, but of money never less than its cents."""
+    is_cents = unit.startswith("USD") and abs(value) >= 1000 and value % 1  # noqa: PLR2004 - as it reads
+    return number_format.cents(value) if is_cents else plain_number(value)
+
+
+def with_unit(value: Decimal, unit: str) -> str:
+    """Return a number with its unit; a share as a percentage."""
+    if unit in {"share", "fraction", "per year"}:
+        return number_format.share(float(value)) + (" a year" if unit == "per year" else "")
+    return f"{plain_number(value)}{number_format.NBSP}{unit}"
+
+
+def paid_cents(outcome: OptionOutcome) -> tuple[Decimal, ...]:
+    """Return what a way pays at the start and at the end of each year, in whole cents."""
+    return tuple(
+        each.quantize(number_format.CENT, rounding=ROUND_HALF_EVEN) for each in outcome.paid
+    )
+
+
+def chance(share: float) -> str:
+    """Return a chance in whole percent; what draws find is never certain nor impossible."""
+    if share > 1 - HALF_PERCENT:
+        return f">{number_format.NBSP}99{number_format.NBSP}%"
+    if share < HALF_PERCENT:
+        return f"<{number_format.NBSP}1{number_format.NBSP}%"
+    return number_format.whole_share(share)
+
+
+def day(value: date | None) -> str:
+    """Return a day, "not known" without one."""
+    return UNKNOWN_VALUE if value is None else number_format.day(value)
+
+
+def _option(review: Review, facts: OptionFacts, place: int, numbers: dict[str, int]) -> OptionRow:
+    outcome, option = facts.outcome, facts.outcome.option
+    low, middle, high = outcome.npv_band
+    npv, npv_interval = number_format.yearly_usd(middle, low, high)
+    band = outcome.hour_band
+    energy, emitted = _energy(facts)
+    paid = paid_cents(outcome)
+    tone = {review.decision.recommendation: "taken", review.model.keep.key: "kept"}.get(
+        option.key, "other"
+    )
+    return OptionRow(
+        number=place,
+        name=clean(option.name),
+        where=option.where,
+        tone=tone,
+        price=numbers[option.rate],
+        npv=npv,
+        npv_interval=npv_interval,
+        hour=number_format.NOTHING if band is None else f"{band[1]:.2f}",
+        hour_interval=""
+        if band is None
+        else number_format.INTERVAL_TO.join(f"{end:.2f}" for end in band[::2]),
+        best=chance(outcome.chance_best),
+        cheaper=number_format.NOTHING
+        if option == review.model.keep
+        else chance(outcome.chance_cheaper),
+        break_even=_use(facts.break_even),
+        lead_time=clean(option.lead_time, limit=120) if option.lead_time else UNKNOWN_VALUE,
+        lock_in=f"{facts.lock_in_months} months" if facts.lock_in_months else _lock_in(option.mode),
+        exit=_exit(facts),
+        energy=energy,
+        carbon=emitted,
+        expires=day(facts.expires),
+        returns=_returns(facts),
+        devices="as needed" if option.devices is None else f"{option.devices:,}",
+        note=option.note,
+        paid=tuple(f"{each + 0:,f}" for each in paid),
+        paid_sum=f"{sum(paid, Decimal(0)):,f}",
+        npv_exact=number_format.cents(outcome.npv),
+        line=option.npv,
+    )
+
+
+def _use(break_even: BreakEven | None) -> str:
+    if break_even is None:
+        return number_format.NOTHING
+    if break_even.p50 is None:
+        return "never"
+    ends = (
+        ""
+        if break_even.p5 == break_even.p95
+        else f" ({_end(break_even.p5)}{number_format.INTERVAL_TO}{_end(break_even.p95)})"
+    )
+    return f"{number_format.whole_share(break_even.p50)}{ends}"
+
+
+def _end(use: float | None) -> str:
+    return "never" if use is None else number_format.whole_share(use)
+
+
+def _lock_in(kind: PurchaseMode) -> str:
+    return (
+        "until sold"
+        if kind is PurchaseMode.OWNED
+        else "a block"
+        if kind is PurchaseMode.BLOCK
+        else "none"
+    )
+
+
+def _exit(facts: OptionFacts) -> str:
+    if facts.resale is not None:
+        low, _, high = facts.resale
+        mode, interval = number_format.yearly_usd(facts.resale[1], low, high)
+        return f"{mode} ({interval}) resale after 36 months"
+    if facts.owed_usd:
+        amount, _ = number_format.yearly_usd(facts.owed_usd, facts.owed_usd, facts.owed_usd)
+        return f"{amount} still owed after a year"
+    return "0; paid up front" if facts.outcome.option.upfront_share else "0"
+
+
+def _energy(facts: OptionFacts) -> tuple[str, str]:
+    if isinstance(facts.carbon, UnknownFigure):
+        return UNKNOWN_VALUE, UNKNOWN_VALUE
+    carbon = facts.carbon
+    market = UNKNOWN_VALUE if carbon.market_kg is None else f"{carbon.market_kg / 1000:,.1f}"
+    place = UNKNOWN_VALUE if carbon.location_kg is None else f"{carbon.location_kg / 1000:,.1f}"
+    return f"{carbon.energy_kwh / 1000:,.0f}{number_format.NBSP}MWh", f"{place} / {market}"
+
+
+def _returns(facts: OptionFacts) -> str:
+    parts: list[str] = []
+    if facts.return_per_year is not None:
+        parts.append(f"{number_format.whole_share(facts.return_per_year)} a year")
+    if facts.payback_years is not None:
+        parts.append(f"back in {facts.payback_years:.1f} years")
+    return ", ".join(parts) or number_format.NOTHING
+
+
+def _as_of(model_input: ModelInput) -> str:
+    if model_input.as_of is None:
+        return number_format.NOTHING
+    return f"{model_input.as_of}{' (read)' if model_input.is_read_date else ''}"
+
+
+def _distance(switching_value: SwitchingValue) -> tuple[float, str]:
+    mode = float(switching_value.input.mode)
+    return (
+        abs(float(switching_value.value) / mode - 1) if mode else abs(float(switching_value.value)),
+        switching_value.input.name,
+    )

@@ -1,0 +1,287 @@
+"""Writes a review as a workbook whose figures are formulas over named inputs.
+
+The formulas are the model's own text: who changes an input sees what the review would have said at
+it. What was drawn stands there as a value, and says so.
+"""
+
+from datetime import UTC, datetime, time
+from decimal import Decimal
+
+from perfledger_cost_models.billing.cost_allocation import BillPart
+from perfledger_cost_models.billing.showback import CostAllocation
+from perfledger_cost_models.forecasting.forecast import QUANTILES, ForecastQuantity
+from perfledger_cost_models.procurement.cost_model import YEARS
+from perfledger_cost_models.procurement.decision import evaluate_at_modes
+from perfledger_cost_models.procurement.option_formulas import NEED_WORTH
+from perfledger_cost_models.projection.projection import MissingProjection, Projection
+from perfledger_cost_models.review.measured_changes import ProjectedSpeed
+from perfledger_cost_models.review.review_document import Review, UnknownFigure
+from perfledger_cost_models.units import USD
+from perfledger_service.rendering.cost.project import PROJECTED_MARK
+from perfledger_service.rendering.fleet.allocate import allocation_sentences, team_label
+from perfledger_service.rendering.fleet.forecast import forecast_notes, forecast_sentences
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.xlsx_workbook import CellStyle, Workbook, Worksheet
+from perfledger_service.rendering.review.capacity_sheets import supply_sheet, waits_sheet
+from perfledger_service.rendering.review.first_page import (
+    first_page,
+    outlook_sentence,
+    unknown_line,
+)
+from perfledger_service.rendering.review.forecast_rows import named_periods, unit_of
+from perfledger_service.rendering.review.rows import input_rows, option_rows, paid_cents
+
+MAX_TEXT = 2000
+INPUT_COLUMN, LINE_COLUMN = 4, 3  # where the named cells stand
+
+_WIDTHS = (6, 44, 34, 16, 16, 16, 14, 12, 16, 80)
+
+
+def review_xlsx(review: Review) -> bytes:
+    """Return the workbook's bytes; the same review gives the same."""
+    book = Workbook(f"Procurement review {review.quarter.name}", _moment(review))
+    _decision(book, review)
+    _options(book, review)
+    _inputs(book, review)
+    _model(book, review)
+    _forecast(book, review)
+    supply_sheet(book, review.supply)
+    waits_sheet(book, review)
+    _projected(book, review)
+    _allocation(book, review)
+    _notes(book, review)
+    return book.to_bytes()
+
+
+def _moment(review: Review) -> datetime:
+    # The format has no time zones.
+    return datetime.combine(review.made_on, time(), UTC).replace(tzinfo=None)
+
+
+def _decision(book: Workbook, review: Review) -> None:
+    words = first_page(review)
+    sheet = book.sheet("Decision", (f"Procurement review {review.quarter.name}", ""), (52, 60))
+    rows = [(fact.words, fact.value) for fact in words.facts]
+    if review.is_example:
+        rows.insert(0, ("An example", "demand, supply and teams are made up; the prices are real"))
+    sheet.text(1, 0, words.take, CellStyle.TITLE)
+    sheet.text(2, 0, _cell(words.why), CellStyle.WRAPPED)
+    for place, (left, right) in enumerate(rows, start=4):
+        sheet.text(place, 0, left, CellStyle.WRAPPED)
+        sheet.text(place, 1, right, CellStyle.WRAPPED)
+    row = len(rows) + 5
+    sheet.text(row, 0, "Live, at the inputs of this workbook:", CellStyle.HEAD)
+    last = len(review.options) + 1
+    npv = f"Options!$I$2:$I${last}"
+    cheapest = f"INDEX(Options!$A$2:$A${last},MATCH(MIN({npv}),{npv},0))"
+    best = min(option_rows(review), key=lambda each: _npv(review, each.line))
+    sheet.text(row + 1, 0, "cheapest option")
+    sheet.formula(row + 1, 1, cheapest, best.name, CellStyle.PLAIN)
+    choice, status_quo = review.choice, review.status_quo
+    sheet.text(row + 2, 0, "what the recommendation saves against today's way, USD")
+    saving = f"{status_quo.option.npv}-{choice.option.npv}"
+    sheet.formula(row + 2, 1, saving, float(status_quo.npv - choice.npv), CellStyle.MONEY)
+    sheet.text(row + 4, 0, f"Budget for {review.expected_quarter.quarter}")
+    sheet.text(row + 4, 1, _cell(outlook_sentence(review)), CellStyle.WRAPPED)
+
+
+def _options(book: Workbook, review: Review) -> None:
+    years = [f"end of year {year}" for year in range(1, YEARS + 1)]
+    titles = (
+        "Option",
+        "Where",
+        "Devices",
+        "at the start, USD",
+        *(f"{year}, USD" for year in years),
+        "sum, USD",
+        "worth today, USD",
+        "USD per useful hour",
+        "drawn: worth today, 5 %",
+        "drawn: median",
+        "drawn: 95 %",
+        "drawn: best in",
+        "drawn: cheaper than today in",
+    )
+    sheet = book.sheet("Options", titles, (28, 34, 9, *[15] * 12))
+    for row, option_row in enumerate(option_rows(review), start=1):
+        facts = next(one for one in review.options if one.outcome.option.npv == option_row.line)
+        outcome, option = facts.outcome, facts.outcome.option
+        sheet.text(row, 0, option_row.name)
+        sheet.text(row, 1, _cell(option.where))
+        if option.devices is not None:
+            sheet.formula(row, 2, f"{option.key}_devices", option.devices, CellStyle.NUMBER)
+        # Payments are whole cents, so that what is shown adds up to the sum that is shown.
+        paid = paid_cents(outcome)
+        for column, (name, usd) in enumerate(zip(option.paid, paid, strict=True), start=3):
+            sheet.formula(row, column, f"ROUND({name},2)", float(usd), CellStyle.MONEY)
+        total = float(sum(paid, Decimal(0)))
+        sheet.formula(row, 7, f"SUM(D{row + 1}:G{row + 1})", total, CellStyle.MONEY)
+        sheet.formula(row, 8, option.npv, float(outcome.npv), CellStyle.MONEY)
+        if outcome.hour is not None:
+            hour = f"{option.npv}/{NEED_WORTH}"
+            sheet.formula(row, 9, hour, float(outcome.hour), CellStyle.NUMBER)
+        for column, usd in enumerate(outcome.npv_band, start=10):
+            sheet.number(row, column, float(usd), CellStyle.MONEY)
+        sheet.number(row, 13, outcome.chance_best, CellStyle.SHARE)
+        sheet.number(row, 14, outcome.chance_cheaper, CellStyle.SHARE)
+
+
+def _inputs(book: Workbook, review: Review) -> None:
+    titles = (
+        "n", "Input", "Name", "low", "most likely (change this)", "high", "Unit", "Basis", "As of",
+        "Source",
+    )  # fmt: skip
+    sheet = book.sheet("Inputs", titles, _WIDTHS)
+    rows = zip(input_rows(review), review.model.inputs, strict=True)
+    for row, (input_row, each) in enumerate(rows, start=1):
+        sheet.number(row, 0, input_row.number)
+        sheet.text(row, 1, _cell(input_row.words))
+        sheet.text(row, 2, each.name)
+        sheet.number(row, 3, float(each.low), CellStyle.NUMBER)
+        sheet.number(row, INPUT_COLUMN, float(each.mode), CellStyle.ENTRY)
+        sheet.number(row, 5, float(each.high), CellStyle.NUMBER)
+        for column, text in enumerate(
+            (input_row.unit, input_row.basis, input_row.as_of, input_row.source), start=6
+        ):
+            sheet.text(row, column, _cell(text))
+        book.name(each.name, f"Inputs!$E${row + 1}")
+
+
+def _model(book: Workbook, review: Review) -> None:
+    titles = ("Line", "What", "Formula", "Value", "Unit")
+    sheet = book.sheet("Model", titles, (24, 60, 80, 20, 10))
+    likely = evaluate_at_modes(review.model)
+    for row, line in enumerate(review.model.lines, start=1):
+        sheet.text(row, 0, line.name)
+        sheet.text(row, 1, _cell(line.label))
+        sheet.text(row, 2, line.formula)
+        form = CellStyle.MONEY if line.unit == USD else CellStyle.NUMBER
+        value = float(likely[line.name][0])
+        sheet.formula(row, LINE_COLUMN, line.formula, value, form)
+        sheet.text(row, 4, line.unit)
+        book.name(line.name, f"Model!$D${row + 1}")
+
+
+def _forecast(book: Workbook, review: Review) -> None:
+    names = (f"P{round(100 * share)}" for share in QUANTILES)
+    titles = ("Quantity", "Period", *names, "P90 less P50: contingency")
+    sheet = book.sheet("Forecast", titles, (16, 14, *[18] * 6))
+    forecasts = review.demand.forecast
+    if isinstance(forecasts, UnknownFigure):
+        sheet.text(1, 0, unknown_line(forecasts))
+        return
+    row = 1
+    for forecast in forecasts.forecasts:
+        look = CellStyle.MONEY if forecast.quantity is ForecastQuantity.USD else CellStyle.NUMBER
+        for name, quantiles in named_periods(forecast):
+            sheet.text(row, 0, unit_of(forecast))
+            sheet.text(row, 1, name)
+            for column, amount in enumerate(quantiles, start=2):
+                sheet.number(row, column, amount, look)
+            sheet.formula(row, 7, f"G{row + 1}-E{row + 1}", quantiles[-1] - quantiles[2], look)
+            row += 1
+
+
+def _projected(book: Workbook, review: Review) -> None:
+    titles = (
+        "Workload", "Measured on", "Day", "Projected onto", "Provenance", "times as fast", "low",
+        "high", "Price", "As of", "USD per million units", "low", "high",
+    )  # fmt: skip
+    sheet = book.sheet("Projected", titles, (40, 16, 12, 16, 14, 14, 12, 12, 40, 12, 18, 14, 14))
+    projection = review.performance.projection
+    if isinstance(projection, UnknownFigure):
+        sheet.text(1, 0, unknown_line(projection))
+        return
+    rows = ((one, cost) for one in projection for cost in one.costs or (None,))
+    for row, (one, cost) in enumerate(rows, start=1):
+        _projected_row(sheet, row, one)
+        if cost is not None:
+            sheet.text(row, 8, _cell(cost.rate.label))
+            sheet.text(row, 9, cost.rate.as_of.isoformat())
+            for column, usd in enumerate((cost.usd, cost.low, cost.high), start=10):
+                sheet.number(row, column, float(usd))
+
+
+def _projected_row(sheet: Worksheet, row: int, projected: ProjectedSpeed) -> None:
+    texts = (
+        projected.workload,
+        projected.source,
+        projected.day.isoformat(),
+        projected.device,
+        PROJECTED_MARK,
+    )
+    for column, text in enumerate(texts):
+        sheet.text(row, column, _cell(text))
+    match projected.projection:
+        case MissingProjection():
+            sheet.text(row, 5, _cell(projected.projection.reason))
+        case Projection():
+            speeds = (
+                projected.projection.speed,
+                projected.projection.low,
+                projected.projection.high,
+            )
+            for column, speed in enumerate(speeds, start=5):
+                sheet.number(row, column, speed)
+
+
+def _allocation(book: Workbook, review: Review) -> None:
+    titles = (
+        "Team", "Project", "device-hours", "direct, USD", "idle, USD", "overhead, USD",
+        "together, USD",
+    )  # fmt: skip
+    sheet = book.sheet("Allocation", titles, (40, 30, *[18] * 5))
+    allocation = review.allocation
+    if not isinstance(allocation, CostAllocation):
+        sheet.text(1, 0, unknown_line(allocation))
+        return
+    for row, one in enumerate(allocation.rows, start=1):
+        sheet.text(row, 0, _cell(team_label(one)))
+        sheet.text(row, 1, _cell(one.project) if one.project else "")
+        sheet.number(row, 2, float(one.hours), CellStyle.NUMBER)
+        for column, part in enumerate(BillPart, start=3):
+            sheet.number(row, column, float(one.usd_of(part)), CellStyle.MONEY)
+        total = float(one.total_usd)
+        sheet.formula(row, 6, f"SUM(D{row + 1}:F{row + 1})", total, CellStyle.MONEY)
+    last = len(allocation.rows)
+    sheet.text(last + 1, 0, "the bill")
+    sums = (allocation.used_hours, *map(allocation.sum_of, BillPart), allocation.effective_usd)
+    for column, (letter, column_sum) in enumerate(zip("CDEFG", sums, strict=True), start=2):
+        formula = f"SUM({letter}2:{letter}{last + 1})"
+        sheet.formula(last + 1, column, formula, float(column_sum), CellStyle.SUM)
+    for row, sentence in enumerate(allocation_sentences(allocation), start=last + 3):
+        sheet.text(row, 0, _cell(sentence))
+
+
+def _notes(book: Workbook, review: Review) -> None:
+    sheet = book.sheet(
+        "Notes", ("Kind", "What", "Why, or from where", "How, or SHA-256"), (12, 60, 48, 40)
+    )
+    rows = [("not known", one.name, one.reason, one.remedy) for one in review.unknowns]
+    rows += [(str(one.basis), one.name, "", "") for one in review.risks]
+    rows += [
+        ("source", one.name, f"{one.origin} {one.as_of}".strip(), one.sha256)
+        for one in review.sources
+    ]
+    rows.append(
+        ("draws", f"{review.draws:,} draws, seed {review.seed}", "PERT by input's name", "")
+    )
+    rows += [("forecast", sentence, "", "") for sentence in _told_ahead(review)]
+    for row, cells in enumerate(rows, start=1):
+        for column, text in enumerate(cells):
+            sheet.text(row, column, _cell(text) if text else "", CellStyle.WRAPPED)
+
+
+def _told_ahead(review: Review) -> tuple[str, ...]:
+    forecasts = review.demand.forecast
+    if isinstance(forecasts, UnknownFigure):
+        return ()
+    return (*forecast_sentences(forecasts), *forecast_notes(forecasts))
+
+
+def _npv(review: Review, line: str) -> Decimal:
+    return next(one.outcome.npv for one in review.options if one.outcome.option.npv == line)
+
+
+def _cell(text: str) -> str:
+    return clean(text, limit=MAX_TEXT)

@@ -1,0 +1,1 @@
+"""Lists of what the service's database holds."""

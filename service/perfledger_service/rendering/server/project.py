@@ -1,0 +1,29 @@
+"""Presents the projects and their upload tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfledger_service.rendering.layout.document import Column, Document, figure, name, table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadTokenRow:
+    """One upload token as it is shown: by its prefix."""
+
+    repository: str
+    prefix: str
+    created_on: str
+    revoked_on: str | None
+
+
+_COLUMNS: tuple[Column[UploadTokenRow], ...] = (
+    name("repository", "project", lambda row: row.repository, limit=200),
+    name("prefix", "token", lambda row: row.prefix, show=lambda row: f"{row.prefix}_…"),
+    figure("created_on", "created", lambda row: row.created_on),
+    figure("revoked_on", "revoked", lambda row: row.revoked_on),
+)
+
+
+def tokens_document(rows: Sequence[UploadTokenRow]) -> Document:
+    """Return upload tokens."""
+    return Document(name="perfledger-tokens", blocks=(table(_COLUMNS, rows, key="tokens"),))

@@ -1,0 +1,1 @@
+"""Profiles, what explains them, and their pictures."""

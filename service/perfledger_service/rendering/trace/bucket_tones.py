@@ -1,0 +1,16 @@
+"""Holds the colours of the buckets that a step's time goes to."""
+
+from perfledger.profile import Bucket
+from perfledger_service.rendering.chart.marks import Tone
+
+BUCKET_TONES = {
+    Bucket.COMPUTE: Tone.BLUE,
+    Bucket.COMMUNICATION: Tone.PURPLE,
+    Bucket.COPY: Tone.TEAL,
+    Bucket.MEMSET: Tone.SLATE,
+    Bucket.INPUT: Tone.ORANGE,
+    Bucket.SYNC: Tone.RED,
+    Bucket.RUNTIME: Tone.OLIVE,
+    Bucket.CPU: Tone.FOREST,
+    Bucket.OTHER: Tone.MUTED,
+}

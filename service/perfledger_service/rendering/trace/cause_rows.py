@@ -1,0 +1,205 @@
+"""Lists what made a step slower or faster.
+
+Names, evidence, suggestions and notes are not yet escaped: each template does that in its own way.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from perfledger_profiles.bottleneck.classification import Recommendation
+from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
+from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.escape import ELLIPSIS
+from perfledger_service.rendering.layout.short_name import short_name
+from perfledger_service.rendering.trace.bottlenecks import (
+    AdviceRow,
+    SharePair,
+    advice_rows,
+    bottleneck_change_sentence,
+    share_pairs,
+)
+from perfledger_service.rendering.trace.caveats import caveats
+from perfledger_service.rendering.trace.waterfall import waterfall_text
+from perfledger_service.values.report import Report
+
+# Of the operations around one, the innermost: where to look.
+_MAX_PATH = 60  # characters
+# What is done more often and also slower has two parts; a part below this is not worth words.
+_MIN_EFFECT = 0.1  # of the difference
+# A share of a change that is itself next to nothing says nothing.
+_MIN_SHARED_CHANGE = 1e-3
+_ARROW = "\N{RIGHTWARDS ARROW}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseRow:
+    """One difference between two profiles as it is shown."""
+
+    name: str
+    short: str  # that fits a line
+    base_name: str  # "" unless it was replaced
+    kind: str  # of change, in a word or two
+    how: str
+    base: str
+    head: str
+    ends: str  # what it took on both sides; "" where there is only one
+    delta: str
+    share: str  # of the step's change
+    of_step: str  # of base's step
+    part: float  # of the largest difference listed, 0 to 1: the length of a bar
+    is_slower: bool
+    suggestion: str
+    why: str  # each call takes another time; "" if the profiles do not tell
+    evidence: str  # what that rests on
+    path: str  # the operations around it
+    effects: str  # how much of it comes from the number of calls, where that is not all
+    reverted: str  # what a step would take without it
+
+    @property
+    def because(self) -> str:
+        """Return why each call takes another time and what that rests on; "" if unknown."""
+        return ": ".join(text for text in (self.why, self.evidence) if text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonBlock:
+    """Why one workload's step time changed, as it is shown."""
+
+    workload: str
+    base: str
+    head: str
+    delta: str
+    pace: str  # "slower", "faster" or "as fast as before"
+    causes: tuple[CauseRow, ...]
+    hidden: int
+    rest: str
+    is_attributable: bool
+    note: str
+    waterfall: str  # lines of text, all of them ours; "" without buckets
+    caveats: str  # what is the device's, what the profiles leave open, what noise there is
+    bottleneck: str
+    shares: tuple[SharePair, ...]
+    advice: tuple[AdviceRow, ...]
+    reproduction: str
+
+    @property
+    def suggestions(self) -> tuple[str, ...]:
+        """Return what could be done, each thing once."""
+        return tuple(dict.fromkeys(row.suggestion for row in self.causes if row.suggestion))
+
+
+def reason_blocks(report: Report, *, max_causes: int) -> tuple[ReasonBlock, ...]:
+    """Return why step times changed, the workloads that lost most first."""
+    advice = {one.workload: one.recommendations for one in report.advice}
+    return tuple(
+        reason_block(
+            explanation, max_causes=max_causes, advice=advice.get(explanation.workload, ())
+        )
+        for explanation in order_explanations(report)
+    )
+
+
+def order_explanations(report: Report) -> tuple[StepTimeExplanation, ...]:
+    """Return the explanations in the order of their blocks."""
+    return tuple(sorted(report.explanations, key=lambda one: -_ratio(one)))
+
+
+def reason_block(
+    explanation: StepTimeExplanation, *, max_causes: int, advice: Iterable[Recommendation] = ()
+) -> ReasonBlock:
+    """Return why one step time changed, with what is recommended for head."""
+    causes = explanation.causes[:max_causes]
+    total = explanation.head_step_seconds - explanation.base_step_seconds
+    largest = max((abs(cause.delta_seconds) for cause in causes), default=0.0)
+    hidden = explanation.causes[max_causes:]
+    rest = explanation.rest_seconds + sum(cause.delta_seconds for cause in hidden)
+    sides = (explanation.base_bottleneck, explanation.head_bottleneck)
+    return ReasonBlock(
+        workload=explanation.workload,
+        base=number_format.seconds(explanation.base_step_seconds),
+        head=number_format.seconds(explanation.head_step_seconds),
+        delta=number_format.signed_seconds(total),
+        pace="as fast as before" if total == 0 else "slower" if total > 0 else "faster",
+        causes=tuple(_cause_row(cause, explanation, largest=largest) for cause in causes),
+        hidden=len(hidden),
+        rest=number_format.signed_seconds(rest),
+        is_attributable=explanation.is_attributable,
+        note=explanation.note,
+        waterfall=waterfall_text(explanation),
+        caveats=caveats(explanation),
+        bottleneck=bottleneck_change_sentence(*sides),
+        shares=share_pairs(*sides),
+        advice=advice_rows(tuple(advice)),
+        reproduction=explanation.reproduction,
+    )
+
+
+def _ratio(explanation: StepTimeExplanation) -> float:
+    base = explanation.base_step_seconds
+    return explanation.head_step_seconds / base if base > 0 else 0.0
+
+
+def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float) -> CauseRow:
+    delta = cause.delta_seconds
+    base, head = map(number_format.seconds, (cause.base_seconds, cause.head_seconds))
+    is_on_both = cause.kind not in (ChangeKind.NEW, ChangeKind.GONE)
+    return CauseRow(
+        name=cause.name,
+        short=short_name(cause.name),
+        base_name=cause.base_name if cause.kind is ChangeKind.REPLACED else "",
+        kind=vocabulary.change_kind_phrase(cause),
+        how=vocabulary.change_phrase(cause),
+        base=base,
+        head=head,
+        ends=f"{base} {_ARROW} {head} a step" if is_on_both else "",
+        delta=number_format.signed_seconds(delta),
+        share=_share_of_change(cause, explanation),
+        of_step=_share_of_step(cause, explanation),
+        part=abs(delta) / largest if largest > 0 else 0.0,
+        is_slower=delta > 0,
+        suggestion=cause.suggestion,
+        why=vocabulary.change_reason_phrase(cause),
+        evidence=cause.evidence,
+        path=_end(cause.path),
+        effects=_effects(cause),
+        reverted=_bound(cause, explanation),
+    )
+
+
+def _share_of_change(cause: Cause, explanation: StepTimeExplanation) -> str:
+    """Return which part of the step's change the cause is; "" of a change that is next to none."""
+    total = explanation.head_step_seconds - explanation.base_step_seconds
+    is_shared = abs(total) > _MIN_SHARED_CHANGE * abs(cause.delta_seconds) > 0
+    return number_format.whole_share(cause.delta_seconds / total) if is_shared else ""
+
+
+def _share_of_step(cause: Cause, explanation: StepTimeExplanation) -> str:
+    """Return the cause's difference as a part of base's step; "" of a step without a length."""
+    step_s = explanation.base_step_seconds
+    return number_format.percent(cause.delta_seconds / step_s) if step_s > 0 else ""
+
+
+def _bound(cause: Cause, explanation: StepTimeExplanation) -> str:
+    """Return how fast a step can be at most when the cause is reverted (Amdahl); "" if unknown."""
+    step_s = explanation.head_step_seconds
+    if cause.reverted_step_seconds is None or cause.delta_seconds <= 0 or step_s <= 0:
+        return ""
+    less = number_format.percent(cause.reverted_step_seconds / step_s - 1)
+    return f"Without it a step takes {number_format.seconds(cause.reverted_step_seconds)} ({less})"
+
+
+def _end(path: str) -> str:
+    """Return the innermost parts of a path, as many as there is room for."""
+    if len(path) <= _MAX_PATH:
+        return path
+    cut = path.find("/", len(path) - _MAX_PATH)
+    return ELLIPSIS + (path[cut:] if cut >= 0 else path[1 - _MAX_PATH :])
+
+
+def _effects(cause: Cause) -> str:
+    """Say how much comes from the number of calls and from their length, where it is both."""
+    parts = (cause.count_effect_seconds, cause.rate_effect_seconds)
+    if min(map(abs, parts)) <= _MIN_EFFECT * abs(cause.delta_seconds):
+        return ""
+    often, slow = map(number_format.signed_seconds, parts)
+    return f"{often} by the number of calls, {slow} by their length"

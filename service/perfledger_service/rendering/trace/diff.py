@@ -1,0 +1,133 @@
+"""Presents what changed between two profiles."""
+
+from collections.abc import Iterator
+
+from perfledger_service.rendering.layout.document import (
+    Block,
+    CellKind,
+    Column,
+    Document,
+    Paragraph,
+    Preformatted,
+    TextStyle,
+    display,
+    heading,
+    name,
+    notes,
+    sentences,
+    table,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean, clean_sentence
+from perfledger_service.rendering.trace.bottlenecks import SharePair
+from perfledger_service.rendering.trace.cause_rows import CauseRow, ReasonBlock, reason_block
+from perfledger_service.rendering.trace.kernel_rows import PairedKernelRow, paired_kernel_rows
+from perfledger_service.rendering.trace.profile_json import trace_diff_record
+from perfledger_service.rendering.trace.summary import advice_block, device_line, head_line
+from perfledger_service.values.trace_views import TraceDiffView
+
+MAX_CAUSES = 12
+MAX_ROWS = 10
+TWO_DEVICES = "These are two devices: what differs is theirs as well as the code's."
+
+_MAX_SHORT = 90
+_MAX_COMMAND = 600
+_STYLES = {"slower": TextStyle.WORSE, "faster": TextStyle.BETTER}
+_SHARE_COLUMNS: tuple[Column[SharePair], ...] = (
+    display("base", lambda pair: pair.base or "-"),
+    display("head", lambda pair: pair.head or "-"),
+    words("", "bound by", lambda pair: pair.name),
+)
+_KERNEL_COLUMNS: tuple[Column[PairedKernelRow], ...] = (
+    display("base", lambda row: row.base or "-"),
+    display("head", lambda row: row.head or "-"),
+    display("change", lambda row: row.delta),
+    name("", "what", lambda row: row.short, limit=_MAX_SHORT),
+)
+
+
+def trace_diff_document(view: TraceDiffView) -> Document:
+    """Return why a step changed, what it is bound by and what runs longest, on both sides."""
+    block = reason_block(view.explanation, max_causes=MAX_CAUSES, advice=view.head.recommendations)
+    kernels = paired_kernel_rows(view.base.profile, view.head.profile, most=MAX_ROWS)
+    return Document(
+        name="perfledger-trace-diff",
+        facts=trace_diff_record(view),
+        blocks=(
+            *_side_blocks(view),
+            heading(f"Why the step is {block.pace}"),
+            *reason_blocks_of(block),
+            *([heading("Shares of the step")] if block.shares else []),
+            table(
+                _SHARE_COLUMNS,
+                block.shares,
+                style=lambda pair: TextStyle.STRONG if pair.is_primary else TextStyle.PLAIN,
+            ),
+            *([heading("What runs longest")] if kernels else []),
+            table(
+                _KERNEL_COLUMNS,
+                kernels,
+                style=lambda row: _STYLES.get(row.tone, TextStyle.PLAIN),
+            ),
+        ),
+    )
+
+
+def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
+    """Yield why a step changed: causes, the waterfall, what it is bound by and what to do."""
+    summary = f"Profiled: {block.base} a step on base, {block.head} on head ({block.delta})."
+    if not block.is_attributable:
+        subject = "These do not account" if block.causes else "No operation accounts"
+        summary += f" {subject} for it."
+    note = clean_sentence(block.note) if block.note else ""
+    names = [cause.name for cause in block.causes]
+    parts = (summary, note, block.caveats, block.bottleneck)
+    yield from sentences([" ".join(filter(None, parts))], names=names)
+    yield table(
+        _cause_columns(),
+        block.causes,
+        style=lambda cause: TextStyle.WORSE if cause.is_slower else TextStyle.BETTER,
+        footer=(block.rest, "", "all the rest") if block.causes else (),
+    )
+    if block.waterfall:
+        yield Preformatted(block.waterfall)
+    yield from sentences(map(clean_sentence, block.suggestions), names=names)
+    yield from (advice_block(one, names=names) for one in block.advice)
+    if block.reproduction:
+        yield from notes(["Profile it again:"])
+        yield Preformatted(clean(block.reproduction, limit=_MAX_COMMAND))
+
+
+def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
+    """Yield what each side's file is, and its device."""
+    for side, trace in (("base", view.base), ("head", view.head)):
+        yield Paragraph(
+            text=f"{side} {trace.name}: {head_line(trace)}",
+            style=TextStyle.STRONG,
+            names=(trace.name, trace.profile.tool),
+        )
+    devices = dict.fromkeys(device_line(one.profile.device) for one in (view.base, view.head))
+    yield from notes(filter(None, devices), names=[device for device in devices if device])
+    if not view.is_same_device:
+        yield Paragraph(text=TWO_DEVICES, style=TextStyle.STRONG)
+
+
+def _cause_columns() -> tuple[Column[CauseRow], ...]:
+    return (
+        display("change", lambda cause: cause.delta),
+        display("share", lambda cause: cause.share),
+        name("", "operation", lambda cause: cause.name),
+        words("", "how", _cause_words, kind=CellKind.REMARK),
+    )
+
+
+def _cause_words(cause: CauseRow) -> str:
+    """Return how and why an operation's time changed, and what a step would take without it."""
+    base = f" {clean(cause.base_name)}" if cause.base_name else ""
+    because = f"; {cause.why}" if cause.why else ""
+    evidence = f": {clean(cause.evidence, limit=160)}" if cause.evidence else ""
+    details = [f"in {clean(cause.path)}"] if cause.path else []
+    details += [cause.effects] if cause.effects else []
+    bracketed = f" ({'; '.join(details)})" if details else ""
+    reverted = f". {cause.reverted}" if cause.reverted else ""
+    return f"{cause.how}{base}{because}{evidence}{bracketed}{reverted}."

@@ -1,0 +1,163 @@
+"""Lists a profile's kernels as rows with bars, or its operations where no device ran any."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from perfledger.profile import Bucket, Kernel, Operation, OperationFamily, Profile
+from perfledger_service.rendering.chart.bar_rows import BarRow
+from perfledger_service.rendering.chart.marks import Tone
+from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.short_name import short_name
+from perfledger_service.rendering.trace.bucket_tones import BUCKET_TONES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedKernelRow:
+    """One kernel or operation on both sides; parts are of the longest time of either side."""
+
+    name: str  # foreign
+    short: str  # the same, to fit a line
+    base: str
+    head: str
+    delta: str
+    base_part: float
+    head_part: float
+    tone: Tone
+
+
+def bucket_rows(profile: Profile) -> tuple[BarRow, ...]:
+    """Return where the step's time goes, the buckets that have any, longest first."""
+    spent = {bucket: seconds for bucket, seconds in profile.bucket_seconds().items() if seconds > 0}
+    longest = max(spent.values(), default=0.0)
+    return tuple(
+        BarRow(
+            name=vocabulary.bucket(bucket),
+            short=vocabulary.bucket(bucket),
+            part=seconds / longest,
+            figure=number_format.seconds(seconds),
+            share=_share(seconds, profile),
+            detail="",
+            tone=BUCKET_TONES[bucket],
+        )
+        for bucket, seconds in sorted(spent.items(), key=lambda item: -item[1])
+    )
+
+
+def operation_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
+    """Return the operations that have the most of the step, longest first."""
+    operations = [operation for operation in profile.operations if operation.seconds > 0][:most]
+    longest = max((operation.seconds for operation in operations), default=0.0)
+    return tuple(
+        BarRow(
+            name=operation.name,
+            short=short_name(operation.name),
+            part=operation.seconds / longest,
+            figure=number_format.seconds(operation.seconds),
+            share=_share(operation.seconds, profile),
+            detail=_operation_detail(operation),
+            tone=BUCKET_TONES[operation.bucket],
+        )
+        for operation in operations
+    )
+
+
+def kernel_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
+    """Return the kernels that run longest, by name: what is known of each, over all its launches.
+
+    Their times may overlap, and then they sum to more than the step.
+    """
+    by_name: dict[str, list[Kernel]] = {}
+    for kernel in profile.kernels:
+        by_name.setdefault(kernel.name, []).append(kernel)
+    spent = {name: sum(one.seconds for one in launches) for name, launches in by_name.items()}
+    names = sorted((name for name in spent if spent[name] > 0), key=lambda name: -spent[name])
+    longest = max(spent.values(), default=0.0)
+    return tuple(
+        BarRow(
+            name=name,
+            short=short_name(name),
+            part=spent[name] / longest,
+            figure=number_format.seconds(spent[name]),
+            share=_share(spent[name], profile) if profile.has_steps else "",
+            detail=_kernel_detail(by_name[name]),
+            tone=BUCKET_TONES[_bucket(by_name[name][0].family)],
+        )
+        for name in names[:most]
+    )
+
+
+def paired_kernel_rows(base: Profile, head: Profile, *, most: int) -> tuple[PairedKernelRow, ...]:
+    """Return both sides' kernels by name, those with the longest time of either side.
+
+    Operations stand in where no device ran a kernel on either side.
+    """
+    has_kernels = bool(base.kernels or head.kernels)
+    before, after = (
+        _times(side.kernels if has_kernels else side.operations) for side in (base, head)
+    )
+    names = sorted(
+        dict.fromkeys([*before, *after]),
+        key=lambda name: -max(before.get(name, 0.0), after.get(name, 0.0)),
+    )[:most]
+    longest = max((max(before.get(name, 0.0), after.get(name, 0.0)) for name in names), default=0.0)
+    if longest <= 0:
+        return ()
+    return tuple(_paired_row(name, before, after, longest=longest) for name in names)
+
+
+def _kernel_detail(launches: Sequence[Kernel]) -> str:
+    """Return how often a kernel runs, and what is known of how it runs, weighted by time."""
+    parts = [vocabulary.call_count_phrase(sum(one.count for one in launches))]
+    weighted = [(one.occupancy, one.seconds) for one in launches if one.occupancy is not None]
+    seconds = sum(weight for _, weight in weighted)
+    if seconds > 0:
+        mean = sum(occupancy * weight for occupancy, weight in weighted) / seconds
+        parts.append(f"occupancy {number_format.whole_share(mean)}")
+    if any(one.is_tensor for one in launches):
+        parts.append("tensor cores")
+    return ", ".join(parts)
+
+
+def _operation_detail(operation: Operation) -> str:
+    bucket = vocabulary.bucket(operation.bucket)
+    return (
+        f"{vocabulary.call_count_phrase(operation.count)}, {bucket}" if operation.count else bucket
+    )
+
+
+def _times(of: Iterable[Kernel | Operation]) -> Mapping[str, float]:
+    """Return each name's seconds."""
+    seconds_of: dict[str, float] = {}
+    for one in of:
+        seconds_of[one.name] = seconds_of.get(one.name, 0.0) + one.seconds
+    return seconds_of
+
+
+def _paired_row(
+    name: str, before: Mapping[str, float], after: Mapping[str, float], *, longest: float
+) -> PairedKernelRow:
+    base_s, head_s = before.get(name, 0.0), after.get(name, 0.0)
+    return PairedKernelRow(
+        name=name,
+        short=short_name(name),
+        base=number_format.seconds(base_s) if base_s else "",
+        head=number_format.seconds(head_s) if head_s else "",
+        delta=number_format.signed_seconds(head_s - base_s),
+        base_part=base_s / longest,
+        head_part=head_s / longest,
+        tone=Tone.MUTED if head_s == base_s else Tone.RED if head_s > base_s else Tone.GREEN,
+    )
+
+
+def _bucket(family: OperationFamily) -> Bucket:
+    """Return the bucket that a kernel's time is in."""
+    same = {
+        OperationFamily.COMMUNICATION: Bucket.COMMUNICATION,
+        OperationFamily.COPY: Bucket.COPY,
+        OperationFamily.MEMSET: Bucket.MEMSET,
+    }
+    return same.get(family, Bucket.COMPUTE)
+
+
+def _share(seconds: float, profile: Profile) -> str:
+    return number_format.share(seconds / profile.step_seconds) if profile.step_seconds > 0 else ""

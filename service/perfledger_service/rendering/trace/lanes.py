@@ -1,0 +1,65 @@
+"""Arranges the slices of a profile in lanes of nested calls.
+
+Profilers' clocks let a call end a little after the one that made it: what sticks out is cut off.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from perfledger.profile import Bucket, StepSlice
+
+# Longer than a day is no step: it would only press all else into one line.
+_LONGEST_SECONDS = 86_400.0
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaneCall:
+    """A slice in whole nanoseconds, since the step began; `depth` is how many are around it."""
+
+    name: str  # foreign
+    bucket: Bucket
+    start_ns: int
+    end_ns: int
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepLane:
+    """One lane's calls by their start, an outer one before those inside of it."""
+
+    name: str  # foreign
+    calls: tuple[LaneCall, ...]
+
+
+def lanes_of(slices: Sequence[StepSlice], *, most: int) -> tuple[StepLane, ...]:
+    """Return the lanes in the order in which they first come, with the `most` longest slices."""
+    usable = [one for one in slices if _is_usable(one)]
+    longest = sorted(range(len(usable)), key=lambda place: -usable[place].seconds)[:most]
+    by_lane: dict[str, list[StepSlice]] = {}
+    for place in sorted(longest):
+        by_lane.setdefault(usable[place].lane, []).append(usable[place])
+    return tuple(
+        StepLane(name, tuple(_nested(lane_slices))) for name, lane_slices in by_lane.items()
+    )
+
+
+def _is_usable(step_slice: StepSlice) -> bool:
+    is_time = isfinite(step_slice.start_seconds) and 0 < step_slice.seconds < _LONGEST_SECONDS
+    return is_time and 0 <= step_slice.start_seconds < _LONGEST_SECONDS
+
+
+def _nested(slices: Sequence[StepSlice]) -> Iterator[LaneCall]:
+    ordered = sorted(slices, key=lambda one: (one.start_seconds, -one.seconds, one.depth))
+    around: list[int] = []  # when those end that the next one may lie within, the innermost last
+    for one in ordered:
+        start = round(one.start_seconds * _NS)
+        end = round((one.start_seconds + one.seconds) * _NS)
+        while around and around[-1] <= start:
+            around.pop()
+        end = min(end, around[-1]) if around else end
+        yield LaneCall(
+            name=one.name, bucket=one.bucket, start_ns=start, end_ns=end, depth=len(around)
+        )
+        around.append(end)

@@ -1,0 +1,136 @@
+"""Draws the memory in use over a profile's steps, a chart for each device.
+
+What is in use stays so until the next allocation or release: the line has steps, no slopes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import isfinite
+
+from perfledger.profile import MemoryPoint, Profile
+from perfledger_service.rendering.chart.axis import Axis, linear_axis
+from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark, Mark, Tone
+from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey
+from perfledger_service.rendering.layout import number_format
+
+# Of more devices those that use most are drawn.
+MAX_DEVICES = 4
+
+_LEFT = 100.0  # as the timeline above it has
+_HEIGHT = 84.0
+_HELD = (LegendKey(label="held by the allocator", tone=Tone.MUTED, shape=KeyShape.DASHES),)
+_ONLY_CHANGES = ". Only changes were recorded: counted from the least in use"
+
+# What is above it is no memory of a device, and no time of a step.
+_MAX_BYTES = 2.0**60
+_LONGEST_SECONDS = 86_400.0
+# Of one moment only there is no axis of time: it is drawn on one of a second.
+_SHORTEST_SECONDS = 1e-9
+
+_PROFILERS = {
+    "torch.profiler": "profile(profile_memory=True) of torch.profiler records it",
+    "jax.profiler": (
+        "the allocators of GPUs and TPUs record it in jax.profiler's traces, those of the CPU do "
+        "not"
+    ),
+}
+_OTHER = "traces of torch.profiler, with profile_memory=True, and of jax.profiler have it"
+
+
+def memory_charts(profile: Profile, *, among: Sequence[Profile] = ()) -> tuple[Chart, ...]:
+    """Return a chart of the memory in the kept steps for each device, none where none is recorded.
+
+    With those that it is to be compared with it has its axes in common.
+    """
+    points = _by_device(profile)
+    if not points:
+        return ()
+    every = [_by_device(one) for one in (profile, *among)]
+    span_s = max(p.seconds for by_device in every for many in by_device.values() for p in many)
+    span_s = span_s if span_s >= _SHORTEST_SECONDS else 1.0
+    factor, unit = number_format.axis(span_s, "s")
+    start = "the first kept step" if profile.has_steps else "the trace"
+    x = linear_axis(0.0, span_s, factor=factor, title=f"{unit} since {start} began")
+    charts = [_chart(many, x, most=_most(device, every)) for device, many in _lines(points)]
+    if (hidden := len(points) - MAX_DEVICES) > 0:
+        charts[-1] = replace(
+            charts[-1], caption=f"{charts[-1].caption}. Not drawn: {hidden} more devices."
+        )
+    return tuple(charts)
+
+
+def missing_memory_note(profile: Profile) -> str:
+    """Say that a step's memory was not recorded and how it is; "" where there is no step."""
+    if not profile.slices or _by_device(profile):
+        return ""
+    return f"not recorded; {_PROFILERS.get(profile.tool, _OTHER)}."
+
+
+def _by_device(profile: Profile) -> dict[str, list[MemoryPoint]]:
+    """Return the devices' usable points by time, the device that uses most first."""
+    by_device: dict[str, list[MemoryPoint]] = {}
+    for point in sorted(filter(_is_usable, profile.memory), key=lambda point: point.seconds):
+        by_device.setdefault(point.device, []).append(point)
+    peaks = {device: _peak(many).allocated_bytes for device, many in by_device.items()}
+    return {device: by_device[device] for device in sorted(by_device, key=lambda one: -peaks[one])}
+
+
+def _lines(points: Mapping[str, list[MemoryPoint]]) -> list[tuple[str, list[MemoryPoint]]]:
+    """Return the devices that use most, by their names, the host's memory last."""
+    most = [*points.items()][:MAX_DEVICES]
+    return sorted(most, key=lambda item: (item[0].startswith("cpu"), item[0]))
+
+
+def _is_usable(point: MemoryPoint) -> bool:
+    reserved = point.reserved_bytes
+    is_time = isfinite(point.seconds) and 0 <= point.seconds < _LONGEST_SECONDS
+    return is_time and all(
+        0 <= each < _MAX_BYTES for each in (point.allocated_bytes, reserved or 0.0)
+    )
+
+
+def _peak(points: Sequence[MemoryPoint]) -> MemoryPoint:
+    return max(points, key=lambda point: point.allocated_bytes)
+
+
+def _most(device: str, every: Sequence[Mapping[str, list[MemoryPoint]]]) -> float:
+    """Return the most that the device, by its name, used or held in any of the profiles."""
+    points = [point for by_device in every for point in by_device.get(device, ())]
+    return max(max(point.allocated_bytes, point.reserved_bytes or 0.0, 1.0) for point in points)
+
+
+def _chart(points: Sequence[MemoryPoint], x: Axis, *, most: float) -> Chart:
+    factor, unit = number_format.axis(most, "B")
+    used = [(point.seconds, point.allocated_bytes) for point in points]
+    reserved = [(p.seconds, p.reserved_bytes) for p in points if p.reserved_bytes is not None]
+    peak = _peak(points)
+    least = " at least" if peak.is_lower_bound else ""
+    figure = number_format.byte_count(peak.allocated_bytes)
+    title = f"peak {figure}{least}, at {number_format.seconds(peak.seconds)}"
+    marks: list[Mark] = [
+        BandMark(points=tuple((at, 0.0, value) for at, value in _steps(used))),
+        LineMark(points=_steps(used), width=1.0),
+        DotMark(x=peak.seconds, y=peak.allocated_bytes, tone=Tone.RED, radius=4.0, title=title),
+    ]
+    if reserved:
+        marks.append(LineMark(points=_steps(reserved), tone=Tone.MUTED, width=1.0, is_dashed=True))
+    is_partial = any(point.is_lower_bound for point in points)
+    return Chart(
+        x=x,
+        y=linear_axis(0.0, most, label=lambda value: f"{value:g} {unit}", factor=factor),
+        marks=tuple(marks),
+        caption=f"{peak.device}: {title}{_ONLY_CHANGES if is_partial else ''}",
+        legend=_HELD if reserved else (),
+        height=_HEIGHT,
+        left=_LEFT,
+    )
+
+
+def _steps(values: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return a line that stays at a value until the next one's time."""
+    corners: list[tuple[float, float]] = []
+    for seconds, value in values:
+        if corners:
+            corners.append((seconds, corners[-1][1]))
+        corners.append((seconds, value))
+    return tuple(corners)

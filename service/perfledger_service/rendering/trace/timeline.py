@@ -1,0 +1,169 @@
+"""Draws the slices of a step as its timeline: a lane for each stream or thread, calls inside.
+
+A step may have thousands of calls that are narrower than a pixel: neighbours are drawn as one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from perfledger.profile import Bucket, Profile
+from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis
+from perfledger_service.rendering.chart.marks import BarMark, Mark, Tone
+from perfledger_service.rendering.chart.picture import WIDTH, Chart, LegendKey
+from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.short_name import short_name
+from perfledger_service.rendering.trace.bucket_tones import BUCKET_TONES
+from perfledger_service.rendering.trace.lanes import LaneCall, StepLane, lanes_of
+
+# Whatever the file holds: what is drawn can be looked at, and a page stays small.
+_MAX_CALLS = 20_000
+_MAX_LANES = 12
+_MAX_DEPTH = 8
+_MAX_SHAPES = 1200
+
+_LEFT, _RIGHT = 100.0, 16.0
+_ROW_HEIGHT = 16.0
+_LANE_GAP = 0.6  # rows between two lanes
+_NARROWEST = 0.75 / (WIDTH - _LEFT - _RIGHT)  # share of the axis: what is narrower cannot be seen
+
+_NS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class _LaneRows:
+    """A lane's name, and the rows in which it begins and ends."""
+
+    name: str  # foreign
+    top: float
+    bottom: float
+
+
+def longest_seconds(*profiles: Profile) -> float:
+    """Return when the last slice of these profiles ends, 0 without slices."""
+    ends = [
+        call.end_ns
+        for profile in profiles
+        for lane in lanes_of(profile.slices, most=_MAX_CALLS)
+        for call in lane.calls
+    ]
+    return max(ends, default=0) / _NS
+
+
+def timeline_chart(profile: Profile, *, span_seconds: float) -> Chart | None:
+    """Return the chart of the profile's step on an axis of `span_seconds`, None without slices.
+
+    Two steps that are to be compared have the same span. A row is one depth of calls.
+    """
+    lanes = lanes_of(profile.slices, most=_MAX_CALLS)
+    if not lanes or span_seconds <= 0:
+        return None
+    factor, unit = number_format.axis(span_seconds, "s")
+    rows = tuple(_lane_rows(lanes[:_MAX_LANES]))
+    begun = f"{unit} since the {'step' if profile.has_steps else 'recording'} began"
+    note = _note(profile, lanes)
+    names = tuple(
+        Tick(value=row.top + 0.5, label=row.name, title=clean(row.name, limit=200)) for row in rows
+    )
+    return Chart(
+        x=linear_axis(0.0, span_seconds, factor=factor),
+        y=Axis(low=rows[-1].bottom, high=0.0, ticks=names, has_grid=False),
+        marks=(
+            *(BarMark(y=(row.top - 0.1, row.bottom + 0.1), tone=Tone.TRACK) for row in rows),
+            *_call_marks(lanes, rows, span_seconds),
+        ),
+        caption=f"{begun}. {note}" if note else begun,
+        legend=_legend(profile),
+        height=_ROW_HEIGHT * rows[-1].bottom,
+        left=_LEFT,
+        right=_RIGHT,
+    )
+
+
+def _legend(profile: Profile) -> tuple[LegendKey, ...]:
+    used = {one.bucket for one in profile.slices}
+    return tuple(
+        LegendKey(label=vocabulary.bucket(bucket), tone=BUCKET_TONES[bucket])
+        for bucket in Bucket
+        if bucket in used
+    )
+
+
+def _lane_rows(lanes: Sequence[StepLane]) -> Iterator[_LaneRows]:
+    top = 0.0
+    for lane in lanes:
+        bottom = top + min(max(call.depth for call in lane.calls) + 1, _MAX_DEPTH)
+        yield _LaneRows(lane.name, top, bottom)
+        top = bottom + _LANE_GAP
+
+
+def _call_marks(
+    lanes: Sequence[StepLane], rows: Sequence[_LaneRows], span_s: float
+) -> tuple[Mark, ...]:
+    """Return the calls' bars; where there are too many, wider ones are drawn as one too."""
+    narrow_ns = _NARROWEST * span_s * _NS
+    gap_s = _NARROWEST * span_s  # so that neighbours do not run into each other
+    while True:
+        marks = [
+            _call_mark(calls, row, gap_s)
+            for lane, row in zip(lanes, rows, strict=False)
+            for calls in _drawn_as_one(lane.calls, narrow_ns)
+        ]
+        if len(marks) <= _MAX_SHAPES:
+            return tuple(marks)
+        narrow_ns *= 2
+
+
+def _drawn_as_one(calls: Sequence[LaneCall], narrow_ns: float) -> Iterator[tuple[LaneCall, ...]]:
+    """Yield the calls of each depth, neighbours together that are narrower than `narrow_ns`."""
+    visible = sorted(
+        (call for call in calls if call.depth < _MAX_DEPTH),
+        key=lambda call: (call.depth, call.start_ns),
+    )
+    for _, row in groupby(visible, key=lambda call: call.depth):
+        group: list[LaneCall] = []
+        for call in row:
+            is_narrow = call.end_ns - call.start_ns < narrow_ns
+            is_near = bool(group) and call.start_ns - group[-1].end_ns < narrow_ns
+            if group and not (is_narrow and is_near):
+                yield tuple(group)
+                group = []
+            group.append(call)
+            if not is_narrow:
+                yield tuple(group)
+                group = []
+        if group:
+            yield tuple(group)
+
+
+def _call_mark(calls: Sequence[LaneCall], row: _LaneRows, gap_s: float) -> BarMark:
+    first, last = calls[0], calls[-1]
+    longest = max(calls, key=lambda call: call.end_ns - call.start_ns)
+    start, end = first.start_ns / _NS, last.end_ns / _NS
+    return BarMark(
+        x=(start, max(end - gap_s, start)),
+        y=(row.top + first.depth + 0.03, row.top + first.depth + 0.97),
+        tone=BUCKET_TONES[longest.bucket],
+        title=_title(calls, longest),
+        label=short_name(first.name) if len(calls) == 1 else "",
+    )
+
+
+def _title(calls: Sequence[LaneCall], longest: LaneCall) -> str:
+    busy = number_format.seconds(sum(call.end_ns - call.start_ns for call in calls) / _NS)
+    name = clean(longest.name, limit=120)
+    if len(calls) == 1:
+        return f"{name}: {busy}, {vocabulary.bucket(longest.bucket)}"
+    return f"{len(calls)} calls, {busy}; the longest is {name}"
+
+
+def _note(profile: Profile, lanes: Sequence[StepLane]) -> str:
+    parts: list[str] = []
+    if len(profile.slices) > _MAX_CALLS:
+        parts.append(f"the {len(profile.slices) - _MAX_CALLS} shortest calls")
+    if len(lanes) > _MAX_LANES:
+        parts.append(f"{len(lanes) - _MAX_LANES} more lanes")
+    if any(call.depth >= _MAX_DEPTH for lane in lanes for call in lane.calls):
+        parts.append(f"calls deeper than {_MAX_DEPTH}")
+    return f"Not drawn: {', '.join(parts)}." if parts else ""

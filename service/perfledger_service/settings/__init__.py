@@ -1,0 +1,1 @@
+"""Owns the settings, with the origin of each value."""

@@ -1,0 +1,138 @@
+"""Defines the settings of a check."""
+
+import re
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    field_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
+
+from perfledger.bundle import Commitment, CostPolicy, DeclaredThroughput, FleetUse, PricingConfig
+from perfledger.records import Param
+from perfledger_runners.bundles import bundle_checks as limits
+from perfledger_service.settings.tables import (
+    CommitmentTable,
+    DeclaredTable,
+    FleetTable,
+    PolicyTable,
+    UsageTable,
+)
+from perfledger_service.settings.validation import setting_text
+
+ENV_PREFIX = "PERFLEDGER_"
+# Tables that the bundle contains as values of their own, or does not need.
+_TABLES = {"params", "fleet", "declared", "commitment", "policy", "usage"}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def seconds(value: object) -> float:
+    """Return the seconds of "90", "90s", "10m" or "1.5h"; raise ValueError for anything else."""
+    match = _DURATION.fullmatch(str(value).strip())
+    if match is None or float(match[1]) == 0:
+        msg = f"{value!r} is not a duration: write 90s, 10m or 1.5h"
+        raise ValueError(msg)
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+Seconds = Annotated[float, BeforeValidator(seconds)]
+Share = Annotated[float, Field(gt=0, lt=1)]
+Usd = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
+ErrorRate = Annotated[float, Field(gt=0, lt=0.5)]  # from one half on a coin would do as well
+
+
+class CheckSettings(BaseSettings):
+    """The settings of a check; each field's description is its documentation."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, extra="ignore", frozen=True, validate_default=True
+    )
+
+    paths: tuple[str, ...] = Field(("benchmarks",), description="files or folders with workloads")
+    import_paths: tuple[str, ...] = Field(
+        (".", "src"), description="folders of the checkout put first on the import path"
+    )
+    python: str = Field("", description="the repository's interpreter (.venv/bin/python if empty)")
+    device: Literal["auto", "cpu", "cuda", "tpu"] = Field("auto", description="where to measure")
+    margin: Share = Field(0.01, description="relative change that counts as unchanged")
+    floor: Share = Field(0.003, description="relative change below which nothing is a regression")
+    alpha: ErrorRate = Field(0.05, description="chance of any false regression in one check")
+    max_pairs: Annotated[int, Field(ge=4, le=1000)] = Field(20, description="most pairs of runs")
+    budget: Seconds = Field(600.0, description="most time for measuring, such as 10m")
+    budget_usd: Usd | None = Field(None, description="most money for measuring, in USD")
+    device_price: str = Field(
+        "", description="USD an hour of a device here, or its purchase option: budget_usd needs it"
+    )
+    timeout: Seconds = Field(300.0, description="most time for one workload in one process")
+    metrics: tuple[
+        Literal["step_time_p95", "step_time_p99", "energy_per_step", "cold_start"], ...
+    ] = Field(
+        (), description="what is judged beside what always is: tails of the step time, energy"
+    )
+    undecided: Literal["action_required", "neutral"] = Field(
+        "action_required", description="the check's conclusion when a verdict is undecided"
+    )
+    params: dict[str, dict[str, tuple[Param, ...]]] = Field(
+        default_factory=dict[str, dict[str, tuple[Param, ...]]],
+        description="parameter grids by module:function, in place of the decorator's",
+    )
+    fleet: Annotated[tuple[FleetTable, ...], Field(max_length=limits.MAX_FLEET)] = Field(
+        (), description="device-hours a year by workload"
+    )
+    declared: tuple[DeclaredTable, ...] = Field(
+        (), description="throughputs on hardware that is not measured here"
+    )
+    commitment: Annotated[tuple[CommitmentTable, ...], Field(max_length=limits.MAX_COMMITMENTS)] = (
+        Field((), description="devices that are paid for whether used or not")
+    )
+    policy: Annotated[tuple[PolicyTable, ...], Field(max_length=limits.MAX_POLICIES)] = Field(
+        (), description="what a change may cost a year, by team"
+    )
+    usage: tuple[UsageTable, ...] = Field(
+        (), description="which jobs of a usage file stand for which workload"
+    )
+
+    @field_validator("commitment")
+    @classmethod
+    def _is_each_once(cls, entries: tuple[CommitmentTable, ...]) -> tuple[CommitmentTable, ...]:
+        if len({entry.where for entry in entries}) < len(entries):
+            msg = "two commitments have one `where`: add their devices up"
+            raise ValueError(msg)
+        return entries
+
+    @property
+    def pricing(self) -> PricingConfig:
+        """Return the pricing tables in the bundle's form."""
+        return PricingConfig(
+            fleet=tuple(FleetUse(**entry.model_dump()) for entry in self.fleet),
+            declared=tuple(DeclaredThroughput(**entry.model_dump()) for entry in self.declared),
+            commitments=tuple(Commitment(**entry.model_dump()) for entry in self.commitment),
+            policies=tuple(CostPolicy(**entry.model_dump()) for entry in self.policy),
+        )
+
+    def in_force(self) -> dict[str, Param]:
+        """Return the plain settings by name, for the bundle."""
+        return {
+            name: value if isinstance(value, Param) else setting_text(value)
+            for name, value in self.model_dump(exclude=_TABLES).items()
+        }
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - pydantic's signature
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Use only the values that `check_settings` merges, since it records their origins."""
+        return (init_settings,)

@@ -1,0 +1,64 @@
+"""Defines the settings of the service, of uploads and of prices."""
+
+from pydantic import (
+    Field,
+    SecretStr,
+)
+from pydantic_settings import (
+    BaseSettings,
+    SettingsConfigDict,
+)
+
+from perfledger_service.settings.check import ENV_PREFIX
+from perfledger_service.settings.validation import validate_settings
+
+
+class ServiceSettings(BaseSettings):
+    """The settings of a service's operator; secrets have no default."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
+
+    database_url: str = Field(
+        "sqlite:///perfledger.db", description="SQLite file or PostgreSQL, as a SQLAlchemy URL"
+    )
+    public_url: str = Field("http://127.0.0.1:8765", description="where people reach the pages")
+    github_api_url: str = Field("https://api.github.com", description="root of GitHub's API")
+    github_app_id: str = Field("", description="the GitHub App's id")
+    github_private_key: SecretStr | None = Field(None, description="the GitHub App's key, PEM")
+    github_token: SecretStr | None = Field(None, description="a token, in place of an App")
+    webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
+
+
+class UploadSettings(BaseSettings):
+    """Where `perfledger upload` and `check --upload-url` send bundles."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
+
+    upload_url: str = Field("", description="the service's root, https://…")
+    upload_token: SecretStr | None = Field(None, description="the project's token")
+
+
+class PriceSettings(BaseSettings):
+    """Prices and inputs besides the packaged ones; flags override them."""
+
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, extra="ignore", frozen=True)
+
+    prices: str = Field("", description="the sheet that `perfledger prices update` wrote")
+    overrides: str = Field("", description="the organisation's prices and inputs, in TOML")
+    contract: str = Field("", description="prices of a contract, in the same TOML")
+    google_api_key: SecretStr | None = Field(None, description="for Google's billing catalog")
+
+
+def service_settings() -> ServiceSettings:
+    """Read the service's settings from the environment."""
+    return validate_settings(ServiceSettings, {})
+
+
+def upload_settings() -> UploadSettings:
+    """Read the upload's settings from the environment."""
+    return validate_settings(UploadSettings, {})
+
+
+def price_settings() -> PriceSettings:
+    """Read the price settings from the environment."""
+    return validate_settings(PriceSettings, {})

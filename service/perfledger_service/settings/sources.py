@@ -1,0 +1,107 @@
+"""Merges flags, environment and configuration files, and records each setting's origin.
+
+Sources, strongest first: command-line flags, `PERFLEDGER_*` in the environment, `perfledger.toml`
+or `[tool.perfledger]` in `pyproject.toml`, defaults. A pull request's check reads the file of the
+base commit, so that a change cannot relax its own gate.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic_settings import (
+    EnvSettingsSource,
+)
+
+from perfledger_service.errors import SettingsError
+from perfledger_service.settings.check import ENV_PREFIX, CheckSettings
+from perfledger_service.settings.service import PriceSettings, ServiceSettings, UploadSettings
+from perfledger_service.settings.validation import setting_text, validate_settings
+
+CONFIG_FILES = ("perfledger.toml", "pyproject.toml")
+MAX_CONFIG_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SettingOrigin:
+    """A setting in force, and its origin."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def file_table(name: str, content: bytes) -> dict[str, Any] | None:
+    """Return the perfledger table of a configuration file's content, or None if it has none.
+
+    Raises SettingsError for a file that is too large, is not TOML, or has unknown settings in it.
+    """
+    if len(content) > MAX_CONFIG_BYTES:
+        msg = f"{name} is larger than {MAX_CONFIG_BYTES:,} bytes: it is not a configuration"
+        raise SettingsError(msg)
+    try:
+        document: object = tomllib.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or an endless integer
+        msg = f"{name} is not valid TOML: {error}"
+        raise SettingsError(msg) from None
+    if name == "pyproject.toml":
+        document = _member(_member(document, "tool"), "perfledger")
+    if document is None:
+        return None
+    if not isinstance(document, dict):
+        msg = f"[tool.perfledger] in {name} is not a table"
+        raise SettingsError(msg)
+    table = cast("dict[str, Any]", document)
+    for key in table:
+        if key not in CheckSettings.model_fields:
+            near = difflib.get_close_matches(key, CheckSettings.model_fields, n=1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            msg = f"{name} has an unknown setting {key!r}{hint}"
+            raise SettingsError(msg)
+    return table
+
+
+def check_settings(
+    *, flags: Mapping[str, object], table: Mapping[str, Any] | None, table_name: str
+) -> tuple[CheckSettings, tuple[SettingOrigin, ...]]:
+    """Return the settings of a check and where each comes from; raise SettingsError if one is bad.
+
+    `flags` with the value None were not given. `table` is what `file_table` returned.
+    """
+    flag_values = {name: value for name, value in flags.items() if value is not None}
+    environment = EnvSettingsSource(CheckSettings)()
+    merged = {**(table or {}), **environment, **flag_values}
+    settings = validate_settings(CheckSettings, merged)
+    origins: list[SettingOrigin] = []
+    for name in CheckSettings.model_fields:
+        origin = "default"
+        if name in flag_values:
+            origin = "command line"
+        elif name in environment:
+            origin = f"environment ({ENV_PREFIX}{name.upper()})"
+        elif name in (table or {}):
+            origin = table_name
+        origins.append(SettingOrigin(name, setting_text(getattr(settings, name)), origin))
+    return settings, tuple(origins)
+
+
+def origins_of(
+    settings: ServiceSettings | UploadSettings | PriceSettings,
+) -> tuple[SettingOrigin, ...]:
+    """Return each of the settings with its origin; secrets are masked."""
+    return tuple(
+        SettingOrigin(
+            name,
+            setting_text(getattr(settings, name)),
+            f"environment ({ENV_PREFIX}{name.upper()})"
+            if name in settings.model_fields_set
+            else "default",
+        )
+        for name in type(settings).model_fields
+    )
+
+
+def _member(table: object, key: str) -> object:
+    return cast("dict[str, Any]", table).get(key) if isinstance(table, dict) else None

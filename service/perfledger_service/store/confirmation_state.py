@@ -1,0 +1,72 @@
+"""Stores a project's suspected and confirmed changes.
+
+As MessagePack: evidence may hold infinities, which JSON cannot write.
+"""
+
+import msgspec
+from sqlmodel import Session, col, select
+
+from perfledger.records import Machine
+from perfledger_baselines.history.commits.confirmation_state import Alert, ConfirmationState
+from perfledger_service.store.tables import (
+    AlertRow,
+    ConfirmationStateRow,
+    EnvironmentRow,
+    UploadRow,
+)
+from perfledger_service.values.branch_views import AlertView
+
+# Newest alerts of a project that its page shows.
+MOST_ALERTS = 50
+
+
+def confirmation_state_of(session: Session, project_id: int) -> ConfirmationState:
+    """Return a project's confirmation state, empty if nothing was ever suspected."""
+    row = session.get(ConfirmationStateRow, project_id)
+    return (
+        ConfirmationState()
+        if row is None
+        else msgspec.msgpack.decode(row.content, type=ConfirmationState)
+    )
+
+
+def save_confirmation_state(session: Session, project_id: int, state: ConfirmationState) -> None:
+    """Replace a project's confirmation state; the caller holds the project's lock."""
+    row = session.get(ConfirmationStateRow, project_id) or ConfirmationStateRow(
+        project_id=project_id, content=b""
+    )
+    row.content = msgspec.msgpack.encode(state)
+    session.add(row)
+    session.flush()
+
+
+def add_alerts(
+    session: Session, alerts: tuple[Alert, ...], *, project_id: int, upload_id: str
+) -> None:
+    """Store the changes that an upload's A/B run confirmed."""
+    for alert in alerts:
+        content = msgspec.msgpack.encode(alert)
+        session.add(AlertRow(project_id=project_id, upload_id=upload_id, content=content))
+    session.flush()
+
+
+def alerts_of(session: Session, project_id: int) -> tuple[AlertView, ...]:
+    """Return a project's newest alerts, newest first."""
+    rows = session.exec(
+        select(AlertRow, UploadRow.created_at, EnvironmentRow.machine)
+        .select_from(AlertRow)
+        .join(UploadRow)
+        .join(EnvironmentRow, col(EnvironmentRow.hash) == col(UploadRow.environment_hash))
+        .where(col(AlertRow.project_id) == project_id)
+        .order_by(col(AlertRow.id).desc())
+        .limit(MOST_ALERTS)
+    )
+    return tuple(
+        AlertView(
+            alert=msgspec.msgpack.decode(row.content, type=Alert),
+            upload_id=row.upload_id,
+            created_at=created_at,
+            device=msgspec.json.decode(machine, type=Machine).uuid,
+        )
+        for row, created_at, machine in rows
+    )

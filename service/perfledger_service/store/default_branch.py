@@ -1,0 +1,170 @@
+"""Stores the default branch's commits and reads the series measured on them.
+
+A commit's position is the order in which commits were first seen on the branch. It is the branch's
+own order unless an old commit is measured late.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import msgspec
+from sqlalchemy import func
+from sqlmodel import Session, col, select
+
+from perfledger.metrics import METRICS, OPTIONAL_METRICS, Metric, MetricKind, WorseDirection
+from perfledger.records import Machine
+from perfledger_baselines.history.commits.attribution import Series
+from perfledger_baselines.planning.epochs import epoch_key
+from perfledger_service.store.page_queries import COUNTED_STATUSES, MAX_SERIES
+from perfledger_service.store.tables import (
+    EnvironmentRow,
+    ObservationRow,
+    RevisionRow,
+    SeriesRow,
+    UploadRow,
+)
+
+# Changes are tested against a hundred observations on each side.
+MOST_COMMITS = 200
+# In any unit. Sums of larger values would overflow a float, so those values are left out.
+LARGEST = 1e290
+# Kinds that get verdicts: more work in a step is no regression by itself.
+_JUDGED = frozenset(MetricKind) - {MetricKind.WORK}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchSeries:
+    """A series on the default branch: one value per measured commit, in order.
+
+    Several uploads of one commit are averaged, weighted by their processes. `environments` are the
+    machine's environments and `devices` the device ids ("" without an id); a commit measured in
+    several has one of them.
+    """
+
+    id: int
+    series: Series
+    positions: tuple[int, ...]
+    values: tuple[float, ...]
+    environments: tuple[str, ...]
+    devices: tuple[str, ...]
+
+
+def add_to_branch(session: Session, project_id: int, shas: Sequence[str]) -> None:
+    """Give commits the next positions on the default branch, unless they have one.
+
+    Commits without measurements are skipped. The caller holds the project's lock.
+    """
+    rows = session.exec(
+        select(RevisionRow).where(
+            col(RevisionRow.project_id) == project_id, col(RevisionRow.sha).in_(shas)
+        )
+    )
+    by_sha = {row.sha: row for row in rows}
+    newest = select(func.max(RevisionRow.branch_position)).where(
+        col(RevisionRow.project_id) == project_id
+    )
+    last = session.exec(newest).one()
+    following = 0 if last is None else last + 1
+    for sha in shas:
+        row = by_sha.get(sha)
+        if row is not None and row.branch_position is None:
+            row.branch_position = following
+            session.add(row)
+            following += 1
+    session.flush()
+
+
+def commits_of_branch(session: Session, project_id: int) -> tuple[str, ...]:
+    """Return the default branch's commits in the order of their positions."""
+    commits = session.exec(
+        select(RevisionRow.sha)
+        .where(
+            col(RevisionRow.project_id) == project_id, col(RevisionRow.branch_position).is_not(None)
+        )
+        .order_by(col(RevisionRow.branch_position))
+    )
+    return tuple(commits)
+
+
+def branch_series(
+    session: Session, project_id: int, *, upload_id: str | None = None
+) -> tuple[BranchSeries, ...]:
+    """Return a project's series over the newest commits, or only those that an upload adds to."""
+    positions = select(RevisionRow.position, RevisionRow.branch_position).where(
+        col(RevisionRow.project_id) == project_id, col(RevisionRow.branch_position).is_not(None)
+    )
+    newest = positions.order_by(col(RevisionRow.branch_position).desc()).limit(MOST_COMMITS)
+    branch_position_of = {
+        position: on_branch for position, on_branch in session.exec(newest) if on_branch is not None
+    }
+    query = select(SeriesRow).where(col(SeriesRow.project_id) == project_id)
+    if upload_id is not None:
+        of_upload = select(ObservationRow.series_id).where(
+            col(ObservationRow.upload_id) == upload_id
+        )
+        query = query.where(col(SeriesRow.id).in_(of_upload))
+    rows = session.exec(query.order_by(col(SeriesRow.id)).limit(MAX_SERIES))
+    judged_rows = {
+        row.id: row for row in rows if row.id is not None and _metric(row).kind in _JUDGED
+    }
+    return tuple(_read_branch_series(session, judged_rows, branch_position_of))
+
+
+def _read_branch_series(
+    session: Session, rows_by_id: Mapping[int, SeriesRow], branch_position_of: Mapping[int, int]
+) -> Iterator[BranchSeries]:
+    """Read all series' commits in one statement."""
+    processes = col(ObservationRow.processes)
+    rows = session.exec(
+        select(
+            ObservationRow.series_id,
+            ObservationRow.position,
+            func.sum(col(ObservationRow.center) * processes) / func.sum(processes),
+            func.max(UploadRow.environment_hash),
+        )
+        .join(UploadRow)
+        .where(
+            col(ObservationRow.series_id).in_(rows_by_id),
+            col(ObservationRow.position) >= min(branch_position_of, default=0),
+            col(ObservationRow.center).between(-LARGEST, LARGEST),
+            col(UploadRow.status).in_(COUNTED_STATUSES),
+        )
+        .group_by(col(ObservationRow.series_id), col(ObservationRow.position))
+        .order_by(col(ObservationRow.series_id))
+    )
+    of_branch = [row for row in rows if row[1] in branch_position_of]
+    machines = _machines(session, {key for _, _, _, key in of_branch})
+    for series_id, group in groupby(of_branch, key=lambda row: row[0]):
+        row = rows_by_id[series_id]
+        points = sorted((branch_position_of[at], center, key) for _, at, center, key in group)
+        yield BranchSeries(
+            id=series_id,
+            series=Series(row.workload, _metric(row), row.device_class),
+            positions=tuple(position for position, _, _ in points),
+            values=tuple(center for _, center, _ in points),
+            environments=tuple(epoch_key(machines[key]) for _, _, key in points),
+            devices=tuple(_device(machines[key], row.device_class) for _, _, key in points),
+        )
+
+
+def _machines(session: Session, hashes: Collection[str]) -> dict[str, Machine]:
+    """Return machines by the hash of their fingerprint."""
+    rows = session.exec(
+        select(EnvironmentRow.hash, EnvironmentRow.machine).where(
+            col(EnvironmentRow.hash).in_(hashes)
+        )
+    )
+    return {key: msgspec.json.decode(machine, type=Machine) for key, machine in rows}
+
+
+def _device(machine: Machine, device_class: str) -> str:
+    """Return the device that a series of this class was measured on, "" for a host's workload."""
+    return machine.uuid if device_class.startswith(f"{machine.device}:") else ""
+
+
+def _metric(row: SeriesRow) -> Metric:
+    """Return a series' metric; one unknown to this version counts as a speed."""
+    metric = (METRICS | OPTIONAL_METRICS).get(row.metric)
+    kind = MetricKind.SPEED if metric is None else metric.kind
+    return Metric(name=row.metric, unit=row.unit, worse=WorseDirection(row.worse), kind=kind)

@@ -1,0 +1,67 @@
+"""Stores GitHub's ids of the comments and check runs that were posted."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import Session, col, select
+
+from perfledger_service.store.tables import GitHubPostRow
+from perfledger_service.store.uploads import StoredUpload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostedIds:
+    """GitHub's ids of the pull request's comment and of the head commit's check run.
+
+    `upload_id` is the upload last posted for the head commit, "" for none.
+    """
+
+    comment_id: int | None
+    check_run_id: int | None
+    upload_id: str = ""
+
+
+def posted_ids(session: Session, upload: StoredUpload) -> PostedIds:
+    """Return the ids that an upload's post would update."""
+    rows = session.exec(
+        select(GitHubPostRow)
+        .where(
+            col(GitHubPostRow.project_id) == upload.project_id,
+            col(GitHubPostRow.pull_request) == upload.pull_request,
+        )
+        .order_by(col(GitHubPostRow.updated_at).desc(), col(GitHubPostRow.id).desc())
+    ).all()
+    comments = (row.comment_id for row in rows if row.comment_id is not None)
+    post = next((row for row in rows if row.head_sha == upload.head_sha), None)
+    return PostedIds(
+        comment_id=next(comments, None),
+        check_run_id=post.check_run_id if post else None,
+        upload_id=post.upload_id if post else "",
+    )
+
+
+def save_posted_ids(
+    session: Session, upload: StoredUpload, posts: PostedIds, *, now: datetime
+) -> None:
+    """Store the ids under which an upload was posted."""
+    assert upload.pull_request is not None  # noqa: S101 - it was posted on one
+    row = session.exec(
+        select(GitHubPostRow).where(
+            col(GitHubPostRow.project_id) == upload.project_id,
+            col(GitHubPostRow.pull_request) == upload.pull_request,
+            col(GitHubPostRow.head_sha) == upload.head_sha,
+        )
+    ).first()
+    if row is None:
+        row = GitHubPostRow(
+            project_id=upload.project_id,
+            pull_request=upload.pull_request,
+            head_sha=upload.head_sha,
+            upload_id=upload.id,
+            updated_at=now,
+        )
+    row.upload_id = upload.id
+    row.comment_id = posts.comment_id
+    row.check_run_id = posts.check_run_id
+    row.updated_at = now
+    session.add(row)

@@ -1,0 +1,252 @@
+"""Queries the values that the web pages show."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import cast
+
+from sqlalchemy import ColumnElement, func
+from sqlalchemy.orm import QueryableAttribute, defer
+from sqlmodel import Session, col, select
+
+from perfledger.metrics import WorseDirection
+from perfledger.records import Side
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.projects import project_named, projects
+from perfledger_service.store.tables import (
+    EnvironmentRow,
+    ObservationRow,
+    ProjectRow,
+    RevisionRow,
+    SeriesRow,
+    UploadRow,
+    VerdictRow,
+)
+from perfledger_service.values.upload_views import (
+    IndexView,
+    PullRequestView,
+    SeriesPoint,
+    SeriesSummary,
+    SeriesView,
+    UploadStatus,
+    UploadView,
+    VerdictView,
+)
+
+# Most rows on one page; older uploads are reached through their pull request.
+MAX_UPLOADS = 50
+MAX_SERIES = 500
+MAX_POINTS = 5000
+# Uploads whose numbers count: refused ones are about other code, failed ones have no numbers.
+COUNTED_STATUSES = (UploadStatus.JUDGED, UploadStatus.POSTED)
+_NEWEST_FIRST = (col(ObservationRow.position).desc(), col(UploadRow.created_at).desc())
+
+
+def index_view(session: Session) -> IndexView:
+    """Return the front page's values."""
+    return IndexView(
+        repositories=tuple(project.repository for project in projects(session)),
+        uploads=_uploads(session),
+        series=_summaries(session),
+        uploads_left_out=_left_out(session, UploadRow, MAX_UPLOADS),
+        series_left_out=_left_out(session, SeriesRow, MAX_SERIES),
+    )
+
+
+def upload_counts(session: Session) -> tuple[tuple[str, int, datetime], ...]:
+    """Return the number of uploads with each status, and when the newest of them arrived."""
+    rows = session.exec(
+        select(UploadRow.status, func.count(), func.max(col(UploadRow.created_at)))
+        .group_by(UploadRow.status)
+        .order_by(UploadRow.status)
+    )
+    return tuple((status, count, newest) for status, count, newest in rows)
+
+
+def pull_request_view(session: Session, repository: str, number: int) -> PullRequestView:
+    """Return a pull request's uploads with their verdicts; raise NotFoundError without any."""
+    project = project_named(session, repository)
+    uploads = _uploads(
+        session,
+        col(UploadRow.project_id) == project.id,
+        col(UploadRow.pull_request) == number,
+    )
+    if not uploads:
+        where = f"{project.repository}#{number}"
+        msg = f"nothing was uploaded for {where} yet: run a check with --upload-url"
+        raise NotFoundError(msg)
+    return PullRequestView(
+        repository=project.repository,
+        number=number,
+        uploads=tuple(_with_verdicts(session, upload) for upload in uploads),
+    )
+
+
+def upload_view(session: Session, upload_id: str) -> UploadView:
+    """Return one upload with its verdicts; raise NotFoundError for an unknown id."""
+    uploads = _uploads(session, col(UploadRow.id) == upload_id)
+    if not uploads:
+        msg = f"no upload {upload_id[:80]!r}"
+        raise NotFoundError(msg)
+    return _with_verdicts(session, uploads[0])
+
+
+def series_view(session: Session, series_id: int) -> SeriesView:
+    """Return a series with its newest points; raise NotFoundError for an unknown id."""
+    row = session.exec(
+        select(SeriesRow, ProjectRow).join(ProjectRow).where(col(SeriesRow.id) == series_id)
+    ).first()
+    if row is None:
+        msg = f"no series {series_id}"
+        raise NotFoundError(msg)
+    series, project = row
+    return SeriesView(
+        id=series_id,
+        repository=project.repository,
+        workload=series.workload,
+        metric=series.metric,
+        unit=series.unit,
+        worse=WorseDirection(series.worse),
+        device_class=series.device_class,
+        points=_points(session, series),
+    )
+
+
+def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[UploadView, ...]:
+    rows = session.exec(
+        select(UploadRow, ProjectRow, EnvironmentRow.device_class)
+        .join(ProjectRow)
+        .join(EnvironmentRow)
+        .where(*conditions)
+        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
+        .limit(MAX_UPLOADS)
+    )
+    return tuple(_upload(*row) for row in rows)
+
+
+def _left_out(session: Session, table: type[UploadRow | SeriesRow], limit: int) -> int:
+    return max(0, session.exec(select(func.count()).select_from(table)).one() - limit)
+
+
+def _upload(row: UploadRow, project: ProjectRow, device_class: str) -> UploadView:
+    return UploadView(
+        id=row.id,
+        repository=project.repository,
+        pull_request=row.pull_request,
+        base_sha=row.base_sha,
+        head_sha=row.head_sha,
+        head_subject=row.head_subject,
+        device_class=device_class,
+        status=UploadStatus(row.status),
+        reason=row.reason,
+        conclusion=row.conclusion,
+        headline=row.headline,
+        created_at=row.created_at,
+    )
+
+
+def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
+    rows = session.exec(
+        select(VerdictRow)
+        .where(col(VerdictRow.upload_id) == upload.id)
+        .order_by(col(VerdictRow.position))
+    ).all()
+    observed = session.exec(
+        select(SeriesRow.workload, SeriesRow.metric, SeriesRow.id)
+        .join(ObservationRow)
+        .where(col(ObservationRow.upload_id) == upload.id)
+        .order_by(col(ObservationRow.side))  # where the sides are of two classes, head's
+    )
+    ids = {(workload, metric): series for workload, metric, series in observed}
+    verdicts = (_verdict(row, ids.get((row.workload, row.metric))) for row in rows)
+    return replace(upload, verdicts=tuple(verdicts))
+
+
+def _verdict(row: VerdictRow, series_id: int | None) -> VerdictView:
+    return VerdictView(
+        workload=row.workload,
+        metric=row.metric,
+        unit=row.unit,
+        worse=WorseDirection(row.worse),
+        outcome=row.outcome,
+        base=row.base,
+        head=row.head,
+        change=row.change,
+        low=row.low,
+        high=row.high,
+        is_warning=row.is_warning,
+        series_id=series_id,
+    )
+
+
+def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
+    """Return the series' newest points, oldest first, with one scan of the primary key."""
+    rows = session.exec(
+        select(ObservationRow, UploadRow, RevisionRow.sha)
+        .options(defer(cast("QueryableAttribute[bytes]", ObservationRow.samples)))
+        .join(UploadRow)
+        .join(
+            RevisionRow,
+            (col(RevisionRow.position) == col(ObservationRow.position))
+            & (col(RevisionRow.project_id) == series.project_id),
+        )
+        .where(
+            col(ObservationRow.series_id) == series.id, col(UploadRow.status).in_(COUNTED_STATUSES)
+        )
+        .order_by(*_NEWEST_FIRST)
+        .limit(MAX_POINTS)
+    ).all()
+    return tuple(_point(*row) for row in reversed(rows))
+
+
+def _point(row: ObservationRow, upload: UploadRow, sha: str) -> SeriesPoint:
+    return SeriesPoint(
+        position=row.position,
+        sha=sha,
+        side=Side(row.side),
+        pull_request=upload.pull_request,
+        upload_id=upload.id,
+        processes=row.processes,
+        center=row.center,
+        low=row.low,
+        high=row.high,
+        created_at=upload.created_at,
+    )
+
+
+def _summaries(session: Session) -> tuple[SeriesSummary, ...]:
+    rows = session.exec(
+        select(SeriesRow, ProjectRow)
+        .join(ProjectRow)
+        .order_by(
+            col(ProjectRow.repository_key),
+            col(SeriesRow.workload),
+            col(SeriesRow.metric),
+            col(SeriesRow.device_class),
+        )
+        .limit(MAX_SERIES)
+    ).all()
+    summaries = (_summary(session, series, project) for series, project in rows)
+    return tuple(summary for summary in summaries if summary is not None)
+
+
+def _summary(session: Session, series: SeriesRow, project: ProjectRow) -> SeriesSummary | None:
+    """Return a series with its newest value, or None if no observation counts."""
+    where = (
+        col(ObservationRow.series_id) == series.id,
+        col(UploadRow.status).in_(COUNTED_STATUSES),
+    )
+    count = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*where)
+    newest = select(ObservationRow.center).join(UploadRow).where(*where).order_by(*_NEWEST_FIRST)
+    last = session.exec(newest.limit(1)).first()
+    if series.id is None or last is None:
+        return None
+    return SeriesSummary(
+        id=series.id,
+        repository=project.repository,
+        workload=series.workload,
+        metric=series.metric,
+        unit=series.unit,
+        device_class=series.device_class,
+        points=session.exec(count).one(),
+        last=last,
+    )

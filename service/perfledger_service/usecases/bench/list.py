@@ -1,0 +1,25 @@
+"""Lists the workloads that a repository registers."""
+
+import os
+from pathlib import Path
+
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.children.harness import prepare_harness
+from perfledger_runners.children.interpreter import find_python
+from perfledger_runners.measuring.discovery import Discovery, discover
+from perfledger_service.settings.sources import check_settings
+from perfledger_service.usecases.check.check import request_for
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.repository_config import configured_table
+
+
+def list_workloads(folder: Path) -> Discovery:
+    """Return the workloads that the working folder registers as it is now."""
+    with translate_errors():
+        repository = Repository.open(folder)
+        name, table = configured_table(repository.root) or ("", None)
+        settings, _ = check_settings(flags={}, table=table, table_name=name)
+        with prepare_harness(
+            find_python(repository.root, settings.python), environment=os.environ
+        ) as harness:
+            return discover(harness, request_for(repository.root, repository.root, settings))

@@ -1,0 +1,213 @@
+"""Computes which changes a number of pairs can detect, from a spread or from a file."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perfledger.bundle import Bundle, Plan
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Run
+from perfledger_baselines.estimation.pairing import (
+    PairedTest,
+    estimate_pairs,
+    judged_metrics,
+    match_runs,
+    tests_of,
+)
+from perfledger_baselines.history.detection.detect import detect
+from perfledger_baselines.significance.alpha_spending import nominal_levels
+from perfledger_baselines.significance.interim_looks import looks_until, planned_looks
+from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD
+from perfledger_baselines.significance.power import POWER, smallest_detectable_change
+from perfledger_baselines.significance.spread_prior import (
+    PriorError,
+    prior_from_pairs,
+    prior_from_runs,
+)
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.check.step_count import best_steps
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.history_sources import display_name, read_bundle_or_series
+from perfledger_service.usecases.inputs.table_columns import quote_text
+from perfledger_service.values.measured_series import MeasuredSeries
+from perfledger_service.values.power_views import PowerView, SpreadView
+
+COUNTS = (4, 5, 6, 8, 10, 15, 20, 40)  # of pairs
+CHANGES = (0.005, 0.01, 0.02, 0.05, 0.1)
+MAX_PAIRS = 10_000  # days of a machine: beyond this a quieter machine is the answer
+FEWEST_PAIRS = 4
+MAX_TESTS = 1_000_000
+MAX_SD = 10.0  # of logs: a factor of 22,000 between pairs is not a measurement
+_TRIED = 40  # the last of the planned looks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerRequest:
+    """The numbers of pairs and relative changes to compute power for."""
+
+    counts: tuple[int, ...] = COUNTS
+    changes: tuple[float, ...] = CHANGES
+    tests: int = 1
+    alpha: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 0.5:  # noqa: PLR2004 - a coin toss has an error rate of 0.5
+            msg = f"--alpha {self.alpha:g} is not an error rate: give one such as 0.05"
+            raise UsageError(msg)
+        if not 1 <= self.tests <= MAX_TESTS:
+            msg = f"--tests {self.tests}: give how many metrics of workloads share alpha, from 1"
+            raise UsageError(msg)
+        if not all(FEWEST_PAIRS <= count <= MAX_PAIRS for count in self.counts):
+            msg = f"--pairs {self.counts[0]}: a test needs {FEWEST_PAIRS} to {MAX_PAIRS:,} pairs"
+            raise UsageError(msg)
+        if not all(0 < change <= 10 for change in self.changes):  # noqa: PLR2004 - eleven times
+            msg = f"--change-percent {100 * self.changes[0]:g}: give percent above 0, such as 2"
+            raise UsageError(msg)
+
+
+def power_of_spread(sd: float, request: PowerRequest) -> PowerView:
+    """Return what pairs with this relative standard deviation can detect."""
+    if not 0 < sd <= MAX_SD:
+        msg = (
+            f"--spread-percent {100 * sd:g}: give the standard deviation of a pair's difference "
+            "in percent"
+        )
+        raise UsageError(msg)
+    return _view([_spread("As given", sd, "", request)], request)
+
+
+def power_of_file(path: Path, request: PowerRequest, *, column: str | None = None) -> PowerView:
+    """Return what pairs can detect that spread like those of a bundle, or like a file's runs.
+
+    Raises NotFoundError, TooLargeError and UsageError.
+    """
+    if path.is_dir():
+        msg = f"{display_name(path)} is a folder: give one bundle, or a CSV or JSON file"
+        raise UsageError(msg)
+    measurements = read_bundle_or_series(path, column=column)
+    if isinstance(measurements, MeasuredSeries):
+        return _view([_spread_of_runs(measurements, request)], request)
+    if column is not None:
+        msg = f"{display_name(path)} is a bundle: --column chooses a column of a CSV or JSON file"
+        raise UsageError(msg)
+    return _view(_spreads_of_bundle(measurements, request), request)
+
+
+def _view(spreads: Sequence[SpreadView], request: PowerRequest) -> PowerView:
+    return PowerView(
+        alpha=request.alpha,
+        tests=request.tests,
+        floor=_floor(),
+        power=POWER,
+        spreads=tuple(spreads),
+    )
+
+
+def _floor() -> float:
+    """Return the default floor of a check."""
+    return Plan(seed=0, order=(), looks=()).floor
+
+
+def _spread(name: str, sd: float, source: str, request: PowerRequest) -> SpreadView:
+    sd = max(sd, SMALLEST_SPREAD)
+    level = request.alpha / request.tests
+    return SpreadView(
+        name=name,
+        sd=sd,
+        source=source,
+        detectable=tuple((count, _detectable(sd, count, level)) for count in request.counts),
+        needed=tuple((change, _needed(sd, change, level)) for change in request.changes),
+    )
+
+
+def _detectable(sd: float, pairs: int, level: float) -> float:
+    """Return the smallest change found by a check with planned looks that stops at `pairs`."""
+    looks = looks_until(planned_looks(pairs), pairs)
+    nominal = nominal_levels(looks, level)[-1]
+    return smallest_detectable_change(sd, pairs, alpha=nominal, floor=_floor())
+
+
+def _needed(sd: float, change: float, level: float) -> int | None:
+    """Return the fewest pairs that find a change; None if MAX_PAIRS do not."""
+    if _detectable(sd, MAX_PAIRS, level) > change:
+        return None
+    # The level of the last look depends on the number of looks before it, so among few pairs power
+    # is not monotonic and every number is tried.
+    for pairs in range(FEWEST_PAIRS, _TRIED + 1):
+        if _detectable(sd, pairs, level) <= change:
+            return pairs
+    too_few, enough = _TRIED, MAX_PAIRS
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        if _detectable(sd, middle, level) <= change:
+            enough = middle
+        else:
+            too_few = middle
+    return enough
+
+
+def _spread_of_runs(series: MeasuredSeries, request: PowerRequest) -> SpreadView:
+    """Return the spread of a history, without its steps and gaps."""
+    values = [value for value in series.values if not math.isnan(value)]
+    with translate_errors():
+        changes = [change.index for change in detect(values).changes]
+    try:
+        prior = prior_from_runs(values, changes=changes)
+    except PriorError as error:
+        msg = f"{quote_text(series.name)}: {error}"
+        raise UsageError(msg) from error
+    source = f"from {len(values):,} runs, of which two make a pair"
+    if changes:
+        source += f"; {len(changes)} steps taken out" if len(changes) > 1 else "; a step taken out"
+    return _spread(series.name, math.sqrt(prior.variance), source, request)
+
+
+def _spreads_of_bundle(bundle: Bundle, request: PowerRequest) -> list[SpreadView]:
+    metrics = judged_metrics(bundle.metrics)
+    spreads: list[SpreadView] = []
+    for workload, runs in match_runs(bundle.runs).items():
+        for test in tests_of(workload, estimate_pairs(runs, metrics), metrics):
+            name = f"{workload} {test.metric.name}"
+            if test.is_exact:
+                spreads.append(SpreadView(name=name, sd=None, source="a count: it has no spread"))
+            else:
+                spreads.append(_spread_of_test(name, test, request, bundle, runs))
+    if not spreads:
+        msg = "the bundle has no pair of runs, so pairs have no spread: give a bundle with pairs"
+        raise UsageError(msg)
+    return spreads
+
+
+def _spread_of_test(
+    name: str,
+    test: PairedTest,
+    request: PowerRequest,
+    bundle: Bundle,
+    runs: Sequence[tuple[Run, Run]],
+) -> SpreadView:
+    """Return the spread of a check's pairs around their common effect."""
+    if test.flaw:
+        return SpreadView(name=name, sd=None, source=test.flaw)
+    differences = np.log([head / base for base, head in test.pairs])
+    try:
+        prior = prior_from_pairs((differences - differences.mean()).tolist())
+    except PriorError:
+        source = f"{len(differences)} pairs are too few to estimate a spread: 5 are needed"
+        return SpreadView(name=name, sd=None, source=source)
+    source = f"from {len(differences)} pairs"
+    spread = _spread(name, math.sqrt(prior.variance), source, request)
+    if test.metric.name != STEP_TIME.name:
+        return spread
+    steps, note = best_steps(bundle, runs)
+    return SpreadView(
+        name=name,
+        sd=spread.sd,
+        source=source,
+        detectable=spread.detectable,
+        needed=spread.needed,
+        steps=steps,
+        steps_note=note,
+    )

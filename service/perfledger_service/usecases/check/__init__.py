@@ -1,0 +1,1 @@
+"""Owns the check of a change: measuring, judging, explaining and pricing."""

@@ -1,0 +1,197 @@
+"""Chooses a head's baseline from a folder of bundles."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import Metric
+from perfledger.records import Run, Side
+from perfledger_baselines.history.commits.attribution import (
+    CommitRange,
+    ObservedSeries,
+    attributed_changes,
+)
+from perfledger_baselines.planning.baseline_selection import (
+    AcceptedChange,
+    BaselineCandidate,
+    BaselineRequest,
+    BaselineSelection,
+    select_baseline,
+)
+from perfledger_baselines.planning.epochs import epoch_key
+from perfledger_baselines.significance.spread_prior import PriorError, SpreadPrior, prior_from_runs
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.history.detect import observed_in, searched_series
+from perfledger_service.usecases.inputs.history_sources import (
+    bundles_histories,
+    geometric_mean,
+    is_of_branch,
+    sort_bundles,
+)
+from perfledger_service.usecases.inputs.run_values import run_values, runs_of
+from perfledger_service.usecases.inputs.table_columns import quote_text
+from perfledger_service.values.measured_series import MeasuredSeries
+
+# As in git: shorter prefixes match too many commits.
+FEWEST_LETTERS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """Baseline of a head: one value per check.
+
+    All runs of one check share that check's machine state, so a check counts as one value. `prior`
+    is the spread between checks of the whole series, None with fewer than five.
+    """
+
+    values: tuple[float, ...]
+    prior: SpreadPrior | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BaselinePreferences:
+    """A user's choice of baseline, as prefixes of commits or of bundle ids."""
+
+    pinned: str = ""  # the check to use, unconditionally
+    accepted: tuple[str, ...] = ()  # commits whose new levels are accepted: nothing older counts
+
+
+NO_PREFERENCES = BaselinePreferences()
+
+
+class BaselineFolder:
+    """The bundles of a folder, oldest first, one per commit, with the changes between them."""
+
+    def __init__(
+        self, bundles: Sequence[Bundle], preferences: BaselinePreferences = NO_PREFERENCES
+    ) -> None:
+        """Search the bundles' history; raise UsageError for preferences that name none of them."""
+        self._bundles = sort_bundles(bundles)
+        self._pinned = (
+            self._bundles[self.places_of_name(preferences.pinned)[-1]].id
+            if preferences.pinned
+            else ""
+        )
+        self._accepted = tuple(self.places_of_name(name)[0] for name in preferences.accepted)
+        self._observed: dict[tuple[str, str, str], ObservedSeries] = {}
+        self._priors: dict[tuple[str, str, str], SpreadPrior | None] = {}
+        for searched in searched_series(bundles_histories(self._bundles)):
+            observations = observed_in(searched)
+            if observations is not None:
+                self._observed[observations.series.key] = observations
+                self._priors[observations.series.key] = _prior(searched.series, observations)
+
+    @property
+    def newest(self) -> Bundle:
+        """Return the bundle of the newest check."""
+        return self._bundles[-1]
+
+    def baseline_of(self, head: Bundle, workload: str, metric: Metric) -> Baseline:
+        """Choose the baseline of a head's metric; raise NoBaselineError.
+
+        A head whose base is not among the folder's commits counts as newer than all of them.
+        """
+        machine_class = head.machines()[workload, Side.HEAD].device_class
+        key = (workload, metric.name, machine_class)
+        request = BaselineRequest(
+            workload=workload,
+            metric=metric,
+            check=head.id,
+            merge_base=self._place_of(head.base.sha),
+            machine_class=machine_class,
+            environment=epoch_key(head.machine),
+            levels=_levels(self._observed.get(key)),
+            accepted=tuple(
+                AcceptedChange(workload=workload, metric=metric.name, commit=place)
+                for place in self._accepted
+            ),
+            pinned=self._pinned,
+        )
+        runs = dict(self._runs(head, workload, metric))
+        selection = select_baseline(request, runs)
+        return Baseline(
+            values=_values(selection, runs), prior=self._priors.get(key), reason=selection.reason
+        )
+
+    def places_of_name(self, name: str) -> tuple[int, ...]:
+        """Return the places of the only commit, or the only check, with a prefix."""
+        if len(name) < FEWEST_LETTERS:
+            msg = f"{quote_text(name)} is too short to name a commit: give {FEWEST_LETTERS} letters"
+            raise UsageError(msg)
+        places: dict[str, list[int]] = {}
+        for place, bundle in enumerate(self._bundles):
+            for identifier in (_sha(bundle), bundle.id):
+                if identifier.startswith(name):
+                    places.setdefault(identifier, []).append(place)
+        if len(places) != 1:
+            problem = "several commits or ids begin" if places else "no commit or id begins"
+            msg = f"{problem} with {quote_text(name)} in {len(self._bundles)} bundles"
+            raise UsageError(msg)
+        return tuple(*places.values())
+
+    def _place_of(self, sha: str) -> int:
+        places = [place for place, bundle in enumerate(self._bundles) if _sha(bundle) == sha]
+        return max(places, default=len(self._bundles))
+
+    def _runs(
+        self, head: Bundle, workload: str, metric: Metric
+    ) -> Iterator[tuple[BaselineCandidate, float]]:
+        """Yield the runs of each check whose runs all have the metric, with their values.
+
+        Leaves out the head's own runs, and checks with another unit of work or definition of the
+        metric.
+        """
+        unit = _unit(head, workload)
+        for place, bundle in enumerate(self._bundles):
+            is_alike = metric in bundle.metrics and _unit(bundle, workload) == unit
+            runs = runs_of(bundle, _side(bundle)).get(workload, ())
+            values = run_values(runs, metric)
+            if bundle.id != head.id and is_alike and len(values) == len(runs):
+                for run, value in zip(runs, values, strict=True):
+                    yield _candidate(bundle, run, place), value
+
+
+def _candidate(bundle: Bundle, run: Run, place: int) -> BaselineCandidate:
+    return BaselineCandidate(
+        run=f"{bundle.id}/{run.process}",
+        check=bundle.id,
+        commit=place,
+        machine_class=bundle.machine.part_used_by(run).device_class,
+        environment=epoch_key(bundle.machine),
+    )
+
+
+def _values(
+    selection: BaselineSelection, runs: dict[BaselineCandidate, float]
+) -> tuple[float, ...]:
+    checks = groupby(selection.runs, key=lambda candidate: candidate.check)
+    return tuple(geometric_mean([runs[candidate] for candidate in group]) for _, group in checks)
+
+
+def _levels(observed: ObservedSeries | None) -> tuple[CommitRange, ...]:
+    return () if observed is None else tuple(move.commits for move in attributed_changes(observed))
+
+
+def _prior(series: MeasuredSeries, observed: ObservedSeries) -> SpreadPrior | None:
+    """Return how far two checks of the series lie apart without a change."""
+    values = [series.values[place] for place in observed.commits]
+    try:
+        return prior_from_runs(values, changes=[change.index for change in observed.changes])
+    except PriorError:
+        return None
+
+
+def _side(bundle: Bundle) -> Side:
+    return Side.HEAD if is_of_branch(bundle) else Side.BASE
+
+
+def _sha(bundle: Bundle) -> str:
+    return (bundle.head if is_of_branch(bundle) else bundle.base).sha
+
+
+def _unit(bundle: Bundle, workload: str) -> tuple[str, float] | None:
+    """Return a workload's unit of work; None if the bundle lacks the workload."""
+    units = ((spec.unit, spec.units_per_step) for spec in bundle.workloads if spec.id == workload)
+    return next(units, None)

@@ -1,0 +1,101 @@
+"""Computes how long a check may measure from its caps in time and money."""
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
+
+from perfledger.records import Device, Machine
+from perfledger_baselines.planning.measuring_budget import MeasuringBudget, MeasuringBudgetError
+from perfledger_cost_models.prices.accelerator_names import accelerator_of
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
+from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
+from perfledger_service.errors import UsageError
+from perfledger_service.settings.check import CheckSettings
+from perfledger_service.usecases.inputs.price_books import current_sheet
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuringAllowance:
+    """How long a check may measure, and notes on how that was computed."""
+
+    seconds: float
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _DevicePrice:
+    usd_per_hour: Decimal  # of one device
+    source: str
+
+
+def measuring_allowance(
+    settings: CheckSettings, machine: Machine, *, today: date
+) -> MeasuringAllowance:
+    """Return the smaller of what `budget` and `budget_usd` allow on this machine.
+
+    Money is spent on all devices of the machine, whichever a workload uses. Raises UsageError if
+    the price of an hour is unknown: a device without a price is not free.
+    """
+    if settings.budget_usd is None:
+        return MeasuringAllowance(settings.budget)
+    price = _device_price(settings, machine, today=today)
+    try:
+        budget = MeasuringBudget(
+            max_seconds=settings.budget,
+            max_usd=settings.budget_usd,
+            usd_per_hour=price.usd_per_hour * machine.count,
+        )
+    except MeasuringBudgetError as error:
+        msg = f"device_price {settings.device_price!r}: {error}"
+        raise UsageError(msg) from error
+    note = (
+        f"measuring was to cost at most {settings.budget_usd:f} USD: {budget.seconds:.0f} s of "
+        f"{machine.count} of {_name(machine)} at {price.usd_per_hour:.2f} USD an hour each "
+        f"({price.source})"
+    )
+    return MeasuringAllowance(budget.seconds, (note,))
+
+
+def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> _DevicePrice:
+    """Return the price of one device-hour: as declared, or from the price sheet."""
+    declared_price = settings.device_price
+    if not declared_price:
+        raise UsageError(_no_price(settings, machine))
+    try:
+        return _DevicePrice(Decimal(declared_price), "declared as device_price")
+    except InvalidOperation:
+        pass
+    try:
+        rate = rate_of(current_sheet(), declared_price, today=today)
+    except PriceMissingError as error:
+        msg = f"device_price is neither USD an hour nor a purchase option: {error}"
+        raise UsageError(msg) from error
+    if rate.accelerator != _accelerator(machine):
+        msg = (
+            f"device_price {declared_price!r} is the price of {rate.accelerator}, but this check "
+            f"measures on {_name(machine)}: set device_price to its price in USD per hour"
+        )
+        raise UsageError(msg)
+    return _DevicePrice(rate.usd_per_device_hour, f"{rate.label}, as of {rate.as_of}")
+
+
+def _no_price(settings: CheckSettings, machine: Machine) -> str:
+    """Return what to set, with the purchase options of the machine's accelerator."""
+    accelerator = _accelerator(machine)
+    rates = standard_rates(current_sheet())
+    options = [repr(rate.option) for rate in rates if rate.accelerator == accelerator]
+    choices = " or to ".join(["its price in USD per hour", *options])
+    return (
+        f"budget_usd is {settings.budget_usd:f}, but the price of an hour of {_name(machine)} is "
+        f"unknown: set device_price to {choices}"
+    )
+
+
+def _accelerator(machine: Machine) -> str | None:
+    if machine.device is Device.CPU:
+        return None
+    return accelerator_of(machine.model, machine.memory_bytes)
+
+
+def _name(machine: Machine) -> str:
+    return machine.model or str(machine.device)

@@ -1,0 +1,72 @@
+"""Profiles both sides of regressed workloads."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from perfledger.bundle import Bundle
+from perfledger.records import WorkloadSpec
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Verdict
+from perfledger_runners.measuring.profile_runs import ProfileRuns
+from perfledger_service.usecases.trace.explain import explain_bundle
+
+
+def with_profiles(
+    bundle: Bundle,
+    *,
+    profile: Callable[[Sequence[WorkloadSpec]], ProfileRuns],
+    stage: Callable[[str], None],
+) -> Bundle:
+    """Add one profile per side of each regressed workload; others are not worth the time.
+
+    If the profiles do not explain the change, they are taken once more in new processes, because a
+    busy neighbour may have disturbed them. The second profiles are used if they explain it.
+    """
+    verdicts = judge_bundle(bundle)
+    slower = {verdict.workload for verdict in verdicts if verdict.is_regression}
+    regressed_specs = [spec for spec in bundle.workloads if spec.id in slower]
+    if not regressed_specs:
+        return bundle
+    stage("profiling regressed workloads")
+    first = _add_profiles(bundle, profile(regressed_specs))
+    attributable = _attributable(first, verdicts)
+    unclear = {workload for workload, is_clear in attributable.items() if not is_clear}
+    if not unclear:
+        return first
+    stage("profiling again where the profiles do not explain the change")
+    second_profiles = profile([spec for spec in regressed_specs if spec.id in unclear])
+    explained_by_second = _attributable(_add_profiles(bundle, second_profiles), verdicts)
+    explained = {workload for workload in unclear if explained_by_second.get(workload, False)}
+    newer = {
+        (one.workload, one.side): one
+        for one in second_profiles.profiles
+        if one.workload in explained
+    }
+    return replace(
+        first,
+        profiles=tuple(newer.get((one.workload, one.side), one) for one in first.profiles),
+        repeats=(
+            *(one for one in first.repeats if one.workload not in explained),
+            *(one for one in second_profiles.repeats if one.workload in explained),
+        ),
+        notes=(*first.notes, *map(_second_profile_note, sorted(unclear)), *second_profiles.notes),
+    )
+
+
+def _add_profiles(bundle: Bundle, profile_runs: ProfileRuns) -> Bundle:
+    return replace(
+        bundle,
+        profiles=profile_runs.profiles,
+        repeats=profile_runs.repeats,
+        notes=bundle.notes + profile_runs.notes,
+    )
+
+
+def _attributable(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, bool]:
+    """Return by workload whether the profiles of both sides explain its change."""
+    explanations, _ = explain_bundle(bundle, verdicts)
+    return {one.workload: one.is_attributable for one in explanations}
+
+
+def _second_profile_note(workload: str) -> str:
+    return f"{workload} was profiled twice: the first profiles did not explain its change"

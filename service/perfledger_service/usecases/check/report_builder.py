@@ -1,0 +1,208 @@
+"""Builds the report of a bundle: verdicts, explanations and prices."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import date
+
+from perfledger.bundle import Bundle
+from perfledger.records import Device, Side
+from perfledger_baselines.estimation.interleaving import interleaved_difference
+from perfledger_baselines.estimation.pairing import match_runs
+from perfledger_baselines.estimation.work_counts import work_comparisons
+from perfledger_baselines.judging.judge import is_trade, judgement_of
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.planning.sample_size import pairs_for_margin
+from perfledger_baselines.significance.spread_prior import Priors
+from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_cost_models.quote import UnitCost
+from perfledger_cost_models.tco.hourly_rates import standard_rates
+from perfledger_cost_models.tco.unit_cost import unit_costs
+from perfledger_service.usecases.check.step_count import process_steps
+from perfledger_service.usecases.cost.change import (
+    CheckConclusion,
+    conclude_check,
+    device_model,
+    measured_changes,
+    price,
+    unmeasured_workloads,
+)
+from perfledger_service.usecases.cost.projection import project_bundle
+from perfledger_service.usecases.cost.work_rates import throughput, work_rates
+from perfledger_service.usecases.inputs.price_books import current_sheet
+from perfledger_service.usecases.trace.explain import explain_bundle
+from perfledger_service.values.report import Conclusion, ExitCode, Report
+
+WARNING = "warning"
+
+
+def build_report(
+    bundle: Bundle,
+    *,
+    today: date,
+    is_local: bool,
+    priors: Priors | None = None,
+    approvals: Sequence[Approval] = (),
+) -> Report:
+    """Judge, explain and price what a bundle holds.
+
+    The runner and the service get the same verdicts from the same bundle: judging reads only the
+    bundle and `priors`, the spreads learnt from earlier checks (by default those in the bundle).
+    `today` only dates the warnings about old prices. `approvals` of the head's cost are oldest
+    first.
+    """
+    judgement = judgement_of(bundle, priors=priors)
+    verdicts = judgement.verdicts
+    cost = price(
+        measured_changes(bundle, verdicts),
+        bundle.pricing,
+        today=today,
+        unmeasured=unmeasured_workloads(bundle, verdicts),
+        approvals=approvals,
+    )
+    ending = conclude_check(_ending(bundle, verdicts), cost.policy_evaluations)
+    explanations, advice = explain_bundle(bundle, verdicts)
+    return Report(
+        bundle_id=bundle.id,
+        created_at=bundle.created_at,
+        repository=bundle.repository,
+        pull_request=bundle.pull_request,
+        base=bundle.base,
+        head=bundle.head,
+        machine=bundle.machine,
+        plan=bundle.plan,
+        workloads=bundle.workloads,
+        verdicts=verdicts,
+        failures=bundle.failures,
+        new_workloads=bundle.new_workloads,
+        skipped=tuple(bundle.skipped.items()),
+        explanations=explanations,
+        advice=advice,
+        unit_costs=_unit_costs(bundle, today=today),
+        change_prices=cost.prices.prices,
+        total_price=cost.prices.total,
+        queues=cost.prices.queues,
+        policy_evaluations=cost.policy_evaluations,
+        conclusion=ending.conclusion,
+        exit_code=ending.exit_code,
+        title=ending.title,
+        headline=f"{ending.title}: {_counts(bundle, verdicts)}",
+        work=work_rates(bundle, verdicts),
+        projections=project_bundle(bundle, today=today),
+        pairs_needed=pairs_for_margin(judgement),
+        steps=process_steps(bundle),
+        interleaved_workloads=_interleaved_workloads(bundle),
+        work_counts=work_comparisons(bundle),
+        notes=bundle.notes + _other_device_notes(bundle),
+        is_local=is_local,
+    )
+
+
+def _ending(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckConclusion:
+    """Return the check's conclusion: it fails closed, and a regression goes before uncertainty."""
+    outcomes, title = _deciding_outcomes(verdicts), _title(bundle, verdicts)
+    if Outcome.REGRESSED in outcomes:
+        return CheckConclusion(Conclusion.FAILURE, ExitCode.REGRESSION, title)
+    if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):
+        return CheckConclusion(Conclusion.FAILURE, ExitCode.UNCERTAIN, title)
+    if Outcome.UNDECIDED in outcomes:
+        conclusion = Conclusion(bundle.undecided)
+        code = ExitCode.OK if conclusion is Conclusion.NEUTRAL else ExitCode.UNCERTAIN
+        return CheckConclusion(conclusion, code, title)
+    return CheckConclusion(Conclusion.SUCCESS, ExitCode.OK, title)
+
+
+def _deciding_outcomes(verdicts: tuple[Verdict, ...]) -> frozenset[Outcome]:
+    """Return the outcomes that decide the check: trades and warnings do not count."""
+    return frozenset(
+        verdict.outcome
+        for verdict in verdicts
+        if not (verdict.is_warning or is_trade(verdict, verdicts))
+    )
+
+
+def _measured_nothing(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
+    return not (verdicts or bundle.new_workloads or bundle.skipped)
+
+
+def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
+    outcomes = _deciding_outcomes(verdicts)
+    if Outcome.REGRESSED in outcomes:
+        return "Performance regressed"
+    if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):
+        return "Not measured"
+    if Outcome.UNDECIDED in outcomes:
+        return "Undecided"
+    if any(verdict.is_warning for verdict in verdicts):
+        return "No regression, but look at the warning"
+    if Outcome.IMPROVED in outcomes:
+        return "Performance improved"
+    return "Performance unchanged" if verdicts else "Nothing to compare"
+
+
+def _counts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
+    """Return the number of workloads by outcome; a workload counts by its worst verdict."""
+    order = (
+        str(Outcome.REGRESSED),
+        str(Outcome.NOT_MEASURED),
+        str(Outcome.UNDECIDED),
+        WARNING,
+        str(Outcome.IMPROVED),
+        str(Outcome.UNCHANGED),
+    )
+    worst: dict[str, str] = {}
+    for verdict in verdicts:
+        if is_trade(verdict, verdicts):
+            continue
+        word = WARNING if verdict.is_warning else str(verdict.outcome)
+        worst[verdict.workload] = min(worst.get(verdict.workload, word), word, key=order.index)
+    counts = Counter(worst.values())
+    parts = [_count_text(counts[word], word) for word in order if counts[word]]
+    if bundle.new_workloads:
+        parts.append(f"{len(bundle.new_workloads)} new")
+    if bundle.skipped:
+        parts.append(f"{len(bundle.skipped)} skipped")
+    total = len(worst) + len(bundle.new_workloads) + len(bundle.skipped)
+    return f"{', '.join(parts) or 'none'} of {total} workload{'s' * (total != 1)}"
+
+
+def _count_text(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (word == WARNING and number != 1)}"
+
+
+def _unit_costs(bundle: Bundle, *, today: date) -> tuple[UnitCost, ...]:
+    rates = standard_rates(current_sheet(), today=today)
+    machines = bundle.machines()
+    costs: list[UnitCost] = []
+    for spec in bundle.workloads:
+        machine = machines.get((spec.id, Side.HEAD), bundle.machine)
+        costs.extend(
+            unit_costs(
+                spec=spec,
+                units_per_second=throughput(bundle, spec, devices=machine.count),
+                device_model=device_model(machine),
+                device_memory_bytes=machine.memory_bytes,
+                declared=bundle.pricing.declared,
+                rates=rates,
+            )
+        )
+    return tuple(costs)
+
+
+def _interleaved_workloads(bundle: Bundle) -> tuple[str, ...]:
+    return tuple(
+        workload
+        for workload, pairs in match_runs(bundle.runs).items()
+        if any(interleaved_difference(*pair) is not None for pair in pairs)
+    )
+
+
+def _other_device_notes(bundle: Bundle) -> tuple[str, ...]:
+    """Return notes on workloads that ran on another kind of device than the machine's."""
+    kinds: dict[Device, set[str]] = {}
+    for (workload, _), machine in bundle.machines().items():
+        if machine.device is not bundle.machine.device:
+            kinds.setdefault(machine.device, set()).add(workload)
+    return tuple(
+        f"measured on the {device}, not on the {bundle.machine.device}: {', '.join(sorted(names))}"
+        for device, names in kinds.items()
+    )

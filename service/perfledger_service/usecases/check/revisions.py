@@ -1,0 +1,76 @@
+"""Resolves the two revisions of a check, and reads the base's settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from perfledger.records import Revision
+from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
+from perfledger_service.errors import UsageError
+from perfledger_service.settings.check import CheckSettings
+from perfledger_service.settings.sources import (
+    CONFIG_FILES,
+    MAX_CONFIG_BYTES,
+    check_settings,
+    file_table,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisionPair:
+    """The two sides of a check."""
+
+    base: Revision
+    head: Revision
+
+
+def resolve_revisions(repository: Repository, *, base: str, head: str) -> RevisionPair:
+    """Return the two revisions to compare.
+
+    `head` is a revision, or "" for the working folder with its uncommitted changes. The base is the
+    merge-base of head with `base`, or with the default branch if `base` is ""; a head on the
+    default branch is then compared with its first parent. Raises RepositoryError.
+    """
+    revision = repository.resolve(head) if head else repository.snapshot()
+    branch = base or repository.default_branch()
+    ancestor, ref = repository.merge_base(branch, revision.sha), f"merge-base with {branch}"
+    if ancestor == revision.sha and not base:
+        ancestor, ref = _parent(repository, revision), "first parent"
+    return RevisionPair(base=replace(repository.resolve(ancestor), ref=ref), head=revision)
+
+
+def settings_of(
+    repository: Repository, sides: RevisionPair, *, flags: Mapping[str, object]
+) -> tuple[CheckSettings, tuple[str, ...]]:
+    """Return the settings of a check, and notes on their source.
+
+    The configuration is the base commit's, so that a change cannot relax its own gate; without one
+    it is the head's, with a note. Raises SettingsError.
+    """
+    notes: tuple[str, ...] = ()
+    config = _table_at(repository, sides.base.sha)
+    if config is None:
+        config = _table_at(repository, sides.head.sha)
+        if config is not None:
+            notes = (f"base has no configuration: the head's {config[0]} was used",)
+    if sides.base.sha == sides.head.sha:
+        notes += ("base and head are the same commit: whatever differs is noise",)
+    name, table = config or ("", None)
+    settings, _ = check_settings(flags=flags, table=table, table_name=name)
+    return settings, notes
+
+
+def _parent(repository: Repository, head: Revision) -> str:
+    try:
+        return repository.first_parent(head.sha)
+    except UnknownRevisionError as error:
+        msg = f"nothing to compare {head.ref} with: {error}; change something or pass --base"
+        raise UsageError(msg) from error
+
+
+def _table_at(repository: Repository, sha: str) -> tuple[str, dict[str, object]] | None:
+    for name in CONFIG_FILES:
+        content = repository.read_file(sha, name, max_bytes=MAX_CONFIG_BYTES)
+        table = None if content is None else file_table(name, content)
+        if table is not None:
+            return name, table
+    return None

@@ -1,0 +1,87 @@
+"""Counts the steps that processes measured, and computes the best number."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from statistics import median
+
+import numpy as np
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Run
+from perfledger_baselines.estimation.pairing import match_runs
+from perfledger_baselines.significance.power import steps_per_process
+from perfledger_service.usecases.inputs.run_values import run_values
+from perfledger_service.values.report import ProcessSteps
+
+# Fewest steps for a spread within a process, and fewest processes for one between them.
+_FEWEST_STEPS, _FEWEST_PROCESSES = 5, 5
+
+
+def process_steps(bundle: Bundle) -> tuple[ProcessSteps, ...]:
+    """Return how many steps a process of each workload measured, and how many would be best."""
+    counts: list[ProcessSteps] = []
+    for workload, pairs in match_runs(bundle.runs).items():
+        steps = [len(run.samples.get(STEP_TIME.name, ())) for pair in pairs for run in pair]
+        if any(steps):
+            best, _ = best_steps(bundle, pairs)
+            fewest = min(filter(None, steps))
+            counts.append(
+                ProcessSteps(workload=workload, fewest=fewest, most=max(steps), best=best)
+            )
+    return tuple(counts)
+
+
+def best_steps(bundle: Bundle, pairs: Sequence[tuple[Run, Run]]) -> tuple[int | None, str]:
+    """Return how many steps a process should measure, or None and the reason.
+
+    The start-up cost of a process is the time from one run's start to the next run's, less its
+    measured steps: warm-up and all else until the next run begins. If several workloads share a
+    process, it is what this one adds. Interleaved runs overlap, so they have none.
+    """
+    runs = [run for pair in pairs for run in pair]
+    steps = [run.samples.get(STEP_TIME.name, ()) for run in runs]
+    if any(run.turns for run in runs):
+        return None, "base and head were interleaved, so a run's start-up time is unknown"
+    if len(runs) < 2 * _FEWEST_PROCESSES or min(map(len, steps)) < _FEWEST_STEPS:
+        return (
+            None,
+            "too few processes or steps to separate the spread within and between processes",
+        )
+    startup_s = _startup_seconds(_beginnings(bundle), runs)
+    step_s = median(step for step_times in steps for step in step_times)
+    if not (startup_s > 0 and step_s > 0):
+        return None, "the runs' times do not show how long a process takes to start"
+    within = float(np.median([np.log(step_times).var(ddof=1) for step_times in steps]))
+    sides: Mapping[int, Sequence[float]] = {
+        place: run_values([pair[place] for pair in pairs], STEP_TIME) for place in (0, 1)
+    }
+    scatter = float(np.mean([np.log(values).var(ddof=1) for values in sides.values()]))
+    explained = within / median(map(len, steps))
+    between = math.sqrt(max(0.0, scatter - explained))
+    best = steps_per_process(
+        startup_s=startup_s, step_s=step_s, within_sd=math.sqrt(within), between_sd=between
+    )
+    return best, ""
+
+
+def _startup_seconds(starts: Sequence[float], runs: Sequence[Run]) -> float:
+    """Return the median time until the next run began, less the run's steps."""
+    startups: list[float] = []
+    for run in runs:
+        start = _moment(run)
+        following = bisect_right(starts, start)
+        if following < len(starts):
+            startups.append(starts[following] - start - sum(run.samples[STEP_TIME.name]))
+    return median(startups) if startups else 0.0
+
+
+def _beginnings(bundle: Bundle) -> tuple[float, ...]:
+    """Return the start times of a check's runs, in order."""
+    return tuple(sorted(_moment(run) for run in bundle.runs))
+
+
+def _moment(run: Run) -> float:
+    return datetime.fromisoformat(run.started_at).timestamp()

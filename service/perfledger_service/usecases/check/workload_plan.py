@@ -1,0 +1,173 @@
+"""Plans which workloads a check measures, and which are new, missing or broken."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from perfledger.records import Failure, FailureReason, Side, WorkloadSpec
+from perfledger.workload_pattern import is_match
+from perfledger_runners.bundles.bundle_checks import MAX_DETAIL, MAX_WORD
+from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadPlan:
+    """Plan for every workload that either side registers."""
+
+    to_measure: tuple[WorkloadSpec, ...]  # on both sides, as head registers them
+    new: tuple[WorkloadSpec, ...]  # in head only: nothing to compare with
+    failures: tuple[Failure, ...]
+    notes: tuple[str, ...] = ()  # names in the configuration that no side registers
+
+    @property
+    def workloads(self) -> tuple[WorkloadSpec, ...]:
+        """Return all workloads of the head, measured or not."""
+        return self.to_measure + self.new
+
+
+def plan_workloads(
+    base: Discovery, head: Discovery, *, globs: Sequence[str], params: Iterable[str] = ()
+) -> WorkloadPlan:
+    """Decide what to do with each workload that either side registers.
+
+    `globs` choose by id; without any, all are chosen. A workload is a failure if only base
+    registers it, if its file no longer imports, or if its unit of work changed, because then a step
+    is not the same step. One that only head registers is new. A broken file on head is a failure of
+    its own, unless missing workloads account for it or `globs` choose other modules. `params` are
+    the "module:function" names with configured parameters.
+    """
+    base_specs = {spec.id: spec for spec in base.workloads if _is_chosen(spec.id, globs)}
+    head_specs = {spec.id: spec for spec in head.workloads if _is_chosen(spec.id, globs)}
+    # A folder that base does not have yet is not broken: its workloads are new.
+    broken_on_base = [file for file in base.broken if file.reason is not FailureReason.MISSING]
+    to_measure: list[WorkloadSpec] = []
+    new: list[WorkloadSpec] = []
+    failures = [
+        _missing_failure(spec, head.broken)
+        for name, spec in base_specs.items()
+        if name not in head_specs
+    ]
+    for name, spec in head_specs.items():
+        before = base_specs.get(name)
+        broken = next((file for file in broken_on_base if _breaks(file, spec.module)), None)
+        if before is not None and _work(before) == _work(spec):
+            to_measure.append(spec)
+        elif before is not None:
+            failures.append(_changed_failure(before, spec))
+        elif broken is not None:
+            failures.append(_import_failure(name, Side.BASE, broken))
+        else:
+            new.append(spec)
+    missing_modules = {spec.module for name, spec in base_specs.items() if name not in head_specs}
+    failures += _unaccounted(head.broken, missing_modules, globs)
+    return WorkloadPlan(
+        to_measure=tuple(to_measure),
+        new=tuple(new),
+        failures=tuple(failures),
+        notes=_notes((base, head), params),
+    )
+
+
+def _is_chosen(name: str, globs: Sequence[str]) -> bool:
+    return not globs or any(is_match(glob, name) for glob in globs)
+
+
+def _work(spec: WorkloadSpec) -> tuple[str, float]:
+    return spec.unit, spec.units_per_step
+
+
+def _unaccounted(
+    broken: Iterable[UnreadablePath], missing_modules: Collection[str], globs: Sequence[str]
+) -> list[Failure]:
+    """Return the failures of broken files without a missing workload."""
+    return [
+        _import_failure(_cut(file.path), Side.HEAD, file)
+        for file in broken
+        if _may_hold(file, globs) and not any(_breaks(file, module) for module in missing_modules)
+    ]
+
+
+def _may_hold(file: UnreadablePath, globs: Sequence[str]) -> bool:
+    """Return whether a broken file could contain workloads that `globs` choose."""
+    if not globs or _stands_for_all(file):
+        return True
+    modules = [glob.partition(":")[0] for glob in globs]
+    return any(is_match(module, name) for module in modules for name in _module_names(file))
+
+
+def _breaks(file: UnreadablePath, module: str) -> bool:
+    """Return whether the broken file keeps `module` from being imported.
+
+    It is the module's own file, the __init__.py of one of its packages, or stands for all files.
+    """
+    if _stands_for_all(file):
+        return True
+    names = _module_names(file)
+    if PurePosixPath(file.path).name != "__init__.py":
+        return module in names
+    return any(f"{module}.".startswith(f"{name}.") for name in names)
+
+
+def _stands_for_all(file: UnreadablePath) -> bool:
+    """Return whether this is a folder, several paths or a clash of names."""
+    is_file = file.path.endswith(".py") and ", " not in file.path
+    return not is_file or file.reason is FailureReason.WRONG_CODE
+
+
+def _module_names(file: UnreadablePath) -> tuple[str, ...]:
+    """Return the module names that a file may have: relative to any of its folders."""
+    parts = PurePosixPath(file.path).with_suffix("").parts
+    if parts[-1] == "__init__":
+        parts = parts[:-1]
+    return tuple(".".join(parts[start:]) for start in range(len(parts)))
+
+
+def _notes(sides: Sequence[Discovery], params: Iterable[str]) -> tuple[str, ...]:
+    """Return notes on parameters of workloads that no side and no broken file registers."""
+    registered = {f"{spec.module}:{spec.function}" for side in sides for spec in side.workloads}
+    broken = [file for side in sides for file in side.broken]
+    return tuple(
+        f"params for {_cut(name)}: no workload has this name"
+        for name in params
+        if name not in registered
+        and not any(_breaks(file, name.partition(":")[0]) for file in broken)
+    )
+
+
+def _cut(name: str) -> str:
+    """Return a name shortened to fit a cell, at its beginning, since a path's end says more."""
+    return name if len(name) <= MAX_WORD else f"…{name[1 - MAX_WORD :]}"
+
+
+def _import_failure(name: str, side: Side, file: UnreadablePath) -> Failure:
+    return Failure(
+        workload=name,
+        side=side,
+        why=file.reason,
+        detail=f"{_cut(file.path)} cannot be imported: {file.detail}"[:MAX_DETAIL],
+        log_tail=file.log_tail,
+    )
+
+
+def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath]) -> Failure:
+    file = next((file for file in broken if _breaks(file, spec.module)), None)
+    if file is not None:
+        return _import_failure(spec.id, Side.HEAD, file)
+    return Failure(
+        workload=spec.id,
+        side=Side.HEAD,
+        why=FailureReason.MISSING,
+        detail="base registers it but head does not: was it removed or renamed on purpose?",
+    )
+
+
+def _changed_failure(before: WorkloadSpec, after: WorkloadSpec) -> Failure:
+    return Failure(
+        workload=after.id,
+        side=Side.HEAD,
+        why=FailureReason.CHANGED,
+        detail=(
+            f"a step was {before.units_per_step:g} {before.unit} and is now "
+            f"{after.units_per_step:g} {after.unit}: the two cannot be compared"
+        ),
+    )

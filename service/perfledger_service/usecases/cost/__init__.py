@@ -1,0 +1,1 @@
+"""Owns the prices of hours, work, changes and energy."""

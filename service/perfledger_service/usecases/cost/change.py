@@ -1,0 +1,173 @@
+"""Prices what a bundle's changes cost a year, and evaluates policies on them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from perfledger.bundle import Bundle, PricingConfig
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.records import Device, Machine, Side
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_cost_models.change.approval import apply_approvals
+from perfledger_cost_models.change.change_price import price_changes
+from perfledger_cost_models.change.cost_policy import (
+    Approval,
+    PolicyEvaluation,
+    PolicyOutcome,
+    evaluate_policy,
+)
+from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.change.memory_upgrade import MemoryGrowth
+from perfledger_cost_models.money import to_decimal
+from perfledger_cost_models.prices.accelerator_names import accelerator_of
+from perfledger_cost_models.prices.price_sheet import PriceSheet
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.price_books import current_sheet
+from perfledger_service.values.change_price import ChangePriceView
+from perfledger_service.values.report import Conclusion, ExitCode
+
+OVER_LIMIT = "Costs more than a policy allows"
+APPROVAL = "Its cost needs approval"
+APPROVED_SUFFIX = ", its cost is approved"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckConclusion:
+    """Conclusion of a check."""
+
+    conclusion: Conclusion
+    exit_code: ExitCode
+    title: str
+
+
+def measured_changes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[MeasuredChange, ...]:
+    """Return the changes of step time, with the growth of device memory."""
+    machines = bundle.machines()
+    changes: list[MeasuredChange] = []
+    for verdict in verdicts:
+        if verdict.metric.name != STEP_TIME.name or verdict.estimate is None:
+            continue
+        machine = machines[verdict.workload, Side.HEAD]
+        model = device_model(machine)
+        changes.append(
+            MeasuredChange(
+                workload=verdict.workload,
+                change=(verdict.estimate.low, verdict.estimate.change, verdict.estimate.high),
+                measured_on=accelerator_of(model, machine.memory_bytes) or model,
+                memory=_growth(verdict.workload, machine, verdicts),
+            )
+        )
+    return tuple(changes)
+
+
+def price(
+    changes: Sequence[MeasuredChange],
+    pricing: PricingConfig,
+    *,
+    today: date,
+    sheet: PriceSheet | None = None,
+    unmeasured: Sequence[str] = (),
+    approvals: Sequence[Approval] = (),
+) -> ChangePriceView:
+    """Price changes, by default on the current sheet, and evaluate every policy.
+
+    `approvals` of the commit are oldest first.
+    """
+    change_prices = price_changes(
+        changes, pricing=pricing, sheet=sheet or current_sheet(), today=today
+    )
+    evaluations = tuple(
+        apply_approvals(evaluate_policy(policy, total, unmeasured=unmeasured), policy, approvals)
+        for policy, total in zip(pricing.policies, change_prices.by_policy, strict=True)
+    )
+    return ChangePriceView(change_prices, evaluations)
+
+
+def price_bundle(
+    bundle: Bundle, *, pricing: PricingConfig, today: date, sheet: PriceSheet
+) -> ChangePriceView:
+    """Price a bundle's changes."""
+    with translate_errors():
+        verdicts = judge_bundle(bundle)
+        return price(
+            measured_changes(bundle, verdicts),
+            pricing,
+            today=today,
+            sheet=sheet,
+            unmeasured=unmeasured_workloads(bundle, verdicts),
+        )
+
+
+def price_ratio(
+    workload: str,
+    ratios: tuple[float, float, float],
+    *,
+    pricing: PricingConfig,
+    today: date,
+    sheet: PriceSheet,
+) -> ChangePriceView:
+    """Price a given ratio of step times head / base: low, middle and high.
+
+    Raises UsageError for ratios that are not an interval.
+    """
+    try:
+        low, middle, high = (float(to_decimal(ratio) - 1) for ratio in ratios)
+        change = MeasuredChange(workload=workload, change=(low, middle, high))
+    except (ValueError, ArithmeticError) as error:
+        msg = f"ratios {ratios}: give 0 <= low <= ratio <= high, such as 1.10 1.12 1.14"
+        raise UsageError(msg) from error
+    return price((change,), pricing, today=today, sheet=sheet)
+
+
+def unmeasured_workloads(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """Return the workloads whose step time should have been measured and was not."""
+    failed = (failure.workload for failure in bundle.failures)
+    silent = (
+        verdict.workload
+        for verdict in verdicts
+        if verdict.metric.name == STEP_TIME.name and verdict.estimate is None
+    )
+    return tuple(
+        dict.fromkeys(name for name in (*failed, *silent) if name not in bundle.new_workloads)
+    )
+
+
+def conclude_check(
+    ending: CheckConclusion, evaluations: Sequence[PolicyEvaluation]
+) -> CheckConclusion:
+    """Return a check's conclusion after the policies, which only add reasons to stop it."""
+    outcomes = {ruling.outcome for ruling in evaluations}
+    if PolicyOutcome.FAILS in outcomes:
+        is_worse = ending.exit_code in {ExitCode.OK, ExitCode.UNCERTAIN}
+        code = ExitCode.REGRESSION if is_worse else ending.exit_code
+        return CheckConclusion(Conclusion.FAILURE, code, OVER_LIMIT if is_worse else ending.title)
+    is_open = ending.conclusion in {Conclusion.SUCCESS, Conclusion.NEUTRAL}
+    if PolicyOutcome.NEEDS_APPROVAL in outcomes and is_open:
+        return CheckConclusion(Conclusion.ACTION_REQUIRED, ExitCode.UNCERTAIN, APPROVAL)
+    if PolicyOutcome.APPROVED in outcomes and is_open:
+        return CheckConclusion(
+            ending.conclusion, ending.exit_code, f"{ending.title}{APPROVED_SUFFIX}"
+        )
+    return ending
+
+
+def device_model(machine: Machine) -> str:
+    """Return the device's name, or the CPU's without an accelerator."""
+    return machine.cpu_model if machine.device is Device.CPU else machine.model
+
+
+def _growth(workload: str, machine: Machine, verdicts: Sequence[Verdict]) -> MemoryGrowth | None:
+    """Return the growth of a device's peak memory; None on a CPU, where it is the process's."""
+    if machine.device is Device.CPU:
+        return None
+    for verdict in verdicts:
+        is_it = (verdict.workload, verdict.metric.name) == (workload, PEAK_MEMORY.name)
+        if is_it and verdict.outcome is Outcome.REGRESSED and verdict.estimate is not None:
+            estimate = verdict.estimate
+            low, middle, high = (
+                estimate.base * (1 + end) for end in (estimate.low, estimate.change, estimate.high)
+            )
+            return MemoryGrowth(estimate.base, (low, middle, high))
+    return None

@@ -1,0 +1,289 @@
+"""Lists the purchase options of an accelerator, and compares each with owning."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+
+from perfledger_cost_models.energy.carbon_footprint import (
+    POWER_SUBSTITUTES,
+    CarbonFootprint,
+    GridCarbon,
+    cloud_footprint,
+    owned_footprint,
+)
+from perfledger_cost_models.prices.price_sheet import (
+    Price,
+    PriceMissingError,
+    PriceSheet,
+    PricingModel,
+)
+from perfledger_cost_models.prices.staleness import max_age_of, staleness_warnings
+from perfledger_cost_models.tco.buy_vs_rent import (
+    BreakEven,
+    OptionCost,
+    bought_option,
+    break_even,
+    owned_curve,
+    owned_option,
+    worked_option,
+)
+from perfledger_cost_models.tco.npv import Horizon, Investment, npv_of_owning
+from perfledger_cost_models.tco.onprem import DEFAULT_OWNERSHIP, Ownership, ServerSpec
+from perfledger_cost_models.tco.purchase_modes import (
+    Payment,
+    PurchaseError,
+    PurchaseTerms,
+    block_usd_per_useful_hour,
+    terms_of,
+)
+from perfledger_cost_models.tco.spot_interruption import (
+    InterruptionModel,
+    spot_cost,
+)
+from perfledger_cost_models.tco.work_cost import PricedWork
+from perfledger_cost_models.units import HOURS_PER_YEAR
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.inputs.price_books import PriceBooks
+from perfledger_service.values.cost_views import (
+    BreakEvenCurve,
+)
+
+# Without a job, the spot overhead is that of a week of work: in a shorter job the last checkpoint
+# would weigh more.
+SPOT_WORK_H = 168.0
+# Nine hours a year: the cost of a useful hour on a server used less than that means nothing.
+LEAST_USE = 0.001
+# Five years of hours: no job is longer than the horizon of the comparison.
+MOST_JOB_H = 5.0 * HOURS_PER_YEAR
+CURVE_USES = tuple(percent / 100 for percent in range(5, 101, 5))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRequest:
+    """What to compare, and under which assumptions."""
+
+    accelerators: Sequence[str] = ("H100-80GB",)
+    use: float
+    today: date
+    years: Horizon = Horizon.FIVE
+    terms: Ownership = DEFAULT_OWNERSHIP
+    grid: GridCarbon = field(default_factory=GridCarbon)
+    interruptions: InterruptionModel | None = None  # of spot machines; None: not known
+    fallback_share: float = 0.0  # of work that finds no spot machine
+    job_h: float | None = None  # of work at a time; with it a capacity block has its cliff
+    works: Sequence[PricedWork] = ()  # one piece, on each accelerator where its speed is known
+    assumed: Sequence[str] = ()  # of the use, in words: it was not said and has no good source
+
+    def __post_init__(self) -> None:
+        """Refuse what is no share and no length of a job; raises UsageError."""
+        if not LEAST_USE <= self.use <= 1:
+            msg = (
+                f"a use of {self.use * 100:g} %: give a percentage above 0, "
+                f"{LEAST_USE:.1%} at least, and up to 100"
+            )
+            raise UsageError(msg)
+        if not 0 <= self.fallback_share <= 1:
+            msg = f"a fall-back of {self.fallback_share * 100:g} %: give a percentage, 0 to 100"
+            raise UsageError(msg)
+        if self.job_h is not None and not 0 < self.job_h <= MOST_JOB_H:
+            msg = f"a job of {self.job_h:g} hours: give a number above 0, up to {MOST_JOB_H:,.0f}"
+            raise UsageError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AcceleratorOption:
+    """A purchase option of an accelerator: owned with its server, or rented at a price."""
+
+    name: str
+    option: OptionCost
+    server: ServerSpec | None = None
+    price: Price | None = None
+    mode: PurchaseTerms | None = None
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether its price is of low confidence."""
+        return self.price is not None and not self.price.is_trusted
+
+    def usd_at(self, use: float, *, requested_use: float) -> float:
+        """Return the modal cost of a useful hour at another use than the requested one."""
+        is_by_use = self.mode is None or self.mode.payment is Payment.USED
+        return self.option.mode_usd if is_by_use else self.option.mode_usd * requested_use / use
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AcceleratorOptions:
+    """All options of one accelerator; `owner` is the server that renting is compared with."""
+
+    accelerator: str
+    owner: ServerSpec | None
+    options: tuple[AcceleratorOption, ...]
+    unknown: tuple[str, ...]  # what is on the sheet and cannot be priced, in words
+
+
+def accelerator_options(
+    books: PriceBooks, accelerator: str, request: CostRequest
+) -> AcceleratorOptions:
+    """Return every purchase option of an accelerator at the request's use.
+
+    Raises NotFoundError for an accelerator without a price.
+    """
+    servers = [one for one in books.servers if one.accelerator == accelerator]
+    options = [
+        AcceleratorOption(
+            name=server.option,
+            option=owned_option_of(books, server, request),
+            server=server,
+        )
+        for server in servers
+    ]
+    unknown: list[str] = []
+    for price in _newest_prices(books.sheet, accelerator):
+        try:
+            options.append(_rented_option(books, price, request))
+        except (PurchaseError, PriceMissingError) as error:
+            reason = str(error).removeprefix(f"{price.option}: ")
+            unknown.append(f"{_name(price)}: {reason}")
+    unknown += [
+        f"{each.provider}:{each.option}: its price was {each.reason}"
+        for each in books.sheet.unknown
+        if each.accelerator == accelerator
+    ]
+    if not options:
+        accelerators = sorted({price.accelerator for price in books.sheet.prices})
+        msg = f"no price for accelerator {accelerator!r}: choose from {', '.join(accelerators)}"
+        raise NotFoundError(msg)
+    return AcceleratorOptions(
+        accelerator=accelerator,
+        owner=servers[0] if servers else None,
+        options=tuple(options),
+        unknown=tuple(unknown),
+    )
+
+
+def owned_option_of(books: PriceBooks, server: ServerSpec, request: CostRequest) -> OptionCost:
+    """Return the cost of an owned server's useful hour, with the assumptions about its use."""
+    option = owned_option(server, books.parameters, use=request.use, terms=request.terms)
+    return replace(option, assumed=(*option.assumed, *request.assumed))
+
+
+def investment_of(
+    books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
+) -> Investment | None:
+    """Return what owning is worth in place of an option, for as many useful hours."""
+    if owner is None or offer.price is None:
+        return None
+    return npv_of_owning(
+        owner,
+        books.parameters,
+        use=request.use,
+        rent_usd_per_useful_hour=offer.option.draws_usd,
+        rent_mode_usd=offer.option.mode_usd,
+        years=request.years,
+        terms=request.terms,
+    )
+
+
+def break_even_of(
+    books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
+) -> BreakEven | None:
+    """Return from which use owning is cheaper; a commitment counts with its rate."""
+    if owner is None or offer.price is None:
+        return None
+    usd = offer.usd_at(1.0, requested_use=request.use)
+    return break_even(owner, books.parameters, usd_per_hour=usd, terms=request.terms)
+
+
+def footprint_of(
+    books: PriceBooks, request: CostRequest, offer: AcceleratorOption
+) -> CarbonFootprint | None:
+    """Return the footprint of a useful hour; None without a server of known power."""
+    sheet, grid = books.parameters, request.grid
+    if offer.server is not None:
+        return owned_footprint(offer.server, sheet, use=request.use, grid=grid, terms=request.terms)
+    accelerator = offer.option.accelerator
+    name = POWER_SUBSTITUTES.get(accelerator, accelerator)
+    alike = next((one for one in books.servers if one.accelerator == name), None)
+    return None if alike is None else cloud_footprint(alike, sheet, grid=grid)
+
+
+def curves_of(
+    books: PriceBooks, request: CostRequest, offers: AcceleratorOptions
+) -> tuple[BreakEvenCurve, ...]:
+    """Return the cost of each option's useful hour at each use."""
+    curves: list[BreakEvenCurve] = []
+    for offer in offers.options:
+        rates = [offer.usd_at(use, requested_use=request.use) for use in CURVE_USES]
+        ends = tuple((usd, usd, usd) for usd in rates)
+        if offer.server is not None:
+            ends = owned_curve(offer.server, books.parameters, CURVE_USES, terms=request.terms)
+        points = tuple((use, *each) for use, each in zip(CURVE_USES, ends, strict=True))
+        curves.append(
+            BreakEvenCurve(name=offer.name, is_owned=offer.server is not None, points=points)
+        )
+    return tuple(curves)
+
+
+def _rented_option(books: PriceBooks, price: Price, request: CostRequest) -> AcceleratorOption:
+    mode = terms_of(price)
+    if price.pricing_model is PricingModel.CAPACITY_BLOCK and request.job_h is not None:
+        usd = block_usd_per_useful_hour(mode.usd_per_hour, request.job_h)
+        mode = replace(mode, payment=Payment.USED, usd_per_hour=usd)
+    option = bought_option(mode, books.parameters, use=request.use, accelerator=price.accelerator)
+    if price.pricing_model is PricingModel.SPOT and request.interruptions is not None:
+        option = _interrupted_option(books, option, price, request, request.interruptions)
+    words = () if price.is_trusted else (f"price of {_name(price)} ({price.usd_per_hour:f})",)
+    named = replace(option, name=_name(price), assumed=words)
+    return AcceleratorOption(name=_name(price), option=named, price=price, mode=mode)
+
+
+def _interrupted_option(
+    books: PriceBooks,
+    option: OptionCost,
+    price: Price,
+    request: CostRequest,
+    interruptions: InterruptionModel,
+) -> OptionCost:
+    """Return a spot option with the cost of interruptions and of on-demand fallback."""
+    on_demand = price
+    if request.fallback_share > 0:
+        name = f"{price.provider}:{price.sku}/{PricingModel.ON_DEMAND}@{price.region}"
+        on_demand = books.sheet.find(name)
+    work_h = request.job_h or SPOT_WORK_H
+    cost = spot_cost(
+        work_h,
+        interruptions,
+        spot_usd_per_hour=price.usd_per_device_hour,
+        on_demand_usd_per_hour=on_demand.usd_per_device_hour,
+        fallback_share=request.fallback_share,
+    )
+    factor = float(cost.usd) / work_h / option.mode_usd
+    return worked_option(option, factor, mode_hours=factor)
+
+
+def _newest_prices(sheet: PriceSheet, accelerator: str) -> tuple[Price, ...]:
+    """Return the newest price of each option on offer, in one region each."""
+    newest: dict[str, Price] = {}
+    for price in sheet.prices:
+        is_bought = price.pricing_model is not PricingModel.MARKET_INDEX
+        if price.accelerator != accelerator or not is_bought or _name(price) in newest:
+            continue
+        try:
+            newest[_name(price)] = sheet.find(_name(price))
+        except PriceMissingError:  # it is not sold in the reference region
+            newest[_name(price)] = sheet.find(f"{_name(price)}@{price.region}")
+    return tuple(newest.values())
+
+
+def _name(price: Price) -> str:
+    return f"{price.provider}:{price.option}"
+
+
+def price_warnings(price: Price | None, today: date) -> tuple[str, ...]:
+    """Return warnings about a stale price; none for owned hardware."""
+    if price is None:
+        return ()
+    max_age = max_age_of(price.pricing_model)
+    return staleness_warnings(
+        price.as_of, today=today, max_age=max_age, is_read_date=price.is_read_date
+    )

@@ -1,0 +1,78 @@
+"""Computes the achieved FLOP/s and throughput of a bundle's workloads."""
+
+from collections.abc import Sequence
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine, Side, WorkloadSpec
+from perfledger_baselines.estimation.typical_range import typical_range
+from perfledger_baselines.estimation.work_ratio import work_change
+from perfledger_baselines.judging.verdict import Verdict
+from perfledger_profiles.hardware.device_lookup import match_hardware
+from perfledger_profiles.hardware.device_peaks import peak_flops
+from perfledger_profiles.hardware.device_state import DeviceState
+from perfledger_service.usecases.trace.explain import device_at_timing
+from perfledger_service.values.report import WorkRate
+
+# What model FLOP utilization is stated against on accelerators, whatever types a step uses.
+PEAK_DTYPE = "bfloat16"
+
+
+def work_rates(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[WorkRate, ...]:
+    """Return the achieved FLOP/s of every workload with counted work and a step time.
+
+    FLOP/s = FLOP per step / typical step time; its share of the peak is the model FLOP utilization
+    of Chowdhery et al. 2022, appendix B, against its devices' dense bfloat16 peak.
+    """
+    machines = bundle.machines()
+    rates: list[WorkRate] = []
+    for verdict in verdicts:
+        estimate = verdict.estimate
+        if verdict.metric.name != STEP_TIME.name or estimate is None:
+            continue
+        work = work_change(bundle, verdict.workload)
+        if work is None or min(estimate.base, estimate.head) <= 0:
+            continue
+        rates.append(
+            WorkRate(
+                workload=verdict.workload,
+                base_flops=work.base,
+                head_flops=work.head,
+                base_flops_per_second=work.base / estimate.base,
+                head_flops_per_second=work.head / estimate.head,
+                peak_flops_per_second=_peak(
+                    machines[verdict.workload, Side.HEAD],
+                    device_at_timing(bundle.runs, verdict.workload, Side.HEAD),
+                ),
+            )
+        )
+    return tuple(rates)
+
+
+def throughput(
+    bundle: Bundle, spec: WorkloadSpec, *, devices: int
+) -> tuple[float, float, float] | None:
+    """Return head's units of work per second of one device: low, typical, high."""
+    runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
+    step = typical_range(runs, metric=STEP_TIME)
+    if step is None:
+        return None
+    low, typical, high = (seconds * devices for seconds in step)
+    return spec.units_per_step / high, spec.units_per_step / typical, spec.units_per_step / low
+
+
+def _peak(machine: Machine, state: DeviceState | None) -> float | None:
+    """Return the peak of whole devices; None for a MIG slice, whose peak is not published.
+
+    The peak of a power-limited board is taken at the clock that it reached.
+    """
+    if machine.device is Device.CPU or machine.mig:
+        return None
+    hardware = match_hardware(
+        machine.model,
+        memory_bytes=machine.memory_bytes,
+        power_limit_watts=machine.power_cap_w,
+        clock_hz=state.clock_hertz if state else None,
+    ).hardware
+    peak = peak_flops(hardware, PEAK_DTYPE) if hardware else None
+    return None if peak is None else peak * machine.count

@@ -1,0 +1,1 @@
+"""Owns the hours, utilization, cost allocation and forecasts of a fleet."""

@@ -1,0 +1,123 @@
+"""Builds the capacity view: imported files, and the device utilization that checks measured."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from sqlmodel import Session
+
+from perfledger.records import Side
+from perfledger.workload_pattern import is_match
+from perfledger_cost_models.prices.accelerator_names import accelerator_of
+from perfledger_cost_models.prices.price_sheet import PriceMissingError, packaged_sheet
+from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_runners.bundles.bundle_files import unpack
+from perfledger_service.store.device_utilization import StoredUtilization, stored_utilization
+from perfledger_service.store.imports import imports
+from perfledger_service.store.page_queries import upload_counts
+from perfledger_service.store.uploads import bundle_content
+from perfledger_service.values.fleet_views import CapacityView, MeasuredUtilization
+
+GPU_BUSY = "gpu_busy"
+_ENDS = (0.05, 0.95)
+
+
+class _Use(msgspec.Struct):
+    workload: str
+    where: str
+    device_hours_per_year: float
+
+
+class _Pricing(msgspec.Struct):
+    fleet: tuple[_Use, ...] = ()
+
+
+class _Machine(msgspec.Struct):
+    model: str = ""
+    memory_bytes: int | None = None
+
+
+class _Reading(msgspec.Struct):
+    name: str
+    value: float
+    subject: str = ""
+
+
+class _Profile(msgspec.Struct):
+    workload: str
+    side: str
+    readings: tuple[_Reading, ...] = ()
+
+
+class _Head(msgspec.Struct):
+    """The fields of a stored bundle that are read; uploads are validated on arrival."""
+
+    machine: _Machine = msgspec.field(default_factory=_Machine)
+    pricing: _Pricing = msgspec.field(default_factory=_Pricing)
+    profiles: tuple[_Profile, ...] = ()
+
+
+def capacity_view(session: Session) -> CapacityView:
+    """Return imported files and measured utilization."""
+    return CapacityView(imports=imports(session), utilization=measured_utilization(session))
+
+
+def fleet_version(session: Session) -> tuple[object, ...]:
+    """Return a key that changes with the view, without reading bundles."""
+    return (upload_counts(session), imports(session))
+
+
+def measured_utilization(session: Session) -> tuple[MeasuredUtilization, ...]:
+    """Return the utilization of each workload's devices, most idle hours first."""
+    stored = stored_utilization(session)
+    heads = {sha256: _head(session, sha256) for sha256 in {one.bundle_sha256 for one in stored}}
+    utilization = (_use(one, heads[one.bundle_sha256]) for one in stored)
+    return tuple(sorted(utilization, key=lambda use: (-(use.idle_hours or 0), use.repository)))
+
+
+def _use(stored: StoredUtilization, head: _Head) -> MeasuredUtilization:
+    low, high = np.quantile(stored.readings, _ENDS).tolist()
+    hours = [
+        use.device_hours_per_year
+        for use in head.pricing.fleet
+        if is_match(use.workload, stored.workload) and _is_on(head.machine, use.where)
+    ]
+    return MeasuredUtilization(
+        repository=stored.repository,
+        workload=stored.workload,
+        device_class=stored.device_class,
+        active=float(np.mean(stored.readings)),
+        low=low,
+        high=high,
+        readings=len(stored.readings),
+        gpu_busy=_gpu_busy(head.profiles, stored.workload),
+        device_hours_per_year=sum(hours) if hours else None,
+        upload_id=stored.upload_id,
+        created_at=stored.created_at,
+    )
+
+
+def _is_on(machine: _Machine, where: str) -> bool:
+    """Return whether hours at `where` are of the machine's device, or of an unknown one."""
+    try:
+        accelerator = rate_of(packaged_sheet(), where).accelerator
+    except PriceMissingError:
+        return True
+    return accelerator == accelerator_of(machine.model, machine.memory_bytes)
+
+
+def _gpu_busy(profiles: Sequence[_Profile], workload: str) -> float | None:
+    return next(
+        (
+            reading.value
+            for profile in profiles
+            if (profile.workload, profile.side) == (workload, Side.BASE)
+            for reading in profile.readings
+            if (reading.name, reading.subject) == (GPU_BUSY, "")
+        ),
+        None,
+    )
+
+
+def _head(session: Session, sha256: str) -> _Head:
+    return msgspec.json.decode(unpack(bundle_content(session, sha256)), type=_Head)

@@ -1,0 +1,121 @@
+"""Forecasts hours and spend from past usage."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from perfledger_cost_models.billing.usage_readers import FOCUS
+from perfledger_cost_models.forecasting.calendar_periods import PeriodLength
+from perfledger_cost_models.forecasting.forecast import (
+    ForecastQuantity,
+    Forecasts,
+    SpendingBudget,
+    forecast_of,
+    longest_horizon,
+)
+from perfledger_cost_models.forecasting.past_periods import (
+    UsageHistory,
+    costs_of_bill,
+    history_of,
+    is_history_table,
+    read_history,
+)
+from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS
+from perfledger_cost_models.prices.price_sheet import PriceSheet
+from perfledger_cost_models.quote import HourlyRate
+from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.fleet.hours import read_usages
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.inputs.price_books import current_sheet
+
+# The horizons of a half-year's and a quarter's budget.
+_USUAL = {PeriodLength.MONTH: 6, PeriodLength.WEEK: 13}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastRequest:
+    """Horizon of a forecast, and its budget; None leaves the choice to the history."""
+
+    step: PeriodLength | None
+    periods: int | None
+    budget: SpendingBudget | None
+
+
+def forecast_files(
+    files: Sequence[NamedBytes],
+    request: ForecastRequest,
+    *,
+    option: str | None,
+    today: date,
+    sheet: PriceSheet | None = None,
+) -> Forecasts:
+    """Forecast hours, spend or both from usage files and bills.
+
+    `option` prices the hours at its rate of today, in place of what was paid; the default sheet is
+    the current one. Raises UsageError for files that cannot be counted or forecast.
+    """
+    with translate_errors():
+        history = _history(files, request.step)
+        rate = None if option is None else rate_of(sheet or current_sheet(), option, today=today)
+        if rate is not None:
+            history = _priced_history(history, rate)
+        horizon = request.periods
+        if horizon is None:
+            horizon = min(_USUAL[history.calendar.step], longest_horizon(len(history)))
+        quantities = [
+            quantity_kind
+            for quantity_kind, quantity in (
+                (ForecastQuantity.HOURS, history.hours),
+                (ForecastQuantity.USD, history.usd),
+            )
+            if quantity is not None
+        ]
+        if request.budget is not None and ForecastQuantity.USD not in quantities:
+            msg = "the hours have no price: add --purchase-option, such as p5.48xlarge/on_demand"
+            raise UsageError(msg)
+        forecasts = tuple(
+            forecast_of(
+                history,
+                quantity_kind,
+                horizon=horizon,
+                budget=request.budget if quantity_kind is ForecastQuantity.USD else None,
+            )
+            for quantity_kind in quantities
+        )
+    return Forecasts(name=", ".join(file.name for file in files), forecasts=forecasts, rate=rate)
+
+
+def _history(files: Sequence[NamedBytes], step: PeriodLength | None) -> UsageHistory:
+    for file in files:
+        if is_history_table(file.text.partition("\n")[0]):
+            if len(files) > 1 or step is not None:
+                msg = f"{file.name} is a table of periods: give it alone, and without --period"
+                raise UsageError(msg)
+            return read_history(file.text, file.name)
+    usages = read_usages(files)
+    costs = [
+        cost
+        for file, usage in zip(files, usages, strict=True)
+        if usage.kind == FOCUS
+        for cost in costs_of_bill(file.text)
+    ]
+    # Spend counts only if every file is a bill: of a part of the hours it would be too low.
+    is_billed = all(usage.kind == FOCUS for usage in usages)
+    history = history_of(usages, costs if is_billed else None, step=step or PeriodLength.MONTH)
+    if step is None and len(history) < MIN_PERIODS:
+        msg = (
+            f"the files cover {len(history)} whole months of the {MIN_PERIODS} needed: add files, "
+            "or count by weeks with --period week"
+        )
+        raise UsageError(msg)
+    return history
+
+
+def _priced_history(history: UsageHistory, rate: HourlyRate) -> UsageHistory:
+    if history.hours is None:
+        msg = "the file has no device-hours to price: leave --purchase-option out"
+        raise UsageError(msg)
+    usd = float(rate.usd_per_device_hour)
+    return replace(history, usd=tuple(hours * usd for hours in history.hours))

@@ -1,0 +1,42 @@
+"""Finds the cheapest or greenest start time of a deferrable job."""
+
+from datetime import datetime
+from pathlib import Path
+
+from perfledger_cost_models.energy.carbon_aware_start import (
+    DeferrableJob,
+    StartWindow,
+    start_window,
+)
+from perfledger_cost_models.energy.hourly_csv import MAX_SERIES_BYTES, read_hourly_series
+from perfledger_cost_models.energy.start_objective import StartObjective
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.files import read_text
+
+
+def find_start_window(
+    path: Path,
+    *,
+    hours: float,
+    earliest: datetime | None,
+    deadline: datetime | None,
+    kw: float | None,
+    pause_hours: float | None,
+    objective: StartObjective | None,
+) -> StartWindow:
+    """Return the best start time of a job by a file of hourly values.
+
+    The default period is the file's own; the default objective is cost, if the file has prices.
+    Raises NotFoundError, TooLargeError and UsageError.
+    """
+    with translate_errors():
+        series = read_hourly_series(read_text(path, most_bytes=MAX_SERIES_BYTES), path.name)
+        job = DeferrableJob(
+            hours=hours,
+            earliest_s=series.start_s if earliest is None else earliest.timestamp(),
+            deadline_s=series.end_s if deadline is None else deadline.timestamp(),
+            kw=kw,
+            pause_hours=pause_hours,
+        )
+        default_objective = StartObjective.KG if series.usd_per_hour is None else StartObjective.USD
+        return start_window(job, series, aim=objective or default_objective)

@@ -1,0 +1,1 @@
+"""Owns change detection in series, and the history of a default branch."""

@@ -1,0 +1,90 @@
+"""Builds the view of a project's default branch: confirmed and suspected changes."""
+
+from collections.abc import Sequence
+
+from sqlmodel import Session
+
+from perfledger_baselines.history.commits.attribution import CommitRange, ObservedSeries
+from perfledger_baselines.history.commits.confirmation_state import (
+    AbCandidate,
+    AbRequest,
+    ConfirmationState,
+)
+from perfledger_baselines.history.commits.grouping import group_changes
+from perfledger_baselines.history.detection.detect import detect_many
+from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
+from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
+from perfledger_service.store.default_branch import BranchSeries, branch_series, commits_of_branch
+from perfledger_service.store.false_alarms import false_alarms
+from perfledger_service.store.projects import Project
+from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
+
+
+def branch_view(session: Session, project: Project) -> BranchView:
+    """Return the view of a project's default branch."""
+    series = branch_series(session, project.id)
+    return BranchView(
+        repository=project.repository,
+        commits=commits_of_branch(session, project.id),
+        alerts=_latest(alerts_of(session, project.id)),
+        requests=requested_ab_runs(session, project.id),
+        happenings=group_changes(_observed_series(series)),
+        watched=len(series),
+        false_alarm_rate=_gate(session, project.id),
+    )
+
+
+def requested_ab_runs(session: Session, project_id: int) -> tuple[AbRequestView, ...]:
+    """Return the A/B runs that would test a project's suspicions, the most promising first."""
+    state = confirmation_state_of(session, project_id)
+    commits = commits_of_branch(session, project_id)
+    return tuple(
+        AbRequestView(
+            request=request,
+            base_sha=commits[request.base],
+            head_sha=commits[request.head],
+            suspicions=_suspicions(state, request),
+        )
+        for request in sorted(state.requests, key=lambda request: -request.priority)
+    )
+
+
+def _suspicions(state: ConfirmationState, request: AbRequest) -> tuple[AbCandidate, ...]:
+    tried = (trial.candidates for trial in state.pending_confirmations if trial.request == request)
+    searched = (
+        tuple(change.candidate for change in search.changes)
+        for search in state.bisections
+        if search.request == request
+    )
+    return tuple(suspicion for group in (*tried, *searched) for suspicion in group)
+
+
+def _observed_series(series: Sequence[BranchSeries]) -> list[ObservedSeries]:
+    histories = detect_many([one.values for one in series])
+    return [
+        ObservedSeries(
+            series=one.series,
+            commits=one.positions,
+            changes=history.changes,
+            environments=one.environments,
+        )
+        for one, history in zip(series, histories, strict=True)
+    ]
+
+
+def _latest(alerts: Sequence[AlertView]) -> tuple[AlertView, ...]:
+    """Return the alerts that no later alert of the same change has narrowed down."""
+    latest: list[AlertView] = []
+    followed: set[tuple[str, str, CommitRange]] = set()
+    for view in alerts:
+        alert = view.alert
+        change = (alert.workload, alert.machine_class, alert.suspected_range)
+        if alert.is_final or change not in followed:
+            latest.append(view)
+        followed.add(change)
+    return tuple(latest)
+
+
+def _gate(session: Session, project_id: int) -> FalseAlarmRate | None:
+    false, checks = false_alarms(session, project_id)
+    return false_alarm_rate(false=false, checks=checks) if checks else None

@@ -1,0 +1,80 @@
+"""Detects changes in the histories at a path."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from perfledger_baselines.history.commits.attribution import ObservedSeries, at_observations
+from perfledger_baselines.history.commits.grouping import GroupedChanges, group_changes
+from perfledger_baselines.history.detection.detect import detect, detect_many
+from perfledger_baselines.history.detection.tail_suspects import tail_suspects
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.history_sources import read_histories
+from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
+
+
+def search(
+    path: Path, *, column: str | None = None, epoch: str | None = None, error: str | None = None
+) -> tuple[SearchedSeries, ...]:
+    """Read and search the histories at `path`; raises NotFoundError, TooLargeError, UsageError.
+
+    `epoch` is the column whose changes split a file's series, `error` the column of the values'
+    standard errors. An odd end with too few points for a change is a suspect.
+    """
+    histories = read_histories(path, column=column, epoch=epoch, error=error)
+    with translate_errors():
+        if epoch is None:
+            return _with_suspects(searched_series(histories))
+        searched = tuple(
+            detect(series.values, errors=series.errors, epochs=series.epochs)
+            for series in histories
+        )
+        return _with_suspects(tuple(map(SearchedSeries, histories, searched)))
+
+
+def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries, ...]:
+    """Search histories of one epoch each, all at once; raise SeriesError."""
+    errors = [series.errors for series in histories]
+    changes = detect_many([series.values for series in histories], errors=errors)
+    return tuple(map(SearchedSeries, histories, changes))
+
+
+def events_of(histories: Sequence[SearchedSeries]) -> GroupedChanges | None:
+    """Group the changes of several series into events; None for a single series.
+
+    The commits of the events are indices of points, which all series share.
+    """
+    observed = [series for searched in histories if (series := observed_in(searched)) is not None]
+    return group_changes(observed) if len(observed) > 1 else None
+
+
+def observed_in(searched: SearchedSeries) -> ObservedSeries | None:
+    """Return a series with its changes, without gaps; None if the series is unknown."""
+    history = searched.series
+    places = [place for place, value in enumerate(history.values) if not math.isnan(value)]
+    if history.series is None:
+        return None
+    return ObservedSeries(
+        series=history.series,
+        commits=tuple(places),
+        changes=tuple(at_observations(change, places) for change in searched.history.changes),
+        environments=tuple(history.environments[place] for place in places),
+    )
+
+
+def _with_suspects(histories: Sequence[SearchedSeries]) -> tuple[SearchedSeries, ...]:
+    """Add the suspect at the end of each series, judged within its last epoch."""
+    starts = [max(searched.series.epochs, default=0) for searched in histories]
+    newest = [
+        searched.series.values[start:] for searched, start in zip(histories, starts, strict=True)
+    ]
+    odd = tail_suspects([values if _is_measured(values) else (0.0,) for values in newest])
+    return tuple(
+        replace(searched, suspect=one and replace(one, index=start + one.index))
+        for searched, start, one in zip(histories, starts, odd, strict=True)
+    )
+
+
+def _is_measured(values: Sequence[float]) -> bool:
+    return not all(map(math.isnan, values))

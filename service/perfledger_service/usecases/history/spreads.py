@@ -1,0 +1,20 @@
+"""Fetches what a service knows about how much pairs of runs differ."""
+
+from perfledger_runners.bundles.service_history import (
+    ServiceHistory,
+    ServiceHistoryError,
+    fetch_history,
+)
+from perfledger_service.errors import PerfledgerError
+from perfledger_service.usecases.inputs.upload_target import UploadTarget
+
+
+def spreads_of_service(target: UploadTarget) -> ServiceHistory:
+    """Return the spreads that a service knows, for a check that has no token.
+
+    Raises PerfledgerError if the service does not answer.
+    """
+    try:
+        return fetch_history(target.url, target.token)
+    except ServiceHistoryError as error:
+        raise PerfledgerError(str(error)) from error

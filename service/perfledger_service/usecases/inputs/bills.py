@@ -1,0 +1,35 @@
+"""Reads bills in FOCUS."""
+
+from pathlib import Path
+
+from perfledger_cost_models.billing.focus import Bill, read_focus
+from perfledger_cost_models.billing.focus_parquet import MAX_BYTES, read_focus_parquet
+from perfledger_service.errors import TooLargeError, UsageError
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.files import read_bytes, size_of
+
+PARQUET = b"PAR1"  # the first bytes of a Parquet file
+# CSV is read line by line: this limits time to minutes, not memory.
+MAX_CSV_BYTES = 4 * 2**30
+
+
+def read_bill(path: Path, *, team_tag: str = "") -> Bill:
+    """Read a bill in FOCUS, CSV or Parquet; raises NotFoundError, TooLargeError and UsageError."""
+    if size_of(path) > MAX_CSV_BYTES:
+        msg = f"{path} is larger than {MAX_CSV_BYTES:,} bytes: export shorter periods"
+        raise TooLargeError(msg)
+    try:
+        with path.open("rb") as file:
+            is_parquet = file.read(len(PARQUET)) == PARQUET
+        with translate_errors():
+            if is_parquet:
+                data = read_bytes(path, most_bytes=MAX_BYTES)
+                return read_focus_parquet(data, team_tag=team_tag)
+            with path.open(encoding="utf-8", newline="") as lines:
+                return read_focus(lines, team_tag=team_tag)
+    except UnicodeDecodeError as error:
+        msg = f"{path} is neither text in UTF-8 nor Parquet: export the bill as one of them"
+        raise UsageError(msg) from error
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise UsageError(msg) from error

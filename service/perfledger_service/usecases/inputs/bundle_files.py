@@ -1,0 +1,62 @@
+"""Spools bundles on disk and reads them."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from perfledger.bundle import Bundle
+from perfledger_runners.bundles.bundle_files import MAX_PLAIN_BYTES, read_bundle, write_bundle
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+
+# A check takes minutes of an accelerator and some 100 kB of disk: this keeps weeks of them.
+SPOOLED_BUNDLES = 100
+
+
+def prepare_spool(environment: Mapping[str, str], *, also: Path | None = None) -> None:
+    """Create the folders of `spool_bundle` before there is a bundle that could be lost.
+
+    Raises UsageError where one cannot be written.
+    """
+    try:
+        for folder in (_spool_folder(environment), *([also.parent] if also is not None else [])):
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+    except (OSError, RuntimeError) as error:  # RuntimeError: no home folder is known
+        msg = f"cannot keep the bundle: {error} (set XDG_STATE_HOME to another folder)"
+        raise UsageError(msg) from error
+
+
+def spool_bundle(
+    bundle: Bundle, environment: Mapping[str, str], *, also: Path | None = None
+) -> Path:
+    """Write the bundle into the user's spool folder, and to `also`; return its path.
+
+    The newest SPOOLED_BUNDLES stay, so that a failed upload can be repeated later.
+    """
+    folder = _spool_folder(environment)
+    path = folder / f"{bundle.created_at.replace(':', '')}-{bundle.id}.json"
+    write_bundle(bundle, path)
+    for old in sorted(folder.glob("*.json"))[:-SPOOLED_BUNDLES]:
+        old.unlink(missing_ok=True)
+    if also is not None:
+        write_bundle(bundle, also)
+    return also or path
+
+
+def read_bundle_file(path: Path) -> Bundle:
+    """Read a bundle's file; raises NotFoundError and UsageError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_PLAIN_BYTES + 1)
+    except OSError as error:
+        msg = f"cannot read the bundle {path}: {error.strerror}"
+        raise NotFoundError(msg) from error
+    with translate_errors():
+        return read_bundle(data)
+
+
+def _spool_folder(environment: Mapping[str, str]) -> Path:
+    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "perfledger" / "bundles"

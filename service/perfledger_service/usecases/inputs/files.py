@@ -1,0 +1,75 @@
+"""Reads the files that users name."""
+
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+
+from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+
+GZIP = b"\x1f\x8b"  # first bytes of a gzip file; public archives pack logs with it
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBytes:
+    """Name and content of a file, read from disk or from the store."""
+
+    name: str
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        """Return it as UTF-8; raises UsageError."""
+        if self.data.startswith(GZIP):
+            msg = f"{self.name} is compressed: unpack it first, with gunzip"
+            raise UsageError(msg)
+        try:
+            return self.data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            msg = f"{self.name} is not UTF-8 text (at byte {error.start:,}): save it as UTF-8"
+            raise UsageError(msg) from error
+
+
+def read_named(path: Path, *, most_bytes: int) -> NamedBytes:
+    """Read a file whole, with its name; raises NotFoundError, TooLargeError and UsageError."""
+    return NamedBytes(path.name, read_bytes(path, most_bytes=most_bytes))
+
+
+def read_bytes(path: Path, *, most_bytes: int) -> bytes:
+    """Read a file whole; raises NotFoundError, TooLargeError and UsageError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(most_bytes + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if len(data) > most_bytes:
+        msg = f"{path} is larger than {most_bytes:,} bytes: split it, or export shorter periods"
+        raise TooLargeError(msg)
+    return data
+
+
+def read_text(path: Path, *, most_bytes: int) -> str:
+    """Read a file of UTF-8; raises NotFoundError, TooLargeError and UsageError."""
+    return NamedBytes(str(path), read_bytes(path, most_bytes=most_bytes)).text
+
+
+def size_of(path: Path) -> int:
+    """Return a file's size in bytes; raises NotFoundError and UsageError."""
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file of any size in hex; raises NotFoundError and UsageError."""
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> UsageError:
+    if isinstance(error, FileNotFoundError):
+        return NotFoundError(f"no file {path}")
+    return UsageError(f"{path} cannot be read: {error.strerror}")

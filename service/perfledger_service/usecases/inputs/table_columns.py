@@ -1,0 +1,291 @@
+"""Reads the columns of untrusted CSV and JSON files.
+
+Files are bounded before they are parsed; a cell that cannot be read is an error with its line,
+never a guess.
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from perfledger_service.errors import TooLargeError, UsageError
+from perfledger_service.rendering.layout.escape import clean
+
+# Three times a million points of twenty characters.
+MAX_BYTES = 64 * 2**20
+MAX_POINTS = 1_000_000
+# Every parsed cell takes some 100 bytes of memory.
+MAX_CELLS = 4_000_000
+# A table of measurements has tens of columns; a file with more is of another kind.
+MAX_COLUMNS = 1000
+
+# What spreadsheets and data frames write where nothing was measured.
+GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
+# The accepted forms of a number: float() also takes "1_000", "infinity" and Thai digits.
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_DELIMITERS = (",", ";", "\t")
+_SHOWN = 40  # characters of a foreign cell that an error quotes
+
+Cell = str | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """One named column."""
+
+    name: str
+    cells: tuple[Cell, ...]
+
+    def is_numeric(self) -> bool:
+        """Whether every cell is a number or a gap, and at least one a number."""
+        return all(map(_is_readable, self.cells)) and any(map(_has_number, self.cells))
+
+    def is_mostly_numeric(self) -> bool:
+        """Whether more than half of the cells are numbers: the others are then mistakes."""
+        return 2 * sum(map(_has_number, self.cells)) > len(self.cells)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnTable:
+    """A file's columns, all of one length; `places` are the rows' line or item numbers."""
+
+    source: str
+    row_word: str  # "line" or "item"
+    places: Sequence[int]
+    columns: tuple[TableColumn, ...]
+
+    def numbers(self, column: TableColumn) -> tuple[float, ...]:
+        """Return a column as numbers, NaN for gaps; raises UsageError naming the line."""
+        numbers: list[float] = []
+        for place, cell in zip(self.places, column.cells, strict=True):
+            try:
+                numbers.append(number_of(cell))
+            except ValueError as error:
+                where = f"{self.source}, column {quote_text(column.name)}, {self.row_word} {place}"
+                msg = f"{where}: {error}"
+                raise UsageError(msg) from error
+        return tuple(numbers)
+
+    def names(self) -> str:
+        """Return the columns' names for an error."""
+        names = [quote_text(column.name) for column in self.columns[:20]]
+        return ", ".join(names) + (", ..." if len(self.columns) > len(names) else "")
+
+
+def number_of(cell: Cell) -> float:
+    """Return the number in a cell, NaN for a gap; raises ValueError saying what is wrong."""
+    if cell is None:
+        return math.nan
+    number = cell
+    if isinstance(number, str):
+        text = number.strip()
+        if text.lower() in GAPS:
+            return math.nan
+        if not _NUMBER.fullmatch(text):
+            msg = f"{quote_text(text)} is not a number"
+            raise ValueError(msg)
+        number = float(text)
+    if math.isinf(number):
+        msg = "a number that is infinite or too large to be one"
+        raise ValueError(msg)
+    return number
+
+
+def quote_text(text: str) -> str:
+    """Return untrusted text for an error: short, quoted, without control characters."""
+    return f"'{clean(text, limit=_SHOWN)}'"
+
+
+def text_of(data: bytes, source: str) -> str:
+    """Return the text in `data`, without a byte order mark; raises UsageError."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{source} is not UTF-8 text (byte {error.start}): save it as CSV or JSON in UTF-8"
+        raise UsageError(msg) from error
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        msg = f"{source} has a NUL byte in line {line}: it is not CSV or JSON"
+        raise UsageError(msg)
+    return text
+
+
+def read_csv(text: str, source: str) -> ColumnTable:
+    """Return the columns of a CSV: comma, semicolon or tab, whichever its first line has most of.
+
+    The first row is the header, unless all of it is numbers. Raises UsageError and TooLargeError.
+    """
+    first_line = text.lstrip("\r\n").partition("\n")[0]
+    delimiter = max(_DELIMITERS, key=first_line.count)
+    _check_cells(text.count(delimiter) + text.count("\n"), source)
+    rows, places = _rows(text, delimiter, source)
+    if not rows:
+        msg = f"{source} is empty: a header and a column of values are needed"
+        raise UsageError(msg)
+    header = [name.strip() for name in rows[0]]
+    if all(_has_number(name) for name in header):
+        header = [f"column {place}" for place in range(1, len(header) + 1)]
+    else:
+        rows, places = rows[1:], places[1:]
+    _check_names(header, source)
+    for row, place in zip(rows, places, strict=True):
+        if len(row) != len(header):
+            msg = f"{source}, line {place}: {len(row)} cells where the first line has {len(header)}"
+            raise UsageError(msg)
+    cells = zip(*rows, strict=True) if rows else [() for _ in header]
+    return ColumnTable(
+        source=source,
+        row_word="line",
+        places=places,
+        columns=tuple(
+            TableColumn(name, tuple(column)) for name, column in zip(header, cells, strict=True)
+        ),
+    )
+
+
+def parse_json(text: str, source: str) -> object:
+    """Return what a JSON text holds, every number a float; raises UsageError and TooLargeError."""
+    if not text.strip():
+        msg = f"{source} is empty: a list of values is needed"
+        raise UsageError(msg)
+    _check_cells(sum(text.count(mark) for mark in ",[{"), source)
+    try:
+        return json.loads(
+            text, object_pairs_hook=_object, parse_int=float, parse_constant=_constant
+        )
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        msg = f"{source} is not JSON as it is read here: {reason}"
+        raise UsageError(msg) from error
+
+
+def columns_of(document: object, source: str) -> ColumnTable:
+    """Return the columns of a JSON document; raises UsageError and TooLargeError.
+
+    A list of numbers, a list of objects with a field of numbers, or an object with `values` and, if
+    the points have names, `labels`.
+    """
+    items = document
+    columns: list[TableColumn] = []
+    if isinstance(document, dict):
+        fields = cast("Mapping[str, object]", document)
+        items, labels = fields.get("values"), fields.get("labels")
+        if isinstance(labels, list):
+            columns = [TableColumn("labels", tuple(map(_cell, cast("list[object]", labels))))]
+    if not isinstance(items, list):
+        msg = (
+            f"{source} is JSON of another form: a list of numbers, a list of objects with a field "
+            'of numbers, or {"values": [...], "labels": [...]} is read'
+        )
+        raise UsageError(msg)
+    rows = cast("list[object]", items)
+    objects = [cast("Mapping[str, object]", row) for row in rows if isinstance(row, dict)]
+    if objects and len(objects) == len(rows):
+        columns += _fields(objects, source)
+    else:
+        columns.append(TableColumn("values", tuple(map(_cell, rows))))
+    lengths = {len(column.cells) for column in columns}
+    if len(lengths) > 1:
+        msg = f"{source} has {len(columns[0].cells)} labels for {len(rows)} values: one for each"
+        raise UsageError(msg)
+    return ColumnTable(
+        source=source,
+        row_word="item",
+        places=range(1, len(rows) + 1),
+        columns=tuple(columns),
+    )
+
+
+def _rows(text: str, delimiter: str, source: str) -> tuple[list[list[str]], list[int]]:
+    """Return the rows and their line numbers; in a single column an empty line is a gap."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    rows: list[list[str]] = []
+    places: list[int] = []
+    empty_lines: list[int] = []  # empty lines that are gaps if a value follows
+    try:
+        for row in reader:
+            if not row:
+                empty_lines.append(reader.line_num)
+                continue
+            if len(row) == 1 and rows:
+                rows.extend([""] for _ in empty_lines)
+                places.extend(empty_lines)
+            empty_lines = []
+            rows.append(row)
+            places.append(reader.line_num)
+    except csv.Error as error:
+        msg = f"{source} is not CSV in line {reader.line_num}: {error}"
+        raise UsageError(msg) from error
+    return rows, places
+
+
+def _fields(objects: Sequence[Mapping[str, object]], source: str) -> list[TableColumn]:
+    names: dict[str, None] = {}
+    for row in objects:
+        names.update(dict.fromkeys(row))
+        _check_names(names, source)
+    _check_cells(len(names) * len(objects), source)
+    return [TableColumn(name, tuple(_cell(row.get(name)) for row in objects)) for name in names]
+
+
+def _cell(value: object) -> Cell:
+    match value:
+        case None | float() | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return "[...]"
+        case _:
+            return "{...}"
+
+
+def _check_names(names: Iterable[str], source: str) -> None:
+    all_names = tuple(names)
+    if len(all_names) > MAX_COLUMNS:
+        msg = f"{source} has more than {MAX_COLUMNS} columns: that is no table of measurements"
+        raise TooLargeError(msg)
+    if len(set(all_names)) < len(all_names):
+        twice = next(name for name in all_names if all_names.count(name) > 1)
+        msg = f"{source} has the column {quote_text(twice)} twice: rename one"
+        raise UsageError(msg)
+
+
+def _check_cells(cells: int, source: str) -> None:
+    if cells > MAX_CELLS:
+        msg = f"{source} has more than {MAX_CELLS:,} cells: keep the columns that matter"
+        raise TooLargeError(msg)
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        msg = f"the key {quote_text(twice)} is there twice"
+        raise ValueError(msg)
+    return fields
+
+
+def _constant(constant: str) -> float:
+    if constant == "NaN":  # what Python writes for a gap
+        return math.nan
+    msg = f"{constant} is no number"
+    raise ValueError(msg)
+
+
+def _is_readable(cell: Cell) -> bool:
+    try:
+        number_of(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_number(cell: Cell) -> bool:
+    return _is_readable(cell) and not math.isnan(number_of(cell))

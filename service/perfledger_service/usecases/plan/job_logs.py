@@ -1,0 +1,29 @@
+"""Reads the job logs that queue plans and simulations start from."""
+
+from dataclasses import replace
+
+from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.readers import JobLog, read_job_log
+from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.review.quarter_jobs import quarter_jobs
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.files import NamedBytes
+
+
+def job_log_of(
+    file: NamedBytes, format_: LogFormat | None, quarter: Quarter | None = None
+) -> JobLog:
+    """Read a job log, or its jobs of a quarter; raise UsageError."""
+    try:
+        log = read_job_log(file.text, format_=format_)
+    except JobLogError as error:
+        msg = f"{file.name}: {error}"
+        raise UsageError(msg) from error
+    if quarter is None:
+        return log
+    jobs = quarter_jobs(log.jobs, quarter)
+    other_jobs = len(log.jobs) - len(jobs)
+    left_out = ((SkipReason.OTHER_QUARTER, other_jobs),) if other_jobs else ()
+    return replace(log, jobs=jobs, left_out=(*log.left_out, *left_out))

@@ -1,0 +1,201 @@
+"""Replays a job log on a cluster under scheduling policies."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+
+from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, JobLog
+from perfledger_cost_models.prices.price_sheet import PriceMissingError
+from perfledger_cost_models.review.quarter import Quarter
+from perfledger_cost_models.scheduling.cluster import Cluster, equal_nodes, read_cluster
+from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes
+from perfledger_cost_models.scheduling.policy import (
+    POLICIES,
+    Backfill,
+    DeviceSharing,
+    FairShareRule,
+    JobOrder,
+    Locality,
+    PlacementPolicy,
+    Preemption,
+    SchedulingPolicy,
+)
+from perfledger_cost_models.scheduling.policy_comparison import (
+    PolicyComparison,
+    policy_gains,
+    recorded_waiting,
+)
+from perfledger_cost_models.scheduling.reservations import Reservation
+from perfledger_cost_models.scheduling.simulation import simulate
+from perfledger_cost_models.tco.hourly_rates import rate_of
+from perfledger_cost_models.units import MS_PER_DAY
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.inputs.files import NamedBytes, read_text
+from perfledger_service.usecases.inputs.price_books import current_sheet
+from perfledger_service.usecases.plan.job_logs import job_log_of
+
+NAMED_TEAMS = 10  # in an error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNodes:
+    """The nodes that jobs run on: listed in a file, else alike."""
+
+    file: Path | None
+    nodes: int
+    devices: int  # of a node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationSettings:
+    """Settings of all policies of a comparison; None leaves each policy its own."""
+
+    placement: PlacementPolicy | None
+    locality: Locality
+    sharing: DeviceSharing
+    reservations: tuple[Reservation, ...]
+    seed: int
+    quantum_s: int | None = None
+    checkpoint_s: int | None = None
+    backfill: Backfill | None = None
+    preemption: Preemption | None = None  # of policies that preempt
+
+
+# Each policy with its own settings, jobs on as few nodes as possible, on whole devices.
+DEFAULT_SETTINGS = SimulationSettings(
+    placement=None,
+    locality=Locality.FEWEST,
+    sharing=DeviceSharing.EXACT,
+    reservations=(),
+    seed=0,
+)
+
+
+def compare_policies(
+    file: NamedBytes,
+    hardware: ClusterNodes,
+    names: Sequence[str],
+    settings: SimulationSettings,
+    *,
+    format_: LogFormat | None,
+    option: str | None,
+    today: date,
+    quarter: Quarter | None = None,
+) -> PolicyComparison:
+    """Replay a job log under each policy; the first policy is the reference.
+
+    With a `quarter` only the jobs submitted in it are replayed, on empty nodes. `option` prices an
+    additional device-hour. Raises UsageError, TooLargeError, and NotFoundError for an unknown
+    policy, price or file.
+    """
+    policies = _policies(names, settings)
+    log, cluster = job_log_of(file, format_, quarter), _cluster(hardware)
+    _check_teams(settings.reservations, log.jobs.team.names)
+    try:
+        rate = None if option is None else rate_of(current_sheet(), option, today=today)
+        outcomes = [
+            simulate(
+                log.jobs,
+                cluster,
+                policy,
+                reservations=settings.reservations,
+                seed=settings.seed,
+            )
+            for policy in policies
+        ]
+    except PriceMissingError as error:
+        raise NotFoundError(str(error)) from error
+    except JobLogError as error:
+        raise UsageError(str(error)) from error
+    return PolicyComparison(
+        log=file.name,
+        jobs=len(outcomes[0].jobs),
+        devices=cluster.total_devices,
+        days=outcomes[0].until_ms / MS_PER_DAY,
+        left_out=_left_out(log, outcomes[0]),
+        recorded_waiting=recorded_waiting(log.jobs, devices=cluster.total_devices),
+        rows=policy_gains(outcomes),
+        rate=rate,
+        notes=tuple(_equal_job_notes(policies, outcomes[0].jobs)),
+    )
+
+
+def _check_teams(reservations: Sequence[Reservation], teams: Sequence[str]) -> None:
+    for each in reservations:
+        if each.team not in teams:
+            some = ", ".join(repr(team) for team in teams[:NAMED_TEAMS])
+            msg = (
+                f"the log has no job of team {each.team!r}, which has a reservation: it has {some}"
+            )
+            raise UsageError(msg)
+
+
+def _equal_job_notes(policies: Sequence[SchedulingPolicy], jobs: JobTable) -> Iterator[str]:
+    """Yield notes on properties that policies use and all jobs share."""
+    urgent = [each.name for each in policies if each.order is JobOrder.PRIORITY]
+    if urgent and len(set(jobs.priority.tolist())) == 1:
+        yield f"All jobs have the same priority, so {', '.join(urgent)} cannot order them by it."
+    shared = [each.name for each in policies if each.share is not FairShareRule.NONE]
+    if shared and len(set(jobs.team.codes.tolist())) == 1:
+        yield f"All jobs are of one team, so {', '.join(shared)} cannot share between teams."
+
+
+def _left_out(log: JobLog, outcome: JobOutcomes) -> tuple[tuple[str, int], ...]:
+    """Return the jobs that were not replayed, by reason, without those that fit nowhere."""
+    ran = int((log.jobs.run_ms >= 0).sum())
+    idle = ran - len(outcome.jobs) - outcome.unplaceable
+    left_out = (*log.left_out, *(((SkipReason.NO_DEVICE, idle),) if idle else ()))
+    return tuple((str(reason), count) for reason, count in left_out)
+
+
+def _policies(names: Sequence[str], settings: SimulationSettings) -> tuple[SchedulingPolicy, ...]:
+    policies = [_policy_named(name) for name in names]
+    if settings.preemption is not None and not any(map(_is_preempting, policies)):
+        preempting = ", ".join(policy.name for policy in POLICIES if _is_preempting(policy))
+        msg = f"--preemption: no policy of {', '.join(names)} preempts: add one of {preempting}"
+        raise UsageError(msg)
+    return tuple(_apply_settings(policy, settings) for policy in policies)
+
+
+def _policy_named(name: str) -> SchedulingPolicy:
+    match = next((policy for policy in POLICIES if policy.name == name), None)
+    if match is None:
+        msg = f"no policy {name!r}: there are {', '.join(policy.name for policy in POLICIES)}"
+        raise NotFoundError(msg)
+    return match
+
+
+def _is_preempting(policy: SchedulingPolicy) -> bool:
+    return policy.preemption is not Preemption.NEVER
+
+
+def _apply_settings(policy: SchedulingPolicy, settings: SimulationSettings) -> SchedulingPolicy:
+    try:
+        return replace(
+            policy,
+            placement=settings.placement or policy.placement,
+            locality=settings.locality,
+            sharing=settings.sharing,
+            quantum_s=policy.quantum_s if settings.quantum_s is None else settings.quantum_s,
+            checkpoint_s=settings.checkpoint_s,
+            backfill=settings.backfill or policy.backfill,
+            preemption=(settings.preemption if _is_preempting(policy) else None)
+            or policy.preemption,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _cluster(hardware: ClusterNodes) -> Cluster:
+    try:
+        if hardware.file is None:
+            return equal_nodes(hardware.nodes, devices=hardware.devices)
+        return read_cluster(
+            read_text(hardware.file, most_bytes=MAX_LOG_BYTES), devices=hardware.devices
+        )
+    except JobLogError as error:
+        raise UsageError(str(error)) from error

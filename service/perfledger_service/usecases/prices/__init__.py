@@ -1,0 +1,1 @@
+"""Owns price sheets: fetching, checking and comparing them."""

@@ -1,0 +1,140 @@
+"""Confirms suspected changes of a project's default branch.
+
+One odd point raises no alert. It leads to a request for an A/B run of its commit, which a runner
+measures like any check (`perfledger history suspects` prints the command); a change that the run
+confirms is an alert.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+
+from sqlmodel import Session
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Side
+from perfledger_baselines.history.commits.ab_candidates import CandidateSeries, ab_candidates
+from perfledger_baselines.history.commits.confirmation import (
+    drop_answers,
+    record_ab_result,
+    request_ab_runs,
+)
+from perfledger_baselines.history.commits.confirmation_state import (
+    AbRequest,
+    Alert,
+    ConfirmationLimits,
+    ConfirmationState,
+)
+from perfledger_baselines.judging.verdict import Verdict
+from perfledger_service.store.confirmation_state import (
+    add_alerts,
+    confirmation_state_of,
+    save_confirmation_state,
+)
+from perfledger_service.store.default_branch import (
+    MOST_COMMITS,
+    BranchSeries,
+    add_to_branch,
+    branch_series,
+    commits_of_branch,
+)
+from perfledger_service.usecases.inputs.history_sources import is_of_branch
+
+# A request that was not measured for so long is replaced by one of the newest commits.
+MAX_REQUEST_AGE = timedelta(days=7)
+# A shorter pair was not timed at all; requests are sorted by what they find per second.
+_SHORTEST_PAIR_SECONDS = 1e-3
+
+
+def confirm_suspicions(
+    session: Session,
+    bundle: Bundle,
+    verdicts: Sequence[Verdict],
+    *,
+    project_id: int,
+    upload_id: str,
+    now: datetime,
+) -> None:
+    """Add a judged upload's commits to the default branch, and update the confirmation state.
+
+    If its two commits are a requested A/B run, its verdicts are the answer. Then the series of the
+    upload are searched for suspicions, and A/B runs requested, at most 200 pairs a day. The caller
+    holds the project's lock and commits.
+    """
+    head = (bundle.head.sha,) if is_of_branch(bundle) else ()
+    add_to_branch(session, project_id, (bundle.base.sha, *head))
+    state = confirmation_state_of(session, project_id)
+    state, alerts = _answer_requests(
+        state, bundle, verdicts, commits_of_branch(session, project_id)
+    )
+    state = _without_stale(state, today=now.date())
+    series = branch_series(session, project_id, upload_id=upload_id)
+    seconds = _pair_seconds(bundle)
+    watched = [_watched_series(one, seconds[one.series.workload]) for one in series]
+    window = now.date().isoformat()
+    state, _ = request_ab_runs(
+        state, ab_candidates(watched), window=window, limits=ConfirmationLimits()
+    )
+    newest = max((one.positions[-1] for one in series), default=0)
+    save_confirmation_state(session, project_id, drop_answers(state, before=newest - MOST_COMMITS))
+    add_alerts(session, alerts, project_id=project_id, upload_id=upload_id)
+
+
+def _answer_requests(
+    state: ConfirmationState, bundle: Bundle, verdicts: Sequence[Verdict], commits: Sequence[str]
+) -> tuple[ConfirmationState, tuple[Alert, ...]]:
+    """Return the state without the requests that a bundle answers, and the new alerts."""
+    alerts: list[Alert] = []
+    for request in state.requests:
+        if _is_answer(bundle, request, commits):
+            of_workload = [one for one in verdicts if one.workload == request.workload]
+            pairs = max((one.estimate.pairs for one in of_workload if one.estimate), default=0)
+            state, new_alerts = record_ab_result(state, request, verdicts=of_workload, pairs=pairs)
+            alerts += new_alerts
+    return state, tuple(alerts)
+
+
+def _is_answer(bundle: Bundle, request: AbRequest, commits: Sequence[str]) -> bool:
+    """Return whether a bundle measured a request on the requested device class.
+
+    A workload that failed counts as measured on the bundle's machine.
+    """
+    requested_commits = (commits[request.base], commits[request.head])
+    machine = bundle.machines().get((request.workload, Side.HEAD), bundle.machine)
+    return (
+        (bundle.base.sha, bundle.head.sha) == requested_commits
+        and machine.device_class == request.machine_class
+        and request.workload in {spec.id for spec in bundle.workloads}
+    )
+
+
+def _without_stale(state: ConfirmationState, *, today: date) -> ConfirmationState:
+    """Drop unanswered requests: without verdicts the answer is "not measured"."""
+    for request in state.requests:
+        if date.fromisoformat(request.window) < today - MAX_REQUEST_AGE:
+            state, _ = record_ab_result(state, request, verdicts=(), pairs=0)
+    return state
+
+
+def _watched_series(series: BranchSeries, pair_seconds: float) -> CandidateSeries:
+    return CandidateSeries(
+        series=series.series,
+        commits=series.positions,
+        values=series.values,
+        pair_seconds=pair_seconds,
+        devices=series.devices,
+    )
+
+
+def _pair_seconds(bundle: Bundle) -> dict[str, float]:
+    """Return the step time of a workload's pair; set-up time is unknown and left out."""
+    steps: dict[str, float] = {}
+    pairs: dict[str, set[int]] = {}
+    for run in bundle.runs:
+        timed = sum(run.warmups_s) + sum(run.samples.get(STEP_TIME.name, ()))
+        steps[run.workload] = steps.get(run.workload, 0.0) + timed
+        pairs.setdefault(run.workload, set()).add(run.pair)
+    return {
+        workload: max(seconds / len(pairs[workload]), _SHORTEST_PAIR_SECONDS)
+        for workload, seconds in steps.items()
+    }

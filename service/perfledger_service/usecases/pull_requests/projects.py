@@ -1,0 +1,90 @@
+"""Adds projects with tokens, and authenticates tokens.
+
+A token is `pl_`, eight characters that identify it, `_`, and a secret of 256 bits. The secret needs
+no salt and no slow hash, because 2**256 values cannot be tried.
+"""
+
+import hmac
+import re
+import secrets
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy import Engine
+
+from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.projects import (
+    Project,
+    StoredToken,
+    add_token,
+    project_for,
+    projects,
+    revoke_token as store_revocation,
+    token_of_prefix,
+    tokens,
+)
+
+TOKEN = re.compile(r"(pl_[0-9a-f]{8})_[\w-]{43}", re.ASCII)
+# Owners have at most 39 characters and repositories 100; neither is a path's "." or "..".
+REPOSITORY = re.compile(r"(?!\.{1,2}/)[\w.-]{1,39}/(?!\.{1,2}$)[\w.-]{1,100}", re.ASCII)
+SECRET_BYTES = 32
+PREFIX_BYTES = 4
+
+
+def new_token() -> str:
+    """Return a fresh random token."""
+    return f"pl_{secrets.token_hex(PREFIX_BYTES)}_{secrets.token_urlsafe(SECRET_BYTES)}"
+
+
+def add_project(engine: Engine, repository: str, *, token: str, now: datetime) -> None:
+    """Let a repository (owner/name) upload with a token, of which only the hash is stored.
+
+    An existing project gets another token: add the new one, switch over, revoke the old one. Raises
+    UsageError for an invalid name.
+    """
+    match = TOKEN.fullmatch(token)
+    if match is None:
+        msg = "the token is invalid: create one with `new_token`"
+        raise UsageError(msg)
+    if not REPOSITORY.fullmatch(repository):
+        msg = f"{repository[:200]!r} is not owner/name, as GitHub writes it"
+        raise UsageError(msg)
+    with write_session(engine) as session:
+        project = project_for(session, repository, now=now)
+        add_token(session, project, prefix=match[1], sha256=_hash(token), now=now)
+        session.commit()
+
+
+def revoke_token(engine: Engine, prefix: str, *, now: datetime) -> None:
+    """Revoke the token with this prefix; raise NotFoundError for an unknown one."""
+    with write_session(engine) as session:
+        store_revocation(session, prefix, now=now)
+        session.commit()
+
+
+def list_projects(engine: Engine) -> tuple[tuple[Project, tuple[StoredToken, ...]], ...]:
+    """Return every project with its tokens: prefixes and dates, never the tokens."""
+    with read_session(engine) as session:
+        all_tokens = tokens(session)
+        return tuple(
+            (project, tuple(token for token in all_tokens if token.project == project))
+            for project in projects(session)
+        )
+
+
+def project_of(engine: Engine, token: str) -> Project:
+    """Return the project whose token this is; raise RefusedError (401) for any other text."""
+    match = TOKEN.fullmatch(token)
+    with read_session(engine) as session:
+        stored = token_of_prefix(session, match[1]) if match else None
+    # Always compared, so that the time taken does not reveal which prefixes exist.
+    is_same = hmac.compare_digest(_hash(token), stored.sha256 if stored else _hash(""))
+    if stored is None or not is_same or stored.revoked_at is not None:
+        msg = "no valid project token: send `Authorization: Bearer pl_…`"
+        raise RefusedError(msg, status=401)
+    return stored.project
+
+
+def _hash(token: str) -> str:
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

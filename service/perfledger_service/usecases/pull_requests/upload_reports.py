@@ -1,0 +1,159 @@
+"""Builds the report of an upload: judged, explained and priced once, then posted and shown."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import date, datetime
+from threading import Lock
+from typing import Protocol
+
+from sqlmodel import Session
+
+from perfledger.bundle import Bundle
+from perfledger_baselines.significance.spread_prior import Priors
+from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.approvals import approvals_of
+from perfledger_service.store.uploads import (
+    StoredUpload,
+    bundle_content,
+    upload_by_id,
+    verdicts_of,
+)
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.pull_requests.spread_priors import priors_of_bundle
+from perfledger_service.values.report import Conclusion, Report
+
+# A delivery is judged, posted and shown within moments; a report and its bundle are some megabytes.
+MAX_REPORTS = 4
+
+
+class ReportBuilder(Protocol):
+    """Function that judges, explains and prices a bundle, such as `build_report`."""
+
+    def __call__(
+        self,
+        bundle: Bundle,
+        *,
+        today: date,
+        is_local: bool,
+        priors: Priors,
+        approvals: Sequence[Approval] = (),
+    ) -> Report:
+        """Return the report of a bundle, given its spread priors and approvals."""
+        ...
+
+
+class UploadReports:
+    """Reports of uploads: each is built once, and reused while it is recent; safe across threads.
+
+    An upload's report depends on its bundle, the day of its verdict, its approvals, and the spreads
+    of the uploads before it. The last are fixed: the bundle names the newest of them.
+    """
+
+    def __init__(self, build: ReportBuilder, *, max_reports: int = MAX_REPORTS) -> None:
+        self._build = build
+        self._max_reports = max_reports
+        self._reports: OrderedDict[
+            tuple[str, int, date, tuple[Approval, ...]], tuple[Report, Bundle]
+        ] = OrderedDict()
+        self._lock = Lock()
+
+    def judge(
+        self, session: Session, upload: StoredUpload, *, today: date
+    ) -> tuple[Report, Bundle]:
+        """Judge an upload with the spread priors of the project's earlier uploads."""
+        approvals = tuple(approvals_of(session, upload, today=today))
+
+        def priors(bundle: Bundle) -> Priors:
+            return priors_of_bundle(session, upload.project_id, bundle)
+
+        return self._report(session, upload, judged_on=today, approvals=approvals, priors=priors)
+
+    def report(
+        self, session: Session, upload: StoredUpload, *, today: date | None = None
+    ) -> tuple[Report, Bundle]:
+        """Return the report on a judged upload, with the verdicts that were stored with it.
+
+        If it is no longer at hand, all else (causes, prices as of the day of the verdict) is
+        computed again with the stored spread priors. Approvals count as of `today`, by default the
+        day of the verdict; only they can change the conclusion, and never a failure. Raises
+        NotFoundError for an upload that is not judged.
+        """
+        judged_on = _judged_at(upload).date()
+        verdicts = verdicts_of(session, upload.id)
+        approvals = tuple(approvals_of(session, upload, today=today or judged_on))
+
+        def priors(_bundle: Bundle) -> Priors:
+            return {
+                (verdict.workload, verdict.metric.name): verdict.prior
+                for verdict in verdicts
+                if verdict.prior is not None
+            }
+
+        report, bundle = self._report(
+            session, upload, judged_on=judged_on, approvals=approvals, priors=priors
+        )
+        report = replace(report, repository=upload.repository, verdicts=verdicts)
+        if not approvals or upload.conclusion == Conclusion.FAILURE:
+            report = replace(
+                report,
+                conclusion=Conclusion(upload.conclusion),
+                title=upload.title,
+                headline=upload.headline,
+            )
+        return report, bundle
+
+    def _report(
+        self,
+        session: Session,
+        upload: StoredUpload,
+        *,
+        judged_on: date,
+        approvals: tuple[Approval, ...],
+        priors: Callable[[Bundle], Priors],
+    ) -> tuple[Report, Bundle]:
+        key = (upload.id, upload.attempt, judged_on, approvals)
+        with self._lock:
+            recent = self._reports.get(key)
+        if recent is not None:
+            return recent
+        bundle = bundle_of(session, upload)
+        with translate_errors():
+            report = self._build(
+                bundle,
+                today=judged_on,
+                is_local=False,
+                priors=priors(bundle),
+                approvals=approvals,
+            )
+        with self._lock:
+            self._reports[key] = report, bundle
+            while len(self._reports) > self._max_reports:
+                self._reports.popitem(last=False)
+        return report, bundle
+
+
+def bundle_of(session: Session, upload: StoredUpload) -> Bundle:
+    """Return an upload's bundle."""
+    with translate_errors():
+        return read_bundle(bundle_content(session, upload.bundle_sha256))
+
+
+def measured_at(session: Session, upload_id: str) -> datetime:
+    """Return when an upload's bundle was created, which may be long before the upload."""
+    return moment(bundle_of(session, upload_by_id(session, upload_id)))
+
+
+def moment(bundle: Bundle) -> datetime:
+    """Return when a bundle was created; `read_bundle` has validated the time."""
+    return datetime.fromisoformat(bundle.created_at)
+
+
+def _judged_at(upload: StoredUpload) -> datetime:
+    if upload.judged_at is None:
+        status = f"{upload.status}: {upload.reason}" if upload.reason else upload.status
+        msg = f"upload {upload.id} is not judged yet ({status}): reload in a moment"
+        raise NotFoundError(msg)
+    return upload.judged_at

@@ -1,0 +1,239 @@
+"""Stores and judges uploaded bundles."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from hashlib import sha256
+
+import numpy as np
+from sqlalchemy import Engine
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import Metric, MetricKind
+from perfledger.records import Machine, Run, Side
+from perfledger_baselines.estimation.estimators import point_estimates
+from perfledger_baselines.estimation.typical_range import typical_range
+from perfledger_baselines.judging.pair_spreads import pair_differences
+from perfledger_runners.bundles.bundle_files import GZIP_MAGIC, read_bundle, unpack
+from perfledger_service.errors import RefusedError, UsageError
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.observations import Observation, add_observations
+from perfledger_service.store.pair_spreads import add_differences
+from perfledger_service.store.projects import Project, lock_project
+from perfledger_service.store.uploads import (
+    PackedBundle,
+    StoredUpload,
+    add_judgement,
+    add_upload,
+    restart_upload,
+    set_status,
+    unfinished_uploads,
+    upload_by_id,
+    upload_of_bundle,
+)
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.pull_requests.confirmation import confirm_suspicions
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.workflows import QueuedUpload
+
+# GitHub numbers pull requests in 32 bits, and so do our tables.
+MAX_PULL_REQUEST = 2**31 - 1
+
+
+def receive_bundle(
+    engine: Engine, data: bytes, *, project: Project, upload_id: str, now: datetime
+) -> StoredUpload:
+    """Store an uploaded bundle, gzipped or plain, for its project, once.
+
+    The same bundle again returns the same upload; a failed one begins its next attempt. Raises
+    UsageError for an invalid bundle, RefusedError for one of another repository.
+    """
+    content = data if data.startswith(GZIP_MAGIC) else gzip.compress(data, mtime=0)
+    bundle, document = _read(content)
+    _check(bundle, project)
+    packed = PackedBundle(
+        sha256=sha256(document).hexdigest(), unpacked_bytes=len(document), content=content
+    )
+    with write_session(engine) as session:
+        lock_project(session, project.id)
+        earlier = upload_of_bundle(session, project.id, packed.sha256)
+        if earlier is None:
+            add_upload(
+                session,
+                bundle,
+                upload_id=upload_id,
+                project_id=project.id,
+                packed=packed,
+                environment=_fingerprint(bundle.machine),
+                now=now,
+            )
+        elif earlier.status is UploadStatus.FAILED:
+            restart_upload(session, earlier)
+        session.commit()
+    with read_session(engine) as session:
+        return upload_by_id(session, earlier.id if earlier else upload_id)
+
+
+def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now: datetime) -> bool:
+    """Judge a received upload by its pairs and the spreads of earlier uploads.
+
+    Verdicts, observations, pair differences and suspicions are stored in one transaction. Return
+    whether there is a pull request to post the report on. A judged upload stays as it is.
+    """
+    with read_session(engine) as session:
+        upload = upload_by_id(session, upload_id)
+        if upload.status is not UploadStatus.RECEIVED:
+            return _needs_posting(upload)
+        report, bundle = reports.judge(session, upload, today=now.date())
+    differences = pair_differences(bundle)
+    observations = observations_in(bundle)
+    with write_session(engine) as session:
+        lock_project(session, upload.project_id)
+        if upload_by_id(session, upload_id).status is UploadStatus.RECEIVED:
+            add_judgement(
+                session,
+                upload_id,
+                report.verdicts,
+                conclusion=report.conclusion,
+                title=report.title,
+                headline=report.headline,
+                now=now,
+            )
+            add_observations(
+                session,
+                observations,
+                project_id=upload.project_id,
+                upload_id=upload_id,
+            )
+            add_differences(
+                session,
+                differences,
+                project_id=upload.project_id,
+                upload_id=upload_id,
+            )
+            confirm_suspicions(
+                session,
+                bundle,
+                report.verdicts,
+                project_id=upload.project_id,
+                upload_id=upload_id,
+                now=now,
+            )
+        session.commit()
+    return upload.pull_request is not None
+
+
+def fail_upload(engine: Engine, upload_id: str, reason: str) -> None:
+    """Record that processing an upload failed, and why."""
+    with write_session(engine) as session:
+        set_status(session, upload_id, UploadStatus.FAILED, reason=reason)
+        session.commit()
+
+
+def unfinished_work(engine: Engine) -> tuple[QueuedUpload, ...]:
+    """Return uploads that are not judged or not posted yet, oldest first."""
+    with read_session(engine) as session:
+        return tuple(work_on(upload) for upload in unfinished_uploads(session))
+
+
+def work_on(upload: StoredUpload) -> QueuedUpload:
+    """Return the queue entry of an upload; uploads of one pull request run one at a time."""
+    where = f"#{upload.pull_request}" if upload.pull_request else f"@{upload.head_sha}"
+    partition = f"{upload.repository}{where}"
+    return QueuedUpload(upload_id=upload.id, partition=partition, attempt=upload.attempt)
+
+
+def is_waiting(upload: StoredUpload) -> bool:
+    """Return whether an upload needs to be enqueued."""
+    is_again = upload.attempt > 1 and _needs_posting(upload)
+    return upload.status is UploadStatus.RECEIVED or is_again
+
+
+def observations_in(bundle: Bundle) -> tuple[Observation, ...]:
+    """Return the observations of each workload's metrics on each side of a bundle.
+
+    A check of a commit against itself has only base observations, since it is one commit.
+    """
+    runs: dict[tuple[str, Side], list[Run]] = {}
+    is_same = bundle.base.sha == bundle.head.sha
+    # A new commit's position is after its base's, whichever side was measured first.
+    for run in sorted(bundle.runs, key=lambda run: run.side is Side.HEAD):
+        if not (is_same and run.side is Side.HEAD):
+            runs.setdefault((run.workload, run.side), []).append(run)
+    sha = {Side.BASE: bundle.base.sha, Side.HEAD: bundle.head.sha}
+    machines = bundle.machines()
+    return tuple(
+        _observation(metric, measured, sha=sha[side], machine=machines[workload, side])
+        for (workload, side), all_runs in runs.items()
+        for metric in bundle.metrics
+        if (measured := _runs_with_metric(metric, all_runs))
+    )
+
+
+def _runs_with_metric(metric: Metric, runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Return the runs with a metric; for a tail all or none, since slow runs may lack it."""
+    estimates = zip(runs, point_estimates(runs, metric), strict=True)
+    telling = tuple(run for run, value in estimates if value is not None)
+    return () if metric.kind is MetricKind.TAIL and len(telling) < len(runs) else telling
+
+
+def _observation(metric: Metric, runs: Sequence[Run], *, sha: str, machine: Machine) -> Observation:
+    values = [value for value in point_estimates(runs, metric) if value is not None]
+    batch = [
+        run.samples.get(metric.name, (value,)) for run, value in zip(runs, values, strict=True)
+    ]
+    interval = typical_range(runs, metric=metric)
+    if interval is None:  # too few processes, or zeros: a center without a spread
+        center = float(np.median(values))
+        interval = center, center, center
+    low, center, high = interval
+    return Observation(
+        workload=runs[0].workload,
+        metric=metric,
+        device_class=machine.device_class,
+        side=runs[0].side,
+        sha=sha,
+        processes=len(runs),
+        center=center,
+        low=low,
+        high=high,
+        samples=tuple(sample for samples in batch for sample in samples),
+    )
+
+
+def _needs_posting(upload: StoredUpload) -> bool:
+    return upload.status is UploadStatus.JUDGED and upload.pull_request is not None
+
+
+def _read(content: bytes) -> tuple[Bundle, bytes]:
+    """Return the bundle in gzipped JSON, and the JSON."""
+    with translate_errors():
+        return read_bundle(content), unpack(content)
+
+
+def _check(bundle: Bundle, project: Project) -> None:
+    """Raise RefusedError or UsageError unless the project may store the bundle."""
+    if bundle.repository.lower() != project.repository.lower():
+        msg = (
+            f"the token is for {project.repository}, but the bundle is of "
+            f"{bundle.repository or 'no repository'}: use that repository's token"
+        )
+        raise RefusedError(msg)
+    if bundle.base.sha == bundle.head.sha and bundle.pull_request is not None:
+        msg = (
+            f"base and head are the same commit, {bundle.head.sha}: upload it without pull request "
+            f"#{bundle.pull_request}"
+        )
+        raise UsageError(msg)
+    if (bundle.pull_request or 1) > MAX_PULL_REQUEST:
+        msg = f"pull request #{bundle.pull_request} cannot exist: correct the number"
+        raise UsageError(msg)
+
+
+def _fingerprint(machine: Machine) -> tuple[str, str]:
+    """Return the hash and the JSON of a machine."""
+    document = json.dumps(asdict(machine), sort_keys=True)
+    return sha256(document.encode()).hexdigest(), document

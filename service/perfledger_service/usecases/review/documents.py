@@ -1,0 +1,79 @@
+"""Writes a review's documents into a folder."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import assert_never
+
+from perfledger_cost_models.billing.showback import CostAllocation
+from perfledger_cost_models.review.review_document import Review
+from perfledger_service.errors import UsageError
+from perfledger_service.rendering.fleet.allocation_focus import allocation_focus
+from perfledger_service.rendering.review.first_page import first_page
+from perfledger_service.rendering.review.html import review_html
+from perfledger_service.rendering.review.json_file import review_json
+from perfledger_service.usecases.review.review_format import ReviewFormat
+
+# The install command of the extra in pyproject.toml.
+EXTRA = "pip install 'perfledger[review]'"
+
+
+def write_review(review: Review, folder: Path, *, forms: Sequence[ReviewFormat]) -> Iterator[str]:
+    """Write the documents and yield a line about each, the decision first.
+
+    Raises UsageError for a folder that cannot be written, and, before anything is written, for a
+    format whose library is not installed.
+    """
+    writers = [(form, _writer(form)) for form in dict.fromkeys(forms)]
+    words = first_page(review)
+    yield words.take
+    yield words.why
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for form, write in writers:
+            path = folder / f"{'focus' if form is ReviewFormat.CSV else 'review'}.{form}"
+            content = write(review)
+            if content is None:
+                yield f"{path}: not written: it is a bill's rows by team, and no bill was given"
+            else:
+                path.write_bytes(content)
+                yield str(path)
+    except OSError as error:
+        msg = f"cannot write into {folder}: {error.strerror}"
+        raise UsageError(msg) from error
+
+
+def _writer(form: ReviewFormat) -> Callable[[Review], bytes | None]:
+    match form:
+        case ReviewFormat.HTML:
+            return lambda review: review_html(review).encode()
+        case ReviewFormat.JSON:
+            return lambda review: review_json(review).encode()
+        case ReviewFormat.CSV:
+            return _focus
+        case ReviewFormat.XLSX:
+            try:
+                from perfledger_service.rendering.review.xlsx import review_xlsx  # noqa: PLC0415
+            except ModuleNotFoundError as error:
+                raise _missing(form, "XlsxWriter") from error
+            return review_xlsx
+        case ReviewFormat.PDF:
+            try:
+                from perfledger_service.rendering.review.pdf import review_pdf  # noqa: PLC0415
+            except (ModuleNotFoundError, OSError) as error:  # OSError: Pango is not installed
+                raise _missing(form, "WeasyPrint and the system's Pango") from error
+            return lambda review: review_pdf(review_html(review))
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _focus(review: Review) -> bytes | None:
+    if not isinstance(review.allocation, CostAllocation):
+        return None
+    return allocation_focus(review.allocation, quarter=review.quarter.name).encode()
+
+
+def _missing(form: ReviewFormat, library: str) -> UsageError:
+    return UsageError(
+        f"--format {form} needs {library}, which is not installed: {EXTRA}, or leave it out with "
+        "--format html --format json --format csv"
+    )

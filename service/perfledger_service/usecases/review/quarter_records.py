@@ -1,0 +1,314 @@
+"""Collects what a quarter's checks measured, from the store or from a folder of bundles."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, time
+from pathlib import Path
+
+import msgspec
+from sqlalchemy import Engine
+from sqlmodel import Session
+
+from perfledger.bundle import Bundle, FleetUse
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine, Side
+from perfledger_baselines.estimation.typical_range import typical_range
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_cost_models.prices.accelerator_names import accelerator_of
+from perfledger_cost_models.review.measured_changes import (
+    LandedChange,
+    MeasuredSpeed,
+    QuarterRecords,
+)
+from perfledger_cost_models.review.quarter import Quarter
+from perfledger_runners.bundles.bundle_files import read_bundle, unpack
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.store.database import read_session
+from perfledger_service.store.quarter_queries import (
+    CHANGED_OUTCOMES,
+    StoredChange,
+    StoredSpeed,
+    stored_quarter,
+)
+from perfledger_service.store.uploads import bundle_content
+from perfledger_service.usecases.inputs.bundle_files import read_bundle_file
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.history_sources import is_of_branch
+from perfledger_service.usecases.review.quarter_projections import (
+    ProjectionTargets,
+    projected_speeds,
+)
+
+SHOWN_SHA = 12
+MAX_BUNDLES = 10_000
+# Newest bundles that are read completely for projections: one of a large check has megabytes.
+MAX_PROJECTED = 50
+
+_CLASS = re.compile(r"(?P<device>[a-z]+):(?P<model>.*):(?P<count>[1-9][0-9]*)")
+
+
+class _Revision(msgspec.Struct):
+    is_dirty: bool = False
+
+
+class _Spec(msgspec.Struct):
+    id: str
+    unit: str = "steps"
+    units_per_step: float = 1.0
+
+
+class _Use(msgspec.Struct):
+    workload: str
+    where: str
+    device_hours_per_year: float
+    low: float | None = None
+    high: float | None = None
+    source: str = ""
+
+
+class _Pricing(msgspec.Struct):
+    fleet: tuple[_Use, ...] = ()
+
+
+class _Head(msgspec.Struct):
+    """The fields of a stored bundle that a review reads; the rest is skipped."""
+
+    head: _Revision
+    workloads: tuple[_Spec, ...]
+    pricing: _Pricing = msgspec.field(default_factory=_Pricing)
+    work: tuple[msgspec.Raw, ...] = ()
+
+
+class _Memory(msgspec.Struct):
+    model: str = ""
+    memory_bytes: int | None = None
+
+
+def records_of_store(
+    engine: Engine, quarter: Quarter, *, origin: str, targets: ProjectionTargets | None = None
+) -> QuarterRecords:
+    """Return a quarter's records in the store; a check's day is the day of its upload.
+
+    The counted work of the newest MAX_PROJECTED bundles is projected onto `targets`, if given.
+    """
+    start, end = _bounds(quarter)
+    with read_session(engine) as session:
+        stored = stored_quarter(session, start=start, end=end)
+        bundle_hashes = (
+            *(one.bundle_sha256 for one in stored.speeds),
+            *(one.bundle_sha256 for one in stored.changes),
+            *stored.newest,
+        )
+        heads = {sha256: _head(session, sha256) for sha256 in dict.fromkeys(bundle_hashes)}
+        speeds = _speeds(stored.speeds, heads)
+        projected = (
+            ()
+            if targets is None
+            else projected_speeds(
+                _counted_bundles(session, stored.speeds, speeds, heads), speeds, targets
+            )
+        )
+    return QuarterRecords(
+        origin=origin,
+        checks=stored.of_branches + stored.of_pull_requests,
+        observations=stored.observations,
+        speeds=speeds,
+        projections=projected,
+        landed_changes=tuple(
+            _landed_change(one)
+            for one in stored.changes
+            if not heads[one.bundle_sha256].head.is_dirty
+        ),
+        pull_request_checks=stored.of_pull_requests,
+        branch_checks=stored.of_branches,
+        fleet=_distinct(
+            FleetUse(**msgspec.structs.asdict(use))
+            for sha256 in stored.newest
+            for use in heads[sha256].pricing.fleet
+        ),
+    )
+
+
+def records_of_bundles(
+    path: Path, quarter: Quarter, *, targets: ProjectionTargets | None = None
+) -> QuarterRecords:
+    """Return a quarter's records in a folder of bundles, or in one bundle.
+
+    Counted work is projected onto `targets`, if given. Raises NotFoundError without any bundle,
+    and UsageError for an unreadable one.
+    """
+    paths = [path]
+    if path.is_dir():
+        paths = sorted([*path.glob("*.json"), *path.glob("*.json.gz")])
+    if not paths or len(paths) > MAX_BUNDLES:
+        msg = f"{path} holds {len(paths)} bundles (*.json, *.json.gz): give 1 to {MAX_BUNDLES}"
+        raise NotFoundError(msg)
+    start, end = _bounds(quarter)
+    named_bundles = ((one.name, read_bundle_file(one)) for one in paths)
+    quarter_bundles = [
+        (name, bundle) for name, bundle in named_bundles if start <= _moment(bundle, name) < end
+    ]
+    ordered = sorted(quarter_bundles, key=lambda each: each[1].created_at)
+    branches = [each for each in ordered if is_of_branch(each[1])]
+    newest = {bundle.repository: bundle for _, bundle in ordered}
+    with translate_errors():
+        landed = tuple(one for name, bundle in branches for one in _landed_changes(bundle, name))
+    speeds = _bundle_speeds(ordered)
+    named = dict(ordered)
+    return QuarterRecords(
+        origin=f"the bundles in {path.name}",
+        checks=len(ordered),
+        observations=sum(_observations(bundle) for _, bundle in ordered),
+        speeds=speeds,
+        projections=()
+        if targets is None
+        else projected_speeds(((one, named[one.origin]) for one in speeds), speeds, targets),
+        landed_changes=landed,
+        pull_request_checks=len(ordered) - len(branches),
+        branch_checks=len(branches),
+        fleet=_distinct(use for bundle in newest.values() for use in bundle.pricing.fleet),
+    )
+
+
+def _bounds(quarter: Quarter) -> tuple[datetime, datetime]:
+    start, end = quarter.first, quarter.after.first
+    return datetime.combine(start, time(), UTC), datetime.combine(end, time(), UTC)
+
+
+def _moment(bundle: Bundle, name: str) -> datetime:
+    moment = datetime.fromisoformat(bundle.created_at)
+    if moment.tzinfo is None:
+        msg = f"the bundle {name} has no time zone: it is not from perfledger"
+        raise UsageError(msg)
+    return moment
+
+
+def _head(session: Session, sha256: str) -> _Head:
+    # Uploads are validated on arrival.
+    return msgspec.json.decode(unpack(bundle_content(session, sha256)), type=_Head)
+
+
+def _counted_bundles(
+    session: Session,
+    stored: Sequence[StoredSpeed],
+    speeds: Sequence[MeasuredSpeed],
+    heads: Mapping[str, _Head],
+) -> Iterator[tuple[MeasuredSpeed, Bundle]]:
+    """Yield speeds with counted work and their bundle, newest first, one bundle in memory."""
+    measured = {(one.workload, one.origin): one for one in speeds}
+    counted = [one for one in stored if heads[one.bundle_sha256].work]
+    newest = sorted(counted, key=lambda one: one.created_at, reverse=True)
+    for sha256 in list(dict.fromkeys(one.bundle_sha256 for one in newest))[:MAX_PROJECTED]:
+        bundle = read_bundle(bundle_content(session, sha256))
+        for one in newest:
+            speed = measured.get((one.workload, f"upload {one.upload_id}"))
+            if one.bundle_sha256 == sha256 and speed is not None:
+                yield speed, bundle
+
+
+def _distinct(uses: Iterable[FleetUse]) -> tuple[FleetUse, ...]:
+    return tuple(dict.fromkeys(uses))
+
+
+def _speeds(stored: Sequence[StoredSpeed], heads: Mapping[str, _Head]) -> tuple[MeasuredSpeed, ...]:
+    measured_speeds: list[MeasuredSpeed] = []
+    for one in stored:
+        specs = {spec.id: spec for spec in heads[one.bundle_sha256].workloads}
+        parts = _CLASS.fullmatch(one.device_class)
+        if one.workload not in specs or parts is None:
+            continue
+        memory = msgspec.json.decode(one.machine, type=_Memory)
+        spec, model, count = specs[one.workload], parts["model"], int(parts["count"])
+        is_whole = memory.model == model
+        measured_speeds.append(
+            MeasuredSpeed(
+                workload=one.workload,
+                unit=spec.unit,
+                device=model,
+                accelerator=accelerator_of(model, memory.memory_bytes if is_whole else None),
+                units_per_second=_rate(spec.units_per_step, count, one.step_seconds),
+                day=one.created_at.date(),
+                commit=one.commit[:SHOWN_SHA],
+                origin=f"upload {one.upload_id}",
+            )
+        )
+    return tuple(measured_speeds)
+
+
+def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed, ...]:
+    """Return the newest speed of each workload and device class."""
+    speeds: dict[tuple[str, str], MeasuredSpeed] = {}
+    for name, bundle in ordered:
+        machines = bundle.machines()
+        for spec in bundle.workloads:
+            runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.BASE)]
+            step = typical_range(runs, metric=STEP_TIME)
+            if step is None:
+                continue
+            machine = machines[spec.id, Side.BASE]
+            speeds[spec.id, machine.device_class] = MeasuredSpeed(
+                workload=spec.id,
+                unit=spec.unit,
+                device=_model(machine),
+                accelerator=accelerator_of(_model(machine), machine.memory_bytes),
+                units_per_second=_rate(spec.units_per_step, machine.count, step),
+                day=_moment(bundle, name).date(),
+                commit=bundle.base.sha[:SHOWN_SHA],
+                origin=name,
+            )
+    return tuple(speeds[key] for key in sorted(speeds))
+
+
+def _rate(
+    units: float, devices: int, step_seconds: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """Return the units of work a second of one device: low, typical, high."""
+    low, typical, high = (seconds * devices for seconds in step_seconds)
+    return units / high, units / typical, units / low
+
+
+def _landed_change(stored: StoredChange) -> LandedChange:
+    memory = msgspec.json.decode(stored.machine, type=_Memory)
+    return LandedChange(
+        workload=stored.workload,
+        commit=stored.commit[:SHOWN_SHA],
+        subject=stored.subject,
+        day=stored.created_at.date(),
+        device=memory.model,
+        accelerator=accelerator_of(memory.model, memory.memory_bytes),
+        change=stored.change,
+        origin=f"upload {stored.upload_id}",
+    )
+
+
+def _landed_changes(bundle: Bundle, name: str) -> tuple[LandedChange, ...]:
+    machines = bundle.machines()
+    changes: list[LandedChange] = []
+    for verdict in judge_bundle(bundle):
+        estimate = verdict.estimate
+        is_change = verdict.outcome in CHANGED_OUTCOMES and not verdict.is_warning
+        if verdict.metric.name != STEP_TIME.name or not is_change or estimate is None:
+            continue
+        machine = machines[verdict.workload, Side.HEAD]
+        changes.append(
+            LandedChange(
+                workload=verdict.workload,
+                commit=bundle.head.sha[:SHOWN_SHA],
+                subject=bundle.head.subject,
+                day=_moment(bundle, name).date(),
+                device=_model(machine),
+                accelerator=accelerator_of(_model(machine), machine.memory_bytes),
+                change=(estimate.low, estimate.change, estimate.high),
+                origin=name,
+            )
+        )
+    return tuple(changes)
+
+
+def _observations(bundle: Bundle) -> int:
+    return len({(run.workload, run.side, metric) for run in bundle.runs for metric in run.samples})
+
+
+def _model(machine: Machine) -> str:
+    """Return the device's name, or the CPU's without an accelerator."""
+    return machine.cpu_model or machine.model if machine.device is Device.CPU else machine.model

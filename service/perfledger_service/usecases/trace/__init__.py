@@ -1,0 +1,1 @@
+"""Owns the reading, comparison and explanation of profiler files."""

@@ -1,0 +1,65 @@
+"""Compares two profiler files."""
+
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+from perfledger.profile import Profile
+from perfledger.records import Side
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.history_sources import display_name
+from perfledger_service.usecases.trace.explain import classify_profile, explain_change
+from perfledger_service.usecases.trace.profile_files import read_profile_file
+from perfledger_service.values.trace_views import TraceDiffView
+
+
+def compare_traces(base: Path, head: Path, *, base_repeats: Sequence[Path] = ()) -> TraceDiffView:
+    """Compare two profiler files; raise NotFoundError and UsageError.
+
+    `base_repeats` are more files of base's code: any difference between those is noise.
+    """
+    workload = display_name(head)
+    sides = tuple(
+        read_profile_file(path, workload=workload, side=side)
+        for path, side in ((base, Side.BASE), (head, Side.HEAD))
+    )
+    base_profiles = [
+        sides[0],
+        *(read_profile_file(path, workload=workload, side=Side.BASE) for path in base_repeats),
+    ]
+    for profile in (*sides[1:], *base_profiles[1:]):
+        _check_same_kind(sides[0], profile)
+    for path, profile in zip(base_repeats, base_profiles[1:], strict=True):
+        if not is_same_device(sides[0], profile):
+            names = f"{display_name(path)} ran on another device than {display_name(base)}"
+            msg = f"{names}: give --base-repeat profiles of the same code on the same device"
+            raise UsageError(msg)
+    return TraceDiffView(
+        base=classify_profile(display_name(base), sides[0]),
+        head=classify_profile(display_name(head), sides[1]),
+        explanation=explain_change(*sides, repeats=tuple(combinations(base_profiles, 2))),
+        is_same_device=is_same_device(*sides),
+    )
+
+
+def is_same_device(base: Profile, head: Profile) -> bool:
+    """Return whether two profiles may be of the same device model, as far as they name it."""
+    names = {one.device.name for one in (base, head) if one.device and one.device.name}
+    return len(names) <= 1
+
+
+def _check_same_kind(base: Profile, head: Profile) -> None:
+    if base.has_steps is not head.has_steps:
+        stepless, steps = (base, head) if head.has_steps else (head, base)
+        msg = (
+            f"a {stepless.tool} file without steps cannot be compared with a {steps.tool} file "
+            "with steps: compare two files of one kind"
+        )
+        raise UsageError(msg)
+    if not base.step_seconds > 0 or not head.step_seconds > 0:
+        timeless = head if base.step_seconds > 0 else base
+        msg = (
+            f"a file of {timeless.tool} without the time of any step or kernel has nothing to "
+            "compare: trace summary shows the figures of each"
+        )
+        raise UsageError(msg)

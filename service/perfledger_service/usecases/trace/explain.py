@@ -1,0 +1,268 @@
+"""Explains profiles: what bounds a step, and why it changed."""
+
+import shlex
+from collections.abc import Sequence
+from statistics import fmean, median
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME
+from perfledger.profile import Profile
+from perfledger.records import Machine, Run, Side
+from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
+from perfledger_profiles.bottleneck.classification import Classification
+from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.bottleneck.recommendations import recommendations
+from perfledger_profiles.diff.cause import StepTimeExplanation
+from perfledger_profiles.diff.caveats import DeviceStates
+from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.diff.noise import learn_noise
+from perfledger_profiles.hardware.device_lookup import HardwareMatch, match_hardware
+from perfledger_profiles.hardware.device_peaks import HardwareSpec
+from perfledger_profiles.hardware.device_state import (
+    DeviceState,
+    device_state,
+    disturbances,
+    used_memory_share,
+)
+from perfledger_profiles.hardware.roofline import Roofline, roofline_of
+from perfledger_profiles.nsight_compute.launches_to_profile import TOOL as NCU
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.values.report import BottleneckAdvice
+from perfledger_service.values.trace_views import TraceView
+
+# The peak that utilization is relative to, then those of narrower types, for kernels that are
+# faster than it.
+ROOF_DTYPES = ("bfloat16", "float8", "float4")
+NCU_DTYPES = ("float32",)  # whose counters are read
+# For matrix units without bfloat16: Volta's and Turing's.
+OLDER_ROOF_DTYPES = ("float16",)
+# Share of a roof: clocks and the table's figures are not exact.
+MAX_ATTAINED = 1.05
+# Share of the readings: a reason that limited the clock less often did not set the pace.
+MAIN_REASON_SHARE = 0.5
+
+_HERTZ_PER_MHZ = 1e6
+
+Timing = tuple[float, float]
+
+
+def classify_profile(
+    name: str,
+    profile: Profile,
+    *,
+    machine: Machine | None = None,
+    timed_seconds: float | None = None,
+    memory_share: float | None = None,
+    state: DeviceState | None = None,
+) -> TraceView:
+    """Return what bounds a profile's step, and what to do about it.
+
+    `machine` and `state` describe the device, if known better than from the profile;
+    `timed_seconds` is the step time without a profiler.
+    """
+    match = _hardware_at_clock(profile, machine, state)
+    hardware = match.hardware
+    perturbation = profile.step_seconds / timed_seconds if timed_seconds else None
+    classification = _classify_step(profile, machine, state, perturbation=perturbation)
+    return TraceView(
+        name=name,
+        profile=profile,
+        classification=classification,
+        recommendations=recommendations(
+            profile,
+            classification,
+            hardware=hardware,
+            memory_share=used_memory_share(profile) if memory_share is None else memory_share,
+        ),
+        roof=_roof(profile, hardware),
+        caveats=_caveats(profile, match),
+    )
+
+
+def explain_change(
+    base: Profile,
+    head: Profile,
+    *,
+    machine: Machine | None = None,
+    timing: Timing | None = None,
+    timing_error_seconds: float = 0.0,
+    devices: DeviceStates | None = None,
+    repeats: Sequence[tuple[Profile, Profile]] = (),
+    reproduction: str = "",
+) -> StepTimeExplanation:
+    """Return why head's step time differs from base's.
+
+    `timing` is both sides' step time without a profiler, whose difference may be off by
+    `timing_error_seconds` either way; `devices` are the device states, by default of the profiles;
+    `repeats` are pairs of profiles of the same code, which show the noise.
+    """
+    return explain(
+        base,
+        head,
+        noise=learn_noise(repeats),
+        timing=timing,
+        timing_error_seconds=timing_error_seconds,
+        devices=devices or _device_states(device_state(base), device_state(head)),
+        reproduction=reproduction,
+        classifier=lambda profile: _classify_step(
+            profile, machine, (devices[profile.side is Side.HEAD] if devices else None)
+        ),
+    )
+
+
+def explain_bundle(
+    bundle: Bundle, verdicts: Sequence[Verdict]
+) -> tuple[tuple[StepTimeExplanation, ...], tuple[BottleneckAdvice, ...]]:
+    """Return explanations and advice for workloads with profiles of both sides."""
+    profiles = {(profile.workload, profile.side): profile for profile in bundle.profiles}
+    estimates = {(one.workload, one.metric.name): one.estimate for one in verdicts}
+    machines = bundle.machines()
+    explanations: list[StepTimeExplanation] = []
+    advice: list[BottleneckAdvice] = []
+    for spec in bundle.workloads:
+        base, head = (profiles.get((spec.id, side)) for side in (Side.BASE, Side.HEAD))
+        if base is None or head is None:
+            continue
+        repeats = {one.side: one for one in bundle.repeats if one.workload == spec.id}
+        machine = machines.get((spec.id, Side.HEAD), bundle.machine)
+        timed = estimates.get((spec.id, STEP_TIME.name))
+        timing = None if timed is None else (timed.base, timed.head)
+        explanations.append(
+            explain_change(
+                base,
+                head,
+                machine=machine,
+                timing=timing,
+                timing_error_seconds=_error_seconds(timed),
+                devices=_device_states(
+                    *(device_at_timing(bundle.runs, spec.id, side) for side in Side)
+                ),
+                repeats=[(one, repeats[one.side]) for one in (base, head) if one.side in repeats],
+                reproduction=_reproduction(bundle, spec.id),
+            )
+        )
+        view = classify_profile(
+            spec.id,
+            head,
+            machine=machine,
+            timed_seconds=timing[1] if timing else None,
+            memory_share=_memory_share(estimates.get((spec.id, PEAK_MEMORY.name)), machine),
+            state=device_at_timing(bundle.runs, spec.id, Side.HEAD),
+        )
+        if view.recommendations or view.roof is not None:
+            advice.append(BottleneckAdvice(spec.id, view.recommendations, view.roof))
+    return tuple(explanations), tuple(advice)
+
+
+def _error_seconds(timed: EffectEstimate | None) -> float:
+    """Return half the interval of a step time's change, in seconds."""
+    return 0.0 if timed is None else timed.base * (timed.high - timed.low) / 2
+
+
+def _classify_step(
+    profile: Profile,
+    machine: Machine | None,
+    state: DeviceState | None,
+    *,
+    perturbation: float | None = None,
+) -> Classification:
+    """Return what bounds a step, unless its device was disturbed."""
+    return classify(
+        profile,
+        hardware=_hardware_at_clock(profile, machine, state).hardware,
+        perturbation=perturbation,
+        environment=disturbances(profile, _match(profile, machine).hardware),
+    )
+
+
+def _device_states(base: DeviceState | None, head: DeviceState | None) -> DeviceStates | None:
+    return None if base is None or head is None else (base, head)
+
+
+def device_at_timing(runs: Sequence[Run], workload: str, side: Side) -> DeviceState | None:
+    """Return the clock at which one side of a workload was timed, and what limited it."""
+    mine = [run for run in runs if (run.workload, run.side) == (workload, side) and run.clock_mhz]
+    if not mine:
+        return None
+    reasons = dict.fromkeys(words for run in mine for words in run.slowed)
+    return DeviceState(
+        clock_hertz=median(run.clock_mhz or 0.0 for run in mine) * _HERTZ_PER_MHZ,
+        slowed_by=tuple(
+            words
+            for words in reasons
+            if fmean(run.slowed.get(words, 0.0) for run in mine) >= MAIN_REASON_SHARE
+        ),
+    )
+
+
+def _hardware_at_clock(
+    profile: Profile, machine: Machine | None, state: DeviceState | None
+) -> HardwareMatch:
+    """Return the hardware specs of the device at its actual clock."""
+    state = state or device_state(profile)
+    return _match(profile, machine, clock_hertz=state.clock_hertz if state else None)
+
+
+def _match(
+    profile: Profile, machine: Machine | None, *, clock_hertz: float | None = None
+) -> HardwareMatch:
+    """Return the hardware specs of the device; none for an unknown device or a CPU."""
+    if machine is not None and machine.model:
+        return match_hardware(
+            machine.model,
+            memory_bytes=machine.memory_bytes,
+            mig=machine.mig,
+            power_limit_watts=machine.power_cap_w,
+            clock_hz=clock_hertz,
+        )
+    device = profile.device
+    if device is None:
+        return HardwareMatch(hardware=None)
+    return match_hardware(
+        device.name,
+        memory_bytes=device.memory_bytes,
+        compute_capability=device.compute_capability,
+        multiprocessors=device.multiprocessors,
+        clock_hz=clock_hertz,
+    )
+
+
+def _caveats(profile: Profile, match: HardwareMatch) -> tuple[str, ...]:
+    """Return caveats of a device's peaks, and why an accelerator has none."""
+    device = profile.device
+    if match.hardware is not None or device is None or not device.name or device.peak_flops:
+        return match.caveats
+    return (f"without the device's peaks there is no roofline: {match.reason}",)
+
+
+def _roof(profile: Profile, hardware: HardwareSpec | None) -> Roofline | None:
+    """Return the roofs of the widest data type that no kernel exceeds."""
+    best: Roofline | None = None
+    for dtype in _roof_dtypes(profile, hardware):
+        roof = roofline_of(profile, hardware, dtype=dtype)
+        best = roof or best
+        if roof is not None and all(point.attained <= MAX_ATTAINED for point in roof.points):
+            break
+    return best
+
+
+def _roof_dtypes(profile: Profile, hardware: HardwareSpec | None) -> tuple[str, ...]:
+    if profile.tool == NCU:
+        return NCU_DTYPES
+    has_first = hardware is None or ROOF_DTYPES[0] in hardware.peak_flops
+    return ROOF_DTYPES if has_first else OLDER_ROOF_DTYPES
+
+
+def _memory_share(estimate: EffectEstimate | None, machine: Machine) -> float | None:
+    """Return head's peak memory over the device's."""
+    if estimate is None or not machine.memory_bytes:
+        return None
+    return estimate.head / machine.memory_bytes
+
+
+def _reproduction(bundle: Bundle, workload: str) -> str:
+    """Return the command that measures and profiles a workload again; "" for an unusable name."""
+    if clean(workload, limit=len(workload) or 1) != workload or bundle.head.is_dirty:
+        return ""
+    base, head = bundle.base.sha[:12], bundle.head.sha[:12]
+    return f"perfledger check --base {base} --head {head} --workload {shlex.quote(workload)}"

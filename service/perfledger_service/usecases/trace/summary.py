@@ -1,0 +1,67 @@
+"""Summarizes one profiler file, or compares those of a job's ranks."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from perfledger.profile import Bucket, Profile
+from perfledger.records import Side
+from perfledger_profiles.bottleneck.stragglers import stragglers_of
+from perfledger_runners.measuring.profile_runs import export_speedscope
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.history_sources import display_name
+from perfledger_service.usecases.trace.explain import classify_profile
+from perfledger_service.usecases.trace.profile_files import (
+    check_profile_file,
+    named_errors,
+    read_profile_file,
+)
+from perfledger_service.values.trace_views import RanksView, TraceView
+
+
+def summarize(path: Path) -> TraceView:
+    """Summarize one profiler file; raise NotFoundError and UsageError."""
+    name = display_name(path)
+    return classify_profile(name, read_profile_file(path, workload=name, side=Side.HEAD))
+
+
+def compare_ranks(paths: Sequence[Path]) -> RanksView:
+    """Compare one profiler file per rank of a job: which rank do the others wait for.
+
+    Raises NotFoundError and UsageError.
+    """
+    names = [display_name(path) for path in paths]
+    profiles = [
+        read_profile_file(path, workload=name, side=Side.HEAD)
+        for path, name in zip(paths, names, strict=True)
+    ]
+    stragglers = stragglers_of(profiles)
+    if stragglers is None:
+        idle = names[min(range(len(profiles)), key=lambda place: _compute_seconds(profiles[place]))]
+        msg = f"{idle} has no compute in its steps: give one profiler file of each rank of a job"
+        raise UsageError(msg)
+    straggler_readings = stragglers.readings()
+    return RanksView(
+        traces=tuple(
+            classify_profile(
+                name, replace(profile, readings=(*profile.readings, *straggler_readings))
+            )
+            for name, profile in zip(names, profiles, strict=True)
+        ),
+        stragglers=stragglers,
+    )
+
+
+def export(path: Path) -> tuple[str, str]:
+    """Return all calls of a file in speedscope's format, and what is left out.
+
+    Raises NotFoundError, and UsageError for a file of sums, which has no timeline.
+    """
+    check_profile_file(path)
+    with named_errors(path) as name:
+        return export_speedscope(path.resolve(), name=name, environment=os.environ)
+
+
+def _compute_seconds(profile: Profile) -> float:
+    return profile.bucket_seconds()[Bucket.COMPUTE]

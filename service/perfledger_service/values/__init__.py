@@ -1,0 +1,1 @@
+"""Owns the values that use cases pass to the renderings."""

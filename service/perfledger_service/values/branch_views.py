@@ -1,0 +1,54 @@
+"""Holds what a project's page shows of its default branch."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from perfledger_baselines.history.commits.confirmation_state import AbCandidate, AbRequest, Alert
+from perfledger_baselines.history.commits.grouping import GroupedChanges
+from perfledger_baselines.judging.false_alarms import FalseAlarmRate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbRequestView:
+    """A requested A/B run, and the suspicions that it tests."""
+
+    request: AbRequest
+    base_sha: str
+    head_sha: str
+    suspicions: tuple[AbCandidate, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertView:
+    """A change that an A/B run confirmed, and the upload of that run.
+
+    `device` is the id of the device that the A/B run used, "" without one.
+    """
+
+    alert: Alert
+    upload_id: str
+    created_at: datetime  # UTC
+    device: str = ""
+
+    @property
+    def is_other_device(self) -> bool | None:
+        """Return whether another device than the suspicions' confirmed it; None if unknown."""
+        suspicion_devices = {
+            device for one in self.alert.changes for device in one.candidate.devices
+        }
+        return self.device not in suspicion_devices if self.device and suspicion_devices else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchView:
+    """A project's default branch: confirmed and suspected changes, and events of its series."""
+
+    repository: str
+    commits: tuple[str, ...]  # oldest first: places in requests, alerts and events count them
+    alerts: tuple[AlertView, ...]  # newest first
+    requests: tuple[AbRequestView, ...]  # the most promising first
+    happenings: GroupedChanges
+    watched: int  # series
+    false_alarm_rate: (
+        FalseAlarmRate | None
+    )  # None where the gate never saw a check of unchanged code

@@ -1,0 +1,105 @@
+"""Holds what hours and work cost on each purchase option."""
+
+from dataclasses import dataclass
+
+from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
+from perfledger_cost_models.prices.price_sheet import Price
+from perfledger_cost_models.quote import PriceLayer
+from perfledger_cost_models.tco.buy_vs_rent import BreakEven, CostSwing, OptionComparison
+from perfledger_cost_models.tco.npv import Investment
+from perfledger_cost_models.tco.onprem import Ownership
+from perfledger_cost_models.tco.work_cost import PricedWork
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostRow:
+    """Cost of a useful hour on one option, and its break-even with owning."""
+
+    cost: OptionComparison  # of one useful accelerator-hour
+    work: OptionComparison | None  # of one piece of work; None where none was asked for
+    price: Price | None  # None where it is owned
+    break_even: BreakEven | None  # the use from which owning is cheaper; None if nothing is owned
+    investment: Investment | None  # owning in place of it; None for what is owned
+    footprint: CarbonFootprint | None  # of a useful hour; None where the draw is not known
+    piece_footprint: CarbonFootprint | None = None  # of the piece of work; None where there is none
+    owner: str = ""  # the server that owning is about, "" where nothing is owned
+    is_same_work: bool = False  # the server is of another accelerator: the work is the same
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def layer(self) -> PriceLayer:
+        """Return the layer of the price; the cost of owning is derived."""
+        return PriceLayer.DERIVED if self.price is None else self.price.layer
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the price is of low confidence; such a row is in no chance of being cheapest."""
+        return self.price is not None and not self.price.is_trusted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakEvenCurve:
+    """Cost of a useful hour of one option at each use."""
+
+    name: str
+    is_owned: bool
+    points: tuple[tuple[float, float, float, float], ...]  # use; USD: low, middle, high
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointIntervals:
+    """Hours of work between checkpoints: the optimum, and Young's and Daly's formulas."""
+
+    best_h: float
+    young_h: float
+    daly_h: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostView:
+    """Cost of a useful hour, or of a piece of work, on all options, cheapest first."""
+
+    accelerators: tuple[str, ...]
+    use: float  # the share of the hours paid for that are useful
+    rows: tuple[CostRow, ...]  # accelerator by accelerator where there is no work to compare by
+    assumed: tuple[str, ...]  # low-confidence inputs, in words
+    piece: str = ""  # of work, such as "a million tokens"; "" for the hour alone
+    works: tuple[PricedWork, ...] = ()
+    unknown: tuple[str, ...] = ()  # what was asked for and has no price or no speed, in words
+    sheet: str = ""  # the name of the prices
+    curves: tuple[BreakEvenCurve, ...] = ()  # of the first accelerator that could be owned
+    owner: str = ""  # the server that the break-even is of
+    checkpoint_intervals: CheckpointIntervals | None = (
+        None  # None where interruptions are not known
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RentalOption:
+    """A rental option, and what owning is worth in place of it."""
+
+    name: str
+    price: Price
+    investment: Investment
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the price is of low confidence."""
+        return not self.price.is_trusted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwningView:
+    """Yearly cost of owning a server by part, and the sensitivity of its useful hour."""
+
+    label: str
+    accelerators: int
+    use: float
+    parts: tuple[tuple[str, float, float, float], ...]  # name, USD a year: P5, most likely, P95
+    hour: OptionComparison
+    bars: tuple[CostSwing, ...]
+    terms: Ownership
+    footprint: CarbonFootprint
+    rents: tuple[RentalOption, ...]  # the one that owning is worth most in place of first
+    sheet: str = ""  # the name of the prices

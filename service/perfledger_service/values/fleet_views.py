@@ -1,0 +1,64 @@
+"""Holds imported files and measured utilization."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class ImportKind(StrEnum):
+    """Kind of an imported file."""
+
+    USAGE = "usage"  # who held how many devices, from when to when
+    ACTIVITY = "activity"  # how busy devices were
+    JOBS = "jobs"  # which jobs came when, and what they asked for
+    LOAD = "load"  # load curves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredImport:
+    """An imported file about the fleet, without its content."""
+
+    id: int
+    kind: ImportKind
+    source: str  # what it is of: a cluster, an account, a service
+    name: str
+    sha256: str
+    since: datetime | None  # UTC; None where it tells of no time
+    until: datetime | None
+    summary: str
+    unpacked_bytes: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredUtilization:
+    """Utilization of a workload's device in the newest check of the default branch.
+
+    Means over readings while its steps were timed; None if not measured or declared.
+    """
+
+    repository: str
+    workload: str
+    device_class: str
+    active: float  # SM-active, or of a CPU its cores
+    low: float  # of its readings: 5 % are below
+    high: float  # 5 % are above
+    readings: int
+    gpu_busy: float | None  # share of a profiled step in which any kernel ran
+    device_hours_per_year: float | None  # of the fleet's entries that it matches
+    upload_id: str
+    created_at: datetime
+
+    @property
+    def idle_hours(self) -> float | None:
+        """Return the paid hours a year in which multiprocessors had no work."""
+        hours = self.device_hours_per_year
+        return None if hours is None else hours * (1 - self.active)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityView:
+    """Imported files about the fleet, and the utilization that checks measured."""
+
+    imports: tuple[StoredImport, ...]
+    utilization: tuple[MeasuredUtilization, ...]

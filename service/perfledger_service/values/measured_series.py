@@ -1,0 +1,43 @@
+"""Holds histories read from files, and the changes in them."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from perfledger_baselines.history.commits.attribution import Series
+from perfledger_baselines.history.detection.changes import SeriesFindings, Suspect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSeries:
+    """A history: one value per point in order, NaN for a gap.
+
+    `errors` are the values' standard errors, NaN if one is unknown, empty if all are. `labels` name
+    the points (commits, dates); empty without names. `epochs` are the indices at which the machine
+    changed: no change is detected across them. `series` identifies the series, if known;
+    `environments` then are the machine's environments by point.
+    """
+
+    name: str
+    unit: str  # "" where the file does not say
+    values: tuple[float, ...]
+    errors: tuple[float, ...] = ()
+    labels: tuple[str, ...] = ()
+    epochs: tuple[int, ...] = ()
+    series: Series | None = None
+    environments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedSeries:
+    """A history and the changes in it."""
+
+    series: MeasuredSeries
+    history: SeriesFindings
+    suspect: Suspect | None = None  # an odd end with too few points for a change
+
+    @property
+    def stretches(self) -> tuple[tuple[int, int], ...]:
+        """Return (first, stop) of each stretch between change points or epochs."""
+        changes = (change.index for change in self.history.changes)
+        bounds = sorted({0, *changes, *self.series.epochs, len(self.series.values)})
+        return tuple(pairwise(bounds))

@@ -1,0 +1,144 @@
+"""Holds the report of one check."""
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+from perfledger.bundle import Plan
+from perfledger.metrics import MetricKind
+from perfledger.records import Failure, Machine, Revision, WorkloadSpec
+from perfledger_baselines.estimation.work_counts import WorkComparison
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.planning.sample_size import PairsNeeded
+from perfledger_cost_models.change.cost_policy import PolicyEvaluation
+from perfledger_cost_models.quote import ChangePrice, QueueEffect, SummedPrice, UnitCost
+from perfledger_profiles.bottleneck.classification import Recommendation
+from perfledger_profiles.diff.cause import StepTimeExplanation
+from perfledger_profiles.hardware.roofline import Roofline
+from perfledger_service.values.projection_views import ProjectionView
+
+
+class Conclusion(StrEnum):
+    """Conclusion of a check run, in GitHub's terms."""
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    ACTION_REQUIRED = "action_required"
+    NEUTRAL = "neutral"
+
+
+class ExitCode(IntEnum):
+    """Exit code of the process; if several apply, 4 > 2 > 1 > 3 > 0."""
+
+    OK = 0
+    REGRESSION = 1
+    USAGE = 2
+    UNCERTAIN = 3  # undecided, not measured, or its cost needs approval
+    INTERNAL = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkRate:
+    """Counted work of a workload's step, and its rate; FLOP and FLOP/s.
+
+    A rate is FLOP per step / typical step time; its share is that of `peak_flops_per_second`, the
+    dense bfloat16 peak of one device, None where that is not known.
+    """
+
+    workload: str
+    base_flops: float
+    head_flops: float
+    base_flops_per_second: float
+    head_flops_per_second: float
+    peak_flops_per_second: float | None
+
+    @property
+    def base_share(self) -> float | None:
+        """Return the share of the peak on base."""
+        return self._share(self.base_flops_per_second)
+
+    @property
+    def head_share(self) -> float | None:
+        """Return the share of the peak on head."""
+        return self._share(self.head_flops_per_second)
+
+    def _share(self, flops_per_second: float) -> float | None:
+        peak = self.peak_flops_per_second
+        return flops_per_second / peak if peak else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessSteps:
+    """Number of steps that the processes of a workload measured.
+
+    `best` is the most informative number for the machine's time (`power.steps_per_process`), None
+    if the runs do not show it.
+    """
+
+    workload: str
+    fewest: int
+    most: int
+    best: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BottleneckAdvice:
+    """Advice on the bottleneck of a workload's head, with evidence and the device's roofs."""
+
+    workload: str
+    recommendations: tuple[Recommendation, ...]
+    roof: Roofline | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One check, judged, explained and priced; `headline` is the verdict in one line."""
+
+    bundle_id: str
+    created_at: str
+    repository: str
+    pull_request: int | None
+    base: Revision
+    head: Revision
+    machine: Machine
+    plan: Plan
+    workloads: tuple[WorkloadSpec, ...]
+    verdicts: tuple[Verdict, ...]
+    failures: tuple[Failure, ...]
+    new_workloads: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...]
+    explanations: tuple[StepTimeExplanation, ...]
+    unit_costs: tuple[UnitCost, ...]
+    change_prices: tuple[ChangePrice, ...]
+    conclusion: Conclusion
+    exit_code: ExitCode
+    title: str  # the check run's title
+    headline: str
+    work: tuple[WorkRate, ...] = ()
+    work_counts: tuple[WorkComparison, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_local: bool = True
+    advice: tuple[BottleneckAdvice, ...] = ()
+    total_price: SummedPrice | None = None  # of all change_prices together
+    queues: tuple[QueueEffect, ...] = ()
+    policy_evaluations: tuple[PolicyEvaluation, ...] = ()
+    projections: tuple[ProjectionView, ...] = ()  # onto hardware that was not measured
+    pairs_needed: tuple[PairsNeeded, ...] = ()  # to find a change of the plan's margin
+    steps: tuple[ProcessSteps, ...] = ()
+    interleaved_workloads: tuple[
+        str, ...
+    ] = ()  # workloads of which neighbouring turns were compared
+
+    def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
+        """Return the verdicts with this outcome, in the report's order."""
+        return tuple(verdict for verdict in self.verdicts if verdict.outcome is outcome)
+
+    def speed_verdict(self, workload: str) -> Verdict | None:
+        """Return the verdict on a workload's step time, if there is one."""
+        for verdict in self.verdicts:
+            if verdict.workload == workload and verdict.metric.kind is MetricKind.SPEED:
+                return verdict
+        return None
+
+    def spec(self, workload: str) -> WorkloadSpec | None:
+        """Return how a workload was registered."""
+        return next((spec for spec in self.workloads if spec.id == workload), None)

@@ -1,0 +1,74 @@
+"""Serves `/api/v1/suspects`: the A/B runs that a project's default branch needs."""
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict
+
+from perfledger_service.store.database import read_session
+from perfledger_service.usecases.history.branch_history import requested_ab_runs
+from perfledger_service.values.branch_views import AbRequestView
+from perfledger_service.web.app_state import CurrentAppState, CurrentProject
+from perfledger_service.web.uploads import PROBLEMS
+
+router = APIRouter(prefix="/api/v1/suspects", tags=["uploads"])
+
+
+class SuspicionResponse(BaseModel):
+    """A metric that may have changed, and by how much."""
+
+    model_config = ConfigDict(frozen=True)
+
+    metric: str
+    change: float
+
+
+class AbRequestResponse(BaseModel):
+    """An A/B run to measure: a check of these two commits answers it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    workload: str
+    device_class: str
+    base_sha: str
+    head_sha: str
+    max_pairs: int
+    purpose: str
+    requested_on: str
+    suspicions: tuple[SuspicionResponse, ...]
+    devices: tuple[str, ...]  # devices; a run on another of the class is stronger evidence
+
+
+class AbRequestsResponse(BaseModel):
+    """All requested A/B runs, the most promising first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    repository: str
+    requests: tuple[AbRequestResponse, ...]
+
+
+@router.get("", responses={401: PROBLEMS[401]})
+def get_ab_requests(state: CurrentAppState, project: CurrentProject) -> AbRequestsResponse:
+    """Return the A/B runs that would confirm or reject suspected changes of the default branch."""
+    with read_session(state.engine) as session:
+        requests = requested_ab_runs(session, project.id)
+    return AbRequestsResponse(
+        repository=project.repository, requests=tuple(map(_response_of, requests))
+    )
+
+
+def _response_of(view: AbRequestView) -> AbRequestResponse:
+    request = view.request
+    return AbRequestResponse(
+        workload=request.workload,
+        device_class=request.machine_class,
+        base_sha=view.base_sha,
+        head_sha=view.head_sha,
+        max_pairs=request.max_pairs,
+        purpose=request.purpose,
+        requested_on=request.window,
+        suspicions=tuple(
+            SuspicionResponse(metric=one.series.metric.name, change=one.change)
+            for one in view.suspicions
+        ),
+        devices=tuple(sorted({device for one in view.suspicions for device in one.devices})),
+    )

@@ -1,0 +1,67 @@
+"""Answers errors with a status and one sentence, never with a traceback."""
+
+from collections.abc import Mapping
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from perfledger_service.errors import PerfledgerError
+from perfledger_service.web.headers import HEADERS
+
+INTERNAL = "an internal error: see the service's log"
+_log = structlog.stdlib.get_logger(__name__)
+
+
+def add_error_responses(app: FastAPI) -> None:
+    """Answer our errors with their status, and all others with 500 and none of their content."""
+    app.add_exception_handler(PerfledgerError, _ours)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(Exception, _bug)
+
+
+def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, PerfledgerError)  # noqa: S101 - what it is registered for
+    if error.status >= 500:  # noqa: PLR2004 - ours or GitHub's fault, so it is worth a line
+        _log.error("request failed", path=request.url.path, reason=str(error))
+    return _answer(request, error.status, str(error))
+
+
+def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - what it is registered for
+    return _answer(request, error.status_code, error.detail, headers=error.headers)
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    """Answer an invalid path like an unknown one."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - what it is registered for
+    return _answer(request, 404, "not found")
+
+
+def _gone(request: Request, error: Exception) -> Response:  # noqa: ARG001 - the handlers' signature
+    """Answer a client that disconnected, so that the disconnect is not logged as a bug."""
+    return _answer(request, 400, "the request ended before its body did")
+
+
+def _bug(request: Request, error: Exception) -> Response:
+    _log.error("a bug", path=request.url.path, exc_info=error)
+    return _answer(request, 500, INTERNAL)
+
+
+def _answer(
+    request: Request, status: int, reason: str, *, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Return JSON to programs and plain text, which cannot be markup, to browsers."""
+    all_headers = {**HEADERS, **(headers or {})}  # a bug's answer passes no middleware
+    if status == 401:  # noqa: PLR2004 - HTTP requires the authentication scheme
+        all_headers["WWW-Authenticate"] = "Bearer"
+    if status == 413:  # noqa: PLR2004 - the rest of the body is not read
+        all_headers["Connection"] = "close"
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": reason}, status, all_headers)
+    return PlainTextResponse(f"{status}: {reason}\n", status, all_headers)

@@ -1,0 +1,114 @@
+"""Runs the service with the operator's settings."""
+
+import logging
+import os
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy import Engine
+
+from perfledger_service.errors import SettingsError
+from perfledger_service.github.client import GitHub, open_github
+from perfledger_service.settings.service import ServiceSettings
+from perfledger_service.store.upgrade import open_current
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.github_reports import post_report
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
+from perfledger_service.web.app import create_app
+from perfledger_service.web.app_state import AppState, utc_now
+from perfledger_service.web.logs import configure_logging
+from perfledger_service.workflows import UploadWorkflow, WorkflowSteps, workflow_database_url
+
+
+def serve(settings: ServiceSettings, *, host: str, port: int) -> None:
+    """Serve until the process is interrupted, and print the address; port 0 takes a free one.
+
+    Raises SettingsError for a database that is not reachable or not up to date, for invalid
+    credentials, and for an address that cannot be listened on.
+    """
+    configure_logging(sys.stderr)
+    with build_app(settings) as app, _listening(host, port) as listener:
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+        bound_host, bound_port = listener.getsockname()[:2]
+        print(f"perfledger listens on http://{bound_host}:{bound_port}", flush=True)  # noqa: T201 - for the operator
+        # uvicorn raises the interruption again once all is closed: a service ends this way.
+        with suppress(KeyboardInterrupt, SystemExit):
+            server.run(sockets=[listener])
+    if not app.state.is_finished:
+        # A step that waits for GitHub would block the exit for minutes: it resumes at next start.
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
+
+
+@contextmanager
+def build_app(settings: ServiceSettings) -> Generator[FastAPI]:
+    """Open the application with all its parts, and close them at the end.
+
+    Without GitHub credentials, uploads are judged and shown, but not posted.
+    """
+    github = open_github(
+        api_url=settings.github_api_url,
+        token=settings.github_token,
+        app_id=settings.github_app_id,
+        private_key=settings.github_private_key,
+    )
+    with open_current(settings.database_url) as engine:
+        try:
+            yield create_app(_app_state(settings, engine, github))
+        finally:
+            if github is not None:
+                github.close()
+
+
+def _app_state(settings: ServiceSettings, engine: Engine, github: GitHub | None) -> AppState:
+    public_url = settings.public_url.rstrip("/")
+    reports = UploadReports(build_report)
+
+    def judge(upload_id: str) -> bool:
+        return judge_upload(engine, upload_id, reports=reports, now=utc_now())
+
+    def speak(upload_id: str) -> None:
+        post_report(
+            engine,
+            upload_id,
+            pull_requests=github,
+            reports=reports,
+            public_url=public_url,
+            now=utc_now(),
+        )
+
+    def fail(upload_id: str, reason: str) -> None:
+        fail_upload(engine, upload_id, reason)
+
+    jobs = UploadWorkflow(
+        workflow_database_url(settings.database_url),
+        WorkflowSteps(judge=judge, post=speak, fail=fail),
+    )
+    return AppState(
+        engine=engine,
+        workflow=jobs,
+        reports=reports,
+        public_url=public_url,
+        webhook_secret=settings.webhook_secret,
+    )
+
+
+@contextmanager
+def _listening(host: str, port: int) -> Generator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Explicitly TCP: asyncio sets TCP_NODELAY only on sockets that declare it.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen()  # from now on requests wait until the application is up
+        except OSError as error:
+            msg = f"cannot listen on {host}:{port}: {error.strerror}"
+            raise SettingsError(msg) from None
+        yield listener

@@ -1,0 +1,222 @@
+"""Runs the durable workflow of uploads; no other module uses the workflow engine.
+
+The steps are use cases and are passed in as functions. Finished steps are recorded: after a crash
+the work resumes with the first step that was not recorded, so each step must be repeatable.
+"""
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from dbos import (
+    DBOS,
+    DBOSConfig,
+    SetEnqueueOptions,
+    SetWorkflowID,
+    StepOptions,
+    error as dbos_error,
+)
+from sqlalchemy import make_url
+from sqlalchemy.exc import OperationalError
+
+from perfledger_service.errors import GitHubError, PerfledgerError
+
+# Increase only if running workflows could not continue with the new code: the engine never resumes
+# work of another version.
+WORKFLOW_VERSION = "1"
+WORKFLOW = "upload"
+QUEUE = "pull_requests"
+POLL_S = 0.25
+# Pull requests that are processed at the same time.
+WORKERS = 4
+# Waits of 2, 4, ... 256 seconds between attempts: GitHub may be down for eight minutes.
+ATTEMPTS = 9
+RETRY_INTERVAL_S = 2.0
+# Longer than a step takes, unless it waits for GitHub.
+CLOSING_S = 10.0
+CLOSING_POLL_S = 0.02
+# From this version on SQLite's unixepoch() knows 'subsec', which the engine asks for on Python 3.12
+# and newer. Debian 12 has 3.40.
+SUBSECOND_SQLITE = (3, 42)
+INTERNAL = "an internal error: see the service's log"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowSteps:
+    """The steps of an upload's workflow, by its id; each may be called again after a crash.
+
+    `judge` returns whether there is a report to post; `fail` records the reason of a failure.
+    """
+
+    judge: Callable[[str], bool]
+    post: Callable[[str], None]
+    fail: Callable[[str, str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedUpload:
+    """An upload to process; uploads of one partition are processed in order, one at a time.
+
+    `attempt` counts from 1: a failed upload runs again only as the next attempt.
+    """
+
+    upload_id: str
+    partition: str
+    attempt: int = 1
+
+
+class UploadWorkflow:
+    """Workflow received → judged → posted of every upload; one instance per process."""
+
+    def __init__(
+        self,
+        url: str,
+        steps: WorkflowSteps,
+        *,
+        retry_interval_s: float = RETRY_INTERVAL_S,
+        closing_s: float = CLOSING_S,
+    ) -> None:
+        self._url = url
+        self._steps = steps
+        self._closing_s = closing_s
+        self._retries = StepOptions(
+            retries_allowed=True,
+            max_attempts=ATTEMPTS,
+            interval_seconds=retry_interval_s,
+            backoff_rate=2.0,
+            should_retry=_may_help,
+        )
+        self._workflow: Callable[[str], None] | None = None
+
+    @property
+    def is_launched(self) -> bool:
+        """Return whether the workflow runs."""
+        return self._workflow is not None
+
+    def launch(self) -> None:
+        """Start the workflow, first with the work that the last process left unfinished."""
+        _prepare_sqlite(self._url)
+        DBOS(
+            config=DBOSConfig(
+                name="perfledger",
+                system_database_url=self._url,
+                application_version=WORKFLOW_VERSION,
+                log_level="WARNING",
+                db_engine_kwargs=_engine_options(self._url),
+            )
+        )
+
+        @DBOS.workflow(name=WORKFLOW)
+        def workflow(upload_id: str) -> None:
+            self._work(upload_id)
+
+        DBOS.launch()
+        DBOS.register_queue(
+            QUEUE, partition_concurrency=1, worker_concurrency=WORKERS, polling_interval_sec=POLL_S
+        )
+        self._workflow = workflow
+
+    def enqueue(self, work: QueuedUpload) -> None:
+        """Enqueue an upload's attempt, which runs once, however often it is enqueued."""
+        if self._workflow is None:
+            msg = "the upload workflow is not running: launch it first"
+            raise PerfledgerError(msg)
+        with (
+            SetWorkflowID(f"upload-{work.upload_id}-{work.attempt}"),
+            SetEnqueueOptions(queue_partition_key=work.partition),
+        ):
+            DBOS.enqueue_workflow(QUEUE, self._workflow, work.upload_id)
+
+    def sweep(self, unfinished: Iterable[QueuedUpload]) -> None:
+        """Enqueue uploads that were stored, but perhaps not enqueued, by the last process."""
+        for work in unfinished:
+            self.enqueue(work)
+
+    def close(self) -> bool:
+        """Stop once the running steps are done; unfinished work resumes at the next launch.
+
+        Return whether all running steps ended. If not, their threads live on: an engine closed
+        under a running step retries recording it for ever.
+        """
+        self._workflow = None
+        deadline = time.monotonic() + self._closing_s
+        while (is_busy := _is_busy()) and time.monotonic() < deadline:
+            time.sleep(CLOSING_POLL_S)
+        DBOS.destroy(destroy_registry=True)
+        return not is_busy
+
+    def _work(self, upload_id: str) -> None:
+        try:
+            if DBOS.run_step({**self._retries, "name": "judge"}, self._steps.judge, upload_id):
+                DBOS.run_step({**self._retries, "name": "post"}, self._steps.post, upload_id)
+        except Exception as error:  # this upload fails, the service lives on
+            reason = _reason(error)
+            DBOS.run_step({**self._retries, "name": "fail"}, self._steps.fail, upload_id, reason)
+
+
+def workflow_database_url(database_url: str) -> str:
+    """Return the URL of the engine's own tables.
+
+    PostgreSQL: a schema of its own in the application's database. SQLite: a file beside the
+    application's, since a file has one writer at a time.
+    """
+    url = make_url(database_url)
+    if url.get_backend_name() != "sqlite":
+        return database_url
+    file = PurePath(url.database or "")
+    return f"sqlite:///{file.with_name(f'{file.stem}-jobs{file.suffix}')}"
+
+
+def _is_busy() -> bool:
+    under_way = DBOS.list_workflows(status="PENDING", limit=1, load_input=False, load_output=False)
+    return bool(under_way)
+
+
+def _prepare_sqlite(url: str) -> None:
+    """Create the file with a write-ahead log, which persists, before the engine creates it."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        with closing(sqlite3.connect(parsed.database or "")) as connection:
+            connection.execute("pragma journal_mode = wal")
+
+
+def _engine_options(url: str) -> dict[str, object]:
+    """Return what the engine's connections need: an old SQLite is taught to count milliseconds."""
+    is_sqlite = make_url(url).get_backend_name() == "sqlite"
+    if not is_sqlite or sqlite3.sqlite_version_info >= SUBSECOND_SQLITE:
+        return {}
+    return {"pool_events": [(_add_subsecond_clock, "connect")]}
+
+
+def _add_subsecond_clock(connection: sqlite3.Connection, _record: object) -> None:
+    """Replace unixepoch(WORD) of this connection by one that counts milliseconds."""
+    connection.create_function("unixepoch", 1, _epoch_seconds)
+
+
+def _epoch_seconds(_word: object) -> float:
+    return time.time_ns() // 1_000_000 / 1000
+
+
+def _may_help(error: BaseException) -> bool:
+    """Return whether retrying a step may help: GitHub or the database was busy or unreachable."""
+    return isinstance(error, OperationalError) or (
+        isinstance(error, GitHubError) and error.is_transient
+    )
+
+
+def _reason(error: Exception) -> str:
+    """Return why an upload failed, for people to read; raise the engine's own errors again."""
+    if isinstance(error, dbos_error.DBOSMaxStepRetriesExceeded):
+        return _reason(error.errors[-1])
+    if isinstance(error, dbos_error.DBOSException):
+        raise error
+    if isinstance(error, PerfledgerError):
+        return str(error)
+    _log.error("an upload failed", exc_info=error)
+    return INTERNAL

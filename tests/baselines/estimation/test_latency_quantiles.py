@@ -1,0 +1,95 @@
+"""Quantiles of latencies, and how often their intervals hold what is true."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from scipy.stats import binom
+
+from perfledger_baselines.estimation.latency_quantiles import latency_quantile
+
+TIMES = st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=60)
+SHARES = st.sampled_from((0.5, 0.95, 0.99))
+
+
+def sojourns(random, *, load, count, before=3000):
+    """Latencies of an M/M/1 queue with services of 1 on average, by Lindley's recursion."""
+    services = random.exponential(size=count + before)
+    gaps = random.exponential(1 / load, size=count + before)
+    walk = np.concatenate([[0.0], np.cumsum(services - gaps)[:-1]])
+    return (walk - np.minimum.accumulate(walk) + services)[before:]
+
+
+@pytest.mark.slow
+@given(times=TIMES, share=SHARES)
+def test_a_quantile_is_one_of_the_times_and_within_its_interval(times, share):
+    found = latency_quantile(times, share)
+
+    assert found.seconds in times
+    assert sum(time <= found.seconds for time in times) >= share * len(times) - 1e-6
+    assert found.low is None or found.low <= found.seconds
+    assert found.high is None or found.high >= found.seconds
+
+
+@pytest.mark.slow
+@given(times=TIMES, share=SHARES, power=st.integers(-9, 9))
+def test_the_unit_changes_nothing(times, share, power):
+    plain, scaled = (latency_quantile([f * t for t in times], share) for f in (1, 2.0**power))
+
+    assert scaled.seconds == plain.seconds * 2.0**power
+    assert (scaled.low is None, scaled.high is None) == (plain.low is None, plain.high is None)
+
+
+def test_independent_times_have_the_binomials_order_statistics():
+    times = [float(n * 37 % 1000) for n in range(1000)]  # spread more evenly than by chance
+
+    found = latency_quantile(times, 0.95)
+
+    assert found.seconds == 949.0
+    assert found.low == binom.ppf(0.025, 1000, 0.95) - 1
+    assert found.high == binom.ppf(0.975, 1000, 0.95)
+
+
+@pytest.mark.parametrize(("count", "is_known"), [(367, False), (368, True)])
+def test_so_few_requests_do_not_bound_the_tail(count, is_known):
+    times = [2.0 if n in {50, 150, 250, 350} else n / count for n in range(count)]
+
+    assert (latency_quantile(times, 0.99).high is not None) is is_known
+
+
+def test_requests_that_come_late_together_are_reckoned_as_fewer():
+    jitter = [n * 37 % 1000 / 1e6 for n in range(1000)]
+    apart = [(2.0 if n % 10 == 9 else 1.0) + each for n, each in enumerate(jitter)]
+    together = [(2.0 if n >= 900 else 1.0) + each for n, each in enumerate(jitter)]
+
+    assert latency_quantile(apart, 0.95).high is not None
+    assert latency_quantile(together, 0.95).high is None
+
+
+def test_a_single_time_is_every_quantile():
+    found = latency_quantile([3.0], 0.99)
+
+    assert (found.seconds, found.low, found.high) == (3.0, 3.0, None)
+
+
+@pytest.mark.parametrize(("times", "share"), [([], 0.5), ([1.0], 0.0), ([1.0], 1.0)])
+def test_what_has_no_quantile_is_an_error(times, share):
+    with pytest.raises(ValueError, match="give some"):
+        latency_quantile(times, share)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("load", "share", "least"),
+    [(0.05, 0.99, 0.9), (0.5, 0.5, 0.9), (0.5, 0.95, 0.85), (0.8, 0.5, 0.85), (0.8, 0.95, 0.75)],
+)
+def test_an_interval_holds_the_truth_about_as_often_as_it_says(load, share, least):
+    random = np.random.default_rng(5)
+    truth = -math.log(1 - share) / (1 - load)  # exponential, with rate mu - lambda
+    held = 0
+    for _ in range(100):
+        found = latency_quantile(sojourns(random, load=load, count=2000), share)
+        held += (found.low or 0) <= truth <= (found.high or math.inf)
+
+    assert held / 100 >= least

@@ -1,0 +1,107 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import Side
+from perfledger.step_work import (
+    FLOPS,
+    Count,
+    CountedWork,
+    StepWork,
+)
+from perfledger_baselines.estimation.work_counts import count_change, work_comparisons
+from perfledger_baselines.estimation.work_ratio import WorkChange, work_change
+
+
+def count(value, *, name=FLOPS, unit="FLOP", source="a counter"):
+    return Count(name=name, unit=unit, value=value, source=source)
+
+
+def counted(side, *counts, limits=(), program="", workload="m:f"):
+    work = StepWork(counts=counts, limits=limits, program=program)
+    return CountedWork(workload=workload, side=side, work=work)
+
+
+@pytest.fixture
+def bundle(build):
+    def make(*parts, samples=None):
+        found = build.bundle({"m:f": samples or {"step_time_p50": [(1.0, 1.0)]}})
+        return replace(found, work=parts)
+
+    return make
+
+
+def test_any_difference_of_a_count_is_a_change(bundle):
+    (compared,) = work_comparisons(
+        bundle(counted(Side.BASE, count(1e9)), counted(Side.HEAD, count(1e9 + 1)))
+    )
+
+    (change,) = compared.changes
+    assert change.change == pytest.approx(1e-9)
+
+
+def test_equal_counts_are_kept_and_are_no_changes(bundle):
+    (compared,) = work_comparisons(
+        bundle(counted(Side.BASE, count(1e9)), counted(Side.HEAD, count(1e9)))
+    )
+
+    assert (len(compared.counts), compared.changes) == (1, ())
+
+
+def test_more_than_nothing_has_no_ratio(bundle):
+    found = bundle(counted(Side.BASE, count(0.0)), counted(Side.HEAD, count(5.0)))
+
+    (change,) = work_comparisons(found)[0].changes
+    assert change.change is None
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        count(2e9, source="another counter"),
+        count(2e9, unit="B"),
+        count(2e9, name="bytes_per_step"),
+    ],
+)
+def test_what_was_counted_in_another_way_does_not_compare(bundle, head):
+    found = bundle(counted(Side.BASE, count(1e9)), counted(Side.HEAD, head))
+
+    assert work_comparisons(found)[0].counts == ()
+    assert count_change(found, "m:f", FLOPS) is None
+
+
+def test_a_workload_counted_on_one_side_is_not_compared(bundle):
+    found = bundle(counted(Side.HEAD, count(1e9)))
+
+    assert work_comparisons(found) == ()
+    assert count_change(found, "m:f", FLOPS) is None
+
+
+def test_limits_of_one_side_bear_its_name(bundle):
+    (compared,) = work_comparisons(
+        bundle(
+            counted(Side.BASE, limits=("a loop",)),
+            counted(Side.HEAD, limits=("a loop", "a callback")),
+        )
+    )
+
+    assert compared.limits == ("a loop", "head: a callback")
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"), [("a", "a", True), ("a", "b", False), ("", "a", None)]
+)
+def test_programs_are_the_same_when_their_hashes_are(bundle, base, head, expected):
+    (compared,) = work_comparisons(
+        bundle(counted(Side.BASE, program=base), counted(Side.HEAD, program=head))
+    )
+
+    assert compared.is_same_program is expected
+
+
+def test_what_was_counted_before_goes_before_what_the_runs_counted(bundle):
+    samples = {"flops_per_step": [(1e9, 1e9)]}
+    parts = (counted(Side.BASE, count(2e9)), counted(Side.HEAD, count(4e9)))
+
+    assert work_change(bundle(*parts, samples=samples), "m:f") == WorkChange(2e9, 4e9)
+    assert work_change(bundle(parts[0], samples=samples), "m:f") == WorkChange(1e9, 1e9)

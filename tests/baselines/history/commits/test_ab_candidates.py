@@ -1,0 +1,79 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.history.commits.ab_candidates import (
+    STRENGTH_OF_CHANGE,
+    CandidateSeries,
+    ab_candidates,
+)
+from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
+from perfledger_baselines.history.detection.tail_suspects import tail_suspect, tail_suspects
+
+
+def watched(values, *, workload="m:f", every=1):
+    return CandidateSeries(
+        series=Series(workload, STEP_TIME, "cpu:made up:1"),
+        commits=tuple(range(0, every * len(values), every)),
+        values=tuple(values.tolist()),
+        pair_seconds=2.0,
+    )
+
+
+def test_an_odd_end_is_a_candidate_of_the_newest_commit_against_one_surely_before(make):
+    values = make.series(make.noise(60, seed=1), [(59, 0.06)])
+
+    [found] = ab_candidates([watched(values, every=3)])
+
+    assert (found.good, found.bad, found.newest) == (3 * 57, 3 * 59, 3 * 59)
+    assert found.harm is Harm.WORSE
+    assert found.pair_seconds == 2.0
+    assert found.strength < STRENGTH_OF_CHANGE
+
+
+def test_a_change_of_a_young_stretch_is_a_candidate_and_an_old_one_is_not(make):
+    logs = make.noise(100, seed=2)
+
+    [young] = ab_candidates([watched(make.series(logs, [(88, 0.06)]))])
+
+    assert young.strength == STRENGTH_OF_CHANGE
+    assert CommitRange(88, 88).distance(young.commits) == 0
+    assert ab_candidates([watched(make.series(logs, [(60, 0.06)]))]) == ()
+
+
+def test_a_candidate_names_the_devices_of_its_odd_points(make):
+    values = make.series(make.noise(60, seed=1), [(58, 0.06)])
+    devices = ("GPU-1",) * 58 + ("GPU-2", "")
+
+    [found] = ab_candidates([replace(watched(values), devices=devices)])
+
+    assert found.devices == ("GPU-2",)
+
+
+def test_every_series_is_looked_at_and_quiet_ones_are_silent(make):
+    series = [
+        watched(
+            make.series(make.noise(count, seed=count), [(count - 1, step)]), workload=f"m:{count}"
+        )
+        for count, step in ((60, 0.0), (61, 0.07), (80, -0.07))
+    ]
+
+    found = ab_candidates(series)
+
+    assert [one.series.workload for one in found] == ["m:61", "m:80"]
+    assert [one.harm for one in found] == [Harm.WORSE, Harm.BETTER]
+
+
+def test_many_series_are_suspected_as_each_alone(make):
+    series = [
+        make.series(make.noise(40 + seed % 3, seed=seed), [(39, 0.04)]).tolist()
+        for seed in range(12)
+    ]
+
+    assert tail_suspects(series) == tuple(map(tail_suspect, series))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_short_series_raises_no_candidate(make, count):
+    assert ab_candidates([watched(make.series(make.noise(count, seed=1)))]) == ()

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+
+from perfledger_baselines.history.detection.bimodal_series import (
+    alternation,
+    guess_states,
+    separate_states,
+)
+from perfledger_baselines.history.detection.detect import detect, detect_many
+from perfledger_baselines.history.detection.variance_changes import find_share_shifts
+
+
+def test_two_states_are_told_with_their_distance(make):
+    guess = guess_states(make.two_states(300, seed=1)[None])[0]
+
+    assert guess.is_sure
+    assert guess.distance == pytest.approx(0.025, rel=0.1)
+
+
+@pytest.mark.parametrize("dependence", [0.0, 0.6])
+def test_ordinary_noise_has_one_state(make, dependence):
+    levels = [make.noise(200, seed=seed, dependence=dependence) for seed in range(50)]
+
+    assert guess_states(np.stack(levels)) == {}
+
+
+def test_steps_make_no_states(make):
+    levels = make.noise(200, seed=2)
+    levels[100:] += 0.1
+    levels[150:] -= 0.05
+
+    assert guess_states(levels[None]) == {}
+
+
+def test_states_are_taken_off_and_a_step_stays(make):
+    levels = make.two_states(200, seed=3)
+    levels[120:] += 0.01
+
+    two = separate_states(levels, distance=0.025)
+
+    assert two.distance == pytest.approx(0.025, abs=0.001)
+    assert two.levels[120:].mean() - two.levels[:120].mean() == pytest.approx(0.01, abs=0.001)
+    assert two.levels[:120].std() < 0.005
+
+
+def test_a_row_that_is_never_in_the_other_state_keeps_the_distance_it_was_given(make):
+    two = separate_states(make.noise(100, seed=4), distance=0.5)
+
+    assert two.distance == 0.5
+    assert not two.is_upper.any() or two.is_upper.all()
+
+
+def test_changes_to_and_fro_at_short_intervals_are_states():
+    assert alternation([10, 20, 31, 40], [0.02, -0.021, 0.02, -0.019]) == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize(
+    ("places", "steps"),
+    [
+        ([10, 20, 30], [0.02, -0.02, 0.02]),
+        ([10, 20, 30, 40], [0.02, 0.02, -0.02, 0.02]),
+        ([10, 20, 30, 40], [0.02, -0.05, 0.02, -0.02]),
+        ([10, 50, 90, 130], [0.02, -0.02, 0.02, -0.02]),
+    ],
+)
+def test_few_or_unlike_or_lasting_changes_are_no_states(places, steps):
+    assert alternation(places, steps) == 0
+
+
+def test_a_short_row_tells_no_share():
+    assert find_share_shifts(np.array([True, False] * 10)) == ()
+
+
+def test_a_row_always_in_one_state_has_no_shift():
+    assert find_share_shifts(np.ones(100, dtype=bool)) == ()
+
+
+@pytest.mark.slow
+def test_where_there_may_be_two_states_a_change_must_stand_either_way(make):
+    doubtful = [make.two_states(60, seed=seed, sd=0.005) for seed in range(200)]
+    guesses = guess_states(np.stack(doubtful))
+    unsure = [doubtful[row] for row, guess in guesses.items() if not guess.is_sure]
+
+    changes = [len(history.changes) for history in detect_many([np.exp(x) for x in unsure])]
+    moved = detect_many([np.exp(x + 0.1 * (np.arange(60) >= 30)) for x in unsure])
+
+    assert len(unsure) >= 5
+    assert sum(changes) <= 0.2 * len(unsure)
+    assert all(any(abs(c.index - 30) <= 1 for c in history.changes) for history in moved)
+
+
+def test_states_that_switch_rarely_are_known_by_their_changes(make):
+    levels = make.noise(120, seed=5, sd=0.002)
+    levels += 0.02 * (np.arange(120) % 24 < 12)
+
+    history = detect(np.exp(levels))
+
+    assert history.changes == ()
+
+
+@pytest.mark.slow
+def test_the_place_of_a_step_as_large_as_the_states_are_apart_is_honest(make):
+    batch = [
+        np.exp(make.two_states(200, seed=seed, sd=0.004) + 0.02 * (np.arange(200) >= 110))
+        for seed in range(60)
+    ]
+
+    near = [
+        change
+        for history in detect_many(batch)
+        for change in history.changes
+        if abs(change.index - 110) <= 20
+    ]
+
+    assert len(near) >= 50
+    assert np.mean([change.earliest <= 110 <= change.latest for change in near]) >= 0.9

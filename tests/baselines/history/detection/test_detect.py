@@ -1,0 +1,167 @@
+import math
+
+import numpy as np
+import pytest
+
+from perfledger_baselines.history.detection.changes import Movement, SeriesFindings
+from perfledger_baselines.history.detection.detect import detect, detect_many
+from perfledger_baselines.history.detection.observations import SeriesError
+
+NOTHING = SeriesFindings(changes=())
+
+
+def indices(history):
+    return [change.index for change in history.changes]
+
+
+def test_a_clear_step_is_found_where_it_is_and_as_large_as_it_is(make):
+    values = make.series(make.noise(120, seed=1), [(70, 0.05)])
+
+    (change,) = detect(values).changes
+
+    assert change.index == 70
+    assert change.earliest <= 70 <= change.latest
+    assert change.movement is Movement.UP
+    assert change.low < 0.05 < change.high
+    assert change.before == pytest.approx(100, rel=0.005)
+    assert change.after == pytest.approx(105, rel=0.005)
+    assert change.confidence > 0.999
+
+
+def test_several_steps_are_found_together(make):
+    steps = [(40, 0.05), (90, -0.04), (150, 0.08)]
+
+    history = detect(make.series(make.noise(200, seed=3), steps))
+
+    assert indices(history) == [40, 90, 150]
+
+
+def test_a_change_below_the_smallest_one_is_not_called_however_sure(make):
+    values = make.series(make.noise(200, seed=4, sd=0.0005), [(100, 0.01)])
+
+    assert indices(detect(values)) == [100]
+    assert indices(detect(values, min_change=0.02)) == []
+
+
+def test_gaps_are_never_filled_and_indices_are_those_of_the_given_series(make):
+    values = make.series(make.noise(120, seed=5), [(60, 0.05)])
+    values[55:60] = math.nan
+    values[::7] = math.nan
+
+    (change,) = detect(values).changes
+
+    assert change.index == 60
+    assert change.earliest == 55  # the commits before it were not measured: any may be it
+
+
+def test_nothing_is_found_across_epochs(make):
+    values = make.series(make.noise(160, seed=6), [(50, 0.05), (80, 0.3)])
+
+    assert indices(detect(values)) == [50, 80]
+    assert indices(detect(values, epochs=[80])) == [50]
+
+
+def test_an_epoch_without_observations_is_passed_over(make):
+    values = make.series(make.noise(120, seed=7), [(90, 0.05)])
+    values[30:60] = math.nan
+
+    assert indices(detect(values, epochs=[30, 60])) == [90]
+
+
+@pytest.mark.parametrize("epochs", [[0], [20], [12, 5], [5, 5], [-1]])
+def test_epochs_that_do_not_split_the_series_are_an_error(epochs):
+    with pytest.raises(SeriesError, match="do not split 20 commits"):
+        detect([1.0] * 20, epochs=epochs)
+
+
+@pytest.mark.parametrize("min_change", [-0.1, math.nan, math.inf])
+def test_a_smallest_change_that_is_none_is_an_error(min_change):
+    with pytest.raises(SeriesError, match="is not a relative change"):
+        detect([1.0] * 20, min_change=min_change)
+
+
+@pytest.mark.parametrize("values", [[], [math.nan] * 5])
+def test_a_series_that_was_never_measured_is_an_error_not_unchanged(values):
+    with pytest.raises(SeriesError, match="holds no value"):
+        detect(values)
+
+
+def test_epochs_of_a_series_that_was_never_measured_are_an_error_too():
+    with pytest.raises(SeriesError, match="holds no value"):
+        detect([math.nan] * 9, epochs=[4])
+
+
+def test_an_infinite_value_is_an_error_that_says_where():
+    with pytest.raises(SeriesError, match="series 1 is infinite at index 2"):
+        detect_many([[1.0, 2.0], [1.0, math.nan, math.inf]])
+
+
+@pytest.mark.parametrize("value", [1e-300, 0.0, -3.0, 7.0, 1e300])
+@pytest.mark.parametrize("count", [8, 9, 50, 200])
+def test_a_constant_series_shows_nothing(value, count):
+    assert detect([value] * count) == NOTHING
+
+
+def test_a_step_between_constants_is_found():
+    (change,) = detect([5.0] * 30 + [6.0] * 30).changes
+
+    assert (change.index, change.earliest, change.latest) == (30, 30, 30)
+    assert change.change == pytest.approx(0.2)
+
+
+def test_the_largest_step_that_numbers_can_hold_is_found():
+    (change,) = detect([1e-300] * 20 + [1e300] * 20).changes
+
+    assert change.index == 20
+    assert change.change == math.inf
+    assert change.after == pytest.approx(1e300)
+
+
+def test_slow_drift_is_a_drift_and_no_change(make):
+    logs = make.noise(200, seed=13) + np.linspace(0, 0.04, 200)
+
+    history = detect(make.series(logs))
+
+    assert history.changes == ()
+    (drift,) = history.drifts
+    assert (drift.first, drift.last) == (0, 199)
+    assert drift.low < math.expm1(0.04) < drift.high
+
+
+def test_a_step_on_top_of_drift_is_found_with_its_own_size(make):
+    logs = make.noise(200, seed=14, sd=0.008) + np.linspace(0, 0.05, 200)
+
+    history = detect(make.series(logs, [(120, 0.05)]))
+
+    (change,) = history.changes
+    assert abs(change.index - 120) <= 1
+    assert change.change == pytest.approx(0.05, abs=0.005)
+    assert len(history.drifts) == 1
+
+
+def test_drift_below_the_smallest_change_is_not_told(make):
+    logs = make.noise(200, seed=15, sd=0.0005) + np.linspace(0, 0.002, 200)
+
+    assert detect(make.series(logs)).drifts == ()
+    assert len(detect(make.series(logs), min_change=0.001).drifts) == 1
+
+
+def test_a_step_smaller_than_the_distance_of_two_states_is_found(make):
+    values = make.series(make.two_states(200, seed=19), [(110, 0.01)])
+
+    (change,) = detect(values).changes
+
+    assert abs(change.index - 110) <= 2
+    assert change.low < 0.01 < change.high
+
+
+def test_no_series_is_no_history():
+    assert detect_many([]) == ()
+
+
+def test_states_as_far_apart_as_numbers_go_are_answered():
+    rng = np.random.default_rng(3)
+
+    history = detect(rng.choice([1e-300, 1e300], 139).tolist())
+
+    assert all(math.isfinite(change.after) for change in history.changes)

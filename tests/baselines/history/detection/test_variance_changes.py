@@ -1,0 +1,86 @@
+import numpy as np
+import pytest
+
+from perfledger_baselines.history.detection.changes import SeriesFindings
+from perfledger_baselines.history.detection.detect import detect
+from perfledger_baselines.history.detection.variance_changes import (
+    SMALLEST_RATIO,
+    find_share_shifts,
+    find_variance_changes,
+)
+from perfledger_baselines.history.segmentation.changepoints import search_rows
+
+NOTHING = SeriesFindings(changes=())
+
+
+def indices(history):
+    return [change.index for change in history.changes]
+
+
+def test_noise_that_grows_is_a_change_of_spread_and_not_of_level(make):
+    logs = make.noise(200, seed=16)
+    logs[100:] *= 3
+
+    history = detect(make.series(logs))
+
+    assert history.changes == ()
+    (spread,) = history.spread_changes
+    assert abs(spread.index - 100) <= 8
+    assert spread.low < 3 < spread.high
+
+
+def test_a_share_of_slow_runs_that_changed_is_named_as_what_it_is(make):
+    rare = make.two_states(200, seed=17, share=0.15)
+    often = make.two_states(200, seed=18, share=0.75)
+
+    history = detect(make.series(np.concatenate([rare, often])))
+
+    assert history.changes == ()
+    (shift,) = history.state_changes
+    assert abs(shift.index - 200) <= 20
+    assert shift.share_before < 0.3
+    assert shift.share_after > 0.6
+    assert shift.distance == pytest.approx(0.025, rel=0.1)
+
+
+def searched(levels):
+    return search_rows(levels, np.zeros_like(levels), floors=np.full(len(levels), 0.003))
+
+
+def test_the_ratio_of_the_noise_is_in_its_interval(make):
+    quiet, noisy = make.noise(200, seed=1), make.noise(200, seed=2)
+
+    ((change,), nothing) = find_variance_changes(
+        searched(np.stack([np.append(quiet, 3 * noisy), np.append(quiet, noisy)]))
+    )
+
+    assert abs(change.place - 200) <= 10
+    assert change.low < 3 < change.high
+    assert change.ratio == pytest.approx(3, rel=0.3)
+    assert nothing == ()
+
+
+def test_noise_that_grows_by_less_than_the_smallest_ratio_is_no_change(make):
+    levels = make.noise(2000, seed=3)
+    levels[1000:] *= 0.9 * SMALLEST_RATIO
+
+    assert find_variance_changes(searched(levels[None])) == [()]
+
+
+def test_too_short_a_row_has_no_change_of_noise(make):
+    assert find_variance_changes(searched(make.noise(39, seed=4)[None])) == [()]
+
+
+def test_shares_before_and_after_are_those_of_the_stretches():
+    is_upper = np.arange(200) % np.where(np.arange(200) < 100, 10, 2) == 0
+
+    (shift,) = find_share_shifts(is_upper)
+
+    assert abs(shift.place - 100) <= 5
+    assert shift.before == pytest.approx(0.1, abs=0.03)
+    assert shift.after == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("count", [39, 200])
+def test_a_share_that_stays_has_no_shift(count):
+    assert find_share_shifts(np.arange(count) % 4 == 0) == ()

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from perfledger_baselines.history.segmentation.noise import (
+    CLIP_SPREADS,
+    LARGEST_DEPENDENCE,
+    SMALLEST_SPREAD,
+    SPIKE_SPREADS,
+    estimate_noise,
+    median_of_five,
+)
+
+
+def estimated(*rows, errors=0.0):
+    levels = np.array(rows)
+    return estimate_noise(levels, np.full_like(levels, errors))
+
+
+def test_the_running_median_is_that_of_five_and_repeats_at_the_ends():
+    rows = np.random.default_rng(1).standard_normal((3, 40))
+
+    middle = median_of_five(rows)
+
+    expected = [[np.median(row[k : k + 5]) for k in range(36)] for row in rows]
+    assert middle[:, 2:-2] == pytest.approx(np.array(expected))
+    assert (middle[:, :2] == middle[:, [2]]).all()
+    assert (middle[:, -2:] == middle[:, [-3]]).all()
+
+
+@pytest.mark.parametrize("dependence", [0.0, 0.6])
+def test_noise_is_estimated_whatever_steps_there_are(make, dependence):
+    rows = np.array([make.noise(2000, seed=seed, dependence=dependence) for seed in range(8)])
+    stepped = rows + 0.2 * (np.arange(2000) >= 700)
+
+    for levels in (rows, stepped):
+        noise = estimated(*levels)
+        assert noise.sd.mean() == pytest.approx(0.01, rel=0.05)
+        assert noise.dependence.mean() == pytest.approx(dependence, abs=0.05)
+
+
+def test_a_spike_is_replaced_by_the_median_and_an_odd_level_is_clipped(make):
+    levels = make.noise(200, seed=3)
+    levels[50] += 1.0
+    levels[100] += 0.06
+
+    noise = estimated(levels)
+
+    assert np.flatnonzero(noise.is_spike[0]).tolist() == [50]
+    assert noise.cleaned[0, 50] == pytest.approx(np.median(levels[48:53]))
+    off = noise.cleaned[0, 100] - median_of_five(levels[None])[0, 100]
+    assert 0 < off < levels[100]
+    assert off == pytest.approx(CLIP_SPREADS * 0.01, rel=0.2)
+    assert CLIP_SPREADS < 6 < SPIKE_SPREADS
+
+
+def test_readings_that_agree_have_the_smallest_spread():
+    assert estimated([1.0] * 30).sd.tolist() == pytest.approx([SMALLEST_SPREAD])
+
+
+def test_a_random_walk_depends_as_much_as_noise_may():
+    walk = np.cumsum(np.random.default_rng(4).standard_normal(1000))
+
+    assert 0.85 < estimated(walk).dependence[0] <= LARGEST_DEPENDENCE
+
+
+def test_a_short_row_counts_as_independent(make):
+    assert estimated(make.noise(11, seed=5, dependence=0.9)).dependence.tolist() == [0.0]
+
+
+def test_levels_weigh_by_their_errors_only_as_far_as_errors_explain_the_noise(make):
+    levels = make.noise(200, seed=6)[None]
+    errors = np.where(np.arange(200) % 2, 0.002, 0.02)[None]
+
+    noise = estimate_noise(levels, errors)
+
+    precise, rough = noise.weights[0, 1], noise.weights[0, 0]
+    assert rough < 1 < precise
+    variances = noise.sd[0] ** 2 / np.array([precise, rough])
+    typical = np.median(errors) ** 2
+    explained = min(1, 0.75 * noise.sd[0] ** 2 / typical)
+    assert np.diff(variances)[0] == pytest.approx(explained * (0.02**2 - 0.002**2))
+    assert (estimated(levels[0]).weights == 1).all()

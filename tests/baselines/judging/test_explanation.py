@@ -1,0 +1,155 @@
+"""What a verdict rests on, and what would make another one of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
+
+
+@pytest.fixture
+def explained(build):
+    """Judge workloads of step times together, and explain the first."""
+
+    def explain(*workloads, name="step_time_p50", **plan):
+        bundle = build.bundle(
+            {f"m:w{k}": {name: pairs} for k, pairs in enumerate(workloads)},
+            plan=build.plan(**plan) if plan else None,
+        )
+        verdict = next(v for v in judge_bundle(bundle) if v.metric.name == name)
+        return explain_verdict(verdict, bundle.plan)
+
+    return explain
+
+
+@pytest.mark.parametrize(
+    ("make_pairs", "decided_by"),
+    [
+        pytest.param(lambda build: build.changed(1.05), DecidedBy.CHANGE, id="slower"),
+        pytest.param(lambda build: build.changed(0.95), DecidedBy.CHANGE, id="faster"),
+        pytest.param(lambda build: build.changed(1.0), DecidedBy.EQUIVALENCE, id="the same"),
+        pytest.param(lambda _: [(1.0, 1.0)] * 6, DecidedBy.IDENTITY, id="identical"),
+        pytest.param(
+            lambda build: build.changed(1.05, pairs=3), DecidedBy.TOO_FEW_PAIRS, id="three pairs"
+        ),
+        pytest.param(lambda build: build.changed(1.0, spread=30.0), DecidedBy.NOISE, id="noise"),
+        pytest.param(lambda _: [(0.0, 1.0)] * 6, DecidedBy.NOTHING, id="no baseline"),
+    ],
+)
+def test_every_verdict_names_its_rule(build, explained, make_pairs, decided_by):
+    assert explained(make_pairs(build)).decided_by is decided_by
+
+
+def test_a_change_that_is_lost_among_many_tests_is_the_familys(build, explained):
+    many = [build.changed(1.0, spread=9.0)] * 30
+
+    assert explained(build.changed(1.012, spread=8.0), *many).decided_by is DecidedBy.FAMILY
+
+
+def test_a_sure_change_below_the_floor_and_outside_the_margin_is_the_floors(build, explained):
+    found = explained(build.changed(1.02), floor=0.0201, margin=0.001)
+
+    assert found.decided_by is DecidedBy.FLOOR
+
+
+@pytest.mark.parametrize(
+    ("ratio", "margin", "outcome", "reason"),
+    [
+        (
+            1.005,
+            0.01,
+            Outcome.UNCHANGED,
+            "proven within ±1 % after 12 pairs; a clear change, but smaller than the floor of",
+        ),
+        (
+            1.0055,
+            0.0065,
+            Outcome.UNDECIDED,
+            "a clear change, but smaller than the floor of 0.602 %, and not proven",
+        ),
+    ],
+)
+def test_a_series_whose_runs_differ_much_is_not_called_for_little(
+    build, *, ratio, margin, outcome, reason
+):
+    noisy = SpreadPrior(variance=2 * 0.012**2, degrees=25, source=PriorSource.PAIRS, values=100)
+    pairs = build.changed(ratio, spread=4.0, pairs=12)
+    bundle = build.bundle({"m:f": {"step_time_p50": pairs}}, plan=build.plan(margin=margin))
+
+    [alone] = judge_bundle(bundle)
+    [known] = judge_bundle(bundle, priors={("m:f", "step_time_p50"): noisy})
+
+    assert alone.outcome is Outcome.REGRESSED
+    assert known.outcome is outcome
+    assert known.reason.startswith(reason)
+    assert explain_verdict(known, bundle.plan).floor == pytest.approx(0.00602, abs=1e-5)
+
+
+def test_a_warning_is_said_to_be_one(build, explained):
+    clear = [build.changed(1.05)] * 3
+    noise = [build.changed(1.0, spread=9.0)] * 2
+
+    found = explained(build.changed(1.0115, spread=8.0), *clear, *noise)
+
+    assert found.decided_by is DecidedBy.WARNING
+
+
+def test_a_verdict_that_stands_needs_no_more_pairs(build, explained):
+    found = explained(build.changed(1.05))
+
+    assert (found.pairs, found.pairs_needed, found.expected_outcome) == (6, None, None)
+
+
+def test_noise_around_nothing_would_become_unchanged(build, explained):
+    found = explained(build.changed(1.0, spread=30.0))
+
+    assert found.expected_outcome is Outcome.UNCHANGED
+    assert 6 < found.pairs_needed < 100
+
+
+def test_noise_around_a_change_would_become_one(build, explained):
+    found = explained(build.changed(1.03, spread=40.0))
+
+    assert found.expected_outcome is Outcome.REGRESSED
+    assert 6 < found.pairs_needed < 100
+
+
+def test_the_pairs_needed_are_about_enough(build, explained):
+    found = explained(build.changed(1.0, spread=30.0))
+
+    again = explained(build.changed(1.0, spread=30.0, pairs=found.pairs_needed + 6), looks=(200,))
+
+    assert again.decided_by is DecidedBy.EQUIVALENCE
+
+
+def test_hopeless_noise_is_not_told_to_measure_for_days(explained):
+    found = explained([(1.0, ratio) for ratio in (2.0, 0.5, 1.9, 0.53, 2.1, 0.475)])
+
+    assert found.pairs_needed is None
+
+
+def test_three_pairs_are_told_how_many_there_must_be(build, explained):
+    assert explained(build.changed(1.05, pairs=3)).pairs_needed == 4
+
+
+def test_a_margin_below_the_floor_acts_as_the_floor(build, explained):
+    found = explained(build.changed(1.0), margin=0.001, floor=0.02)
+
+    assert (found.margin, found.floor) == (0.02, 0.02)
+
+
+@pytest.mark.parametrize(("ratio", "pairs"), [(0.7, 7), (1.0, 7), (1.99, 24), (2.9, 51)])
+def test_pairs_needed_grow_with_the_square_of_what_is_detectable(build, ratio, pairs):
+    noisy = build.changed(1.03, spread=40.0)
+    bundle = build.bundle({"m:f": {"step_time_p50": noisy}})
+    verdict = next(v for v in judge_bundle(bundle) if v.metric.name == "step_time_p50")
+    assert verdict.estimate is not None
+    detectable = (1 + verdict.estimate.change) ** ratio - 1
+    estimate = replace(verdict.estimate, smallest_detectable=detectable)
+
+    found = explain_verdict(replace(verdict, estimate=estimate), bundle.plan)
+
+    assert (found.pairs, found.pairs_needed) == (6, pairs)

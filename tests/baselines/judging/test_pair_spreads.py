@@ -1,0 +1,194 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perfledger.bundle import KnownSpread
+from perfledger.metrics import Metric, MetricKind, MetricScale, WorseDirection
+from perfledger.records import Device
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.pair_spreads import pair_differences
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.significance.decision_rule import CheckPlanError
+from perfledger_baselines.significance.spread_prior import MOST_VALUES
+
+PAIRS = [(1.0, 1.01), (1.0, 1.03), (1.0, 1.02), (1.0, 1.01), (1.0, 1.03)]
+LOGS = [math.log(head / base) for base, head in PAIRS]
+RECOMPILES = Metric(
+    name="recompiles",
+    unit="1",
+    worse=WorseDirection.HIGHER,
+    kind=MetricKind.MEMORY,
+    scale=MetricScale.EXACT,
+)
+
+
+def test_a_series_differs_by_what_its_pairs_do(build):
+    (found,) = pair_differences(build.bundle({"m:f": {"step_time_p50": PAIRS}}))
+
+    assert found.values == pytest.approx(LOGS)
+    assert (found.workload, found.metric) == ("m:f", "step_time_p50")
+    assert found.device_class == "cpu:made up:1"
+
+
+def test_it_is_what_the_judge_takes_the_mean_of(build):
+    """Where runs took turns, a pair's difference is that of its turns, and not of its locations."""
+    base, head = [1.0, 2.0, 3.0, 4.0], [1.1, 2.2, 3.3, 9.0]
+    bundle = build.bundle({"m:f": {"step_time_p50": [(base, head)] * 5}})
+    in_turns = replace(
+        bundle, runs=tuple(build.with_turns(run, (1, 1, 1, 1)) for run in bundle.runs)
+    )
+
+    (found,) = pair_differences(in_turns)
+
+    (verdict,) = judge_bundle(in_turns)
+    assert verdict.estimate is not None
+    assert np.mean(found.values) == pytest.approx(math.log1p(verdict.estimate.change))
+    assert found != pair_differences(bundle)[0]
+
+
+def test_every_metric_of_every_workload_is_a_series(build):
+    workloads = {
+        "m:f": {"step_time_p50": PAIRS, "peak_memory": PAIRS},
+        "m:g": {"step_time_p50": PAIRS, "flops_per_step": PAIRS},
+    }
+
+    found = pair_differences(build.bundle(workloads))
+
+    assert [(one.workload, one.metric) for one in found] == [
+        ("m:f", "step_time_p50"),
+        ("m:f", "peak_memory"),
+        ("m:g", "step_time_p50"),
+    ]
+
+
+def test_what_was_called_changed_tells_its_spread_too(build):
+    slower = [(base, 2 * head) for base, head in PAIRS]
+    bundle = build.bundle({"m:f": {"step_time_p50": slower}})
+
+    (found,) = pair_differences(bundle)
+
+    assert judge_bundle(bundle)[0].outcome is Outcome.REGRESSED
+    assert found.values == pytest.approx([each + math.log(2) for each in LOGS])
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        pytest.param(PAIRS[:1], id="a single pair"),
+        pytest.param([(1.0, 0.0)] * 5, id="a zero"),
+        pytest.param([(1.0, math.inf)] * 5, id="no number"),
+        pytest.param([], id="none"),
+    ],
+)
+def test_what_says_nothing_of_a_spread_is_left_out(build, pairs):
+    metrics = {"step_time_p50": pairs} if pairs else {}
+
+    assert pair_differences(build.bundle({"m:f": metrics})) == ()
+
+
+def test_a_count_that_never_varies_has_no_spread(build):
+    bundle = build.bundle({"m:f": {"recompiles": [(3.0, 4.0)] * 5}}, metrics=(RECOMPILES,))
+
+    assert pair_differences(bundle) == ()
+
+
+def test_a_failed_workload_tells_nothing(build):
+    bundle = build.bundle({"m:f": {"step_time_p50": PAIRS}}, failures=(build.failure("m:f"),))
+
+    assert pair_differences(bundle) == ()
+
+
+def test_a_pair_that_lacks_the_metric_is_left_out(build):
+    holes = [(1.0, None), *PAIRS]
+    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.0), *PAIRS], "peak_memory": holes}})
+
+    _, memory = pair_differences(bundle)
+
+    assert memory.values == pytest.approx(LOGS)
+
+
+def test_pairs_beyond_the_plan_are_none(build):
+    bundle = build.bundle({"m:f": {"step_time_p50": PAIRS}}, plan=build.plan(looks=(4,)))
+
+    assert len(pair_differences(bundle)[0].values) == 4
+
+
+def test_no_more_is_kept_than_history_has_use_for(build):
+    many = build.plan(looks=())
+    bundle = build.bundle({"m:f": {"step_time_p50": PAIRS * 50}}, plan=many)
+
+    assert len(pair_differences(bundle)[0].values) == MOST_VALUES
+
+
+def test_a_workload_beside_the_accelerator_is_of_another_class(build):
+    bundle = build.bundle({"m:f": {"step_time_p50": PAIRS}})
+    machine = replace(bundle.machine, device=Device.CUDA, model="a GPU", cpu_model="a CPU")
+    runs = tuple(replace(run, device=Device.CPU) for run in bundle.runs)
+
+    (found,) = pair_differences(replace(bundle, machine=machine, runs=runs))
+
+    assert found.device_class == "cpu:a CPU:1"
+
+
+def test_an_impossible_plan_is_an_error(build):
+    with pytest.raises(CheckPlanError):
+        pair_differences(build.bundle({}, plan=build.plan(looks=(6, 4))))
+
+
+def a_known(**values):
+    return KnownSpread(
+        **{
+            "workload": "m:f",
+            "metric": "step_time_p50",
+            "device_class": "cpu:made up:1",
+            "variance": 0.005**2,
+            "degrees": 12.0,
+            "pairs": 40,
+            **values,
+        }
+    )
+
+
+def test_a_bundle_is_judged_by_what_its_stopping_knew(build):
+    plan = build.plan(looks=(1, 2, 3), spreads=(a_known(),))
+    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.05)]}}, plan=plan)
+
+    (verdict,) = judge_bundle(bundle)
+
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.prior is not None
+    assert verdict.prior.values == 40
+    assert verdict.reason.endswith("(Holm) after 1 pair; uses the spread of 40 earlier pairs")
+
+
+def test_whoever_knows_better_is_heard_instead(build):
+    plan = build.plan(looks=(1, 2, 3), spreads=(a_known(),))
+    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.05)]}}, plan=plan)
+
+    (verdict,) = judge_bundle(bundle, priors={})
+
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert verdict.prior is None
+    assert verdict.reason == "1 of the 4 pairs needed"
+
+
+def test_one_pair_in_doubt_says_so_in_the_singular(build):
+    plan = build.plan(looks=(1, 2, 3), spreads=(a_known(),))
+    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.005)]}}, plan=plan)
+
+    assert judge_bundle(bundle)[0].reason.startswith("too noisy to tell after 1 pair;")
+
+
+def test_a_test_without_a_history_says_how_many_pairs_it_waits_for(build):
+    plan = build.plan(looks=(1, 2, 3, 4, 5), spreads=(a_known(),))
+    workloads = {
+        name: {"step_time_p50": [(1.0, 1.0 + 0.001 * k) for k in range(4)]}
+        for name in ("m:f", "m:g")
+    }
+
+    known, unknown = judge_bundle(build.bundle(workloads, plan=plan))
+
+    assert known.estimate is not None
+    assert unknown.reason == "4 of the 5 pairs needed"

@@ -1,0 +1,271 @@
+import json
+
+import pytest
+
+from perfledger.metrics import METRICS, STEP_TIME
+from perfledger.stopping import StoppingRule
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.planning.stopping import (
+    GroupSequentialStopping,
+    StoppingState,
+    StoppingStateError,
+)
+from perfledger_baselines.significance.decision_rule import CheckPlanError
+from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
+
+LOOKS = (4, 6, 8)
+CLEAR = [(1.0, ratio) for ratio in (1.2, 1.201, 1.199, 1.2, 1.2002, 1.1998, 1.2, 1.2001)]
+NOISY = [(1.0, ratio) for ratio in (1.2, 0.85, 1.1, 0.9, 1.15, 0.8, 1.1, 0.95)]
+EQUAL = [(1.0, 1.0)] * 8
+
+
+def looks_rule(metrics=(STEP_TIME,), looks=LOOKS, **values):
+    return GroupSequentialStopping(
+        **{"looks": looks, "alpha": 0.05, "margin": 0.01, "floor": 0.003, **values},
+        metrics=metrics,
+    )
+
+
+def started(*workloads, **values):
+    rule = looks_rule(**values)
+    rule.start(workloads)
+    return rule
+
+
+def feed(build, rule, workload, count, **metrics):
+    """Add the first `count` pairs and return what the rule said after each."""
+    said = []
+    for base, head in build.pairs(workload, **metrics)[:count]:
+        rule.add(base, head)
+        said.append(workload in rule.decision())
+    return said
+
+
+def test_it_fills_the_port_that_the_runner_asks_for():
+    rule: StoppingRule = started("m:f")
+
+    assert rule.decision() == {"m:f"}
+
+
+def test_a_clear_change_ends_at_the_first_look(build):
+    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=CLEAR)
+
+    assert said == [True, True, True, False]
+
+
+def test_equivalence_ends_at_the_first_look(build):
+    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=EQUAL)
+
+    assert said == [True, True, True, False]
+
+
+def test_doubt_ends_with_the_last_look(build):
+    said = feed(build, started("m:f"), "m:f", 8, step_time_p50=NOISY)
+
+    assert said == [True] * 7 + [False]
+
+
+def test_between_looks_nobody_looks(build):
+    doubtful_then_equal = [(1.0, ratio) for ratio in (1.012, 1.0, 0.994, 1.002)] + [(1.0, 1.0)] * 4
+    at_every_pair = feed(
+        build, started("m:f", looks=(4, 5, 6, 7, 8)), "m:f", 8, step_time_p50=doubtful_then_equal
+    )
+    at_two = feed(build, started("m:f", looks=(4, 8)), "m:f", 8, step_time_p50=doubtful_then_equal)
+
+    assert at_every_pair == [True] * 4 + [False] * 4
+    assert at_two == [True] * 7 + [False]
+
+
+def test_a_workload_needs_all_of_its_tests_decided(build):
+    rule = started("m:f", metrics=METRICS.values())
+
+    said = feed(build, rule, "m:f", 8, step_time_p50=CLEAR, cpu_active=NOISY)
+
+    assert said == [True] * 7 + [False]
+
+
+def test_workloads_end_each_at_their_own_look(build):
+    rule = started("m:f", "m:g")
+    clear = build.pairs("m:f", step_time_p50=CLEAR)
+    noisy = build.pairs("m:g", step_time_p50=NOISY)
+    for number in range(4):
+        rule.add(*clear[number])
+        rule.add(*noisy[number])
+
+    assert rule.decision() == {"m:g"}
+
+
+def test_a_workload_that_was_not_looked_at_yet_counts_in_the_family(build):
+    pairs = [(1.0, ratio) for ratio in (1.02, 1.023, 1.017, 1.0215)]
+    many = [f"m:g{k}" for k in range(200)]
+
+    alone = feed(build, started("m:f"), "m:f", 4, step_time_p50=pairs)
+    among = feed(build, started("m:f", *many), "m:f", 4, step_time_p50=pairs)
+
+    assert alone[-1] is False
+    assert among[-1] is True
+
+
+def test_a_decision_can_be_asked_for_twice(build):
+    rule = started("m:f", "m:g")
+    feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
+
+    assert rule.decision() == rule.decision() == {"m:g"}
+
+
+def test_starting_again_forgets_what_was(build):
+    rule = started("m:f")
+    feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
+
+    rule.start(["m:g"])
+
+    assert rule.decision() == {"m:g"}
+
+
+def test_what_cannot_be_measured_needs_no_more_pairs(build):
+    said = feed(build, started("m:f"), "m:f", 4, step_time_p50=[(0.0, 1.0)] * 4)
+
+    assert said[-1] is False
+
+
+@pytest.mark.parametrize("pairs", [CLEAR, EQUAL])
+def test_the_judge_says_of_the_bundle_what_the_rule_stopped_for(build, pairs):
+    rule = started("m:f")
+    count = feed(build, rule, "m:f", 8, step_time_p50=pairs).index(False) + 1
+
+    plan = build.plan(looks=LOOKS)
+    (verdict,) = judge_bundle(build.bundle({"m:f": {"step_time_p50": pairs[:count]}}, plan=plan))
+
+    assert verdict.outcome is not Outcome.UNDECIDED
+    assert verdict.estimate is not None
+    assert verdict.estimate.pairs == count
+
+
+def test_runs_that_are_no_pair_are_refused(build):
+    rule = started("m:f", "m:g")
+    base, head = build.pairs("m:f", step_time_p50=[(1.0, 1.0)])[0]
+    other, _ = build.pairs("m:g", step_time_p50=[(1.0, 1.0)])[0]
+    stranger = build.pairs("m:h", step_time_p50=[(1.0, 1.0)])[0]
+
+    for wrong in ((head, base), (other, head), stranger):
+        with pytest.raises(ValueError, match="are not a pair"):
+            rule.add(*wrong)
+
+
+@pytest.mark.parametrize("looks", [(), (2,), (1, 3)])
+def test_looks_that_never_see_four_pairs_are_no_plan(looks):
+    with pytest.raises(CheckPlanError, match="end before 4 pairs"):
+        looks_rule(looks=looks)
+
+
+def test_a_known_spread_ends_a_clear_change_with_its_first_pair(build):
+    prior = SpreadPrior(variance=0.01**2, degrees=10, source=PriorSource.PAIRS, values=30)
+    rule = started("m:f", looks=(1, 2, 3), priors={("m:f", STEP_TIME.name): prior})
+
+    said = feed(build, rule, "m:f", 1, step_time_p50=CLEAR)
+
+    assert said == [False]
+
+
+def test_a_resumed_check_goes_on_as_if_nothing_had_happened(build):
+    through = started("m:f", "m:g")
+    feed(build, through, "m:g", 4, step_time_p50=CLEAR)
+    expected = feed(build, through, "m:f", 8, step_time_p50=NOISY)
+    interrupted = started("m:f", "m:g")
+    feed(build, interrupted, "m:g", 4, step_time_p50=CLEAR)
+    said = feed(build, interrupted, "m:f", 5, step_time_p50=NOISY)
+
+    resumed = looks_rule()
+    resumed.resume(StoppingState.from_json(interrupted.state.to_json()))
+    for base, head in build.pairs("m:f", step_time_p50=NOISY)[5:]:
+        resumed.add(base, head)
+        said.append("m:f" in resumed.decision())
+
+    assert said == expected
+    assert resumed.state == through.state
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        "{}",
+        '{"version": 3, "pairs": {}, "finished": []}',
+        '{"version": 2, "pairs": {"m:f": [[{}, {}, NaN]]}, "finished": []}',
+        '{"version": 2, "pairs": {"m:f": [[{}, {}, 0.1, 0.1]]}, "finished": []}',
+        '{"version": 1, "pairs": [], "finished": []}',
+        '{"version": 1, "pairs": {"m:f": [1]}, "finished": []}',
+        '{"version": 1, "pairs": {"m:f": [[{"a": "b"}, {}]]}, "finished": []}',
+        '{"version": 1, "pairs": {}, "finished": 3}',
+    ],
+)
+def test_what_is_no_state_is_an_error(text):
+    with pytest.raises(StoppingStateError, match="state"):
+        StoppingState.from_json(text)
+
+
+def test_a_state_is_json_and_says_its_version():
+    assert json.loads(started("m:f").state.to_json()) == {
+        "version": 2,
+        "finished": [],
+        "pairs": {"m:f": []},
+    }
+
+
+def test_the_next_pair_goes_to_the_widest_interval_for_its_price(build):
+    rule = started("m:f", "m:g")
+    wide = [(1.0, 1.0 + 2 * (head - 1.0)) for _, head in NOISY]
+    feed(build, rule, "m:f", 4, step_time_p50=NOISY)
+    feed(build, rule, "m:g", 4, step_time_p50=wide)
+
+    assert rule.next_pair({"m:f": 10.0, "m:g": 10.0}) == "m:g"
+    assert rule.next_pair({"m:f": 1.0, "m:g": 10.0}) == "m:f"
+
+
+def test_the_next_pair_goes_first_to_what_has_no_interval(build):
+    rule = started("m:f", "m:g", "m:h")
+    feed(build, rule, "m:f", 4, step_time_p50=NOISY)
+    feed(build, rule, "m:g", 1, step_time_p50=NOISY)
+
+    assert rule.next_pair({"m:f": 1.0, "m:g": 1.0, "m:h": 9.0}) == "m:h"
+
+
+def test_the_next_pair_goes_to_one_that_there_is_time_for(build):
+    rule = started("m:f", "m:g")
+    feed(build, rule, "m:f", 4, step_time_p50=NOISY)
+
+    assert rule.next_pair({"m:f": 9.0, "m:g": 1.0}) == "m:g"
+    assert rule.next_pair({"m:f": 9.0}) == "m:f"
+    assert rule.next_pair({}) is None
+
+
+def test_nobody_is_next_when_all_is_known(build):
+    rule = started("m:f")
+    feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
+
+    assert rule.next_pair({}) is None
+
+
+def test_two_pairs_without_a_history_have_no_interval_either(build):
+    rule = started("m:f", "m:g", looks=(2, 4, 8))
+    feed(build, rule, "m:f", 4, step_time_p50=NOISY)
+    feed(build, rule, "m:g", 2, step_time_p50=NOISY)
+
+    assert rule.next_pair({"m:f": 1.0, "m:g": 9.0}) == "m:g"
+
+
+def test_the_next_pair_goes_to_nobody_that_the_others_have_decided(build):
+    barely = [(1.0, ratio) for ratio in (1.019, 1.028, 1.01, 1.024, 1.019)]
+    clear = [f"m:g{k}" for k in range(5)]
+    rule = started("m:f", "m:h", *clear)
+    said = feed(build, rule, "m:f", 5, step_time_p50=barely)
+    feed(build, rule, "m:h", 4, step_time_p50=NOISY)
+    for workload in clear:
+        feed(build, rule, workload, 4, step_time_p50=CLEAR)
+
+    assert said[-1] is True  # at its look, the share of the others was still open
+    assert rule.next_pair({"m:f": 1.0, "m:h": 9.0}) == "m:h"
+    assert rule.next_pair({"m:f": 1.0}) is None

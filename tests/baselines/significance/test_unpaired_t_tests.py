@@ -1,0 +1,85 @@
+"""Runs that were not made in pairs are compared with care."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
+from perfledger_baselines.significance.unpaired_t_tests import unpaired_t_test
+
+RUN_SD = 0.01
+PRIOR = SpreadPrior(variance=2 * RUN_SD**2, degrees=10, source=PriorSource.RUNS, values=30)
+logs = st.lists(st.floats(-0.1, 0.1), min_size=4, max_size=12)
+
+
+@given(logs, logs)
+def test_swapping_the_sides_turns_the_difference_around(base, head):
+    there = unpaired_t_test(base, head, alpha=0.05, prior=PRIOR)
+    back = unpaired_t_test(head, base, alpha=0.05, prior=PRIOR)
+
+    assert there.mean == pytest.approx(-back.mean)
+    assert there.p_value == pytest.approx(back.p_value)
+    assert there.half_width == pytest.approx(back.half_width)
+
+
+def test_one_run_a_side_is_a_test_where_the_spread_is_known():
+    evidence = unpaired_t_test([0.0], [0.2], alpha=0.05, prior=PRIOR)
+
+    assert evidence.is_enough
+    assert evidence.p_value < 1e-6
+    assert evidence.half_width == pytest.approx(2.228 * math.sqrt(2) * RUN_SD, rel=1e-3)
+
+
+@pytest.mark.parametrize(("base", "head"), [((0.0,) * 3, (0.5,) * 9), ((0.0,), (0.5,))])
+def test_without_a_history_a_side_needs_four_runs(base, head):
+    evidence = unpaired_t_test(base, head, alpha=0.05)
+
+    assert not evidence.is_enough
+    assert (evidence.p_value, evidence.half_width) == (1.0, math.inf)
+
+
+def test_without_a_history_four_runs_a_side_are_a_test():
+    evidence = unpaired_t_test([0.0, 0.001, 0.002, 0.001], [0.1, 0.101, 0.102, 0.1], alpha=0.05)
+
+    assert evidence.p_value < 0.001
+    assert evidence.mean == pytest.approx(0.09975)
+
+
+def test_a_session_quieter_than_the_history_has_a_state_of_its_own():
+    quiet = unpaired_t_test([0.0] * 8, [0.0] * 8, alpha=0.05, prior=PRIOR)
+    usual = (RUN_SD * np.array([-1, 1] * 4)).tolist()
+    as_ever = unpaired_t_test(usual, usual, alpha=0.05, prior=PRIOR)
+
+    assert quiet.half_width > 1.4 * as_ever.half_width
+
+
+def test_more_runs_of_one_session_narrow_it_only_a_little():
+    usual = RUN_SD * np.array([-1, 1] * 2)
+    four = unpaired_t_test(usual, usual, alpha=0.05, prior=PRIOR)
+    sixteen = unpaired_t_test(np.tile(usual, 4), np.tile(usual, 4), alpha=0.05, prior=PRIOR)
+
+    assert 0.5 < sixteen.half_width / four.half_width < 0.8
+
+
+def test_a_side_without_runs_is_an_error():
+    with pytest.raises(ValueError, match="0 base and 3 head runs"):
+        unpaired_t_test([], [1.0, 1.0, 1.0], alpha=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runs", [1, 2, 4, 8])
+def test_two_sessions_of_one_code_are_rarely_called_different(runs):
+    """Each session has a state, each run a level of its own; the history has seen both."""
+    rng = np.random.default_rng(11)
+    prior = SpreadPrior(
+        variance=2 * (0.01**2 + 0.01**2), degrees=10, source=PriorSource.RUNS, values=30
+    )
+    false = 0
+    for _ in range(2000):
+        states = rng.normal(0.0, 0.01, 2)
+        base, head = (state + rng.normal(0.0, 0.01, runs) for state in states)
+        false += unpaired_t_test(base, head, alpha=0.05, prior=prior).p_value < 0.05
+
+    assert false / 2000 < 0.07

@@ -1,0 +1,164 @@
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+
+from perfledger_cost_models.billing import focus_rows
+from perfledger_cost_models.billing.focus_rows import (
+    COLUMNS,
+    MAX_LINE_CHARACTERS,
+    OPTIONAL,
+    BillError,
+    BillRow,
+    bill_rows,
+    csv_rows,
+)
+
+
+def row(**cells):
+    usual = dict.fromkeys((*COLUMNS, *OPTIONAL), "") | {"ProviderName": "AWS"}
+    return BillRow(usual | cells, line=7)
+
+
+@pytest.mark.parametrize("text", ["1e12", "9.99e12", "1e-30", "-1e12", " 5 "])
+def test_amounts_of_up_to_thirteen_digits_are_read(text):
+    assert row(BilledCost=text).number("BilledCost") == Decimal(text.strip())
+
+
+@pytest.mark.parametrize("text", ["1e13", "-1e13", "9e-31", "NaN", "Infinity", "", "1,5"])
+def test_what_is_no_amount_is_refused(text):
+    with pytest.raises(BillError, match=r"the bill's line 7: BilledCost .* is not an amount"):
+        row(BilledCost=text).number("BilledCost")
+
+
+@pytest.mark.parametrize("text", ["0", "0e99", "-0.000"])
+def test_nothing_is_zero_with_whatever_exponent(text):
+    assert str(row(BilledCost=text).number("BilledCost")) == "0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["2026-10-01T00:00:00Z", "2026-10-01 00:00:00 UTC", "2026-10-01", "2026-10-01T02:00:00+02:00"],
+)
+def test_a_time_without_a_zone_is_utc(text):
+    assert row(ChargePeriodStart=text).moment("ChargePeriodStart") == datetime(
+        2026, 10, 1, tzinfo=UTC
+    )
+
+
+def test_a_time_keeps_its_own_zone():
+    moment = row(ChargePeriodEnd="2026-10-01T02:00:00+02:00").moment("ChargePeriodEnd")
+
+    assert moment.tzinfo == timezone(timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("cells", "instance"),
+    [
+        ({"x_UsageType": "USE1-BoxUsage:p5.48xlarge"}, "p5.48xlarge"),
+        ({"SkuMeter": "SpotUsage:p5.48xlarge"}, "p5.48xlarge"),
+        ({"ResourceType": "p5.48xlarge"}, "p5.48xlarge"),
+        ({"SkuPriceDetails": '{"InstanceType": "p5.48xlarge"}'}, "p5.48xlarge"),
+        ({"SkuPriceDetails": "{", "x_InstanceType": "p5.48xlarge"}, "p5.48xlarge"),
+        ({"x_UsageType": "EBSOptimized:p5.48xlarge"}, ""),
+        ({"x_InstanceType": "m5.large"}, ""),
+        ({"x_InstanceType": "p5.48xlarge", "ProviderName": "Someone"}, ""),
+    ],
+)
+def test_the_instance_is_one_of_the_provider_with_known_accelerators(cells, instance):
+    assert row(**cells).instance == instance
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_unused"),
+    [
+        ({}, False),
+        ({"CommitmentDiscountStatus": "Used"}, False),
+        ({"CommitmentDiscountStatus": "Unused"}, True),
+        ({"CapacityReservationStatus": "Unused"}, True),
+        ({"x_UsageType": "UnusedBox:p5.48xlarge"}, True),
+        ({"SkuMeter": "USE1-UnusedDed:p5.48xlarge"}, True),
+        ({"SkuMeter": "USE1-DedicatedUsage:p5.48xlarge"}, False),
+    ],
+)
+def test_unused_capacity_is_known_by_its_status_or_meter(cells, is_unused):
+    assert row(**cells).is_unused is is_unused
+
+
+@pytest.mark.parametrize(
+    ("unit", "is_by_hour"), [("Hours", True), (" hrs ", True), ("GB-Mo", False), ("", False)]
+)
+def test_only_hours_are_hours(unit, is_by_hour):
+    assert row(PricingUnit=unit).is_by_hour is is_by_hour
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_usage", "is_of_period"),
+    [
+        ({"ChargeCategory": "Usage"}, True, True),
+        ({"ChargeCategory": "Usage", "ChargeClass": "Correction"}, True, False),
+        ({"ChargeCategory": "Tax"}, False, False),
+    ],
+)
+def test_a_correction_is_usage_of_another_period(cells, is_usage, is_of_period):
+    charged = row(**cells)
+
+    assert (charged.is_usage, charged.is_of_period) == (is_usage, is_of_period)
+
+
+@pytest.mark.parametrize(
+    ("cells", "account"),
+    [({"SubAccountName": "vision", "SubAccountId": "1"}, "vision"), ({"SubAccountId": "1"}, "1")],
+)
+def test_the_accounts_name_goes_before_its_id(cells, account):
+    assert row(**cells).account == account
+
+
+def cells_of(**values):
+    return [({"BillingCurrency": "USD"} | values).get(name, "") for name in COLUMNS]
+
+
+def test_rows_have_every_column_and_their_line():
+    (found,) = bill_rows(COLUMNS, [(2, []), (3, cells_of(BilledCost="NULL", PricingUnit="Hours"))])
+
+    assert found.line == 3
+    assert (found.cells["BilledCost"], found.cells["PricingUnit"]) == ("", "Hours")
+    assert found.cells["Tags"] == ""
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (cells_of(BillingCurrency="EUR"), "line 2 is in 'EUR': convert it"),
+        (cells_of()[:-1], "line 2 is truncated"),
+    ],
+)
+def test_another_currency_and_a_truncated_row_are_refused(cells, message):
+    with pytest.raises(BillError, match=message):
+        list(bill_rows(COLUMNS, [(2, cells)]))
+
+
+def test_missing_columns_are_named():
+    with pytest.raises(BillError, match=r"lacks FOCUS's columns \['BillingCurrency'\]"):
+        list(bill_rows(COLUMNS[1:], []))
+
+
+def test_a_line_of_the_greatest_length_is_read_and_a_longer_one_refused():
+    header = ",".join(COLUMNS) + "\n"
+    spare = MAX_LINE_CHARACTERS - len(",".join(cells_of())) - 1
+    texts = {"ProviderName": "x" * (spare // 2), "PricingUnit": "x" * (spare - spare // 2)}
+    longest = ",".join(cells_of(**texts)) + "\n"
+
+    assert len(longest) == MAX_LINE_CHARACTERS
+    assert len(list(csv_rows([header, longest]))) == 1
+    with pytest.raises(BillError, match="too large at line 2"):
+        list(csv_rows([header, f" {longest}"]))
+
+
+def test_a_bill_has_at_most_so_many_rows_below_its_header(monkeypatch):
+    monkeypatch.setattr(focus_rows, "MAX_ROWS", 2)
+    lines = ["\ufeff" + ",".join(COLUMNS) + "\n", *[",".join(cells_of()) + "\n"] * 3]
+
+    assert len(list(csv_rows(lines[:3]))) == 2
+    with pytest.raises(BillError, match="too large at line 4: export shorter periods"):
+        list(csv_rows(lines))

@@ -1,0 +1,203 @@
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger.bundle import FleetUse, PricingConfig
+from perfledger_cost_models.change.change_price import MAX_CHANGE, MAX_DEVICE_HOURS, price_changes
+from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.tco.hourly_rates import rate_of
+
+SHEET = packaged_sheet()
+SLOWER = (0.10, 0.12, 0.14)
+NAN, INF = float("nan"), float("inf")
+ends = st.floats(-0.9, 5).map(lambda end: round(end, 6))
+changes = st.lists(ends, min_size=3, max_size=3).map(sorted)
+
+
+def use(hours=20_000.0, where="p5.48xlarge/on_demand", workload="gpt:*", low=None, high=None):
+    return FleetUse(workload=workload, where=where, device_hours_per_year=hours, low=low, high=high)
+
+
+def prices(*fleet, change=SLOWER, workload="gpt:train", measured_on="H100-80GB", today=None):
+    measured = MeasuredChange(workload=workload, change=tuple(change), measured_on=measured_on)
+    priced = price_changes(
+        (measured,), pricing=PricingConfig(fleet=fleet), sheet=SHEET, today=today
+    )
+    return priced.prices
+
+
+def test_a_change_costs_hours_times_change_times_rate_and_its_interval_exactly():
+    (found,) = prices(use())
+
+    assert found.usd == Decimal(20_000) * Decimal("0.12") * Decimal("6.88") == 16_512
+    assert (found.low, found.high) == (13_760, 19_264)
+    assert found.rate == rate_of(SHEET, "p5.48xlarge/on_demand")
+    assert found.device_hours_per_year == (20_000.0, 20_000.0, 20_000.0)
+    assert found.hours_source == "declared in the configuration"
+    assert found.is_detectable
+    assert found.note == ""
+
+
+def test_a_speed_up_is_a_saving():
+    (found,) = prices(use(), change=(-0.14, -0.12, -0.10))
+
+    assert (found.low, found.usd, found.high) == (-19_264, -16_512, -13_760)
+    assert found.is_detectable
+
+
+@given(changes, st.floats(0, 1e9).map(lambda hours: round(hours, 3)))
+def test_the_price_is_linear_in_hours(change, hours):
+    (once,) = prices(use(hours), change=change)
+    (twice,) = prices(use(2 * hours), change=change)
+
+    assert (twice.low, twice.usd, twice.high) == (2 * once.low, 2 * once.usd, 2 * once.high)
+
+
+def test_every_entry_of_the_fleet_that_matches_is_priced_and_no_other():
+    fleet = (
+        use(1.0),
+        use(2.0, workload="bert:*"),
+        use(3.0, where="onprem-8xH100"),
+        use(4.0, where="tpu-v4/on_demand", workload="*"),
+    )
+
+    assert [found.device_hours_per_year[1] for found in prices(*fleet)] == [1.0, 3.0, 4.0]
+
+
+def test_without_a_fleet_entry_nothing_is_priced_and_the_note_says_how_to_declare_one():
+    (found,) = prices(use(workload="bert:*"))
+
+    assert (found.rate, found.usd, found.low, found.high) == (None, None, None, None)
+    assert found.note == (
+        "no fleet entry matches 'gpt:train': add [[tool.perfledger.fleet]] with workload, "
+        "where and device_hours_per_year"
+    )
+
+
+def test_a_missing_price_is_no_price_and_the_note_says_what_there_is():
+    (found,) = prices(use(where="p4d.24xlarge/savings_plan/1y", low=1.0))
+
+    assert (found.rate, found.usd, found.low, found.high) == (None, None, None, None)
+    assert found.device_hours_per_year == (1.0, 20_000.0, 20_000.0)
+    assert found.note.startswith("no price for 'p4d.24xlarge/savings_plan/1y' on sheet")
+
+
+def test_uncertain_hours_widen_the_interval_around_the_same_figure():
+    (certain,) = prices(use())
+    (found,) = prices(use(low=15_000.0, high=30_000.0))
+
+    assert found.usd == certain.usd
+    assert found.low < certain.low
+    assert found.high > certain.high
+    assert found.low > 15_000 * 0.10 * 6.88
+    assert found.high < 30_000 * 0.14 * 6.88
+
+
+def test_an_uncertain_rate_alone_gives_an_interval_wider_than_ninety_percent_of_it():
+    (found,) = prices(use(where="onprem-8xH100"), change=(0.1, 0.1, 0.1))
+    rate = rate_of(SHEET, "onprem-8xH100")
+
+    assert found.usd == 2_000 * rate.usd_per_device_hour
+    assert 0.9 * 2_000 * float(rate.low) < found.low < 2_000 * rate.low
+    assert 2_000 * rate.high < found.high < 1.1 * 2_000 * float(rate.high)
+
+
+def test_the_joint_interval_tends_to_the_changes_as_hours_become_certain():
+    (found,) = prices(use(low=19_999.999, high=20_000.001), change=(-0.02, 0.1, 0.5))
+
+    assert (float(found.low), float(found.high)) == pytest.approx(
+        (-0.02 * 20_000 * 6.88, 0.5 * 20_000 * 6.88), abs=700
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(changes)
+def test_money_has_no_other_sign_than_the_change_and_encloses_its_figure(change):
+    low, _, high = change
+    for entry in (use(), use(low=10_000.0, high=50_000.0, where="onprem-8xA100")):
+        (found,) = prices(entry, change=change)
+
+        assert found.low <= found.usd <= found.high
+        assert low < 0 or found.low >= 0
+        assert high > 0 or found.high <= 0
+        assert found.is_detectable is (low > 0 or high < 0)
+
+
+def test_the_same_inputs_always_say_the_same():
+    entry = use(low=10_000.0, high=50_000.0, where="onprem-8xA100")
+
+    assert prices(entry) == prices(entry)
+
+
+def test_a_change_that_may_be_none_says_only_its_interval():
+    (found,) = prices(use(), change=(-0.01, 0.002, 0.02))
+
+    assert not found.is_detectable
+    assert (round(found.low), round(found.high)) == (-1376, 2752)
+
+
+@pytest.mark.parametrize("change", [(0.0, 0.1, 0.2), (-0.2, -0.1, 0.0)])
+def test_an_interval_that_only_touches_zero_is_not_detectable(change):
+    (found,) = prices(use(), change=change)
+
+    assert not found.is_detectable
+
+
+@pytest.mark.parametrize(
+    ("measured_on", "where"),
+    [
+        ("A100-80GB", "A100-80GB"),
+        ("Intel Xeon", "Intel Xeon"),
+        ("", "a device without a price"),
+    ],
+)
+def test_a_change_measured_elsewhere_says_what_is_assumed(measured_on, where):
+    (found,) = prices(use(), measured_on=measured_on)
+
+    assert found.note == f"measured on {where}; assumes the same ratio on H100-80GB"
+
+
+def test_an_old_price_warns_on_the_rate():
+    (found,) = prices(use(), today=date(2027, 3, 1))
+
+    assert found.rate.warnings == ("price is 112 days old: list prices are valid for 90 days",)
+
+
+@pytest.mark.parametrize(
+    ("hours", "low", "high"),
+    [
+        (-1.0, None, None),
+        (NAN, None, None),
+        (INF, None, None),
+        (2 * MAX_DEVICE_HOURS, None, None),
+        (10.0, 20.0, None),
+        (10.0, None, 5.0),
+        (10.0, NAN, 20.0),
+    ],
+)
+def test_hours_that_make_no_sense_are_not_priced_and_the_note_says_so(hours, low, high):
+    (found,) = prices(use(hours, low=low, high=high))
+
+    assert (found.usd, found.low, found.high) == (None, None, None)
+    assert found.rate is not None
+    assert found.note.startswith("device-hours a year ")
+    assert found.note.endswith("correct the fleet entry")
+
+
+@pytest.mark.parametrize("change", [(-1.0, 0.1, 0.2), (0.1, 0.2, INF), (0.1, 0.2, 2 * MAX_CHANGE)])
+def test_a_change_without_bounds_is_not_priced(change):
+    (found,) = prices(use(), change=change)
+
+    assert found.usd is None
+    assert found.note == "the change has no finite interval yet: measure more pairs"
+
+
+@pytest.mark.parametrize(
+    "change", [(0.2, 0.1, 0.3), (-1.1, 0.0, 0.1), (NAN, 0.0, 0.1), (0, 1, NAN)]
+)
+def test_a_change_that_is_no_interval_is_refused(change):
+    with pytest.raises(ValueError, match="of 'gpt:train' violates -1 <= low <= middle <= high"):
+        prices(use(), change=change)

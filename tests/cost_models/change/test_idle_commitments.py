@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from perfledger.bundle import Commitment
+from perfledger_cost_models.change.idle_commitments import cash_share, idle_hours, queue_effect
+from perfledger_cost_models.queueing.queue_formulas import mmc
+
+POOL = Commitment(
+    where="onprem-8xH100",
+    devices=64,
+    busy_hours_per_year=0.75 * 64 * 8760,
+    devices_per_job=8,
+    job_hours=10.0,
+)
+
+
+def test_idle_hours_are_what_is_paid_for_and_not_used():
+    assert idle_hours(POOL) == pytest.approx(0.25 * 64 * 8760)
+
+
+def test_only_what_no_longer_fits_costs_cash():
+    share = cash_share(np.array([-5.0, 0.0, 50.0, 100.0, 200.0]), 100.0)
+
+    assert share.tolist() == [0.0, 0.0, 0.0, 0.0, 0.5]
+
+
+def test_without_idle_devices_every_hour_more_costs_cash():
+    assert cash_share(np.array([5.0]), 0.0).tolist() == [1.0]
+
+
+def test_waits_are_those_of_as_many_servers_as_jobs_fit():
+    effect = queue_effect(POOL, (0.0, 0.05 * 64 * 8760, 0.10 * 64 * 8760))
+
+    arrivals = 0.75 * 8 / 36_000
+    before = mmc(arrivals_per_s=arrivals, service_s=36_000, servers=8).wait_s
+    after = mmc(arrivals_per_s=arrivals, service_s=36_000 * 0.8 / 0.75, servers=8).wait_s
+    assert effect.wait_s == pytest.approx(before)
+    assert effect.extra_wait_s is not None
+    assert effect.extra_wait_hours is not None
+    low, middle, _ = effect.extra_wait_s
+    assert low == 0
+    assert middle == pytest.approx(after - before)
+    assert effect.busy_share_after == pytest.approx((0.75, 0.80, 0.85))
+    jobs = 0.75 * 64 * 8760 / 8 / 10
+    _, hours, _ = effect.extra_wait_hours
+    assert hours == pytest.approx((after - before) * jobs / 3600)
+
+
+def test_fewer_hours_shorten_the_wait():
+    effect = queue_effect(POOL, (-30_000.0, -20_000.0, -10_000.0))
+
+    assert effect.extra_wait_s is not None
+    low, middle, high = effect.extra_wait_s
+    assert low < middle < high < 0
+
+
+@pytest.mark.parametrize("values", [{"job_hours": None}, {"busy_hours_per_year": 0.0}])
+def test_without_the_jobs_waits_are_not_known_and_the_note_says_what_to_declare(values):
+    kept = {name: getattr(POOL, name) for name in POOL.__slots__}
+    pool = Commitment(**kept | values)
+
+    effect = queue_effect(pool, (0.0, 1.0, 2.0))
+
+    assert (effect.wait_s, effect.extra_wait_s, effect.extra_wait_hours) == (None, None, None)
+    assert "declare job_hours" in effect.note
+
+
+def test_a_queue_that_grows_without_end_says_so():
+    effect = queue_effect(POOL, (0.0, 1.0, idle_hours(POOL)))
+
+    assert effect.extra_wait_s is None
+    assert "cannot carry a load" in effect.note

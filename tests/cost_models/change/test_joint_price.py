@@ -1,0 +1,110 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger.bundle import FleetUse, PricingConfig
+from perfledger_cost_models.change.change_price import price_changes
+from perfledger_cost_models.change.fleet_entry_price import MeasuredChange
+from perfledger_cost_models.prices.price_sheet import packaged_sheet
+
+SHEET = packaged_sheet()
+
+
+P5 = "p5.48xlarge/on_demand"
+
+
+OWNED = "onprem-8xH100"
+
+
+FLEET = (
+    FleetUse(workload="gpt", where=P5, device_hours_per_year=20_000.0, low=15_000.0, high=30_000.0),
+    FleetUse(workload="vit", where="p4d.24xlarge/on_demand", device_hours_per_year=10_000.0),
+    FleetUse(workload="rnn", where=OWNED, device_hours_per_year=10_000.0),
+)
+
+
+def measured(workload="gpt", change=(0.10, 0.12, 0.14), **values):
+    return MeasuredChange(workload=workload, change=change, **values)
+
+
+def priced(*changes, sheet=SHEET, **pricing):
+    return price_changes(changes, pricing=PricingConfig(**{"fleet": FLEET} | pricing), sheet=sheet)
+
+
+def test_several_workloads_sum_to_their_points_and_their_interval_is_narrower_than_the_ends():
+    found = priced(measured(), measured("vit"))
+
+    assert found.total.usd == sum(each.usd for each in found.prices)
+    assert sum(each.low for each in found.prices) < found.total.low < found.total.usd
+    assert found.total.usd < found.total.high < sum(each.high for each in found.prices)
+    assert found.total.workloads == ("gpt", "vit")
+
+
+def test_the_sum_of_one_price_is_that_price():
+    found = priced(measured())
+
+    (price,) = found.prices
+    assert (found.total.usd, found.total.low, found.total.high) == (
+        price.usd,
+        price.low,
+        price.high,
+    )
+
+
+def test_a_slower_and_a_faster_workload_may_cancel_out():
+    found = priced(
+        measured("vit", (0.1, 0.12, 0.14)),
+        measured("rnn", (-0.08, -0.05, -0.01)),
+        fleet=(FLEET[1], replace(FLEET[1], workload="rnn", device_hours_per_year=24_000.0)),
+    )
+
+    assert found.total.low < 0 < found.total.high
+    assert not found.total.is_detectable
+
+
+def test_prices_of_one_sign_have_a_sum_of_that_sign():
+    slower = priced(measured("gpt", (0.0, 0.0, 0.1)), measured("vit", (0.0, 0.0, 0.1)))
+    faster = priced(measured("gpt", (-0.1, 0.0, 0.0)), measured("vit", (-0.1, 0.0, 0.0)))
+
+    assert slower.total.low == 0 == faster.total.high
+
+
+def test_a_found_change_without_a_price_leaves_the_sum_without_a_value():
+    found = priced(measured(), measured("new"))
+
+    assert (found.total.usd, found.total.low, found.total.high) == (None, None, None)
+    assert not found.total.is_detectable
+    assert found.total.missing == ("new",)
+    assert found.total.workloads == ("gpt",)
+
+
+def test_what_has_neither_a_price_nor_a_detectable_change_is_left_out_by_name():
+    found = priced(measured(), measured("new", (-0.01, 0.0, 0.01)))
+
+    assert found.total.usd == found.prices[0].usd
+    assert found.total.left_out == ("new",)
+
+
+def test_a_change_without_bounds_is_missing_even_where_it_is_not_detectable():
+    found = priced(measured(), measured("vit", (-1.0, 0.0, float("inf"))))
+
+    assert found.total.missing == ("vit",)
+
+
+def test_nothing_that_is_priced_has_no_sum():
+    assert priced().total is None
+    assert priced(measured("new", (-0.01, 0.0, 0.01))).total is None
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
+@given(st.permutations(["gpt", "vit", "rnn"]), st.floats(-0.5, 0.5), st.floats(0, 0.2))
+def test_the_order_of_workloads_changes_no_sum(order, middle, width):
+    change = (middle - width, middle, middle + width)
+
+    one = priced(*(measured(name, change) for name in order)).total
+    two = priced(*(measured(name, change) for name in ("gpt", "vit", "rnn"))).total
+
+    assert float(one.usd) == pytest.approx(float(two.usd))
+    assert (float(one.low), float(one.high)) == pytest.approx((float(two.low), float(two.high)))

@@ -1,0 +1,180 @@
+"""The best start of a job, compared with every other possible start."""
+
+from itertools import combinations, pairwise
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger_cost_models.energy.carbon_aware_start import (
+    DeferrableJob,
+    StartWindowError,
+    start_window,
+)
+from perfledger_cost_models.energy.hourly_csv import HourlySeries
+from perfledger_cost_models.energy.start_objective import StartObjective
+
+START = 1_793_491_200.0  # 2026-11-01T00:00Z
+HOUR = 3600.0
+amounts = st.lists(st.integers(0, 9), min_size=4, max_size=9)
+
+
+def series_of(values, *, usd=None, step_s=3600):
+    return HourlySeries(
+        start_s=START,
+        step_s=step_s,
+        kg_per_kwh=None if values is None else tuple(map(float, values)),
+        usd_per_hour=None if usd is None else tuple(map(float, usd)),
+    )
+
+
+def window_of(values, hours, *, usd=None, aim=StartObjective.KG, **more):
+    task = {"earliest_s": START, "deadline_s": START + HOUR * len(values or usd), "kw": 1.0}
+    return start_window(
+        DeferrableJob(hours=hours, **(task | more)), series_of(values, usd=usd), aim=aim
+    )
+
+
+def hours_of(plan):
+    return [((start - START) / HOUR, (end - START) / HOUR) for start, end in plan.runs]
+
+
+def test_a_job_starts_where_it_emits_least():
+    found = window_of([5, 4, 1, 1, 6], 2)
+
+    assert hours_of(found.best) == [(2, 4)]
+    assert (found.at_once.kg, found.best.kg, found.saved_kg) == (9, 2, 7)
+
+
+def test_a_job_may_begin_and_end_within_an_hour():
+    found = window_of([5, 1, 2, 5], 1.5)
+
+    assert hours_of(found.best) == [(1, 2.5)]
+    assert found.best.kg == pytest.approx(2)
+
+
+def test_the_earliest_of_equal_times_wins():
+    assert hours_of(window_of([1, 1, 1, 1], 2).best) == [(0, 2)]
+    assert hours_of(window_of([0.1, 0.3, 0.2, 0.1, 0.3, 0.2], 3, pause_hours=0.0).best)[0][0] == 0
+
+
+def test_money_and_kilograms_are_of_the_same_plan():
+    found = window_of([1, 9], 1, usd=[7, 2], aim=StartObjective.USD)
+
+    assert hours_of(found.best) == [(1, 2)]
+    assert (found.saved_usd, found.saved_kg) == (5, -8)
+
+
+def test_hours_that_begin_between_minutes_are_taken_to_the_minute():
+    series = HourlySeries(start_s=START + 30, step_s=3600, kg_per_kwh=(1.0, 2.0), usd_per_hour=None)
+    task = DeferrableJob(hours=1.5, earliest_s=series.start_s, deadline_s=series.end_s, kw=1.0)
+
+    assert start_window(task, series, aim=StartObjective.KG).best.runs[0][0] == START + 60
+
+
+def test_kilograms_are_not_known_without_power():
+    found = window_of([2, 1], 1, kw=None)
+
+    assert (found.saved_kg, found.saved_usd) == (None, None)
+    assert (found.at_once.kg_per_kwh, found.best.kg_per_kwh) == (2, 1)
+
+
+def test_a_job_that_may_pause_leaves_the_worst_hours_out():
+    found = window_of([1, 9, 1, 9, 1], 3, pause_hours=0.0)
+
+    assert hours_of(found.best) == [(0, 1), (2, 3), (4, 5)]
+
+
+def test_a_pause_that_costs_more_than_it_saves_is_not_made():
+    dear = window_of([3, 4, 3], 2, pause_hours=0.5)
+    cheap = window_of([3, 9, 3, 3], 2, pause_hours=0.5, deadline_s=START + 4 * HOUR)
+
+    assert hours_of(dear.best) == [(0, 2)]
+    assert hours_of(cheap.best) == [(2, 4)]
+
+
+def test_going_on_takes_its_time_and_is_counted():
+    found = window_of([1, 9, 9, 9, 1, 1], 2, pause_hours=0.5)
+
+    assert hours_of(found.best) == [(4, 6)]
+    assert window_of([1, 9, 9, 9, 1, 1], 2.5, pause_hours=0.5).best.hours == 3
+
+
+@settings(deadline=None, max_examples=80)
+@given(amounts, st.integers(1, 4))
+def test_free_pauses_find_the_cheapest_hours_of_all(values, hours):
+    hours = min(hours, len(values))
+
+    found = window_of(values, hours, pause_hours=0.0)
+
+    assert found.best.kg == pytest.approx(sum(sorted(values)[:hours]))
+
+
+@settings(deadline=None, max_examples=80)
+@given(amounts, st.integers(1, 4), st.integers(1, 2))
+def test_costly_pauses_are_the_best_of_every_choice_of_hours(values, hours, pause):
+    hours = min(hours, len(values))
+
+    found = window_of(values, hours, pause_hours=float(pause))
+
+    assert found.best.kg == pytest.approx(best_of_all(values, hours, pause))
+    assert found.best.kg <= window_of(values, hours).best.kg + 1e-9
+
+
+def best_of_all(values, hours, pause):
+    """Return the least sum over all sets of hours in which each stretch but one loads first."""
+    costs = []
+    for count in range(hours, len(values) + 1):
+        for chosen in combinations(range(len(values)), count):
+            stretches = 1 + sum(b - a > 1 for a, b in pairwise(chosen))
+            if count == hours + pause * (stretches - 1) and each_works(chosen, pause):
+                costs.append(sum(values[hour] for hour in chosen))
+    return min(costs)
+
+
+def each_works(chosen, pause):
+    """Whether every stretch after the first is longer than its loading."""
+    lengths, before = [], None
+    for hour in chosen:
+        if before is None or hour - before > 1:
+            lengths.append(0)
+        lengths[-1] += 1
+        before = hour
+    return all(length > pause for length in lengths[1:])
+
+
+@settings(deadline=None, max_examples=60)
+@given(amounts, st.integers(1, 16), st.sampled_from([None, 0.0, 0.25]))
+def test_waiting_never_emits_more_and_all_work_is_done(values, quarters, pause):
+    hours = min(quarters / 4, len(values))
+
+    found = window_of(values, hours, pause_hours=pause)
+
+    assert found.best.kg <= found.at_once.kg + 1e-9
+    assert found.best.hours == pytest.approx(hours + (pause or 0) * (len(found.best.runs) - 1))
+    assert found.best.runs[-1][1] <= START + HOUR * len(values)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"hours": 0.0}, "hours above 0"),
+        ({"hours": float("nan")}, "is nan"),
+        ({"hours": 5.0}, "after the deadline"),
+        ({"hours": 1.0, "pause_hours": -1.0}, "0 or more"),
+        ({"hours": 1.0, "deadline_s": START + 9 * HOUR}, "does not cover"),
+        ({"hours": 1.0, "earliest_s": START - HOUR}, "does not cover"),
+        ({"hours": 1.0, "kw": 0.0}, "a draw of 0 kW"),
+        ({"hours": 1.0, "kw": float("nan")}, "a draw of nan kW"),
+        ({"hours": 1.0, "kw": 1e7}, "up to 1,000,000"),
+        ({"hours": 1.0, "aim": StartObjective.USD}, "no values of usd"),
+    ],
+)
+def test_an_impossible_job_is_an_error(more, says):
+    with pytest.raises(StartWindowError, match=says):
+        window_of([1, 2, 3, 4], **more)
+
+
+def test_so_many_ticks_that_memory_would_run_out_are_an_error():
+    values = [1.0] * 10_000
+    with pytest.raises(StartWindowError, match="too many"):
+        window_of(values, 4000.017, pause_hours=0.0)

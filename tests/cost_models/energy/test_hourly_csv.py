@@ -1,0 +1,56 @@
+import pytest
+
+from perfledger_cost_models.energy.hourly_csv import read_hourly_series
+from perfledger_cost_models.usage.device_spans import UsageFileError
+
+START = 1_793_491_200.0  # 2026-11-01T00:00Z
+
+
+def test_a_file_of_grams_and_prices_is_read():
+    series = read_hourly_series(
+        "time,g_per_kwh,usd_per_hour,zone\n2026-11-01T00:00Z,300,2.5,DE\n"
+        "2026-11-01T02:00:00+01:00,250,2,DE\n",
+        "grid.csv",
+    )
+
+    assert (series.start_s, series.step_s, series.end_s) == (START, 3600, START + 7200)
+    assert (series.kg_per_kwh, series.usd_per_hour) == ((0.3, 0.25), (2.5, 2.0))
+
+
+def test_electricity_maps_csv_is_read_unchanged():
+    series = read_hourly_series(
+        "Datetime (UTC),Country,Zone name,Zone id,Carbon intensity gCO₂eq/kWh (direct),"
+        "Carbon intensity gCO₂eq/kWh (Life cycle),Data source\n"
+        "2026-11-01 00:00:00,Germany,Germany,DE,300.5,360,x\n"
+        "2026-11-01 01:00:00,Germany,Germany,DE,250,310,x\n",
+        "DE_2026_hourly.csv",
+    )
+
+    assert (series.start_s, series.step_s) == (START, 3600)
+    assert series.kg_per_kwh == pytest.approx((0.3005, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no rows"),
+        ("time,kg_per_kwh\n", "no rows"),
+        ("when,kg_per_kwh\n2026-11-01,1\n", "no column 'time'"),
+        ("time,watts\n2026-11-01,1\n2026-11-02,1\n", "has no column kg_per_kwh"),
+        ("time,kg_per_kwh\n2026-11-01T00:00Z,1\n", "evenly spaced"),
+        ("time,kg_per_kwh\n2026-11-01T00Z,1\n2026-11-01T01Z,1\n2026-11-01T03Z,1\n", "evenly"),
+        ("time,kg_per_kwh\n2026-11-01T01Z,1\n2026-11-01T00Z,1\n", "evenly spaced"),
+        ("time,kg_per_kwh\n2026-11-01T00Z,1\n2026-11-01T00Z,1\n", "evenly spaced"),
+        ("time,kg_per_kwh\n2026-11-01T00Z,nan\n2026-11-01T01Z,1\n", "'nan'"),
+        ("time,kg_per_kwh\n2026-11-01T00Z,-1\n2026-11-01T01Z,1\n", "'-1'"),
+        ("time,kg_per_kwh\n2026-11-01T00Z,300\n2026-11-01T01Z,1\n", "not 0 to 3"),
+        ("time,kg_per_kwh\n2026-11-01T00Z,\n2026-11-01T01Z,1\n", "is ''"),
+        ("time,kg_per_kwh\nyesterday,1\n2026-11-01T01Z,1\n", "not a time"),
+        ("time,kg_per_kwh\n2026-11-01T00Z,1,2\n", "3 cells for 2"),
+        ('time,kg_per_kwh\n"2026', "unexpected end"),
+        ("time,kg_per_kwh\n" + "2026-11-01T00Z,1\n" * 20_001, "more than 20000 rows"),
+    ],
+)
+def test_a_malformed_file_is_rejected(text, message):
+    with pytest.raises(UsageFileError, match=message):
+        read_hourly_series(text, "grid.csv")

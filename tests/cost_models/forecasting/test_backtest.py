@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from perfledger_cost_models.forecasting.backtest import backtest, pinball
+from perfledger_cost_models.forecasting.sample_paths import sample_paths
+
+
+def noisy(count, *, seed=1, spread=0.1):
+    return 1000 * np.exp(np.random.default_rng(seed).normal(0, spread, count))
+
+
+def test_pinball_counts_what_was_missed_by_side():
+    quantiles = np.full((5, 1), 10.0)
+
+    assert pinball(np.array([12.0]), quantiles) == pytest.approx(2 * 0.5)
+    assert pinball(np.array([10.0]), quantiles) == 0
+
+
+def test_a_backtest_knows_nothing_of_what_came_later():
+    series = noisy(30)
+    later = np.concatenate([series[:-1], [50 * series[-1]]])
+
+    one, other = (backtest(each, horizon=1, season=12) for each in (series, later))
+
+    assert one is not None
+    assert other is not None
+    assert (one.origins, one.periods) == (12, 12)
+    assert one.inside - other.inside in {0, 1}
+    assert backtest(noisy(12), horizon=6, season=12) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [30, 60])
+def test_eight_of_ten_come_true(count):
+    inside = told = 0
+    for seed in range(60):
+        rng = np.random.default_rng((seed, count))
+        trend = np.exp(rng.uniform(-0.01, 0.04) * np.arange(count + 6))
+        series = trend * noisy(count + 6, seed=seed, spread=rng.uniform(0.05, 0.2))
+        drawn = sample_paths(series[:count], horizon=6, season=12).paths
+        low, high = np.quantile(drawn, [0.1, 0.9], axis=0)
+        inside += int(((low <= series[count:]) & (series[count:] <= high)).sum())
+        told += 6
+
+    assert 0.7 <= inside / told <= 0.9

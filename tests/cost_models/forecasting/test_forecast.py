@@ -1,0 +1,208 @@
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger_cost_models.forecasting.calendar_periods import PeriodLength, calendar_of
+from perfledger_cost_models.forecasting.forecast import (
+    QUANTILES,
+    ForecastQuantity,
+    SpendingBudget,
+    forecast_of,
+    longest_horizon,
+)
+from perfledger_cost_models.forecasting.past_periods import UsageHistory
+from perfledger_cost_models.forecasting.sample_paths import ForecastError, sample_paths
+
+MIDDLE = QUANTILES.index(0.5)
+
+
+def months(amounts, *, usd=None):
+    return UsageHistory(
+        calendar=calendar_of(PeriodLength.MONTH, date(2024, 1, 1)),
+        hours=None if amounts is None else tuple(map(float, amounts)),
+        usd=None if usd is None else tuple(map(float, usd)),
+    )
+
+
+def noisy(count, *, seed=1, spread=0.1):
+    return 1000 * np.exp(np.random.default_rng(seed).normal(0, spread, count))
+
+
+def test_a_constant_history_goes_on_as_it_is():
+    days = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    found = forecast_of(months([24 * day for day in days]), ForecastQuantity.HOURS, horizon=2)
+
+    january, february = found.periods
+    assert january == pytest.approx([24 * 31] * len(QUANTILES))
+    assert february == pytest.approx([24 * 28] * len(QUANTILES))
+    assert (found.has_trend, found.has_season) == (False, False)
+
+
+def test_a_history_of_nothing_forecasts_nothing():
+    assert forecast_of(months([0] * 12), ForecastQuantity.HOURS, horizon=3).total == (0.0,) * 5
+
+
+def test_a_cluster_that_was_switched_on_late_is_forecast_as_it_is_used_now():
+    found = forecast_of(months([0.0] * 20 + [5000.0] * 4), ForecastQuantity.HOURS, horizon=6)
+
+    assert np.isfinite(found.periods).all()
+    assert all(4000 < each[MIDDLE] < 6500 for each in found.periods)
+
+
+def test_after_a_shift_the_year_before_pulls_little_back():
+    shifted = np.where(np.arange(36) < 30, 1000.0, 3000.0) * noisy(36, spread=0.05) / 1000
+
+    found = forecast_of(months(shifted), ForecastQuantity.HOURS, horizon=6)
+
+    assert all(2500 < each[MIDDLE] < 3500 for each in found.periods)
+
+
+def test_growth_is_gone_on_with():
+    grown = [1000 * 1.05**month for month in range(36)]
+
+    found = forecast_of(months(grown), ForecastQuantity.HOURS, horizon=3)
+
+    assert found.has_trend
+    assert found.periods[0][MIDDLE] > grown[-1]
+
+
+def test_a_course_of_the_year_is_found():
+    course = np.array([1 + (month % 12 >= 9) / 2 for month in range(48)]) * noisy(48)
+
+    found = forecast_of(months(course), ForecastQuantity.HOURS, horizon=12)
+
+    middles = [each[MIDDLE] for each in found.periods]
+    assert found.has_season
+    assert min(middles[9:]) > 1.2 * max(middles[:9])
+
+
+def test_what_is_farther_off_is_less_certain():
+    walk = 1000 * np.exp(np.cumsum(np.random.default_rng(3).normal(0, 0.1, 48)))
+
+    found = forecast_of(months(walk), ForecastQuantity.HOURS, horizon=12)
+
+    widths = [each[-1] - each[0] for each in found.periods]
+    assert widths[-1] > widths[0]
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(st.floats(0, 1e9), min_size=12, max_size=40),
+    st.sampled_from([0, 12]),
+    st.integers(1, 6),
+)
+def test_quantiles_are_in_order_and_no_history_breaks_it(amounts, season, horizon):
+    drawn = sample_paths(np.array(amounts), horizon=horizon, season=season).paths
+
+    assert np.isfinite(drawn).all()
+    assert (drawn >= 0).all()
+    assert (np.diff(np.quantile(drawn, QUANTILES, axis=0), axis=0) >= 0).all()
+
+
+def test_the_wildest_history_stays_finite():
+    wild = np.array([1e15, 0.0] * 60)
+
+    drawn = sample_paths(wild, horizon=60, season=0).paths
+
+    assert np.isfinite(drawn).all()
+
+
+@pytest.mark.parametrize(
+    ("amounts", "horizon", "says"),
+    [
+        ([1.0] * 11, 1, "history has 11"),
+        ([1.0] * 2001, 1, "history has 2001"),
+        ([1.0] * 12, 7, "at most half"),
+        ([1.0] * 12, 0, "at most half"),
+        ([*([1.0] * 12), -1.0], 1, "between 0"),
+        ([*([1.0] * 12), float("nan")], 1, "between 0"),
+        ([*([1.0] * 12), float("inf")], 1, "between 0"),
+        ([*([1.0] * 12), 1e16], 1, "between 0"),
+    ],
+)
+def test_what_cannot_be_forecast_says_why(amounts, horizon, says):
+    with pytest.raises(ForecastError, match=says):
+        sample_paths(np.array(amounts), horizon=horizon, season=12)
+
+
+@pytest.mark.parametrize("horizon", [13, 10**12])
+def test_a_horizon_beyond_the_calendar_says_why(horizon):
+    with pytest.raises(ForecastError, match="at most half"):
+        forecast_of(months([1] * 24), ForecastQuantity.HOURS, horizon=horizon)
+
+
+def test_half_of_what_is_known_is_told_at_most():
+    assert longest_horizon(25) == 12
+
+
+def test_money_that_nothing_tells_of_is_an_error():
+    with pytest.raises(ForecastError, match="has no usd"):
+        forecast_of(months([1] * 12), ForecastQuantity.USD, horizon=1)
+
+
+def test_a_budget_ends_where_the_money_does():
+    history = months(None, usd=[31 * 10, 290, 310, 300, 310, 300, 310, 310, 300, 310, 300, 310])
+
+    found = forecast_of(
+        history, ForecastQuantity.USD, horizon=3, budget=SpendingBudget(usd=Decimal(395))
+    ).budget
+
+    # 310 in January 2025, then 85 at 10 a day.
+    assert found is not None
+    assert found.days == (date(2025, 2, 9),) * 3
+    assert (found.spent_usd, found.chance) == (0, 1)
+
+
+def test_a_budget_counts_what_was_spent_since_its_first_day():
+    history = months(None, usd=noisy(24))
+    since = SpendingBudget(usd=Decimal(5000), since=date(2025, 10, 1))
+
+    found = forecast_of(history, ForecastQuantity.USD, horizon=12, budget=since).budget
+
+    assert found is not None
+    early, middle, late = found.days
+    assert found.spent_usd == pytest.approx(sum(history.usd[-3:]))
+    assert early is not None
+    assert middle is not None
+    assert late is not None
+    assert early <= middle <= late
+    assert date(2026, 1, 1) < middle < date(2026, 4, 1)
+
+
+def test_a_budget_that_is_spent_already_says_when():
+    history = months(None, usd=[310.0] * 12)
+    budget = SpendingBudget(usd=Decimal(470), since=date(2024, 10, 1))
+
+    found = forecast_of(history, ForecastQuantity.USD, horizon=1, budget=budget).budget
+
+    assert found is not None
+    assert found.days == (date(2024, 11, 16),) * 3
+
+
+def test_a_budget_may_outlast_the_forecast():
+    history = months(None, usd=noisy(24))
+
+    found = forecast_of(
+        history, ForecastQuantity.USD, horizon=2, budget=SpendingBudget(usd=Decimal(10**6))
+    ).budget
+
+    assert found is not None
+    assert (found.days, found.chance) == ((None, None, None), 0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "says"),
+    [
+        (SpendingBudget(usd=Decimal(0)), "above 0"),
+        (SpendingBudget(usd=Decimal("NaN")), "above 0"),
+        (SpendingBudget(usd=Decimal("Infinity")), "above 0"),
+        (SpendingBudget(usd=Decimal(1), since=date(2023, 12, 1)), "2024-01-01 to 2025-01-01"),
+        (SpendingBudget(usd=Decimal(1), since=date(2024, 5, 2)), "first day of a month"),
+    ],
+)
+def test_a_budget_that_cannot_be_says_why(budget, says):
+    with pytest.raises(ForecastError, match=says):
+        forecast_of(months(None, usd=[1] * 12), ForecastQuantity.USD, horizon=1, budget=budget)

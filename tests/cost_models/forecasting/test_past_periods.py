@@ -1,0 +1,157 @@
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.forecasting.calendar_periods import PeriodLength, calendar_of
+from perfledger_cost_models.forecasting.past_periods import (
+    CostSpan,
+    costs_of_bill,
+    history_of,
+    is_history_table,
+    read_history,
+)
+from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError
+
+
+def at(year, month, day, hour=0):
+    return datetime(year, month, day, hour, tzinfo=UTC).timestamp()
+
+
+def usage_of(*spans, start=None, end=None):
+    moments = [moment for span in spans for moment in span[:2]]
+    return DeviceUsage(
+        name="jobs.txt",
+        kind="made up",
+        spans=tuple(DeviceSpan({}, *span) for span in spans),
+        start=min(moments) if start is None else start,
+        end=max(moments) if end is None else end,
+    )
+
+
+def test_what_spans_months_is_shared_out_by_time():
+    found = history_of(
+        [usage_of((at(2026, 3, 1), at(2026, 5, 1), 2.0))], None, step=PeriodLength.MONTH
+    )
+
+    assert found.calendar.first == date(2026, 3, 1)
+    assert found.hours == pytest.approx((2 * 31 * 24, 2 * 30 * 24))
+    assert found.usd is None
+
+
+def test_months_that_are_not_told_whole_are_left_out():
+    told = usage_of((at(2026, 3, 17), at(2026, 6, 12), 1.0))
+
+    found = history_of([told], None, step=PeriodLength.MONTH)
+
+    assert (found.calendar.first, len(found)) == (date(2026, 4, 1), 2)
+
+
+def test_files_follow_each_other_and_a_missing_one_is_named():
+    march = usage_of((at(2026, 3, 1), at(2026, 4, 1), 1.0))
+    april = usage_of((at(2026, 4, 1, 5), at(2026, 5, 1), 1.0))
+    june = usage_of((at(2026, 6, 1), at(2026, 7, 1), 1.0))
+
+    assert len(history_of([april, march], None, step=PeriodLength.MONTH)) == 2
+    with pytest.raises(UsageFileError, match=r"from 2026-05-01 to the start of jobs\.txt"):
+        history_of([march, june, april], None, step=PeriodLength.MONTH)
+
+
+def test_less_than_a_period_is_no_history():
+    with pytest.raises(UsageFileError, match="not cover a whole month"):
+        history_of([usage_of((at(2026, 3, 3), at(2026, 3, 9), 1.0))], None, step=PeriodLength.MONTH)
+    with pytest.raises(UsageFileError, match="no file of past usage"):
+        history_of([], None, step=PeriodLength.MONTH)
+
+
+def test_a_slipped_date_is_no_history_of_centuries():
+    slipped = usage_of((at(2026, 3, 1), at(2199, 3, 1), 1.0))
+
+    with pytest.raises(UsageFileError, match="more than 2000 months"):
+        history_of([slipped], None, step=PeriodLength.MONTH)
+
+
+spans = st.lists(
+    st.tuples(st.integers(0, 90 * 24), st.integers(0, 400), st.integers(0, 64)),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(spans, st.sampled_from(PeriodLength))
+def test_no_hour_and_no_dollar_is_lost_or_made(rows, step):
+    first, last = at(2026, 1, 1), at(2026, 7, 1)
+    held = [
+        (first + 3600 * start, min(first + 3600 * (start + length), last), float(devices))
+        for start, length, devices in rows
+    ]
+    start, end = (at(2025, 12, 29), at(2026, 6, 29)) if step is PeriodLength.WEEK else (first, last)
+    held = [each for each in held if each[1] <= end]
+    told = usage_of(*held, start=start, end=end)
+    costs = [CostSpan(*each) for each in held]
+
+    found = history_of([told], costs, step=step)
+
+    assert found.hours is not None
+    assert found.usd is not None
+    assert sum(found.hours) == pytest.approx(sum(span.device_hours for span in told.spans))
+    assert sum(found.usd) == pytest.approx(sum(cost.usd for cost in costs))
+
+
+def test_a_bill_tells_what_accelerators_cost_unused_commitments_included(a_bill_row, write_bill):
+    text = write_bill(
+        ("nlp", "2.0", "110.08"),
+        a_bill_row("nlp", "1.0", "20.00", CommitmentDiscountStatus="Unused"),
+        a_bill_row("nlp", "9.0", "5.00", ResourceType="storage"),
+    )
+
+    assert [cost.usd for cost in costs_of_bill(text)] == [110.08, 20.0]
+
+
+def test_a_table_of_months_is_read():
+    found = read_history("month,hours,usd\n2026-11,10,70\n2026-12-01,20,140\n", "past.csv")
+
+    assert found.calendar == calendar_of(PeriodLength.MONTH, date(2026, 11, 1))
+    assert (found.hours, found.usd) == ((10, 20), (70, 140))
+
+
+def test_a_table_of_weeks_is_read():
+    found = read_history("\ufeffweek,usd\n2026-W52,1\n2026-W53,2\n2027-01-04,3\n", "past.csv")
+
+    assert found.calendar.first == date(2026, 12, 21)
+    assert (found.hours, found.usd) == (None, (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("first_line", "is_one"),
+    [("month,hours", True), ("\ufeffWeek , usd", True), ("month,cost", False), ("hours", False)],
+)
+def test_a_table_is_known_by_its_first_line(first_line, is_one):
+    assert is_history_table(first_line) is is_one
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("month,hours\n", "no rows"),
+        ("month\n2026-01\n", "lacks a column"),
+        ("hours\n3\n", "lacks a column"),
+        ("month,hours\n2026-13,1\n", "is not a month"),
+        ("month,hours\n2026-01-15,1\n", "not the first day"),
+        ("week,hours\n2026-W60,1\n", "is not a week"),
+        ("week,hours\n2026-01-01,1\n", "not the first day"),
+        ("month,hours\n1066-10,1\n", "after 2000"),
+        ("month,hours\n2026-01,1\n2026-03,1\n", "not the expected 2026-02-01"),
+        ("month,hours\n2026-02,1\n2026-01,1\n", "not the expected 2026-03-01"),
+        ("month,hours\n2026-01,nan\n", "'nan'"),
+        ("month,hours\n2026-01,-1\n", "'-1'"),
+        ("month,hours\n2026-01,1e300\n", "1e300"),
+        ("month,hours\n2026-01,\n", "is ''"),
+        ("month,hours\n2026-01\n", "1 cells for 2"),
+        ("month,hours\n" + "2026-01,1\n" * 2001, "more than 2000 rows"),
+        ("month,hours\n" + "x" * 30_000 + ",1\n", "is too long"),
+    ],
+)
+def test_a_hostile_table_is_an_error_of_ours(text, says):
+    with pytest.raises(UsageFileError, match=says):
+        read_history(text, "past.csv")

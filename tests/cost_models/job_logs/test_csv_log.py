@@ -1,0 +1,84 @@
+"""CSV job logs, made up in the formats of public traces and exporters."""
+
+import pytest
+
+from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.readers import read_job_log
+
+HELIOS = """\
+job_id,user,vc,gpu_num,cpu_num,state,submit_time,start_time,end_time,duration,queue
+1,u1,vc1,8,32,COMPLETED,2020-04-01 00:00:07,2020-04-01 00:00:09,2020-04-01 00:01:09,60,2
+"""
+OPENB = """\
+cpu_milli,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time
+12000,1,460,,LS,0,1000,10
+6000,0,0,,BE,5,,
+6000,8,1000,V100M32|V100M16,BE,6,20,6
+"""
+TASKS = """j1,tensorflow,2,Terminated,100.0,160.0,600.0,29.3,50.0,MISC
+j2,worker,1,Terminated,120.0,180.0,600.0,29.3,200.0,V100
+j3,ps,1,Failed,,,600.0,29.3,,
+"""
+KUBERNETES = (
+    "namespace,label_kueue_x_k8s_io_queue_name,nvidia_com_gpu,kube_pod_created,"
+    "kube_pod_start_time,kube_pod_completion_time,priority\n"
+    "ml,research,2,1700000000,1700000060,1700003660,100\n"
+    "ml,,1,1700000001,1700000002,1700000010,0\n"
+)
+
+
+def test_helios_keeps_virtual_clusters_as_pools():
+    jobs = read_job_log(HELIOS).jobs
+
+    assert (jobs.run_ms[0], jobs.wait_ms[0], jobs.cpu_milli[0]) == (60_000, 2000, 32_000)
+    assert (jobs.pool.names, jobs.team.names) == (("vc1",), ("u1",))
+
+
+def test_a_queue_is_a_wait_where_it_is_a_number_and_a_name_where_it_is_none():
+    header = "submit_time,start_time,end_time,gpu_num,queue\n"
+
+    jobs = read_job_log(header + "0,5,9,1,3\n0,5,9,1,root.nlp\n0,5,9,1,\n").jobs
+
+    assert jobs.wait_ms.tolist() == [3000, 5000, 5000]
+    assert [jobs.team.names[code] for code in jobs.team.codes] == ["", "root.nlp", ""]
+
+
+def test_openb_pods_have_shares_and_accelerators_and_pending_ones_stay():
+    jobs = read_job_log(OPENB).jobs
+
+    assert jobs.share_milli.tolist() == [460, 1000, 1000]
+    assert jobs.devices.tolist() == [1, 0, 8]
+    assert jobs.milli.tolist() == [460, 0, 8000]
+    assert jobs.run_ms.tolist() == [990_000, -1, 14_000]
+    assert jobs.models.names == ("", "V100M16|V100M32")
+
+
+def test_the_task_table_of_2020_is_read_without_its_header():
+    log = read_job_log(TASKS)
+    jobs = log.jobs
+
+    assert (jobs.devices.tolist(), jobs.share_milli.tolist()) == ([2, 2], [500, 1000])
+    assert jobs.cpu_milli.tolist() == [12_000, 6000]
+    assert jobs.models.names == ("", "V100")
+    assert log.left_out == ((SkipReason.NO_SUBMISSION, 1),)
+
+
+def test_kubernetes_queues_come_before_namespaces():
+    jobs = read_job_log(KUBERNETES).jobs
+
+    assert jobs.team.names == ("ml", "research")
+    assert (jobs.wait_ms[0], jobs.run_ms[0], jobs.priority[0]) == (60_000, 3_600_000, 100)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,4,264.0,11cb48\n",
+        "gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration\nA10,15,1,4,9589663,66\n",
+        "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n0,4,30,606,vgg,66,30\n",
+    ],
+)
+def test_traces_of_schedulers_artifacts_are_read(rows):
+    jobs = read_job_log(rows).jobs
+
+    assert (jobs.devices.tolist(), jobs.run_ms.tolist()) == ([4], [66_000])

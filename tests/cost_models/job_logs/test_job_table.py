@@ -1,0 +1,46 @@
+from math import inf
+
+import pytest
+
+from perfledger_cost_models.job_logs.job_table import Job, JobLogError, table_of
+
+
+def job(**changes):
+    return Job(**({"submit_s": 0.0, "run_s": 1.0, "devices": 1} | changes))
+
+
+def test_jobs_are_sorted_by_submission_and_ties_keep_their_order():
+    jobs = table_of([job(submit_s=5.0), job(run_s=2.0), job(submit_s=5.0, run_s=3.0)])
+
+    assert jobs.run_ms.tolist() == [2000, 1000, 3000]
+    assert jobs.submit_ms.tolist() == [0, 5000, 5000]
+
+
+def test_the_run_time_stands_in_for_a_missing_limit():
+    jobs = table_of([job(run_s=2.0), job(run_s=2.0, limit_s=9.0)])
+
+    assert jobs.limit_ms.tolist() == [2000, 9000]
+
+
+def test_some_rows_keep_their_labels():
+    jobs = table_of([job(team="nlp"), job(team="vision"), job(team="nlp")])
+
+    kept = jobs.take(jobs.team.codes == 0)
+
+    assert len(kept) == 2
+    assert {kept.team.names[code] for code in kept.team.codes} == {"nlp"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"submit_s": inf},
+        {"run_s": -1.0},
+        {"devices": -1},
+        {"share_milli": 1001},
+        {"pool": "x" * 201},
+    ],
+)
+def test_an_impossible_job_is_rejected_with_its_row(changes):
+    with pytest.raises(JobLogError, match="job 2"):
+        table_of([job(), job(**changes)])

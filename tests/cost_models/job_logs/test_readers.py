@@ -1,0 +1,104 @@
+"""Job logs in every format; all rows are made up here, in the shapes that the formats document."""
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.readers import read_job_log
+
+SACCT = """JobID|Account|Partition|Submit|Start|End|Timelimit|ReqTRES|AllocTRES|Priority
+7|vision|gpu|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00|1-02:00:00|cpu=8|cpu=8,gres/gpu:h100=4,gres/gpu=4,mem=64G|12
+7.batch||gpu|2026-11-01T00:01:00|2026-11-01T00:01:00|2026-11-01T01:01:00||||
+8|vision|gpu|2026-11-01T00:02:00|Unknown|Unknown|UNLIMITED|cpu=1,gres/gpu=1||1
+"""
+PHILLY = json.dumps(
+    [
+        {
+            "status": "Pass",
+            "vc": "a1",
+            "user": "u",
+            "submitted_time": "2017-10-07 01:00:00",
+            "attempts": [
+                {
+                    "start_time": "2017-10-07 01:00:10",
+                    "end_time": "2017-10-07 01:01:10",
+                    "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}],
+                },
+                {"start_time": "2017-10-07 01:02:00", "end_time": None, "detail": []},
+            ],
+        },
+        {"vc": "a1", "submitted_time": None, "attempts": []},
+    ]
+)
+OPENB = """\
+cpu_milli,num_gpu,gpu_milli,gpu_spec,qos,creation_time,deletion_time,scheduled_time
+12000,1,460,,LS,0,1000,10
+6000,0,0,,BE,5,,
+6000,8,1000,V100M32|V100M16,BE,6,20,6
+"""
+
+
+def test_a_philly_job_runs_as_long_as_its_attempts_that_ended():
+    log = read_job_log(PHILLY)
+
+    assert log.format is LogFormat.PHILLY
+    assert (log.jobs.run_ms.tolist(), log.jobs.wait_ms.tolist()) == ([60_000], [10_000])
+    assert (log.jobs.devices.tolist(), log.jobs.pool.names) == ([2], ("a1",))
+    assert log.left_out == ((SkipReason.NO_SUBMISSION, 1),)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no column of submission times"),
+        ("a,b\n1,2\n", "no column of submission times"),
+        ("submit_time,duration,gpus\n", "no usable job"),
+        ("submit_time,duration,gpus\nnan,1,1\n", "no usable job"),
+        ("submit_time,duration,gpus\n1,inf,1\n", "a number"),
+        ("submit_time,duration,gpus\n1,one,1\n", "a number"),
+        ("submit_time,duration,gpus\n2026-99-01,1,1\n", "not a time"),
+        ("submit_time,duration,gpus\n1,1e300,1\n", "must be from 0"),
+        ("submit_time,duration,gpus\n-1,1,1\n", "must be from 0"),
+        ("submit_time,duration,gpus\n1,1\n", "truncated"),
+        ("submit_time,duration,gpus\n1,1,1e9\n", "requests"),
+        ("submit_time,duration,gpus\n1,1,1e300\n", "correct it"),
+        ("submit_time,duration,gpus,gpu_milli\n1,1,1,5000\n", "requests"),
+        ("submit_time,duration,gpus,cpu_milli\n1,1,1,1e15\n", "is above"),
+        ("submit_time,duration,gpus,cpu_milli\n1,1,1,1e308\n", "is above"),
+        ('submit_time,duration,gpus\n1,1,"1\n', "not CSV"),
+        ("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18\n1 2\n", "fields, but SWF"),
+        ("; c\nx 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18\n", "a number"),
+        ("JobID|Submit|Start\n1|2|3\n", r"lacks \['End'\]"),
+        ("JobID|Submit|Start|End\n1|2\n", "cells for"),
+        ("JobID|Submit|Start|End\n1|soon|None|None\n", "not a time"),
+        (f"JobID|Submit|Start|End|Timelimit\n1|{'2026-11-01|' * 3}soon\n", "not a time limit"),
+        ("[" * 5000, "Philly"),
+        ('[{"submitted_time": 5}]', "Philly"),
+        ('[{"attempts": [{"detail": 3}]}]', "Philly"),
+        ("submit_time,duration,gpus\n" + "1" * 100_001, "characters"),
+    ],
+)
+def test_a_malformed_log_is_an_error_that_says_where(text, words):
+    with pytest.raises(JobLogError, match=words):
+        read_job_log(text)
+
+
+@given(st.text(max_size=300), st.sampled_from([None, *LogFormat]))
+def test_any_text_is_a_log_or_our_error(text, format_):
+    try:
+        log = read_job_log(text, format_=format_)
+    except JobLogError:
+        return
+    assert len(log.jobs) > 0
+
+
+@given(st.integers(0, len(SACCT)), st.integers(0, len(OPENB)), st.integers(0, len(PHILLY)))
+def test_a_truncated_log_is_a_shorter_log_or_our_error(sacct, openb, philly):
+    for text in (SACCT[:sacct], OPENB[:openb], PHILLY[:philly]):
+        with suppress(JobLogError):
+            assert len(read_job_log(text).jobs) <= 3

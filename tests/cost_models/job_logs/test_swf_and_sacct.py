@@ -1,0 +1,94 @@
+"""Logs of batch schedulers, made up in the documented formats."""
+
+import pytest
+
+from perfledger_cost_models.job_logs.csv_log import SkipReason
+from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.job_logs.log_format import LogFormat
+from perfledger_cost_models.job_logs.readers import read_job_log
+
+SWF = """; MaxProcs: 8
+1 0 5 100 4 -1 -1 4 200 -1 1 7 3 -1 1 2 -1 -1
+2 60 -1 -1 -1 -1 -1 2 -1 -1 5 7 -1 -1 1 -1 -1 -1
+"""
+SACCT = """JobID|Account|Partition|Submit|Start|End|Timelimit|ReqTRES|AllocTRES|Priority
+7|vision|gpu|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00|1-02:00:00|cpu=8|cpu=8,gres/gpu:h100=4,gres/gpu=4,mem=64G|12
+7.batch||gpu|2026-11-01T00:01:00|2026-11-01T00:01:00|2026-11-01T01:01:00||||
+8|vision|gpu|2026-11-01T00:02:00|Unknown|Unknown|UNLIMITED|cpu=1,gres/gpu=1||1
+"""
+
+
+def test_swf_gives_processors_waits_and_limits():
+    log = read_job_log(SWF)
+    jobs = log.jobs
+
+    assert log.format is LogFormat.SWF
+    assert jobs.submit_ms.tolist() == [0, 60_000]
+    assert (jobs.run_ms.tolist(), jobs.wait_ms.tolist()) == ([100_000, -1], [5000, -1])
+    assert (jobs.devices.tolist(), jobs.limit_ms[0]) == ([4, 2], 200_000)
+    assert jobs.team.names == ("group 3", "user 7")
+    assert log.left_out == ((SkipReason.NEVER_RAN, 1),)
+
+
+def test_swf_counts_a_job_that_was_swapped_out_once():
+    whole = "1 0 0 200 8 -1 -1 8 -1 -1 1 7 3 -1 1 1 -1 -1\n"
+    stretches = whole.replace("-1 1 7", "-1 2 7") + whole.replace("-1 1 7", "-1 3 7")
+
+    log = read_job_log(f"; made up\n{whole}{stretches}")
+
+    assert (len(log.jobs), dict(log.left_out)) == (1, {SkipReason.STEP: 2})
+
+
+def test_sacct_sums_gpu_types_where_there_is_no_total():
+    cells = "9|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00"
+    text = f"JobID|Submit|Start|End|AllocTRES\n{cells}|gres/gpu:a100=2,gres/gpu:h100=3\n"
+
+    assert read_job_log(text).jobs.devices.tolist() == [5]
+
+
+def test_sacct_counts_gpus_once_and_leaves_steps_out():
+    log = read_job_log(SACCT)
+    jobs = log.jobs
+
+    assert log.format is LogFormat.SACCT
+    assert jobs.devices.tolist() == [4, 1]
+    assert (jobs.cpu_milli[0], jobs.memory_mib[0], jobs.priority[0]) == (8000, 65536, 12)
+    assert (jobs.run_ms[0], jobs.wait_ms[0], jobs.limit_ms[0]) == (3_600_000, 60_000, 93_600_000)
+    assert dict(log.left_out) == {SkipReason.STEP: 1, SkipReason.NEVER_RAN: 1}
+
+
+def sacct_table(*rows):
+    return "\n".join(("JobID|JobName|Submit|Start|End", *rows)) + "\n"
+
+
+RUN = "7|a|2026-11-01T00:00:00|2026-11-01T00:01:00|2026-11-01T01:01:00"
+AGAIN = "7|a|2026-11-01T01:01:00|2026-11-01T02:00:00|2026-11-01T02:30:00"
+
+
+def test_each_run_of_a_job_that_slurm_requeued_is_a_job():
+    jobs = read_job_log(sacct_table(RUN, AGAIN)).jobs
+
+    assert jobs.run_ms.tolist() == [3_600_000, 1_800_000]
+    assert jobs.wait_ms.tolist() == [60_000, 3_540_000]
+
+
+@pytest.mark.parametrize(
+    "row", [RUN, RUN.replace("7", "7.batch", 1), "8|b|2026-11-01T00:00:00|Unknown|Unknown"]
+)
+def test_a_run_a_step_or_a_waiting_job_given_twice_is_refused(row):
+    with pytest.raises(JobLogError, match=r"the job log, line 4: job .* appears twice"):
+        read_job_log(sacct_table(AGAIN, row, row))
+
+
+def test_jobs_that_never_began_are_distinguished_by_their_submission():
+    waiting = "8|b|2026-11-01T00:00:00|Unknown|Unknown"
+
+    jobs = read_job_log(sacct_table(waiting, waiting.replace("11-01", "11-02"))).jobs
+
+    assert jobs.run_ms.tolist() == [-1, -1]
+
+
+def test_a_job_of_slurm_may_have_the_delimiter_in_its_name():
+    jobs = read_job_log(sacct_table(RUN.replace("a", "a|b", 1))).jobs
+
+    assert jobs.run_ms.tolist() == [3_600_000]

@@ -1,0 +1,45 @@
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, accelerator_of
+from perfledger_cost_models.prices.price_sheet import packaged_sheet
+
+
+@pytest.mark.parametrize(
+    ("model", "memory_bytes", "accelerator"),
+    [
+        ("NVIDIA H100 80GB HBM3", 85_520_809_984, "H100-80GB"),
+        ("NVIDIA H100 PCIe", 85_520_809_984, "H100-80GB-PCIe"),
+        ("NVIDIA A100-SXM4-40GB", 42_505_273_344, "A100-40GB"),
+        ("A100-SXM4-40GB", None, "A100-40GB"),
+        ("NVIDIA A100-SXM4-80GB", 85_198_045_184, "A100-80GB"),
+        ("NVIDIA H200", 150_754_820_096, "H200-141GB"),
+        ("Tesla T4", 15_843_721_216, "T4"),
+        ("TPU v4", None, "TPU-v4"),
+        ("TPU v5 lite", 16_909_336_064, "TPU-v5e"),
+        ("NVIDIA H100 80GB HBM3 MIG 3g.40gb", 42_000_000_000, None),
+        ("NVIDIA H100 80GB HBM3", 42_000_000_000, None),
+        ("NVIDIA H100 80GB HBM3", 0, None),
+        ("NVIDIA A100-PCIE-40GB", 42_505_273_344, None),
+        ("NVIDIA H200 NVL", None, None),
+        ("NVIDIA", None, None),
+        ("H100", None, None),
+        ("Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", 64_000_000_000, None),
+        ("", None, None),
+    ],
+)
+def test_a_device_is_known_by_its_own_name_and_whole_memory_or_not_at_all(
+    model, memory_bytes, accelerator
+):
+    assert accelerator_of(model, memory_bytes) == accelerator
+
+
+def test_every_accelerator_that_devices_are_known_as_has_a_price():
+    priced = {price.accelerator for price in packaged_sheet().prices}
+
+    assert {name for name, _ in ACCELERATORS.values()} <= priced
+
+
+@given(st.text().filter(lambda model: "h100" not in model.casefold()))
+def test_no_other_name_is_taken_for_an_h100(model):
+    assert accelerator_of(model, None) != "H100-80GB"

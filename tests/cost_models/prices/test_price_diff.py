@@ -1,0 +1,62 @@
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.prices.price_diff import newest_prices, sheet_diff
+from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet
+
+PRICES = packaged_sheet().prices
+parts = st.sets(st.sampled_from(range(len(PRICES))))
+
+
+def sheet(places, *, factor=1):
+    found = (PRICES[place] for place in sorted(places))
+    prices = tuple(replace(price, usd_per_hour=price.usd_per_hour * factor) for price in found)
+    return PriceSheet(name="some", prices=prices)
+
+
+@given(parts, parts)
+def test_what_is_added_one_way_is_removed_the_other(one, other):
+    there, back = sheet_diff(sheet(one), sheet(other)), sheet_diff(sheet(other), sheet(one))
+
+    assert (there.added, there.removed, there.same) == (back.removed, back.added, back.same)
+
+
+@given(parts)
+def test_a_sheet_does_not_differ_from_itself(places):
+    found = sheet_diff(sheet(places), sheet(places))
+
+    assert (found.added, found.removed, found.changed) == ((), (), ())
+
+
+@given(parts)
+def test_a_sheet_at_twice_the_price_changed_wholly(places):
+    found = sheet_diff(sheet(places), sheet(places, factor=2))
+
+    assert {float(one.change) for one in found.changed} <= {1.0}
+    assert len(found.changed) == len(newest_prices(sheet(places)))
+
+
+def test_a_newer_day_of_the_same_price_is_no_change():
+    price = PRICES[0]
+    newer = replace(price, as_of=price.as_of + timedelta(days=9))
+
+    found = sheet_diff(
+        PriceSheet(name="a", prices=(price,)), PriceSheet(name="b", prices=(price, newer))
+    )
+
+    assert (found.added, found.removed, found.changed, found.same) == ((), (), (), 1)
+
+
+def test_the_largest_change_is_first():
+    before = PriceSheet(name="a", prices=PRICES[:3])
+    factors = (2, 3, 1)
+    after = tuple(
+        replace(price, usd_per_hour=price.usd_per_hour * factor)
+        for price, factor in zip(PRICES, factors, strict=False)
+    )
+
+    found = sheet_diff(before, PriceSheet(name="b", prices=after))
+
+    assert [float(one.change) for one in found.changed] == [2.0, 1.0]

@@ -1,0 +1,276 @@
+from dataclasses import fields, replace
+from datetime import date
+from decimal import Decimal
+from math import exp
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.projection.projection import (
+    CheckedProjection,
+    MissingProjection,
+    ProjectedCost,
+    Projection,
+    ProjectionError,
+    leave_one_model_out,
+    project,
+    projected_costs,
+)
+from perfledger_cost_models.projection.projection_error import Calibration, PublishedRatio
+from perfledger_cost_models.projection.roofline import DeviceRoofs
+from perfledger_cost_models.projection.workload_descriptor import (
+    ArithmeticWork,
+    FixedTime,
+    MemoryTraffic,
+    WorkloadDescriptor,
+)
+from perfledger_cost_models.quote import HourlyRate, Provenance, UnitCost
+
+OLD = DeviceRoofs(
+    key="old",
+    vendor="NVIDIA",
+    design="NVIDIA 8.0",
+    flops_per_second={"bfloat16": 100.0},
+    bytes_per_second=10.0,
+    interconnect_bytes_per_second=None,
+)
+NEW = replace(
+    OLD,
+    key="new",
+    design="NVIDIA 9.0",
+    flops_per_second={"bfloat16": 300.0},
+    bytes_per_second=20.0,
+)
+STEP = WorkloadDescriptor(
+    name="step",
+    unit="tokens",
+    arithmetic=(ArithmeticWork(dtypes=("bfloat16",), flops=600.0, source="counted"),),
+    memory=(MemoryTraffic(bytes=20.0, source="counted"),),
+)
+CALIBRATION = Calibration(base_variance=0.02, base_models=7, design_variance=0.07, design_models=3)
+RATE = HourlyRate(
+    option="p5.48xlarge/on_demand",
+    label="AWS p5.48xlarge, on demand",
+    accelerator="H100-80GB",
+    usd_per_device_hour=Decimal("7.20"),
+    low=Decimal("7.20"),
+    high=Decimal("7.20"),
+    as_of=date(2026, 11, 9),
+    is_read_date=False,
+    source="price list",
+)
+roof = st.floats(1e-3, 1e6)
+work = st.floats(1e-3, 1e6)
+
+
+def projected(descriptor=STEP, *, source=OLD, target=NEW, measured=None):
+    found = project(
+        descriptor,
+        source=source,
+        target=target,
+        calibration=CALIBRATION,
+        measured_seconds=measured,
+    )
+    assert isinstance(found, Projection)
+    return found
+
+
+def descriptor(flops, moved, *, fixed=None):
+    return WorkloadDescriptor(
+        name="step",
+        unit="tokens",
+        arithmetic=(ArithmeticWork(dtypes=("bfloat16",), flops=flops, source="counted"),),
+        memory=(MemoryTraffic(bytes=moved, source="counted"),),
+        fixed=None if fixed is None else FixedTime(seconds=fixed, source="profiled"),
+    )
+
+
+def device(key, flops, moved, *, design="NVIDIA 9.0"):
+    peaks = {"bfloat16": flops}
+    return replace(OLD, key=key, design=design, flops_per_second=peaks, bytes_per_second=moved)
+
+
+def test_the_speed_is_that_of_the_times_at_the_roofs():
+    """6 + 2 seconds before, 2 + 1 after."""
+    found = projected()
+
+    assert found.speed == pytest.approx(8 / 3)
+    assert (found.source_seconds.total, found.target_seconds.total) == (8.0, 3.0)
+    assert (found.source, found.target, found.unit) == ("old", "new", "tokens")
+    assert found.unexplained is None
+
+
+def test_the_interval_is_even_in_logs():
+    found = projected()
+
+    assert found.low < found.speed < found.high
+    assert found.low * found.high == pytest.approx(found.speed**2)
+
+
+@given(work, work, roof, roof)
+def test_a_device_is_as_fast_as_itself(flops, moved, peak, bandwidth):
+    here = device("here", peak, bandwidth)
+
+    found = projected(descriptor(flops, moved), source=here, target=here)
+
+    assert (found.low, found.speed, found.high) == (1.0, 1.0, 1.0)
+
+
+@given(work, work, st.floats(1e-6, 1e6))
+def test_the_unit_of_work_does_not_matter(flops, moved, scale):
+    one = projected(descriptor(flops, moved))
+    many = projected(descriptor(flops * scale, moved * scale))
+
+    assert (many.low, many.speed, many.high) == pytest.approx((one.low, one.speed, one.high))
+
+
+@given(work, work, st.tuples(roof, roof), st.tuples(st.floats(1, 1e3), st.floats(1, 1e3)))
+def test_higher_peaks_never_make_it_slower(flops, moved, roofs, more):
+    slow = projected(descriptor(flops, moved), target=device("b", *roofs))
+    higher = [roof * factor for roof, factor in zip(roofs, more, strict=True)]
+    fast = projected(descriptor(flops, moved), target=device("b", *higher))
+
+    assert fast.speed >= slow.speed * (1 - 1e-12)
+
+
+@given(work, work, roof, roof)
+def test_the_speed_is_between_those_of_the_resources(flops, moved, peak, bandwidth):
+    found = projected(descriptor(flops, moved), target=device("b", peak, bandwidth))
+
+    ends = sorted((peak / 100.0, bandwidth / 10.0))
+    assert ends[0] * (1 - 1e-9) <= found.speed <= ends[1] * (1 + 1e-9)
+
+
+@given(work, work)
+def test_there_and_back_is_where_one_was(flops, moved):
+    there = projected(descriptor(flops, moved))
+    back = projected(descriptor(flops, moved), source=NEW, target=OLD)
+
+    assert there.speed * back.speed == pytest.approx(1)
+    assert there.high * back.low == pytest.approx(1)
+
+
+@given(work, work, st.floats(1e-3, 1e3), st.floats(1.0, 100.0))
+def test_the_hosts_time_is_no_faster_anywhere(flops, moved, fixed, factor):
+    little = projected(descriptor(flops, moved, fixed=fixed))
+    much = projected(descriptor(flops, moved, fixed=fixed * factor))
+
+    assert 1 <= much.speed <= little.speed * (1 + 1e-12)
+
+
+def test_a_peak_that_is_not_known_gives_no_value():
+    part = ArithmeticWork(dtypes=("int8",), flops=1.0, source="counted")
+
+    found = project(
+        msgspec.structs.replace(STEP, arithmetic=(part,)),
+        source=OLD,
+        target=NEW,
+        calibration=CALIBRATION,
+    )
+
+    assert isinstance(found, MissingProjection)
+    assert found.reason == "old has no published peak for int8"
+    assert (found.workload, found.source, found.target) == ("step", "old", "new")
+
+
+def test_what_the_roofs_do_not_explain_may_be_the_hosts():
+    """8 of 16 seconds: (8 + 8) / (3 + 8) if the rest stays."""
+    bare = projected()
+
+    found = projected(measured=16.0)
+
+    assert found.unexplained == 0.5
+    assert (found.speed, found.high) == (bare.speed, bare.high)
+    assert found.low == pytest.approx(bare.low * (16 / 11) / bare.speed)
+
+
+def test_where_the_hosts_share_is_known_the_rest_scales_as_the_roofs_do():
+    """4 of 16 seconds are the host's; 12 become 12 x 3 / 8."""
+    found = projected(descriptor(600.0, 20.0, fixed=4.0), measured=16.0)
+
+    assert found.speed == pytest.approx(16 / (4 + 12 * 3 / 8))
+    assert found.low * found.high == pytest.approx(found.speed**2)
+    assert found.unexplained == 0.25
+
+
+def test_what_is_all_the_hosts_is_no_faster_anywhere():
+    assert projected(descriptor(600.0, 20.0, fixed=99.0), measured=16.0).speed == 1
+
+
+def test_a_measurement_that_beats_the_roofs_leaves_nothing_unexplained():
+    assert projected(measured=1.0).unexplained == 0
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_time_is_a_positive_number(seconds):
+    with pytest.raises(ProjectionError, match="above 0"):
+        projected(measured=seconds)
+
+
+def test_a_million_units_cost_the_rate_for_the_projected_time():
+    """1000 a second there, 7.20 / 3.6 = 2 USD."""
+    found = projected()
+    here = 1000.0 / found.speed
+
+    (cost,) = projected_costs(found, units_per_second=(here, here, here), rates=(RATE,))
+
+    assert cost.usd == pytest.approx(2)
+    assert float(cost.low) == pytest.approx(2 * found.speed / found.high)
+    assert float(cost.high) == pytest.approx(2 * found.speed / found.low)
+
+
+@given(st.decimals("0.01", "1000", places=2))
+def test_cost_is_linear_in_the_rate(usd):
+    rate = replace(RATE, usd_per_device_hour=usd, low=usd, high=usd)
+
+    one, dear = projected_costs(projected(), units_per_second=(1.0, 2.0, 3.0), rates=(RATE, rate))
+
+    assert float(dear.high / one.high) == pytest.approx(float(usd / RATE.usd_per_device_hour))
+
+
+@pytest.mark.parametrize("speeds", [(0.0, 1.0, 2.0), (2.0, 1.0, 3.0), (1.0, 2.0, float("inf"))])
+def test_a_throughput_that_is_none_is_refused(speeds):
+    with pytest.raises(ProjectionError, match="throughput"):
+        projected_costs(projected(), units_per_second=speeds, rates=(RATE,))
+
+
+def test_nothing_projected_can_be_taken_for_measured():
+    """Another type, without the fields that name a measurement; and no such provenance."""
+    assert not issubclass(ProjectedCost, UnitCost)
+    assert "provenance" not in {each.name for each in fields(ProjectedCost)}
+    assert "projected" not in set(Provenance)
+
+
+def ratio(workload, target, speed):
+    return PublishedRatio(
+        workload=workload,
+        scenario="Offline",
+        accelerators=1,
+        source_device="old",
+        target_device=target,
+        speed=speed,
+        published="2023-04",
+        source="a list",
+    )
+
+
+def test_a_models_own_results_do_not_tell_its_interval():
+    """The outlier is judged by the others, and does not widen its own interval."""
+    steps = [msgspec.structs.replace(STEP, name=name) for name in ("a", "b", "outlier")]
+    roofs = {"old": OLD, "new": NEW, "far": replace(NEW, key="far", design="NVIDIA 7.0")}
+    speed = 8 / 3
+    ratios = [
+        ratio("a", "new", speed * exp(0.1)),
+        ratio("b", "new", speed * exp(-0.1)),
+        ratio("outlier", "new", speed * exp(2)),
+        ratio("a", "far", speed),
+        ratio("b", "far", speed),
+    ]
+
+    found = leave_one_model_out(ratios, steps, roofs)
+
+    assert [each.published for each in found] == ratios
+    assert all(isinstance(each, CheckedProjection) for each in found)
+    assert [each.is_covered for each in found] == [True, True, False, True, True]
+    assert [each.projection.is_calibrated for each in found] == [True, True, True, False, False]

@@ -1,0 +1,110 @@
+from textwrap import dedent
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.projection import workload_descriptor
+from perfledger_cost_models.projection.projection_error import packaged_ratios
+from perfledger_cost_models.projection.workload_descriptor import (
+    MAX_CHARACTERS,
+    CommunicationPattern,
+    DescriptorError,
+    packaged_descriptors,
+    read_descriptors,
+)
+
+SMALLEST = """
+[[workload]]
+name = "gpt:step"
+unit = "tokens"
+[[workload.arithmetic]]
+dtypes = ["bfloat16"]
+flops = 1.8e9
+source = "6 N"
+"""
+
+
+def test_the_example_of_the_module_is_read_whole():
+    _, _, example = (workload_descriptor.__doc__ or "").partition("\n")
+
+    (found,) = read_descriptors(example, "example.toml")
+
+    assert (found.name, found.unit, found.devices, found.model) == (
+        "gpt:train_step",
+        "tokens",
+        8,
+        "gpt",
+    )
+    assert found.arithmetic[0].dtypes == ("float8", "bfloat16")
+    assert found.memory[0].bytes == 4.2e6
+    assert found.communication[0].pattern is CommunicationPattern.ALL_REDUCE
+    assert found.fixed is not None
+    assert found.fixed.seconds == 1e-6
+    assert found.assumed == (found.memory[0].source,)
+
+
+def test_what_is_left_out_is_not_known_rather_than_nothing():
+    (found,) = read_descriptors(SMALLEST, "small.toml")
+
+    assert found.fixed is None
+    assert (found.memory, found.communication, found.devices) == ((), (), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "workload"),
+        ("[[workload]]", "name"),
+        ("not toml", "not.toml"),
+        (SMALLEST + "colour = 1", "colour"),
+        (SMALLEST.replace("1.8e9", "nan"), "above 0"),
+        (SMALLEST.replace("1.8e9", "inf"), "above 0"),
+        (SMALLEST.replace("1.8e9", "0"), "above 0"),
+        (SMALLEST.replace("1.8e9", "-1"), "above 0"),
+        (SMALLEST.replace("1.8e9", "5e-324"), "above 0"),
+        (SMALLEST.replace("1.8e9", '"many"'), "flops"),
+        (SMALLEST.replace('["bfloat16"]', "[]"), "dtypes"),
+        (SMALLEST.replace("gpt:step", ""), "name"),
+        (SMALLEST + SMALLEST, "the same name"),
+        ('[[workload]]\nname = "empty"\nunit = "steps"', "no operations"),
+        ("workload = " + "[" * 5000 + "]" * 5000, "not.toml"),
+        ("#" * (MAX_CHARACTERS + 1), "characters"),
+        (SMALLEST + "[workload.fixed]\nseconds = -1\nsource = 'x'", "at least 0"),
+        (SMALLEST + "[workload.fixed]\nseconds = nan\nsource = 'x'", "at least 0"),
+        (
+            SMALLEST
+            + "[[workload.communication]]\npattern = 'all_reduce'\nbytes = 1\nsource = 'x'",
+            "one device",
+        ),
+        (
+            SMALLEST + "[[workload.communication]]\npattern = 'gossip'\nbytes = 1\nsource = 'x'",
+            "gossip",
+        ),
+    ],
+)
+def test_what_cannot_be_trusted_is_refused_with_its_place(text, problem):
+    with pytest.raises(DescriptorError, match=problem):
+        read_descriptors(dedent(text), "not.toml")
+
+
+@pytest.mark.slow
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_refused(text):
+    try:
+        found = read_descriptors(text, "fuzzed.toml")
+    except DescriptorError:
+        return
+
+    assert found
+
+
+def test_every_published_result_is_of_a_packaged_workload():
+    names = {each.name for each in packaged_descriptors()}
+
+    assert {ratio.workload for ratio in packaged_ratios()} == names
+
+
+@pytest.mark.parametrize("found", packaged_descriptors(), ids=lambda found: found.name)
+def test_a_packaged_workload_says_what_it_assumes(found):
+    assert found.model
+    assert all(part.source in found.assumed for part in found.memory)

@@ -1,0 +1,187 @@
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from perfledger.bundle import FleetUse
+from perfledger_cost_models.billing.showback import CostAllocation
+from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.procurement.plan import PlanTeam, ProcurementPlanError, read_plan
+from perfledger_cost_models.review.demand_and_spend import (
+    allocation_of,
+    changes_of,
+    demand_hours,
+    efficiency_hours,
+    hours_by_mode,
+    team_hours,
+    workload_hours,
+)
+from perfledger_cost_models.review.measured_changes import (
+    LandedChange,
+    QuarterRecords,
+)
+from perfledger_cost_models.review.review_document import UnknownFigure
+
+FLEET = (FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=8000.0),)
+
+
+UNUSED = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Unused"}
+
+
+def landed(change=(0.08, 0.10, 0.12), workload="gpt:step"):
+    return LandedChange(
+        workload=workload,
+        commit="abc",
+        subject="slower",
+        day=date(2026, 8, 1),
+        device="NVIDIA H100 80GB HBM3",
+        accelerator="H100-80GB",
+        change=change,
+        origin="upload 1",
+    )
+
+
+def records(**values):
+    known: dict[str, Any] = {"origin": "the store", "checks": 1, "observations": 2}
+    return QuarterRecords(**(known | values))
+
+
+def demand(text, **values):
+    known: dict[str, Any] = {
+        "bill": None,
+        "bill_name": "bill.csv",
+        "records": None,
+        "sheet": packaged_sheet(),
+    }
+    return demand_hours(read_plan(text, "plan.toml"), **(known | values))
+
+
+@pytest.fixture
+def no_hours(plan_text):
+    return "\n".join(line for line in plan_text.splitlines() if not line.startswith("hours"))
+
+
+def test_the_plans_hours_go_before_all_others(plan_text, make_bill):
+    assert demand(plan_text, bill=make_bill(("a", "100", "5504"))).mode == 300_000
+
+
+def test_the_bills_hours_are_a_measured_year(no_hours, make_bill):
+    found = demand(no_hours, bill=make_bill(("a", "92", "5063.68")))
+
+    assert found.low == found.mode == found.high == 92 * 8 * Decimal(365) / 92
+    assert found.basis == "measured"
+
+
+def test_a_bill_without_the_accelerator_says_nothing_of_its_hours(no_hours, make_bill, a_bill_row):
+    bill = make_bill(a_bill_row("a", "10", "200", ResourceType="p4d.24xlarge"))
+
+    assert demand(no_hours, bill=bill, records=records(fleet=FLEET)).mode == 8000
+
+
+def test_the_configurations_hours_are_their_ranges_summed(no_hours):
+    fleet = (
+        *FLEET,
+        FleetUse(
+            workload="b",
+            where="p5.48xlarge/on_demand",
+            device_hours_per_year=10.0,
+            low=0.0,
+            high=30.0,
+        ),
+        FleetUse(workload="c", where="tpu-v4/on_demand", device_hours_per_year=99.0),
+        FleetUse(workload="d", where="no/such", device_hours_per_year=99.0),
+    )
+
+    found = demand(no_hours, records=records(fleet=fleet))
+    assert (found.low, found.mode, found.high) == (8000, 8010, 8030)
+
+
+def test_without_any_hours_it_says_where_to_put_them(no_hours):
+    with pytest.raises(ProcurementPlanError, match=r"\[demand\]"):
+        demand(no_hours)
+
+
+def test_a_team_that_got_back_more_than_it_spent_has_its_credit(make_bill):
+    found = allocation_of(make_bill(("a", "10", "550.40"), ("b", "1", "-55.04")), ())
+
+    assert isinstance(found, CostAllocation)
+    assert [(row.team, row.total_usd) for row in found.rows] == [
+        ("a", Decimal("550.40")),
+        ("b", Decimal("-55.04")),
+    ]
+
+
+def test_the_bill_is_shared_out_by_its_own_teams_and_the_plans_entitlements(make_bill, a_bill_row):
+    bill = make_bill(("a", "10", "550.40"), a_bill_row("x", "1", "57.53", **UNUSED))
+
+    found = allocation_of(bill, (PlanTeam(name="b", entitled_hours=Decimal(1)),))
+    assert isinstance(found, CostAllocation)
+    assert [(row.team, row.total_usd) for row in found.rows] == [
+        ("a", Decimal("550.40")),
+        ("b", Decimal("57.53")),
+    ]
+
+
+def test_hours_are_shown_by_team_and_by_mode(make_bill, a_bill_row):
+    committed = a_bill_row(
+        "a", "5", "100", PricingCategory="Committed", CommitmentDiscountType="Savings Plan"
+    )
+    bill = make_bill(("a", "10", "550.40"), ("b", "5", "275.20"), committed)
+
+    teams = team_hours(bill)
+    assert not isinstance(teams, UnknownFigure)
+    assert [(row.team, row.hours, row.share) for row in teams] == [
+        ("a", Decimal(120), 0.75),
+        ("b", Decimal(40), 0.25),
+    ]
+    assert hours_by_mode(bill) == (
+        ("H100-80GB, on demand", Decimal(120), Decimal("825.60")),
+        ("H100-80GB, savings plan", Decimal(40), Decimal(100)),
+    )
+
+
+def test_without_a_bill_what_it_would_say_is_not_known():
+    assert isinstance(team_hours(None), UnknownFigure)
+    assert isinstance(allocation_of(None, ()), UnknownFigure)
+
+
+def test_workloads_have_the_team_whose_pattern_they_match():
+    teams = (PlanTeam(name="language", workloads=("gpt:*",)),)
+
+    rows = workload_hours(records(fleet=FLEET), teams)
+    assert not isinstance(rows, UnknownFigure)
+    (row,) = rows
+    assert (row.team, row.hours) == ("language", 8000.0)
+    assert isinstance(workload_hours(records(), teams), UnknownFigure)
+
+
+def test_landed_changes_are_priced_on_the_fleet():
+    found = changes_of(
+        records(landed_changes=(landed(),), branch_checks=1, fleet=FLEET), packaged_sheet()
+    )
+
+    assert not isinstance(found, UnknownFigure)
+    (price,) = found[0].prices
+    assert price.usd == 8000 * Decimal("0.1") * Decimal("6.88")
+    hours = {
+        name: efficiency_hours(found, accelerator=name, quarters=4)
+        for name in ("H100-80GB", "A100-80GB")
+    }
+    assert hours == {"H100-80GB": pytest.approx(Decimal(200)), "A100-80GB": 0}
+
+
+def test_a_change_without_hours_leaves_the_efficiency_unknown():
+    found = changes_of(
+        records(landed_changes=(landed(workload="other"),), branch_checks=1), packaged_sheet()
+    )
+
+    assert not isinstance(found, UnknownFigure)
+    assert efficiency_hours(found, accelerator="H100-80GB", quarters=4) is None
+
+
+def test_heads_of_pull_requests_are_not_taken_for_landed():
+    found = changes_of(records(pull_request_checks=3), packaged_sheet())
+
+    assert isinstance(found, UnknownFigure)
+    assert "3 checks of pull requests" in found.reason

@@ -1,0 +1,108 @@
+import json
+from decimal import Decimal
+
+import pytest
+
+from perfledger_cost_models.billing.budget_variance import BudgetVariance
+from perfledger_cost_models.review.previous_review import (
+    FORMAT,
+    MAX_BYTES,
+    PreviousReviewError,
+    read_previous_review,
+)
+from perfledger_cost_models.review.quarter import quarter_of
+from perfledger_cost_models.review.review_document import PreviousDecision, UnknownFigure
+
+LAST = {
+    "format": FORMAT,
+    "version": 1,
+    "quarter": "2026Q2",
+    "taken": {"name": "today", "where": "p5.48xlarge/on_demand"},
+    "outlook": {"quarter": "2026Q3", "hours": "700", "usd": "4816"},
+    "inputs": [{"name": "w1_usd_per_hour", "mode": "12.29"}],
+    "later keys": "are skipped",
+}
+
+
+def last(**values):
+    return json.dumps(LAST | values).encode()
+
+
+def read(data):
+    return read_previous_review(data, before=quarter_of("2026Q3"))
+
+
+def test_the_last_decision_is_held_against_the_bill(make_review, make_bill):
+    review = make_review(last=read(last()), bill=make_bill(("a", "100", "6000")))
+
+    assert isinstance(review.last, PreviousDecision)
+    found = review.last.variance
+    assert isinstance(found, BudgetVariance)
+    assert found.budget_usd == 4816
+    assert found.actual_usd == 6000
+    assert found.volume_usd == 100 * Decimal("6.88")  # 800 hours, not 700
+    assert found.efficiency_usd is None
+    assert found.price_usd == 6000 - 800 * Decimal("6.88")
+    assert review.last.changed_inputs[0][1:] == (Decimal("12.29"), Decimal("6.88"))
+
+
+@pytest.mark.parametrize(
+    ("outlook", "why"),
+    [({"usd": None}, "no budget"), ({"hours": "0"}, "no rate")],
+)
+def test_a_last_review_without_a_budget_says_so(make_review, make_bill, outlook, why):
+    given = last(outlook={"quarter": "2026Q3", "hours": "1", "usd": "1"} | outlook)
+
+    review = make_review(last=read(given), bill=make_bill(("a", "100", "6000")))
+    assert isinstance(review.last.variance, UnknownFigure)
+    assert why in review.last.variance.reason
+
+
+def test_a_bill_of_a_part_of_the_quarter_is_not_held_against_its_budget(
+    make_review, make_bill, a_bill_row
+):
+    august = a_bill_row("a", "100", "6000", ChargePeriodStart="2026-08-01T00:00:00Z")
+
+    review = make_review(last=read(last()), bill=make_bill(august))
+
+    assert isinstance(review.last.variance, UnknownFigure)
+    assert "not the whole quarter" in review.last.variance.reason
+
+
+def test_commitments_to_other_accelerators_are_no_part_of_what_was_spent(
+    make_review, make_bill, a_bill_row
+):
+    unused = {"PricingCategory": "Committed", "CommitmentDiscountStatus": "Unused"}
+    same, other = (
+        a_bill_row("a", "1", "50", ResourceType=sku, **unused)
+        for sku in ("p5.48xlarge", "p4d.24xlarge")
+    )
+
+    bill = make_bill(("a", "100", "6000"), same, other)
+    review = make_review(last=read(last()), bill=bill)
+
+    assert (bill.unused_usd, review.last.variance.actual_usd) == (100, 6050)
+
+
+def test_a_last_review_without_a_bill_has_no_actual(make_review):
+    assert "no bill" in make_review(last=read(last())).last.variance.reason
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"\xff", "cannot be read"),
+        (b"[" * 100_000, "cannot be read"),
+        (last(quarter="2026Q1"), "before 2026Q3"),
+        (last(quarter="soon"), "cannot be read"),
+        (last(format="other"), "version 1"),
+        (last(version=2), "version 1"),
+        (last(inputs=[{"name": "a", "mode": "NaN"}]), "number out of range"),
+        (last(outlook={"quarter": "2026Q3", "hours": "1e99", "usd": None}), "number out of range"),
+        (last(taken=1), "cannot be read"),
+        (b" " * (MAX_BYTES + 1), "more than"),
+    ],
+)
+def test_what_is_not_the_last_review_is_refused(data, says):
+    with pytest.raises(PreviousReviewError, match=says):
+        read(data)

@@ -1,0 +1,82 @@
+import pytest
+
+from perfledger_cost_models.job_logs.job_table import JobLogError
+from perfledger_cost_models.scheduling.cluster import UNLIMITED, equal_nodes, read_cluster
+
+
+def test_equal_nodes_are_one_pool_without_other_limits():
+    cluster = equal_nodes(3, devices=8)
+
+    assert cluster.total_devices == 24
+    assert (cluster.cpu_milli == UNLIMITED).all()
+    assert cluster.pool.names == ("",)
+
+
+def test_nodes_without_devices_or_with_less_are_an_error():
+    with pytest.raises(JobLogError, match="-1 devices"):
+        equal_nodes(3, devices=-1)
+
+
+def test_openbs_list_of_nodes_is_read():
+    text = "sn,cpu_milli,memory_mib,gpu,model\nn1,64000,262144,2,P100\nn2,128000,786432,8,G3\n"
+
+    cluster = read_cluster(text, devices=8)
+
+    assert cluster.devices.tolist() == [2, 8]
+    assert cluster.cpu_milli.tolist() == [64_000, 128_000]
+    assert cluster.model.names == ("G3", "P100")
+
+
+def test_a_list_of_virtual_clusters_counts_nodes():
+    cluster = read_cluster("vc,node num\na,2\nb,1\n", devices=8)
+
+    assert cluster.devices.tolist() == [8, 8, 8]
+    assert cluster.pool.codes.tolist() == [0, 0, 1]
+
+
+def test_lucids_list_has_a_column_without_a_name():
+    cluster = read_cluster(",num\nvcEwI,2\nvcWoR,1\n", devices=8)
+
+    assert cluster.pool.names == ("vcEwI", "vcWoR")
+    assert len(cluster.devices) == 3
+
+
+def test_a_column_that_counts_the_rows_is_no_pool():
+    cluster = read_cluster(",gpu\n0,8\n1,4\n", devices=8)
+
+    assert cluster.devices.tolist() == [8, 4]
+    assert cluster.pool.names == ("",)
+
+
+def test_the_spot_traces_nodes_count_processors_in_cores():
+    cluster = read_cluster("gpu_model,gpu_capacity_num,cpu_num\nA10,4,192\n", devices=8)
+
+    assert (cluster.devices.tolist(), cluster.cpu_milli.tolist()) == ([4], [192_000])
+
+
+def test_processors_may_be_parts_of_cores():
+    cluster = read_cluster("gpu,cpu_num\n8,2.01\n8,63.77\n", devices=8)
+
+    assert cluster.cpu_milli.tolist() == [2010, 63_770]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "gpu\n",
+        "gpu\n0\n",
+        "gpu\n-8\n",
+        "gpu\nmany\n",
+        "gpu\nnan\n",
+        "gpu\n2.7\n",
+        "hosts,cards\n2,8\n",
+        "gpu,count\n8,99999999\n",
+        "gpu,cpu_num\n8,1e10\n",
+        "gpu,count\n1000000,1000000\n",
+        'gpu\n"8\n',
+    ],
+)
+def test_what_is_no_list_of_nodes_is_an_error(text):
+    with pytest.raises(JobLogError):
+        read_cluster(text, devices=8)

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.scheduling.cluster import equal_nodes
+from perfledger_cost_models.scheduling.fragmentation import Fragmentation
+from perfledger_cost_models.scheduling.free_devices import (
+    FreeDevices,
+)
+
+MIX = table_of(
+    Job(submit_s=0, run_s=None, devices=devices, share_milli=share, cpu_milli=cpu)
+    for devices, share, cpu, count in (
+        (1, 500, 4000, 5),
+        (1, 1000, 8000, 4),
+        (2, 1000, 8000, 2),
+        (0, 1000, 16_000, 1),
+    )
+    for _ in range(count)
+)
+
+
+@pytest.fixture
+def free_devices():
+    cluster = equal_nodes(3, devices=4)
+    return FreeDevices(cluster, np.arange(3), MIX)
+
+
+def by_definition(left, cpu):
+    """Return the mean over the mix of what each job could not use, as the paper defines it."""
+    total = 0.0
+    for devices, share, asked, weight in zip(
+        MIX.devices, MIX.share_milli, MIX.cpu_milli, [1 / len(MIX)] * len(MIX), strict=True
+    ):
+        can_run = devices and cpu >= asked and (left >= share).sum() >= devices
+        total += weight * (left[left < share].sum() if can_run else left.sum())
+    return total
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 1000), min_size=4, max_size=4), st.integers(0, 20_000))
+def test_fragmentation_is_its_definition(left, cpu):
+    free_devices = FreeDevices(equal_nodes(1, devices=4), np.arange(1), MIX)
+    free_devices.left[0], free_devices.cpu[0] = left, cpu
+
+    (found,) = Fragmentation(MIX).amount(free_devices, np.arange(1))
+
+    assert found == pytest.approx(by_definition(np.array(left), cpu))

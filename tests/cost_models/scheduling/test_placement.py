@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.scheduling.cluster import equal_nodes
+from perfledger_cost_models.scheduling.fragmentation import Fragmentation
+from perfledger_cost_models.scheduling.free_devices import (
+    FreeDevices,
+    JobAllocation,
+    NodeAllocation,
+    resource_requests,
+)
+from perfledger_cost_models.scheduling.placement import JobPlacer
+from perfledger_cost_models.scheduling.policy import PlacementPolicy
+
+MIX = table_of(
+    Job(submit_s=0, run_s=None, devices=devices, share_milli=share, cpu_milli=cpu)
+    for devices, share, cpu, count in (
+        (1, 500, 4000, 5),
+        (1, 1000, 8000, 4),
+        (2, 1000, 8000, 2),
+        (0, 1000, 16_000, 1),
+    )
+    for _ in range(count)
+)
+
+
+@pytest.fixture
+def free_devices():
+    cluster = equal_nodes(3, devices=4)
+    return FreeDevices(cluster, np.arange(3), MIX)
+
+
+def test_gradient_descent_completes_a_device_that_is_half_taken(free_devices):
+    shapes, _ = resource_requests(MIX)
+    half = next(request for request in shapes if request.share_milli == 500)
+    free_devices.take(JobAllocation(half, (NodeAllocation(1, np.array([2]), 4000, 0),)))
+
+    held = JobPlacer(free_devices, PlacementPolicy.FRAGMENTATION, mix=Fragmentation(MIX)).place(
+        half
+    )
+
+    assert held is not None
+    assert (held.nodes[0].node, held.nodes[0].devices.tolist()) == (1, [2])
+
+
+@pytest.mark.parametrize(
+    ("placement", "node"),
+    [
+        (PlacementPolicy.FIRST_FIT, 0),
+        (PlacementPolicy.BEST_FIT, 1),
+        (PlacementPolicy.WORST_FIT, 0),
+        (PlacementPolicy.PACKING, 1),
+        (PlacementPolicy.CLUSTERING, 1),
+        (PlacementPolicy.DOT_PRODUCT, 1),
+    ],
+)
+def test_each_placement_has_its_node(free_devices, placement, node):
+    shapes, _ = resource_requests(MIX)
+    whole = next(
+        request for request in shapes if (request.devices, request.share_milli) == (1, 1000)
+    )
+    free_devices.take(JobAllocation(whole, (NodeAllocation(1, np.array([0]), 8000, 0),)))
+
+    held = JobPlacer(free_devices, placement, mix=Fragmentation(MIX)).place(whole)
+
+    assert held is not None
+    assert held.nodes[0].node == node
+
+
+def test_random_placement_is_that_of_its_seed(free_devices):
+    shapes, _ = resource_requests(MIX)
+    placers = [
+        JobPlacer(free_devices, PlacementPolicy.RANDOM, mix=Fragmentation(MIX), seed=4)
+        for _ in range(2)
+    ]
+    found = [[each.place(shapes[1]) for _ in range(20)] for each in placers]
+    nodes = [[held.nodes[0].node for held in row if held is not None] for row in found]
+
+    assert nodes[0] == nodes[1]
+    assert set(nodes[0]) == {0, 1, 2}
+
+
+def test_random_placement_draws_the_device_of_a_part_too(free_devices):
+    half = next(request for request in resource_requests(MIX)[0] if request.share_milli == 500)
+    placer = JobPlacer(free_devices, PlacementPolicy.RANDOM, mix=Fragmentation(MIX), seed=4)
+    found = [placer.place(half) for _ in range(40)]
+
+    assert {held.nodes[0].devices.item() for held in found if held is not None} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("placement", list(PlacementPolicy))
+def test_a_cluster_is_never_more_than_full(placement):
+    free_devices = FreeDevices(equal_nodes(5, devices=4), np.arange(5), MIX)
+    shapes, places = resource_requests(MIX)
+    placer = JobPlacer(free_devices, placement, mix=Fragmentation(MIX), seed=1)
+    free = [free_devices.free_milli]
+
+    for row in np.random.default_rng(1).permutation(np.repeat(np.arange(len(MIX)), 5)):
+        allocation = placer.place(shapes[places[row]])
+        if allocation is not None:
+            free_devices.take(allocation)
+        free.append(free_devices.free_milli)
+
+    assert free == sorted(free, reverse=True)
+    assert 0 <= free[-1] < free_devices.capacity_milli / 2

@@ -1,0 +1,56 @@
+import pytest
+
+from perfledger_cost_models.job_logs.job_table import Job, table_of
+from perfledger_cost_models.scheduling.cluster import equal_nodes
+from perfledger_cost_models.scheduling.policy import POLICIES
+from perfledger_cost_models.scheduling.policy_comparison import policy_gains, recorded_waiting
+from perfledger_cost_models.scheduling.simulation import simulate
+
+
+def days_of_blocking(days):
+    """Return jobs of which, each day, a wide one keeps a narrow one waiting for three hours."""
+    rows = []
+    for day in range(days):
+        start = day * 86_400.0
+        rows += [(start, 4 * 3600, 3), (start + 60, 60, 4), (start + 3600, 60, 1)]
+    return table_of(Job(submit_s=at, run_s=run, devices=devices) for at, run, devices in rows)
+
+
+def replayed(jobs, *names):
+    by_name = {policy.name: policy for policy in POLICIES}
+    return [simulate(jobs, equal_nodes(1, devices=4), by_name[name]) for name in names]
+
+
+def test_a_policy_gains_what_stood_idle_while_it_was_wanted():
+    base, other = policy_gains(replayed(days_of_blocking(10), "fifo", "easy"))
+
+    assert base.hours_gained is None
+    assert other.wait_saved_s is not None
+    assert other.wait_saved_s.middle == pytest.approx(10_800 / 3, rel=0.01)
+    # One device was free for four hours, a minute less, and two waited for it: both count it once.
+    assert base.figures.wanted_idle_hours == pytest.approx(10 * 4, rel=0.02)
+
+
+def test_a_policy_gains_nothing_over_itself():
+    _, again = policy_gains(replayed(days_of_blocking(10), "fifo", "fifo"))
+
+    assert again.hours_gained is not None
+    assert (again.hours_gained.low, again.hours_gained.high) == (0, 0)
+
+
+def test_too_few_days_have_no_interval():
+    _, other = policy_gains(replayed(days_of_blocking(3), "fifo", "easy"))
+
+    assert other.hours_gained is not None
+    assert other.hours_gained.low is None
+
+
+def test_the_log_itself_is_a_row_where_it_says_enough():
+    jobs = table_of(Job(submit_s=at, run_s=10.0, devices=2, wait_s=5.0) for at in (0.0, 10.0, 20.0))
+
+    found = recorded_waiting(jobs, devices=4)
+
+    assert found is not None
+    assert (found.wait_mean_s, found.wait_p95_s) == (5, 5)
+    assert found.allocated == pytest.approx((20 + 10) / 80)
+    assert recorded_waiting(days_of_blocking(1), devices=4) is None

@@ -1,0 +1,50 @@
+from perfledger_cost_models.scheduling.wait_queue import WaitQueue
+
+LINE, OTHER = (0, 0), (1, 0)
+
+
+def queue_of(*jobs):
+    """Return a queue of (key, job, time limit) in one line, of 500 thousandths each."""
+    queue = WaitQueue()
+    for key, job, limit_ms in jobs:
+        queue.add(LINE, key=key, job=job, limit_ms=limit_ms, milli=500)
+    return queue
+
+
+def test_a_line_is_sorted_by_key_and_then_by_job():
+    queue = queue_of((2, 0, 9), (1, 5, 9), (1, 3, 9))
+
+    assert [queue.rank(LINE, place, {}) for place in range(3)] == [
+        (0.0, 1, 3),
+        (0.0, 1, 5),
+        (0.0, 2, 0),
+    ]
+    assert queue.rank(LINE, 0, {0: 0.25}) == (0.25, 1, 3)
+
+
+def test_the_last_job_takes_its_line_along():
+    queue = queue_of((0, 0, 9), (0, 1, 9))
+    assert (queue.milli, queue.size(LINE), queue.size(OTHER)) == (1000, 2, 0)
+
+    queue.leave(LINE, place=0, milli=500)
+    assert (bool(queue), queue.milli, list(queue.lines())) == (True, 500, [LINE])
+    queue.leave(LINE, place=0, milli=500)
+    assert (bool(queue), queue.milli, list(queue.lines())) == (False, 0, [])
+
+
+def test_the_first_job_within_a_time_limit_is_found_up_to_the_limit_itself():
+    limits = [90, 40, 30]
+    queue = queue_of(*((place, place, limit) for place, limit in enumerate(limits)))
+
+    assert queue.shortest(LINE, within_ms=29, limits=limits) is None
+    assert queue.shortest(LINE, within_ms=30, limits=limits) == 2
+    assert queue.shortest(LINE, within_ms=40, limits=limits) == 1
+
+
+def test_the_bound_of_a_line_grows_once_its_shortest_job_has_left():
+    limits = [90, 30]
+    queue = queue_of((0, 0, 90), (1, 1, 30))
+    queue.leave(LINE, place=1, milli=500)
+
+    assert queue.shortest(LINE, within_ms=40, limits=limits) is None
+    assert queue.shortest(LINE, within_ms=90, limits=limits) == 0

@@ -1,0 +1,220 @@
+from dataclasses import replace
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_cost_models.draws import DRAWS
+from perfledger_cost_models.prices.price_sheet import packaged_sheet
+from perfledger_cost_models.tco.buy_vs_rent import (
+    ComparisonError,
+    bought_option,
+    break_even,
+    compare,
+    owned_option,
+    tornado,
+)
+from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
+from perfledger_cost_models.tco.onprem import SERVERS, hourly_cost
+from perfledger_cost_models.tco.purchase_modes import Payment, PurchaseTerms, terms_of
+
+H100, A100 = SERVERS
+SHEET, PARAMETERS = packaged_sheet(), packaged_hardware_inputs()
+P5 = "p5.48xlarge"
+uses = st.floats(0.05, 1.0)
+
+
+def bought(option, use=0.7):
+    mode = terms_of(SHEET.find(option))
+    return bought_option(mode, PARAMETERS, use=use, accelerator="H100-80GB")
+
+
+def test_an_owned_hour_is_that_of_the_standard_rate():
+    rate = hourly_cost(H100, PARAMETERS, utilization=0.7)
+    (found,) = compare([owned_option(H100, PARAMETERS, use=0.7)])
+
+    assert found.mode_usd == pytest.approx(rate.mode_usd)
+    assert (found.p5_usd, found.p50_usd, found.p95_usd) == pytest.approx(
+        (rate.p5_usd, rate.p50_usd, rate.p95_usd)
+    )
+
+
+@pytest.mark.parametrize(
+    ("use", "expected"), [(0.7, (3.50, 4.30, 5.25)), (0.4, (None, 7.45, None))]
+)
+def test_an_owned_hour_is_within_a_percent_of_the_published_study(use, expected):
+    (found,) = compare([owned_option(H100, PARAMETERS, use=use)])
+
+    for value, wanted in zip((found.p5_usd, found.p50_usd, found.p95_usd), expected, strict=True):
+        assert wanted is None or value == pytest.approx(wanted, rel=0.01)
+
+
+def test_the_cheapest_is_first_and_the_chances_sum_to_one():
+    options = [
+        bought(f"{P5}/on_demand"),
+        owned_option(H100, PARAMETERS, use=0.7),
+        bought(f"{P5}/savings_plan/3y_all_upfront"),
+    ]
+
+    found = compare(options)
+
+    assert [one.p50_usd for one in found] == sorted(one.p50_usd for one in found)
+    assert sum(one.chance_cheapest for one in found) == pytest.approx(1)
+    assert found[-1].chance_cheapest == 0
+
+
+def test_options_that_cost_the_same_share_the_chance():
+    one = bought(f"{P5}/on_demand")
+
+    found = compare([one, replace(one, name="the same again")])
+
+    assert [each.chance_cheapest for each in found] == [0.5, 0.5]
+
+
+def test_what_options_share_does_not_decide_between_them():
+    """Nearly all of both costs is drawn alike, so that the dearer server is never cheaper."""
+    dearer = replace(H100, option="with one accelerator fewer", accelerators=7)
+    found = compare([owned_option(each, PARAMETERS, use=0.7) for each in (H100, dearer)])
+
+    assert [one.chance_cheapest for one in found] == [1, 0]
+
+
+def test_the_interest_on_upfront_money_is_drawn_and_mostly_as_at_its_mode():
+    plan = bought(f"{P5}/savings_plan/3y_all_upfront", use=1.0)
+
+    assert plan.draws_usd.std() > 0
+    assert float(np.median(plan.draws_usd)) == pytest.approx(plan.mode_usd, rel=0.01)
+
+
+def test_what_is_paid_by_use_is_certain():
+    assert bought(f"{P5}/on_demand", use=0.2).draws_usd.tolist() == [6.88] * DRAWS
+
+
+def test_a_server_breaks_even_with_on_demand_where_the_study_says():
+    found = break_even(H100, PARAMETERS, usd_per_hour=6.88)
+
+    assert found.p50 == pytest.approx(0.44, abs=0.015)
+    assert found.chance_ever == 1
+
+
+def test_a_server_breaks_even_with_a_one_year_plan_where_the_study_says():
+    assert break_even(H100, PARAMETERS, usd_per_hour=4.045).p50 == pytest.approx(0.75, abs=0.015)
+
+
+@pytest.mark.parametrize("usd", [2.587, 2.69])
+def test_a_server_does_not_break_even_with_the_lowest_prices(usd):
+    found = break_even(H100, PARAMETERS, usd_per_hour=usd)
+
+    assert found.p50 is None
+    assert found.chance_ever < 0.5
+
+
+def test_energy_alone_above_the_price_never_breaks_even():
+    found = break_even(H100, PARAMETERS, usd_per_hour=0.01)
+
+    assert (found.p5, found.p50, found.p95, found.chance_ever) == (None, None, None, 0)
+
+
+@given(st.floats(0.5, 20), st.floats(0.5, 20))
+def test_the_dearer_the_hour_the_earlier_owning_pays(one, two):
+    low, high = sorted((one, two))
+
+    at_low = break_even(H100, PARAMETERS, usd_per_hour=low).p50
+    at_high = break_even(H100, PARAMETERS, usd_per_hour=high).p50
+
+    assert at_low is None or (at_high is not None and at_high <= at_low)
+
+
+def test_at_the_break_even_use_half_of_the_draws_are_cheaper():
+    use = break_even(H100, PARAMETERS, usd_per_hour=6.88).p50
+    options = [owned_option(H100, PARAMETERS, use=use or 1), bought(f"{P5}/on_demand")]
+
+    chances = {one.name: one.chance_cheapest for one in compare(options)}
+
+    assert chances[H100.option] == pytest.approx(0.5, abs=0.001)
+
+
+def test_the_widest_bars_are_those_of_the_published_study():
+    """In thousands of USD a year: staff 80, server 75, depreciation 62, support 45, salary 33."""
+    hours = 8760 * 8 * 0.7
+    bars = tornado(H100, PARAMETERS, use=0.7)[:5]
+
+    found = {bar.parameter: round(bar.width_usd * hours / 1000) for bar in bars}
+    assert found == {
+        "staff_fte_per_8gpu_node_small": 80,
+        "server_price_8xH100_SXM": 75,
+        "depreciation_years": 62,
+        "support_contract": 45,
+        "staff_cost_loaded": 32,
+    }
+
+
+def test_an_input_that_lowers_the_cost_has_a_negative_rank_correlation():
+    bars = {bar.parameter: bar.rank_correlation for bar in tornado(H100, PARAMETERS, use=0.7)}
+
+    assert bars["depreciation_years"] < -0.2
+    assert bars["server_price_8xH100_SXM"] > 0.4
+
+
+def test_a_certain_input_has_no_bar():
+    certain = tuple(
+        replace(each, low=each.mode, high=each.mode) if each.name == "wacc" else each
+        for each in PARAMETERS.parameters
+    )
+    bars = tornado(H100, replace(PARAMETERS, parameters=certain), use=0.7)
+
+    (wacc,) = (bar for bar in bars if bar.parameter == "wacc")
+    assert (wacc.width_usd, wacc.rank_correlation) == (0, 0)
+
+
+def test_low_confidence_inputs_are_named():
+    (found,) = compare([owned_option(A100, PARAMETERS, use=0.4)])
+
+    assert any("server price 8xA100" in words for words in found.assumed)
+
+
+@pytest.mark.parametrize("use", [0.0, 1.01, float("nan")])
+def test_a_use_is_a_share_of_the_hours(use):
+    with pytest.raises(ComparisonError, match="above 0"):
+        owned_option(H100, PARAMETERS, use=use)
+
+
+@pytest.mark.parametrize("usd", [0.0, -1.0, float("nan"), float("inf")])
+def test_owning_is_not_held_against_a_missing_price(usd):
+    with pytest.raises(ComparisonError, match="not a price"):
+        break_even(H100, PARAMETERS, usd_per_hour=usd)
+
+
+def test_no_options_or_one_twice_cannot_be_compared():
+    one = bought(f"{P5}/on_demand")
+
+    for options in ([], [one, one]):
+        with pytest.raises(ComparisonError, match="each only once"):
+            compare(options)
+
+
+def test_what_costs_nothing_is_an_error_and_not_the_cheapest():
+    free = replace(bought(f"{P5}/on_demand"), name="free", draws_usd=np.zeros(DRAWS))
+
+    with pytest.raises(ComparisonError, match="free"):
+        compare([bought(f"{P5}/on_demand"), free])
+
+
+@given(uses, st.decimals("0.5", "20", places=3))
+def test_a_price_twice_as_high_costs_twice_as_much(use, usd):
+    mode = PurchaseTerms(option="x", payment=Payment.TERM, usd_per_hour=usd, years=3)
+    twice = replace(mode, usd_per_hour=2 * usd, upfront_share=Decimal(0))
+    one, two = (bought_option(m, PARAMETERS, use=use, accelerator="a") for m in (mode, twice))
+
+    assert two.draws_usd == pytest.approx(2 * one.draws_usd)
+
+
+def test_capital_that_costs_nothing_leaves_the_published_rate():
+    wacc = replace(PARAMETERS.find("wacc"), low=Decimal(0), mode=Decimal(0), high=Decimal(0))
+    free = replace(PARAMETERS, parameters=(wacc,))
+    mode = terms_of(SHEET.find(f"{P5}/savings_plan/3y_all_upfront"))
+
+    found = bought_option(mode, free, use=1.0, accelerator="H100-80GB")
+
+    assert found.draws_usd == pytest.approx(np.full(DRAWS, 20.695 / 8))

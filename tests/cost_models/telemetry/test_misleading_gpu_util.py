@@ -1,0 +1,98 @@
+"""Series made up here, after a T4 in production: GPU-util 91 %, GR-engine-active 15.6 %."""
+
+import numpy as np
+import pytest
+
+from perfledger_cost_models.telemetry.activity_samples import Activity, ActivityExport, DeviceOwner
+from perfledger_cost_models.telemetry.misleading_gpu_util import misleading_utilizations
+from perfledger_cost_models.telemetry.sample_table import table_of
+from perfledger_cost_models.telemetry.signals import Signal
+
+T0 = 1_790_000_000.0
+JOB = DeviceOwner(team="nlp", job="serve")
+
+
+def seen(share, signal, *, holder=JOB, device="a", hours=4, start=0.0, step=600.0):
+    starts = T0 + start + step * np.arange(int(hours * 3600 / step), dtype=np.float64)
+    return Activity(
+        owner=holder,
+        device=device,
+        signal=signal,
+        starts=starts,
+        ends=starts + step,
+        shares=np.full(len(starts), share),
+    )
+
+
+def herrings(*activities):
+    return misleading_utilizations(
+        table_of([ActivityExport(name="x", kind="made up", activities=activities)])
+    )
+
+
+def test_a_job_that_looks_busy_and_is_not_is_told():
+    (found,) = herrings(
+        seen(0.91, Signal.GPU_UTIL),
+        seen(0.156, Signal.SM_ACTIVE),
+        seen(0.006, Signal.TENSOR_ACTIVE),
+    )
+
+    assert (found.owner, found.device_hours) == (JOB, pytest.approx(4.0))
+    assert (found.gpu_util, found.sm_active) == (pytest.approx(0.91), pytest.approx(0.156))
+    assert found.tensor_active == pytest.approx(0.006)
+    assert found.hours_apart == pytest.approx(4 * (0.91 - 0.156))
+
+
+@pytest.mark.parametrize(("util", "active"), [(0.69, 0.1), (0.9, 0.5), (0.95, 0.9)])
+def test_what_is_no_red_herring(util, active):
+    assert herrings(seen(util, Signal.GPU_UTIL), seen(active, Signal.SM_ACTIVE)) == ()
+
+
+def test_only_hours_in_which_both_are_known_are_compared():
+    (found,) = herrings(
+        seen(1.0, Signal.GPU_UTIL),
+        seen(0.0, Signal.GPU_UTIL, start=4 * 3600),
+        seen(0.1, Signal.SM_ACTIVE),
+        seen(0.9, Signal.SM_ACTIVE, device="b"),
+        seen(1.0, Signal.TENSOR_ACTIVE, holder=DeviceOwner(job="other"), device="c"),
+    )
+
+    assert found.device_hours == pytest.approx(4.0, rel=0.2)
+    assert found.sm_active == pytest.approx(0.1)
+    assert found.tensor_active is None
+
+
+def test_engine_active_bounds_sm_active_where_that_is_not_known():
+    other = DeviceOwner(job="other")
+
+    found = herrings(
+        seen(0.91, Signal.GPU_UTIL),
+        seen(0.156, Signal.ENGINE_ACTIVE),
+        seen(0.9, Signal.GPU_UTIL, holder=other, device="b"),
+        seen(0.45, Signal.ENGINE_ACTIVE, holder=other, device="b"),
+        seen(0.3, Signal.SM_ACTIVE, holder=other, device="b"),
+    )
+
+    assert [(each.sm_active, each.engine_active) for each in found] == [
+        (None, pytest.approx(0.156)),
+        (pytest.approx(0.3), None),
+    ]
+    assert found[0].hours_apart == pytest.approx(4 * (0.91 - 0.156))
+
+
+def test_one_signal_alone_compares_with_nothing():
+    assert herrings(seen(1.0, Signal.GPU_UTIL)) == ()
+    assert herrings(seen(1.0, Signal.SM_ACTIVE)) == ()
+
+
+def test_the_most_hours_apart_come_first():
+    other = DeviceOwner(job="other")
+
+    found = herrings(
+        seen(0.9, Signal.GPU_UTIL),
+        seen(0.4, Signal.SM_ACTIVE),
+        seen(0.9, Signal.GPU_UTIL, holder=other, device="b"),
+        seen(0.1, Signal.SM_ACTIVE, holder=other, device="b"),
+    )
+
+    assert [each.owner for each in found] == [other, JOB]

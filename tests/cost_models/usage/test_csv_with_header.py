@@ -1,0 +1,40 @@
+import pytest
+
+from perfledger_cost_models.usage.csv_with_header import CsvRow, amounts, read_rows
+from perfledger_cost_models.usage.device_spans import UsageFileError
+
+
+def test_cells_go_by_the_columns_name_in_lower_case():
+    assert read_rows("Hour, Load \n1,2\n\n3,4\n", "x", most_rows=2) == (
+        CsvRow("x, line 2", {"hour": "1", "load": "2"}),
+        CsvRow("x, line 4", {"hour": "3", "load": "4"}),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no rows below its header"),
+        ("a,b\n", "no rows below its header"),
+        ("a,b\n1\n", "x, line 2: 1 cells for 2 columns"),
+        ("a\n1\n2\n3\n", "more than 2 rows"),
+    ],
+)
+def test_ragged_long_and_empty_tables_are_refused(text, message):
+    with pytest.raises(UsageFileError, match=message):
+        read_rows(text, "x", most_rows=2)
+
+
+def test_amounts_are_from_nothing_to_the_greatest():
+    rows = read_rows("a,b\n0,1\n10,1\n", "x", most_rows=9)
+
+    assert amounts(rows, "a", maximum=10.0) == (0.0, 10.0)
+    assert amounts(rows, "c", maximum=10.0) is None
+
+
+@pytest.mark.parametrize("cell", ["", "10.1", "-0.1", "nan", "inf", "many"])
+def test_another_cell_is_an_error_not_zero(cell):
+    rows = read_rows(f"a,b\n0,1\n{cell},1\n", "x", most_rows=9)
+
+    with pytest.raises(UsageFileError, match=r"x, line 3: a is .* not 0 to 10"):
+        amounts(rows, "a", maximum=10.0)

@@ -1,0 +1,129 @@
+import math
+
+import pytest
+
+from perfledger_cost_models.usage import device_spans
+from perfledger_cost_models.usage.device_spans import (
+    EARLIEST,
+    LATEST,
+    MAX_CELL_CHARACTERS,
+    MAX_COLUMNS,
+    DeviceSpan,
+    UsageFileError,
+    parse_time,
+    rows_of,
+    span_of,
+    usage_of,
+)
+
+MIDNIGHT = 1_790_812_800.0  # 2026-10-01T00:00:00Z
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-10-01T00:00:00Z",
+        "2026-10-01",
+        " 2026-10-01 00:00:00 ",
+        "2026-10-01T02:00:00+02:00",
+        "1790812800",
+        "1790812800.0",
+        "1790812800000",
+    ],
+)
+def test_iso_times_seconds_and_milliseconds_are_one_moment(text):
+    assert parse_time(text, "x") == MIDNIGHT
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [(str(EARLIEST), EARLIEST), ("2200-01-01T00:00:00Z", LATEST)]
+)
+def test_the_first_and_the_last_moment_are_possible(text, seconds):
+    assert parse_time(text, "x") == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "yesterday", "1999-12-31T23:59:59Z", "2200-01-01T00:00:01Z", "nan", "inf", "1e11", "-1"],
+)
+def test_what_is_no_time_of_this_age_is_refused(text):
+    with pytest.raises(UsageFileError, match=r"x: .* is not a time such as"):
+        parse_time(text, "x")
+
+
+def test_device_hours_are_devices_times_hours():
+    assert DeviceSpan({}, MIDNIGHT, MIDNIGHT + 5400, 8.0).device_hours == 12.0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (EARLIEST, LATEST, 1.0, 1),
+        (MIDNIGHT, MIDNIGHT, 0.0, 0),
+        (MIDNIGHT, MIDNIGHT + 1, 1e6, 200),
+    ],
+)
+def test_spans_at_the_limits_are_accepted(values):
+    start, end, devices, labels = values
+    names = {str(count): "" for count in range(labels)}
+
+    assert span_of("x", names, start, end, devices) == DeviceSpan(names, start, end, devices)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((EARLIEST - 1, MIDNIGHT, 1.0, 1), "impossible"),
+        ((MIDNIGHT, LATEST + 1, 1.0, 1), "impossible"),
+        ((MIDNIGHT + 1, MIDNIGHT, 1.0, 1), "impossible"),
+        ((math.nan, MIDNIGHT, 1.0, 1), "impossible"),
+        ((MIDNIGHT, MIDNIGHT, 1e6 + 1, 1), "not between 0 and 1000000"),
+        ((MIDNIGHT, MIDNIGHT, -0.5, 1), "not between 0 and 1000000"),
+        ((MIDNIGHT, MIDNIGHT, math.nan, 1), "not between 0 and 1000000"),
+        ((MIDNIGHT, MIDNIGHT, 1.0, 201), "more than 200 labels"),
+    ],
+)
+def test_spans_one_beyond_the_limits_are_refused(values, message):
+    start, end, devices, labels = values
+
+    with pytest.raises(UsageFileError, match=message):
+        span_of("x", {str(count): "" for count in range(labels)}, start, end, devices)
+
+
+def test_a_files_period_is_from_its_first_moment_to_its_last_idle_ones_included():
+    spans = [DeviceSpan({}, 20.0, 30.0, 1.0), DeviceSpan({}, 10.0, 25.0, 1.0)]
+
+    usage = usage_of("x", "kind", spans, idle_moments=[5.0, 40.0])
+
+    assert (usage.start, usage.end, usage.spans) == (5.0, 40.0, tuple(spans))
+
+
+def test_a_file_has_at_most_so_many_spans(monkeypatch):
+    monkeypatch.setattr(device_spans, "MAX_SPANS", 2)
+    spans = [DeviceSpan({}, 10.0, 20.0, 1.0)] * 3
+
+    assert len(usage_of("x", "kind", spans[:2]).spans) == 2
+    with pytest.raises(UsageFileError, match="more than 2 entries"):
+        usage_of("x", "kind", spans)
+
+
+def test_lines_keep_their_numbers_and_empty_ones_are_skipped():
+    text = '\ufeffa,b\n\n"1,\n2",3\n'
+
+    assert list(rows_of(text, "x")) == [(1, ["a", "b"]), (4, ["1,\n2", "3"])]
+
+
+def test_quotes_are_ordinary_characters_in_another_table():
+    assert list(rows_of('a|"b\n', "x", delimiter="|")) == [(1, ["a", '"b'])]
+
+
+@pytest.mark.parametrize("line", ["," * (MAX_COLUMNS - 1), "a" * MAX_CELL_CHARACTERS])
+def test_a_line_of_the_greatest_length_is_read_and_a_longer_one_refused(line):
+    assert len(list(rows_of(line, "x"))) == 1
+    with pytest.raises(UsageFileError, match="x, line 1, is too long"):
+        list(rows_of(line + line[0], "x"))
+
+
+def test_a_quote_without_its_end_is_refused():
+    with pytest.raises(UsageFileError, match="x, line 1: unexpected end of data"):
+        list(rows_of('"a', "x"))

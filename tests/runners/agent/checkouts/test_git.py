@@ -1,0 +1,28 @@
+import pytest
+
+from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
+
+
+def test_a_failure_has_gits_own_words_and_status(tmp_path):
+    with pytest.raises(GitFailedError, match="not a git repository") as caught:
+        git(tmp_path, "log")
+
+    assert caught.value.status == 128
+
+
+def test_without_git_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(RepositoryError, match="git is not installed"):
+        git(tmp_path, "log")
+
+
+def test_a_file_monitor_of_the_repository_does_not_run(theirs):
+    theirs.commit("one", a="1")
+    spy = theirs.write(".git/spy", "#!/bin/sh\ntouch spied\n")
+    spy.chmod(0o755)
+    theirs.git("config", "core.fsmonitor", str(spy))
+
+    git(theirs.root, "status")
+
+    assert not (theirs.root / "spied").exists()

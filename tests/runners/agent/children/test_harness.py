@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+
+import perfledger
+from perfledger_runners.children.harness import child_environment, prepare_harness
+
+
+def prepared_environment(interpreter, environment, *, device="auto"):
+    with prepare_harness(interpreter, environment=environment) as harness:
+        sdk = str(harness.sdk)
+        made = child_environment(harness, device=device, descriptor=7, mark="abc")
+    return sdk, made
+
+
+def modules(package):
+    return {str(path.relative_to(package)) for path in package.rglob("*.py")}
+
+
+def test_a_private_folder_holds_our_package_and_nothing_else(interpreter):
+    with prepare_harness(interpreter, environment={}) as harness:
+        names = modules(harness.sdk / "perfledger")
+        folder = harness.folder
+
+        assert [path.name for path in harness.sdk.iterdir()] == ["perfledger"]
+        assert names == modules(Path(perfledger.__file__).parent)
+        assert {"__init__.py", "meters/torch_clock.py"} <= names
+        assert folder.stat().st_mode & 0o077 == 0
+    assert not Path(folder).exists()
+
+
+def test_the_users_own_path_comes_behind_ours(interpreter):
+    sdk, made = prepared_environment(interpreter, {"PYTHONPATH": "/theirs:/more"})
+
+    assert made["PYTHONPATH"] == f"{sdk}:/theirs:/more"
+
+
+def test_without_a_path_of_theirs_there_is_no_empty_entry(interpreter):
+    sdk, made = prepared_environment(interpreter, {"PYTHONPATH": ""})
+
+    assert made["PYTHONPATH"] == sdk
+
+
+def test_credentials_do_not_reach_a_pull_requests_code(interpreter):
+    secrets = {
+        "PERFLEDGER_UPLOAD_TOKEN": "s",
+        "GITHUB_TOKEN": "s",
+        "GH_TOKEN": "s",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "s",
+        "ACTIONS_RUNTIME_TOKEN": "s",
+    }
+
+    _, made = prepared_environment(interpreter, secrets | {"HF_HOME": "/models"})
+
+    assert "s" not in made.values()
+    assert made["HF_HOME"] == "/models"
+
+
+@pytest.mark.parametrize("name", ["ENV", "PATH", "OUTPUT", "STATE", "STEP_SUMMARY"])
+def test_a_pull_requests_code_cannot_speak_to_the_jobs_later_steps(interpreter, name):
+    _, made = prepared_environment(interpreter, {f"GITHUB_{name}": "a file", "GITHUB_SHA": "abc"})
+
+    assert f"GITHUB_{name}" not in made
+    assert made["GITHUB_SHA"] == "abc"
+
+
+def test_both_sides_hash_strings_alike_whatever_the_user_set(interpreter):
+    _, made = prepared_environment(interpreter, {"PYTHONHASHSEED": "random"})
+
+    assert made["PYTHONHASHSEED"] == "0"
+
+
+def test_only_a_check_on_the_cpu_keeps_jax_there(interpreter):
+    _, on_cpu = prepared_environment(interpreter, {}, device="cpu")
+    _, anywhere = prepared_environment(interpreter, {}, device="auto")
+
+    assert on_cpu["JAX_PLATFORMS"] == "cpu"
+    assert "JAX_PLATFORMS" not in anywhere
+
+
+def test_threads_are_the_users_business(interpreter):
+    _, made = prepared_environment(interpreter, {"OMP_NUM_THREADS": "3"})
+
+    assert made["OMP_NUM_THREADS"] == "3"
+    assert "MKL_NUM_THREADS" not in made

@@ -1,0 +1,185 @@
+import json
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.protocol import PROTOCOL_VERSION, Command, MessageType
+from perfledger.records import Device, FailureReason
+from perfledger_runners.children.protocol_parser import (
+    DECODER,
+    AnyMessage,
+    FailedMessage,
+    GarbageError,
+    ProtocolState,
+    RunMessage,
+    decode_message,
+)
+
+STARTED_AT = "2026-11-20T12:00:00+00:00"
+
+
+def line(event, **fields):
+    return json.dumps({"version": PROTOCOL_VERSION, "event": event, **fields}).encode()
+
+
+def run_line(**fields):
+    given = {
+        "workload": "w",
+        "started_at": STARTED_AT,
+        "samples": {"step_time_p50": [0.5]},
+        "device": "cpu",
+    }
+    return line("run", **(given | fields))
+
+
+def test_a_run_is_read_as_the_child_wrote_it():
+    message = decode_message(
+        run_line(warmups_s=[1.0], settling_s=0.5, left_out={"odd": 1}, devices=2)
+    )
+
+    assert message == RunMessage(
+        version=1,
+        workload="w",
+        started_at=STARTED_AT,
+        samples={"step_time_p50": (0.5,)},
+        warmups_s=(1.0,),
+        settling_s=0.5,
+        left_out={"odd": 1},
+        device=Device.CPU,
+        devices=2,
+    )
+
+
+def test_every_event_of_the_protocol_has_a_message():
+    known = {message.__struct_config__.tag for message in AnyMessage.__args__}
+
+    assert known == set(MessageType)
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"",
+        b"hello",
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"version": 1, "event": "nonsense"}',
+        b'{"version": 2, "event": "done"}',
+        b'{"event": "done"}',
+        b'hello{"version": 1, "event": "done"}',
+        b"\xff\xfe",
+        b"[" * 5000,
+        run_line(samples={}),
+        run_line(samples={"step_time_p50": []}),
+        run_line(samples={"step_time_p50": [0.0]}),
+        run_line(samples={"step_time_p50": [-1.0]}),
+        run_line(samples={"step_time_p50": ["1"]}),
+        run_line(samples={"unheard_of": [1.0]}),
+        run_line().replace(b"0.5", b"NaN"),
+        run_line().replace(b"0.5", b"1e400"),
+        run_line(started_at="yesterday"),
+        run_line(started_at="2026-11-20T12:00:00"),
+        run_line(started_at="2026-11-20T12:00:00+02:00"),
+        run_line(warmups_s=[-1.0]),
+        run_line(settling_s=-1.0),
+        run_line(left_out={"odd": -1}),
+        run_line(workload=""),
+        run_line(workload="w" * 301),
+        run_line(workload="w\x00"),
+        run_line(workload="w\n"),
+    ],
+)
+def test_what_the_harness_would_not_have_said_is_garbage(garbage):
+    with pytest.raises(GarbageError):
+        decode_message(garbage)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_message_or_garbage(noise):
+    try:
+        message = decode_message(noise)
+    except GarbageError:
+        return
+    assert DECODER.decode(noise) == message
+
+
+def test_what_garbage_looked_like_can_be_shown():
+    with pytest.raises(GarbageError, match="'\ufffd\\[31mred'"):
+        decode_message(b"\x1b[31mred")
+
+
+def test_an_idle_share_may_be_zero():
+    message = decode_message(run_line(samples={"step_time_p50": [1.0], "cpu_active": [0.0]}))
+
+    assert isinstance(message, RunMessage)
+    assert message.samples["cpu_active"] == (0.0,)
+
+
+def test_a_detail_is_cleaned_and_cut():
+    message = decode_message(
+        line("failed", workload="w", reason="raised", detail="\x1b" + "x" * 5000)
+    )
+
+    assert message == FailedMessage(
+        version=1, workload="w", reason=FailureReason.RAISED, detail="\ufffd" + "x" * 3999
+    )
+
+
+def talk(*lines, command=Command.MEASURE, asked=("w", "v")):
+    conversation = ProtocolState(command, frozenset(asked))
+    for each in lines:
+        conversation.accept(each)
+    return conversation
+
+
+def test_a_whole_conversation_is_accepted():
+    done = talk(
+        line("facts"),
+        line("started", workload="w"),
+        line("sampling", workload="w"),
+        run_line(),
+        line("started", workload="v"),
+        line("failed", workload="v", reason="raised"),
+        line("done"),
+    )
+
+    assert done.is_done
+    assert done.finished == {"w", "v"}
+
+
+def test_a_workload_is_under_way_from_its_start_to_its_result():
+    assert not talk(line("facts")).is_in_workload
+    assert talk(line("started", workload="w")).is_in_workload
+    assert not talk(line("started", workload="w"), run_line()).is_in_workload
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param([run_line()], id="a result before its start"),
+        pytest.param([line("sampling", workload="w")], id="samples before a start"),
+        pytest.param([line("started", workload="x")], id="one that was not asked for"),
+        pytest.param([line("failed", workload="x", reason="raised")], id="a stranger's failure"),
+        pytest.param([line("started", workload="w")] * 2, id="started twice"),
+        pytest.param(
+            [line("started", workload="w"), line("started", workload="v")], id="two at once"
+        ),
+        pytest.param([line("started", workload="w"), run_line(), run_line()], id="two results"),
+        pytest.param(
+            [line("started", workload="w"), run_line(workload="v")], id="another's result"
+        ),
+        pytest.param([line("started", workload="w"), line("facts")], id="facts too late"),
+        pytest.param([line("started", workload="w"), line("done")], id="done in the middle"),
+        pytest.param([line("done"), line("done")], id="done twice"),
+        pytest.param([line("broken", path="x.py")], id="a listing, unasked"),
+    ],
+)
+def test_a_message_out_of_order_is_garbage(lines):
+    with pytest.raises(GarbageError, match="out of order"):
+        talk(*lines)
+
+
+def test_a_listing_measures_nothing():
+    with pytest.raises(GarbageError, match="'started' out of order"):
+        talk(line("started", workload="w"), command=Command.LIST, asked=())

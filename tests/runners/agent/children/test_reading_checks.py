@@ -1,0 +1,45 @@
+import math
+
+import pytest
+
+from perfledger.metrics import METRICS, OPTIONAL_METRICS, STEP_TIME, MetricKind
+from perfledger_runners.children.reading_checks import MAX_READING, is_possible, is_utc
+
+SHARES = [m for m in (METRICS | OPTIONAL_METRICS).values() if m.kind is MetricKind.UTILIZATION]
+
+
+@pytest.mark.parametrize("samples", [(1e-9,), (0.5, MAX_READING)])
+def test_positive_finite_times_are_possible(samples):
+    assert is_possible(STEP_TIME, samples)
+
+
+@pytest.mark.parametrize(
+    "samples", [(), (0.0,), (1.0, -1.0), (math.nan,), (math.inf,), (1.0, 2 * MAX_READING)]
+)
+def test_a_time_that_no_step_takes_is_impossible(samples):
+    assert not is_possible(STEP_TIME, samples)
+
+
+@pytest.mark.parametrize("metric", SHARES, ids=lambda metric: metric.name)
+def test_shares_may_be_zero(metric):
+    assert is_possible(metric, (0.0, 0.5))
+    assert not is_possible(metric, (-0.5,))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-11-20T12:00:00+00:00", True),
+        ("2026-11-20T12:00:00Z", True),
+        ("2026-11-20T12:00:00+01:00", False),
+        ("2026-11-20T12:00:00", False),
+        ("yesterday", False),
+    ],
+)
+def test_only_a_time_with_the_offset_of_utc_is_utc(text, expected):
+    assert is_utc(text) is expected
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(3.4e38, True), (3.41e38, False)])
+def test_the_largest_reading_is_that_of_a_four_byte_float(seconds, expected):
+    assert is_possible(STEP_TIME, (seconds,)) is expected

@@ -1,0 +1,171 @@
+import os
+import platform
+
+import pytest
+
+from perfledger.records import Device, Machine
+from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
+from perfledger_runners.machine.fingerprint import (
+    HostFacts,
+    device_of,
+    fingerprint,
+    host_notes,
+    read_host,
+)
+from perfledger_runners.machine.nvml import Gpu
+
+HOST = HostFacts(
+    cpu_model="AMD EPYC 9654",
+    cores=96,
+    memory_bytes=2**40,
+    clock_mhz=3700.0,
+    governor="performance",
+    kernel="Linux 6.8",
+)
+
+
+def facts(**device):
+    return FactsMessage(
+        version=1,
+        python="3.12.1",
+        frameworks={"torch": "2.13.0"},
+        device=DeviceFacts(**device),
+    )
+
+
+def test_this_computer_has_a_name_cores_and_memory():
+    host = read_host()
+
+    assert host.cores == len(os.sched_getaffinity(0))
+    assert host.cpu_model
+    assert host.memory_bytes is not None
+    assert host.kernel == f"{platform.system()} {platform.release()}"
+
+
+def test_a_system_without_proc_is_described_by_what_is_left(tmp_path):
+    host = read_host(proc=tmp_path, sys=tmp_path)
+
+    assert (host.memory_bytes, host.clock_mhz, host.governor) == (None, None, "")
+    assert host.cpu_model in {platform.processor(), platform.machine()}
+    assert host.cores >= 1
+
+
+def test_the_kernels_tables_are_read(tmp_path):
+    frequency = tmp_path / "devices/system/cpu/cpu0/cpufreq"
+    frequency.mkdir(parents=True)
+    (frequency / "cpuinfo_max_freq").write_text("3700000\n")
+    (frequency / "scaling_governor").write_text("powersave\n")
+    (tmp_path / "cpuinfo").write_text(
+        "processor\t: 0\nmodel name\t: AMD EPYC 9654\nprocessor\t: 1\n"
+    )
+    (tmp_path / "meminfo").write_text("MemTotal:       1024 kB\n")
+
+    host = read_host(proc=tmp_path, sys=tmp_path)
+
+    assert (host.cpu_model, host.memory_bytes) == ("AMD EPYC 9654", 2**20)
+    assert (host.clock_mhz, host.governor) == (3700.0, "powersave")
+
+
+@pytest.mark.parametrize(
+    ("told", "requested", "expected"),
+    [
+        (None, "auto", Device.CPU),
+        (facts(), "auto", Device.CPU),
+        (facts(kind="cuda"), "auto", Device.CUDA),
+        (facts(kind="cuda"), "cpu", Device.CPU),
+        (facts(platform="gpu"), "auto", Device.CUDA),
+        (facts(platform="tpu"), "auto", Device.TPU),
+        (facts(platform="cpu"), "auto", Device.CPU),
+        (None, "cuda", Device.CUDA),
+    ],
+)
+def test_the_device_is_what_was_asked_for_or_what_is_there(told, requested, expected):
+    assert device_of(told, requested=requested) is expected
+
+
+def test_a_cpus_machine_is_its_host():
+    assert fingerprint(facts(), requested="cpu", host=HOST) == Machine(
+        device=Device.CPU,
+        model="AMD EPYC 9654",
+        memory_bytes=2**40,
+        clock_mhz=3700.0,
+        cpu_model="AMD EPYC 9654",
+        cores=96,
+        governor="performance",
+        kernel="Linux 6.8",
+        python="3.12.1",
+        frameworks={"torch": "2.13.0"},
+    )
+
+
+def test_a_machine_whose_child_never_spoke_is_still_a_machine():
+    machine = fingerprint(None, requested="auto", host=HOST)
+
+    assert (machine.device, machine.python, machine.frameworks) == (Device.CPU, "", {})
+
+
+def test_a_gpus_machine_is_what_the_driver_tells(fake_nvml):
+    told = facts(kind="cuda", name="H100", uuid="GPU-1", count=2, memory_bytes=2**36, cuda="12.4")
+    gpu = Gpu(fake_nvml(), "handle").facts()
+
+    machine = fingerprint(told, requested="auto", host=HOST, gpu=gpu)
+
+    assert machine.device_class == "cuda:NVIDIA H100 80GB HBM3:2"
+    assert (machine.uuid, machine.driver, machine.runtime) == ("GPU-1", "560.35", "CUDA 12.4")
+    assert (machine.memory_bytes, machine.power_cap_w) == (80 * 2**30, 700.0)
+    assert (machine.has_ecc, machine.mig, machine.is_clock_locked) == (True, "disabled", None)
+    assert machine.clock_mhz == 1980
+    assert machine.cpu_model == "AMD EPYC 9654"
+
+
+def test_without_the_driver_a_gpus_machine_is_what_the_framework_tells():
+    told = facts(kind="cuda", name="NVIDIA L4", uuid="GPU-2", count=1, memory_bytes=2**34)
+
+    machine = fingerprint(told, requested="auto", host=HOST)
+
+    assert machine.device_class == "cuda:NVIDIA L4:1"
+    assert (machine.uuid, machine.memory_bytes) == ("GPU-2", 2**34)
+    assert (machine.driver, machine.runtime, machine.has_ecc, machine.mig) == ("", "", None, "")
+    assert machine.clock_mhz is None
+
+
+def test_the_drivers_cuda_stands_in_for_a_framework_that_does_not_say(fake_nvml):
+    gpu = Gpu(fake_nvml(), "handle").facts()
+
+    machine = fingerprint(facts(platform="gpu"), requested="auto", host=HOST, gpu=gpu)
+
+    assert machine.runtime == "CUDA 12.6"
+
+
+def test_a_tpus_machine_is_what_jax_tells():
+    told = facts(platform="tpu", device_kind="TPU v4", device_count=4)
+
+    machine = fingerprint(told, requested="auto", host=HOST)
+
+    assert machine.device_class == "tpu:TPU v4:4"
+    assert (machine.clock_mhz, machine.memory_bytes) == (None, None)
+
+
+def test_a_quiet_host_needs_no_note(fake_nvml):
+    gpu = Gpu(fake_nvml("nvmlDeviceGetComputeRunningProcesses"), "handle").facts()
+
+    assert host_notes(HOST, gpu) == ()
+    assert host_notes(HOST, None) == ()
+
+
+def test_what_may_disturb_is_said(fake_nvml):
+    host = read_host_with_governor("powersave")
+
+    notes = host_notes(host, Gpu(fake_nvml(persistence=0), "handle").facts())
+
+    assert notes == (
+        "the CPU's frequency governor is 'powersave', not 'performance'",
+        "2 other processes compute on this GPU (first: 41, 42)",
+        "the GPU's persistence mode is off: nvidia-smi -pm 1",
+    )
+
+
+def read_host_with_governor(governor):
+    return HostFacts(
+        cpu_model="x", cores=1, memory_bytes=None, clock_mhz=None, governor=governor, kernel=""
+    )

@@ -1,0 +1,151 @@
+"""No GPU here: a fake library, every call of which is checked against the real one's signature."""
+
+import pynvml
+import pytest
+
+from perfledger_runners.machine import nvml as ours
+from perfledger_runners.machine.nvml import (
+    Gpu,
+    GpuFacts,
+    GpuState,
+    find_gpu,
+    load_nvml,
+)
+
+
+def test_the_numbers_are_the_real_librarys():
+    assert ours.CLOCK_SM == pynvml.NVML_CLOCK_SM
+    assert ours.TEMPERATURE_GPU == pynvml.NVML_TEMPERATURE_GPU
+    assert ours.GPM_VERSION == pynvml.NVML_GPM_METRICS_GET_VERSION
+    assert ours.GPM_SM_UTIL == pynvml.NVML_GPM_METRIC_SM_UTIL
+    assert pynvml.nvmlClocksEventReasonApplicationsClocksSetting == ours.CLOCKS_SET
+    hard = (
+        pynvml.nvmlClocksEventReasonHwSlowdown
+        | pynvml.nvmlClocksEventReasonSwThermalSlowdown
+        | pynvml.nvmlClocksEventReasonHwThermalSlowdown
+        | pynvml.nvmlClocksEventReasonHwPowerBrakeSlowdown
+    )
+    assert hard == ours.HARD_THROTTLE
+    assert hasattr(pynvml.c_nvmlGpmMetricsGet_t, "numMetrics")
+
+
+def test_the_library_without_a_driver_is_none():
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        assert load_nvml() is None
+    else:
+        assert load_nvml() is pynvml
+
+
+def test_a_gpu_tells_what_it_is(fake_nvml):
+    assert Gpu(fake_nvml(reasons=0x2), "handle").facts() == GpuFacts(
+        model="NVIDIA H100 80GB HBM3",
+        uuid="GPU-1",
+        driver="560.35",
+        cuda="12.6",
+        memory_bytes=80 * 2**30,
+        max_clock_mhz=1980,
+        is_clock_locked=True,
+        power_cap_w=700.0,
+        has_ecc=True,
+        is_mig=False,
+        is_persistent=True,
+        processes=(41, 42),
+    )
+
+
+def test_a_gpu_that_tells_nothing_is_unknown_and_no_error(fake_nvml):
+    facts = Gpu(fake_nvml(*fake_nvml().answers), "handle").facts()
+
+    assert facts == GpuFacts(
+        model="",
+        uuid="",
+        driver="",
+        cuda="",
+        memory_bytes=None,
+        max_clock_mhz=None,
+        is_clock_locked=None,
+        power_cap_w=None,
+        has_ecc=None,
+        is_mig=None,
+        is_persistent=None,
+        processes=(),
+    )
+
+
+def test_a_gpu_tells_what_it_is_doing(fake_nvml):
+    state = Gpu(fake_nvml(reasons=0x40), "handle").state()
+
+    assert state == GpuState(reasons=0x40, clock_mhz=1755, power_w=512.5, temperature_c=61)
+
+
+def test_a_gpu_tells_its_energy_in_joules_or_not_at_all(fake_nvml):
+    silent = fake_nvml("nvmlDeviceGetTotalEnergyConsumption")
+
+    assert Gpu(fake_nvml(), "handle").energy_joules() == 123.456
+    assert Gpu(silent, "handle").energy_joules() is None
+
+
+def test_an_older_driver_tells_its_reasons_by_their_former_name(fake_nvml):
+    library = fake_nvml("nvmlDeviceGetCurrentClocksEventReasons", reasons=0x40)
+
+    assert Gpu(library, "handle").state().reasons == 0x40
+
+
+def meter_of(library):
+    meter = Gpu(library, "handle").sm_meter()
+    assert meter is not None
+    return meter
+
+
+def test_sm_activity_is_a_share_since_the_reading_before(fake_nvml):
+    library = fake_nvml(shares=[25.0, 100.0])
+
+    with meter_of(library) as meter:
+        shares = [meter.read(), meter.read()]
+
+    assert shares == [0.25, 1.0]
+    assert library.held == 0
+
+
+@pytest.mark.parametrize("told", [140737488355328.0, -1.0, float("nan")])
+def test_a_sentinel_is_no_share(fake_nvml, told):
+    with meter_of(fake_nvml(shares=[told])) as meter:
+        assert meter.read() is None
+
+
+@pytest.mark.parametrize("silent", ["nvmlGpmSampleAlloc", "nvmlGpmSampleGet", "nvmlGpmMetricsGet"])
+def test_a_meter_that_fails_reads_nothing(fake_nvml, silent):
+    library = fake_nvml(silent)
+
+    with meter_of(library) as meter:
+        assert meter.read() is None
+    assert library.held == 0
+
+
+def test_a_gpu_before_hopper_has_no_meter(fake_nvml):
+    assert Gpu(fake_nvml("nvmlGpmQueryDeviceSupport"), "handle").sm_meter() is None
+
+
+@pytest.mark.parametrize(
+    ("uuid", "visible", "handle"),
+    [
+        ("GPU-1", "0", "by uuid"),
+        ("", "GPU-1,GPU-2", "by uuid"),
+        ("GPU-unknown", "1", "by index 1"),
+        ("", "", "by index 0"),
+        ("", "1,0", "by index 1"),
+    ],
+)
+def test_the_gpu_is_the_one_that_the_workloads_see(fake_nvml, uuid, visible, handle):
+    gpu = find_gpu(fake_nvml(), uuid=uuid, environment={"CUDA_VISIBLE_DEVICES": visible})
+
+    assert gpu is not None
+    assert gpu.handle == handle
+
+
+def test_no_gpu_is_none(fake_nvml):
+    library = fake_nvml("nvmlDeviceGetHandleByIndex")
+
+    assert find_gpu(library, uuid="", environment={}) is None

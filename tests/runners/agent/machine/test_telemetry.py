@@ -1,0 +1,238 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.records import Device, FailureReason, Run, Side
+from perfledger_runners.machine.nvml import Gpu, GpuState
+from perfledger_runners.machine.telemetry import (
+    MAX_THROTTLED_SHARE,
+    GpuTelemetry,
+    NoTelemetry,
+    TelemetrySample,
+    throttling_failure,
+    with_telemetry,
+)
+
+RUN = Run(
+    workload="w",
+    side=Side.HEAD,
+    pair=2,
+    position=1,
+    process=5,
+    started_at="2026-11-20T12:00:00+00:00",
+    samples={"step_time_p50": (0.25, 0.25, 0.5)},
+    device=Device.CUDA,
+)
+
+
+def reading(at_s, *, reasons=0, sm_active=None, clock_mhz=1410.0, joules=None):
+    state = GpuState(reasons=reasons, clock_mhz=clock_mhz, power_w=300.0, temperature_c=88.0)
+    return TelemetrySample(at_s=at_s, state=state, sm_active=sm_active, energy_joules=joules)
+
+
+def test_a_run_without_readings_is_as_it_was():
+    assert with_telemetry(RUN, ()) == RUN
+    assert throttling_failure(RUN, ()) is None
+
+
+def test_sm_activity_counts_while_steps_were_measured_and_not_after():
+    readings = [
+        reading(0.12, sm_active=0.5),
+        reading(1.0, sm_active=0.75),
+        reading(1.01, sm_active=0.1),
+    ]
+
+    assert with_telemetry(RUN, readings).samples["sm_active"] == (0.5, 0.75)
+
+
+def test_readings_of_the_steps_that_settled_late_do_not_count_and_those_of_the_last_ones_do():
+    readings = [
+        reading(0.4, reasons=0x40, sm_active=0.1, clock_mhz=900.0),  # while it settled
+        reading(0.5, sm_active=0.5, clock_mhz=1400.0),
+        reading(1.5, sm_active=0.75, clock_mhz=1500.0),
+        reading(1.6, reasons=0x40, sm_active=0.1, clock_mhz=900.0),  # after the last step
+    ]
+
+    run = with_telemetry(RUN, readings, settling_s=0.5)
+
+    assert run.samples["sm_active"] == (0.5, 0.75)
+    assert (run.clock_mhz, run.left_out) == (1450.0, {})
+    assert throttling_failure(RUN, readings, settling_s=0.5) is None
+    assert throttling_failure(RUN, readings) is not None
+
+
+def test_what_the_gpu_did_beside_a_run_on_the_cpu_is_nobodys_business():
+    on_cpu = replace(RUN, device=Device.CPU)
+    readings = [reading(0.1, reasons=0x40, sm_active=0.5)]
+
+    assert with_telemetry(on_cpu, readings) == on_cpu
+    assert throttling_failure(on_cpu, readings) is None
+
+
+LONG_RUN = replace(RUN, samples={"step_time_p50": (0.5, 0.25, 0.75, 0.5, 0.5)})
+
+
+def test_the_energy_of_a_step_is_what_the_counter_rose_by_in_its_time():
+    readings = [
+        reading(0.1, joules=1000.0),
+        reading(1.1, joules=None),
+        reading(2.4, joules=1690.0),
+        reading(2.6, joules=9999.0),  # after the last step
+    ]
+
+    (joules,) = with_telemetry(LONG_RUN, readings).samples["energy_per_step"]
+
+    assert joules == pytest.approx(300 * 0.5)  # 690 J in 2.3 s are 300 W; a step takes 0.5 s
+
+
+def test_the_energy_of_steps_that_settled_late_is_no_steps():
+    readings = [
+        reading(0.1, joules=0.0),  # 900 W
+        reading(1.0, joules=810.0),
+        reading(3.5, joules=1560.0),
+    ]
+
+    (joules,) = with_telemetry(LONG_RUN, readings, settling_s=1.0).samples["energy_per_step"]
+
+    assert joules == pytest.approx(300 * 0.5)
+
+
+@pytest.mark.parametrize(
+    ("run", "energies"),
+    [
+        pytest.param(LONG_RUN, [1.0], id="one reading"),
+        pytest.param(LONG_RUN, [None, None, None], id="a device that does not tell"),
+        pytest.param(LONG_RUN, [5.0, 6.0, 1.0], id="a driver that was loaded again"),
+        pytest.param(LONG_RUN, [5.0, 5.0, 5.0], id="a counter that stands still"),
+        pytest.param(RUN, [1.0, 2.0], id="too short a run"),
+        pytest.param(replace(LONG_RUN, devices=2), [1.0, 2.0, 3.0], id="one of two devices"),
+    ],
+)
+def test_energy_that_cannot_be_told_is_not(run, energies):
+    readings = [reading(0.1 + 1.1 * index, joules=joules) for index, joules in enumerate(energies)]
+
+    assert "energy_per_step" not in with_telemetry(run, readings).samples
+
+
+def test_energy_is_read_only_where_it_was_asked_for(fake_nvml):
+    told = []
+    for asks in (False, True):
+        library = fake_nvml("nvmlGpmQueryDeviceSupport")
+        telemetry = GpuTelemetry(Gpu(library, "handle"), every_s=0.0, reads_energy=asks)
+        telemetry.start()
+        while not telemetry.readings:
+            pass
+        told.append(telemetry.stop()[0].energy_joules)
+
+    assert told == [None, 123.456]
+
+
+def test_an_older_gpu_tells_no_sm_activity():
+    assert with_telemetry(RUN, [reading(0.1)]).samples == RUN.samples
+
+
+def test_a_run_keeps_its_median_clock_and_what_held_it_down_how_often():
+    readings = [
+        reading(0.1, reasons=0x4, clock_mhz=1200.0),
+        reading(0.2, reasons=0x64, clock_mhz=1100.0),
+        reading(0.3, clock_mhz=1410.0),
+        reading(0.4, clock_mhz=None),
+    ]
+
+    run = with_telemetry(RUN, readings)
+
+    assert run.clock_mhz == 1200.0
+    assert run.slowed == {"its power cap": 0.5, "heat": 0.25}
+
+
+@pytest.mark.parametrize("reasons", [0x8, 0x20, 0x40, 0x80, 0x48 | 0x4])
+def test_a_clock_held_down_from_outside_is_a_failure(reasons):
+    readings = [reading(0.1), reading(0.2, reasons=reasons)]
+
+    failure = throttling_failure(RUN, readings)
+
+    assert failure is not None
+    assert (failure.workload, failure.side, failure.why) == (
+        "w",
+        Side.HEAD,
+        FailureReason.THROTTLED,
+    )
+    assert failure.pair == 2
+    assert "in 1 of 2 readings" in failure.detail
+    assert "88.0 °C" in failure.detail
+    assert with_telemetry(RUN, readings).left_out == {"throttled": 1}
+
+
+@pytest.mark.parametrize("reasons", [0x0, 0x1, 0x2, 0x4, 0x10, 0x100])
+def test_an_idle_a_locked_or_a_power_capped_clock_is_not(reasons):
+    readings = [reading(0.1, reasons=reasons)]
+
+    assert throttling_failure(RUN, readings) is None
+    assert with_telemetry(RUN, readings).left_out == {}
+
+
+@pytest.mark.parametrize(("slowed", "is_failure"), [(1, False), (2, False), (3, True)])
+def test_a_few_slowed_readings_are_counted_and_more_than_a_fifth_are_a_failure(slowed, is_failure):
+    readings = [reading(at / 10, reasons=0x40 if at < slowed else 0) for at in range(10)]
+
+    failure = throttling_failure(RUN, [*readings, reading(1.5)])
+
+    assert with_telemetry(RUN, readings).left_out == {"throttled": slowed}
+    assert (failure is not None) is is_failure
+    if failure is not None:
+        assert "in 3 of 10 readings" in failure.detail
+
+
+def test_a_slowdown_after_the_last_step_is_nobodys_fault():
+    assert throttling_failure(RUN, [reading(1.5, reasons=0x40)]) is None
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 2), st.integers(0, 511), st.none() | st.floats(0, 1)), max_size=5
+    )
+)
+def test_readings_never_touch_the_steps(given_readings):
+    readings = [
+        reading(at_s, reasons=reasons, sm_active=share) for at_s, reasons, share in given_readings
+    ]
+
+    run = with_telemetry(RUN, readings)
+
+    assert run.samples["step_time_p50"] == RUN.samples["step_time_p50"]
+    during = sum(each.at_s <= 1 for each in readings)
+    is_slow = run.left_out.get("throttled", 0) > MAX_THROTTLED_SHARE * during
+    assert (throttling_failure(RUN, readings) is not None) is is_slow
+
+
+def test_on_the_cpu_nothing_is_read():
+    telemetry = NoTelemetry()
+
+    telemetry.start()
+
+    assert telemetry.stop() == ()
+
+
+def test_a_thread_reads_until_it_is_stopped(fake_nvml):
+    library = fake_nvml(reasons=0x4, shares=[40.0] * 1_000_000)
+    telemetry = GpuTelemetry(Gpu(library, "handle"), every_s=0.0)
+
+    telemetry.start()
+    while not telemetry.readings:
+        pass
+    readings = telemetry.stop()
+
+    assert readings[0].sm_active == 0.4
+    assert readings[0].state.reasons == 0x4
+    assert library.held == 0
+    assert telemetry.stop() == readings
+
+
+def test_starting_again_forgets_what_was_read(fake_nvml):
+    telemetry = GpuTelemetry(Gpu(fake_nvml("nvmlGpmQueryDeviceSupport"), "handle"), every_s=60.0)
+    telemetry.readings.append(reading(0.1))
+
+    telemetry.start()
+
+    assert telemetry.stop() == ()

@@ -1,0 +1,112 @@
+"""Counts are made by real children, or by a script that says what a child would."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import Framework, Side, WorkloadSpec
+from perfledger.step_work import FLOPS
+from perfledger_runners.measuring.count_work import count_both
+
+TORCH = """
+import torch
+@perfledger.workload(framework="torch")
+def matmul():
+    one = torch.ones({size}, {size})
+    return lambda: one @ one
+"""
+JAX = """
+import jax
+@perfledger.workload(framework="jax")
+def dot():
+    one = jax.numpy.ones(({size}, {size}))
+    multiply = jax.jit(lambda a: a @ a)
+    return lambda: multiply(one)
+"""
+
+
+def spec(name, framework=Framework.TORCH):
+    return WorkloadSpec(
+        id=f"benchmarks.w:{name}", module="benchmarks.w", function=name, framework=framework
+    )
+
+
+@pytest.fixture
+def roomy(harness):
+    """A harness for torch and jax, which take more memory than plain Python."""
+    return replace(harness, limits=replace(harness.limits, memory_bytes=None))
+
+
+def flops(found):
+    return {
+        (each.workload.partition(":")[2], each.side): count.value
+        for each in found
+        for count in each.work.counts
+        if count.name == FLOPS
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("is_at_once", [False, True])
+def test_both_sides_are_counted_without_being_measured(roomy, sides, is_at_once):
+    base, head = (TORCH.format(size=n) + JAX.format(size=n) for n in (8, 16))
+
+    found = count_both(
+        roomy,
+        sides(base, head),
+        [spec("dot", Framework.JAX), spec("matmul"), spec("plain")],
+        is_at_once=is_at_once,
+    )
+
+    assert flops(found) == {
+        ("dot", Side.BASE): 2 * 8**3,
+        ("dot", Side.HEAD): 2 * 16**3,
+        ("matmul", Side.BASE): 2 * 8**3,
+        ("matmul", Side.HEAD): 2 * 16**3,
+    }
+    assert [each.workload for each in found][:2] == ["benchmarks.w:dot"] * 2
+
+
+def message(event, name="matmul", **fields):
+    return {"event": event, "workload": f"benchmarks.w:{name}", **fields}
+
+
+COUNT = {"name": FLOPS, "unit": "FLOP", "value": 5.0, "source": "a counter"}
+
+
+def test_what_a_child_says_is_kept(scripted, sides):
+    counted = message("counted", counts=[COUNT], limits=["a loop\x07"], program="abc")
+    harness = scripted({"event": "facts"}, message("started"), counted, {"event": "done"})
+
+    base, head = count_both(harness, sides("pass"), [spec("matmul")])
+
+    assert (base.side, head.side) == (Side.BASE, Side.HEAD)
+    assert base.work == head.work
+    assert base.work.counts[0].value == 5.0
+    assert (base.work.limits, base.work.program) == (("a loop\ufffd",), "abc")
+
+
+def test_a_workload_that_fails_on_base_is_not_tried_on_head(scripted, sides):
+    failed = message("failed", reason="raised", detail="KeyError: weights")
+    harness = scripted({"event": "facts"}, message("started"), failed, {"event": "done"})
+
+    (only,) = count_both(harness, sides("pass"), [spec("matmul")])
+
+    assert only.side is Side.BASE
+    assert only.work.counts == ()
+    assert only.work.limits == ("not counted: raised: KeyError: weights",)
+
+
+@pytest.mark.parametrize("value", [-1.0, 1e39, "many", None])
+def test_what_is_no_count_is_garbage(scripted, sides, value):
+    counted = message("counted", counts=[COUNT | {"value": value}])
+    harness = scripted({"event": "facts"}, message("started"), counted, {"event": "done"})
+
+    (only,) = count_both(harness, sides("pass"), [spec("matmul")])
+
+    assert only.work.limits[0].startswith("not counted: garbage: ")
+
+
+def test_plain_python_is_not_asked(scripted, sides):
+    assert count_both(scripted(), sides("pass"), [spec("plain", Framework.HOST)]) == ()

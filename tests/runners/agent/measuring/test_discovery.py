@@ -1,0 +1,104 @@
+import pytest
+
+from perfledger.protocol import Command
+from perfledger.records import FailureReason, Framework
+from perfledger_runners.children.harness import prepare_harness
+from perfledger_runners.measuring.discovery import discover
+
+pytestmark = pytest.mark.slow
+
+GRID = """
+@perfledger.workload(unit="tokens", units_per_step=lambda batch: 10 * batch,
+                     params={"batch": [8, 64]})
+def train(batch):
+    return lambda: None
+"""
+ONE = """
+@perfledger.workload()
+def one():
+    return lambda: None
+"""
+
+
+@pytest.fixture
+def found(harness, write_benchmarks, request_for, tmp_path):
+    def look(**files):
+        root = write_benchmarks(tmp_path / "checkout", **files)
+        return discover(harness, request_for(root, command=Command.LIST))
+
+    return look
+
+
+def test_what_is_registered_is_listed_with_its_parameters(found):
+    discovery = found(gpt=GRID)
+
+    ids = [spec.id for spec in discovery.workloads]
+    assert ids == ["benchmarks.gpt:train[batch=8]", "benchmarks.gpt:train[batch=64]"]
+    last = discovery.workloads[1]
+    assert (last.params, last.unit, last.units_per_step) == ({"batch": 64}, "tokens", 640.0)
+    assert last.framework is Framework.HOST
+    assert discovery.facts is not None
+    assert discovery.broken == ()
+
+
+def test_a_file_that_does_not_import_is_a_value(found):
+    discovery = found(good=ONE, bad="import a_package_that_nobody_has\n")
+
+    (broken,) = discovery.broken
+    assert (broken.path, broken.reason) == ("benchmarks/bad.py", FailureReason.RAISED)
+    assert "a_package_that_nobody_has" in broken.detail
+    assert [spec.id for spec in discovery.workloads] == ["benchmarks.good:one"]
+
+
+def test_a_file_that_kills_the_process_costs_the_others_nothing(found):
+    discovery = found(
+        a_good=ONE, bad="import os\nprint('farewell', flush=True)\nos._exit(5)\n", good=ONE
+    )
+
+    (broken,) = discovery.broken
+    assert broken.path == "benchmarks/bad.py"
+    assert "exit status 5" in broken.detail
+    assert "farewell" in broken.log_tail
+    assert [spec.id for spec in discovery.workloads] == [
+        "benchmarks.a_good:one",
+        "benchmarks.good:one",
+    ]
+    assert discovery.facts is not None
+
+
+def test_a_file_that_hangs_costs_the_others_nothing(
+    harness, hang, write_benchmarks, request_for, tmp_path
+):
+    root = write_benchmarks(tmp_path / "checkout", good=ONE, hangs=hang + "hang()\n")
+
+    discovery = discover(harness, request_for(root, command=Command.LIST))
+
+    assert [(each.path, each.reason) for each in discovery.broken] == [
+        ("benchmarks/hangs.py", FailureReason.HUNG)
+    ]
+    assert len(discovery.workloads) == 1
+
+
+def test_a_folder_that_is_not_there_is_missing(harness, request_for, tmp_path):
+    discovery = discover(harness, request_for(tmp_path, command=Command.LIST))
+
+    assert [(each.path, each.reason) for each in discovery.broken] == [
+        ("benchmarks", FailureReason.MISSING)
+    ]
+    assert "there is no 'benchmarks'" in discovery.broken[0].detail
+
+
+def test_an_interpreter_that_cannot_start_is_asked_once_and_blamed(
+    interpreter, write_benchmarks, request_for, tmp_path
+):
+    root = write_benchmarks(tmp_path / "checkout", good=ONE)
+    sitecustomize = tmp_path / "site" / "sitecustomize.py"
+    sitecustomize.parent.mkdir()
+    sitecustomize.write_text("import os\nos._exit(6)\n")
+    environment = {"PYTHONPATH": str(sitecustomize.parent)}
+    with prepare_harness(interpreter, environment=environment) as harness:
+        discovery = discover(harness, request_for(root, command=Command.LIST))
+
+    assert discovery.workloads == ()
+    assert [each.path for each in discovery.broken] == ["benchmarks"]
+    assert "exit status 6" in discovery.broken[0].detail

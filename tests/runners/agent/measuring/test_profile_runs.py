@@ -1,0 +1,262 @@
+"""Profiles are made by real children of torch and jax, and read by a real child of ours."""
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from perfledger.records import Framework, Side, WorkloadSpec
+from perfledger_runners.measuring.profile_runs import (
+    ReaderError,
+    exit_reason,
+    limit_resources,
+    profile_both,
+    read_trace,
+)
+
+pytestmark = pytest.mark.slow
+
+TORCH = """
+import torch
+@perfledger.workload(framework="torch")
+def matmul():
+    one = torch.ones(64, 64)
+    return lambda: one @ one
+"""
+HOST = """
+@perfledger.workload()
+def plain():
+    return lambda: sum(range(100))
+@perfledger.workload()
+def fails():
+    raise KeyError("weights")
+"""
+JAX = """
+import jax
+@perfledger.workload(framework="jax")
+def dot():
+    one = jax.numpy.ones((64, 64))
+    step = jax.jit(lambda: one @ one)
+    return step
+"""
+
+
+def spec(name, framework=Framework.HOST):
+    return WorkloadSpec(
+        id=f"benchmarks.w:{name}", module="benchmarks.w", function=name, framework=framework
+    )
+
+
+@pytest.fixture
+def sides(write_benchmarks, request_for, tmp_path):
+    def write(text):
+        return {side: request_for(write_benchmarks(tmp_path / side, w=text)) for side in Side}
+
+    return write
+
+
+@pytest.fixture
+def roomy(harness):
+    """A harness for torch and jax, which take more memory than plain Python."""
+    return replace(harness, limits=replace(harness.limits, memory_bytes=None))
+
+
+@pytest.fixture
+def trace(tmp_path):
+    def write(content):
+        path = tmp_path / "trace.json"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+@pytest.mark.torch
+def test_a_torch_workload_is_profiled_on_both_sides(roomy, sides):
+    explained = profile_both(roomy, sides(TORCH), [spec("matmul", Framework.TORCH)])
+
+    assert explained.notes == ()
+    assert [profile.side for profile in explained.profiles] == [Side.BASE, Side.HEAD]
+    for profile in explained.profiles:
+        assert (profile.workload, profile.tool) == ("benchmarks.w:matmul", "torch.profiler")
+        assert any("mm" in operation.name for operation in profile.operations)
+    assert [repeat.side for repeat in explained.repeats] == [Side.BASE, Side.HEAD]
+    for repeat in explained.repeats:
+        assert any("mm" in operation.name for operation in repeat.operations)
+        assert repeat.slices == ()
+    assert not list((roomy.folder / "traces").rglob("*.json*"))
+
+
+@pytest.mark.torch
+def test_on_a_cpu_the_windows_of_both_sides_alternate(roomy, sides, tmp_path):
+    calls = tmp_path / "calls"
+    text = TORCH.replace("return lambda: one @ one", "return lambda: note(one)")
+    noting = """
+    def note(one):
+        with open({calls!r}, "a") as file:
+            file.write({side!r})
+        return one @ one
+"""
+    asked = {side: replace(request, is_interleaved=True) for side, request in sides("").items()}
+    for side, request in asked.items():
+        function = noting.format(calls=str(calls), side=side[0]).replace("\n    ", "\n")
+        (Path(request.root) / "benchmarks" / "w.py").write_text(
+            "import perfledger\n" + function + text, encoding="utf-8"
+        )
+
+    explained = profile_both(roomy, asked, [spec("matmul", Framework.TORCH)])
+
+    assert [profile.side for profile in explained.profiles] == [Side.BASE, Side.HEAD]
+    windows = [side for side, steps in groupby(calls.read_text(encoding="utf-8")[-80:])]
+    assert len(windows) >= 5  # of 8 steps each, five a side: base, head, head, base, ...
+
+
+def test_a_jax_workload_is_profiled_on_both_sides(roomy, sides):
+    explained = profile_both(roomy, sides(JAX), [spec("dot", Framework.JAX)])
+
+    assert explained.notes == ()
+    assert [profile.tool for profile in explained.profiles] == ["jax.profiler"] * 2
+    assert [repeat.workload for repeat in explained.repeats] == ["benchmarks.w:dot"] * 2
+
+
+def test_a_jax_workload_can_be_profiled_once_more(roomy, sides):
+    requests, specs = sides(JAX), [spec("dot", Framework.JAX)]
+    profile_both(roomy, requests, specs)
+
+    again = profile_both(roomy, requests, specs)
+
+    assert again.notes == ()
+    assert [profile.side for profile in again.profiles] == [Side.BASE, Side.HEAD]
+
+
+def test_what_cannot_be_profiled_is_a_note(harness, sides):
+    explained = profile_both(harness, sides(HOST), [spec("plain"), spec("fails"), spec("gone")])
+
+    assert explained.profiles == ()
+    text = "\n".join(explained.notes)
+    assert "benchmarks.w:plain was not profiled: its framework has no profiler here" in text
+    assert "benchmarks.w:fails could not be profiled on base: raised: KeyError" in text
+    assert "benchmarks.w:gone could not be profiled on head: missing" in text
+
+
+def test_a_file_that_is_not_the_childs_own_is_neither_read_nor_removed(
+    scripted, request_for, tmp_path
+):
+    precious = tmp_path / "precious.json"
+    precious.write_text("{}")
+    liar = scripted(
+        {"event": "started", "workload": "benchmarks.w:a"},
+        {
+            "event": "profiled",
+            "workload": "benchmarks.w:a",
+            "tool": "torch.profiler",
+            "trace": str(precious),
+        },
+        {"event": "done"},
+    )
+
+    explained = profile_both(liar, dict.fromkeys(Side, request_for(tmp_path)), [spec("a")])
+
+    assert explained.profiles == ()
+    assert (
+        "on base could not be read: the child named a file outside its trace folder"
+        in explained.notes[0]
+    )
+    assert precious.exists()
+
+
+def test_a_trace_that_cannot_be_read_is_a_note(scripted, harness, request_for, tmp_path):
+    trace = harness.folder / "traces" / "base" / "trace.json"
+    trace.parent.mkdir(parents=True)
+    trace.write_text("hello")
+    careless = scripted(
+        {"event": "started", "workload": "benchmarks.w:a"},
+        {
+            "event": "profiled",
+            "workload": "benchmarks.w:a",
+            "tool": "torch.profiler",
+            "trace": str(trace),
+        },
+        {"event": "done"},
+    )
+
+    explained = profile_both(careless, dict.fromkeys(Side, request_for(tmp_path)), [spec("a")])
+
+    assert explained.profiles == ()
+    assert "the profile of benchmarks.w:a on base could not be read" in explained.notes[0]
+    assert not trace.exists()
+
+
+def test_a_reader_that_nobody_wrote_is_an_error(harness, trace):
+    with pytest.raises(ReaderError, match="invalid choice: 'nsys'"):
+        read_trace(
+            "nsys",
+            trace(b""),
+            workload="w",
+            side=Side.BASE,
+            environment=harness.environment,
+        )
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"{}", b"\x1f\x8b\x00", b"[" * 10_000])
+def test_a_trace_that_is_none_is_an_error_with_the_readers_words(harness, trace, content):
+    with pytest.raises(ReaderError) as caught:
+        read_trace(
+            "kineto",
+            trace(content),
+            workload="w",
+            side=Side.BASE,
+            environment=harness.environment,
+        )
+
+    assert 5 < len(str(caught.value)) <= 500
+
+
+def test_a_reader_leaves_nothing_beside_the_trace_and_takes_any_name(harness, trace, tmp_path):
+    event = {"ph": "X", "cat": "cpu_op", "name": "a\x07b", "pid": 1, "tid": 1, "ts": 0, "dur": 9}
+    file = trace(json.dumps({"traceEvents": [event]}).encode())
+
+    profile = read_trace(
+        "kineto", file, workload="-w", side=Side.HEAD, environment=harness.environment
+    )
+
+    assert (profile.workload, profile.side) == ("-w", Side.HEAD)
+    assert "ab" in {operation.name for operation in profile.operations}
+    assert [path for path in tmp_path.iterdir() if path.is_file()] == [file]
+
+
+@pytest.mark.parametrize(
+    ("greed", "end"),
+    [
+        ("bytearray(8 * 2**30)", 1),
+        ("open('big', 'wb').truncate(2**30)", -25),  # SIGXFSZ
+    ],
+)
+def test_a_reader_has_limits(tmp_path, greed, end):
+    waiting = f"import signal; signal.signal(25, signal.SIG_DFL); input(); {greed}"
+    with subprocess.Popen(
+        [sys.executable, "-c", waiting],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        limit_resources(process.pid)
+        process.communicate(b"\n")
+
+    assert process.returncode == end
+
+
+def test_a_reader_that_the_system_stopped_is_no_riddle():
+    assert "more than 120 s of CPU time" in exit_reason(-signal.SIGKILL)
+    assert exit_reason(3) == "the reader ended with status 3"
+
+
+def test_limiting_what_has_ended_is_no_error():
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+        limit_resources(process.pid)

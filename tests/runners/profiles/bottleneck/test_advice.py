@@ -1,0 +1,80 @@
+import re
+
+import pytest
+
+from perfledger.profile import Bucket, Kernel, OperationFamily
+from perfledger_profiles.bottleneck.advice import AdviceContext, name_operations, short_name
+from perfledger_profiles.bottleneck.classification import (
+    Bottleneck,
+    BottleneckConfidence,
+    BottleneckShare,
+    Classification,
+)
+
+KERNEL = "void at::native::elementwise_kernel<4, at::native::Add>(int, float)"
+WAITING = BottleneckShare(bottleneck=Bottleneck.INPUT, share=0.25, is_high=True, is_moderate=True)
+
+
+@pytest.fixture
+def context(make):
+    """Return the context of a step of four seconds, a quarter of which waits for input."""
+    return AdviceContext(
+        profile=make.profile(
+            make.operation("aten::linear", 2.0, path="model/layer"),
+            make.operation("load", 1.0, bucket=Bucket.INPUT),
+            make.operation(KERNEL, 1.0, 3.0),
+        ),
+        classification=Classification(
+            primary=Bottleneck.INPUT, shares=(WAITING,), confidence=BottleneckConfidence.HIGH
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        (KERNEL, "at::native::elementwise_kernel"),
+        ("ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"),
+        ("(compiling) <lambda>", "(compiling) <lambda>"),
+    ],
+)
+def test_a_short_name_has_no_arguments(name, short):
+    assert short_name(name) == short
+
+
+def test_operations_are_named_longest_first_with_all_their_calls(make):
+    operations = [make.operation(name, seconds) for seconds, name in enumerate("abcd")]
+
+    assert name_operations(operations) == "d, c and 2 more; 4 calls"
+    assert name_operations(operations[:1]) == "a; 1 call"
+
+
+def test_operations_are_selected_by_path_and_name(context):
+    assert [op.name for op in context.matching(re.compile("layer/aten"))] == ["aten::linear"]
+    assert [op.name for op in context.select(lambda op: op.bucket is Bucket.INPUT)] == ["load"]
+
+
+def test_operations_are_selected_by_their_kernels(context):
+    kernel = Kernel(name=KERNEL, family=OperationFamily.ELEMENTWISE, seconds=1.0, count=3.0)
+
+    assert [op.name for op in context.of_kernels([kernel])] == [KERNEL]
+
+
+def test_a_share_is_of_the_step(context, make):
+    assert context.share(context.profile.operations[:1]) == 0.5
+    assert context.share([make.operation("more than the step", 9.0)]) == 1.0
+
+
+def test_an_overhead_that_was_not_classified_is_zero(context):
+    assert context.overhead(Bottleneck.INPUT) == 0.25
+    assert context.overhead(Bottleneck.TRANSFER) == 0.0
+
+
+def test_a_recommendation_has_the_step_without_its_share(context):
+    advice = context.recommendation("load ahead", trigger="a wait", share=0.25)
+
+    assert advice.step_seconds == pytest.approx(3.0)
+
+
+def test_only_jax_profiles_are_xlas(context):
+    assert not context.is_jax

@@ -1,0 +1,199 @@
+"""The triggers of advice on the device, in profiles of a few operations."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.profile import (
+    Bucket,
+    Kernel,
+    Operation,
+    OperationFamily,
+    Profile,
+    ProfiledDevice,
+    ProfileReading,
+)
+from perfledger.records import Side
+from perfledger_profiles.bottleneck import device_advice
+from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.bottleneck.recommendations import recommendations
+from perfledger_profiles.hardware.device_lookup import match_hardware
+
+A100 = ProfiledDevice(name="A100", compute_capability="8.0", multiprocessors=108)
+V100 = match_hardware("Tesla V100-SXM2-16GB").hardware
+
+
+def op(name, seconds, bucket=Bucket.COMPUTE, *, path="", shapes="", count=1.0):
+    return Operation(
+        name=name, bucket=bucket, seconds=seconds, count=count, path=path, shapes=shapes
+    )
+
+
+def kernel(name, family=OperationFamily.OTHER, seconds=1.0, **more):
+    return Kernel(name=name, family=family, seconds=seconds, **{"count": 1.0, **more})
+
+
+def step(*operations, tool="torch.profiler", device=A100, kernels=(), readings=()):
+    """Return a step of one second: what the operations leave is one matrix product."""
+    rest = 1 - sum(operation.seconds for operation in operations)
+    return Profile(
+        workload="m:f",
+        side=Side.HEAD,
+        tool=tool,
+        steps=4,
+        step_seconds=1.0,
+        operations=(*operations, op("sgemm", rest)),
+        device=device,
+        kernels=kernels,
+        readings=readings,
+    )
+
+
+def advice(profile, **more):
+    return recommendations(profile, classify(profile), **more)
+
+
+def texts(profile, **more):
+    return [found.text for found in advice(profile, **more)]
+
+
+@pytest.mark.parametrize(
+    ("operation", "more", "text"),
+    [
+        (op("add", 0.10), {"family": OperationFamily.ELEMENTWISE}, "FUSE"),
+        (op("nchwToNhwcKernel", 0.01), {}, "CHANNELS_LAST"),
+        (op("copy_kernel", 0.05, path="aten::contiguous/aten::copy_"), {}, "CONTIGUOUS"),
+        (op("gemm", 0.05), {"family": OperationFamily.GEMM, "is_tensor": False}, "TENSOR_CORES"),
+        (op("gemm", 0.01, shapes="double[8,8]"), {}, "FLOAT64"),
+        (op("gemm", 0.05, path="aten::mm", shapes="c10::Half[8,7] c10::Half[7,8]"), {}, "X8"),
+        (op("small", 0.05), {"blocks_per_multiprocessor": 0.99}, "MORE_BLOCKS"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_trigger_on_the_device_asks_for_its_advice(operation, more, text):
+    found = texts(step(operation, kernels=(kernel(operation.name, **more),)))
+
+    assert found == [getattr(device_advice, "MULTIPLE_OF_8" if text == "X8" else text)]
+
+
+@pytest.mark.parametrize(
+    ("operation", "more"),
+    [
+        (op("add", 0.099), {"family": OperationFamily.ELEMENTWISE}),
+        (op("gemm", 0.05), {"family": OperationFamily.GEMM, "is_tensor": None}),
+        (op("gemm", 0.05), {"family": OperationFamily.GEMM, "is_tensor": True}),
+        (op("gemm", 0.05, path="aten::mm", shapes="Half[16,8] Half[8,32]"), {}),
+        (op("gemm", 0.05, path="aten::mm", shapes="Half[16,8] Half[8,1]"), {}),
+        (op("gemm", 0.05, path="aten::mm", shapes="float[7,7]"), {}),
+        (op("gemm", 0.05, path="aten::mm", shapes="Half[,] Half[]"), {}),
+        (op("small", 0.05), {"blocks_per_multiprocessor": 1.0}),
+        (op("Memcpy", 0.04, Bucket.COPY), {"blocks_per_multiprocessor": 0.1}),
+    ],
+)
+def test_a_device_that_gives_no_reason_gets_no_advice(operation, more):
+    assert texts(step(operation, kernels=(kernel(operation.name, **more),))) == []
+
+
+def test_what_xla_made_is_fused_already():
+    add = step(
+        op("add", 0.5), kernels=(kernel("add", OperationFamily.ELEMENTWISE),), tool="jax.profiler"
+    )
+
+    assert texts(add) == []
+
+
+def test_attention_in_parts_asks_for_the_fused_one():
+    parts = (
+        op("gemm", 0.1, path="aten::matmul/aten::bmm"),
+        op("softmax", 0.1, path="aten::softmax/aten::_softmax"),
+    )
+    fused = op("flash_fwd_kernel", 0.1, path="aten::scaled_dot_product_attention")
+
+    assert texts(step(*parts)) == [device_advice.ATTENTION]
+    assert texts(step(*parts, fused)) == []
+    assert texts(step(parts[0])) == []
+    assert texts(step(*(replace(part, seconds=0.004) for part in parts))) == []
+
+
+def test_a_device_without_tf32_is_not_told_to_use_it():
+    profile = step(
+        op("gemm", 0.5), kernels=(kernel("gemm", OperationFamily.GEMM, is_tensor=False),)
+    )
+
+    assert texts(profile, hardware=V100) == [device_advice.TENSOR_CORES_HALF]
+
+
+@pytest.mark.parametrize(
+    ("capability", "told"),
+    [
+        ("6.0", []),
+        ("7.5", [device_advice.TENSOR_CORES_HALF]),
+        ("12.0", [device_advice.TENSOR_CORES]),
+    ],
+)
+def test_a_device_without_facts_is_told_what_its_capability_has(capability, told):
+    profile = step(
+        op("gemm", 0.5), kernels=(kernel("gemm", OperationFamily.GEMM, is_tensor=False),)
+    )
+    stated = ProfiledDevice(name="NVIDIA Z9000", compute_capability=capability)
+
+    assert texts(replace(profile, device=stated)) == told
+
+
+def test_at_the_roof_there_is_nothing_to_gain():
+    gemm = kernel("sgemm", OperationFamily.GEMM, flops=120e12, bytes=1e10, is_tensor=True)
+    profile = step(kernels=(gemm,))
+
+    (found,) = recommendations(profile, classify(profile, hardware=V100), hardware=V100)
+
+    assert found.text == device_advice.AT_ROOF
+    assert found.step_seconds == profile.step_seconds
+
+
+@pytest.mark.parametrize(
+    ("grid", "shared_memory_bytes", "text", "words"),
+    [
+        ("216,1,1", 160_000, "SMALLER_BLOCKS", "limited by shared memory"),
+        ("1188,1,1", 0, "FULL_WAVES", "in 1.38 waves"),
+    ],
+)
+def test_latency_is_answered_by_the_launch(grid, shared_memory_bytes, text, words):
+    slow = kernel(
+        "sgemm",
+        grid=grid,
+        block="256,1,1",
+        registers=32,
+        shared_memory_bytes=shared_memory_bytes,
+    )
+    readings = tuple(
+        ProfileReading(name=name, value=0.2, subject="sgemm")
+        for name in ("compute_sol", "memory_sol")
+    )
+
+    (found,) = advice(step(kernels=(slow,), readings=readings))
+
+    assert found.text == getattr(device_advice, text)
+    assert words in found.trigger
+    assert found.share == 1.0
+
+
+@pytest.mark.parametrize(("share", "is_told"), [(0.9, False), (0.901, True), (None, False)])
+def test_memory_that_is_nearly_full_is_told(share, is_told):
+    assert (device_advice.CAPACITY in texts(step(), memory_share=share)) is is_told
+
+
+def test_memory_that_is_held_but_not_used_is_told():
+    readings = (
+        ProfileReading(name="peak_mem_reserved", value=80e9, unit="B"),
+        ProfileReading(name="peak_mem_allocated", value=60e9, unit="B"),
+    )
+    profile = step(readings=readings)
+
+    assert texts(profile, memory_share=0.95) == [
+        device_advice.CAPACITY,
+        device_advice.FRAGMENTED,
+    ]
+    assert texts(profile, memory_share=0.5) == []
+    assert texts(step(readings=readings[:1]), memory_share=0.95) == [device_advice.CAPACITY]
+    full = replace(readings[1], value=72e9)
+    assert texts(step(readings=(readings[0], full)), memory_share=0.95) == [device_advice.CAPACITY]

@@ -1,0 +1,149 @@
+"""The triggers of advice on the host, in profiles of a few operations."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.profile import (
+    Bucket,
+    Kernel,
+    Operation,
+    OperationFamily,
+    Profile,
+    ProfiledDevice,
+    ProfileReading,
+)
+from perfledger.records import Side
+from perfledger_profiles.bottleneck import host_advice
+from perfledger_profiles.bottleneck.classification import BottleneckDetail
+from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.bottleneck.recommendations import recommendations
+
+A100 = ProfiledDevice(name="A100", compute_capability="8.0", multiprocessors=108)
+
+
+def op(name, seconds, bucket=Bucket.COMPUTE, *, path="", shapes="", count=1.0):
+    return Operation(
+        name=name, bucket=bucket, seconds=seconds, count=count, path=path, shapes=shapes
+    )
+
+
+def kernel(name, family=OperationFamily.OTHER, seconds=1.0, **more):
+    return Kernel(name=name, family=family, seconds=seconds, **{"count": 1.0, **more})
+
+
+def step(*operations, tool="torch.profiler", device=A100, kernels=(), readings=()):
+    """Return a step of one second: what the operations leave is one matrix product."""
+    rest = 1 - sum(operation.seconds for operation in operations)
+    return Profile(
+        workload="m:f",
+        side=Side.HEAD,
+        tool=tool,
+        steps=4,
+        step_seconds=1.0,
+        operations=(*operations, op("sgemm", rest)),
+        device=device,
+        kernels=kernels,
+        readings=readings,
+    )
+
+
+def advice(profile, **more):
+    return recommendations(profile, classify(profile), **more)
+
+
+def texts(profile, **more):
+    return [found.text for found in advice(profile, **more)]
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        (op("enumerate(DataLoader)#_SingleProcessDataLoaderIter", 0.05, Bucket.INPUT), "WORKERS"),
+        (
+            op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter", 0.05, Bucket.INPUT),
+            "MORE_WORKERS",
+        ),
+        (op("infeed", 0.05, Bucket.INPUT), "PREFETCH"),
+        (op("f (dynamo_timed)", 0.01, Bucket.CPU), "RECOMPILE"),
+        (op("aten::item", 0.01, Bucket.CPU), "READ_BACK"),
+        (op("cudaDeviceSynchronize", 0.01, Bucket.SYNC), "READ_BACK"),
+        (op("(outside operations)", 0.15, Bucket.OTHER), "PYTHON"),
+        (op("aten::add_", 0.01, path="Optimizer.step#Adam.step", count=64.0), "OPTIMIZER"),
+        (op("cudaMalloc", 0.01, Bucket.RUNTIME), "ALLOCATOR"),
+        (op("hipFree", 0.01, Bucket.RUNTIME), "ALLOCATOR"),
+        (op("Memset (Device)", 0.01, Bucket.MEMSET, path="Optimizer.zero_grad#Adam"), "ZERO_GRAD"),
+        (op("Memcpy HtoD (Pageable -> Device)", 0.01, Bucket.COPY), "PINNED"),
+        (op("Memcpy DtoH (Device -> Pinned)", 0.01, Bucket.COPY), "TO_HOST"),
+        (op("Memcpy HtoD (Pinned -> Device)", 0.05, Bucket.COPY, count=10.0), "OVERLAP_COPIES"),
+        (op("Memcpy HtoD (Pinned -> Device)", 0.05, Bucket.COPY, count=11.0), "FEWER_COPIES"),
+        (op("copy-done.4", 0.05, Bucket.COPY), "OFFLOAD"),
+        (op("ncclKernel_AllReduce", 0.03, Bucket.COMMUNICATION), "ANY_COLLECTIVE"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_trigger_off_the_device_asks_for_its_advice(operation, text):
+    assert texts(step(operation)) == [getattr(host_advice, text)]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        op("infeed", 0.049, Bucket.INPUT),
+        op("aten::item", 0.009, Bucket.CPU),
+        op("(outside operations)", 0.149, Bucket.OTHER),
+        op("aten::add_", 0.01, path="Optimizer.step#Adam.step", count=63.0),
+        op("aten::_foreach_add_", 0.01, path="Optimizer.step#Adam.step", count=64.0),
+        op("cudaMalloc", 0.009, Bucket.RUNTIME),
+        op("Memcpy HtoD (Pinned -> Device)", 0.049, Bucket.COPY),
+        op("copy-done.4", 0.049, Bucket.COPY),
+        op("aten::empty", 0.1, path="Optimizer.zero_grad#Adam"),
+        op("ncclKernel_AllReduce", 0.029, Bucket.COMMUNICATION),
+        op("void at::native::copy(Pageable)", 0.04),  # no copy of the driver
+    ],
+    ids=lambda operation: operation.name,
+)
+def test_what_is_below_its_mark_is_no_trigger(operation):
+    assert texts(step(operation)) == []
+
+
+def test_what_compiled_outside_of_steps_is_no_trigger():
+    traced = step(op("(tracing) f", 0.2, Bucket.RUNTIME), tool="jax.profiler")
+
+    assert texts(replace(traced, has_steps=False)) == []
+
+
+def test_short_kernels_ask_for_graphs_and_not_for_less_python():
+    tiny = tuple(kernel(f"k{n}", seconds=5e-6) for n in range(3))
+    outside = op("(outside operations)", 0.3, Bucket.OTHER)
+
+    (found,) = advice(step(outside, kernels=tiny))
+
+    assert found.text == host_advice.GRAPHS
+    assert "3 launches" in found.trigger
+    assert texts(step(outside, kernels=tiny, tool="jax.profiler")) == [host_advice.JIT]
+
+
+def test_many_calls_of_jitted_functions_ask_for_one():
+    calls = op("PjitFunction(f)", 0.5, Bucket.RUNTIME, count=200.0)
+
+    (found,) = advice(step(calls, tool="jax.profiler"))
+
+    assert found.text == host_advice.JIT
+    assert found.trigger == "50.0% of the step is the host around 200 launches"
+
+
+def test_collectives_are_told_apart():
+    waits = op("ncclKernel_AllReduce", 0.3, Bucket.COMMUNICATION)
+    late = ProfileReading(name="comm_start_skew", value=0.5)
+
+    (found,) = advice(step(waits, readings=(late,)))
+
+    assert found.text == host_advice.COLLECTIVES[BottleneckDetail.STRAGGLER]
+    assert found.trigger.endswith("straggler")
+
+
+def test_a_cpu_has_no_copies_to_pin():
+    copies = step(op("aten::copy_", 0.2), op("Memcpy DtoH", 0.2, Bucket.COPY), device=None)
+
+    assert texts(copies) == []

@@ -1,0 +1,130 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.profile import Bucket, Kernel, OperationFamily, StreamIdle
+from perfledger_profiles.bottleneck.classification import BottleneckDetail
+from perfledger_profiles.bottleneck.host_bound import host_detail, host_kind, is_launch_bound
+
+
+def kernels(*microseconds):
+    return tuple(
+        Kernel(name=f"k{n}", family=OperationFamily.OTHER, seconds=us / 1e6, count=1.0)
+        for n, us in enumerate(microseconds)
+    )
+
+
+def stream(name, *, busy, host=0.0, kernel=0.0, other=0.0):
+    return StreamIdle(
+        stream=name,
+        busy_seconds=busy,
+        host_wait_seconds=host,
+        kernel_wait_seconds=kernel,
+        other_seconds=other,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "bucket", "path", "kind"),
+    [
+        ("(compiling) f", Bucket.RUNTIME, "", BottleneckDetail.COMPILE),
+        ("(tracing) f", Bucket.RUNTIME, "", BottleneckDetail.COMPILE),
+        ("_compile.compile_inner (dynamo_timed)", Bucket.CPU, "", BottleneckDetail.COMPILE),
+        ("aten::empty", Bucket.CPU, "compile_fx_inner (dynamo_timed)", BottleneckDetail.COMPILE),
+        ("cudaStreamSynchronize", Bucket.SYNC, "", BottleneckDetail.SYNC),
+        (
+            "cudaMemcpyAsync",
+            Bucket.RUNTIME,
+            "aten::item/aten::_local_scalar_dense",
+            BottleneckDetail.SYNC,
+        ),
+        ("aten::nonzero", Bucket.CPU, "", BottleneckDetail.SYNC),
+        ("cudaLaunchKernel", Bucket.RUNTIME, "aten::mm", BottleneckDetail.LAUNCH),
+        ("cudaGraphLaunch", Bucket.RUNTIME, "", BottleneckDetail.LAUNCH),
+        ("hipLaunchKernel", Bucket.RUNTIME, "", BottleneckDetail.LAUNCH),
+        ("PjitFunction(step)", Bucket.RUNTIME, "", BottleneckDetail.LAUNCH),
+        ("cudaMalloc", Bucket.RUNTIME, "", BottleneckDetail.NONE),
+        ("aten::mm", Bucket.CPU, "", BottleneckDetail.OPERATORS),
+        ("AddmmBackward0", Bucket.CPU, "", BottleneckDetail.OPERATORS),
+        ("Optimizer.step#SGD.step", Bucket.CPU, "", BottleneckDetail.PYTHON),
+        ("(outside operations)", Bucket.OTHER, "", BottleneckDetail.PYTHON),
+        ("(other operations)", Bucket.CPU, "", BottleneckDetail.NONE),
+        ("gemm", Bucket.COMPUTE, "", None),
+        ("load", Bucket.INPUT, "", None),
+    ],
+)
+def test_the_hosts_time_is_told_apart(make, name, bucket, path, kind):
+    assert host_kind(make.operation(name, 1.0, bucket=bucket, path=path)) is kind
+
+
+def test_what_takes_the_most_is_the_detail(make):
+    profile = make.profile(
+        make.operation("aten::mm", 2.0, bucket=Bucket.CPU),
+        make.operation("(outside operations)", 3.0, bucket=Bucket.OTHER),
+        make.operation("gemm", 9.0),
+    )
+
+    assert host_detail(profile) is BottleneckDetail.PYTHON
+
+
+def test_short_kernels_make_it_launching(make):
+    outside = make.operation("(outside operations)", 3.0, bucket=Bucket.OTHER)
+    profile = replace(make.profile(outside), kernels=kernels(5, 5, 500))
+
+    assert host_detail(profile) is BottleneckDetail.LAUNCH
+
+
+@pytest.mark.parametrize(
+    ("name", "bucket", "detail"),
+    [
+        ("(compiling) f", Bucket.RUNTIME, BottleneckDetail.COMPILE),
+        ("cudaDeviceSynchronize", Bucket.SYNC, BottleneckDetail.SYNC),
+    ],
+)
+def test_compiling_and_waiting_stay_what_they_are(make, name, bucket, detail):
+    profile = replace(make.profile(make.operation(name, 3.0, bucket=bucket)), kernels=kernels(5, 5))
+
+    assert host_detail(profile) is detail
+
+
+def test_a_host_that_took_no_time_has_no_detail(make):
+    assert host_detail(make.profile(make.operation("gemm", 1.0))) is BottleneckDetail.NONE
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "is_bound"),
+    [((9.9, 9.9, 99), True), ((9.9, 99), False), ((10, 10, 10), False), ((), False)],
+)
+def test_the_median_kernel_has_to_be_below_10_microseconds(make, microseconds, is_bound):
+    profile = replace(make.profile(), kernels=kernels(*microseconds))
+
+    assert is_launch_bound(profile) is is_bound
+
+
+def test_a_kernel_counts_as_often_as_it_is_launched(make):
+    short = Kernel(name="s", family=OperationFamily.OTHER, seconds=50e-6, count=10.0)
+    long = Kernel(name="l", family=OperationFamily.OTHER, seconds=900e-6, count=9.0)
+
+    assert is_launch_bound(replace(make.profile(), kernels=(short, long)))
+
+
+@pytest.mark.parametrize(("launch_us", "is_bound"), [(21.0, True), (20.0, False)])
+def test_kernels_that_are_shorter_than_their_launch_are_bound_by_it(make, launch_us, is_bound):
+    launch = make.operation("cudaLaunchKernel", 3 * launch_us * 1e-6, 3.0, bucket=Bucket.RUNTIME)
+    profile = replace(make.profile(launch), kernels=kernels(20, 20, 99))
+
+    assert is_launch_bound(profile) is is_bound
+
+
+@pytest.mark.parametrize(
+    ("streams", "is_bound"),
+    [
+        ((stream("7", busy=1.0, host=2.0, kernel=1.0, other=0.5),), True),
+        ((stream("7", busy=1.0, host=1.5, kernel=1.0, other=0.5),), False),
+        ((stream("7", busy=1.0, kernel=1.0), stream("20", busy=0.5, host=9.0)), False),
+    ],
+)
+def test_the_busiest_stream_has_to_wait_for_the_host(make, streams, is_bound):
+    profile = replace(make.profile(), kernels=kernels(1, 1, 1), streams=streams)
+
+    assert is_launch_bound(profile) is is_bound

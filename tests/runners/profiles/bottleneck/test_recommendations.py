@@ -1,0 +1,140 @@
+"""Which evidence asks for which advice; the profiles are made of bare operations."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.profile import (
+    Bucket,
+    Kernel,
+    Operation,
+    OperationFamily,
+    Profile,
+    ProfiledDevice,
+)
+from perfledger.records import Side
+from perfledger_profiles.bottleneck import device_advice, host_advice
+from perfledger_profiles.bottleneck.classification import Bottleneck
+from perfledger_profiles.bottleneck.classifier import classify
+from perfledger_profiles.bottleneck.recommendations import recommendations
+
+A100 = ProfiledDevice(name="A100", compute_capability="8.0", multiprocessors=108)
+
+
+def op(name, seconds, bucket=Bucket.COMPUTE, *, path="", shapes="", count=1.0):
+    return Operation(
+        name=name, bucket=bucket, seconds=seconds, count=count, path=path, shapes=shapes
+    )
+
+
+def kernel(name, family=OperationFamily.OTHER, seconds=1.0, **more):
+    return Kernel(name=name, family=family, seconds=seconds, **{"count": 1.0, **more})
+
+
+def step(*operations, tool="torch.profiler", device=A100, kernels=(), readings=()):
+    """Return a step of one second: what the operations leave is one matrix product."""
+    rest = 1 - sum(operation.seconds for operation in operations)
+    return Profile(
+        workload="m:f",
+        side=Side.HEAD,
+        tool=tool,
+        steps=4,
+        step_seconds=1.0,
+        operations=(*operations, op("sgemm", rest)),
+        device=device,
+        kernels=kernels,
+        readings=readings,
+    )
+
+
+def advice(profile, **more):
+    return recommendations(profile, classify(profile), **more)
+
+
+def texts(profile, **more):
+    return [found.text for found in advice(profile, **more)]
+
+
+def test_without_a_trigger_there_is_nothing_to_say():
+    assert advice(step()) == ()
+
+
+def test_advice_has_its_evidence_and_amdahls_bound():
+    (found,) = advice(step(op("enumerate(DataLoader)#x", 0.331, Bucket.INPUT)))
+
+    assert found.trigger == "33.1% of the step waits for input"
+    assert found.share == pytest.approx(0.331)
+    assert found.step_seconds == pytest.approx(0.669)
+
+
+def test_what_could_bring_the_most_comes_first():
+    found = advice(
+        step(
+            op("cudaStreamSynchronize", 0.1, Bucket.SYNC),
+            op("load", 0.3, Bucket.INPUT),
+            op("(outside operations)", 0.2, Bucket.OTHER),
+        ),
+        memory_share=0.95,
+    )
+
+    assert [advice.share for advice in found] == sorted(
+        (advice.share for advice in found), reverse=True
+    )
+    assert found[-1].text == device_advice.CAPACITY
+
+
+def test_xla_has_its_own_words():
+    traced = step(op("(tracing) <lambda>", 0.2, Bucket.RUNTIME), tool="jax.profiler")
+
+    (found,) = advice(traced)
+
+    assert found.text == host_advice.RETRACE
+    assert "(tracing) <lambda>; 1 call" in found.trigger
+
+
+def test_the_device_that_the_profile_states_is_looked_up():
+    gemm = kernel("gemm", OperationFamily.GEMM, is_tensor=False)
+    profile = step(op("gemm", 0.5), kernels=(gemm,))
+    stated = replace(profile, device=ProfiledDevice(name="Tesla T4"))
+
+    assert texts(stated) == [device_advice.TENSOR_CORES_HALF]
+
+
+def test_a_disturbed_machine_gets_no_advice_on_the_code():
+    profile = step(op("load", 0.5, Bucket.INPUT))
+
+    found = classify(profile, environment=("shared with another process",))
+
+    assert found.primary is Bottleneck.ENVIRONMENT
+    assert recommendations(profile, found) == ()
+
+
+def test_a_step_of_no_time_gets_no_advice():
+    assert advice(replace(step(), step_seconds=0.0, operations=())) == ()
+
+
+@pytest.mark.slow
+@given(
+    st.lists(
+        st.builds(
+            op,
+            st.text(max_size=20),
+            st.floats(0, 10),
+            st.sampled_from(Bucket),
+            path=st.text(max_size=20),
+            shapes=st.text(max_size=20),
+            count=st.floats(0, 1e6),
+        ),
+        max_size=8,
+    )
+)
+def test_every_estimate_is_between_nothing_and_the_step(operations):
+    total = sum(operation.seconds for operation in operations)
+    profile = replace(step(), operations=tuple(operations), step_seconds=total)
+
+    for found in advice(profile):
+        assert 0 <= found.share <= 1
+        assert 0 <= found.step_seconds <= total
+        assert found.text
+        assert found.trigger

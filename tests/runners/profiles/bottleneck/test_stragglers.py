@@ -1,0 +1,137 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.profile import Bucket, CollectiveTimes, Operation, Profile
+from perfledger.records import Side
+from perfledger_profiles.bottleneck.classification import BottleneckDetail
+from perfledger_profiles.bottleneck.communication_bound import communication_detail
+from perfledger_profiles.bottleneck.stragglers import stragglers_of
+
+STEP_S = 1000e-6
+GROUP = {"Collective name": "allreduce", "Group size": 3}
+
+
+@pytest.fixture
+def rank(trace):
+    """Return a function that makes the profile of one rank, from the trace of one step."""
+
+    def make(number, *, compute, waits, **told):
+        mine = type(trace)()
+        mine.header = {"distributedInfo": {"backend": "nccl", "rank": number, "world_size": 3}}
+        mine.step(1, 0, 1000).add("gemm", 10, compute, cat="kernel", thread=(0, 7), stream=7)
+        for place, wait in enumerate(waits):
+            at = 500 + 100 * place
+            lane = {"thread": (0, 20), "stream": 20}
+            mine.add("ncclAllReduce", at - wait, wait, cat="kernel", **lane, **told)
+        return mine.read()
+
+    return make
+
+
+def test_the_rank_that_is_waited_for_is_named_with_how_often_and_how_long(rank):
+    found = stragglers_of(
+        [
+            rank(4, compute=100, waits=(60, 50)),
+            rank(5, compute=150, waits=(10, 10)),
+            rank(6, compute=100, waits=(50, 60)),
+        ]
+    )
+
+    assert found is not None
+    slowest = found.slowest
+    assert (slowest.rank, slowest.last, found.collectives) == (5, 2, 2)
+    assert found.compute_ratio == pytest.approx(1.5)
+    assert found.skew == pytest.approx(50 / 40)
+    assert found.is_uneven
+    assert slowest.late_seconds == pytest.approx(90e-6)
+    assert [one.wait_seconds for one in found.ranks] == pytest.approx([90e-6, 0.0, 90e-6])
+
+
+def test_uneven_ranks_make_it_a_straggler_that_a_step_waits_for(rank):
+    ranks = [rank(0, compute=100, waits=(60,)), rank(1, compute=150, waits=(10,))]
+
+    found = stragglers_of(ranks)
+
+    assert found is not None
+    assert communication_detail(ranks[0]) is not BottleneckDetail.STRAGGLER
+    told = replace(ranks[0], readings=(*ranks[0].readings, *found.readings()))
+    assert communication_detail(told) is BottleneckDetail.STRAGGLER
+
+
+def test_collectives_that_not_all_ranks_ran_are_not_compared(rank):
+    found = stragglers_of([rank(0, compute=100, waits=(60, 50)), rank(1, compute=105, waits=(60,))])
+
+    assert found is not None
+    assert (found.collectives, found.skew, found.slowest.rank) == (0, None, 1)
+    assert not found.is_uneven
+    assert [reading.name for reading in found.readings()] == ["straggler_ratio"]
+
+
+@pytest.mark.parametrize(
+    "told", [{"Collective name": "send"}, {"Collective name": "allreduce", "Group size": 2}]
+)
+def test_what_is_not_among_all_ranks_is_not_compared(rank, told):
+    ranks = [rank(n, compute=100, waits=(wait,), **told) for n, wait in enumerate((9, 5, 5))]
+
+    found = stragglers_of(ranks)
+
+    assert found is not None
+    assert found.collectives == 0
+
+
+def test_collectives_among_all_ranks_are_compared(rank):
+    ranks = [rank(n, compute=100, waits=(wait,), **GROUP) for n, wait in enumerate((9, 5, 5))]
+
+    found = stragglers_of(ranks)
+
+    assert found is not None
+    assert found.collectives == 1
+
+
+def test_ranks_that_no_file_states_are_numbered_by_their_order(rank):
+    same = rank(3, compute=100, waits=(10,))
+
+    found = stragglers_of([same, same])
+
+    assert found is not None
+    assert [one.rank for one in found.ranks] == [0, 1]
+
+
+def test_one_rank_has_no_straggler(rank):
+    assert stragglers_of([rank(0, compute=100, waits=())]) is None
+
+
+def test_a_rank_that_computes_nothing_is_not_compared(rank, trace):
+    idle = trace.step(1, 0, 100).add("aten::mm", 0, 50, cat="cuda_runtime").read()
+
+    assert stragglers_of([rank(0, compute=100, waits=()), idle]) is None
+
+
+def loaded(seconds):
+    """Return a made-up profile of one rank with a step of collectives of these durations."""
+    compute = Operation(name="gemm", bucket=Bucket.COMPUTE, seconds=STEP_S, count=1.0)
+    return Profile(
+        workload="w",
+        side=Side.HEAD,
+        tool="made up",
+        steps=1,
+        step_seconds=STEP_S,
+        operations=(compute,),
+        collectives=(CollectiveTimes(name="all", step=1, seconds=tuple(seconds)),),
+    )
+
+
+DURATIONS = st.lists(st.floats(1e-6, 1.0), min_size=3, max_size=3)
+
+
+@given(st.lists(DURATIONS, min_size=2, max_size=5))
+def test_what_ranks_wait_is_what_they_are_waited_for(rows):
+    found = stragglers_of([loaded(row) for row in rows])
+
+    assert found is not None
+    waited = sum(one.wait_seconds for one in found.ranks) / (len(rows) - 1)
+    assert sum(one.late_seconds for one in found.ranks) == pytest.approx(waited)
+    assert sum(one.last for one in found.ranks) == found.collectives == 3
+    assert min(one.wait_seconds for one in found.ranks) >= 0

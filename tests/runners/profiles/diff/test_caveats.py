@@ -1,0 +1,96 @@
+import pytest
+
+from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.diff.noise import ProfileNoise
+
+
+def pair(make, *, kernels=0.0, planted=2e-3):
+    """Return profiles with a planted operation, and kernels that came and went without a match."""
+    base = [make.operation("aten::mm", 10e-3)]
+    head = [make.operation("aten::mm", 10e-3), make.operation("aten::sort", planted)]
+    if kernels:
+        base.append(make.operation("old_kernel", kernels))
+        head.append(make.operation("new_kernel", kernels))
+    return make.profile(*base), make.profile(*head)
+
+
+def test_a_change_that_timing_agrees_with_is_attributed(make):
+    explanation = explain(*pair(make), timing=(9.9e-3, 11.8e-3))
+
+    assert explanation.is_attributable
+    assert explanation.residual_seconds == pytest.approx(-0.1e-3)
+
+
+def test_a_change_that_timing_does_not_see_is_not_attributable(make):
+    explanation = explain(*pair(make), timing=(9.9e-3, 10.2e-3))
+
+    assert [cause.name for cause in explanation.causes] == ["aten::sort"]
+    assert explanation.note == (
+        "not attributable from this profile: the change without a profiler differs by 53% of the "
+        "profiled change: profile both sides again, with more steps"
+    )
+
+
+def test_what_the_timing_itself_leaves_open_is_no_disagreement(make):
+    sure = explain(*pair(make), timing=(9.9e-3, 11.0e-3))
+    unsure = explain(*pair(make), timing=(9.9e-3, 11.0e-3), timing_error_seconds=0.3e-3)
+
+    assert not sure.is_attributable
+    assert unsure.is_attributable
+    assert unsure.residual_seconds == pytest.approx(-0.9e-3)
+
+
+def test_much_that_is_unlisted_is_a_doubt_however_loud_the_profiles_are(make):
+    names = [f"aten::op{chr(ord('a') + number)}" for number in range(20)]
+    longer = (1.05e-3, 1.15e-3) * 10
+    base = make.profile(*(make.operation(name, 1e-3) for name in names))
+    head = make.profile(*map(make.operation, names, longer))
+
+    explanation = explain(base, head, noise=ProfileNoise(step_seconds=0.9e-3))
+
+    assert explanation.note.startswith("not attributable from this profile: 62% of the change")
+
+
+def test_without_timing_there_is_no_residual(make):
+    assert explain(*pair(make)).residual_seconds is None
+
+
+def test_a_profiler_that_doubles_the_step_is_taken_out_of_its_change(make):
+    explanation = explain(*pair(make), timing=(5e-3, 6e-3))
+
+    assert explanation.is_attributable
+    assert explanation.residual_seconds == pytest.approx(-1e-3)
+
+
+def test_a_profile_of_another_length_altogether_explains_nothing(make):
+    explanation = explain(*pair(make, planted=10e-3), timing=(0.5e-3, 1e-3))
+
+    assert not explanation.is_attributable
+    assert "by 100% of the profiled change" in explanation.note
+
+
+def test_a_timing_without_a_length_takes_nothing_out(make):
+    assert not explain(*pair(make), timing=(0.0, 0.0)).is_attributable
+
+
+def test_kernels_that_may_be_the_same_under_other_names_are_a_doubt(make):
+    doubtful, clear = explain(*pair(make, kernels=0.6e-3)), explain(*pair(make, kernels=0.4e-3))
+
+    assert doubtful.note == (
+        "not attributable from this profile: new and gone kernels without a match cancel out 30% "
+        "of the change: profile both sides again, with input shapes recorded"
+    )
+    assert clear.is_attributable
+
+
+def test_operators_that_came_and_went_are_known_by_their_names(make):
+    base = make.profile(make.operation("aten::mm", 10e-3), make.operation("aten::tanh", 2e-3))
+    head = make.profile(make.operation("aten::mm", 10e-3), make.operation("aten::sort", 5e-3))
+
+    assert explain(base, head).is_attributable
+
+
+def test_what_is_open_within_twice_the_noise_of_the_step_does_not_matter(make):
+    explanation = explain(*pair(make, kernels=0.6e-3), noise=ProfileNoise(step_seconds=0.5e-3))
+
+    assert explanation.is_attributable

@@ -1,0 +1,78 @@
+import pytest
+
+from perfledger_profiles.diff.cause import ChangeKind, ChangeReason
+from perfledger_profiles.diff.diff import explain
+from perfledger_profiles.diff.suggestions import CLOCK as CLOCK_ADVICE
+from perfledger_profiles.diff.uniform_slowdown import CLOCK
+
+
+def alike(make, ratios, **more):
+    """Return two profiles whose operations changed by these ratios."""
+    numbers = range(len(ratios))
+    base = [make.operation(f"aten::op{n}", 1e-3) for n in numbers]
+    head = [
+        make.operation(f"aten::op{n}", 1e-3 * ratio, **more)
+        for n, ratio in zip(numbers, ratios, strict=True)
+    ]
+    return base, head
+
+
+def explained(make, ratios, **more):
+    base, head = alike(make, ratios, **more)
+    return explain(make.profile(*base), make.profile(*head))
+
+
+def test_when_all_of_it_changed_by_one_ratio_that_is_the_one_cause(make):
+    explanation = explained(make, [1.10, 1.09, 1.11, 1.10, 1.10, 1.10, 1.10, 1.10])
+
+    (cause,) = explanation.causes
+    assert (cause.name, cause.kind, cause.reason) == (CLOCK, ChangeKind.RATE, ChangeReason.CLOCK)
+    assert cause.evidence == "8 operations by one ratio: 1.10"
+    assert cause.suggestion == CLOCK_ADVICE
+    assert explanation.is_attributable
+    assert explanation.rest_seconds == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "ratios",
+    [[1.1] * 7, [1.10, 1.14, 1.06, 1.15, 1.05, 1.10, 1.13, 1.07], [1.015] * 8],
+)
+def test_few_operations_different_ratios_or_hardly_any_are_no_clock(make, ratios):
+    assert CLOCK not in {cause.name for cause in explained(make, ratios).causes}
+
+
+def test_other_shapes_or_more_calls_are_no_clock(make):
+    for more in ({"shapes": "double[8]"}, {"count": 2.0}):
+        assert CLOCK not in {c.name for c in explained(make, [1.3] * 8, **more).causes}
+
+
+def test_a_planted_operation_is_told_beside_the_clock(make):
+    base, head = alike(make, [1.2] * 10)
+
+    explanation = explain(
+        make.profile(*base), make.profile(*head, make.operation("aten::sort", 4e-3))
+    )
+
+    assert [cause.name for cause in explanation.causes] == ["aten::sort", CLOCK]
+
+
+def test_when_most_of_it_is_far_slower_but_not_alike_the_machine_is_suspected(make):
+    explanation = explained(make, [1.02, 1.02, 1.3, 1.35, 1.4, 1.9, 1.9, 1.9, 1.9])
+
+    assert not explanation.is_attributable
+    assert explanation.note == (
+        "not attributable from this profile: most operations take 1.40 times as long for the same "
+        "work, so the machine, its clock or the number of threads changed: profile both sides "
+        "again on an idle machine"
+    )
+
+
+def test_a_drift_that_is_small_beside_the_planted_change_does_not_hide_it(make):
+    base, head = alike(make, [1.2, 1.3, 1.4, 1.5, 1.6, 1.3, 1.35, 1.45])
+
+    explanation = explain(
+        make.profile(*base), make.profile(*head, make.operation("aten::sort", 50e-3))
+    )
+
+    assert [cause.name for cause in explanation.causes] == ["aten::sort"]
+    assert explanation.is_attributable

@@ -1,0 +1,89 @@
+from dataclasses import replace
+from math import fsum
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.profile import Bucket, Kernel, Operation, OperationFamily, Profile, ProfiledStep
+from perfledger.records import Side
+from perfledger_profiles.diff.noise import ProfileNoise
+from perfledger_profiles.diff.waterfall import waterfall
+
+
+def profile(step_seconds, *operations, **more):
+    return Profile(
+        workload="m:f",
+        side=Side.BASE,
+        tool="torch.profiler",
+        steps=4,
+        step_seconds=step_seconds,
+        operations=tuple(
+            Operation(name=f"op{number}", bucket=bucket, seconds=seconds, count=1.0)
+            for number, (bucket, seconds) in enumerate(operations)
+        ),
+        **more,
+    )
+
+
+def test_each_bucket_has_its_bar_in_the_order_of_buckets():
+    base = profile(3.0, (Bucket.COMPUTE, 2.0), (Bucket.INPUT, 1.0))
+    head = profile(5.0, (Bucket.COMPUTE, 2.5), (Bucket.INPUT, 2.5))
+
+    bars = waterfall(base, head, ProfileNoise())
+
+    assert tuple(bar.bucket for bar in bars) == tuple(Bucket)
+    assert {bar.bucket: bar.delta_seconds for bar in bars if bar.delta_seconds} == {
+        Bucket.COMPUTE: 0.5,
+        Bucket.INPUT: 1.5,
+    }
+
+
+def test_what_operations_leave_of_a_step_is_others():
+    bars = waterfall(profile(3.0, (Bucket.COMPUTE, 2.0)), profile(2.0), ProfileNoise())
+
+    other = bars[-1]
+    assert (other.base_seconds, other.head_seconds) == (1.0, 2.0)
+
+
+def test_a_bars_noise_is_what_the_same_code_differed_by():
+    noise = ProfileNoise(buckets={Bucket.COMPUTE: 0.25})
+
+    bars = waterfall(profile(1.0, (Bucket.COMPUTE, 1.0)), profile(1.0), noise)
+
+    assert [bar.noise_seconds for bar in bars] == [0.25] + [0.0] * (len(Bucket) - 1)
+
+
+def test_without_such_pairs_it_is_the_standard_error_of_two_means_over_steps():
+    compute = (1.0, 2.0, 3.0, 4.0)
+    steps = tuple(
+        ProfiledStep(number=number, seconds=spent, buckets=(spent, *(0.0,) * (len(Bucket) - 1)))
+        for number, spent in enumerate(compute)
+    )
+    base = profile(2.5, (Bucket.COMPUTE, 2.5), each_step=steps)
+    head = profile(2.5, (Bucket.COMPUTE, 2.5), each_step=steps[:1])
+
+    bars = waterfall(base, head, ProfileNoise())
+
+    assert bars[0].noise_seconds == pytest.approx(1.4826 * 1.0 / 2)
+
+
+def test_a_summarys_kernels_are_what_it_computes():
+    kernel = Kernel(name="k", family=OperationFamily.GEMM, seconds=0.75, count=3.0)
+    summary = replace(profile(1.0), kernels=(kernel,), has_steps=False)
+
+    bars = waterfall(summary, summary, ProfileNoise())
+
+    assert (bars[0].base_seconds, bars[-1].base_seconds) == (0.75, 0.25)
+
+
+spent = st.lists(st.tuples(st.sampled_from(Bucket), st.floats(0, 1)), max_size=8)
+steps = st.floats(1e-6, 10)
+
+
+@given(spent, steps, spent, steps)
+def test_the_bars_sum_to_the_steps_change(before, base_s, after, head_s):
+    base, head = profile(base_s, *before), profile(head_s, *after)
+
+    bars = waterfall(base, head, ProfileNoise())
+
+    assert fsum(bar.delta_seconds for bar in bars) == pytest.approx(head_s - base_s, abs=1e-12)

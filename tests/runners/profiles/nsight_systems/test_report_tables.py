@@ -1,0 +1,69 @@
+import pytest
+
+from perfledger_profiles.nsight_systems.report_tables import NsysReport, header_of, records_of
+
+KERNELS = "Time (%),Total Time (ns),Instances,Name"
+API = "Time (%),Total Time (ns),Num Calls,Name"
+
+
+@pytest.mark.parametrize(
+    ("header", "report"),
+    [
+        ("Start (ns),Duration (ns),CorrId,GrdX,Name", NsysReport.GPU_TRACE),
+        ("Count,KAvg (ns),Kernel Name", NsysReport.LAUNCHES),
+        ("Range,Total Proj Time (ns)", NsysReport.PROJECTED_RANGES),
+        ("Total Time (ns),Instances,Range", NsysReport.RANGES),
+        ("Total Time (ns),Count,Operation", NsysReport.COPY_TIMES),
+        ("Total (MB),Operations,Operation", NsysReport.COPY_SIZES),
+        (API, NsysReport.API),
+        (KERNELS, NsysReport.KERNELS),
+    ],
+)
+def test_a_report_is_known_by_its_columns(header, report):
+    found = header_of(header.split(","))
+
+    assert (found.report, found.width) == (report, header.count(",") + 1)
+
+
+@pytest.mark.parametrize("header", ["Name,Age", "Total Time (ns),Name", ",,"])
+def test_other_columns_are_no_header(header):
+    assert header_of(header.split(",")) is None
+
+
+def test_cells_have_their_text_and_their_value_in_si_units():
+    (record,) = records_of([KERNELS, "100.0,3000,2, gemm "])
+
+    assert record.text("name") == "gemm"
+    assert record.value("total time", "s") == pytest.approx(3e-6)
+    assert record.value("instances") == 2
+    assert record.value("total time", "B") is None
+    assert (record.text("median"), record.value("median")) == ("", None)
+
+
+def test_an_unquoted_name_keeps_its_commas():
+    (record,) = records_of([KERNELS, "100.0,3000,2,gemm<float, 128>"])
+
+    assert record.text("name") == "gemm<float, 128>"
+
+
+def test_a_torn_row_is_none():
+    assert list(records_of([KERNELS, "100.0,3000"])) == [None]
+
+
+def test_rows_below_another_header_are_skipped():
+    assert list(records_of([KERNELS, "Unread,Report", "1,2"])) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "report"),
+    [
+        (" ** OS Runtime Summary (osrt_sum):", "cudaLaunchKernel", NsysReport.OS_RUNTIME),
+        (" ** CUDA API Summary (cuda_api_sum):", "ioctl", NsysReport.API),
+        ("Processing", "cudaLaunchKernel", NsysReport.API),
+        ("Processing", "ioctl", NsysReport.OS_RUNTIME),
+    ],
+)
+def test_the_line_above_or_the_function_tells_the_api_from_the_system(line, name, report):
+    (record,) = records_of([line, API, f"100.0,3000,2,{name}"])
+
+    assert record.report is report

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+
+from perfledger.profile import Bucket
+from perfledger_profiles.parsing.errors import ProfileError
+from perfledger_profiles.timeline import call_labels
+from perfledger_profiles.timeline.call_labels import (
+    check_lanes,
+    label_calls,
+    nest_threads,
+    own_buckets,
+)
+from perfledger_profiles.timeline.intervals import NO_CALL
+from perfledger_profiles.timeline.launch_links import launches_of
+
+BUCKETS = tuple(Bucket)
+
+
+def nested(columns):
+    return nest_threads(columns, np.ones(columns.name.shape, dtype=np.bool_))
+
+
+def labels_of(trace):
+    columns = trace.columns()
+    found = label_calls(columns, nested(columns), launches_of(columns))
+    return [found.table[place] for place in found.label.tolist()]
+
+
+def test_calls_are_nested_thread_by_thread(trace):
+    trace.add("outer", 0, 100).add("inner", 10, 20).add("other", 10, 20, thread=(1, 2))
+
+    threads = nested(trace.columns())
+
+    assert threads.parents.tolist() == [NO_CALL, 0, NO_CALL]
+    assert threads.depth.tolist() == [0, 1, 0]
+
+
+def test_a_kernel_has_the_path_and_the_shapes_of_the_operator_that_launched_it(trace):
+    trace.add("model", 0, 100, cat="user_annotation")
+    shapes = {"Input Dims": [[2, 3]], "Input type": ["float"]}
+    trace.add("aten::mm", 10, 50, **shapes)
+    trace.launch("cudaLaunchKernel", 20, 5, kernel="gemm", at=200, lasts=10, correlation=1)
+
+    *_, kernel = labels_of(trace)
+
+    assert (kernel.name, kernel.path) == ("gemm", "model/aten::mm")
+    assert (kernel.bucket, kernel.shapes) == (Bucket.COMPUTE, "float[2,3]")
+
+
+def test_what_a_loader_calls_is_input(trace):
+    trace.add("enumerate(DataLoader)#_Iter", 0, 100).add("aten::stack", 10, 20)
+
+    assert [label.bucket for label in labels_of(trace)] == [Bucket.INPUT, Bucket.INPUT]
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "bucket"),
+    [
+        ("gemm", "kernel", Bucket.COMPUTE),
+        ("ncclDevKernel_AllReduce", "kernel", Bucket.COMMUNICATION),
+        ("Memcpy HtoD", "gpu_memcpy", Bucket.COPY),
+        ("Memset (Device)", "gpu_memset", Bucket.MEMSET),
+        ("cudaDeviceSynchronize", "cuda_runtime", Bucket.SYNC),
+        ("cudaLaunchKernel", "cuda_runtime", Bucket.RUNTIME),
+        ("aten::mm", "cpu_op", Bucket.CPU),
+        ("gloo:all_reduce", "user_annotation", Bucket.COMMUNICATION),
+    ],
+)
+def test_the_name_and_the_kind_give_the_bucket(trace, name, category, bucket):
+    trace.add("k", 0, 1, cat="kernel", thread=(0, 7)).add(name, 0, 1, cat=category)
+
+    buckets, _ = own_buckets(trace.columns())
+
+    assert BUCKETS[buckets[-1]] is bucket
+
+
+def test_without_a_device_operators_compute(trace):
+    buckets, is_annotation = own_buckets(trace.add("aten::mm", 0, 1).columns())
+
+    assert BUCKETS[buckets[0]] is Bucket.COMPUTE
+    assert not is_annotation[0]
+
+
+def test_more_threads_than_any_profiler_writes_are_refused(trace, monkeypatch):
+    monkeypatch.setattr(call_labels, "MAX_LANES", 1)
+    trace.add("a", 0, 1).add("b", 0, 1, thread=(1, 2))
+
+    with pytest.raises(ProfileError, match="more than 1 threads and streams"):
+        check_lanes(trace.columns())

@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger_profiles.timeline.idle_reasons import (
+    IdleGaps,
+    StreamCalls,
+    idle_gaps,
+    idle_per_step,
+    stream_calls,
+)
+from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
+from perfledger_profiles.timeline.launch_links import launches_of
+
+NS = 1e9
+
+
+def streams(trace):
+    columns = trace.columns()
+    return stream_calls(columns, launches_of(columns), columns.is_device_work)
+
+
+def idle(trace):
+    return tuple(map(idle_gaps, streams(trace)))
+
+
+def windows(*spans):
+    table = np.array(spans, dtype=np.int64)
+    return TimeSegments(
+        start_ns=table[:, 0], end_ns=table[:, 1], owner=np.arange(len(spans), dtype=np.int64)
+    )
+
+
+def calls(*spans, launches=None):
+    table = np.array(sorted(spans), dtype=np.int64)
+    launch_ns = np.full(len(spans), NO_CALL) if launches is None else np.array(launches)
+    return StreamCalls(stream="7", start_ns=table[:, 0], end_ns=table[:, 1], launch_ns=launch_ns)
+
+
+def launched(trace, *spans, stream=7):
+    for number, (launch, at, lasts) in enumerate(spans, start=1):
+        trace.launch(
+            "cudaLaunchKernel",
+            launch,
+            1,
+            kernel="k",
+            at=at,
+            lasts=lasts,
+            correlation=100 * stream + number,
+            stream=stream,
+        )
+    return trace
+
+
+def test_a_launch_after_the_end_of_the_work_before_is_waiting_for_the_host(trace):
+    assert idle(launched(trace, (0, 10, 10), (50, 60, 5))) == (
+        IdleGaps(stream="7", host_wait_ns=40_000, kernel_wait_ns=0, other_ns=0),
+    )
+
+
+def test_gaps_below_30_us_are_between_kernels_and_others_something_else(trace):
+    found = idle(launched(trace, (0, 10, 10), (1, 49, 1), (2, 80, 1)))
+
+    assert found == (IdleGaps(stream="7", host_wait_ns=0, kernel_wait_ns=29_000, other_ns=30_000),)
+
+
+def test_a_launch_at_the_very_end_of_the_work_before_is_in_time(trace):
+    (found,) = idle(launched(trace, (0, 10, 10), (20, 30, 1)))
+
+    assert (found.host_wait_ns, found.kernel_wait_ns) == (0, 10_000)
+
+
+def test_work_without_a_known_launch_does_not_blame_the_host(trace):
+    trace.add("a", 0, 10, cat="kernel", thread=(0, 7), stream=7)
+    trace.add("b", 20, 10, cat="kernel", thread=(0, 7), stream=7)
+
+    assert idle(trace)[0].kernel_wait_ns == 10_000
+
+
+def test_each_stream_has_its_own_gaps(trace):
+    launched(trace, (0, 10, 10), (50, 60, 5), stream=7)
+    launched(trace, (0, 10, 100), stream=20)
+
+    assert [(found.stream, found.host_wait_ns) for found in idle(trace)] == [
+        ("7", 40_000),
+        ("20", 0),
+    ]
+
+
+def test_streams_of_several_devices_say_of_which(trace):
+    trace.add("a", 0, 10, cat="kernel", thread=(0, 7), stream=7)
+    trace.add("b", 0, 10, cat="kernel", thread=(1, 7), stream=7)
+
+    assert [found.stream for found in streams(trace)] == ["0:7", "1:7"]
+
+
+def test_only_the_part_of_a_gap_that_lies_in_a_step_counts():
+    found = idle_per_step(calls((0, 50), (5_200, 5_300)), windows((0, 1_000), (5_000, 6_000)))
+
+    # 950 ns of the first step and 200 of the second; what lies between is no step's.
+    assert found.kernel_wait_seconds * NS == pytest.approx((950 + 200) / 2)
+    assert found.busy_seconds * NS == pytest.approx((50 + 100) / 2)
+
+
+def test_what_overlaps_on_a_stream_makes_no_gap_and_hides_none():
+    found = idle_per_step(calls((0, 100), (10, 20), (50_000, 50_010)), windows((0, 60_000)))
+
+    assert found.other_seconds * NS == pytest.approx(49_900)
+    assert found.kernel_wait_seconds == 0
+
+
+def test_work_that_began_before_a_step_is_no_gap_of_it():
+    found = idle_per_step(calls((0, 1_500), (1_600, 1_700)), windows((1_000, 2_000)))
+
+    assert found.busy_seconds * NS == pytest.approx(600)
+    assert found.kernel_wait_seconds * NS == pytest.approx(100)
+
+
+SPANS = st.lists(
+    st.tuples(st.integers(0, 2_000), st.integers(0, 300), st.integers(NO_CALL, 2_000)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(SPANS, st.lists(st.integers(0, 2_300), min_size=2, max_size=8, unique=True))
+def test_what_a_stream_did_and_waited_for_is_the_steps_between_its_first_and_last_call(
+    spans, edges
+):
+    spans = sorted((start, start + length, launch) for start, length, launch in spans)
+    edges = sorted(edges[: len(edges) // 2 * 2])
+    steps = windows(*zip(edges[::2], edges[1::2], strict=True))
+    work = calls(*(span[:2] for span in spans), launches=[span[2] for span in spans])
+    begin, end = spans[0][0], max(span[1] for span in spans)
+
+    found = idle_per_step(work, steps)
+
+    waits = (found.host_wait_seconds, found.kernel_wait_seconds, found.other_seconds)
+    whole = sum(
+        max(0, min(stop, end) - max(start, begin))
+        for start, stop in zip(edges[::2], edges[1::2], strict=True)
+    )
+    assert min(waits) >= 0
+    assert (found.busy_seconds + sum(waits)) * NS * len(edges) / 2 == pytest.approx(whole)

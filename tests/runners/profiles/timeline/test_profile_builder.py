@@ -1,0 +1,185 @@
+"""What a profile says beside its operations: steps, streams, readings, slices, memory."""
+
+import pytest
+
+from perfledger.profile import Bucket
+from perfledger_profiles.timeline.memory_timeline import MAX_POINTS
+
+DATALOADER = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+@pytest.fixture
+def steps(trace):
+    """Return a trace of three steps with a loader, a kernel, a collective and a copy in each."""
+    for number, begin in ((4, 0), (5, 1000), (6, 2000)):
+        trace.step(number, begin, 1000).add(DATALOADER, begin, 100)
+        for place, (kernel, at, lasts, stream, category) in enumerate(
+            [
+                ("volta_sgemm_128x64_nt", 200, 300, 7, "kernel"),
+                ("ncclDevKernel_AllReduce", 400, 200, 20, "kernel"),
+                ("Memcpy HtoD (Pinned -> Device)", 700, 100, 7, "gpu_memcpy"),
+            ]
+        ):
+            trace.launch(
+                "cudaLaunchKernel",
+                begin + 110 + 10 * place,
+                5,
+                kernel=kernel,
+                at=begin + at,
+                lasts=lasts,
+                correlation=10 * number + place,
+                stream=stream,
+                cat=category,
+                bytes=1_000_000,
+            )
+    return trace
+
+
+def test_each_kept_step_has_its_number_and_its_buckets_sum_to_it(steps):
+    found = steps.read().each_step
+
+    assert [step.number for step in found] == [5, 6]
+    assert [sum(step.buckets) for step in found] == [step.seconds for step in found]
+    assert found[0].seconds == pytest.approx(1000e-6)
+    buckets = dict(zip(Bucket, found[0].buckets, strict=True))
+    assert buckets[Bucket.COMPUTE] == pytest.approx(300e-6)
+    assert buckets[Bucket.COMMUNICATION] == pytest.approx(100e-6)
+    assert buckets[Bucket.INPUT] == pytest.approx(100e-6)
+
+
+def test_a_pipe_of_data_is_input_as_a_loader_is(trace):
+    trace.step(1, 0, 1000).add("enumerate(DataPipe)#MapperIterDataPipe", 100, 300)
+
+    found = trace.read()
+
+    assert found.bucket_seconds()[Bucket.INPUT] == pytest.approx(300e-6)
+    assert found.reading("input_wait_frac") == pytest.approx(0.3)
+
+
+def test_the_median_of_all_steps_is_told_where_some_do_not_count(trace):
+    for number, length in enumerate((900, 100, 120, 110)):
+        trace.step(number, 1000 * number, length)
+
+    assert trace.read().reading("marked_step_p50") == pytest.approx(115e-6)
+
+
+def test_a_collective_on_a_thread_of_the_host_is_exposed_where_nothing_else_works(trace):
+    trace.step(1, 0, 1000).add("aten::mm", 0, 300)
+    trace.add("autograd::engine::evaluate_function: MmBackward0", 300, 200, thread=(1, 2))
+    trace.add("gloo:all_reduce", 100, 700, cat="user_annotation", thread=(1, 3))
+
+    found = trace.read()
+
+    assert found.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(300e-6)
+    assert found.bucket_seconds()[Bucket.COMPUTE] == pytest.approx(500e-6)
+    assert found.reading("comm_time") == pytest.approx(700e-6)
+    assert found.reading("comm_overlap") == pytest.approx(4 / 7)
+
+
+def test_collectives_of_another_rank_in_a_joined_file_are_no_time_of_these_steps(trace):
+    trace.step(1, 0, 100).add("aten::mm", 0, 60)
+    trace.add("gloo:all_reduce", 50, 30, cat="user_annotation", thread=(1, 3))
+    trace.add("gloo:all_reduce", 0, 40, cat="user_annotation", thread=(2, 3))
+
+    found = trace.read()
+
+    assert found.reading("comm_time") == pytest.approx(30e-6)
+    assert found.reading("comm_overlap") == pytest.approx(1 / 3)
+
+
+def test_a_call_around_a_collective_does_not_hide_it(trace):
+    trace.step(1, 0, 1000).add("autograd::engine::evaluate_function: AccumulateGrad", 0, 500)
+    trace.add("c10d::allreduce_", 100, 400)
+
+    found = trace.read()
+
+    assert found.bucket_seconds()[Bucket.COMMUNICATION] == pytest.approx(400e-6)
+    assert found.reading("comm_overlap") == pytest.approx(0.0)
+
+
+def test_streams_say_why_they_stood_still_per_step(steps):
+    stream, other = steps.read().streams
+
+    assert (stream.stream, stream.busy_seconds) == ("7", pytest.approx(400e-6))
+    # 200 us before each copy; the kernels' launches came after all was done: 200 us of the first
+    # step, then 200 to its end and 200 of the second.
+    assert stream.other_seconds == pytest.approx(200e-6)
+    assert stream.host_wait_seconds == pytest.approx(600e-6 / 2)
+    assert (other.stream, other.busy_seconds) == ("20", pytest.approx(200e-6))
+
+
+def test_the_device_is_the_one_that_worked(steps):
+    names = ["NVIDIA T4", "NVIDIA A100"]
+    steps.header = {"deviceProperties": [{"id": n, "name": name} for n, name in enumerate(names)]}
+    for number in range(20):
+        steps.add("k", 1100, 1, cat="kernel", thread=(1, number))
+
+    device = steps.read().device
+
+    assert (device.name, device.count) == ("NVIDIA A100", 1)
+
+
+def test_a_trace_without_markers_says_that_it_has_no_steps(trace):
+    assert trace.add("aten::mm", 0, 60).read().has_steps is False
+
+
+def test_memory_keeps_its_peaks_and_is_short(trace):
+    trace.step(1, 100, 10_000)
+    for number in range(3 * MAX_POINTS):
+        said = {"Device Type": 1, "Device Id": 0, "Total Allocated": number % 97}
+        said |= {"Total Reserved": 1000 if number else 0}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": 100 + number, "args": said})
+
+    points = trace.read().memory
+
+    assert len(points) == MAX_POINTS
+    assert max(point.allocated_bytes for point in points) == 96
+    assert {point.device for point in points} == {"cuda:0"}
+    assert points[-1].reserved_bytes == 1000
+    assert [p.seconds for p in points] == sorted(p.seconds for p in points)
+
+
+def test_memory_outside_the_kept_steps_is_left_out_but_what_they_begin_with(trace):
+    for number, begin in enumerate((0, 100, 200)):
+        trace.step(number, begin, 100)
+    for time in (50, 150, 250, 350):
+        said = {"Device Type": 0, "Device Id": -1, "Total Allocated": time}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+
+    points = trace.read().memory
+
+    assert [(p.seconds, p.allocated_bytes, p.reserved_bytes) for p in points] == [
+        (0.0, 50.0, None),  # in use when they begin
+        (pytest.approx(50e-6), 150.0, None),
+        (pytest.approx(150e-6), 250.0, None),
+    ]
+
+
+def test_memory_that_was_not_recorded_is_no_point(trace):
+    trace.step(1, 0, 100)
+    for time, more in ((10, {}), (20, {"Total Allocated": 5})):
+        said = {"Device Type": 1, "Device Id": 0, "Bytes": 512, **more}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": time, "args": said})
+
+    assert [point.allocated_bytes for point in trace.read().memory] == [5.0]
+
+
+def test_of_more_devices_than_points_those_that_use_most_are_kept(trace):
+    trace.step(1, 0, 10_000)
+    for number in range(MAX_POINTS + 10):
+        said = {"Device Type": 1, "Device Id": number, "Total Allocated": number}
+        trace.events.append({"ph": "i", "name": "[memory]", "ts": number, "args": said})
+
+    points = trace.read().memory
+
+    assert len(points) == MAX_POINTS
+    assert min(point.allocated_bytes for point in points) == 10
+
+
+def test_each_of_very_many_devices_counts_and_long_names_of_them_cost_nothing(trace):
+    trace.step(1, 0, 1000)
+    for number in range(300):
+        process = f"{number}" + "x" * 100_000
+        trace.add("k", number, 10, cat="kernel", thread=(process, 7), stream=7)
+
+    assert trace.read().reading("gpu_busy") == pytest.approx(0.01)

@@ -1,0 +1,87 @@
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from perfledger.meters import jax_profile
+
+
+class FakeArray:
+    """An array that is not ready before somebody waits for it."""
+
+    is_ready = False
+    sharding = SimpleNamespace(device_set={0})
+
+    def __array__(self):
+        raise NotImplementedError
+
+
+class FakeProfiler:
+    """A profiler that writes down its calls, of a version without ProfileOptions."""
+
+    def __init__(self, *, is_writing):
+        self.calls = []
+        self._is_writing = is_writing
+
+    def start_trace(self, folder):
+        self.calls.append("start")
+        if self._is_writing:
+            path = Path(folder) / "plugins/profile/now/host.xplane.pb"
+            path.parent.mkdir(parents=True)
+            path.write_bytes(b"")
+
+    def stop_trace(self):
+        self.calls.append("stop")
+
+    def StepTraceAnnotation(self, name, *, step_num):  # noqa: N802 - JAX's name
+        self.calls.append(f"{name} {step_num}")
+        return nullcontext()
+
+
+def test_each_profiled_step_is_annotated_and_the_first_is_not_kept(tmp_path, scripted_clock):
+    profiler = FakeProfiler(is_writing=True)
+    clock = scripted_clock([9.0, 1.0, 2.0, 3.0, 4.0])
+
+    traced = jax_profile.trace(
+        SimpleNamespace(profiler=profiler), lambda: FakeArray, clock, folder=tmp_path
+    )
+
+    assert profiler.calls == ["start", *(f"step {n}" for n in range(5)), "stop"]
+    assert traced.trace == tmp_path / "0/plugins/profile/now/host.xplane.pb"
+    assert (traced.steps, traced.step_seconds) == (4, 2.5)
+
+
+def test_of_several_profiled_windows_the_two_least_disturbed_are_kept(tmp_path, scripted_clock):
+    profiler = FakeProfiler(is_writing=True)
+    clock = scripted_clock([0.01, 0.09, 0.09, 0.09, 0.09, *[0.01] * 5, *[0.02] * 15])
+
+    traced = jax_profile.trace(
+        SimpleNamespace(profiler=profiler), lambda: FakeArray, clock, folder=tmp_path
+    )
+
+    assert profiler.calls.count("start") == 5
+    assert traced.trace == tmp_path / "1/plugins/profile/now/host.xplane.pb"
+    assert traced.step_seconds == pytest.approx(0.01)
+    assert traced.again == tmp_path / "2/plugins/profile/now/host.xplane.pb"
+    assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}
+
+
+def test_the_profiler_is_stopped_when_a_step_raises(tmp_path, scripted_clock):
+    profiler = FakeProfiler(is_writing=True)
+    with pytest.raises(ZeroDivisionError):
+        jax_profile.trace(
+            SimpleNamespace(profiler=profiler),
+            lambda: lambda: 1 // 0,
+            scripted_clock([]),
+            folder=tmp_path,
+        )
+
+    assert profiler.calls == ["start", "step 0", "stop"]
+
+
+def test_a_profiler_that_writes_nothing_is_an_error(tmp_path, scripted_clock):
+    jax = SimpleNamespace(profiler=FakeProfiler(is_writing=False))
+
+    with pytest.raises(FileNotFoundError, match=r"wrote no \.xplane\.pb below"):
+        jax_profile.trace(jax, lambda: FakeArray, scripted_clock([2.0] * 5), folder=tmp_path)

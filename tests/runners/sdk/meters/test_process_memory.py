@@ -1,0 +1,64 @@
+import subprocess
+import sys
+
+import pytest
+
+from perfledger.meters import process_memory
+
+# A process of its own: what earlier tests held and gave back is not in its peak.
+GROWTH = """
+from perfledger.meters import process_memory
+
+process_memory.reset_peak()
+before = process_memory.peak_bytes()
+block = bytearray(50_000_000)
+block[::4096] = b"x" * len(block[::4096])
+print(process_memory.peak_bytes() - before)
+"""
+
+
+def test_the_peak_grows_with_the_memory_in_use():
+    child = subprocess.run([sys.executable, "-c", GROWTH], capture_output=True, check=True)
+
+    assert int(child.stdout) > 40_000_000
+
+
+def test_a_reset_forgets_what_was_given_back():
+    held = bytearray(b"x") * 50_000_000
+    high = process_memory.peak_bytes()
+    del held
+    process_memory.give_back()
+    process_memory.reset_peak()
+
+    assert process_memory.peak_bytes() < high - 40_000_000
+
+
+def test_the_high_water_mark_is_read_in_bytes(tmp_path):
+    status = tmp_path / "status"
+    status.write_text("Name:\tpython\nVmHWM:\t    8772 kB\nVmRSS:\t  1 kB\n")
+
+    assert process_memory.peak_bytes(status) == 8772 * 1024
+
+
+@pytest.mark.parametrize("text", [None, "Name:\tpython\n"])
+def test_without_the_kernels_account_the_process_tells(tmp_path, text):
+    status = tmp_path / "status"
+    if text is not None:
+        status.write_text(text)
+
+    assert process_memory.peak_bytes(status) > 1_000_000
+
+
+def test_the_process_volunteers_and_asks_for_a_new_mark_in_the_kernels_words(tmp_path):
+    process_memory.mark_for_oom_kill(tmp_path / "oom_score_adj")
+    process_memory.reset_peak(tmp_path / "clear_refs")
+
+    assert (tmp_path / "oom_score_adj").read_text() == "1000"
+    assert (tmp_path / "clear_refs").read_text() == "5"
+
+
+def test_a_kernel_that_cannot_is_no_error(tmp_path):
+    process_memory.mark_for_oom_kill(tmp_path / "no" / "file")
+    process_memory.reset_peak(tmp_path / "no" / "file")
+
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,13 @@
+from perfledger.metrics import METRICS, OPTIONAL_METRICS, MetricKind
+
+
+def test_every_metric_is_found_by_its_name():
+    known = METRICS | OPTIONAL_METRICS
+    assert all(name == metric.name for name, metric in known.items())
+    assert len(known) == len(METRICS) + len(OPTIONAL_METRICS)
+    assert {metric.kind for metric in known.values()} == set(MetricKind)
+
+
+def test_metrics_outside_the_default_set_are_optional():
+    assert not any(metric.is_optional for metric in METRICS.values())
+    assert all(metric.is_optional for metric in OPTIONAL_METRICS.values())

@@ -1,0 +1,47 @@
+import json
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger.load import Load
+from perfledger.protocol import ChildRequest, Command, MeasuringEffort, RequestError, read_request
+
+names = st.text(min_size=1, max_size=8)
+params = st.one_of(st.integers(), st.floats(allow_nan=False), st.booleans(), st.text(max_size=8))
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(
+    workloads=st.lists(names).map(tuple),
+    grid=st.dictionaries(names, st.dictionaries(names, st.lists(params, min_size=1).map(tuple))),
+    effort=st.builds(MeasuringEffort, min_steps=st.integers(1, 9), max_seconds=st.floats(0, 9)),
+    command=st.sampled_from(Command),
+    load=st.builds(Load, concurrency=st.lists(st.integers(1, 9)).map(tuple), seed=st.integers()),
+)
+def test_a_request_is_read_as_it_was_written(  # noqa: PLR0917 - what Hypothesis draws
+    tmp_path_factory, workloads, grid, effort, command, load
+):
+    request = ChildRequest(
+        command=command,
+        root="/r",
+        repository="/u",
+        workloads=workloads,
+        params=grid,
+        effort=effort,
+        load=load,
+    )
+    path = tmp_path_factory.getbasetemp() / "request.json"
+    request.write(path)
+
+    assert read_request(path) == request
+
+
+def test_a_request_of_another_version_is_refused(tmp_path):
+    path = tmp_path / "request.json"
+    request = ChildRequest(command=Command.LIST, root="/r", repository="/u")
+    path.write_text(json.dumps({**asdict(request), "version": 99}), encoding="utf-8")
+
+    with pytest.raises(RequestError, match="version 99 and this child reads 1"):
+        read_request(path)

@@ -1,0 +1,55 @@
+"""`perfledger bench list` as a user runs it: a real repository, a real child process."""
+
+import csv
+import json
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+WORKLOADS = """
+import perfledger
+
+@perfledger.workload(unit="tokens", units_per_step=128, params={"size": [1, 2]})
+def step(size):
+    return lambda: None
+"""
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "perfledger.toml").write_text('paths = ["benchmarks"]\n')
+    (tmp_path / "benchmarks" / "steps.py").write_text(WORKLOADS)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("repository")
+def test_every_registered_workload_is_listed_with_what_it_counts(run):
+    rows = list(csv.DictReader(run("bench", "list", "--format", "csv").splitlines()))
+
+    assert [row["id"] for row in rows] == [
+        "benchmarks.steps:step[size=1]",
+        "benchmarks.steps:step[size=2]",
+    ]
+    assert {(row["unit"], float(row["units_per_step"])) for row in rows} == {("tokens", 128.0)}
+
+
+def test_a_file_that_cannot_be_imported_is_named(run, repository):
+    (repository / "benchmarks" / "broken.py").write_text("import nothing_like_this\n")
+
+    document = json.loads(run("bench", "list", "--json"))
+
+    assert len(document["workloads"]) == 2
+    assert document["not_importable"][0]["path"] == "benchmarks/broken.py"
+    assert "not importable: benchmarks/broken.py" in " ".join(run("bench", "list").split())
+
+
+def test_another_folder_can_be_named(run, repository, monkeypatch, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+    assert "benchmarks.steps:step[size=1]" in run("bench", "list", repository)

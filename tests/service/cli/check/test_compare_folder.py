@@ -1,0 +1,202 @@
+"""`perfledger compare FOLDER BUNDLE`: a head against earlier checks, without pairs."""
+
+import json
+from dataclasses import replace
+from random import Random
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger.records import Device, Failure, FailureReason, Machine, Revision, Side
+from perfledger_service.cli.app import app
+from perfledger_service.errors import UsageError
+
+CHECKS = 12
+
+
+def sha(commit):
+    return f"{commit:040x}"
+
+
+class Folder:
+    """Checks of one commit after another, each in a bundle; processes of one share a state."""
+
+    def __init__(self, path, make_bundle):
+        self.path, self.make_bundle = path, make_bundle
+        (path / "earlier").mkdir()
+        self.noise = Random(7)
+
+    def bundle(self, commit, *, level=1.0, **values):
+        made = self.make_bundle(
+            **{
+                "ratio": 1.0,
+                "pairs": 6,
+                "samples": 2,
+                "seed": commit,
+                "pull_request": None,
+                "created_at": f"2026-11-{commit + 1:02}T12:00:00+00:00",
+                "base": Revision(sha=sha(commit)),
+                "head": Revision(sha=sha(commit + 1)),
+                **values,
+            }
+        )
+        state = level * (1 + 0.002 * self.noise.gauss())
+        runs = tuple(
+            replace(
+                run,
+                samples={
+                    name: tuple(state * one for one in values)
+                    for name, values in run.samples.items()
+                },
+            )
+            for run in made.runs
+        )
+        return replace(made, runs=runs)
+
+    def earlier(self, commits=range(CHECKS), **values):
+        for commit in commits:
+            path = self.path / "earlier" / f"{commit:02}.json"
+            path.write_text(self.bundle(commit, **values).to_json())
+
+    def compare(self, head, *options, codes=(0, 3)):
+        path = self.path / "head.json"
+        path.write_text(head.to_json())
+        words = ["compare", str(self.path / "earlier"), str(path), "--format", "json", *options]
+        done = CliRunner().invoke(app, words)
+        if isinstance(done.exception, UsageError):
+            raise done.exception
+        assert done.exit_code in codes, done.output
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def folder(tmp_path, make_bundle):
+    return Folder(tmp_path, make_bundle)
+
+
+def reasons(shown):
+    return {one["series"]: one["reason"] for one in shown["baselines"]}
+
+
+@pytest.mark.slow
+def test_a_slower_head_regresses_against_the_newest_checks_of_its_level(folder):
+    folder.earlier()
+
+    shown = folder.compare(folder.bundle(CHECKS, level=1.05), codes=(1,))
+
+    assert shown["verdicts"][0]["outcome"] == "regressed"
+    assert shown["verdicts"][0]["estimate"]["change"] == pytest.approx(0.05, abs=0.01)
+    reason = reasons(shown)["gpt:step step_time_p50"]
+    assert "72 runs of the newest 12 checks of this level and epoch" in reason
+    assert "not paired" in reason
+
+
+@pytest.mark.slow
+def test_checks_before_a_change_of_level_are_no_baseline(folder):
+    folder.earlier()
+    folder.earlier(range(CHECKS, 2 * CHECKS), level=1.1)
+
+    shown = folder.compare(folder.bundle(2 * CHECKS, level=1.1))
+
+    assert shown["verdicts"][0]["outcome"] != "regressed"
+    assert "newest 12 checks" in reasons(shown)["gpt:step step_time_p50"]
+
+
+@pytest.mark.slow
+def test_checks_of_commits_that_the_head_does_not_contain_are_no_baseline(folder):
+    folder.earlier()
+    head = folder.bundle(CHECKS, base=Revision(sha=sha(6)), pull_request=7)
+
+    shown = folder.compare(head)
+
+    assert "newest 6 checks" in reasons(shown)["gpt:step step_time_p50"]
+
+
+def test_few_checks_leave_the_nearest_measured_commit(folder):
+    folder.earlier(range(2))
+
+    shown = folder.compare(folder.bundle(2))
+
+    assert "the nearest measured commit" in reasons(shown)["gpt:step step_time_p50"]
+
+
+def test_a_head_without_a_baseline_is_not_measured_and_counts_the_rejected_runs(folder):
+    folder.earlier(range(2), machine=Machine(device=Device.CPU, model="Another CPU"))
+
+    shown = folder.compare(folder.bundle(2))
+
+    verdict = shown["verdicts"][0]
+    assert verdict["outcome"] == "not measured"
+    assert "12 runs of another machine class" in verdict["reason"]
+
+
+def test_the_heads_own_bundle_in_the_folder_is_no_baseline(folder):
+    head = folder.bundle(0)
+    (folder.path / "earlier" / "00.json").write_text(head.to_json())
+
+    assert folder.compare(head)["verdicts"][0]["outcome"] == "not measured"
+
+
+def test_a_workload_that_failed_in_the_head_is_not_measured(folder):
+    folder.earlier(range(2))
+    failure = Failure(workload="gpt:step", side=Side.HEAD, why=FailureReason.RAISED, detail="boom")
+    head = replace(folder.bundle(2), runs=(), failures=(failure,))
+
+    [verdict] = folder.compare(head, codes=(3,))["verdicts"]
+
+    assert (verdict["outcome"], verdict["reason"]) == ("not measured", "failed in B")
+
+
+def test_the_table_names_the_baseline(folder):
+    folder.earlier(range(2))
+    path = folder.path / "head.json"
+    path.write_text(folder.bundle(2).to_json())
+
+    words = ["compare", str(folder.path / "earlier"), str(path)]
+    done = CliRunner().invoke(app, words, env={"COLUMNS": "80"})
+    marked = CliRunner().invoke(app, [*words, "--format", "markdown"])
+
+    assert "A, for 2 of 2: 6 runs" in " ".join(done.stdout.split())
+    assert "the nearest measured commit" in " ".join(marked.stdout.split())
+
+
+def test_a_pinned_check_is_the_baseline(folder):
+    folder.earlier(range(3))
+
+    shown = folder.compare(folder.bundle(3), "--baseline", sha(1))
+
+    assert ", 2 commits before the merge base, pinned;" in reasons(shown)["gpt:step step_time_p50"]
+
+
+def test_nothing_older_than_an_accepted_change_counts(folder):
+    folder.earlier(range(8))
+
+    shown = folder.compare(folder.bundle(8), "--accepted-commit", sha(4))
+
+    reason = reasons(shown)["gpt:step step_time_p50"]
+    assert "newest 5 checks of this level and epoch, from 4 commits before" in reason
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--baseline", "feed0"], "no commit or id begins with 'feed0' in 3 bundles"),
+        (["--baseline", "0000"], "several commits or ids begin with '0000' in 3 bundles"),
+        (["--accepted-commit", "000"], "is too short to name a commit"),
+    ],
+)
+def test_a_baseline_option_that_matches_no_check_is_an_error(folder, options, message):
+    folder.earlier(range(3))
+
+    with pytest.raises(UsageError, match=message):
+        folder.compare(folder.bundle(3), *options)
+
+
+def test_baseline_options_apply_to_folders(folder):
+    path = folder.path / "head.json"
+    path.write_text(folder.bundle(3).to_json())
+
+    done = CliRunner().invoke(app, ["compare", str(path), str(path), "--baseline", "abcd"])
+
+    assert isinstance(done.exception, UsageError)
+    assert "give a folder as A" in str(done.exception)

@@ -1,0 +1,25 @@
+import json
+
+
+def test_every_setting_is_shown_with_its_origin(run, tmp_path):
+    (tmp_path / "perfledger.toml").write_text("margin = 0.02\n")
+
+    shown = run("config", "show", tmp_path, "--json", PERFLEDGER_MAX_PAIRS="6")
+    rows = {row["name"]: row for row in json.loads(shown)["settings"]}
+
+    assert (rows["margin"]["value"], rows["margin"]["origin"]) == ("0.02", "perfledger.toml")
+    assert rows["max_pairs"]["value"] == "6"
+    assert "PERFLEDGER_MAX_PAIRS" in rows["max_pairs"]["origin"]
+
+
+def test_a_secret_is_hidden(run, tmp_path):
+    shown = run("config", "show", tmp_path, PERFLEDGER_UPLOAD_TOKEN="pl_0123abcd_secret")
+
+    assert "pl_0123abcd_secret" not in shown
+    assert "upload_token" in shown.lower()
+
+
+def test_foreign_text_is_no_markup(run, tmp_path):
+    (tmp_path / "perfledger.toml").write_text('python = "[red]python[/red]"\n')
+
+    assert "[red]python[/red]" in " ".join(run("config", "show", tmp_path).split())

@@ -1,0 +1,195 @@
+"""`perfledger cost change` and `fleet hours` as a user runs them; the usage files are made here."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from perfledger_cost_models.prices.price_sheet import packaged_text
+from perfledger_service.errors import UsageError
+
+RATIO = ("--ratio", "1.12", "--interval", "1.10", "1.14")
+
+
+HOURS = ("--device-hours", "20000", "--purchase-option", "p5.48xlarge/on_demand")
+
+
+POLICY = '[[policy]]\nteam = "nlp"\n'
+
+
+IDLE = """
+[[fleet]]
+workload = "*"
+where = "onprem-8xH100"
+device_hours_per_year = 20000
+
+[[commitment]]
+where = "onprem-8xH100"
+devices = 64
+busy_hours_per_year = 500000
+overflow = "p5.48xlarge/on_demand"
+devices_per_job = 8
+job_hours = 12
+"""
+
+
+def test_a_ratio_with_its_interval_is_priced_on_hours(run):
+    shown = run("cost", "change", *RATIO, *HOURS)
+
+    assert "+16,500\N{NO-BREAK SPACE}USD" in shown
+    assert "13,800\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}19,300" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_ratio_without_its_interval_is_refused(run):
+    with pytest.raises(UsageError, match="no change is priced without its interval"):
+        run("cost", "change", "--ratio", "1.12", *HOURS)
+
+
+@pytest.mark.parametrize("ratio", ["nan", "0.5", "inf"])
+def test_a_ratio_outside_of_its_interval_is_refused(run, ratio):
+    with pytest.raises(UsageError, match="0 <= low <= ratio <= high"):
+        run("cost", "change", "--ratio", ratio, "--interval", 1, 2, *HOURS)
+
+
+def test_json_and_csv_carry_amounts_to_the_last_digit_and_the_source(run):
+    document = json.loads(run("cost", "change", *RATIO, *HOURS, "--format", "json"))
+    rows = list(
+        csv.DictReader(io.StringIO(run("cost", "change", *RATIO, *HOURS, "--format", "csv")))
+    )
+
+    (price,) = document["prices"]
+    assert float(price["usd_per_year"]) == float(rows[0]["usd_per_year"]) == 16_512
+    assert float(document["total_price"]["low"]) == float(rows[1]["low"]) == 13_760
+    assert [row["table"] for row in rows] == ["prices", "total"]
+    assert rows[0]["hours_source"] == "the command line"
+    assert rows[0]["rate_as_of"] == "2026-11-09"
+
+
+def test_the_picture_has_the_price_its_interval_and_the_limit(run, written, tmp_path):
+    file, picture = written(POLICY + "fail_above_usd_per_year = 15000"), tmp_path / "change.svg"
+
+    words = (*RATIO, *HOURS, "--config", file, "--format", "svg", "--output", picture)
+    run("cost", "change", *words, code=3)
+
+    drawn = picture.read_text()
+    assert "+16,500 USD" in drawn
+    assert "Policy of nlp" in drawn
+    assert "fails above 15,000 USD" in drawn
+
+
+def test_a_name_that_a_spreadsheet_would_run_is_text(run):
+    shown = run("cost", "change", *RATIO, *HOURS, "--workload", "=1+1", "--format", "csv")
+
+    assert ",'=1+1," in shown
+
+
+def test_a_range_of_hours_widens_the_interval(run):
+    words = (
+        "cost",
+        "change",
+        *RATIO,
+        *HOURS,
+        "--device-hours-range",
+        15_000,
+        30_000,
+        "--format",
+        "json",
+    )
+
+    (price,) = json.loads(run(*words))["prices"]
+
+    assert float(price["low"]) < 13_760
+    assert float(price["high"]) > 19_264
+
+
+def test_a_price_list_of_one_s_own_is_used(run, written):
+    lines = [line for line in packaged_text().splitlines() if "2026-11-09" not in line]
+    sheet = written("\n".join(lines), "own.csv")
+
+    shown = json.loads(run("cost", "change", *RATIO, *HOURS, "--prices", sheet, "--format", "json"))
+
+    assert shown["prices"][0]["rate"]["as_of"] != "2026-11-09"
+
+
+def test_what_has_no_price_exits_with_3(run):
+    shown = run(
+        "cost", "change", *RATIO, "--device-hours", 1, "--purchase-option", "p5/on_demand", code=3
+    )
+
+    assert "no price" in shown
+
+
+def test_hours_need_to_say_where(run):
+    with pytest.raises(UsageError, match="--device-hours and --purchase-option go together"):
+        run("cost", "change", *RATIO, "--device-hours", 1)
+
+
+@pytest.mark.parametrize(
+    ("limits", "code", "said"),
+    [
+        ("fail_above_usd_per_year = 10000", 1, "Policy of nlp fails"),
+        ("fail_above_usd_per_year = 15000", 3, "Policy of nlp asks for approval"),
+        ("ask_above_usd_per_year = 20000", 0, "Policy of nlp passes"),
+    ],
+)
+def test_a_policy_is_the_exit_code(run, written, limits, code, said):
+    file = written(POLICY + limits)
+
+    assert said in run("cost", "change", *RATIO, *HOURS, "--config", file, code=code)
+
+
+def test_an_idle_commitment_costs_waiting_and_no_cash(run, written):
+    shown = " ".join(run("cost", "change", *RATIO, "--config", written(IDLE)).split())
+
+    assert "costs no cash" in shown
+    assert "Idle devices that are paid for take 2,400 device-hours a year" in shown
+    assert "a job waits about" in shown
+    assert "a screening by M/M/c" in shown
+
+
+def test_hours_that_are_freed_save_no_cash(run, written):
+    words = ("--ratio", "0.9", "--interval", "0.88", "0.92", "--config", written(IDLE))
+
+    shown = " ".join(run("cost", "change", *words).split())
+
+    assert "workload: 2,000 device-hours a year (1," in shown
+    assert "are freed on devices that are paid for anyway" in shown
+    assert "shorter than" in shown
+
+
+def test_a_bundle_is_priced_as_its_check_priced_it(run, written, make_bundle):
+    bundle = written(make_bundle(ratio=1.2).to_json(), "bundle.json")
+
+    document = json.loads(run("cost", "change", bundle, "--format", "json", *HOURS))
+
+    assert float(document["prices"][0]["usd_per_year"]) == pytest.approx(
+        20_000 * 0.2 * 6.88, rel=0.02
+    )
+    assert run("cost", "change", bundle, code=3).count("no price") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--device-hours", "nan", "--purchase-option", "p5.48xlarge/on_demand"),
+            "nan hours a year",
+        ),
+        (("--device-hours", "-5", "--purchase-option", "p5.48xlarge/on_demand"), "-5 hours a year"),
+        ((*HOURS, "--device-hours-range", "30000", "40000"), "low <= hours <= high"),
+        (("--device-hours", "5"), "go together"),
+        (("--purchase-option", "p5.48xlarge/on_demand"), "go together"),
+        (("--device-hours-range", "1", "2"), "go together"),
+    ],
+)
+def test_hours_that_cannot_be_are_refused_and_never_left_out(run, words, said):
+    with pytest.raises(UsageError, match=said):
+        run("cost", "change", *RATIO, *words)
+
+
+def test_a_price_says_where_it_was_read(run):
+    shown = " ".join(run("cost", "change", *RATIO, *HOURS).split())
+
+    assert "6.88 USD a device-hour, as of 2026-11-09: us-east-1; " in shown

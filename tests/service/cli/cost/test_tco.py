@@ -1,0 +1,120 @@
+"""`perfledger cost tco` as a user runs it."""
+
+import csv
+import json
+from io import StringIO
+
+import pytest
+
+from perfledger_service.errors import NotFoundError
+
+
+def test_the_parts_of_owning_sum_to_the_total(run):
+    document = json.loads(run("cost", "tco", "--utilization-percent", "70", "--format", "json"))
+
+    whole = sum(part["mode_usd"] for part in document["usd_per_year"])
+    hours = 8760 * document["accelerators"] * document["use"]
+    assert whole / hours == pytest.approx(document["useful_hour"][0]["mode_usd"])
+    assert all(part["p5_usd"] <= part["p95_usd"] for part in document["usd_per_year"])
+
+
+def test_the_widest_bar_of_the_tornado_is_first(run):
+    shown = run("cost", "tco", "--utilization-percent", "70")
+
+    lines = shown.splitlines()
+    first = next(place for place, line in enumerate(lines) if "when this is" in line) + 1
+    assert lines[first].startswith("staff fte per 8gpu node small")
+    assert max(map(len, lines)) <= 80
+
+
+def test_owning_is_written_as_markdown(run):
+    shown = run("cost", "tco", "onprem-8xA100", "--format", "markdown")
+
+    assert "| capital |" in shown
+    assert "| wacc |" in shown
+
+
+def test_a_server_that_is_not_known_says_which_are(run):
+    with pytest.raises(NotFoundError, match="onprem-8xH100"):
+        run("cost", "tco", "onprem-8xB200")
+
+
+def test_what_a_server_is_worth_agrees_with_its_break_even(run):
+    """At the use from which owning pays, as much is won as lost: NPV near zero at the modes."""
+    (found,) = (
+        option
+        for option in json.loads(run("cost", "compare", "--format", "json"))["options"]
+        if option["name"] == "aws:p5.48xlarge/on_demand"
+    )
+    assert found["break_even"]["p50"] > 0.4
+    assert found["investment"]["npv_p50_usd"] < 0
+
+    (more,) = (
+        option
+        for option in json.loads(
+            run("cost", "compare", "--utilization-percent", "60", "--format", "json")
+        )["options"]
+        if option["name"] == "aws:p5.48xlarge/on_demand"
+    )
+    assert more["investment"]["npv_p50_usd"] > 0
+    assert 0 < more["investment"]["irr"] < 1
+    assert more["investment"]["payback_years"] < 5
+
+
+def test_a_servers_terms_change_its_parts(run):
+    words = (
+        "--site",
+        "facility",
+        "--no-support",
+        "--availability-percent",
+        "97",
+        "--format",
+        "json",
+    )
+    document = json.loads(run("cost", "tco", *words))
+
+    assert {part["part"] for part in document["usd_per_year"]} == {
+        "capital",
+        "failures",
+        "energy",
+        "facility",
+        "staff",
+        "licences",
+    }
+    assert any("facility years" in words for words in document["useful_hour"][0]["assumed"])
+
+
+def test_own_inputs_are_no_longer_assumed(run, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(
+        '[[parameter]]\nname = "wacc"\nlow = 0.07\nmode = 0.08\nhigh = 0.09\n'
+        'as_of = 2026-10-01\nsource = "treasury"\n'
+    )
+
+    packaged = json.loads(run("cost", "tco", "--format", "json"))["useful_hour"][0]
+    ours = json.loads(run("cost", "tco", "--overrides", own, "--format", "json"))["useful_hour"][0]
+
+    assert any(words.startswith("wacc") for words in packaged["assumed"])
+    assert not any(words.startswith("wacc") for words in ours["assumed"])
+
+
+def test_owning_is_written_as_csv(run):
+    rows = list(csv.DictReader(StringIO(run("cost", "tco", "--format", "csv"))))
+
+    tables = {row["table"]: row for row in rows}
+    assert set(tables) == {"usd_per_year", "tornado", "useful_hour", "in_place_of"}
+    assert float(tables["useful_hour"]["p5_usd"]) < float(tables["useful_hour"]["p95_usd"])
+    assert all(row["source"] and row["npv_p50_usd"] for row in rows if row["option"])
+
+
+def test_renting_in_place_of_owning_has_dates_sources_and_doubts(run):
+    document = json.loads(run("cost", "tco", "--format", "json"))
+    rents = {rent["option"]: rent for rent in document["in_place_of"]}
+
+    assert document["sheet"].startswith("packaged-")
+    assert rents["aws:p5.48xlarge/on_demand"]["as_of"] == "2026-11-09"
+    assert rents["aws:p5.48xlarge/on_demand"]["source"]
+    assert rents["aws:p5.48xlarge/spot"]["is_doubtful"]
+    shown = " ".join(run("cost", "tco").split())
+    assert "aws:p5.48xlarge/spot ? " in shown
+    assert "spot prices are valid for 7 days" in shown

@@ -1,0 +1,48 @@
+"""`perfledger fleet start-window` as a user runs it, on files that are made up."""
+
+import csv
+import json
+from functools import partial
+from xml.etree import ElementTree
+
+import pytest
+
+
+@pytest.fixture
+def run(run):
+    return partial(run, "fleet")
+
+
+def test_a_window_has_its_times_and_savings(run, grid):
+    day = ("--earliest-start", "2026-11-24T08:00Z", "--deadline", "2026-11-26T00:00Z")
+    shown = " ".join(run("start-window", grid, "--job-hours", 4, "--mean-kw", 10, *day).split())
+
+    assert "Start 2026-11-25T00:00Z, done by 2026-11-25T04:00Z" in shown
+    assert "It costs 8.00 USD, started at once 16.00 USD, 50.0 % less." in shown
+    assert "It emits 8 kg of CO2, started at once 16 kg, 50.0 % less." in shown
+
+
+def test_a_window_without_power_has_emissions_per_kilowatt_hour(run, grid):
+    shown = " ".join(run("start-window", grid, "--job-hours", 4, "--objective", "kg").split())
+
+    assert "Start at once" in shown
+    assert "give --mean-kw for kilograms" in shown
+
+
+def test_a_job_that_may_pause_runs_in_both_nights(run, grid):
+    words = ("start-window", grid, "--job-hours", 10, "--pause-minutes", 6, "--mean-kw", 1)
+    shown = run(*words)
+    document = json.loads(run(*words, "--format", "json"))
+    rows = list(csv.DictReader(run(*words, "--format", "csv").splitlines()))
+
+    assert "paused once" in shown
+    assert [run["plan"] for run in document["runs"]] == ["best", "best", "at_once"]
+    assert document["best"]["hours"] == pytest.approx(10.1)
+    assert document["saved_kg"] > 0
+    assert [row["plan"] for row in rows] == ["best", "best", "at_once"]
+
+
+def test_the_hours_are_drawn(run, grid):
+    drawn = run("start-window", grid, "--job-hours", 3.5, "--format", "svg")
+
+    assert ElementTree.fromstring(drawn).tag.endswith("svg")

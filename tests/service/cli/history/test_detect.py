@@ -1,0 +1,340 @@
+"""`perfledger history detect` as a user runs it, on files."""
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_baselines.history.detection.changes import (
+    ChangePoint,
+    Drift,
+    SeriesFindings,
+    SpreadChange,
+    StateChange,
+    Transient,
+)
+from perfledger_service.cli.app import app
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.rendering.history.change_rows import count_phrase, mark_of
+from perfledger_service.rendering.history.detect import (
+    histories_document,
+)
+from perfledger_service.rendering.history.sparkline import sparkline
+from perfledger_service.rendering.layout import number_format
+from perfledger_service.rendering.layout.writers import (
+    plain_lines,
+    to_json,
+    to_markdown,
+    to_terminal,
+)
+from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
+
+
+def a_history(*, points=80, place=50, ratio=1.1, seed=1):
+    noise = np.random.default_rng(seed).standard_normal(points)
+    values = 10 * np.exp(0.005 * noise)
+    values[place:] *= ratio
+    return values.tolist()
+
+
+@pytest.fixture
+def detect(tmp_path):
+    def detect(content, *arguments, name="history.csv"):
+        path = tmp_path / name
+        path.write_text(content)
+        done = CliRunner().invoke(
+            app, ["history", "detect", str(path), *arguments], env={"COLUMNS": "80"}
+        )
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == 0
+        return done.stdout
+
+    return detect
+
+
+def as_csv(values):
+    rows = [f"c{place:03d},{'' if math.isnan(v) else v}" for place, v in enumerate(values)]
+    return "\n".join(["commit,ms", *rows]) + "\n"
+
+
+def test_a_step_has_its_position_size_and_confidence(detect):
+    shown = detect(as_csv(a_history()))
+
+    assert "ms: 80 points: 1 change point" in shown
+    assert "c050" in shown
+    assert "point 51" in shown
+    assert "> 99.99 %" in shown.replace(number_format.NBSP, " ")
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_json_has_all_fields_with_indices_from_zero(detect):
+    document = json.loads(detect(as_csv(a_history()), "--format", "json"))
+
+    (series,) = document["series"]
+    (change,) = series["changes"]
+    assert (series["name"], series["points"], series["gaps"]) == ("ms", 80, 0)
+    assert (change["index"], change["label"], change["movement"]) == (50, "c050", "up")
+    assert change["earliest"] <= 50 <= change["latest"]
+    assert change["low"] < change["change"] < change["high"]
+
+
+def test_markdown_goes_to_a_file_and_the_terminal_stays_silent(detect, tmp_path):
+    written = tmp_path / "found.md"
+
+    shown = detect(as_csv(a_history()), "--format", "markdown", "--output", str(written))
+
+    assert shown == ""
+    assert "```text" in written.read_text()
+    assert "| 1 | up | `c050` | point 51" in written.read_text()
+
+
+def test_a_table_goes_to_a_file_and_to_the_terminal(detect, tmp_path):
+    written = tmp_path / "found.txt"
+
+    shown = detect(as_csv(a_history()), "--output", str(written))
+
+    assert written.read_text().splitlines() == [line.rstrip() for line in shown.splitlines()]
+
+
+def test_markdown_of_a_quiet_series_has_no_table(detect):
+    shown = detect("ms\n" + "5\n" * 30, "--format", "markdown")
+
+    assert "30 points: nothing moved" in shown
+    assert "|:--|" not in shown
+
+
+def test_a_file_that_cannot_be_written_is_an_error(detect, tmp_path):
+    with pytest.raises(UsageError, match="cannot write"):
+        detect(as_csv(a_history()), "--output", str(tmp_path / "absent" / "found.txt"))
+
+
+def test_gaps_are_counted_and_few_points_show_nothing(detect):
+    assert "3 points and 1 gap: nothing can be said" in detect("ms\n1\nnan\n2\n3\n")
+    assert "30 points: nothing moved" in detect("ms\n" + "5\n" * 30)
+
+
+def test_a_newest_point_that_lies_off_is_suspect_and_no_change(detect):
+    values = a_history(points=60, place=59, ratio=1.08)
+
+    shown = detect(as_csv(values))
+
+    assert "60 points: nothing moved; the last one is suspect" in shown
+    assert "c059" in shown
+    suspect = json.loads(detect(as_csv(values), "--format", "json"))["series"][0]["suspect"]
+    assert (suspect["label"], suspect["observations"]) == ("c059", 1)
+    assert suspect["change"] == pytest.approx(0.08, abs=0.02)
+
+
+def test_several_suspect_points_are_reported_from_the_first_on(detect):
+    shown = detect(as_csv(a_history(points=60, place=58, ratio=1.03)))
+
+    assert "the last 2 are suspect" in shown
+    assert "from point 59 on" in shown
+
+
+def test_a_name_that_someone_else_chose_is_only_text(detect):
+    name = "[red]`x`|<b>\x1b[31m"
+
+    shown = detect(f'commit,"{name}"\n' + "".join(f"a,{v}\n" for v in a_history()))
+    laid_out = detect(
+        f'commit,"{name}"\n' + "".join(f"a,{v}\n" for v in a_history()), "--format", "markdown"
+    )
+
+    assert "[red]`x`|<b>[31m" in shown
+    assert "\x1b" not in shown + laid_out
+    assert laid_out.startswith("### ``[red]`x`|<b>[31m``")
+
+
+def test_a_drawing_stands_alone_and_has_levels_points_and_the_change(detect):
+    drawing = ElementTree.fromstring(detect(as_csv(a_history()), "--format", "svg"))
+
+    tags = [shape.tag.partition("}")[2] for shape in drawing.iter()]
+    assert (tags.count("circle"), tags.count("polyline")) == (80, 2 + 1)  # two levels, one change
+    titles = [shape.text or "" for shape in drawing.iter() if shape.tag.endswith("title")]
+    (said,) = [title for title in titles if title.startswith("up ")]
+    assert said.startswith("up +")
+    assert "c050, point 51" in said
+
+
+def test_a_name_cannot_leave_a_drawing(detect):
+    rows = "".join(f'"<script>&\x1b{place}",{v}\n' for place, v in enumerate(a_history()))
+
+    shown = detect('commit,"</title><script>alert(1)</script>"\n' + rows, "--format", "svg")
+
+    tags = {shape.tag.partition("}")[2] for shape in ElementTree.fromstring(shown).iter()}
+    shapes = {"rect", "text", "line", "polyline", "circle", "g"}
+    assert tags == {"svg", "title", "desc", "style"} | shapes
+
+
+def test_several_series_are_drawn_one_by_one(tmp_path, make_bundle):
+    for seed in range(2):
+        (tmp_path / f"{seed}.json").write_text(make_bundle(seed=seed).to_json())
+    arguments = ["history", "detect", str(tmp_path), "--format", "svg"]
+
+    every = CliRunner().invoke(app, arguments)
+    one = CliRunner().invoke(app, [*arguments, "--column", "gpt:step peak_memory"])
+
+    assert isinstance(every.exception, UsageError)
+    assert "choose it with --column: 'gpt:step step_time_p50'" in str(every.exception)
+    assert one.stdout.startswith("<svg")
+
+
+@pytest.mark.slow
+def test_the_command_itself_exits_with_2_for_what_it_cannot_read(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "perfledger_service", "history", "detect", "absent.csv"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == NotFoundError.exit_code == 2
+    assert done.stderr.startswith("perfledger: cannot read absent.csv")
+
+
+@pytest.fixture
+def everything():
+    values = tuple(float(value) for value in a_history())
+    change = ChangePoint(
+        index=50,
+        earliest=49,
+        latest=51,
+        before=10.0,
+        after=11.0,
+        change=0.1,
+        low=0.09,
+        high=0.11,
+        confidence=0.987,
+    )
+    return SearchedSeries(
+        MeasuredSeries(name="ms", unit="", values=values),
+        SeriesFindings(
+            changes=(
+                change,
+                replace(change, index=60, after=-1.0, change=math.nan, low=math.nan, high=math.nan),
+            ),
+            transients=(
+                Transient(first=3, last=5, change=0.4),
+                Transient(first=9, last=9, change=-0.4),
+            ),
+            drifts=(Drift(first=0, last=79, change=0.03, low=0.02, high=math.nan),),
+            spread_changes=(
+                SpreadChange(index=20, ratio=2.1, low=1.5, high=3.0, confidence=0.99),
+                SpreadChange(index=30, ratio=0.5, low=0.3, high=0.7, confidence=0.99),
+            ),
+            state_changes=(
+                StateChange(
+                    index=40, share_before=0.2, share_after=0.6, distance=0.05, confidence=0.999
+                ),
+            ),
+        ),
+    )
+
+
+def test_every_kind_of_finding_has_words_in_the_order_of_its_place(everything):
+    shown = plain_lines(to_terminal(histories_document([everything]))).replace(
+        number_format.NBSP, " "
+    )
+
+    words = ("drift", "came back", "noisier", "quieter", "two states", "1 up", "2 down")
+    table = " ".join(shown[shown.index("confidence") :].split())
+    places = [table.index(f"{word} ") for word in words]
+    assert places == sorted(places)
+    assert "2 change points, 1 drift, 2 changes of the noise, 1 change of states" in " ".join(
+        shown.split()
+    )
+    assert "points 4 to 6" in shown
+    assert "2.1 times" in shown
+    assert "1.5 to 3.0" in shown
+    assert "20 % → 60 %" in shown
+    assert "point 51 (50 to 52)" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_is_no_number_is_null_in_json_and_a_difference_in_words(everything):
+    document = json.loads(to_json(histories_document([everything])))
+
+    assert document["series"][0]["changes"][1]["change"] is None
+    assert "| 2 | down |  | point 61 (50" in to_markdown(histories_document([everything]))
+    assert "| -11 |" in to_markdown(histories_document([everything]))
+
+
+def drawn(values, **found):
+    series = MeasuredSeries(name="", unit="", values=tuple(values))
+    history = SeriesFindings(**{"changes": ()} | found)
+    return sparkline(SearchedSeries(series, history)).splitlines()
+
+
+@pytest.mark.parametrize("points", [1, 8, 64, 65, 1000])
+def test_a_picture_fits_and_has_a_column_for_each_point_or_a_median(points):
+    lines = drawn(a_history(points=points, place=points // 2))
+
+    assert len(lines) == 7
+    assert max(map(len, lines)) <= 76
+
+
+def test_a_flat_series_is_a_line_in_the_middle_and_says_its_level():
+    lines = drawn([5.0] * 9)
+
+    assert lines[3] == "           │•••••••••"
+    assert (lines[0], lines[6]) == ("     5.025 │", "     4.975 │")
+    assert [line.split()[0] for line in drawn([0.0] * 9)][3] == "0"
+
+
+def test_gaps_are_blank_and_what_is_off_the_scale_an_arrow():
+    values = [10.0, math.nan, 10.5, 99.0, 10.2, 0.5]
+    back = (Transient(first=3, last=3, change=9.0), Transient(first=5, last=5, change=-0.9))
+
+    lines = drawn(values, transients=back)
+
+    assert lines[0].index("\N{UPWARDS ARROW}") == 12 + 3
+    assert lines[-1].index("\N{DOWNWARDS ARROW}") == 12 + 5
+    assert not any(line[13:14] == "\N{BULLET}" for line in lines)
+
+
+def test_the_marks_stand_under_their_change_points():
+    change = ChangePoint(
+        index=50,
+        earliest=50,
+        latest=50,
+        before=10.0,
+        after=11.0,
+        change=0.1,
+        low=0.09,
+        high=0.11,
+        confidence=1.0,
+    )
+
+    assert drawn(a_history(points=60, place=50), changes=(change,))[-1] == " " * 62 + "1"
+
+
+@pytest.mark.parametrize("values", [[1e-300, 1e300], [-1e308, 1e308], [0.0, -0.0], [1e-320] * 3])
+def test_a_picture_of_extremes_is_drawn(values):
+    assert len(drawn(values)) == 7
+
+
+def test_marks_run_out_politely_and_numbers_have_their_plural():
+    assert (mark_of(0), mark_of(9), mark_of(500)) == ("1", "a", "^")
+    assert count_phrase(2, "excursion that came back") == "2 excursions that came back"
+    assert count_phrase(1, "gap") == "1 gap"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.5, "50 %"), (0.98765, "98.77 %"), (0.99995, "> 99.99 %"), (math.nan, "not known")],
+)
+def test_a_confidence_is_never_rounded_up_to_certainty(value, shown):
+    assert number_format.confidence(value).replace(number_format.NBSP, " ") == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(2.13, "2.1 times"), (math.inf, "not known")])
+def test_a_factor_has_two_digits(value, shown):
+    assert number_format.factor(value).replace(number_format.NBSP, " ") == shown

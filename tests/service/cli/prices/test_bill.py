@@ -1,0 +1,96 @@
+"""`perfledger prices bill` as a user runs it."""
+
+import json
+
+import pytest
+
+from perfledger_service.errors import NotFoundError, UsageError
+
+# Written by hand in the shape of a FOCUS 1.2 row: two hours of p5.48xlarge at a discount.
+ROW = {
+    "BillingCurrency": "USD",
+    "BilledCost": "96.87",
+    "ChargeCategory": "Usage",
+    "ChargePeriodStart": "2026-10-01T00:00:00Z",
+    "ChargePeriodEnd": "2026-10-01T02:00:00Z",
+    "EffectiveCost": "96.87",
+    "PricingCategory": "Standard",
+    "PricingQuantity": "2",
+    "PricingUnit": "Hours",
+    "ProviderName": "AWS",
+    "RegionId": "us-east-1",
+    "SubAccountId": "1234",
+    "SubAccountName": "research",
+    "x_InstanceType": "p5.48xlarge",
+}
+
+
+@pytest.fixture
+def bill(tmp_path):
+    path = tmp_path / "bill.csv"
+    path.write_text(f"{','.join(ROW)}\n{','.join(ROW.values())}\n")
+    return path
+
+
+def test_a_bill_says_whose_hours_they_were_and_what_they_cost(run, bill):
+    shown = " ".join(run("prices", "bill", bill).split())
+
+    assert "research aws:p5.48xlarge/on_demand@us-east-1 2.0 96.87 48.44" in shown
+    assert "96.87 USD in total" in shown
+
+
+def test_the_parts_of_a_bill_are_written_as_json_and_csv(run, bill):
+    document = json.loads(run("prices", "bill", bill, "--format", "json"))
+
+    assert document["usage"][0]["instance_hours"] == "2"
+    assert run("prices", "bill", bill, "--format", "csv").splitlines()[1].startswith("research,aws")
+
+
+def test_prices_that_were_paid_are_a_sheet_that_counts(run, bill, tmp_path):
+    sheet = tmp_path / "paid.csv"
+
+    run("prices", "bill", bill, "--save-prices", sheet)
+
+    words = ("cost", "compare", "--prices", sheet, "--format", "json")
+    options = json.loads(run(*words))["options"]
+    (paid,) = (o for o in options if o["name"] == "aws:p5.48xlarge/on_demand/billed")
+    assert paid["p50_usd"] == pytest.approx(96.87 / 2 / 8)
+
+
+def test_a_bill_in_parquet_says_the_same(run, bill, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow_csv = pytest.importorskip("pyarrow.csv")
+    path = tmp_path / "bill.parquet"
+    parquet.write_table(arrow_csv.read_csv(bill), path)
+
+    documents = (
+        json.loads(run("prices", "bill", each, "--format", "json")) for each in (bill, path)
+    )
+
+    one, other = documents
+    assert one["usage"] == other["usage"]
+
+
+def test_a_bill_without_accelerators_has_no_prices(run, bill, tmp_path):
+    bill.write_text(bill.read_text().replace("p5.48xlarge", "m7i.large"))
+
+    with pytest.raises(UsageError, match="no hour of an accelerator"):
+        run("prices", "bill", bill, "--save-prices", tmp_path / "paid.csv")
+
+
+def test_a_file_that_is_no_bill_says_so(run, tmp_path):
+    path = tmp_path / "bill.csv"
+    path.write_bytes(b"\xff\xfe")
+
+    with pytest.raises(UsageError, match="neither text"):
+        run("prices", "bill", path)
+    with pytest.raises(NotFoundError, match=r"nothing\.csv"):
+        run("prices", "bill", tmp_path / "nothing.csv")
+
+
+def test_an_amount_of_less_than_a_cent_is_no_negative_zero(run, tmp_path):
+    path = tmp_path / "bill.csv"
+    row = ROW | {"EffectiveCost": "-0.001", "BilledCost": "-0.001"}
+    path.write_text(f"{','.join(row)}\n{','.join(row.values())}\n")
+
+    assert "-0.00" not in run("prices", "bill", path)

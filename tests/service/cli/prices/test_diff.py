@@ -1,0 +1,30 @@
+"""`perfledger prices diff` as a user runs it."""
+
+import json
+
+from perfledger_cost_models.prices.price_sheet import packaged_text
+
+
+def test_two_sheets_differ_by_what_was_added_removed_and_changed(run, tmp_path):
+    lines = packaged_text().splitlines()
+    after = [line for line in lines if not line.startswith("aws,inf2.48xlarge")]
+    after.append(after[1].replace("p4d.24xlarge", "p9.24xlarge"))
+    path = tmp_path / "after.csv"
+    path.write_text("\n".join(after).replace("13.3504,1.6688", "26.7008,3.3376") + "\n")
+
+    document = json.loads(run("prices", "diff", "packaged", path, "--format", "json"))
+
+    found = {row["kind"]: row for row in document["prices"]}
+    assert found["added"]["option"] == "p9.24xlarge/on_demand"
+    assert found["removed"]["option"] == "inf2.48xlarge/on_demand"
+    assert found["changed"]["change"] == 1.0
+    assert len(document["prices"]) == 3
+    rows = run("prices", "diff", "packaged", path, "--format", "csv").splitlines()
+    assert len(rows) == 4
+    assert "+100.0%" in run("prices", "diff", "packaged", path)
+
+
+def test_a_sheet_does_not_differ_from_itself(run):
+    shown = run("prices", "diff", "packaged", "packaged")
+
+    assert "0 changed, 0 added, 0 removed" in " ".join(shown.split())

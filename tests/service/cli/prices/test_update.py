@@ -1,0 +1,132 @@
+"""`perfledger prices update` as a user runs it, on files in the shape of the providers'."""
+
+import json
+
+import pytest
+
+from perfledger_cost_models.prices.price_sheet import packaged_text
+from perfledger_service.errors import SettingsError, UsageError
+
+
+def test_a_fetched_file_becomes_a_sheet_that_counts(run, aws_file, tmp_path):
+    sheet = tmp_path / "mine.csv"
+
+    shown = run("prices", "update", "--file", aws_file(), "--output", sheet)
+
+    assert "-1.9% 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(shown.split())
+    listed = json.loads(run("prices", "list", "--json", "--prices", sheet))["prices"]
+    (found,) = (
+        row
+        for row in listed
+        if (row["option"], row["region"]) == ("p5.48xlarge/on_demand", "us-east-1")
+    )
+    assert (found["usd_per_hour"], found["as_of"]) == ("54", "2026-11-21")
+    assert "sha256" in found["source"]
+
+
+def test_a_list_in_json_with_a_byte_order_mark_is_known_as_well(run, tmp_path):
+    sheet, path = tmp_path / "mine.csv", tmp_path / "index.json"
+    attributes = (
+        '{"instanceType": "p5.48xlarge", "tenancy": "Shared", "operatingSystem": "Linux",'
+        '"capacitystatus": "Used", "preInstalledSw": "NA", "regionCode": "us-east-1"}'
+    )
+    dimension = '{"unit": "Hrs", "pricePerUnit": {"USD": "54"}}'
+    path.write_text(  # by hand, in the shape of AmazonEC2's index.json
+        '{"offerCode": "AmazonEC2", "publicationDate": "2026-11-21T00:00:00Z",'
+        f'"products": {{"A": {{"attributes": {attributes}}}}}, "terms": {{"OnDemand": {{"A":'
+        f'{{"A.B": {{"priceDimensions": {{"C": {dimension}}}}}}}}}}}}}',
+        encoding="utf-8-sig",
+    )
+
+    shown = run("prices", "update", "--file", path, "--output", sheet)
+
+    assert "-1.9% 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(shown.split())
+
+
+def test_a_list_of_items_without_its_page_is_not_a_known_bulk_file(run, tmp_path):
+    path = tmp_path / "items.json"
+    path.write_text('[{"armSkuName": "Standard_ND96isr_H100_v5", "retailPrice": 98.32}]')
+
+    with pytest.raises(UsageError, match=r"is not a known bulk file: give AWS's index\.csv"):
+        run("prices", "update", "--file", path, "--output", tmp_path / "mine.csv")
+
+
+def test_a_large_step_is_written_only_when_it_is_approved(run, aws_file, tmp_path):
+    sheet, words = tmp_path / "mine.csv", ("prices", "update", "--file", aws_file(usd="98.32"))
+
+    with pytest.raises(UsageError, match="1 of 1 prices changed by more than 20 percent"):
+        run(*words, "--output", sheet)
+    assert not sheet.exists()
+    run(*words, "--output", sheet, "--approve")
+    assert "98.32" in sheet.read_text()
+
+
+def test_prices_of_other_regions_and_providers_stay(run, aws_file, tmp_path):
+    sheet = tmp_path / "mine.csv"
+    other = (
+        packaged_text().splitlines()[0]
+        + "\n"
+        + next(
+            line
+            for line in packaged_text().splitlines()
+            if line.startswith("azure,Standard_ND96asr_v4")
+        )
+    )
+    sheet.write_text(other + "\n")
+
+    run("prices", "update", "--file", aws_file(), "--output", sheet)
+
+    assert "azure,Standard_ND96asr_v4" in sheet.read_text()
+    assert "aws,p5.48xlarge" in sheet.read_text()
+
+
+def test_savings_plans_come_beside_the_prices_on_demand(run, aws_file, tmp_path):
+    sheet, plans = tmp_path / "mine.csv", tmp_path / "plans.csv"
+    plans.write_text(  # by hand, in the shape of AWSComputeSavingsPlan's index.csv
+        "Publication Date,2026-11-20T18:44:47Z\nOfferCode,AmazonComputeSavingsPlan\n"
+        "SKU,Unit,EffectiveDate,DiscountedRate,Currency,DiscountedServiceCode,DiscountedUsageType,"
+        "DiscountedOperation,PurchaseOption,LeaseContractLength,LeaseContractLengthUnit,"
+        "Product Family,DiscountedRegionCode,DiscountedInstanceType\n"
+        "A,Hrs,2026-06-05,24.0,USD,AmazonEC2,BoxUsage:p5.48xlarge,RunInstances,No Upfront,3,year,"
+        "EC2InstanceSavingsPlans,us-east-1,p5.48xlarge\n"
+    )
+    run("prices", "update", "--file", aws_file(), "--output", sheet)
+
+    shown = run("prices", "update", "--file", plans, "--output", sheet)
+
+    assert "23.777 24 aws:p5.48xlarge/savings_plan/3y_no_upfront@us" in " ".join(shown.split())
+    assert ",on_demand,,54," in sheet.read_text()
+
+
+def test_a_file_without_accelerators_names_its_content(run, aws_file, tmp_path):
+    path = aws_file()
+    path.write_text(path.read_text().replace("p5.48xlarge", "m7i.large"))
+
+    with pytest.raises(UsageError, match="1 with no known accelerator"):
+        run("prices", "update", "--file", path, "--output", tmp_path / "mine.csv")
+
+
+def test_a_price_that_is_rejected_is_not_written(run, aws_file, tmp_path):
+    sheet, path = tmp_path / "mine.csv", aws_file(usd="700")
+    good, bad = aws_file(usd="54").read_text().splitlines()[-1], path
+
+    bad.write_text(
+        path.read_text() + good.replace('"54"', '"700"').replace("us-east-1", "us-west-2")
+    )
+    shown = run("prices", "update", "--file", bad, "--output", sheet)
+
+    assert "1 of 2 rows can be used, 1 rejected" in " ".join(shown.split())
+    assert "us-west-2" not in sheet.read_text()
+
+
+def test_a_file_that_is_no_bulk_file_says_which_there_are(run, tmp_path):
+    path = tmp_path / "page.json"
+    path.write_text('{"error": "no"}')
+
+    with pytest.raises(UsageError, match="retail prices"):
+        run("prices", "update", "--file", path, "--output", tmp_path / "mine.csv")
+
+
+def test_google_without_a_key_says_how_to_give_one(run, tmp_path):
+    with pytest.raises(SettingsError, match="PERFLEDGER_GOOGLE_API_KEY"):
+        run("prices", "update", "--provider", "google", "--output", tmp_path / "mine.csv")

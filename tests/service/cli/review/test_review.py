@@ -1,0 +1,275 @@
+"""`perfledger review` as a user runs it: on the example, from bundles, and what it refuses."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger.bundle import FleetUse, PricingConfig
+from perfledger_cost_models.billing.focus import read_focus
+from perfledger_service.cli.app import app
+from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.rendering.review.pdf import review_pdf
+
+EXAMPLE = Path(__file__).parents[4] / "examples" / "review"
+ARGUMENTS = ("--quarter", "2026Q3", "--as-of", "2026-11-22")
+TEXTS = ("--format", "html", "--format", "json", "--format", "csv")
+PLAN = """
+[demand]
+accelerator = "H100-80GB"
+keep = "p5.48xlarge/on_demand"
+growth = { low = 0.0, mode = 0.1, high = 0.3, source = "made up" }
+hours = { low = 2e5, mode = 3e5, high = 4e5, source = "made up" }
+[[option]]
+name = "today"
+where = "p5.48xlarge/on_demand"
+[[option]]
+name = "three years"
+where = "p5.48xlarge/savings_plan/3y_no_upfront"
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where there is no database
+
+    def run(*words, code=0):
+        output = ("--output", tmp_path / "out")
+        words = tuple(map(str, ("review", *ARGUMENTS, *output, *words)))
+        done = CliRunner().invoke(app, list(words), env={"COLUMNS": "80"})
+        if done.exception is not None and not isinstance(done.exception, SystemExit):
+            raise done.exception
+        assert done.exit_code == code, done.stdout
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.fixture
+def written(run, tmp_path):
+    """The example's documents, by name."""
+    run("--plan", EXAMPLE / "plan.toml", "--bill", EXAMPLE / "bill.csv", *TEXTS)
+    return {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir()}
+
+
+@pytest.mark.slow
+def test_the_example_is_written_and_says_that_it_is_one(written):
+    document = json.loads(written["review.json"])
+
+    assert set(written) == {"review.html", "review.json", "focus.csv"}
+    assert document["is_example"]
+    assert "An example" in written["review.html"]
+    assert document["taken"]["name"] in written["review.html"]
+    assert len(document["options"]) == 9
+    assert [one["name"] for one in document["unpriced"]] == ["TPU v5p"]
+
+
+@pytest.mark.slow
+def test_the_document_is_one_file_that_loads_nothing(written):
+    text = written["review.html"].replace("http://www.w3.org/2000/svg", "")
+
+    assert not re.search(r"<script|<link|src=|url\(|@import", text)
+    assert not re.search(r"href=\"(?!#)", text)
+    anchors = set(re.findall(r"id=\"([^\"]+)\"", text))
+    assert set(re.findall(r"href=\"#([^\"]+)\"", text)) <= anchors
+
+
+@pytest.mark.slow
+def test_the_allocation_in_focus_sums_to_the_bill_and_can_be_read_again(written):
+    rows = list(csv.DictReader(written["focus.csv"].splitlines()))
+    bill = read_focus((EXAMPLE / "bill.csv").read_text().splitlines(keepends=True))
+    again = read_focus(written["focus.csv"].splitlines(keepends=True))
+
+    cent = Decimal("0.01")
+    assert sum(Decimal(row["EffectiveCost"]) for row in rows) == bill.effective_usd.quantize(cent)
+    assert sum(Decimal(row["BilledCost"]) for row in rows) == bill.billed_usd.quantize(cent)
+    assert again.effective_usd == bill.effective_usd.quantize(cent)
+
+
+@pytest.mark.slow
+def test_the_next_review_reads_this_one(run, written, tmp_path, plan):
+    last = tmp_path / "last.json"
+    last.write_text(written["review.json"])
+
+    run("--plan", plan, "--quarter", "2026Q4", "--previous", last, *TEXTS)
+    found = json.loads((tmp_path / "out" / "review.json").read_text())["last"]
+    assert found["quarter"] == "2026Q3"
+    assert found["variance"]["unknown"] == "budget against actual"
+
+
+def test_without_a_bill_no_focus_rows_are_written_and_it_says_so(run, plan, tmp_path):
+    shown = run("--plan", plan, *TEXTS)
+
+    assert "focus.csv: not written" in shown
+    assert not (tmp_path / "out" / "focus.csv").exists()
+
+
+def test_bundles_give_speeds_and_landed_changes(run, plan, tmp_path, make_bundle):
+    folder = tmp_path / "bundles"
+    folder.mkdir()
+    fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=9000.0)
+    bundle = make_bundle(
+        ratio=1.2,
+        pull_request=None,
+        created_at="2026-08-01T00:00:00+00:00",
+        pricing=PricingConfig(fleet=(fleet,)),
+    )
+    other = make_bundle(seed=1, created_at="2026-11-01T00:00:00+00:00")
+    (folder / "one.json").write_text(bundle.to_json())
+    (folder / "after.json").write_text(other.to_json())
+
+    run("--plan", plan, "--bundles", folder, *TEXTS)
+    document = json.loads((tmp_path / "out" / "review.json").read_text())
+    (change,) = document["demand"]["changes"]
+    assert change["change"]["change"][1] == pytest.approx(0.2, abs=0.01)
+    assert float(change["prices"][0]["usd"]) == pytest.approx(9000 * 0.2 * 6.88, rel=0.05)
+    (evidence,) = document["performance"]["evidence"]
+    assert evidence["speed"]["units_per_second"][1] == pytest.approx(100, rel=0.01)
+    assert evidence["speed"]["accelerator"] is None  # a processor has no price here
+    assert document["demand"]["workloads"][0]["workload"] == "gpt:*"
+
+
+def test_a_folder_without_bundles_is_refused(run, plan, tmp_path):
+    with pytest.raises(NotFoundError, match="0 bundles"):
+        run("--plan", plan, "--bundles", tmp_path)
+
+
+def test_a_bill_of_another_quarter_is_refused(run, plan):
+    with pytest.raises(UsageError, match="not within 2026Q4"):
+        run("--plan", plan, "--bill", EXAMPLE / "bill.csv", "--quarter", "2026Q4")
+
+
+def test_prices_that_are_too_old_are_refused_unless_allowed(run, plan, tmp_path):
+    with pytest.raises(UsageError, match="180 days"):
+        run("--plan", plan, "--as-of", "2027-06-01", *TEXTS)
+
+    run("--plan", plan, "--as-of", "2027-06-01", "--allow-stale-prices", *TEXTS)
+    assert "too old to buy by were allowed" in (tmp_path / "out" / "review.html").read_text()
+
+
+def test_own_prices_take_the_place_of_published_ones(run, plan, tmp_path):
+    prices = tmp_path / "prices.toml"
+    prices.write_text(
+        '[[discount]]\nprovider = "aws"\nshare = 0.5\nas_of = 2026-10-01\nsource = "contract"\n'
+        'models = ["on_demand"]\n'
+    )
+
+    shown = run("--plan", plan, "--overrides", prices, *TEXTS)
+    assert "Go on as today" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("--quarter", "soon"), UsageError),
+        (("--bill", "none.csv"), NotFoundError),
+        (("--previous", "none.json"), NotFoundError),
+        (("--overrides", "plan.toml"), UsageError),
+        (("--plan", "none.toml"), NotFoundError),
+    ],
+)
+def test_an_unusable_input_is_an_error(run, plan, words, error):
+    with pytest.raises(error):
+        run("--plan", plan, *words, *TEXTS)
+
+
+def test_a_day_that_cannot_be_parsed_exits_with_code_2(plan):
+    done = CliRunner().invoke(app, ["review", *ARGUMENTS, "--plan", str(plan), "--as-of", "soon"])
+
+    assert done.exit_code == 2
+    assert "--as-of" in done.stderr
+    assert "soon" in done.stderr
+
+
+def test_files_that_are_not_text_or_too_large_are_refused(run, plan, tmp_path):
+    bad, large = tmp_path / "bad.csv", tmp_path / "large.json"
+    bad.write_bytes(b"\xff")
+    with large.open("wb") as file:
+        file.truncate(64 * 2**20)
+
+    with pytest.raises(UsageError, match="UTF-8"):
+        run("--plan", plan, "--bill", bad, *TEXTS)
+    with pytest.raises(UsageError, match="UTF-8"):
+        run("--plan", bad, *TEXTS)
+    with pytest.raises(TooLargeError):
+        run("--plan", plan, "--previous", large, *TEXTS)
+
+
+@pytest.mark.parametrize(("form", "library"), [("xlsx", "xlsxwriter"), ("pdf", "weasyprint")])
+def test_without_its_library_a_form_says_what_to_install(run, plan, monkeypatch, form, library):
+    monkeypatch.setitem(sys.modules, library, None)
+    for name in ("layout.xlsx_workbook", "review.xlsx", "review.pdf"):
+        monkeypatch.delitem(sys.modules, f"perfledger_service.rendering.{name}", raising=False)
+
+    with pytest.raises(UsageError, match=r"pip install 'perfledger\[review\]'"):
+        run("--plan", plan, "--format", form)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(run, plan, tmp_path):
+    (tmp_path / "out").write_text("a file")
+
+    with pytest.raises(UsageError, match="cannot write"):
+        run("--plan", plan, *TEXTS)
+
+
+def test_names_that_others_wrote_are_never_markup(run, plan, tmp_path):
+    text = plan.read_text().replace("made up", "<script>alert(1)</script>\\u202e")
+    plan.write_text(f'title = "<img src=x>"\n{text}')
+
+    run("--plan", plan, *TEXTS)
+    shown = (tmp_path / "out" / "review.html").read_text()
+    assert "<script" not in shown
+    assert "<img" not in shown
+    assert "\u202e" not in shown
+
+
+@pytest.mark.slow
+def test_the_pdf_has_the_decision_on_its_first_page(run, plan, tmp_path, require_system):
+    reader = require_system("pdftotext", package="poppler-utils")
+    decision = run("--plan", plan, "--format", "pdf").splitlines()[0]
+
+    pdf = tmp_path / "out" / "review.pdf"
+    first = subprocess.run(
+        [str(reader), "-l", "1", str(pdf), "-"], check=True, capture_output=True, text=True
+    ).stdout
+    assert decision in " ".join(first.split())
+    assert "Procurement: name, day" in first
+
+
+@pytest.mark.slow
+def test_the_pdf_loads_nothing_from_elsewhere(tmp_path):
+    secret = tmp_path / "secret.png"
+    secret.write_text("secret")
+
+    content = review_pdf(f'<p>x</p><img src="{secret.as_uri()}">')
+    assert content.startswith(b"%PDF-")
+    assert b"/Image" not in content
+
+
+def test_progress_is_shown_on_standard_error(plan, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where there is no database
+    words = ("--plan", str(plan), "--output", str(plan.parent / "out"), *TEXTS)
+
+    done = CliRunner().invoke(app, ["review", *ARGUMENTS, *words])
+
+    assert "reading measurements and payments" in done.stderr
+    assert "reading" not in done.stdout
+
+
+def test_assumptions_are_figures_that_people_read(run, plan, tmp_path):
+    run("--plan", plan, *TEXTS)
+
+    assert "Growth of the hours: 0.1 per year." in (tmp_path / "out" / "review.html").read_text()

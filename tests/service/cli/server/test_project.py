@@ -1,0 +1,34 @@
+import json
+
+import pytest
+
+from perfledger_service.errors import UsageError
+
+
+@pytest.fixture
+def server(run, database_url):
+    def server(*words):
+        return run("server", *words, PERFLEDGER_DATABASE_URL=database_url)
+
+    return server
+
+
+def test_a_project_prints_its_token_once(server):
+    token = server("project", "add", "octo/models").strip()
+
+    (row,) = json.loads(server("project", "list", "--json"))["tokens"]
+    assert token.startswith(row["prefix"])
+    assert (row["repository"], row["revoked_on"]) == ("octo/models", None)
+    assert token not in server("project", "list")
+
+
+def test_a_project_may_have_several_tokens(server):
+    tokens = {server("project", "add", "octo/models") for _ in range(2)}
+
+    assert len(tokens) == 2
+    assert server("project", "list").count("octo/models") == 2
+
+
+def test_a_name_that_is_no_repository_is_refused(server):
+    with pytest.raises(UsageError, match="owner/name"):
+        server("project", "add", "models")

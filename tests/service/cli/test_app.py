@@ -1,0 +1,46 @@
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+
+
+def test_the_version_is_the_one_of_the_distribution():
+    assert CliRunner().invoke(app, ["--version"]).output == f"perfledger {version('perfledger')}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        ("perfledger fleet fo", ["forecast"]),
+        ("perfledger s", ["server"]),
+        ("perfledger plan simulate --sharing m", ["mig"]),
+    ],
+)
+def test_a_shell_completes_groups_commands_and_choices(words, completed):
+    shell = {
+        "_PERFLEDGER_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+
+    done = subprocess.run(
+        [sys.executable, "-c", "from perfledger_service.__main__ import main; main()"],
+        env=os.environ | shell,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout.split()) == (0, completed)
+
+
+def test_completion_can_be_shown_and_installed():
+    shown = CliRunner().invoke(app, ["--help"], prog_name="perfledger").output
+
+    assert re.search(r"--install-completion .*\n  --show-completion ", shown)

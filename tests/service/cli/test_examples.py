@@ -1,0 +1,201 @@
+"""The examples that stand in the help texts, run as they stand there on the files of `examples`."""
+
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES
+from perfledger_service.cli.app import app
+from perfledger_service.cli.groups import ROOT, Group, command_at
+from perfledger_service.store.database import open_engine
+from perfledger_service.usecases.inputs.files import read_named
+from perfledger_service.usecases.inputs.imports import file_of_curves, import_file
+from perfledger_service.usecases.inputs.load_curves import REQUEST_LATENCY, read_load_curves
+from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.values.fleet_views import ImportKind
+
+# Each runs a whole command; some start processes.
+pytestmark = pytest.mark.slow
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TOKEN = "pl_0a1b2c3d_" + "s" * 43  # its beginning is the one of the examples
+SITE_TOKEN = "pl_0123abcd_" + "s" * 43  # of the project of the fixture `site`
+UPLOAD_URL = "http://127.0.0.1:8765"  # where the examples look for a service
+FORMAT = re.compile(r"--format <([a-z|]+)>")
+CONFIG = 'paths = ["benchmarks"]\nmax_pairs = 6\nundecided = "neutral"\n'
+SLOW_STEP = "return [sum(map(math.sqrt, numbers)) for _ in range(4)]"
+STEP = "return sum(map(math.sqrt, numbers))"
+
+
+def commands(group=ROOT, path=()):
+    for name, member in group.members.items():
+        if isinstance(member, Group):
+            yield from commands(member, (*path, name))
+        else:
+            yield " ".join((*path, name)), command_at(member)
+
+
+COMMANDS = dict(commands())
+ONLY_PROCESS = {"server run"}  # runs until it is interrupted
+OF_REPOSITORY = {"init", "check", "config show", "bench list", "bench load"}
+OF_SERVICE = {"upload", "history suspects", "history spreads"}
+
+
+def examples(names):
+    return [example for name in names for example in COMMANDS[name].examples]
+
+
+def run(example, **environment):
+    """Run an example as a shell does, but for programs beside perfledger; return the result."""
+    words = shlex.split(example.partition(" > ")[0])
+    while "=" in words[0]:
+        name, _, value = words.pop(0).partition("=")
+        environment[name] = value
+    assert words.pop(0) == "perfledger"
+    return CliRunner().invoke(
+        app, words, env={"COLUMNS": "80", **environment}, catch_exceptions=False
+    )
+
+
+def git(*arguments):
+    identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
+    subprocess.run(["git", *identity, *arguments], check=True)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Work in a copy of the examples' files, with a database of what they import."""
+    path = tmp_path / "work"
+    shutil.copytree(EXAMPLES / "review", path)
+    shutil.copytree(EXAMPLES / "commands", path, dirs_exist_ok=True)
+    monkeypatch.chdir(path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return path
+
+
+@pytest.fixture
+def database(folder, migrated_file):
+    """Put a database where the service looks for it, with a project and imports of `main`."""
+    shutil.copy(migrated_file, folder / "ci.db")
+    engine = open_engine("sqlite:///ci.db")
+    now = datetime.now(UTC)
+    add_project(engine, "octo/models", token=TOKEN, now=now)
+    files = [
+        (ImportKind.USAGE, "usage.csv"),
+        (ImportKind.ACTIVITY, "activity.csv"),
+        (ImportKind.JOBS, "jobs.csv"),
+    ]
+    for kind, name in files:
+        file = read_named(Path(name), most_bytes=MAX_USAGE_BYTES)
+        import_file(engine, file, kind=kind, source="main", now=now)
+    curves = file_of_curves("curve.json", read_load_curves(["curve.json"], latency=REQUEST_LATENCY))
+    import_file(engine, curves, kind=ImportKind.LOAD, source="main", now=now)
+    engine.dispose()
+    shutil.copy(folder / "ci.db", folder / "perfledger.db")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """Work in a repository whose last commit makes its only workload faster."""
+    path = tmp_path / "repository"
+    path.mkdir()
+    (tmp_path / "my-model").mkdir()
+    monkeypatch.chdir(path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert run("perfledger init").exit_code == 0
+    (path / "perfledger.toml").write_text(CONFIG)
+    workload = path / "benchmarks" / "example.py"
+    fast = workload.read_text()
+    workload.write_text(fast.replace(STEP, SLOW_STEP))
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-q", "-m", "Register a workload")
+    workload.write_text(fast)
+    git("commit", "-q", "-a", "-m", "Take each root once")
+    return path
+
+
+def ordinary():
+    return [name for name in COMMANDS if name not in OF_REPOSITORY | OF_SERVICE | ONLY_PROCESS]
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("example", examples(ordinary()))
+def test_an_example_ends_well(example):
+    done = run(example)
+
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize("example", examples(sorted(OF_REPOSITORY)))
+def test_an_example_in_a_repository_ends_well(example):
+    done = run(example)
+
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("example", examples(sorted(OF_SERVICE)))
+def test_an_example_that_asks_the_service_ends_well(site, example):
+    done = run(
+        example.replace(UPLOAD_URL, site.url),
+        PERFLEDGER_UPLOAD_URL=site.url,
+        PERFLEDGER_UPLOAD_TOKEN=SITE_TOKEN,
+    )
+
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize("example", examples(["server run"]))
+def test_an_example_that_serves_answers_until_it_is_interrupted(example):
+    words = shlex.split(example)[1:]
+    if "--port" not in words:  # its usual port may be taken here
+        words += ["--port", "0"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "perfledger_service", *words], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        address = re.search(r"http://\S+", process.stdout.readline())
+        try:
+            assert address is not None
+            assert urlopen(f"{address[0]}/healthz").status == 200
+        finally:
+            process.send_signal(signal.SIGINT)
+
+    assert process.returncode == 0
+
+
+def formats():
+    """Return each format of each command beside the command's first example."""
+    for name in ordinary():
+        help_text = CliRunner().invoke(app, [*name.split(), "--help"]).output
+        found = FORMAT.search(help_text)
+        for each in found[1].split("|") if found and name != "review" else ():
+            yield pytest.param(COMMANDS[name].examples[0], each, id=f"{name} {each}")
+
+
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(("example", "format_"), list(formats()))
+def test_a_command_writes_every_format_that_it_offers(example, format_):
+    done = run(f"{example} --format {format_} --output result")
+
+    assert done.exit_code == 0, done.output
+    assert Path("result").stat().st_size > 0
+
+
+@pytest.mark.usefixtures("database")
+def test_json_is_short_for_the_format():
+    words = "perfledger cost energy 512x20d --mean-watts 650"
+
+    assert run(f"{words} --json").stdout == run(f"{words} --format json").stdout

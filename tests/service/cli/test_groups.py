@@ -1,0 +1,149 @@
+"""What holds of every command: its help, its names, and what a help imports."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+from perfledger_service.cli.groups import ROOT, Group, commands_of, group_examples
+
+HEAVY = (
+    "numpy",
+    "rich",
+    "pydantic",
+    "scipy",
+    "sqlalchemy",
+    "sqlmodel",
+    "jinja2",
+    "msgspec",
+    "pydantic_settings",
+)
+MAX_COLUMNS = 80
+SHORT_FLAGS = {"-h"}
+# Printed by a child for each help in turn: what is imported by then.
+PROBE = """
+import contextlib, io, json, sys
+from perfledger_service.cli.app import app
+for path in json.load(sys.stdin):
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        app([*path, "--help"], prog_name="perfledger", standalone_mode=False)
+    heavy = sorted(set(%r) & set(sys.modules))
+    print(json.dumps([path, bool(shown.getvalue()), heavy]))
+"""
+
+
+def paths(group, path=()):
+    yield path
+    for name, member in group.members.items():
+        if isinstance(member, Group):
+            yield from paths(member, (*path, name))
+        else:
+            yield (*path, name)
+
+
+HELPS = list(paths(ROOT))
+
+
+def help_of(path, width="80"):
+    done = CliRunner().invoke(
+        app, [*path, "--help"], env={"COLUMNS": width}, prog_name="perfledger"
+    )
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def named(path):
+    return " ".join(("perfledger", *path))
+
+
+def test_no_help_imports_what_a_command_needs_to_run():
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE % (HEAVY,)],
+        input=json.dumps(HELPS),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    helps = [json.loads(line) for line in done.stdout.splitlines()]
+
+    assert [tuple(path) for path, _, _ in helps] == HELPS
+    assert all(has_text for _, has_text, _ in helps)
+    assert [(path, heavy) for path, _, heavy in helps if heavy] == []
+
+
+@pytest.mark.parametrize("path", HELPS, ids=named)
+def test_a_help_fits_in_eighty_columns(path):
+    assert [line for line in help_of(path).splitlines() if len(line) > MAX_COLUMNS] == []
+
+
+@pytest.mark.parametrize("path", HELPS, ids=named)
+def test_a_help_begins_with_one_sentence(path):
+    beginning = help_of(path).partition("\n\n")[0]
+
+    assert re.fullmatch(r"[A-Z][^.]*(\.[^. ][^.]*)*\.", " ".join(beginning.split()))
+
+
+@pytest.mark.parametrize("path", HELPS, ids=named)
+def test_a_help_ends_with_two_or_three_examples_of_it(path):
+    examples = help_of(path).partition("\nExamples:\n")[2].replace(" \\\n", "").splitlines()
+
+    assert 2 <= len(examples) <= 3
+    assert all(f"{named(path)}" in " ".join(example.split()) for example in examples)
+
+
+def test_options_are_words_that_begin_with_two_dashes():
+    options = {
+        option
+        for path in HELPS
+        for option in re.findall(r"^  (?:.*, )?(-\S+)", help_of(path), re.MULTILINE)
+    }
+    wrong = {
+        option for option in options if not re.fullmatch(r"--[a-z][a-z0-9]*(-[a-z0-9]+)*", option)
+    }
+
+    assert wrong <= {*SHORT_FLAGS, "-h,"}
+
+
+def test_every_command_that_has_formats_has_json_and_a_file():
+    texts = [help_of(path) for path in HELPS]
+    formatted = [
+        text
+        for text in texts
+        if re.search(r"--format <.*json", text) and "review" not in text.splitlines()[0]
+    ]
+
+    assert len(formatted) > 30
+    assert all("  --json " in text and "  --output " in text for text in formatted)
+
+
+def test_a_word_that_is_nearly_a_command_is_answered_with_the_command():
+    done = CliRunner().invoke(app, ["fleet", "forcast"])
+
+    assert done.exit_code == 2
+    assert "Did you mean 'forecast'?" in done.stderr
+
+
+def test_a_group_without_a_command_shows_its_help():
+    assert (
+        "Usage: perfledger fleet"
+        in CliRunner().invoke(app, ["fleet"], prog_name="perfledger").output
+    )
+
+
+def test_a_group_shows_examples_of_its_first_commands():
+    fleet = ROOT.members["fleet"]
+    assert isinstance(fleet, Group)
+
+    assert [example.split()[2] for example in group_examples(fleet)] == [
+        "hours",
+        "utilization",
+        "allocate",
+    ]
+
+
+def test_commands_are_found_at_every_depth():
+    assert len(list(commands_of(ROOT))) == len({id(each) for each in commands_of(ROOT)}) == 47

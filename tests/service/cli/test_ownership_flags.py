@@ -1,0 +1,52 @@
+import pytest
+
+from perfledger_cost_models.tco.server_site import ServerSite
+from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
+from perfledger_service.cli.price_flags import PriceFlags
+from perfledger_service.errors import UsageError
+
+
+@pytest.fixture(scope="module")
+def books():
+    return PriceFlags().books
+
+
+def test_percent_become_shares(books):
+    request = OwnershipFlags(utilization_percent=60, availability_percent=99).question(
+        books, GridFlags().grid
+    )
+
+    assert (request.use, request.terms.availability) == (0.6, 0.99)
+
+
+def test_without_a_utilization_it_is_the_inputs_and_is_named_as_assumed(books):
+    request = OwnershipFlags().question(books, GridFlags().grid)
+
+    assert request.use == pytest.approx(0.4)
+    assert len(request.assumed) == 1
+
+
+def test_terms_of_an_owned_server_are_taken(books):
+    flags = OwnershipFlags(site=ServerSite.FACILITY, no_support=True, mean_kw=6.5, years=3)
+
+    request = flags.question(books, GridFlags().grid)
+
+    assert request.terms.site is ServerSite.FACILITY
+    assert not request.terms.has_support
+    assert int(request.years) == 3
+
+
+@pytest.mark.parametrize("years", [0, 4, 7])
+def test_a_horizon_without_a_residual_value_is_refused(books, years):
+    with pytest.raises(UsageError, match=f"--years {years}: give 3 or 5"):
+        OwnershipFlags(years=years).question(books, GridFlags().grid)
+
+
+def test_a_grid_has_kilograms_and_a_share_of_contracts():
+    grid = GridFlags(location_kg_per_kwh=0.4, market_kg_per_kwh=0.1, carbon_free_percent=25).grid
+
+    assert (grid.location_kg_per_kwh, grid.market_kg_per_kwh, grid.contract_share) == (
+        0.4,
+        0.1,
+        0.25,
+    )

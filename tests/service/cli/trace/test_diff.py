@@ -1,0 +1,102 @@
+"""`perfledger trace diff` as a user runs it, on traces that these tests write."""
+
+import json
+
+import pytest
+
+from perfledger_service.errors import UsageError
+
+# Reading happens in a process of its own.
+pytestmark = pytest.mark.slow
+
+
+STEP_US = 1000
+
+
+def a_trace(*, copies_us=100, steps=4):
+    """Return a Chrome trace as torch.profiler writes them, made up: steps of two operations."""
+    events = []
+    for number in range(steps):
+        start = number * (STEP_US + copies_us)
+        for name, category, offset, length in (
+            (f"ProfilerStep#{number}", "user_annotation", 0, STEP_US + copies_us),
+            ("aten::mm", "cpu_op", 100, 700),
+            ("aten::copy_", "cpu_op", 850, copies_us),
+        ):
+            events.append(
+                {
+                    "ph": "X",
+                    "cat": category,
+                    "name": name,
+                    "pid": 1,
+                    "tid": 1,
+                    "ts": start + offset,
+                    "dur": length,
+                }
+            )
+    return json.dumps({"schemaVersion": 1, "traceEvents": events})
+
+
+def test_two_traces_are_compared_and_the_cause_is_named(trace, write):
+    files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=400))
+
+    shown = trace("diff", *files)
+    document = json.loads(trace("diff", *files, "--format", "json"))
+
+    assert "Why the step is slower" in shown
+    assert "aten::copy_" in shown
+    assert document["explanation"]["causes"][0]["name"] == "aten::copy_"
+    assert (document["base"], document["head"]) == ("base.json", "head.json")
+
+
+def test_changes_no_larger_than_between_files_of_the_same_code_are_noise(trace, write):
+    files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=130))
+    alike, loud = write("a.json", a_trace(copies_us=102)), write("b.json", a_trace(copies_us=160))
+
+    told = trace("diff", *files, "--base-repeat", alike)
+    untold = json.loads(trace("diff", *files, "--base-repeat", loud, "--format", "json"))[
+        "explanation"
+    ]
+
+    assert "aten::copy_" in told
+    assert "Two profiles of the same code differ by 2.00 µs a step." in " ".join(told.split())
+    assert (untold["causes"], untold["noise_seconds"]) == ([], pytest.approx(60e-6))
+    assert "no more than two profiles of the same code" in untold["note"]
+
+
+def on_a_gpu(name):
+    """Return a trace of one kernel a step on a device of this name, made up."""
+    document = json.loads(a_trace())
+    kernel = {"ph": "X", "pid": 0, "tid": 7, "dur": 500, "cat": "kernel", "name": "gemm"}
+    kernel["args"] = {"device": 0, "stream": 7}
+    document["traceEvents"] += [kernel | {"ts": n * 1100 + 200} for n in range(4)]
+    return json.dumps({"deviceProperties": [{"id": 0, "name": name}]} | document)
+
+
+def test_a_diff_of_two_devices_has_a_warning(trace, write):
+    one, other = (
+        write(f"{place}.json", on_a_gpu(name))
+        for place, name in enumerate(("NVIDIA A100-SXM4-40GB", "Tesla T4"))
+    )
+
+    assert "These are two devices" in trace("diff", one, other)
+    assert "**These are two devices" in trace("diff", one, other, "--format", "markdown")
+    assert "two devices" not in trace("diff", one, one)
+    assert json.loads(trace("diff", one, other, "--format", "json"))["is_same_device"] is False
+    with pytest.raises(UsageError, match=r"1\.json ran on another device than 0\.json"):
+        trace("diff", one, one, "--base-repeat", other)
+
+
+def test_files_without_any_time_are_not_compared_but_drawn(trace, write):
+    scrape = write("scrape.prom", 'DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n')
+
+    with pytest.raises(UsageError, match="has nothing to compare: trace summary shows"):
+        trace("diff", scrape, scrape)
+    assert "temp of gpu 0: 61" in trace("summary", scrape, "--format", "svg")
+
+
+def test_two_traces_are_written_as_markdown_and_drawn(trace, write):
+    files = write("base.json", a_trace()), write("head.json", a_trace(copies_us=400))
+
+    assert "| `aten::copy_` | each call is slower." in trace("diff", *files, "--format", "markdown")
+    assert trace("diff", *files, "--format", "svg").startswith("<svg")

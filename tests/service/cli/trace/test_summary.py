@@ -1,0 +1,218 @@
+"""`perfledger trace` as a user runs it, on traces that these tests write."""
+
+import json
+import os
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger.profile import Kernel, OperationFamily, Profile, ProfiledDevice
+from perfledger.records import Side
+from perfledger_service.cli.app import app
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.trace.explain import classify_profile
+
+# Reading happens in a process of its own.
+pytestmark = pytest.mark.slow
+
+
+STEP_US = 1000
+
+
+def a_trace(*, copies_us=100, steps=4):
+    """Return a Chrome trace as torch.profiler writes them, made up: steps of two operations."""
+    events = []
+    for number in range(steps):
+        start = number * (STEP_US + copies_us)
+        for name, category, offset, length in (
+            (f"ProfilerStep#{number}", "user_annotation", 0, STEP_US + copies_us),
+            ("aten::mm", "cpu_op", 100, 700),
+            ("aten::copy_", "cpu_op", 850, copies_us),
+        ):
+            events.append(
+                {
+                    "ph": "X",
+                    "cat": category,
+                    "name": name,
+                    "pid": 1,
+                    "tid": 1,
+                    "ts": start + offset,
+                    "dur": length,
+                }
+            )
+    return json.dumps({"schemaVersion": 1, "traceEvents": events})
+
+
+IDLE = json.dumps(
+    {
+        "schemaVersion": 1,
+        "traceEvents": [
+            {
+                "ph": "X",
+                "cat": "user_annotation",
+                "name": "ProfilerStep#1",
+                "pid": 1,
+                "tid": 1,
+                "ts": 0,
+                "dur": STEP_US,
+            }
+        ],
+    }
+)
+
+
+def test_a_summary_says_what_the_file_is_and_where_the_step_goes(trace, write, tmp_path):
+    shown = trace("summary", write("one.json", a_trace()))
+
+    assert "one.json: torch.profiler, 3 steps of 1.10 ms (mean)" in shown
+    assert "aten::mm" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert [path.name for path in tmp_path.iterdir()] == ["one.json"]
+
+
+def test_a_summary_in_json_is_the_profile(trace, write):
+    document = json.loads(trace("summary", write("one.json", a_trace()), "--format", "json"))
+
+    assert document["profile"]["step_seconds"] == pytest.approx(0.0011)
+    assert document["name"] == "one.json"
+
+
+def test_a_summary_is_drawn_and_written_to_a_file(trace, write, tmp_path):
+    drawn = tmp_path / "one.svg"
+
+    shown = trace(
+        "summary", write("one.json", a_trace()), "--format", "svg", "--output", str(drawn)
+    )
+
+    assert shown == ""
+    assert ElementTree.parse(drawn).getroot().tag.endswith("svg")
+
+
+def a_rank(number, *, late_us):
+    """Return a trace of one rank that joins its only collective so late, made up."""
+    gemm = {"cat": "kernel", "name": "gemm", "tid": 7, "ts": 10, "dur": 400 + late_us}
+    join_us = 500 + late_us
+    reduce = {"cat": "kernel", "name": "ncclAllReduce", "tid": 20, "dur": 900 - join_us}
+    step = {"cat": "user_annotation", "name": "ProfilerStep#1", "tid": 1, "ts": 0, "dur": STEP_US}
+    events = [
+        {"ph": "X", "pid": 1, "args": {"stream": event["tid"]}, **event}
+        for event in (step, gemm, reduce | {"ts": join_us})
+    ]
+    told = {"distributedInfo": {"backend": "nccl", "rank": number, "world_size": 3}}
+    return json.dumps({"schemaVersion": 1, "traceEvents": events} | told)
+
+
+def test_of_several_ranks_the_one_that_is_waited_for_is_named(trace, write):
+    ranks = [write(f"rank{n}.json", a_rank(n, late_us=200 * (n == 1))) for n in range(3)]
+
+    shown = " ".join(trace("summary", *ranks).split())
+    document = json.loads(trace("summary", *ranks, "--format", "json"))
+
+    assert "The others wait for rank 1: 200 µs a step (20.0 % of it)." in shown
+    assert "It joins 1 of 1 collectives last." in shown
+    assert "Rank 1 computes 1.5 times as long as the median rank" in shown
+    assert [one["wait_seconds"] for one in document["ranks"]] == pytest.approx([2e-4, 0.0, 2e-4])
+    markdown = trace("summary", *ranks, "--format", "markdown")
+    assert "| 1 | 1.00 ms | 600 µs | 200 µs | 0 s | 1 of 1 |" in markdown
+
+
+def test_ranks_are_not_drawn_and_must_compute(trace, write):
+    ranks = [write(f"rank{n}.json", a_rank(n, late_us=0)) for n in range(2)]
+
+    with pytest.raises(UsageError, match="--format svg takes one file"):
+        trace("summary", *ranks, "--format", "svg")
+    with pytest.raises(UsageError, match=r"idle\.json has no compute in its steps"):
+        trace("summary", ranks[0], write("idle.json", IDLE))
+
+
+def on_a_gpu(name):
+    """Return a trace of one kernel a step on a device of this name, made up."""
+    document = json.loads(a_trace())
+    kernel = {"ph": "X", "pid": 0, "tid": 7, "dur": 500, "cat": "kernel", "name": "gemm"}
+    kernel["args"] = {"device": 0, "stream": 7}
+    document["traceEvents"] += [kernel | {"ts": n * 1100 + 200} for n in range(4)]
+    return json.dumps({"deviceProperties": [{"id": 0, "name": name}]} | document)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("NVIDIA Z9000", "Without the device's peaks"), ("Tesla T4", "limited to")]
+)
+def test_a_device_without_a_roofline_has_the_reason(trace, write, name, words):
+    shown = " ".join(trace("summary", write("one.json", on_a_gpu(name))).split())
+
+    assert words.lower() in shown.lower()
+
+
+def test_a_missing_file_is_an_error(trace, tmp_path):
+    with pytest.raises(NotFoundError, match=r"there is no file absent\.json"):
+        trace("summary", str(tmp_path / "absent.json"))
+    with pytest.raises(UsageError, match="is a folder"):
+        trace("summary", str(tmp_path))
+
+
+def test_a_profilers_folder_says_which_of_its_files_to_give(trace, tmp_path):
+    older, newer = (tmp_path / "plugins" / "profile" / day for day in ("1", "2"))
+    for number, folder in enumerate((newer, older)):
+        folder.mkdir(parents=True)
+        (folder / "host.xplane.pb").write_bytes(b"")
+        os.utime(folder / "host.xplane.pb", (100 - number, 100 - number))
+
+    with pytest.raises(UsageError, match=r"such as plugins/profile/2/host\.xplane\.pb in it"):
+        trace("summary", str(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["", "hello", "{}", "[" * 10_000])
+def test_a_file_that_is_no_trace_is_an_error_of_one_line(trace, write, content):
+    with pytest.raises(UsageError) as caught:
+        trace("summary", write("odd.json", content))
+
+    assert "odd.json" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_without_a_timeline_cannot_be_exported(trace, write):
+    scrape = write("scrape.prom", 'DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n')
+
+    with pytest.raises(UsageError, match=r"scrape\.prom has no timeline to export"):
+        trace("summary", scrape, "--format", "speedscope")
+
+
+def test_a_complete_recording_is_exported_under_the_name_of_the_file(trace, write):
+    document = json.loads(trace("summary", write("one.json", a_trace()), "--format", "speedscope"))
+
+    (thread,) = document["profiles"]
+    assert (document["name"], thread["name"]) == ("one.json", "thread 1")
+    assert [event["type"] for event in thread["events"]].count("O") == 4 * 3
+
+
+def test_an_export_counts_the_events_that_it_leaves_out(write):
+    torn = write("torn.json", a_trace()[:-60])
+
+    done = CliRunner().invoke(app, ["trace", "summary", torn, "--format", "speedscope"])
+
+    assert "torn.json: 1 event could not be read" in done.stderr
+    assert json.loads(done.stdout)["name"] == "torn.json: 1 event could not be read"
+
+
+@pytest.mark.parametrize(("tool", "dtype"), [("ncu", "float32"), ("torch.profiler", "bfloat16")])
+def test_what_ncu_counts_is_under_the_roof_of_what_it_counts(tool, dtype):
+    kernel = Kernel(
+        name="sgemm", family=OperationFamily.GEMM, seconds=1.0, count=1.0, flops=9.75e12, bytes=5e11
+    )
+    profile = Profile(
+        workload="raw.csv",
+        side=Side.HEAD,
+        tool=tool,
+        steps=1,
+        step_seconds=1.0,
+        operations=(),
+        kernels=(kernel,),
+        device=ProfiledDevice(name="NVIDIA A100-SXM4-80GB"),
+        has_steps=False,
+    )
+
+    roof = classify_profile("raw.csv", profile).roof
+
+    assert roof is not None
+    assert roof.dtype == dtype

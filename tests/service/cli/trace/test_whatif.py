@@ -1,0 +1,63 @@
+"""`perfledger trace whatif` as a user runs it, on traces that these tests write."""
+
+import json
+
+import pytest
+
+from perfledger_service.errors import UsageError
+
+# Reading happens in a process of its own.
+pytestmark = pytest.mark.slow
+
+
+STEP_US = 1000
+
+
+def a_trace(*, copies_us=100, steps=4):
+    """Return a Chrome trace as torch.profiler writes them, made up: steps of two operations."""
+    events = []
+    for number in range(steps):
+        start = number * (STEP_US + copies_us)
+        for name, category, offset, length in (
+            (f"ProfilerStep#{number}", "user_annotation", 0, STEP_US + copies_us),
+            ("aten::mm", "cpu_op", 100, 700),
+            ("aten::copy_", "cpu_op", 850, copies_us),
+        ):
+            events.append(
+                {
+                    "ph": "X",
+                    "cat": category,
+                    "name": name,
+                    "pid": 1,
+                    "tid": 1,
+                    "ts": start + offset,
+                    "dur": length,
+                }
+            )
+    return json.dumps({"schemaVersion": 1, "traceEvents": events})
+
+
+def test_a_what_if_follows_amdahls_law(trace, write):
+    file = write("one.json", a_trace())
+
+    document = json.loads(trace("whatif", file, "--speedup", "compute=2", "--format", "json"))
+
+    (change,) = document["changes"]
+    share = change["share"]
+    assert document["new_step_seconds"] == pytest.approx(
+        document["step_seconds"] * (1 - share + share / 2)
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["compute", "compute=", "=2", "compute=0", "compute=nan", "compute=1e9", "compute=1e-9", "a=b"],
+)
+def test_an_invalid_factor_is_an_error(trace, write, given):
+    with pytest.raises(UsageError, match="give NAME=FACTOR"):
+        trace("whatif", write("one.json", a_trace()), "--speedup", given)
+
+
+def test_a_part_that_the_step_lacks_is_an_error(trace, write):
+    with pytest.raises(UsageError, match="the profile has nothing named 'gpu'"):
+        trace("whatif", write("one.json", a_trace()), "--speedup", "gpu=2")

@@ -1,0 +1,120 @@
+from datetime import UTC, datetime, timedelta
+
+import jwt
+import pytest
+import requests
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+from pydantic import SecretStr
+
+from perfledger_service.errors import GitHubError, SettingsError
+from perfledger_service.github.api import GitHubApi
+from perfledger_service.github.authentication import AppAuthentication
+from perfledger_service.github.client import GitHub, open_github
+from perfledger_service.github.session import app_auth
+
+REPOSITORY = "octo/models"
+
+
+@pytest.fixture(scope="module")
+def key():
+    made = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = made.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    return made.public_key(), pem.decode()
+
+
+class Clock:
+    def __init__(self):
+        self.now = datetime.now(UTC)
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def app(stand_in, key, clock):
+    api = GitHubApi(stand_in.url, write_interval_s=0.0)
+    yield GitHub(api, AppAuthentication(api, app_id="123", private_key=key[1], now=clock))
+    api.close()
+
+
+def test_the_apps_own_token_is_short_and_its_issuer_a_text(key):
+    public, pem = key
+    request = app_auth("123", pem)(requests.Request("GET", "http://h").prepare())
+    scheme, _, token = str(request.headers["Authorization"]).partition(" ")
+    claims = jwt.decode(token, public, algorithms=["RS256"])
+
+    assert scheme == "Bearer"
+    assert claims["iss"] == "123"
+    assert claims["exp"] - claims["iat"] == 300
+
+
+def test_an_app_comments_by_its_name(app):
+    assert app.me() == "perfledger[bot]"
+
+
+def test_a_token_serves_for_many_requests(app, at_github):
+    at_github.open_pull()
+    for _ in range(3):
+        app.create_comment(REPOSITORY, 7, "text")
+
+    assert at_github.requests == [
+        "GET installation",
+        "POST /app/installations/41/access_tokens",
+        *["POST issues/7/comments"] * 3,
+    ]
+
+
+@pytest.mark.parametrize(("age", "tokens"), [(54, 1), (56, 2)])
+def test_a_token_is_renewed_five_minutes_before_its_hour_is_over(
+    app, at_github, clock, age, tokens
+):
+    at_github.open_pull()
+    app.create_comment(REPOSITORY, 7, "text")
+    clock.now += timedelta(minutes=age)
+    app.create_comment(REPOSITORY, 7, "text")
+
+    assert at_github.requests.count("POST /app/installations/41/access_tokens") == tokens
+
+
+def test_a_repository_without_the_app_is_said_so(app):
+    with pytest.raises(GitHubError, match="not installed on octo/models: install it there"):
+        app.pull_request(REPOSITORY, 7)
+
+
+def test_other_trouble_with_the_app_is_said_as_it_is(app, at_github):
+    at_github.fail_next(status=401, path="/installation")
+
+    with pytest.raises(GitHubError, match="401 to GET /repos/octo/models/installation"):
+        app.pull_request(REPOSITORY, 7)
+
+
+@pytest.mark.parametrize("pem", ["", "no key", "-----BEGIN RSA PRIVATE KEY-----\nxx"])
+def test_a_key_that_is_none_is_said_at_the_start_without_showing_it(pem):
+    with pytest.raises(SettingsError, match="not an RSA private key in PEM") as caught:
+        open_github(api_url="http://h", token=None, app_id="123", private_key=SecretStr(pem or " "))
+    assert "xx" not in str(caught.value)
+
+
+def test_an_app_goes_before_a_token(stand_in, key, at_github):
+    client = open_github(
+        api_url=stand_in.url,
+        token=SecretStr("t"),
+        app_id="123",
+        private_key=SecretStr(key[1]),
+        write_interval_s=0.0,
+    )
+    assert client is not None
+    client.me()
+    client.close()
+
+    assert at_github.requests == ["GET /app"]

@@ -1,0 +1,188 @@
+import threading
+
+import pytest
+from pydantic import SecretStr
+
+from perfledger_service.errors import GitHubError, SettingsError
+from perfledger_service.github.api import GitHubApi
+from perfledger_service.github.authentication import TokenAuthentication
+from perfledger_service.github.client import GitHub, open_github
+from perfledger_service.github.pull_requests import (
+    FinishedCheckRun,
+    PullRequest,
+    PullRequestComment,
+)
+
+REPOSITORY = "octo/models"
+SHA = "b" * 40
+
+
+def a_check(**values):
+    defaults = {
+        "name": "perfledger",
+        "head_sha": SHA,
+        "conclusion": "success",
+        "title": "fine",
+        "summary": "all is *well*",
+        "details_url": "https://ledger.example/x",
+        "external_id": "1",
+    }
+    return FinishedCheckRun(**(defaults | values))
+
+
+def test_a_pull_request_is_read(github, at_github):
+    at_github.open_pull(head_repository="fork/models")
+
+    assert github.pull_request(REPOSITORY, 7) == PullRequest(number=7, is_open=True, head_sha=SHA)
+
+
+def test_a_pull_request_of_a_deleted_fork_is_read(github, at_github):
+    at_github.open_pull(head_repository=None, state="closed")
+
+    found = github.pull_request(REPOSITORY, 7)
+
+    assert (found.head_sha, found.is_open) == (SHA, False)
+
+
+def test_no_pull_request_is_none(github, at_github):
+    at_github.open_pull(7)
+
+    assert github.pull_request(REPOSITORY, 8) is None
+
+
+def test_comments_are_written_changed_and_deleted(github, at_github):
+    at_github.open_pull()
+    first = github.create_comment(REPOSITORY, 7, "one")
+    second = github.create_comment(REPOSITORY, 7, "two")
+    assert github.update_comment(REPOSITORY, first, "uno")
+    github.delete_comment(REPOSITORY, second)
+
+    assert first > 2**31
+    assert github.comments(REPOSITORY, 7) == (
+        PullRequestComment(id=first, author="perfledger[bot]", body="uno"),
+    )
+
+
+def test_a_comment_that_is_gone_is_not_updated_and_its_deletion_is_no_error(github, at_github):
+    at_github.open_pull()
+
+    assert not github.update_comment(REPOSITORY, 12345, "text")
+    github.delete_comment(REPOSITORY, 12345)
+
+
+def test_all_pages_of_comments_are_read(github, at_github):
+    at_github.open_pull()
+    for number in range(205):
+        at_github.state["comments"][str(number)] = {
+            "id": number,
+            "number": 7,
+            "user": None if number == 3 else {"login": "someone"},
+            "body": None if number == 4 else f"comment {number}",
+        }
+
+    found = github.comments(REPOSITORY, 7)
+
+    assert [comment.id for comment in found] == list(range(205))
+    assert (found[3].author, found[4].body) == ("", "")
+    assert at_github.requests == ["GET issues/7/comments"] * 3
+
+
+def test_a_check_run_is_made_found_and_changed(github, at_github):
+    made = github.create_check(REPOSITORY, a_check())
+    assert github.check_runs(REPOSITORY, SHA, "perfledger") == (made,)
+    assert github.update_check(REPOSITORY, made, a_check(conclusion="failure", title="slow"))
+
+    [check] = at_github.checks
+    assert (check["conclusion"], check["output"]["title"]) == ("failure", "slow")
+    assert check["status"] == "completed"
+
+
+def test_other_peoples_check_runs_are_not_ours(github, at_github):
+    made = github.create_check(REPOSITORY, a_check())
+    at_github.state["check_runs"]["1"] = {
+        "id": 1,
+        "name": "perfledger",
+        "head_sha": SHA,
+        "app": {"slug": "mallory"},
+    }
+    at_github.state["check_runs"]["2"] = {**at_github.state["check_runs"]["1"], "app": None}
+
+    assert github.check_runs(REPOSITORY, SHA, "perfledger") == (made,)
+
+
+def test_a_check_run_that_is_gone_is_not_updated(github, at_github):
+    assert at_github.checks == []
+    assert not github.update_check(REPOSITORY, 12345, a_check())
+
+
+def test_texts_are_cut_to_what_github_takes(github, at_github):
+    github.create_check(REPOSITORY, a_check(summary="x" * 70_000))
+
+    assert len(at_github.checks[0]["output"]["summary"]) == 65_535
+
+
+def test_every_request_says_which_version_of_the_api_it_speaks(github, at_github):
+    at_github.open_pull()
+    github.create_comment(REPOSITORY, 7, "text")
+
+    versions = {request["api_version"] for request in at_github.server.state.requests}
+    assert versions == {"2022-11-28"}
+
+
+def test_the_root_is_used_exactly_as_given(stand_in):
+    client = open_github(
+        api_url=f"{stand_in.url}/api/v3", token=SecretStr("t"), app_id="", private_key=None
+    )
+    assert client is not None
+    with pytest.raises(GitHubError):
+        client.me()
+    client.close()
+
+    assert [request["path"] for request in stand_in.state.requests] == ["/api/v3/user"]
+
+
+def test_each_thread_has_a_session_of_its_own(github, at_github):
+    at_github.open_pull()
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(github.pull_request(REPOSITORY, 7)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [one.head_sha for one in found] == [SHA] * 4
+
+
+def test_writes_come_one_after_another_a_second_apart(stand_in, at_github):
+    slept: list[float] = []
+    clock = iter([100.0, 100.2, 100.5, 101.7])
+    api = GitHubApi(stand_in.url, sleep=slept.append, monotonic=lambda: next(clock))
+    client = GitHub(api, TokenAuthentication(api, "t"))
+    at_github.open_pull()
+    client.create_comment(REPOSITORY, 7, "one")
+    client.comments(REPOSITORY, 7)
+    client.create_comment(REPOSITORY, 7, "two")
+    client.close()
+
+    assert slept == [pytest.approx(0.7)]
+
+
+def test_an_answer_that_is_not_githubs_is_said_so(github, at_github):
+    at_github.open_pull()
+    at_github.state["pulls"]["7"] = {"state": "open"}
+
+    with pytest.raises(GitHubError, match="check PERFLEDGER_GITHUB_API_URL"):
+        github.pull_request(REPOSITORY, 7)
+
+
+def test_nothing_is_opened_without_credentials():
+    assert open_github(api_url="http://h", token=None, app_id="", private_key=None) is None
+
+
+@pytest.mark.parametrize(("app_id", "key"), [("12", None), ("", SecretStr("key"))])
+def test_half_of_an_apps_credentials_is_an_error(app_id, key):
+    with pytest.raises(SettingsError, match="go together: set both"):
+        open_github(api_url="http://h", token=None, app_id=app_id, private_key=key)

@@ -1,0 +1,103 @@
+import io
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from rich.console import Console
+
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_service.rendering.check.terminal import plain_text, report_table
+
+NASTY = (
+    "[bold red]x[/]",
+    "\x1b[31m",
+    "\x1b]8;;http://evil.example\x07",
+    "\r",
+    "\n",
+    "\u202e",
+    "é",
+    "a" * 40,
+)
+pieces = st.one_of(st.sampled_from(NASTY), st.text(max_size=5))
+nasty = st.lists(pieces, min_size=1, max_size=6).map("".join)
+
+
+def test_the_table_is_as_agreed(named_report, matches_golden):
+    name, report = named_report
+
+    matches_golden(f"terminal_{name}.txt", plain_text(report))
+
+
+def test_the_table_fits_80_columns_and_needs_no_colour(named_report):
+    _, report = named_report
+
+    text = plain_text(report)
+
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\x1b" not in text
+
+
+def test_a_wide_terminal_is_used(reports):
+    assert len(plain_text(reports["regressed"], width=160).splitlines()) < len(
+        plain_text(reports["regressed"]).splitlines()
+    )
+
+
+def test_colour_only_repeats_the_words(reports):
+    coloured = io.StringIO()
+    console = Console(file=coloured, width=80, force_terminal=True, color_system="truecolor")
+
+    console.print(report_table(reports["regressed"]))
+
+    assert "\x1b[1;31m" in coloured.getvalue()
+
+
+def test_the_page_is_named_where_there_is_one(reports):
+    text = plain_text(reports["unchanged"], url="https://perf.example.com/runs/1")
+
+    assert "Page: https://perf.example.com/runs/1" in text
+
+
+def test_what_cannot_be_priced_says_so(reports):
+    text = " ".join(plain_text(reports["cpu_only"]).split())
+
+    assert "not known on this device: measured on a CPU, which is not on the price sheet" in text
+    assert "on AWS p5.48xlarge, on demand, declared" in text.replace("0.00466 USD AWS", "on AWS")
+
+
+@pytest.mark.slow
+def test_hostile_text_cannot_steer_the_terminal(reports, rewrite):
+    @settings(max_examples=30, deadline=None)
+    @given(nasty)
+    def holds(text):
+        for name in ("regressed", "not_measured"):
+            report = rewrite(reports[name], lambda known: known and text + known)
+
+            shown = plain_text(report)
+
+            assert not {"\x1b", "\r", "\x07", "\u202e"} & set(shown)
+            assert ("[bold red]" in shown) == ("[bold red]" in text)
+
+    holds()
+
+
+def test_pairs_are_drawn_below_what_changed_and_not_below_what_did_not(reports):
+    report = reports["undecided"]
+    pairs = {
+        (verdict.workload, verdict.metric.name): PairedTest(
+            workload=verdict.workload,
+            metric=verdict.metric,
+            base=(1.0, 1.0),
+            head=(0.99, 1.05),
+            numbers=(1, 2),
+        )
+        for verdict in report.verdicts
+    }
+
+    lines = plain_text(report, pairs=pairs).splitlines()
+
+    drawn = [line.strip() for line in lines if line.endswith(": pairs, interval, margin")]
+    assert drawn == ["step time: pairs, interval, margin", "peak memory: pairs, interval, margin"]
+    assert max(map(len, lines)) <= 80
+    first = lines.index("  step time: pairs, interval, margin")
+    assert lines[first + 1].count("\N{BULLET}") == 2
+    assert "\N{BLACK CIRCLE}" in lines[first + 2]

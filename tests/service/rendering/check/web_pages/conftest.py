@@ -1,0 +1,293 @@
+"""Every page, made of views and a bundle by hand, and a server under the service's policy."""
+
+import mimetypes
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import WorseDirection
+from perfledger.profile import MemoryPoint
+from perfledger.records import Run, Side
+from perfledger_cost_models.change.cost_policy import PolicyEvaluation, PolicyOutcome
+from perfledger_cost_models.quote import QueueEffect, SummedPrice
+from perfledger_service.rendering.check import web_pages
+from perfledger_service.values.upload_views import (
+    IndexView,
+    PullRequestView,
+    SeriesPoint,
+    SeriesSummary,
+    SeriesView,
+    UploadStatus,
+    UploadView,
+    VerdictView,
+)
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+# How far each pair's head is from the estimate, in turn: pairs that lie around it.
+WOBBLE = (0.004, -0.006, 0.002, -0.001, 0.005, -0.004)
+
+
+def bundle_of(report, profiles=()) -> Bundle:
+    """Return a bundle whose pairs lie around the report's estimates, with these profiles."""
+    runs: list[Run] = []
+    for spec in report.workloads:
+        verdicts = [v for v in report.verdicts if v.workload == spec.id and v.estimate is not None]
+        for pair, wobble in enumerate(WOBBLE if verdicts else ()):
+            for side in Side:
+                factor = 1 + (wobble if side is Side.HEAD else 0.0)
+                runs.append(
+                    Run(
+                        workload=spec.id,
+                        side=side,
+                        pair=pair,
+                        position=side is Side.HEAD,
+                        process=len(runs),
+                        started_at="2026-11-20T12:00:00+00:00",
+                        samples={
+                            v.metric.name: (getattr(v.estimate, side) * factor,) for v in verdicts
+                        },
+                    )
+                )
+    return Bundle(
+        id=report.bundle_id,
+        created_at=report.created_at,
+        base=report.base,
+        head=report.head,
+        machine=report.machine,
+        plan=report.plan,
+        workloads=report.workloads,
+        metrics=tuple({v.metric.name: v.metric for v in report.verdicts}.values()),
+        runs=tuple(runs),
+        failures=report.failures,
+        profiles=profiles,
+        logs={"0": "epoch 1\nloss 0.3\n", "1": "<b>loud</b>\n"},
+    )
+
+
+def upload_of(report, number: int) -> UploadView:
+    """Return what is stored of a report; upload 1 belongs to no pull request."""
+    verdicts = tuple(
+        VerdictView(
+            workload=v.workload,
+            metric=v.metric.name,
+            unit=v.metric.unit,
+            worse=v.metric.worse,
+            outcome=v.outcome,
+            base=v.estimate.base if v.estimate else None,
+            head=v.estimate.head if v.estimate else None,
+            change=v.estimate.change if v.estimate else None,
+            low=v.estimate.low if v.estimate else None,
+            high=v.estimate.high if v.estimate else None,
+            is_warning=v.is_warning,
+            series_id=1 if v.estimate else None,
+        )
+        for v in report.verdicts
+    )
+    return UploadView(
+        id=f"{number:032x}",
+        repository="acme/models",
+        pull_request=None if number == 1 else 40 + number,
+        base_sha=report.base.sha,
+        head_sha=report.head.sha,
+        head_subject=report.head.subject,
+        device_class=report.machine.device_class,
+        status=UploadStatus.POSTED,
+        reason="",
+        conclusion=str(report.conclusion),
+        headline=report.headline,
+        created_at=NOON - timedelta(hours=number),
+        verdicts=verdicts,
+    )
+
+
+@pytest.fixture(scope="session")
+def bundle(reports) -> Bundle:
+    """Return the bundle that the report of a regression was made of."""
+    return bundle_of(reports["regressed"])
+
+
+@pytest.fixture(scope="session")
+def series(make) -> SeriesView:
+    """Return a series that steps up, with a head of a pull request beside every third base."""
+    points: list[SeriesPoint] = []
+    for pos in range(12):
+        base = 0.0123 if pos < 7 else 0.0141
+        sides = [(Side.BASE, base)] + [(Side.HEAD, base * 1.08)] * (pos % 3 == 2)
+        points.extend(
+            SeriesPoint(
+                position=pos,
+                sha=f"{pos + 1:x}{side.value[0]}{'0' * 38}",
+                side=side,
+                pull_request=None if side is Side.BASE else 40 + pos,
+                upload_id=f"{pos:032x}",
+                processes=6,
+                center=center,
+                low=center * 0.99,
+                high=center * 1.012,
+                created_at=NOON + timedelta(hours=pos),
+            )
+            for side, center in sides
+        )
+    return SeriesView(
+        id=1,
+        repository="acme/models",
+        workload=make.GPT,
+        metric="step_time_p50",
+        unit="s",
+        worse=WorseDirection.HIGHER,
+        device_class=make.H100.device_class,
+        points=tuple(points),
+    )
+
+
+def ruled(report):
+    """Return a report whose costs were added up and ruled on, with an idle commitment's queue."""
+    total = SummedPrice(
+        usd=Decimal(24_000),
+        low=Decimal(21_000),
+        high=Decimal(27_000),
+        is_detectable=True,
+        workloads=tuple(price.workload for price in report.change_prices),
+    )
+    queue = QueueEffect(
+        where="onprem-8xH100",
+        absorbed_hours=(4448.0, 5982.0, 7659.0),
+        busy_share=0.803,
+        busy_share_after=(0.81, 0.813, 0.816),
+        note="how long jobs wait is not known: declare job_hours",
+    )
+    first, *others = report.change_prices
+    free = replace(
+        first, usd=Decimal(0), low=Decimal(0), high=Decimal(0), absorbed_hours=queue.absorbed_hours
+    )
+    rulings = tuple(
+        PolicyEvaluation(
+            team=f"team {ruling}", outcome=ruling, price=total, limit_usd=limit, unpriced=unpriced
+        )
+        for ruling, limit, unpriced in (
+            (PolicyOutcome.FAILS, Decimal(20_000), ()),
+            (PolicyOutcome.NEEDS_APPROVAL, Decimal(25_000), ("benchmarks.new:step",)),
+            (PolicyOutcome.PASSES, None, ()),
+        )
+    )
+    prices = (free, *others)
+    return replace(
+        report,
+        bundle_id="9" * 32,
+        change_prices=prices,
+        total_price=total,
+        queues=(queue,),
+        policy_evaluations=rulings,
+    )
+
+
+@pytest.fixture(scope="session")
+def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str]]:
+    """Return a function that renders every page, its texts put through another function."""
+
+    used = (MemoryPoint(seconds=0.0, allocated_bytes=2.0**30, device="cuda:0"),)
+    profiles = (
+        replace(make.profile(Side.BASE, softmax_s=0.00102), memory=used),
+        make.profile(Side.HEAD),
+    )
+
+    def make_all(change=lambda text: text):
+        named = rewrite((*reports.values(), ruled(reports["regressed"])), change)
+        uploads = tuple(
+            replace(upload_of(report, number), repository=change("acme/models"))
+            for number, report in enumerate(named)
+        )
+        refused = replace(
+            uploads[0],
+            id="f" * 32,
+            status=UploadStatus.REFUSED,
+            reason=change("the pull request is closed"),
+            conclusion="",
+            headline="",
+        )
+        waiting = replace(
+            refused, id="e" * 32, status=UploadStatus.RECEIVED, reason="", verdicts=()
+        )
+        # Ids are the service's own.
+        points = tuple(
+            replace(rewrite(point, change), upload_id=point.upload_id) for point in series.points
+        )
+        line = replace(rewrite(series, change), points=points)
+        summary = SeriesSummary(
+            id=1,
+            repository=line.repository,
+            workload=line.workload,
+            metric=line.metric,
+            unit=line.unit,
+            device_class=line.device_class,
+            points=len(line.points),
+            last=line.points[-1].center,
+        )
+        every = (*uploads, refused, waiting)
+        pages = {
+            "/": web_pages.index_page(
+                IndexView(repositories=(line.repository,), uploads=every, series=(summary,))
+            ),
+            "/empty": web_pages.index_page(IndexView(repositories=(), uploads=(), series=())),
+            "/acme/models/pull/41": web_pages.pull_request_page(
+                PullRequestView(repository=change("acme/models"), number=41, uploads=every)
+            ),
+            "/acme/models/pull/1": web_pages.pull_request_page(
+                PullRequestView(repository=change("acme/models"), number=1, uploads=())
+            ),
+            "/series/1": web_pages.series_page(line),
+            "/series/2": web_pages.series_page(replace(line, points=line.points[:1])),
+            "/series/3": web_pages.series_page(replace(line, points=())),
+        }
+        for report, upload in zip(named, uploads, strict=True):
+            profiled = bundle_of(report, rewrite(profiles, change))
+            pages[f"/runs/{upload.id}"] = web_pages.run_page(report, upload, profiled)
+        return pages
+
+    return make_all
+
+
+@pytest.fixture(scope="session")
+def pages(make_pages):
+    """Return every page by its path."""
+    return make_pages()
+
+
+@pytest.fixture(scope="session")
+def served(pages) -> Iterator[str]:
+    """Serve every page and the static files under the real policy; yield the server's root."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            name = self.path.removeprefix("/static/")
+            if name != self.path:
+                content = (web_pages.static_folder() / name).read_bytes()
+                kind = mimetypes.guess_type(name)[0] or "text/plain"
+            else:
+                content, kind = pages[self.path].encode(), "text/html; charset=utf-8"
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Content-Security-Policy", web_pages.CONTENT_SECURITY_POLICY)
+            is_run = self.path.startswith("/runs/")
+            opener = web_pages.RUN_OPENER_POLICY if is_run else "same-origin"
+            self.send_header("Cross-Origin-Opener-Policy", opener)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()

@@ -1,0 +1,232 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger.metrics import WorseDirection
+from perfledger_service.rendering.check.web_pages import CONTENT_SECURITY_POLICY, static_folder
+from perfledger_service.rendering.history.stored_verdict_rows import device, direction
+
+NASTY = (
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '" onmouseover="x', "' x='",
+    "</title>", "</script>", "<!--", "-->", "]]>", "{{ 1 }}", "javascript:alert(1)", "&lt;",
+    "\x00", "\u202e", "\ud800", "//evil.example", "../../", "\n", "é", "a" * 300,
+)  # fmt: skip
+pieces = st.one_of(st.sampled_from(NASTY), st.text(max_size=5))
+nasty = st.lists(pieces, min_size=1, max_size=5).map("".join)
+VOID = {"meta", "link", "br"}
+OURS = re.compile(
+    r"/|#main|/runs/[0-9a-f]{32}(/bundle\.json)?|/series/\d+|/static/[\w./-]+"
+    r"|/[^/]*(/[^/]+)*/pull/\d+|/[\w.~%-]+(/[\w.~%-]+)*"  # a project's page: quoted names
+)
+
+
+class Page(HTMLParser):
+    """A page's tags in order, its attributes by name, and what its JSON holds."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.data = ""
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self._open.pop()
+
+    def handle_endtag(self, tag):
+        self.tags.append(f"/{tag}")
+        assert self._open.pop() == tag
+
+    def handle_comment(self, data):
+        self.tags.append(f"!{data}")
+
+    def handle_data(self, data):
+        if self._open and self._open[-1] == "script":
+            self.data += data
+
+    def values(self, *names):
+        return [value for name, value in self.attributes if name in names]
+
+
+def test_pages_are_well_formed_and_have_a_title_a_heading_and_a_language(pages):
+    for text in pages.values():
+        page = Page(text)
+
+        assert page.tags.count("h1") == 1
+        assert page.tags.index("title") < page.tags.index("/head")
+        assert page.values("lang") == ["en"]
+
+
+def test_pages_load_and_link_only_to_this_site(pages):
+    for text in pages.values():
+        links = Page(text).values("href", "src")
+
+        assert [link for link in links if not OURS.fullmatch(link)] == []
+        assert all(
+            (static_folder() / link.removeprefix("/static/")).is_file()
+            for link in links
+            if link.startswith("/static/")
+        )
+
+
+def test_nothing_is_inline_that_the_policy_forbids(pages):
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    for text in pages.values():
+        page = Page(text)
+
+        assert not [name for name, _ in page.attributes if name == "style" or name.startswith("on")]
+        assert "style" not in page.tags
+        assert not page.data or json.loads(page.data)
+
+
+def test_every_column_of_a_table_has_a_heading(pages):
+    for text in pages.values():
+        for table in re.findall(r"<table.*?</table>", text, re.DOTALL):
+            head, _, body = table.partition("</thead>")
+            width = head.count("<th ") + head.count("<th>")
+
+            rows = [row for row in re.findall(r"<tr.*?</tr>", body, re.DOTALL) if "<td" in row]
+            assert {len(re.findall(r"<td[ >]", row)) for row in rows} <= {width}
+
+
+@pytest.mark.slow
+def test_hostile_text_changes_no_structure(make_pages, pages):
+    expected = {path: Page(text).tags for path, text in pages.items()}
+
+    @settings(max_examples=15, deadline=None)
+    @given(nasty)
+    def holds(text):
+        for path, content in make_pages(lambda known: known and known + text).items():
+            page = Page(content)
+
+            assert page.tags == expected[path]
+            assert not [name for name, _ in page.attributes if name.startswith("on")]
+            assert all(OURS.fullmatch(link) for link in page.values("href", "src"))
+            assert not re.search(r"[\u202e\x00]", content)
+            content.encode("utf-8")
+
+    holds()
+
+
+def test_a_metric_that_is_not_ours_is_shown_by_its_name_and_unit(make_pages):
+    text = make_pages(lambda known: known and known + "~")["/series/1"]
+
+    assert "Step_time_p50~ <span" in text
+    assert "s~" in text
+
+
+def test_an_upload_that_was_refused_says_why_and_one_that_waits_says_so(pages):
+    assert "Refused: the pull request is closed" in pages["/"]
+    assert "Received, not judged yet" in pages["/"]
+
+
+def test_verdicts_lead_to_their_history(pages):
+    assert (
+        '<a href="/series/1" title="The history of this figure">step time</a>'
+        in (pages["/acme/models/pull/41"])
+    )
+
+
+def test_a_check_shows_its_causes_prices_machine_and_logs(pages):
+    text = pages[f"/runs/{0:032x}"].replace("\u00a0", " ")
+
+    assert "aten::_scaled_dot_product_flash_attention" in text
+    assert "+25,000 USD" in text
+    assert "Assumed, not measured: support share of capex, staff per node, utilization" in text
+    assert "GPU-5b1e4c1e-9d0f-7c70-9a2e-0d7f6f6a1c11" in text
+    assert "&lt;b&gt;loud&lt;/b&gt;" in text
+    assert f'href="/runs/{0:032x}/bundle.json" download' in text
+
+
+def test_a_check_shows_policies_the_sum_and_what_paid_devices_take(pages):
+    text = next(text for text in pages.values() if "Policy fails" in text)
+
+    assert "all of the interval is above the limit of 20,000\N{NO-BREAK SPACE}USD" in text
+    assert "without a price: benchmarks.new:step" in text
+    assert "<b>Together</b>: +24,000\N{NO-BREAK SPACE}USD a year" in text
+    assert '<p class="amount">No cash</p>' in text
+    assert "Idle devices that are paid for take 5,982 device-hours a year" in text
+
+
+def test_a_check_shows_why_its_step_changed_in_words_and_pictures(pages):
+    text = pages[f"/runs/{0:032x}"].replace("\u00a0", " ")
+    page = Page(text)
+
+    evidence = "<code>fused attention became matmul and softmax</code>"
+    assert f"put together or taken apart: {evidence}" in text
+    assert "in <code>train_step/Attention.forward</code>" in text
+    assert "Bound by compute (81.0 % of the step, high confidence) on base, and by memory" in text
+    assert "Capture the step in a CUDA graph" in text
+    assert any(label.endswith("bucket by bucket") for label in page.values("aria-label"))
+    assert [label for label in page.values("aria-label") if label.startswith("One step of")] == [
+        "One step of base; the table below has what takes longest",
+        "One step of head; the table below has what takes longest",
+    ]
+    assert "Memory in use on base: cuda:0: peak 1.00 GiB, at 0 s" in page.values("aria-label")
+    assert "Memory in use on head: not recorded; profile(profile_memory=True) of" in text
+    assert [step["title"] for step in json.loads(page.data)] == [
+        "base and head of benchmarks.gpt:train_step[batch=8]"
+    ]
+
+
+def test_a_check_without_profiles_has_no_pictures(pages):
+    text = pages[f"/runs/{1:032x}"]
+
+    assert "picture-frame" not in text
+    assert "perfetto.js" not in text
+
+
+def test_a_check_without_a_price_says_what_is_not_known(pages):
+    text = pages[f"/runs/{4:032x}"]
+
+    assert "not known on this device: measured on a CPU, which is not on the price sheet" in text
+
+
+def test_the_series_is_drawn_without_a_script_and_its_data_is_beside_it(pages, series):
+    page = Page(pages["/series/1"])
+    data = json.loads(page.data)
+
+    assert page.tags.count("circle") == len(series.points)
+    assert data["unit"] == "ms"
+    assert data["base_center"][0] == pytest.approx(12.3)
+    assert data["head_center"].count(None) == 12
+    assert len({len(data[name]) for name in data if name != "unit"}) == 1
+
+
+def test_a_page_with_nothing_to_show_says_what_to_do(pages):
+    assert "perfledger check --upload-url URL" in pages["/empty"]
+    assert "Nothing has been uploaded for this pull request yet." in pages["/acme/models/pull/1"]
+    assert "This series has no points yet." in pages["/series/3"]
+
+
+@pytest.mark.parametrize(
+    ("device_class", "expected"),
+    [
+        ("cuda:NVIDIA H100 80GB HBM3:1", "NVIDIA H100 80GB HBM3 (cuda)"),
+        ("tpu:TPU v4:8", "8 x TPU v4 (tpu)"),
+        ("<odd>", "<odd>"),
+    ],
+)
+def test_a_class_of_machines_is_said_as_people_say_it(device_class, expected):
+    assert device(device_class) == expected
+
+
+def test_which_way_is_worse_is_said():
+    assert (direction(WorseDirection.HIGHER), direction(WorseDirection.LOWER)) == (
+        "higher is worse",
+        "lower is worse",
+    )

@@ -1,0 +1,114 @@
+"""Pages in a real browser, under the real policy: nothing is refused, and the chart is drawn."""
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+pytestmark = pytest.mark.slow
+ARGUMENTS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
+# Counts the pixels of the chart's canvas that something was drawn on.
+DRAWN = """() => {
+  const canvas = document.querySelector("#chart canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.filter((value, place) => place % 4 === 3 && value > 0).length;
+}"""
+
+# Ends when the chart is narrower than the screen. Playwright's wait_for_function evaluates a string
+# in the page, which the page's policy refuses.
+NARROW = """() => new Promise(done => {
+  const isNarrow = () => document.querySelector("#chart .uplot").clientWidth < 500;
+  const look = () => (isNarrow() ? done() : requestAnimationFrame(look));
+  look();
+})"""
+
+
+@pytest.fixture(scope="module")
+def browser(require_system):
+    chromium = require_system("chromium", package="chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(chromium), args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_pages_open_without_a_complaint_and_fit_the_screen(browser, served, pages, scheme, width):
+    complaints: list[str] = []
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 800})
+    page = context.new_page()
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("response", lambda answer: complaints.extend([answer.url] * (not answer.ok)))
+
+    too_wide = []
+    for path in pages:
+        page.goto(served + path, wait_until="load")
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            too_wide.append(path)
+    context.close()
+
+    assert complaints == []
+    assert too_wide == []
+
+
+@pytest.mark.parametrize("path", ["/series/1", "/series/2"])
+def test_the_chart_takes_the_place_of_the_drawing(browser, served, path):
+    page = browser.new_page()
+
+    page.goto(served + path, wait_until="load")
+    page.wait_for_selector("#chart .uplot canvas")
+
+    assert page.evaluate(DRAWN) > 500
+    assert page.locator("#chart svg").count() == 0
+    page.close()
+
+
+def test_the_chart_reads_out_the_point_under_the_pointer(browser, served):
+    page = browser.new_page(viewport={"width": 1000, "height": 800})
+    page.goto(served + "/series/1", wait_until="load")
+    page.wait_for_selector("#chart .uplot canvas")
+
+    page.locator("#chart .u-over").hover(position={"x": 5, "y": 50})
+
+    assert (
+        page.locator("#reading").inner_text()
+        == "1b00000 base: 12.3\u00a0ms (12.18\u00a0ms to 12.45\u00a0ms)"
+    )
+    page.close()
+
+
+def test_the_chart_is_drawn_again_in_the_other_colours_and_at_another_width(browser, served):
+    page = browser.new_page(viewport={"width": 1000, "height": 800})
+    page.goto(served + "/series/1", wait_until="load")
+    page.wait_for_selector("#chart .uplot canvas")
+
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 500, "height": 800})
+    page.evaluate(NARROW)
+
+    assert page.locator("#chart canvas").count() == 1
+    assert page.evaluate(DRAWN) > 500
+    page.close()
+
+
+def test_the_series_is_drawn_without_scripts(browser, served):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+
+    page.goto(served + "/series/1", wait_until="load")
+
+    assert page.locator("#chart svg").is_visible()
+    assert page.locator("#chart svg circle").count() == 16
+    context.close()
+
+
+def test_everything_is_reached_with_the_keyboard(browser, served):
+    page = browser.new_page()
+    page.goto(served + f"/runs/{0:032x}", wait_until="load")
+
+    page.keyboard.press("Tab")
+
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#main")
+    page.close()

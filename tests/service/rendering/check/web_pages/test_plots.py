@@ -1,0 +1,148 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import Side
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_service.rendering.chart.marks import BandMark, BarMark, DotMark, LineMark, Tone
+from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_of
+from perfledger_service.rendering.history.series_plot import drawable, series_chart, series_data
+
+PAIRS = ((1.0, 1.18), (1.0, 1.2), (1.0, 1.17), (1.0, 1.19))
+
+
+@pytest.fixture
+def of_pairs(make):
+    """Return a function that makes a test of pairs (base, head), numbered from 1 or as given."""
+
+    def made(pairs, numbers=None):
+        return PairedTest(
+            workload=make.GPT,
+            metric=make.STEP_TIME,
+            base=tuple(base for base, _ in pairs),
+            head=tuple(head for _, head in pairs),
+            numbers=numbers or tuple(range(1, len(pairs) + 1)),
+        )
+
+    return made
+
+
+@pytest.fixture
+def slower(make):
+    return make.verdict(make.GPT, make.STEP_TIME, Outcome.REGRESSED, (1.0, 1.185), spread=0.013)
+
+
+def test_dots_interval_and_margin_lie_on_one_axis(slower, of_pairs, marks_of):
+    chart = pair_chart(slower, of_pairs(PAIRS), margin=0.01)
+
+    assert chart is not None
+    (band,), (interval,) = marks_of(chart, BarMark), marks_of(chart, LineMark)
+    *pairs, estimate = marks_of(chart, DotMark)
+    assert band.x == (-0.01, 0.01)
+    assert [x for x, _ in interval.points] == [slower.estimate.low, slower.estimate.high]
+    assert estimate.x == slower.estimate.change
+    assert [dot.x for dot in pairs] == pytest.approx([0.18, 0.2, 0.17, 0.19])
+    assert pairs[0].title.replace("\u00a0", " ") == "pair 1: +18.0 %"
+    assert {dot.tone for dot in pairs} == {Tone.RED}
+
+
+def test_many_pairs_do_not_make_a_tower(slower, of_pairs):
+    few, many = (pair_chart(slower, of_pairs(PAIRS * times), margin=0.01) for times in (2, 50))
+
+    assert few is not None
+    assert many is not None
+    assert few.height == many.height
+
+
+@pytest.mark.parametrize("pairs", [(), ((0.0, 1.0),), ((1.0, float("inf")),)])
+def test_there_is_no_plot_of_nothing(slower, of_pairs, pairs):
+    assert pair_chart(slower, of_pairs(pairs), margin=0.01) is None
+
+
+def test_there_is_no_plot_without_an_estimate(slower, of_pairs):
+    assert pair_chart(replace(slower, estimate=None), of_pairs(PAIRS), margin=0.01) is None
+
+
+def test_there_is_no_plot_of_counts_that_agree_under_no_margin(make, of_pairs):
+    same = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNCHANGED, (1.0, 1.0))
+
+    assert pair_chart(same, of_pairs([(1.0, 1.0)]), margin=0.0) is None
+
+
+def test_pairs_are_those_that_the_judge_saw(make, bundle):
+    found = pairs_of(bundle)[make.GPT, "step_time_p50"]
+
+    assert len(found.pairs) == 6
+    assert found.pairs[0] == pytest.approx((0.01229, 0.01453 * 1.004))
+
+
+def test_a_dot_keeps_the_number_that_its_pair_was_measured_under(slower, of_pairs, marks_of):
+    chart = pair_chart(slower, of_pairs(PAIRS, numbers=(1, 2, 4, 6)), margin=0.01)
+
+    assert chart is not None
+    assert [dot.title.partition(":")[0] for dot in marks_of(chart, DotMark)[:-1]] == [
+        "pair 1",
+        "pair 2",
+        "pair 4",
+        "pair 6",
+    ]
+
+
+def test_a_pair_beyond_the_plan_or_at_another_clock_is_not_drawn(make, bundle):
+    clocks = {1: 1410.0, 4: 1410.0}  # MHz, of head; pair 4 is beyond the plan
+    runs = tuple(
+        replace(run, clock_mhz=clocks.get(run.pair, 1980.0) if run.side is Side.HEAD else 1980.0)
+        for run in bundle.runs
+    )
+    planned = replace(bundle, runs=runs, plan=replace(bundle.plan, looks=(2, 4)))
+
+    found = pairs_of(planned)[make.GPT, "step_time_p50"]
+
+    assert found.numbers == (1, 3, 4)
+
+
+def test_bases_are_a_line_with_a_band_and_heads_are_bars_beside_it(series, marks_of):
+    chart = series_chart(series)
+
+    assert chart is not None
+    line, *bars = marks_of(chart, LineMark)
+    (band,) = marks_of(chart, BandMark)
+    base = [point for point in series.points if point.side is Side.BASE]
+    head = [point for point in series.points if point.side is Side.HEAD]
+    assert [y for _, y in line.points] == pytest.approx([point.center * 1000 for point in base])
+    assert [low for _, low, _ in band.points] == pytest.approx([p.low * 1000 for p in base])
+    assert [y for bar in bars for _, y in bar.points] == pytest.approx(
+        [end * 1000 for point in head for end in (point.low, point.high)]
+    )
+    assert {bar.tone for bar in bars} == {Tone.ORANGE}
+    assert len(marks_of(chart, DotMark)) == len(series.points)
+    assert chart.y.title == "ms"
+
+
+def test_a_lone_base_has_a_bar_for_a_band_needs_two(series, marks_of):
+    chart = series_chart(replace(series, points=series.points[:1]))
+
+    assert chart is not None
+    _, bar = marks_of(chart, LineMark)
+    assert bar.tone is Tone.BLUE
+
+
+def test_a_flat_series_has_room_above_and_below(series, marks_of):
+    flat = tuple(
+        replace(point, center=value, low=value, high=value)
+        for point, value in zip(series.points, (0.0,) * 99, strict=False)
+    )
+
+    chart = series_chart(replace(series, points=flat))
+
+    assert chart is not None
+    assert {chart.y.share(dot.y) for dot in marks_of(chart, DotMark)} == {0.5}
+
+
+def test_what_is_no_number_is_not_drawn(series):
+    broken = replace(series.points[0], high=float("nan"))
+
+    assert drawable((broken, *series.points[1:])) == series.points[1:]
+    assert series_chart(replace(series, points=(broken,))) is None
+    assert series_data(replace(series, points=(broken,)))["x"] == []

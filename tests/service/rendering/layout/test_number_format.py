@@ -1,0 +1,237 @@
+from datetime import UTC, date, datetime
+from decimal import ROUND_HALF_EVEN, Decimal
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from perfledger_service.rendering.layout import number_format
+
+floats = st.floats(allow_nan=True, allow_infinity=True)
+amounts = st.decimals(min_value=-(10**14), max_value=10**14, allow_nan=False)
+SHOWN = (
+    number_format.seconds,
+    number_format.signed_seconds,
+    number_format.byte_count,
+    number_format.count,
+    number_format.flops,
+    number_format.share,
+    number_format.whole_share,
+    number_format.percent,
+    number_format.margin,
+    number_format.probability,
+)
+
+
+def plain(text: str) -> str:
+    return text.replace(number_format.NBSP, " ")
+
+
+@settings(max_examples=60, deadline=None)
+@given(floats, st.sampled_from(SHOWN))
+def test_what_is_no_number_is_never_shown_and_zero_has_no_sign(value, shown):
+    text = shown(value).lower()
+
+    assert "nan" not in text
+    assert "inf" not in text
+    assert not text.startswith("-0 ")
+    assert text.strip("-0. %sb\u00a0") != "" or not text.startswith("-")
+
+
+@settings(max_examples=60, deadline=None)
+@given(floats, floats, floats)
+def test_an_interval_has_as_many_decimals_as_its_estimate(point, low, high):
+    change, ends = number_format.change(point, low, high)
+
+    if change == number_format.NOT_KNOWN:
+        assert ends == number_format.NOT_KNOWN
+    elif "e" not in change + ends:
+        numbers = (
+            change.removesuffix(f"{number_format.NBSP}%"),
+            *ends.split(number_format.INTERVAL_TO),
+        )
+        assert len({len(number.partition(".")[2]) for number in numbers}) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.0, "0 s"),
+        (12.3e-3, "12.3 ms"),
+        (9.996e-4, "1.00 ms"),
+        (0.9996, "1.00 s"),
+        (8.71e-4, "871 µs"),
+        (4.2e-9, "4.20 ns"),
+        (1234.5, "1,230 s"),
+        (1e-12, "0.00100 ns"),
+        (1e-13, "0 s"),
+        (1e20, "1.00e+20 s"),
+        (float("nan"), "not known"),
+    ],
+)
+def test_seconds(value, expected):
+    assert plain(number_format.seconds(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(1.92e-3, "+1.92 ms"), (-2e-5, "-20.0 µs"), (0.0, "0 s")]
+)
+def test_signed_seconds(value, expected):
+    assert plain(number_format.signed_seconds(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0, "0 B"), (512, "512 B"), (1.52 * 2**30, "1.52 GiB"), (2**50, "1,020 TiB")],
+)
+def test_byte_count(value, expected):
+    assert plain(number_format.byte_count(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (83_214, "83,210"),
+        (12, "12"),
+        (1.25, "1.250"),
+        (-0.0, "0"),
+        (1e16, "1.000e+16"),
+        (1e200, "not known"),
+    ],
+)
+def test_count(value, expected):
+    assert number_format.count(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(4.31e9, "4.31 GFLOP"), (0, "0 FLOP"), (999.9e9, "1.00 TFLOP")]
+)
+def test_flops(value, expected):
+    assert plain(number_format.flops(value)) == expected
+    assert plain(number_format.flops_per_second(value)) == f"{expected}/s"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1.5566e12, "1.56 TB/s"), (2.1e11, "210 GB/s"), (0, "0 B/s"), (float("nan"), "not known")],
+)
+def test_bandwidths_are_decimal_as_makers_state_them(value, expected):
+    assert plain(number_format.bytes_per_second(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(1.41e9, "1.41 GHz"), (0, "0 Hz"), (float("inf"), "not known")]
+)
+def test_hertz(value, expected):
+    assert plain(number_format.hertz(value)) == expected
+
+
+def test_work_that_is_no_number_has_no_unit():
+    assert number_format.flops_per_second(float("nan")) == "not known"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.182, "+18.2 %"),
+        (-0.00004, "0.00 %"),
+        (0.0031, "+0.31 %"),
+        (-0.046, "-4.6 %"),
+        (12.5, "+1,250 %"),
+        (1e30, "+1.00e+32 %"),
+        (1e300, "not known"),
+    ],
+)
+def test_percent(value, expected):
+    assert plain(number_format.percent(value)) == expected
+
+
+def test_a_change_is_shown_with_its_interval():
+    assert tuple(map(plain, number_format.change(0.182, 0.169, 0.196))) == (
+        "+18.2 %",
+        "+16.9 to +19.6",
+    )
+    assert tuple(map(plain, number_format.change(0.001, -0.2, 0.196))) == (
+        "+0.1 %",
+        "-20.0 to +19.6",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(0.00001, "< 0.0001"), (0.0001, "0.0001"), (0.0123, "0.012"), (1.0, "1")],
+)
+def test_probability(value, expected):
+    assert plain(number_format.probability(value)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("0", "0.00 USD"),
+        ("0.125", "0.12 USD"),
+        ("0.135", "0.14 USD"),
+        ("99.994", "99.99 USD"),
+        ("100", "100 USD"),
+        ("12300.5", "12,300 USD"),
+        ("-5", "-5.00 USD"),
+        ("0.003389", "0.00339 USD"),
+        ("0.0000001", "1.0e-7 USD"),
+        ("1e30", "1.0e+30 USD"),
+        ("NaN", "not known"),
+        ("Infinity", "not known"),
+    ],
+)
+def test_usd(value, expected):
+    assert plain(number_format.usd(Decimal(value))) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(amounts)
+def test_dollars_are_rounded_half_to_even(amount):
+    shown = plain(number_format.usd(amount)).removesuffix(" USD").replace(",", "")
+
+    if abs(amount) >= 100:
+        assert Decimal(shown) == amount.quantize(Decimal(1), ROUND_HALF_EVEN)
+    elif abs(amount) >= Decimal("0.1"):
+        assert Decimal(shown) == amount.quantize(Decimal("0.01"), ROUND_HALF_EVEN)
+    elif amount:
+        assert Decimal(shown) != 0
+
+
+@pytest.mark.parametrize(
+    ("amounts", "expected"),
+    [
+        (("12345", "10940", "13812"), ("12,300 USD", "10,900 to 13,800")),
+        (("-12345", "-13812", "-10940"), ("12,300 USD", "10,900 to 13,800")),
+        (("151.4", "-398.7", "703.2"), ("151 USD", "-399 to +703")),
+        (("0.4", "0", "3.2"), ("0.40 USD", "0.00 to 3.20")),
+        (("2e20", "1e20", "3e20"), ("2.00e+20 USD", "1.00e+20 to 3.00e+20")),
+        (("NaN", "0", "1"), ("not known", "not known")),
+    ],
+)
+def test_a_yearly_amount_shows_no_more_digits_than_it_has(amounts, expected):
+    assert tuple(map(plain, number_format.yearly_usd(*map(Decimal, amounts)))) == expected
+
+
+def test_dates():
+    assert number_format.day(date(2026, 11, 9)) == "2026-11-09"
+    assert number_format.moment("2026-11-20T14:03:27+00:00") == "2026-11-20 14:03 UTC"
+    assert number_format.moment(datetime(2026, 11, 20, 14, 3, tzinfo=UTC)) == "2026-11-20 14:03 UTC"
+    assert number_format.moment("<b>") == "not known"
+
+
+@pytest.mark.parametrize(
+    ("largest", "unit", "expected"),
+    [
+        (0.0123, "s", (1e3, "ms")),
+        (1.5 * 2**30, "B", (2.0**-30, "GiB")),
+        (0.9, "1", (100.0, "%")),
+        (4e9, "FLOP", (1e-9, "GFLOP")),
+        (4e9, "images", (1.0, "images")),
+        (0.0, "s", (1.0, "s")),
+    ],
+)
+def test_an_axis_has_the_unit_of_its_largest_value(largest, unit, expected):
+    factor, shown = number_format.axis(largest, unit)
+
+    assert (pytest.approx(factor), shown) == expected

@@ -1,0 +1,26 @@
+import json
+
+from perfledger_service.rendering.layout.writers import plain_lines, to_json, to_terminal
+from perfledger_service.rendering.server.project import UploadTokenRow, tokens_document
+
+ROW = UploadTokenRow(
+    repository="octo/[red]models", prefix="pl_0123abcd", created_on="2026-11-22", revoked_on=None
+)
+
+
+def test_a_token_is_shown_by_its_prefix_and_foreign_names_are_no_markup():
+    shown = plain_lines(to_terminal(tokens_document([ROW])))
+
+    assert "pl_0123abcd_…" in shown
+    assert "octo/[red]models" in shown
+
+
+def test_json_has_the_prefix_alone_and_null_for_a_token_that_is_in_use():
+    (row,) = json.loads(to_json(tokens_document([ROW])))["tokens"]
+
+    assert row == {
+        "repository": "octo/[red]models",
+        "prefix": "pl_0123abcd",
+        "created_on": "2026-11-22",
+        "revoked_on": None,
+    }

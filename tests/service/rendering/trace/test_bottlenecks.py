@@ -1,0 +1,95 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger_profiles.bottleneck.classification import (
+    Bottleneck,
+    BottleneckConfidence,
+    BottleneckShare,
+)
+from perfledger_service.rendering.trace.bottlenecks import (
+    advice_rows,
+    bottleneck_change_sentence,
+    bottleneck_phrase,
+    share_pairs,
+    share_rows,
+)
+
+
+def plain(text):
+    return text.replace("\u00a0", " ")
+
+
+def test_a_label_stands_with_its_share_and_its_confidence(make):
+    found = make.classification(Bottleneck.LATENCY, 0.5)
+
+    assert (
+        plain(bottleneck_phrase(found))
+        == "latency, occupancy (50.0 % of the step, high confidence)"
+    )
+
+
+def test_a_label_by_names_alone_is_an_estimate(make):
+    found = replace(make.classification(), is_estimate=True, confidence=BottleneckConfidence.MEDIUM)
+
+    assert plain(bottleneck_phrase(found)).endswith("medium confidence, estimated)")
+
+
+@pytest.mark.parametrize("primary", [Bottleneck.ENVIRONMENT, Bottleneck.UNKNOWN])
+def test_what_is_no_word_on_the_code_has_no_share(make, primary):
+    assert "%" not in bottleneck_phrase(make.classification(primary))
+
+
+def test_two_sides_are_compared_in_one_sentence(make):
+    base, head = make.classification(Bottleneck.COMPUTE, 0.81), make.classification()
+
+    same = plain(bottleneck_change_sentence(base, head))
+    other = plain(bottleneck_change_sentence(base, make.classification(Bottleneck.INPUT, 0.4)))
+
+    assert same.endswith("on base, and by the same on head (72.0 %).")
+    assert other.startswith("Bound by compute (81.0 % of the step, high confidence) on base")
+    assert other.endswith("and by input (40.0 % of the step, high confidence) on head.")
+
+
+def test_a_side_that_is_not_known_is_not_made_up(make):
+    head = make.classification()
+
+    assert bottleneck_change_sentence(None, None) == ""
+    assert bottleneck_change_sentence(None, head).startswith("Bound by compute")
+    assert share_pairs(None, head) == ()
+
+
+def test_all_the_shares_are_shown_with_what_they_could_bring(make):
+    first, second = share_rows(make.classification())
+
+    assert (first.mark, second.mark) == ("bound by this", "moderate")
+    assert plain(second.ceiling) == "1.2 times as fast"
+
+
+@pytest.mark.parametrize("share", [1.0, float("nan"), 1.5])
+def test_a_share_of_all_has_no_ceiling(make, share):
+    whole = BottleneckShare(bottleneck=Bottleneck.HOST, share=share, is_high=True, is_moderate=True)
+    (row,) = share_rows(replace(make.classification(), shares=(whole,)))
+
+    assert row.ceiling == ""
+    assert row.mark == "high"
+    assert 0 <= row.part <= 1
+
+
+def test_the_shares_of_both_sides_stand_beside_each_other(make):
+    base, head = make.classification(Bottleneck.INPUT, 0.9), make.classification()
+
+    found = {pair.name: (plain(pair.base), plain(pair.head)) for pair in share_pairs(base, head)}
+
+    assert found == {
+        "compute": ("", "72.0 %"),
+        "the host": ("16.0 %", "16.0 %"),
+        "input": ("90.0 %", ""),
+    }
+
+
+def test_advice_says_what_it_could_bring_unless_it_is_about_all(make):
+    part, whole = advice_rows((make.ADVICE, replace(make.ADVICE, share=1.0, step_seconds=0.0)))
+
+    assert plain(part.bound) == "At best 7.80 ms a step."
+    assert whole.bound == ""

@@ -1,0 +1,66 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger_profiles.diff.cause import StepTimeExplanation
+from perfledger_profiles.hardware.device_state import POWER_CAP, DeviceState
+from perfledger_service.rendering.trace.caveats import caveats
+
+FAST = DeviceState(clock_hertz=1.98e9)
+
+
+@pytest.fixture
+def explanation():
+    return StepTimeExplanation(
+        workload="w",
+        base_step_seconds=1.0,
+        head_step_seconds=1.5,
+        causes=(),
+        rest_seconds=0.5,
+        is_attributable=True,
+    )
+
+
+def said(explanation):
+    return caveats(explanation).replace("\u00a0", " ")
+
+
+def test_nothing_is_said_of_what_is_not_known(explanation):
+    assert said(explanation) == ""
+    assert said(replace(explanation, head_device=FAST)) == ""
+
+
+def test_what_only_the_timing_shows_is_said(explanation):
+    assert said(replace(explanation, residual_seconds=0.25)) == (
+        "Timed without a profiler the step changed by +750 ms, and the profiles differ by +500 ms: "
+        "+250 ms of the change is not explained."
+    )
+
+
+def test_what_two_profiles_of_the_same_code_differ_by_is_said(explanation):
+    assert said(replace(explanation, noise_seconds=0.002)) == (
+        "Two profiles of the same code differ by 2.00 ms a step."
+    )
+
+
+def test_a_slower_device_is_said_with_what_held_it_down(explanation):
+    slow = DeviceState(clock_hertz=1.76e9, slowed_by=("heat", "the power supply's brake"))
+
+    assert said(replace(explanation, base_device=FAST, head_device=slow)) == (
+        "The device ran at 1.98 GHz on base and at 1.76 GHz, held down by heat and the power "
+        "supply's brake, on head (-11.1 %): that is the device, not the code."
+    )
+
+
+def test_a_power_cap_may_be_the_codes_own_doing(explanation):
+    slow = DeviceState(clock_hertz=1.76e9, slowed_by=(POWER_CAP,))
+
+    assert said(replace(explanation, base_device=slow, head_device=FAST)).endswith(
+        "(+12.5 %): code that draws more power meets the cap sooner."
+    )
+
+
+def test_clocks_within_two_percent_are_one_clock(explanation):
+    alike = DeviceState(clock_hertz=1.95e9)
+
+    assert said(replace(explanation, base_device=FAST, head_device=alike)) == ""

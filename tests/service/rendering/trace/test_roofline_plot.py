@@ -1,0 +1,118 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger_profiles.diff.cause import StepTimeExplanation
+from perfledger_profiles.hardware.roofline import RooflineCeilings
+from perfledger_service.rendering.chart.marks import DotMark, LineMark, TextMark, Tone
+from perfledger_service.rendering.trace.roofline_plot import roofline_chart
+from perfledger_service.rendering.trace.step_pictures import step_pictures
+
+
+@pytest.fixture
+def diff_explanation():
+    def explanation(workload):
+        return StepTimeExplanation(
+            workload=workload,
+            base_step_seconds=0.01,
+            head_step_seconds=0.01,
+            causes=(),
+            rest_seconds=0.0,
+            is_attributable=True,
+        )
+
+    return explanation
+
+
+@pytest.fixture
+def roof(make):
+    return make.trace_view().roof
+
+
+def test_kernels_lie_below_the_roof_and_on_their_side_of_the_ridge(roof, marks_of):
+    chart = roofline_chart(roof)
+
+    assert chart is not None
+    gemm, softmax = marks_of(chart, DotMark)
+    line = marks_of(chart, LineMark)[0]
+    (foot, low), (ridge, peak), (end, flat) = line.points
+    assert softmax.x < ridge < gemm.x
+    assert (softmax.tone, gemm.tone) == (Tone.ORANGE, Tone.BLUE)
+    assert gemm.y < peak == flat
+    assert low / foot == pytest.approx(roof.ceilings.peak_bytes_per_second)
+    assert end == chart.x.high
+    assert marks_of(chart, TextMark)[1].text.endswith("up to 295.3 FLOP/B")
+
+
+def test_a_dot_says_how_much_of_the_roof_it_reaches(roof, marks_of):
+    dots = marks_of(roofline_chart(roof), DotMark)
+
+    title = dots[1].title.replace("\u00a0", " ")
+    assert title.endswith("2.90 TFLOP/s at 1.200 FLOP/B, 72 % of the roof there")
+
+
+def test_a_dots_area_is_its_share_of_the_time_and_its_number_its_row(roof, marks_of):
+    dots = marks_of(roofline_chart(roof, names=["another", roof.points[1].name]), DotMark)
+
+    assert dots[0].radius > dots[1].radius
+    assert [dot.label for dot in dots] == ["", "2"]
+
+
+def test_a_checks_page_has_the_roofline_of_its_head(make, diff_explanation):
+    head = make.profile()
+    roofs = {head.workload: make.trace_view().roof}
+
+    (pictures,) = step_pictures([diff_explanation(head.workload)], [head], roofs=roofs)
+    (without,) = step_pictures([diff_explanation(head.workload)], [head], roofs={})
+
+    assert "under the roof of bfloat16" in pictures.roofline
+    assert without.roofline == ""
+
+
+def test_dots_that_lie_on_each_other_have_one_label(roof, marks_of):
+    gemm, softmax = roof.points
+    twin = replace(gemm, name="twin")
+
+    chart = roofline_chart(
+        replace(roof, points=(gemm, twin, softmax)), names=[gemm.name, softmax.name, "twin"]
+    )
+
+    assert sorted(dot.label for dot in marks_of(chart, DotMark)) == ["", "1, 3", "2"]
+
+
+def test_two_launches_of_one_kernel_have_its_number_once(roof, marks_of):
+    gemm, _ = roof.points
+
+    chart = roofline_chart(replace(roof, points=(gemm, gemm)), names=[gemm.name])
+
+    assert [dot.label for dot in marks_of(chart, DotMark)] == ["1", ""]
+
+
+@pytest.mark.parametrize("value", [1e-6, 2e-6, 1e-5, 1.1e-5, 9e23])
+def test_the_axis_of_a_kernel_at_the_limits_has_ticks(roof, value, marks_of):
+    gemm, softmax = roof.points
+
+    chart = roofline_chart(replace(roof, points=(replace(gemm, flops_per_second=value), softmax)))
+
+    assert chart is not None
+    assert len(marks_of(chart, DotMark)) == 1 + (value > 1e-5)
+    assert all(tick.label for tick in chart.y.ticks)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300, 5e-324])
+def test_a_kernel_that_no_device_runs_has_no_dot(roof, value, marks_of):
+    gemm, softmax = roof.points
+
+    chart = roofline_chart(
+        replace(roof, points=(replace(gemm, intensity_flop_per_byte=value), softmax))
+    )
+
+    assert chart is not None
+    assert len(marks_of(chart, DotMark)) == 1
+
+
+@pytest.mark.parametrize("value", [0.0, float("nan"), float("inf")])
+def test_without_a_roof_or_a_kernel_there_is_no_chart(roof, value):
+    for ceilings in (RooflineCeilings(value, 3.35e12), RooflineCeilings(989.4e12, value)):
+        assert roofline_chart(replace(roof, ceilings=ceilings)) is None
+    assert roofline_chart(replace(roof, points=())) is None

@@ -1,0 +1,116 @@
+import threading
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import select
+
+from perfledger_service.errors import SettingsError
+from perfledger_service.store.database import open_engine, read_session, write_session
+from perfledger_service.store.tables import ProjectRow, TokenRow
+
+BERLIN = timezone(timedelta(hours=1))
+
+
+def a_project(created_at=datetime(2026, 11, 20, tzinfo=UTC), key="o/r"):
+    return ProjectRow(repository=key, repository_key=key, created_at=created_at)
+
+
+def test_what_sqlite_acknowledges_survives_a_power_cut(engine):
+    with engine.connect() as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"pragma {name}").scalar_one()
+            for name in ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        }
+
+    assert pragmas == {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "busy_timeout": 10_000,
+    }
+
+
+def test_times_come_back_in_utc(engine):
+    with write_session(engine) as session:
+        session.add(a_project(datetime(2026, 11, 20, 1, 30, tzinfo=BERLIN)))
+        session.commit()
+    with read_session(engine) as session:
+        stored = session.exec(select(ProjectRow.created_at)).one()
+
+    assert stored == datetime(2026, 11, 20, 0, 30, tzinfo=UTC)
+    assert stored.tzinfo is UTC
+
+
+def test_a_time_without_a_zone_is_refused(engine):
+    with write_session(engine) as session:
+        session.add(a_project(datetime(2026, 11, 20)))  # noqa: DTZ001 - that is the point
+        with pytest.raises(Exception, match="has no time zone"):
+            session.commit()
+
+
+def test_a_row_without_its_parent_is_refused(engine):
+    with write_session(engine) as session:
+        session.add(TokenRow(project_id=9, prefix="p", sha256="", created_at=datetime.now(UTC)))
+        with pytest.raises(IntegrityError):
+            session.commit()
+
+
+def test_what_is_not_committed_is_not_kept(engine):
+    with write_session(engine) as session:
+        session.add(a_project())
+        session.flush()
+    with read_session(engine) as session:
+        assert session.exec(select(ProjectRow)).all() == []
+
+
+def test_writers_come_one_after_the_other(engine):
+    """Both read before they write: without the lock at the beginning one of them would fail."""
+    has_read = threading.Event()
+    seen: list[str] = []
+    problems: list[Exception] = []
+
+    def second():
+        try:
+            with write_session(engine) as session:
+                has_read.set()
+                seen.extend(row.repository for row in session.exec(select(ProjectRow)))
+                session.add(a_project(key="second/r"))
+                session.commit()
+        except Exception as error:
+            problems.append(error)
+
+    with write_session(engine) as session:
+        session.exec(select(ProjectRow)).all()
+        other = threading.Thread(target=second)
+        other.start()
+        has_read.wait(timeout=600)
+        session.add(a_project(key="first/r"))
+        session.commit()
+    other.join()
+
+    assert problems == []
+    assert seen == ["first/r"]
+
+
+def test_a_reader_does_not_wait_for_a_writer(engine):
+    with write_session(engine) as session:
+        session.add(a_project())
+        session.flush()
+        with read_session(engine) as other:
+            assert other.exec(select(ProjectRow)).all() == []
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://h/db", "nonsense", "", "sqlite://", "sqlite+aiosqlite:///x"]
+)
+def test_other_databases_are_refused_with_what_to_write(url):
+    with pytest.raises(SettingsError, match="must be sqlite:///FILE or postgresql"):
+        open_engine(url)
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg"])
+def test_postgresql_is_spoken_to_by_psycopg(scheme):
+    engine = open_engine(f"{scheme}://somebody@127.0.0.1/somewhere")
+
+    assert engine.driver == "psycopg"

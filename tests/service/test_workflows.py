@@ -1,0 +1,288 @@
+"""The workflow engine, really running, with steps that only say that they were called."""
+
+import sqlite3
+import threading
+from contextlib import closing, contextmanager
+from queue import Queue
+
+import pytest
+
+from perfledger_service.errors import GitHubError, PerfledgerError, UsageError
+from perfledger_service.workflows import (
+    ATTEMPTS,
+    INTERNAL,
+    QueuedUpload,
+    UploadWorkflow,
+    WorkflowSteps,
+    workflow_database_url,
+)
+
+PATIENCE_S = 600
+
+
+class ScriptedSteps:
+    """Steps whose behaviour a test sets; `done` gets what was called at the end of it."""
+
+    def __init__(self):
+        self.calls: list[tuple[str, str]] = []
+        self.done: Queue[tuple[str, str]] = Queue()
+        self.on_judge = lambda _: True
+        self.on_say = lambda _: None
+
+    def judge(self, upload_id):
+        self.calls.append(("judge", upload_id))
+        is_to_be_said = self.on_judge(upload_id)
+        if not is_to_be_said:
+            self.done.put(("judged", upload_id))
+        return is_to_be_said
+
+    def say(self, upload_id):
+        self.calls.append(("say", upload_id))
+        self.on_say(upload_id)
+        self.done.put(("posted", upload_id))
+
+    def fail(self, _, reason):
+        self.done.put(("failed", reason))
+
+    def next(self):
+        return self.done.get(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def steps():
+    return ScriptedSteps()
+
+
+@pytest.fixture
+def launched(tmp_path):
+    @contextmanager
+    def launch(steps, *, url=f"sqlite:///{tmp_path / 'jobs.db'}", closing_s=30.0):
+        functions = WorkflowSteps(judge=steps.judge, post=steps.say, fail=steps.fail)
+        jobs = UploadWorkflow(url, functions, retry_interval_s=0.001, closing_s=closing_s)
+        jobs.launch()
+        try:
+            yield jobs
+        finally:
+            if jobs.is_launched:
+                jobs.close()
+
+    return launch
+
+
+def work(upload_id="1", partition="o/r#7"):
+    return QueuedUpload(upload_id=upload_id, partition=partition)
+
+
+@pytest.mark.slow
+def test_an_upload_is_judged_and_then_said_once_however_often_it_is_enqueued(steps, launched):
+    with launched(steps) as jobs:
+        for _ in range(3):
+            jobs.enqueue(work())
+        assert steps.next() == ("posted", "1")
+        jobs.enqueue(work())
+        jobs.enqueue(work("2"))
+        assert steps.next() == ("posted", "2")
+
+    assert steps.calls == [("judge", "1"), ("say", "1"), ("judge", "2"), ("say", "2")]
+
+
+@pytest.mark.slow
+def test_the_next_attempt_is_another_work(steps, launched):
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("posted", "1")
+        for _ in range(2):
+            jobs.enqueue(QueuedUpload(upload_id="1", partition="o/r#7", attempt=2))
+        assert steps.next() == ("posted", "1")
+
+    assert steps.calls == [("judge", "1"), ("say", "1")] * 2
+
+
+@pytest.mark.slow
+def test_where_there_is_nothing_to_say_nothing_is_said(steps, launched):
+    steps.on_judge = lambda _: False
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("judged", "1")
+        jobs.enqueue(work("2"))
+        assert steps.next() == ("judged", "2")
+
+    assert [name for name, _ in steps.calls] == ["judge", "judge"]
+
+
+@pytest.mark.slow
+def test_works_of_one_pull_request_come_in_order_and_those_of_two_together(steps, launched):
+    meeting = threading.Barrier(2)
+    running, overlaps = {"o/r#7": 0, "o/r#8": 0}, []
+    partition_of = {"1": "o/r#7", "2": "o/r#7", "3": "o/r#8"}
+
+    def say(upload_id):
+        partition = partition_of[upload_id]
+        running[partition] += 1
+        overlaps.append(running[partition])
+        if upload_id != "2":
+            meeting.wait(timeout=PATIENCE_S)  # 1 and 3 are here at the same time
+        running[partition] -= 1
+
+    steps.on_say = say
+    with launched(steps) as jobs:
+        for upload_id, partition in partition_of.items():
+            jobs.enqueue(work(upload_id, partition))
+        said = [steps.next()[1] for _ in range(3)]
+
+    assert said.index("1") < said.index("2")
+    assert overlaps == [1, 1, 1]
+
+
+@pytest.mark.slow
+def test_a_github_that_comes_back_is_spoken_to_again(steps, launched):
+    trouble = iter([GitHubError("502", is_transient=True)] * 3)
+
+    def say(_):
+        for error in trouble:
+            raise error
+
+    steps.on_say = say
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("posted", "1")
+
+    assert [name for name, _ in steps.calls] == ["judge", "say", "say", "say", "say"]
+
+
+def raising(error):
+    def step(_):
+        raise error
+
+    return step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("error", "attempts", "reason"),
+    [
+        (GitHubError("GitHub answered 502", is_transient=True), ATTEMPTS, "GitHub answered 502"),
+        (GitHubError("GitHub answered 403"), 1, "GitHub answered 403"),
+        (UsageError("no plan"), 1, "no plan"),
+    ],
+)
+def test_trouble_that_stays_is_recorded_with_its_reason(steps, launched, error, attempts, reason):
+    steps.on_say = raising(error)
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("failed", reason)
+
+    assert [name for name, _ in steps.calls].count("say") == attempts
+
+
+@pytest.mark.slow
+def test_a_bug_is_logged_and_only_its_presence_is_recorded(steps, launched, caplog):
+    steps.on_say = raising(ZeroDivisionError("a secret detail"))
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("failed", INTERNAL)
+
+    assert [name for name, _ in steps.calls] == ["judge", "say"]
+    assert "a secret detail" in caplog.text
+
+
+@pytest.mark.slow
+def test_a_judge_that_fails_says_nothing(steps, launched):
+    steps.on_judge = raising(UsageError("alpha is no error rate"))
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("failed", "alpha is no error rate")
+
+    assert steps.calls == [("judge", "1")]
+
+
+@pytest.mark.slow
+def test_what_was_left_over_is_worked_on_after_a_restart(steps, launched):
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("posted", "1")
+    with launched(steps) as jobs:
+        jobs.sweep([work("1"), work("2")])
+        assert steps.next() == ("posted", "2")
+
+    assert [upload_id for name, upload_id in steps.calls if name == "say"] == ["1", "2"]
+
+
+@pytest.fixture
+def held(steps):
+    """A step that tells when it has begun and ends when it may."""
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def say(_):
+        has_begun.set()
+        may_end.wait(timeout=PATIENCE_S)
+
+    steps.on_say = say
+    yield has_begun, may_end
+    may_end.set()
+
+
+@pytest.mark.slow
+def test_closing_waits_for_what_is_under_way(steps, launched, held):
+    has_begun, may_end = held
+    with launched(steps) as jobs:
+        jobs.enqueue(work())
+        assert has_begun.wait(timeout=PATIENCE_S)
+        threading.Timer(0.1, may_end.set).start()
+
+        assert jobs.close()
+        assert steps.next() == ("posted", "1")
+
+
+@pytest.mark.slow
+def test_closing_does_not_wait_for_ever_and_the_work_goes_on_after_the_next_launch(
+    steps, launched, held
+):
+    has_begun, may_end = held
+    with launched(steps, closing_s=0.0) as jobs:
+        jobs.enqueue(work())
+        assert has_begun.wait(timeout=PATIENCE_S)
+        assert not jobs.close()
+    has_begun.clear()
+    with launched(steps):
+        assert has_begun.wait(timeout=PATIENCE_S)
+        may_end.set()
+        assert steps.next() == ("posted", "1")
+
+
+@pytest.mark.slow
+def test_the_engines_file_has_a_write_ahead_log(steps, launched, tmp_path):
+    with launched(steps) as jobs:
+        assert jobs.is_launched
+        with closing(sqlite3.connect(tmp_path / "jobs.db")) as connection:
+            assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
+    assert not jobs.is_launched
+
+
+@pytest.mark.slow
+def test_the_engine_works_on_postgresql_too(steps, launched, postgres_url):
+    with launched(steps, url=workflow_database_url(postgres_url)) as jobs:
+        jobs.enqueue(work())
+        assert steps.next() == ("posted", "1")
+
+
+def test_nothing_is_enqueued_before_the_launch(steps):
+    jobs = UploadWorkflow(
+        "sqlite:///x.db", WorkflowSteps(judge=steps.judge, post=steps.say, fail=steps.fail)
+    )
+
+    with pytest.raises(PerfledgerError, match="is not running"):
+        jobs.enqueue(work())
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlite:///perfledger.db", "sqlite:///perfledger-jobs.db"),
+        ("sqlite:////srv/a.b/perfledger.db", "sqlite:////srv/a.b/perfledger-jobs.db"),
+        ("sqlite:////srv/a.b/perfledger", "sqlite:////srv/a.b/perfledger-jobs"),
+        ("postgresql+psycopg://u@h/db", "postgresql+psycopg://u@h/db"),
+    ],
+)
+def test_the_engine_keeps_its_tables_apart(url, expected):
+    assert workflow_database_url(url) == expected

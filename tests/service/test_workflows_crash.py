@@ -1,0 +1,99 @@
+"""The service as a process of its own, killed where it hurts most."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from perfledger_service.usecases.pull_requests.projects import add_project
+
+TOKEN = "pl_0123abcd_" + "s" * 43
+
+
+@pytest.fixture
+def service_log(tmp_path):
+    return tmp_path / "service.log"
+
+
+@pytest.fixture
+def service(engine, database_url, stand_in, now, service_log):
+    """Run `perfledger server run` with a project; yields the process and its URL."""
+    add_project(engine, "octo/models", token=TOKEN, now=now)
+
+    @contextmanager
+    def run():
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("PERFLEDGER_")
+        }
+        environment |= {
+            "PERFLEDGER_DATABASE_URL": database_url,
+            "PERFLEDGER_GITHUB_API_URL": stand_in.url,
+            "PERFLEDGER_GITHUB_TOKEN": "ghp_canaryCanaryCanaryCanaryCanary012345",
+        }
+        with service_log.open("a", encoding="utf-8") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "perfledger_service", "server", "run", "--port", "0"],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=environment,
+            )
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            found = re.search(r"http://\S+", line)
+            assert found, (line, service_log.read_text(encoding="utf-8"))
+            yield process, found[0]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=600)
+            process.stdout.close()
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["comments", "check-runs"])
+def test_killed_after_the_post_and_before_it_is_recorded_it_says_it_once(
+    service, service_log, at_github, make_bundle, what
+):
+    at_github.open_pull()
+    state = at_github.server.state
+    with service() as (process, url):
+
+        def kill(method, path):
+            if method == "POST" and path.endswith(what):
+                process.kill()
+
+        state.after_handling = kill
+        answer = httpx.post(
+            f"{url}/api/v1/uploads",
+            content=make_bundle(ratio=1.2).to_json(),
+            headers={"Authorization": f"Bearer {TOKEN}"},
+            timeout=600,
+        )
+        assert answer.status_code == 202
+        assert process.wait(timeout=600) == -signal.SIGKILL
+    state.after_handling = lambda _method, _path: None
+    asked = len(state.requests)
+    with service() as (_, url):
+        is_said = state.wait_for(
+            lambda now: any(
+                "check-runs" in one["path"] and one["method"] in {"POST", "PATCH"}
+                for one in now.requests[asked:]
+            )
+        )
+
+    assert is_said
+    assert len(at_github.comments) == 1
+    assert len(at_github.checks) == 1
+    assert at_github.requests.count("POST issues/7/comments") == 1
+    assert at_github.requests.count("POST check-runs") == 1
+    log = service_log.read_text(encoding="utf-8")
+    assert "ghp_canary" not in log
+    assert TOKEN[12:] not in log

@@ -1,0 +1,91 @@
+"""`perfledger check --upload-url` against a real service: the second check knows the first."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from perfledger_service.store.database import read_session
+from perfledger_service.store.uploads import verdicts_of
+
+pytestmark = pytest.mark.slow
+
+TOKEN = "pl_0123abcd_" + "s" * 43
+CONFIG = """
+paths = ["bench"]
+margin = 0.3
+floor = 0.2
+max_pairs = 6
+"""
+WORKLOAD = """
+import perfledger
+
+@perfledger.workload()
+def add():
+    numbers = list(range(20_000))
+    return lambda: [sum(numbers) for _ in range({times})]
+"""
+
+
+@pytest.fixture
+def repository(tmp_path):
+    root = tmp_path / "repository"
+    (root / "bench").mkdir(parents=True)
+    (root / "perfledger.toml").write_text(CONFIG)
+    (root / "bench" / "sums.py").write_text(WORKLOAD.format(times=1))
+    for arguments in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "base")):
+        identity = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+        subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
+    return root
+
+
+@pytest.fixture
+def check(repository, site):
+    """Check the repository's uncommitted changes, upload, judge; return the local report."""
+
+    def run(text):
+        (repository / "bench" / "sums.py").write_text(text)
+        own = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PERFLEDGER_", "GITHUB_"))
+        }
+        state = str(repository.parent / "state")
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "perfledger_service", "check", "--format", "json"),
+                *("--repository", "octo/models", "--upload-url", site.url),
+            ],
+            cwd=repository,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=own | {"XDG_STATE_HOME": state, "PERFLEDGER_UPLOAD_TOKEN": TOKEN},
+        )
+        assert done.returncode in {0, 1, 3}, done.stderr
+        site.judge(site.jobs.works[-1].upload_id)
+        return json.loads(done.stdout)
+
+    return run
+
+
+def step_time(report):
+    return next(one for one in report["verdicts"] if one["metric"]["name"] == "step_time_p50")
+
+
+def test_the_second_check_looks_after_fewer_pairs_and_the_service_agrees(check, site):
+    first = check(WORKLOAD.format(times=1) + "# the same\n")
+    # So much slower that no neighbour on the machine hides it.
+    second = check(WORKLOAD.format(times=20))
+
+    assert first["plan"]["looks"][0] == 5
+    assert step_time(first)["prior"] is None
+    assert second["plan"]["looks"][0] == 2
+    found = step_time(second)
+    assert found["outcome"] == "regressed"
+    assert found["prior"]["values"] == step_time(first)["estimate"]["pairs"]
+    with read_session(site.engine) as session:
+        said = verdicts_of(session, site.jobs.works[-1].upload_id)
+    assert [verdict.reason for verdict in said] == [one["reason"] for one in second["verdicts"]]

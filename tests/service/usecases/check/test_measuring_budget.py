@@ -1,0 +1,76 @@
+"""Caps in time and money in, for how long a check may measure out."""
+
+from datetime import date
+
+import pytest
+
+from perfledger.records import Device, Machine
+from perfledger_service.errors import SettingsError, UsageError
+from perfledger_service.settings.sources import check_settings
+from perfledger_service.usecases.check.measuring_budget import measuring_allowance
+
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=80 * 10**9, count=8)
+LAPTOP = Machine(device=Device.CPU, model="Test CPU")
+
+
+@pytest.fixture
+def allowed():
+    def allowed(machine=H100, **flags):
+        settings, _ = check_settings(flags=flags, table=None, table_name="")
+        return measuring_allowance(settings, machine, today=date(2026, 11, 20))
+
+    return allowed
+
+
+def test_without_a_cap_in_money_time_alone_decides(allowed):
+    assert allowed(budget="5m").seconds == 300
+    assert allowed(budget="5m").notes == ()
+
+
+def test_money_buys_time_of_all_devices(allowed):
+    found = allowed(budget="1h", budget_usd="2", device_price="2.50")
+
+    assert found.seconds == 360
+    (note,) = found.notes
+    assert note.startswith("measuring was to cost at most 2 USD: 360 s of 8 of NVIDIA H100 80GB")
+    assert note.endswith("at 2.50 USD an hour each (declared as device_price)")
+
+
+def test_time_and_money_allow_the_lesser_of_the_two(allowed):
+    assert allowed(budget="2m", budget_usd="1000", device_price="2.50").seconds == 120
+
+
+def test_a_purchase_option_of_the_device_here_has_the_sheets_price_and_date(allowed):
+    found = allowed(budget="24h", budget_usd="8", device_price="p5.48xlarge/on_demand")
+
+    assert 60 < found.seconds < 3600
+    assert "AWS p5.48xlarge, on demand, as of 20" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("machine", "price", "complaint"),
+    [
+        pytest.param(H100, "", r"of NVIDIA H100 .* is unknown: .* to 'onprem-8xH100'", id="none"),
+        pytest.param(LAPTOP, "", "set device_price to its price in USD per hour$", id="cpu"),
+        pytest.param(
+            LAPTOP, "onprem-8xH100", "the price of H100-80GB, but .* Test CPU", id="other"
+        ),
+        pytest.param(H100, "p5.48xlarge/spott", "neither USD an hour nor a purchase", id="typo"),
+        pytest.param(H100, "0", "use a number above 0", id="free"),
+        pytest.param(H100, "nan", "use a number above 0", id="no number"),
+        pytest.param(H100, "-1", "use a number above 0", id="negative"),
+    ],
+)
+def test_a_device_without_a_price_is_not_free(allowed, machine, price, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        allowed(machine, budget_usd="2", device_price=price)
+
+
+@pytest.mark.parametrize("usd", ["0", "-1", "nan", "inf", "lots"])
+def test_a_cap_that_is_no_amount_of_money_is_an_error(allowed, usd):
+    with pytest.raises(SettingsError, match="budget_usd"):
+        allowed(budget_usd=usd, device_price="2.50")
+
+
+def test_money_is_exact_in_what_is_said(allowed):
+    assert "at most 0.10 USD" in allowed(budget_usd="0.10", device_price="2.50").notes[0]

@@ -1,0 +1,98 @@
+"""What regressed is profiled, and once more where the profiles do not account for it."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.profile import Bucket, Operation, Profile
+from perfledger.records import Side
+from perfledger_runners.measuring.profile_runs import ProfileRuns
+from perfledger_service.usecases.check.regression_profiles import with_profiles
+
+GPT = "gpt:step"
+
+
+def profile(side, seconds):
+    operation = Operation(name="aten::mm", bucket=Bucket.CPU, seconds=seconds, count=1.0)
+    return Profile(
+        workload=GPT,
+        side=side,
+        tool="torch.profiler",
+        steps=4,
+        step_seconds=seconds,
+        operations=(operation,),
+    )
+
+
+def profiles(base, head, **values):
+    return ProfileRuns(profiles=(profile(Side.BASE, base), profile(Side.HEAD, head)), **values)
+
+
+# A bundle whose step is 1.1 times slower than 10 ms: the first accounts for it, the others do not.
+TRUE = profiles(0.010, 0.011)
+BUSY = profiles(0.010, 0.012)
+CALM = profiles(0.010, 0.010)
+
+
+@pytest.fixture
+def profiled(make_bundle):
+    """Profile a bundle with what is found one after the other; return it, who was asked, stages."""
+
+    def run(*found, ratio=1.1):
+        bundle = replace(make_bundle(ratio=ratio), notes=("kept",))
+        left, asked = list(found), list[list[str]]()
+        stages = list[str]()
+
+        def profile_next(workloads):
+            asked.append([spec.id for spec in workloads])
+            return left.pop(0)
+
+        return with_profiles(bundle, profile=profile_next, stage=stages.append), asked, stages
+
+    return run
+
+
+def test_what_did_not_regress_is_not_profiled(profiled):
+    bundle, asked, stages = profiled(ratio=1.0)
+
+    assert (bundle.profiles, asked, stages) == ((), [], [])
+
+
+def test_profiles_that_account_for_the_change_are_taken_once(profiled):
+    bundle, asked, _ = profiled(TRUE)
+
+    assert bundle.profiles == TRUE.profiles
+    assert asked == [[GPT]]
+    assert bundle.notes == ("kept",)
+
+
+@pytest.mark.parametrize("first", [BUSY, CALM])
+def test_profiles_that_do_not_are_taken_again_and_the_better_count(profiled, first):
+    again = replace(TRUE, repeats=(profile(Side.BASE, 0.010), profile(Side.HEAD, 0.011)))
+
+    bundle, asked, stages = profiled(replace(first, repeats=(profile(Side.BASE, 0.010),)), again)
+
+    assert bundle.profiles == TRUE.profiles
+    assert bundle.repeats == again.repeats
+    assert asked == [[GPT], [GPT]]
+    assert stages[1] == "profiling again where the profiles do not explain the change"
+    assert bundle.notes == (
+        "kept",
+        "gpt:step was profiled twice: the first profiles did not explain its change",
+    )
+
+
+@pytest.mark.parametrize("second", [CALM, ProfileRuns(notes=("it crashed",))])
+def test_where_neither_does_the_first_stay(profiled, second):
+    bundle, _, _ = profiled(replace(BUSY, repeats=(profile(Side.BASE, 0.010),)), second)
+
+    assert bundle.notes[2:] == second.notes
+    assert bundle.profiles == BUSY.profiles
+    assert bundle.repeats == (profile(Side.BASE, 0.010),)
+
+
+def test_what_could_not_be_profiled_is_not_tried_again(profiled):
+    bundle, asked, _ = profiled(ProfileRuns(notes=("it crashed",)))
+
+    assert asked == [[GPT]]
+    assert bundle.notes == ("kept", "it crashed")

@@ -1,0 +1,347 @@
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from perfledger.bundle import DeclaredThroughput, FleetUse, PricingConfig
+from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, STEP_TIME
+from perfledger.profile import Bucket, Kernel, Operation, OperationFamily, Profile
+from perfledger.records import Device, Failure, FailureReason, Machine, Run, Side
+from perfledger.step_work import (
+    FLOPS,
+    Count,
+    CountedWork,
+    StepWork,
+)
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_cost_models.quote import Provenance
+from perfledger_profiles.hardware.device_state import DeviceState
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.values.report import Conclusion, ExitCode
+
+TODAY = date(2026, 11, 20)
+QUIET_PAIRS = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
+H100 = Machine(
+    device=Device.CUDA,
+    model="NVIDIA H100 80GB HBM3",
+    memory_bytes=85_520_809_984,
+    cpu_model="A Xeon",
+)
+
+
+@pytest.fixture
+def reported(make_bundle):
+    def report(**values):
+        return build_report(make_bundle(**values), today=TODAY, is_local=True)
+
+    return report
+
+
+def profile(side, seconds):
+    operation = Operation(name="aten::mm", bucket=Bucket.CPU, seconds=seconds, count=1.0)
+    return Profile(
+        workload="gpt:step",
+        side=side,
+        tool="torch.profiler",
+        steps=4,
+        step_seconds=seconds,
+        operations=(operation,),
+    )
+
+
+def failure(workload="gpt:step", why=FailureReason.RAISED):
+    return Failure(workload=workload, side=Side.HEAD, why=why, detail="boom")
+
+
+@pytest.mark.parametrize(
+    ("values", "conclusion", "exit_code", "title"),
+    [
+        pytest.param({"ratio": 1.2}, "failure", 1, "Performance regressed", id="slower"),
+        pytest.param({"ratio": 0.8}, "success", 0, "Performance improved", id="faster"),
+        pytest.param({"ratio": 1.0}, "success", 0, "Performance unchanged", id="the same"),
+        pytest.param({"pairs": 3}, "action_required", 3, "Undecided", id="too few pairs"),
+        pytest.param(
+            {"pairs": 3, "undecided": "neutral"}, "neutral", 0, "Undecided", id="as configured"
+        ),
+        pytest.param(
+            {"ratio": 1.0, "failures": (failure(),)}, "failure", 3, "Not measured", id="failed"
+        ),
+        pytest.param(
+            {"workloads": (), "runs": ()}, "failure", 3, "Not measured", id="nothing at all"
+        ),
+        pytest.param(
+            {"workloads": (), "runs": (), "new_workloads": ("gpt:new",)},
+            "success",
+            0,
+            "Nothing to compare",
+            id="only new ones",
+        ),
+    ],
+)
+def test_how_a_check_ends(reported, values, conclusion, exit_code, title):
+    report = reported(**values)
+
+    assert report.conclusion is Conclusion(conclusion)
+    assert report.exit_code is ExitCode(exit_code)
+    assert report.title == title
+    assert report.headline.startswith(f"{title}: ")
+
+
+def test_a_regression_is_said_before_what_was_not_measured(reported):
+    report = reported(workloads=("gpt:step", "vit:step"), failures=(failure("vit:step"),))
+
+    assert report.exit_code is ExitCode.REGRESSION
+    assert report.headline == ("Performance regressed: 1 regressed, 1 not measured of 2 workloads")
+
+
+def test_a_workload_counts_once_by_its_worst_verdict(reported):
+    report = reported(new_workloads=("gpt:new",), skipped={"vit:step": "same kernels"})
+
+    assert report.headline.endswith("1 regressed, 1 new, 1 skipped of 3 workloads")
+    assert report.skipped == (("vit:step", "same kernels"),)
+
+
+def test_less_activity_in_less_time_fails_no_check(make_bundle):
+    bundle = make_bundle(ratio=0.7)
+    busy = {Side.BASE: 0.9, Side.HEAD: 0.5}
+    runs = tuple(
+        type(run)(
+            **{name: getattr(run, name) for name in run.__slots__}
+            | {"samples": dict(run.samples) | {CPU_ACTIVE.name: (busy[run.side],)}}
+        )
+        for run in bundle.runs
+    )
+    bundle = make_bundle(ratio=0.7, runs=runs, metrics=(STEP_TIME, CPU_ACTIVE))
+
+    report = build_report(bundle, today=TODAY, is_local=True)
+
+    assert report.verdicts_of(Outcome.REGRESSED)[0].metric == CPU_ACTIVE
+    assert report.conclusion is Conclusion.SUCCESS
+    assert report.headline == "Performance improved: 1 improved of 1 workload"
+
+
+def test_a_warning_is_counted_as_one(make_bundle):
+    ratios = {f"m:clear{number}": (1.05, 1.0) for number in range(3)}
+    ratios |= {"m:doubtful": (1.01, 8.0), "m:still0": (1.0, 9.0), "m:still1": (1.0, 9.0)}
+    bundle = make_bundle(workloads=tuple(ratios), samples=1)
+    runs: list[Run] = []
+    for run in bundle.runs:
+        ratio, spread = ratios[run.workload]
+        noisy = ratio * (1 + spread * (QUIET_PAIRS[run.pair] - 1))
+        step = 1.0 if run.side is Side.BASE else noisy
+        runs.append(replace(run, samples={STEP_TIME.name: (step,)}))
+
+    report = build_report(
+        replace(bundle, runs=tuple(runs), metrics=(STEP_TIME,)), today=TODAY, is_local=True
+    )
+
+    assert "3 regressed" in report.headline
+    assert "1 warning" in report.headline
+
+
+def test_a_change_is_priced_on_the_fleet_that_is_declared(reported):
+    fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
+
+    (price,) = reported(pricing=PricingConfig(fleet=(fleet,))).change_prices
+
+    assert float(price.usd) == pytest.approx(6.88 * 1000 * 0.2, rel=0.01)
+    assert price.low < price.usd < price.high
+    assert "measured on" in price.note
+
+
+def test_a_change_measured_on_the_accelerator_that_is_priced_assumes_nothing(reported):
+    fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
+
+    (price,) = reported(pricing=PricingConfig(fleet=(fleet,)), machine=H100).change_prices
+
+    assert price.note == ""
+
+
+def counted(bundle, flops):
+    runs = tuple(
+        replace(run, samples=dict(run.samples) | {FLOPS_PER_STEP.name: (flops[run.side],)})
+        for run in bundle.runs
+    )
+    return replace(bundle, runs=runs, metrics=(*bundle.metrics, FLOPS_PER_STEP))
+
+
+@pytest.mark.parametrize(
+    ("machine", "share"),
+    [
+        pytest.param(H100, 4e12 / 0.01 / 989.4e12, id="a device whose peak is known"),
+        pytest.param(replace(H100, mig="1g.10gb"), None, id="a part of it"),
+        pytest.param(replace(H100, model="NVIDIA H999"), None, id="an unknown device"),
+        pytest.param(Machine(device=Device.CPU, model="Test CPU"), None, id="a CPU"),
+    ],
+)
+def test_counted_work_gives_achieved_flops_and_their_share_of_the_peak(make_bundle, machine, share):
+    bundle = make_bundle(ratio=1.25, machine=machine)
+    bundle = counted(bundle, {Side.BASE: 4e12, Side.HEAD: 6e12})
+
+    (work,) = build_report(bundle, today=TODAY, is_local=True).work
+
+    assert (work.base_flops, work.head_flops) == (4e12, 6e12)
+    assert work.base_flops_per_second == pytest.approx(4e12 / 0.01, rel=1e-3)
+    assert work.head_flops_per_second == pytest.approx(6e12 / 0.0125, rel=1e-3)
+    assert work.base_share == (share and pytest.approx(share, rel=1e-3))
+    assert work.head_share == (share and pytest.approx(share * 1.2, rel=1e-3))
+
+
+def on_a_t4(bundle, clock_mhz):
+    """Return a bundle of a T4, which never reaches the clock that its peaks are stated at."""
+    kernel = Kernel(
+        name="fusion", family=OperationFamily.FUSION, seconds=0.01, count=1.0, flops=1e11, bytes=1e8
+    )
+    t4 = replace(H100, model="Tesla T4", memory_bytes=15_843_721_216, power_cap_w=70.0)
+    profiles = [replace(profile(side, 0.012), kernels=(kernel,)) for side in Side]
+    runs = tuple(replace(run, clock_mhz=clock_mhz) for run in bundle.runs)
+    return replace(bundle, machine=t4, runs=runs, profiles=tuple(profiles))
+
+
+@pytest.mark.parametrize(("clock_mhz", "peak"), [(None, None), (795.0, 65e12 / 2)])
+def test_a_capped_boards_roof_is_at_the_clock_that_it_was_timed_at(make_bundle, clock_mhz, peak):
+    bundle = on_a_t4(make_bundle(), clock_mhz)
+
+    advice = build_report(bundle, today=TODAY, is_local=True).advice
+
+    roofs = [one.roof.ceilings.peak_flops_per_second for one in advice if one.roof is not None]
+    assert roofs == ([] if peak is None else [peak])
+
+
+def test_work_that_nobody_counted_has_no_rate(reported):
+    assert reported().work == ()
+
+
+def test_what_is_not_known_on_this_device_is_unknown_and_what_is_declared_says_so(reported):
+    declared = DeclaredThroughput(
+        workload="gpt:*", device="H100-80GB", units_per_second=1000.0, source="for illustration"
+    )
+
+    costs = reported(pricing=PricingConfig(declared=(declared,))).unit_costs
+
+    known = {cost.rate.accelerator: cost.provenance for cost in costs}
+    assert known["H100-80GB"] is Provenance.DECLARED
+    assert known["TPU-v4"] is Provenance.UNKNOWN
+    assert all(cost.usd is None for cost in costs if cost.provenance is Provenance.UNKNOWN)
+
+
+def on_device(bundle, device, devices=1):
+    runs = tuple(replace(run, device=device, devices=devices) for run in bundle.runs)
+    return replace(bundle, runs=runs)
+
+
+def h100_cost(bundle):
+    costs = build_report(bundle, today=TODAY, is_local=True).unit_costs
+    return next(cost for cost in costs if cost.rate.accelerator == "H100-80GB")
+
+
+def test_what_ran_on_the_cpu_beside_a_gpu_is_not_priced_on_it(make_bundle):
+    bundle = on_device(make_bundle(machine=H100), Device.CPU)
+    fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
+
+    report = build_report(
+        replace(bundle, pricing=PricingConfig(fleet=(fleet,))), today=TODAY, is_local=True
+    )
+
+    assert h100_cost(bundle).provenance is Provenance.UNKNOWN
+    assert H100.cpu_model in report.change_prices[0].note
+    assert report.notes == ("measured on the cpu, not on the cuda: gpt:step",)
+
+
+def test_a_step_on_eight_devices_costs_what_eight_devices_cost(make_bundle):
+    one = h100_cost(on_device(make_bundle(machine=H100), Device.CUDA))
+    eight = h100_cost(on_device(make_bundle(machine=H100), Device.CUDA, devices=8))
+
+    assert one.provenance is eight.provenance is Provenance.MEASURED
+    assert float(eight.usd) == pytest.approx(8 * float(one.usd))
+
+
+def test_the_peak_of_a_step_on_two_devices_is_that_of_two(make_bundle):
+    bundle = counted(make_bundle(machine=H100), {Side.BASE: 4e12, Side.HEAD: 4e12})
+
+    (one,) = build_report(on_device(bundle, Device.CUDA), today=TODAY, is_local=True).work
+    (two,) = build_report(on_device(bundle, Device.CUDA, 2), today=TODAY, is_local=True).work
+
+    assert one.base_share is not None
+    assert two.base_share == pytest.approx(one.base_share / 2)
+
+
+def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(reported):
+    both = (profile(Side.BASE, 0.010), profile(Side.HEAD, 0.012))
+
+    (explanation,) = reported(profiles=both).explanations
+
+    assert explanation.causes[0].name == "aten::mm"
+    assert explanation.noise_seconds is None
+    assert reported(profiles=both[:1]).explanations == ()
+
+    again = (profile(Side.BASE, 0.013), profile(Side.HEAD, 0.013))
+    (within,) = reported(profiles=both, repeats=again).explanations
+
+    assert within.noise_seconds == pytest.approx(0.002)
+    assert within.causes == ()
+
+
+def test_a_profile_that_the_interval_of_the_timing_allows_is_believed(make_bundle):
+    sure = make_bundle(ratio=1.1, profiles=(profile(Side.BASE, 0.010), profile(Side.HEAD, 0.012)))
+    runs = tuple(
+        replace(
+            run,
+            samples={STEP_TIME.name: tuple(one * spread for one in run.samples[STEP_TIME.name])},
+        )
+        for run in sure.runs
+        for spread in [1.06 if (run.pair % 2 and run.side is Side.HEAD) else 1.0]
+    )
+
+    reports = [
+        build_report(one, today=TODAY, is_local=True) for one in (sure, replace(sure, runs=runs))
+    ]
+
+    assert [one.explanations[0].is_attributable for one in reports] == [False, True]
+
+
+def test_clocks_that_differ_between_the_sides_are_told(make_bundle):
+    bundle = make_bundle()
+    clocks = {Side.BASE: 1980.0, Side.HEAD: 1755.0}
+    slowed = {Side.BASE: {}, Side.HEAD: {"its power cap": 0.9, "heat": 0.1}}
+    runs = tuple(
+        replace(run, clock_mhz=clocks[run.side], slowed=slowed[run.side]) for run in bundle.runs
+    )
+    profiles = tuple(
+        Profile(
+            workload="gpt:step",
+            side=side,
+            tool="torch.profiler",
+            steps=4,
+            step_seconds=0.01,
+            operations=(),
+        )
+        for side in Side
+    )
+
+    report = build_report(replace(bundle, runs=runs, profiles=profiles), today=TODAY, is_local=True)
+
+    (explanation,) = report.explanations
+    assert explanation.base_device == DeviceState(clock_hertz=1.98e9)
+    assert explanation.head_device == DeviceState(clock_hertz=1.755e9, slowed_by=("its power cap",))
+
+
+def test_work_that_was_counted_before_it_ran_is_compared_and_gives_achieved_flops(make_bundle):
+    bundle = make_bundle()
+    name = bundle.workloads[0].id
+    sides = tuple(
+        CountedWork(
+            workload=name,
+            side=side,
+            work=StepWork(
+                counts=(Count(name=FLOPS, unit="FLOP", value=flops, source="a counter"),)
+            ),
+        )
+        for side, flops in ((Side.BASE, 4e12), (Side.HEAD, 8e12))
+    )
+
+    report = build_report(replace(bundle, work=sides), today=TODAY, is_local=True)
+
+    (compared,) = report.work_counts
+    assert [change.change for change in compared.changes] == [1.0]
+    assert (report.work[0].base_flops, report.work[0].head_flops) == (4e12, 8e12)

@@ -1,0 +1,77 @@
+"""Owning is held against every way to rent, of whatever accelerator, where the work is known."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+
+WORK = (
+    "--throughput",
+    "8xH100-80GB=3100",
+    "--throughput",
+    "TPU-v4=155",
+    "--utilization-percent",
+    "70",
+)
+BOTH = ("--accelerator", "H100-80GB", "--accelerator", "TPU-v4")
+TPU_HOURS = 3100 / 8 / 155  # of a TPU v4, for what an H100 does in an hour
+
+
+@pytest.fixture
+def options():
+    def options(*words):
+        done = CliRunner().invoke(app, ["cost", "compare", *words, "--format", "json"])
+        assert done.exit_code == 0, done.output
+        return {each["name"]: each for each in json.loads(done.stdout)["options"]}
+
+    return options
+
+
+def test_a_rented_tpu_breaks_even_where_as_dear_an_h100_would(options, tmp_path):
+    dear = tmp_path / "dear.toml"
+    dear.write_text(
+        '[[price]]\nprovider = "aws"\nsku = "p5.48xlarge"\nregion = "us-east-1"\n'
+        f'accelerator = "H100-80GB"\ncount = 8\nmodel = "on_demand"\nper_hour = '
+        f'{8 * 3.22 * TPU_HOURS}\ncurrency = "USD"\nas_of = 2026-10-01\nsource = "made up"\n'
+    )
+
+    found = options(*BOTH, *WORK, "--overrides", str(dear))
+
+    tpu, h100 = found["gcp:tpu-v4/on_demand"], found["aws:p5.48xlarge/on_demand"]
+    assert tpu["break_even"]["p50"] == pytest.approx(h100["break_even"]["p50"], rel=1e-9)
+    assert tpu["investment"]["npv_p50_usd"] == pytest.approx(
+        h100["investment"]["npv_p50_usd"], rel=1e-9
+    )
+
+
+def test_hours_of_different_accelerators_are_not_held_against_each_other(options):
+    found = options(*BOTH, "--utilization-percent", "70")
+
+    assert found["gcp:tpu-v4/on_demand"]["break_even"] is None
+
+
+def test_the_server_on_which_the_work_costs_least_is_the_one_to_own(options):
+    speeds = (
+        "--throughput",
+        "8xA100-80GB=1000",
+        "--throughput",
+        "8xH100-80GB=3100",
+        "--throughput",
+        "TPU-v4=155",
+    )
+
+    both = options(*BOTH, "--accelerator", "A100-80GB", *speeds, "--utilization-percent", "70")
+    alone = options(*BOTH, *WORK)
+
+    name = "gcp:tpu-v4/on_demand"
+    assert both[name]["break_even"] == alone[name]["break_even"]
+
+
+def test_every_option_with_a_price_has_a_break_even_where_the_work_is_known(options):
+    found = options(*BOTH, *WORK)
+
+    rented = [each for name, each in found.items() if not name.startswith("onprem")]
+    assert rented
+    assert all(each["break_even"] is not None for each in rented)

@@ -1,0 +1,209 @@
+"""What the store knows of the fleet: how busy checks saw workloads, and what was imported."""
+
+import csv
+import json
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from perfledger.bundle import FleetUse, PricingConfig
+from perfledger.metrics import SM_ACTIVE, MetricKind
+from perfledger.profile import Profile, ProfileReading
+from perfledger.records import Device, Machine, Side
+from perfledger_service.errors import UsageError
+from perfledger_service.rendering.fleet.capacity_page import capacity_page
+from perfledger_service.store.database import read_session
+from perfledger_service.usecases.fleet.capacity import (
+    capacity_view,
+    fleet_version,
+    measured_utilization,
+)
+from perfledger_service.usecases.inputs.files import NamedBytes
+from perfledger_service.usecases.inputs.imports import import_file
+from perfledger_service.values.fleet_views import CapacityView, ImportKind
+
+SACCT = (
+    b"JobID|JobName|Account|Start|End|AllocTRES\n"
+    b"1|t|nlp|2026-10-01T00:00:00|2026-10-02T00:00:00|gres/gpu=2\n"
+)
+
+
+@pytest.fixture
+def busy_bundle(make_bundle):
+    """A check on a GPU that looks busy: readings of SM-active, and a profile of the base."""
+
+    def make(active=(0.2, 0.3, 0.4), gpu_busy=0.95, **values):
+        bundle = make_bundle(ratio=1.0)
+        machine = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3")
+        runs = tuple(
+            replace(run, device=Device.CUDA, samples={**run.samples, SM_ACTIVE.name: active})
+            for run in bundle.runs
+        )
+        profile = Profile(
+            workload="gpt:step",
+            side=Side.BASE,
+            tool="torch.profiler",
+            steps=5,
+            step_seconds=0.01,
+            operations=(),
+            readings=(ProfileReading(name="gpu_busy", value=gpu_busy),),
+        )
+        fleet = (FleetUse(workload="gpt:*", where="p5/on_demand", device_hours_per_year=20_000.0),)
+        told = {
+            "machine": machine,
+            "runs": runs,
+            "metrics": (*bundle.metrics, SM_ACTIVE),
+            "profiles": (profile,),
+            "pricing": PricingConfig(fleet=fleet),
+        }
+        return replace(bundle, **(told | values))
+
+    return make
+
+
+@pytest.fixture
+def run(run, database_url):
+    return partial(run, PERFLEDGER_DATABASE_URL=database_url)
+
+
+def uses_of(engine):
+    with read_session(engine) as session:
+        return measured_utilization(session)
+
+
+def test_a_workload_is_as_busy_as_its_newest_check_saw_its_base(any_engine, judged, busy_bundle):
+    judged(any_engine, busy_bundle())
+
+    (use,) = uses_of(any_engine)
+
+    assert use.active == pytest.approx(0.3)
+    assert (use.low, use.high) == pytest.approx((0.2, 0.4), abs=1e-6)
+    assert (use.gpu_busy, use.device_hours_per_year) == (0.95, 20_000)
+    assert use.idle_hours == pytest.approx(14_000)
+
+
+def test_readings_are_read_as_the_bundle_had_them_kept(engine, judged, busy_bundle, make_bundle):
+    odd = replace(SM_ACTIVE, kind=MetricKind.MEMORY)  # of which series keep 8 bytes each
+    judged(engine, busy_bundle(metrics=(*make_bundle(ratio=1.0).metrics, odd)))
+
+    (use,) = uses_of(engine)
+
+    assert (use.active, use.readings % 3) == (pytest.approx(0.3), 0)
+
+
+def test_what_nobody_declared_or_profiled_is_not_known(engine, judged, busy_bundle):
+    judged(engine, busy_bundle(pricing=PricingConfig(), profiles=()))
+
+    (use,) = uses_of(engine)
+
+    assert (use.gpu_busy, use.device_hours_per_year, use.idle_hours) == (None, None, None)
+
+
+def test_hours_of_another_accelerator_are_not_the_measured_ones(engine, judged, busy_bundle):
+    fleet = tuple(
+        FleetUse(workload="gpt:*", where=where, device_hours_per_year=hours)
+        for where, hours in (("p5.48xlarge/on_demand", 500.0), ("tpu-v4/on_demand", 7000.0))
+    )
+    judged(engine, busy_bundle(pricing=PricingConfig(fleet=fleet)))
+
+    (use,) = uses_of(engine)
+
+    assert use.device_hours_per_year == 500
+
+
+def test_a_check_that_did_not_read_the_device_tells_nothing(engine, judged, make_bundle):
+    judged(engine, make_bundle())
+
+    assert uses_of(engine) == ()
+
+
+def test_the_table_says_what_looks_busy_and_is_not(run, engine, judged, busy_bundle):
+    judged(engine, busy_bundle())
+
+    shown = " ".join(run("fleet", "utilization", "--checks").split())
+
+    assert "gpt:step 30.0 % 95.0 % 20,000 14,000" in shown
+    assert "gpt:step: looks busy and is not: GPU-util 95.0 %, SM-active 30.0 %" in shown
+
+
+def test_figures_are_written_as_json_and_csv(run, engine, judged, busy_bundle):
+    judged(engine, busy_bundle())
+
+    document = json.loads(run("fleet", "utilization", "--checks", "--format", "json"))
+    (row,) = csv.DictReader(run("fleet", "utilization", "--checks", "--format", "csv").splitlines())
+
+    assert document["workloads"][0]["idle_hours"] == pytest.approx(14_000)
+    assert float(row["active"]) == pytest.approx(0.3)
+    assert row["workload"] == "gpt:step"
+
+
+def test_without_a_check_that_is_said(run):
+    assert "no check measured how busy a device is" in run("fleet", "utilization", "--checks")
+
+
+@pytest.mark.parametrize("words", [("x.json",), ("--source", "main"), ("--format", "svg")])
+def test_checks_are_asked_for_alone(run, words):
+    with pytest.raises(UsageError, match="--checks"):
+        run("fleet", "utilization", "--checks", *words)
+
+
+def test_the_page_shows_both_and_is_linked(site, busy_bundle, now):
+    told = site.upload(busy_bundle()).json()
+    site.judge(told["id"])
+    file = NamedBytes("<script>", SACCT)
+    import_file(site.engine, file, kind=ImportKind.USAGE, source="<b>", now=now)
+
+    page = site.get("/capacity")
+
+    assert page.status_code == 200
+    assert "gpt:step" in page.text
+    assert "looks busy and is not" in page.text
+    assert "48 device-hours" in page.text
+    assert "<script>" not in page.text
+    assert 'href="/capacity"' in site.get("/").text
+    assert 'href="/capacity"' in site.get("/octo/models").text
+
+
+def test_an_empty_page_says_what_fills_it():
+    page = capacity_page(CapacityView(imports=(), utilization=()))
+
+    assert "perfledger server import usage FILE" in page
+    assert "No check has measured" in page
+
+
+def test_the_view_has_what_was_imported(any_engine, now):
+    kept, _ = import_file(
+        any_engine, NamedBytes("a", SACCT), kind=ImportKind.USAGE, source="main", now=now
+    )
+
+    with read_session(any_engine) as session:
+        assert capacity_view(session).imports == (kept,)
+
+
+def test_what_is_known_of_the_fleet_changes_with_every_check_and_import(
+    any_engine, judged, busy_bundle, now
+):
+    def known():
+        with read_session(any_engine) as session:
+            return fleet_version(session)
+
+    judged(any_engine, busy_bundle())
+    first = known()
+    judged(any_engine, busy_bundle(active=(0.5, 0.6, 0.7)), upload_id="2" * 32)
+    second = known()
+    import_file(any_engine, NamedBytes("a", SACCT), kind=ImportKind.USAGE, source="main", now=now)
+
+    assert len({first, second, known()}) == 3
+    assert known() == known()
+
+
+def test_the_page_says_how_many_rows_it_leaves_out(engine, judged, busy_bundle, now):
+    judged(engine, busy_bundle())
+    file = NamedBytes("a", SACCT)
+    kept, _ = import_file(engine, file, kind=ImportKind.USAGE, source="main", now=now)
+
+    page = capacity_page(CapacityView(imports=(kept,) * 502, utilization=uses_of(engine) * 501))
+
+    assert "1 more, with fewer idle hours, are in" in page
+    assert "2 more are in" in page

@@ -1,0 +1,58 @@
+"""A file that somebody named, read whole or refused in words that say what to do."""
+
+import gzip
+import hashlib
+
+import pytest
+
+from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
+from perfledger_service.usecases.inputs.files import (
+    read_bytes,
+    read_text,
+    sha256_of,
+    size_of,
+)
+
+
+def test_a_file_at_its_limit_is_read_and_one_byte_more_is_not(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"abcd")
+
+    assert read_bytes(path, most_bytes=4) == b"abcd"
+    with pytest.raises(TooLargeError, match="larger than 3 bytes"):
+        read_bytes(path, most_bytes=3)
+
+
+def test_what_is_no_text_is_told_with_its_place(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"ab\xff")
+
+    with pytest.raises(UsageError, match=r"not UTF-8 text \(at byte 2\)"):
+        read_text(path, most_bytes=10)
+
+
+def test_a_packed_file_is_to_be_unpacked(tmp_path):
+    path = tmp_path / "log.swf.gz"
+    path.write_bytes(gzip.compress(b"; a log"))
+
+    with pytest.raises(UsageError, match="gunzip"):
+        read_text(path, most_bytes=100)
+
+
+def test_its_hash_is_that_of_its_bytes(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"abcd")
+
+    assert sha256_of(path) == hashlib.sha256(b"abcd").hexdigest()
+
+
+@pytest.mark.parametrize("read", [size_of, sha256_of, lambda path: read_bytes(path, most_bytes=9)])
+def test_a_file_that_is_missing_is_not_found(tmp_path, read):
+    with pytest.raises(NotFoundError, match="no file"):
+        read(tmp_path / "none")
+
+
+@pytest.mark.parametrize("read", [sha256_of, lambda path: read_bytes(path, most_bytes=9)])
+def test_a_folder_is_no_file(tmp_path, read):
+    with pytest.raises(UsageError, match="Is a directory"):
+        read(tmp_path)

@@ -1,0 +1,400 @@
+"""Who may approve what a change costs, by a comment that GitHub signs; all over real HTTP."""
+
+import hashlib
+import hmac
+import http.client
+import json
+from datetime import timedelta
+
+import pytest
+from pydantic import SecretStr
+
+from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
+from perfledger.records import Revision
+from perfledger_service.store.approvals import MAX_APPROVALS
+from perfledger_service.store.database import read_session
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.approvals import parse_approval
+from perfledger_service.usecases.pull_requests.github_reports import post_report
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import judge_upload
+from perfledger_service.values.upload_views import UploadStatus
+from perfledger_service.web.app import create_app
+from perfledger_service.web.app_state import AppState
+
+SECRET = "canaryCanaryCanaryWebhookSecret"
+PUBLIC_URL = "https://ledger.example"
+YES = "/perfledger approve bbbbbbb 99,999,999: worth it"
+FLEET = (
+    FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0, source="x"),
+)
+
+
+def pricing(**values):
+    """An unchanged step whose interval reaches over a limit of a cent a year: its policy asks."""
+    policy = CostPolicy(team="nlp", ask_above_usd_per_year=0.01, approvers=("Alice",), **values)
+    return PricingConfig(fleet=FLEET, policies=(policy,))
+
+
+def state_of(site, secret, **values):
+    parts = {"engine": site.engine, "workflow": site.jobs} | values
+    parts["reports"] = UploadReports(build_report)
+    return AppState(public_url=PUBLIC_URL, webhook_secret=secret, **parts)
+
+
+class Desk:
+    """The service on a port, the stand-in beside it, and what people comment there."""
+
+    def __init__(self, url, engine, github, *, at_github, jobs, clock):
+        self.url, self.engine, self.github, self.clock = url, engine, github, clock
+        self.at_github, self.jobs, self.reports = at_github, jobs, UploadReports(build_report)
+
+    def deliver(self, document, *, event="issue_comment", secret=SECRET, client):
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        signed = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+        headers = {"X-GitHub-Event": event, "X-Hub-Signature-256": f"sha256={signed}"}
+        return client.post(f"{self.url}/webhooks/github", content=body, headers=headers)
+
+    def work(self):
+        """Do what was enqueued, as the workflow would."""
+        for work in self.jobs.works:
+            judge_upload(self.engine, work.upload_id, reports=self.reports, now=self.clock())
+            self.say(work.upload_id)
+        self.jobs.works.clear()
+
+    def say(self, upload_id):
+        post_report(
+            self.engine,
+            upload_id,
+            pull_requests=self.github,
+            reports=self.reports,
+            public_url=PUBLIC_URL,
+            now=self.clock(),
+        )
+
+    def upload(self, upload_id="1" * 32):
+        with read_session(self.engine) as session:
+            return upload_by_id(session, upload_id)
+
+    @property
+    def check(self):
+        return self.at_github.checks[-1]
+
+    @property
+    def comment(self):
+        return next(one["body"] for one in self.at_github.comments if one["user"]["type"] == "Bot")
+
+
+class Clock:
+    def __init__(self, now):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def desk(github, at_github, site, serve_app, now):
+    """The service with webhooks, over real HTTP, beside the site that has none."""
+    clock = Clock(now)
+    with serve_app(create_app(state_of(site, SecretStr(SECRET), now=clock))) as url:
+        yield Desk(url, site.engine, github, at_github=at_github, jobs=site.jobs, clock=clock)
+
+
+@pytest.fixture
+def says(desk, site):
+    """Have somebody comment at the stand-in, and GitHub tell the service of it."""
+
+    def says(login, body, *, author="bob", number=7, **other):
+        comment = desk.at_github.add_comment(login, body, number=number)
+        document = {
+            "action": "created",
+            "repository": {"full_name": "octo/models"},
+            "issue": {"number": number, "user": {"login": author}, "pull_request": {"url": "x"}},
+            "comment": {"id": comment["id"], "body": body, "user": {"login": login}},
+            "sender": {"login": login, "type": "User"},
+        }
+        done = desk.deliver(document | other, client=site.client)
+        assert done.status_code == 202, done.text
+        desk.work()
+        return done.json()
+
+    return says
+
+
+@pytest.fixture
+def asked(desk, judged, make_bundle):
+    """A pull request whose cost asks for approval, judged and said."""
+
+    def asked(upload_id="1" * 32, seed=0, **values):
+        desk.at_github.open_pull()
+        bundle = make_bundle(ratio=1.0, seed=seed, pricing=pricing(**values))
+        upload = judged(desk.engine, bundle, upload_id=upload_id)
+        desk.say(upload.id)
+        return upload
+
+    return asked
+
+
+def test_who_is_named_approves_and_check_comment_and_page_say_so(asked, says, desk, site):
+    upload = asked()
+    assert desk.check["conclusion"] == "action_required"
+    assert "`/perfledger approve bbbbbbbbbbbb " in desk.comment
+    heard = says("alice", YES)
+
+    assert heard == {"is_accepted": True, "reason": ""}
+    assert desk.check["conclusion"] == "success"
+    assert desk.check["output"]["title"].endswith(", its cost is approved")
+    page = site.get(f"/runs/{upload.id}").text
+    for shown in (desk.comment, desk.check["output"]["summary"], page):
+        assert "has its approval" in shown
+        assert "alice" in shown
+        assert "orth it" in shown  # a sentence of its own on the page
+        assert "2027-02-18" in shown
+    stored = desk.upload()
+    assert (stored.status, stored.conclusion) == (UploadStatus.POSTED, "success")
+    assert "its cost is approved" in site.get("/octo/models/pull/7").text
+
+
+def test_the_command_that_the_comment_prints_is_enough(asked, says, desk):
+    asked()
+    printed = desk.comment.split("may comment `")[1].split("`")[0]
+    says("alice", printed)
+
+    assert desk.check["conclusion"] == "success"
+
+
+@pytest.mark.parametrize(
+    ("login", "body"),
+    [
+        ("mallory", YES),
+        ("alice[bot]", YES),
+        ("alice", YES.replace("bbbbbbb", "ccccccc")),
+        ("alice", YES.replace(": worth it", ":")),
+        ("alice", YES.replace(": worth it", "")),
+        ("alice", f"> {YES}"),
+        ("alice", f"as I said:\n{YES}"),
+        ("alice", YES.replace(":", " until 2026-11-19:")),
+        ("alice", YES.replace(":", " until 2028-11-19:")),
+        ("alice", YES.replace(":", " until 2026-02-31:")),
+        ("alice", YES.replace("99,999,999", "1e9")),
+        ("alice", YES.replace("99,999,999", "-1")),
+        ("alice", YES.replace("99,999,999", "nan")),
+        ("alice", YES.replace("99,999,999", "9" * 400)),
+        ("alice", YES.replace("99,999,999", "\u0661\u0662")),
+        ("alice", "x" * 65_000),
+        ("alice", "\x00\u202e"),
+        ("alice", "/perfledger approve"),
+    ],
+)
+def test_what_is_no_approval_changes_nothing(asked, says, desk, login, body):
+    asked()
+    before = desk.comment
+    heard = says(login, body)
+
+    assert not heard["is_accepted"]
+    assert heard["reason"]
+    assert (desk.check["conclusion"], desk.comment) == ("action_required", before)
+
+
+def test_the_author_cannot_approve_unless_the_policy_says_so(asked, says, desk):
+    asked()
+    says("alice", YES, author="ALICE")
+
+    assert desk.check["conclusion"] == "action_required"
+    assert "**That does not count**: this policy does not let authors approve" in desk.comment
+
+
+def test_the_author_approves_where_the_policy_says_so(asked, says, desk):
+    asked(may_author_approve=True)
+    says("alice", YES, author="alice")
+
+    assert desk.check["conclusion"] == "success"
+
+
+def test_an_approval_of_less_than_the_change_may_cost_does_not_count(asked, says, desk):
+    asked()
+    says("alice", "/perfledger approve bbbbbbb 0.01: cheap")
+
+    assert desk.check["conclusion"] == "action_required"
+    assert "**That does not count**: the change may cost up to" in desk.comment
+
+
+def test_an_approval_ends_on_its_last_day(asked, says, desk, site):
+    upload = asked()
+    says("alice", YES.replace(":", " until 2026-11-21:"))
+    desk.clock.now += timedelta(days=1)
+    still = site.get(f"/runs/{upload.id}").text
+    desk.clock.now += timedelta(days=1)
+
+    assert "has its approval" in still
+    assert "t expired on 2026-11-21" in site.client.get(f"{desk.url}/runs/{upload.id}").text
+
+
+def test_another_commit_is_not_approved(asked, says, desk, judged, make_bundle):
+    asked()
+    says("alice", YES)
+    desk.at_github.open_pull(head_sha="c" * 40)
+    newer = make_bundle(ratio=1.0, seed=2, pricing=pricing(), head=Revision(sha="c" * 40))
+    desk.say(judged(desk.engine, newer, upload_id="2" * 32).id)
+
+    assert (desk.check["head_sha"][0], desk.check["conclusion"]) == ("c", "action_required")
+
+
+def test_a_second_result_of_the_approved_commit_stays_approved(asked, says, desk):
+    asked()
+    says("alice", YES)
+    asked(upload_id="2" * 32, seed=5)
+
+    assert desk.check["conclusion"] == "success"
+    assert desk.upload("2" * 32).conclusion == "success"
+
+
+def test_the_newest_judged_result_is_approved_while_another_is_on_its_way(
+    asked, says, desk, received, make_bundle
+):
+    asked()
+    received(desk.engine, make_bundle(ratio=1.0, seed=5, pricing=pricing()), upload_id="2" * 32)
+    says("alice", YES)
+
+    assert desk.check["conclusion"] == "success"
+
+
+def test_a_regression_stays_one_whoever_approves_its_cost(desk, says, judged, make_bundle):
+    desk.at_github.open_pull()
+    desk.say(judged(desk.engine, make_bundle(ratio=1.2, pricing=pricing())).id)
+    says("alice", YES)
+
+    assert desk.check["conclusion"] == "failure"
+    assert "has its approval" in desk.comment
+
+
+def test_the_same_delivery_again_is_heard_once(asked, desk, site):
+    asked()
+    document = {
+        "action": "created",
+        "repository": {"full_name": "OCTO/models"},
+        "issue": {"number": 7, "user": None, "pull_request": {}},
+        "comment": {"id": 2**40, "body": YES, "user": {"login": "alice"}},
+        "sender": {"login": "alice", "type": "User"},
+    }
+    answers = [desk.deliver(document, client=site.client).json() for _ in range(2)]
+
+    assert [one["is_accepted"] for one in answers] == [True, False]
+    assert len(desk.jobs.works) == 1
+
+
+def test_only_so_many_approvals_of_a_commit_are_kept(asked, says):
+    asked()
+    heard = [says("alice", YES)["is_accepted"] for _ in range(MAX_APPROVALS + 1)]
+
+    assert heard == [True] * MAX_APPROVALS + [False]
+
+
+def test_a_hostile_reason_is_shown_as_text(asked, says, desk, site):
+    upload = asked()
+    says("alice", f"{YES} `</code><script>alert(1)</script> @octo [x](http://e.vil) \u202e")
+
+    page = site.get(f"/runs/{upload.id}").text
+    assert "<script>alert" not in page
+    assert "\u202e" not in page + desk.comment
+    assert "``worth it `</code><script>alert(1)</script> @octo [x](http://e.vil)" in desk.comment
+
+
+@pytest.mark.parametrize("change", [{"state": "closed"}, {"head_sha": "c" * 40}])
+def test_an_approval_after_the_end_leaves_what_was_said_as_it_was(asked, says, desk, change):
+    asked()
+    desk.at_github.open_pull(**change)
+    says("alice", YES)
+
+    stored = desk.upload()
+    assert (stored.status, stored.conclusion) == (UploadStatus.POSTED, "action_required")
+    assert desk.check["conclusion"] == "action_required"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"action": "edited"},
+        {"action": "deleted"},
+        {"sender": {"login": "mallory", "type": "User"}},
+        {"sender": {"login": "alice", "type": "Bot"}},
+        {"repository": {"full_name": "octo/unknown"}},
+        {"issue": {"number": 7, "user": {"login": "bob"}}},
+        {"issue": {"number": 7, "state": "closed", "pull_request": {}}},
+        {"issue": {"number": 2**40, "user": {"login": "bob"}, "pull_request": {}}},
+        {"issue": {"number": 8, "user": {"login": "bob"}, "pull_request": {}}},
+        {"comment": {"id": 1, "body": YES, "user": None}},
+        {"comment": {"id": 2**63, "body": YES, "user": {"login": "alice"}}},
+        {"comment": {"id": 1, "body": None, "user": {"login": "alice"}}},
+    ],
+)
+def test_deliveries_that_are_no_new_comment_of_a_person_change_nothing(asked, says, desk, other):
+    asked()
+
+    assert not says("alice", YES, **other)["is_accepted"]
+    assert desk.check["conclusion"] == "action_required"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"null", b"[]", b"{}", b"\xff\xfe", b'{"action":' * 5000, b"[" * 100_000],
+)
+def test_signed_garbage_is_answered_with_our_error(desk, site, body):
+    done = desk.deliver(body, client=site.client)
+
+    assert done.status_code == 400
+    assert "not an issue_comment" in done.text
+
+
+def test_what_is_not_signed_with_the_secret_is_refused(desk, site):
+    forged = desk.deliver({}, secret="guess", client=site.client)
+    bare = site.client.post(f"{desk.url}/webhooks/github", content=b"{}")
+    umlaut = {"X-Hub-Signature-256": "sha256=\xe4".encode()}
+    odd = site.client.post(f"{desk.url}/webhooks/github", content=b"{}", headers=umlaut)
+
+    assert [one.status_code for one in (forged, bare, odd)] == [401, 401, 401]
+
+
+def test_what_is_not_signed_at_all_is_not_even_read(desk):
+    host, _, port = desk.url.removeprefix("http://").partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=600)
+    connection.putrequest("POST", "/webhooks/github")
+    connection.putheader("Content-Length", "1000")
+    connection.endheaders()  # and no body
+
+    assert connection.getresponse().status == 401
+    connection.close()
+
+
+def test_other_events_are_taken_and_left(desk, site):
+    done = desk.deliver({"zen": "ok"}, event="ping", client=site.client)
+
+    assert (done.status_code, done.json()["is_accepted"]) == (202, False)
+
+
+def test_a_delivery_that_is_too_large_is_not_read(desk, site):
+    assert desk.deliver(b" " * (5 * 2**20), client=site.client).status_code == 413
+
+
+@pytest.mark.parametrize("secret", [None, SecretStr("")])
+def test_without_a_secret_there_are_no_webhooks(site, serve_app, secret):
+    signed = hmac.new(b"", b"{}", hashlib.sha256).hexdigest()
+    headers = {"X-Hub-Signature-256": f"sha256={signed}"}
+
+    with serve_app(create_app(state_of(site, secret))) as url:
+        done = site.client.post(f"{url}/webhooks/github", content=b"{}", headers=headers)
+
+    assert done.status_code == 404
+    assert "PERFLEDGER_WEBHOOK_SECRET" in done.text
+
+
+def test_amounts_and_days_are_read_as_they_are_written():
+    found = parse_approval(
+        "  /perfledger approve abcdef0 12,400.50 unpriced until 2026-12-31 : why \r\nmore"
+    )
+
+    assert found is not None
+    assert (str(found.usd_per_year), found.covers_unpriced) == ("12400.50", True)
+    assert (str(found.until), found.reason) == ("2026-12-31", "why")

@@ -1,0 +1,250 @@
+"""From one odd point to an alert: what uploads of the default branch make suspect, and answer."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from perfledger.bundle import Plan
+from perfledger.records import Device, Machine, Revision
+from perfledger_baselines.history.commits.confirmation_state import BisectionStatus
+from perfledger_service.rendering.history.ab_requests import alert_rows
+from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
+from perfledger_service.store.database import read_session
+from perfledger_service.store.default_branch import branch_series, commits_of_branch
+from perfledger_service.store.projects import projects
+from perfledger_service.usecases.history.branch_history import branch_view
+
+COMMITS = 16
+WORKLOAD = "gpt:step[batch=8]"
+
+
+def sha(commit):
+    return f"{commit:040x}"
+
+
+class Branch:
+    """A project whose commits are checked one after another, each against its parent."""
+
+    def __init__(self, engine, judged, make_bundle, now):
+        self.engine, self.judged, self.make_bundle, self.now = engine, judged, make_bundle, now
+        self.uploads = 0
+        self.project_id = 1
+
+    def check(self, base, head, *, ratio=1.0, level=1.0, later=timedelta(), **values):
+        """Check `head` against `base`: both sides take `level` times as long as they used to."""
+        self.uploads += 1
+        bundle = self.make_bundle(
+            **{
+                "workloads": (WORKLOAD,),
+                "ratio": ratio,
+                "pairs": 4,
+                "samples": 2,
+                "seed": self.uploads,
+                "base": Revision(sha=sha(base)),
+                "head": Revision(sha=sha(head)),
+                "plan": Plan(seed=1, order=("base",) * 4, looks=(4,)),
+                "pull_request": None,
+                **values,
+            }
+        )
+        slower = tuple(
+            replace(
+                run,
+                samples={
+                    name: tuple(level * one for one in told) for name, told in run.samples.items()
+                },
+            )
+            for run in bundle.runs
+        )
+        upload_id = f"{self.uploads:032x}"
+        bundle = replace(bundle, runs=slower)
+        return self.judged(self.engine, bundle, upload_id=upload_id, now=self.now + later)
+
+    def quiet(self, commits=COMMITS):
+        """Check so many commits that change nothing."""
+        for commit in range(1, commits):
+            self.check(commit - 1, commit)
+
+    @property
+    def docket(self):
+        with read_session(self.engine) as session:
+            return confirmation_state_of(session, self.project_id)
+
+    @property
+    def alerts(self):
+        with read_session(self.engine) as session:
+            return alerts_of(session, self.project_id)
+
+    @property
+    def view(self):
+        with read_session(self.engine) as session:
+            [project] = projects(session)
+            return branch_view(session, project)
+
+
+@pytest.fixture
+def branch(engine, judged, make_bundle, now):
+    return Branch(engine, judged, make_bundle, now)
+
+
+@pytest.mark.slow
+def test_commits_that_change_nothing_raise_no_suspicion(branch):
+    branch.quiet(20)
+
+    assert branch.docket.requests == ()
+    assert branch.alerts == ()
+
+
+@pytest.mark.slow
+def test_an_odd_newest_commit_leads_to_a_request_for_an_a_b(branch):
+    branch.quiet()
+    branch.check(COMMITS - 1, COMMITS, level=1.1)
+
+    [request] = branch.docket.requests
+    assert (request.workload, request.machine_class) == (WORKLOAD, "cpu:Test CPU:1")
+    assert request.head == COMMITS
+    assert request.base < COMMITS
+    assert request.window == "2026-11-20"
+    assert branch.alerts == ()
+
+
+@pytest.fixture
+def suspected(branch):
+    """A branch whose newest commit is a tenth slower, and the request that it led to."""
+    branch.quiet()
+    branch.check(COMMITS - 1, COMMITS, level=1.1)
+    [request] = branch.docket.requests
+    return branch, request
+
+
+@pytest.mark.slow
+def test_the_a_b_that_bears_a_suspicion_out_is_an_alert(suspected):
+    branch, request = suspected
+    branch.check(request.base, request.head, ratio=1.1)
+
+    [view] = branch.alerts
+    assert view.upload_id == f"{branch.uploads:032x}"
+    assert (view.alert.workload, view.alert.suspected_range.last) == (WORKLOAD, request.head)
+    [change] = view.alert.changes
+    assert change.estimate.change == pytest.approx(0.1, abs=0.01)
+    assert request not in branch.docket.requests
+
+
+@pytest.mark.slow
+def test_a_confirmed_change_is_narrowed_down_to_its_commit(suspected):
+    branch, request = suspected
+    branch.check(request.base, request.head, ratio=1.1)
+    while branch.docket.requests:
+        [request] = branch.docket.requests
+        branch.check(request.base, request.head, ratio=1.1 if request.head == COMMITS else 1.0)
+
+    newest = branch.alerts[0].alert
+    assert newest.narrowing is BisectionStatus.ONE_COMMIT
+    assert newest.commits.first == COMMITS
+
+
+@pytest.mark.slow
+def test_an_a_b_that_finds_nothing_stays_silent_and_is_not_asked_again(suspected):
+    branch, request = suspected
+    branch.check(request.base, request.head)
+
+    assert branch.alerts == ()
+    assert branch.docket.requests == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"machine": Machine(device=Device.CPU, model="Another CPU")},
+        {"head": 99},
+        {"workloads": ("gpt:other",)},
+    ],
+    ids=["another class of machine", "another commit", "another workload"],
+)
+def test_what_was_not_asked_for_is_no_answer(suspected, other):
+    branch, request = suspected
+    told = {"head": request.head, "ratio": 1.1} | other
+    branch.check(request.base, told.pop("head"), **told)
+
+    assert request in branch.docket.requests
+    assert branch.alerts == ()
+
+
+@pytest.mark.slow
+def test_a_request_that_nobody_answers_is_taken_back_after_a_week(suspected):
+    branch, request = suspected
+    branch.check(COMMITS, COMMITS + 1, level=1.1, later=timedelta(days=8))
+
+    assert request not in branch.docket.requests
+    assert [asked.window for asked in branch.docket.requests] == ["2026-11-28"]
+
+
+def test_the_head_of_a_pull_request_is_no_commit_of_the_branch(branch):
+    branch.check(0, 1)
+    branch.check(1, 50, pull_request=7)
+    branch.check(1, 2)
+
+    with read_session(branch.engine) as session:
+        assert commits_of_branch(session, branch.project_id) == (sha(0), sha(1), sha(2))
+
+
+def test_a_commit_has_one_value_whatever_number_of_uploads_measured_it(
+    any_engine, judged, make_bundle, now
+):
+    branch = Branch(any_engine, judged, make_bundle, now)
+    branch.check(0, 1)
+    branch.check(1, 2, level=1.2)
+
+    with read_session(branch.engine) as session:
+        [speed, memory] = branch_series(session, branch.project_id)
+    assert speed.positions == (0, 1, 2)
+    assert speed.values == pytest.approx((0.01, 0.011, 0.012), rel=0.01)
+    assert memory.series.metric.name == "peak_memory"
+    assert len(set(speed.environments)) == 1
+
+
+GPUS = [
+    Machine(device=Device.CUDA, model="Test GPU", uuid=f"GPU-{number}", driver="550")
+    for number in range(2)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("witness", "is_other_device"), [(0, False), (1, True)])
+def test_an_alert_says_whether_another_device_bore_it_out(branch, witness, is_other_device):
+    for commit in range(1, COMMITS):
+        branch.check(commit - 1, commit, machine=GPUS[commit % 2])
+    branch.check(COMMITS - 1, COMMITS, level=1.1, machine=GPUS[0])
+    [request] = branch.docket.requests
+    branch.check(request.base, request.head, ratio=1.1, machine=GPUS[witness])
+
+    [view] = branch.alerts
+    assert [change.candidate.devices for change in view.alert.changes] == [("GPU-0",)]
+    assert view.is_other_device is is_other_device
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("witness", GPUS)
+def test_a_change_seen_on_two_devices_is_not_said_to_be_seen_on_one(suspected, witness):
+    branch, request = suspected
+    branch.check(request.base, request.head, ratio=1.1)
+    view = branch.view
+    [told] = view.alerts
+    [change] = told.alert.changes
+    seen = replace(change.candidate, devices=tuple(machine.uuid for machine in GPUS))
+    alert = replace(told.alert, changes=(replace(change, candidate=seen),))
+
+    [row] = alert_rows(replace(view, alerts=(replace(told, alert=alert, device=witness.uuid),)))
+
+    assert row.witness == "confirmed on a device that it was seen on"
+
+
+@pytest.mark.slow
+def test_devices_without_an_id_are_no_witnesses_for_or_against(suspected):
+    branch, request = suspected
+    branch.check(request.base, request.head, ratio=1.1)
+
+    [view] = branch.alerts
+    assert view.is_other_device is None

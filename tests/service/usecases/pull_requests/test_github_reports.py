@@ -1,0 +1,262 @@
+"""One comment and one check run for each pull request, whatever happens."""
+
+import pytest
+
+from perfledger.records import Revision
+from perfledger_service.errors import GitHubError
+from perfledger_service.rendering.check.comment import MARKER
+from perfledger_service.store.database import read_session
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.github_reports import NEWER_RESULT, post_report
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.values.upload_views import UploadStatus
+
+PUBLIC_URL = "https://ledger.example"
+NEWER_SHA = "c" * 40
+US = "perfledger[bot]"
+
+
+@pytest.fixture
+def say_it(engine, github):
+    """Say an upload and return it as it is then."""
+
+    def say_upload(upload, *, pull_requests=github):
+        post_report(
+            engine,
+            upload.id,
+            pull_requests=pull_requests,
+            reports=UploadReports(build_report),
+            public_url=PUBLIC_URL,
+            now=upload.created_at,
+        )
+        with read_session(engine) as session:
+            return upload_by_id(session, upload.id)
+
+    return say_upload
+
+
+def test_a_verdict_is_said_in_one_comment_and_one_check(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    upload = say_it(judged(engine, make_bundle(ratio=1.2)))
+
+    [comment], [check] = at_github.comments, at_github.checks
+    assert upload.status is UploadStatus.POSTED
+    assert comment["user"]["login"] == US
+    assert comment["body"].startswith(MARKER)
+    assert "regressed" in comment["body"]
+    assert f"{PUBLIC_URL}/octo/models/pull/7" in comment["body"]
+    assert (check["name"], check["head_sha"]) == ("perfledger", upload.head_sha)
+    assert (check["conclusion"], check["output"]["title"]) == ("failure", upload.title)
+    assert check["details_url"] == f"{PUBLIC_URL}/octo/models/pull/7"
+
+
+def test_saying_it_again_changes_nothing(engine, judged, make_bundle, say_it, at_github):
+    at_github.open_pull()
+    upload = judged(engine, make_bundle())
+    say_it(upload)
+    said = len(at_github.requests)
+    say_it(upload)
+
+    assert len(at_github.requests) == said
+
+
+def test_a_newer_commit_updates_the_comment_and_gets_its_own_check(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    say_it(judged(engine, make_bundle(ratio=1.2), upload_id="1" * 32))
+    at_github.open_pull(head_sha=NEWER_SHA)
+    newer = make_bundle(ratio=1.0, seed=1, head=Revision(sha=NEWER_SHA))
+    say_it(judged(engine, newer, upload_id="2" * 32))
+
+    [comment] = at_github.comments
+    assert comment["edits"] == 1
+    assert NEWER_SHA[:7] in comment["body"]
+    assert [(check["head_sha"][0], check["conclusion"]) for check in at_github.checks] == [
+        ("b", "failure"),
+        ("c", "success"),
+    ]
+
+
+def test_a_second_bundle_of_the_same_commit_updates_both(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    say_it(judged(engine, make_bundle(ratio=1.2), upload_id="1" * 32))
+    say_it(judged(engine, make_bundle(ratio=1.0, seed=1), upload_id="2" * 32))
+
+    [comment], [check] = at_github.comments, at_github.checks
+    assert (comment["edits"], check["edits"]) == (1, 1)
+    assert check["conclusion"] == "success"
+
+
+def test_an_older_measurement_of_the_same_commit_does_not_replace_a_newer_one(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    newer = make_bundle(ratio=1.2, created_at="2026-11-20T11:00:00+00:00")
+    older = make_bundle(ratio=1.0, seed=1, created_at="2026-11-20T10:59:59+00:00")
+    say_it(judged(engine, newer, upload_id="1" * 32))
+    late = say_it(judged(engine, older, upload_id="2" * 32))
+
+    [comment], [check] = at_github.comments, at_github.checks
+    assert (late.status, late.reason) == (UploadStatus.REFUSED, NEWER_RESULT)
+    assert (check["conclusion"], check["edits"]) == ("failure", 0)
+    assert "regressed" in comment["body"]
+
+
+def test_a_bundle_about_an_older_commit_is_refused_and_nothing_is_said(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull(head_sha=NEWER_SHA)
+    upload = say_it(judged(engine, make_bundle()))
+
+    assert upload.status is UploadStatus.REFUSED
+    assert upload.reason.startswith(f"the pull request is at {NEWER_SHA} now")
+    assert (at_github.comments, at_github.checks) == ([], [])
+
+
+def test_a_closed_pull_request_is_left_alone(engine, judged, make_bundle, say_it, at_github):
+    at_github.open_pull(state="closed")
+    upload = say_it(judged(engine, make_bundle()))
+
+    assert (upload.status, upload.reason) == (
+        UploadStatus.REFUSED,
+        "pull request #7 is closed",
+    )
+    assert (at_github.comments, at_github.checks) == ([], [])
+
+
+def test_a_pull_request_that_is_not_there_is_refused(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull(8)
+    upload = say_it(judged(engine, make_bundle(pull_request=9)))
+
+    assert (upload.status, upload.reason) == (
+        UploadStatus.REFUSED,
+        "octo/models has no pull request #9",
+    )
+    assert at_github.comments == []
+
+
+def test_another_pull_requests_number_does_not_help(engine, judged, make_bundle, say_it, at_github):
+    at_github.open_pull(7)
+    at_github.open_pull(8, head_sha=NEWER_SHA)
+    upload = say_it(judged(engine, make_bundle(pull_request=8)))
+
+    assert upload.status is UploadStatus.REFUSED
+    assert at_github.comments == []
+
+
+def test_a_comment_that_somebody_deleted_is_written_again(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    say_it(judged(engine, make_bundle(), upload_id="1" * 32))
+    at_github.state["comments"].clear()
+    at_github.state["check_runs"].clear()
+    say_it(judged(engine, make_bundle(seed=1), upload_id="2" * 32))
+    say_it(judged(engine, make_bundle(seed=2), upload_id="3" * 32))
+
+    [comment], [check] = at_github.comments, at_github.checks
+    assert (comment["edits"], check["edits"]) == (1, 1)
+
+
+def test_a_comment_of_ours_that_we_do_not_remember_is_found(
+    engine, judged, make_bundle, say_it, at_github
+):
+    at_github.open_pull()
+    at_github.add_comment(US, "something else of ours")
+    ours = at_github.add_comment(US, f"{MARKER}\nold")
+    say_it(judged(engine, make_bundle()))
+
+    bodies = {comment["id"]: comment["body"] for comment in at_github.comments}
+    assert len(bodies) == 2
+    assert "regressed" in bodies[ours["id"]]
+
+
+def test_of_several_comments_of_ours_one_is_left(engine, judged, make_bundle, say_it, at_github):
+    at_github.open_pull()
+    first = at_github.add_comment(US, f"{MARKER}\none")
+    at_github.add_comment(US, f"{MARKER}\ntwo")
+    at_github.add_comment(US, f"{MARKER}\nthree")
+    say_it(judged(engine, make_bundle()))
+
+    assert [comment["id"] for comment in at_github.comments] == [first["id"]]
+
+
+def test_a_forged_marker_is_never_touched(engine, judged, make_bundle, say_it, at_github):
+    at_github.open_pull()
+    forged = at_github.add_comment("mallory", f"{MARKER}\nall is well")
+    quoted = at_github.add_comment(US, f"> {MARKER}\nquoted")
+    say_it(judged(engine, make_bundle()))
+
+    bodies = {comment["id"]: comment["body"] for comment in at_github.comments}
+    assert bodies.pop(forged["id"]) == f"{MARKER}\nall is well"
+    assert bodies.pop(quoted["id"]) == f"> {MARKER}\nquoted"
+    assert len(bodies) == 1
+
+
+def test_a_lost_answer_leaves_one_comment(engine, judged, make_bundle, say_it, at_github):
+    at_github.open_pull()
+    at_github.fail_next(method="POST", path="/comments", drop=True)
+    upload = judged(engine, make_bundle())
+    with pytest.raises(GitHubError):
+        say_it(upload)
+    say_it(upload)
+
+    assert len(at_github.comments) == 1
+    assert len(at_github.checks) == 1
+
+
+def test_a_lost_answer_leaves_one_check(engine, judged, make_bundle, say_it, at_github):
+    at_github.open_pull()
+    at_github.fail_next(method="POST", path="/check-runs", drop=True)
+    upload = judged(engine, make_bundle())
+    with pytest.raises(GitHubError):
+        say_it(upload)
+    say_it(upload)
+
+    assert len(at_github.comments) == 1
+    assert len(at_github.checks) == 1
+
+
+def test_without_github_an_upload_stays_judged(engine, judged, make_bundle, say_it):
+    upload = say_it(judged(engine, make_bundle()), pull_requests=None)
+
+    assert upload.status is UploadStatus.JUDGED
+
+
+def test_what_was_not_judged_is_not_said(engine, received, make_bundle, say_it, at_github):
+    at_github.open_pull()
+    upload = say_it(received(engine, make_bundle()))
+
+    assert upload.status is UploadStatus.RECEIVED
+    assert at_github.requests == []
+
+
+def test_what_is_said_is_what_was_stored(engine, judged, make_bundle, at_github, github):
+    """A newer judge does not change what an older one found."""
+    at_github.open_pull()
+    upload = judged(engine, make_bundle(ratio=1.2))
+
+    def another_judge(bundle, *, today, is_local, priors, approvals=()):
+        assert (bundle, approvals) == (make_bundle(ratio=1.2), ())
+        return build_report(make_bundle(ratio=1.0), today=today, is_local=is_local, priors=priors)
+
+    post_report(
+        engine,
+        upload.id,
+        pull_requests=github,
+        reports=UploadReports(another_judge),
+        public_url=PUBLIC_URL,
+        now=upload.created_at,
+    )
+
+    [comment], [check] = at_github.comments, at_github.checks
+    assert check["conclusion"] == "failure"
+    assert upload.headline in comment["body"]

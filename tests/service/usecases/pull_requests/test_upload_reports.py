@@ -1,0 +1,157 @@
+"""The report of an upload: built once, reused where it is posted and shown."""
+
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from perfledger_cost_models.change.cost_policy import Approval
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.approvals import add_approval
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.github_reports import post_report
+from perfledger_service.usecases.pull_requests.upload_reports import (
+    MAX_REPORTS,
+    UploadReports,
+    bundle_of,
+    measured_at,
+    moment,
+)
+from perfledger_service.usecases.pull_requests.uploads import judge_upload
+from perfledger_service.values.report import Conclusion
+
+
+class CountingBuilder:
+    """Builds reports as the service does, and keeps the bundles' ids."""
+
+    def __init__(self):
+        self.built = []
+
+    def __call__(self, bundle, **values):
+        self.built.append(bundle.id)
+        return build_report(bundle, **values)
+
+
+def report_on(engine, upload, reports, **values):
+    with read_session(engine) as session:
+        return reports.report(session, upload, **values)[0]
+
+
+def approve(engine, upload, now, until):
+    approval = Approval(
+        login="alice",
+        is_author=False,
+        usd_per_year=Decimal(1),
+        covers_unpriced=True,
+        reason="worth it",
+        approved_at=now,
+        until=until,
+    )
+    with write_session(engine) as session:
+        add_approval(session, upload, approval, comment_id=1)
+        session.commit()
+
+
+def test_a_delivery_is_built_once_and_posted_and_shown_from_that(
+    engine, received, make_bundle, at_github, github
+):
+    at_github.open_pull()
+    upload = received(engine, make_bundle(ratio=1.2))
+    now = upload.created_at
+    build = CountingBuilder()
+    reports = UploadReports(build)
+
+    judge_upload(engine, upload.id, reports=reports, now=now)
+    post_report(
+        engine,
+        upload.id,
+        pull_requests=github,
+        reports=reports,
+        public_url="https://perf.example",
+        now=now,
+    )
+    with read_session(engine) as session:
+        shown = report_on(engine, upload_by_id(session, upload.id), reports, today=now.date())
+
+    assert len(build.built) == 1
+    assert shown.conclusion is Conclusion.FAILURE
+    assert len(at_github.comments) == 1
+
+
+def test_a_report_that_is_built_again_is_the_same(engine, received, make_bundle, now):
+    upload = received(engine, make_bundle(ratio=1.2))
+    reports = UploadReports(build_report)
+    judge_upload(engine, upload.id, reports=reports, now=now)
+    with read_session(engine) as session:
+        upload = upload_by_id(session, upload.id)
+
+    again = report_on(engine, upload, UploadReports(build_report))
+
+    assert again == report_on(engine, upload, reports)
+
+
+def test_an_approval_in_force_and_one_that_is_over_are_reports_of_their_own(
+    engine, judged, make_bundle, now
+):
+    upload = judged(engine, make_bundle(ratio=1.2))
+    build = CountingBuilder()
+    reports = UploadReports(build)
+    report_on(engine, upload, reports, today=now.date())
+    approve(engine, upload, now, until=now.date())
+
+    for day in (now.date(), now.date(), now.date() + timedelta(days=1)):
+        report_on(engine, upload, reports, today=day)
+
+    assert len(build.built) == 3
+
+
+def test_the_oldest_report_is_forgotten_first(engine, judged, make_bundle):
+    uploads = [
+        judged(engine, make_bundle(seed=seed), upload_id=f"{seed:032x}")
+        for seed in range(MAX_REPORTS + 1)
+    ]
+    build = CountingBuilder()
+    reports = UploadReports(build)
+    for upload in uploads:
+        report_on(engine, upload, reports)
+
+    report_on(engine, uploads[-1], reports)
+    report_on(engine, uploads[0], reports)
+
+    assert len(build.built) == len(uploads) + 1
+
+
+def test_a_bundle_says_when_it_was_made(engine, judged, make_bundle):
+    upload = judged(engine, make_bundle())
+
+    with read_session(engine) as session:
+        bundle = bundle_of(session, upload)
+        assert measured_at(session, upload.id) == moment(bundle)
+    assert moment(bundle).isoformat() == bundle.created_at.replace("Z", "+00:00")
+
+
+def test_the_report_on_what_is_not_judged_says_to_wait(engine, received, make_bundle):
+    upload = received(engine, make_bundle())
+
+    with (
+        read_session(engine) as session,
+        pytest.raises(NotFoundError, match=r"not judged yet \(received\): reload"),
+    ):
+        UploadReports(build_report).report(session, upload)
+
+
+def test_an_approval_never_takes_a_failure_back(engine, judged, make_bundle, now):
+    upload = judged(engine, make_bundle(ratio=1.2))
+    approve(engine, upload, now, until=now.date())
+
+    def milder(bundle, **asked):
+        """Judge as a later version might that finds less."""
+        return replace(build_report(bundle, **asked), conclusion=Conclusion.SUCCESS)
+
+    with read_session(engine) as session:
+        report, _ = UploadReports(milder).report(session, upload, today=now.date())
+
+    assert report.conclusion is Conclusion.FAILURE

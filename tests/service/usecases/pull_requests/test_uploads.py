@@ -1,0 +1,183 @@
+"""What is let in, and what becomes of it before it is said."""
+
+import gzip
+from dataclasses import replace
+
+import pytest
+from sqlmodel import select
+
+from perfledger.bundle import Plan
+from perfledger.records import Revision
+from perfledger_service.errors import NotFoundError, RefusedError, UsageError
+from perfledger_service.store.database import read_session
+from perfledger_service.store.tables import ObservationRow, UploadRow, VerdictRow
+from perfledger_service.store.uploads import upload_by_id
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.projects import project_of
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.usecases.pull_requests.uploads import (
+    fail_upload,
+    judge_upload,
+    observations_in,
+    receive_bundle,
+    unfinished_work,
+    work_on,
+)
+from perfledger_service.values.upload_views import UploadStatus
+
+
+def rows(engine, table):
+    with read_session(engine) as session:
+        return len(session.exec(select(table)).all())
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_the_same_bundle_is_one_upload_however_often_it_comes(engine, received, make_bundle, times):
+    ids = {
+        received(engine, make_bundle(), upload_id=f"{number:032x}").id for number in range(times)
+    }
+
+    assert len(ids) == 1
+    assert rows(engine, UploadRow) == 1
+
+
+def test_gzipped_and_plain_are_the_same_bundle(engine, received, make_bundle):
+    first = received(engine, make_bundle())
+    project = project_of(engine, "pl_0123abcd_" + "s" * 43)
+    data = gzip.compress(make_bundle().to_json().encode(), compresslevel=1)
+    second = receive_bundle(engine, data, project=project, upload_id="2" * 32, now=first.created_at)
+
+    assert second == first
+
+
+@pytest.mark.parametrize("repository", ["octo/other", "octo/models2", ""])
+def test_a_bundle_of_another_repository_is_refused(engine, received, make_bundle, repository):
+    received(engine, make_bundle())
+    bundle = replace(make_bundle(seed=1), repository=repository)
+    with pytest.raises(RefusedError, match="the token is for octo/models") as caught:
+        received(engine, bundle, upload_id="2" * 32)
+
+    assert caught.value.status == 403
+    assert rows(engine, UploadRow) == 1
+
+
+def test_case_does_not_make_another_repository(engine, received, make_bundle):
+    received(engine, make_bundle())
+    upload = received(
+        engine, replace(make_bundle(seed=1), repository="Octo/MODELS"), upload_id="2" * 32
+    )
+
+    assert upload.repository == "octo/models"
+
+
+@pytest.mark.parametrize(
+    ("values", "complaint"),
+    [
+        ({"base": Revision(sha="b" * 40)}, "are the same commit, b+: upload it without"),
+        ({"pull_request": 2**31}, "pull request #2147483648 cannot exist"),
+        ({"head": Revision(sha="HEAD")}, "head.sha: not 40 hex digits"),
+    ],
+)
+def test_claims_that_cannot_be_are_refused(engine, received, make_bundle, values, complaint):
+    with pytest.raises(UsageError, match=complaint):
+        received(engine, make_bundle(**values))
+
+    assert rows(engine, UploadRow) == 0
+
+
+def test_judging_twice_stores_once(engine, judged, make_bundle):
+    upload = judged(engine, make_bundle())
+    before = rows(engine, VerdictRow), rows(engine, ObservationRow)
+    again = judge_upload(
+        engine, upload.id, reports=UploadReports(build_report), now=upload.created_at
+    )
+
+    assert again
+    assert (rows(engine, VerdictRow), rows(engine, ObservationRow)) == before
+
+
+def test_a_crash_while_judging_leaves_nothing_behind(engine, received, make_bundle):
+    upload = received(engine, make_bundle())
+
+    def dying(bundle, *, today, is_local, priors, approvals=()):
+        raise KeyboardInterrupt(bundle, today, is_local, priors, approvals)
+
+    with pytest.raises(KeyboardInterrupt):
+        judge_upload(engine, upload.id, reports=UploadReports(dying), now=upload.created_at)
+
+    assert rows(engine, VerdictRow) == 0
+    assert [work.upload_id for work in unfinished_work(engine)] == [upload.id]
+
+
+def test_a_check_without_a_pull_request_is_judged_and_not_said(engine, received, make_bundle):
+    upload = received(engine, make_bundle(pull_request=None))
+
+    assert not judge_upload(
+        engine, upload.id, reports=UploadReports(build_report), now=upload.created_at
+    )
+    assert rows(engine, VerdictRow) == 2
+
+
+def test_a_plan_that_nothing_can_be_judged_by_is_said_so(engine, received, make_bundle):
+    upload = received(engine, make_bundle(plan=Plan(seed=1, order=(), looks=(), alpha=0.7)))
+
+    with pytest.raises(UsageError, match=r"alpha 0\.7 is not an error rate"):
+        judge_upload(engine, upload.id, reports=UploadReports(build_report), now=upload.created_at)
+
+
+def test_a_failure_keeps_its_reason(engine, received, make_bundle):
+    upload = received(engine, make_bundle())
+    fail_upload(engine, upload.id, "the disk is full")
+
+    with read_session(engine) as session:
+        failed = upload_by_id(session, upload.id)
+        with pytest.raises(NotFoundError, match="failed: the disk is full"):
+            UploadReports(build_report).report(session, failed)
+    assert failed.status is UploadStatus.FAILED
+
+
+def test_works_of_one_pull_request_share_a_partition(engine, received, make_bundle):
+    seven = received(engine, make_bundle(), upload_id="1" * 32)
+    again = received(engine, make_bundle(seed=1), upload_id="2" * 32)
+    other = received(engine, make_bundle(seed=2, pull_request=8), upload_id="3" * 32)
+    none = received(engine, make_bundle(seed=3, pull_request=None), upload_id="4" * 32)
+
+    assert [work_on(one).partition for one in (seven, again, other, none)] == [
+        "octo/models#7",
+        "octo/models#7",
+        "octo/models#8",
+        f"octo/models@{'b' * 40}",
+    ]
+
+
+def test_the_center_of_many_processes_is_theirs_and_not_their_samples(make_bundle):
+    """One process with many samples weighs as much as one with few."""
+    bundle = make_bundle(pairs=4, samples=3, ratio=1.0)
+    first = replace(
+        bundle.runs[0], samples={**bundle.runs[0].samples, "step_time_p50": (0.02,) * 300}
+    )
+    found = observations_in(replace(bundle, runs=(first, *bundle.runs[1:])))
+
+    [base] = [one for one in found if one.side == "base" and one.metric.unit == "s"]
+    assert base.processes == 4
+    assert base.center == pytest.approx(0.01 * 2**0.25, rel=0.01)
+    assert len(base.samples) == 309
+
+
+def test_a_base_has_its_place_before_its_head_whichever_was_measured_first(make_bundle):
+    bundle = make_bundle(pairs=4)
+    head_first = tuple(sorted(bundle.runs, key=lambda run: run.side, reverse=True))
+
+    found = observations_in(replace(bundle, runs=head_first))
+
+    assert found[0].sha == bundle.base.sha
+
+
+def test_counts_of_zero_have_a_center(make_bundle):
+    bundle = make_bundle()
+    metric = bundle.metrics[0]
+    exact = replace(metric, name="flops_per_step", unit="FLOP", scale="exact", kind="work")
+    runs = tuple(replace(run, samples={exact.name: (0.0,)}) for run in bundle.runs)
+    found = observations_in(replace(bundle, metrics=(exact,), runs=runs))
+
+    assert {(one.low, one.center, one.high) for one in found} == {(0.0, 0.0, 0.0)}

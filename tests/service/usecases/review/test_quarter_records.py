@@ -1,0 +1,83 @@
+"""What the store and bundles say of a quarter, and that both say the same."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from perfledger.bundle import FleetUse, PricingConfig
+from perfledger.records import Revision
+from perfledger_cost_models.review.quarter import quarter_of
+from perfledger_service.usecases.review.quarter_records import records_of_bundles, records_of_store
+
+QUARTER = quarter_of("2026Q4")
+FLEET = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=9000.0)
+
+
+@pytest.fixture
+def on_branch(make_bundle):
+    """A check of the default branch itself, which found a regression."""
+    return make_bundle(pull_request=None, pricing=PricingConfig(fleet=(FLEET,)))
+
+
+def records(engine):
+    return records_of_store(engine, QUARTER, origin="the store")
+
+
+def test_a_quarter_without_uploads_is_empty(engine):
+    found = records(engine)
+
+    assert (found.checks, found.observations, found.speeds, found.landed_changes) == (0, 0, (), ())
+
+
+def test_changes_of_the_default_branch_landed_and_those_of_pull_requests_may_not_have(
+    any_engine, judged, make_bundle, on_branch
+):
+    judged(any_engine, on_branch, upload_id="1" * 32)
+    judged(any_engine, make_bundle(seed=1), upload_id="2" * 32)
+
+    found = records(any_engine)
+    assert (found.branch_checks, found.pull_request_checks, found.checks) == (1, 1, 2)
+    (landed,) = found.landed_changes
+    assert landed.change[0] < 0.2 < landed.change[2]
+    assert landed.origin == f"upload {'1' * 32}"
+    assert found.observations == 8  # two checks, two sides, two metrics
+
+
+def test_the_newest_configuration_of_a_repository_says_its_hours(engine, judged, on_branch):
+    judged(engine, on_branch)
+
+    assert records(engine).fleet == (FLEET,)
+
+
+def test_the_speed_is_that_of_the_newest_base_commit(engine, judged, make_bundle):
+    judged(engine, make_bundle(), upload_id="1" * 32)
+    newer = make_bundle(seed=1, base=Revision(sha="c" * 40), head=Revision(sha="d" * 40))
+    judged(engine, newer, upload_id="2" * 32)
+
+    (speed,) = records(engine).speeds
+    assert speed.commit == "c" * 12
+    low, typical, high = speed.units_per_second
+    assert low <= typical <= high
+    assert typical == pytest.approx(100, rel=0.01)
+
+
+def test_uncommitted_changes_landed_nowhere(engine, judged, make_bundle):
+    judged(engine, make_bundle(pull_request=None, head=Revision(sha="b" * 40, is_dirty=True)))
+
+    assert records(engine).landed_changes == ()
+
+
+def test_what_was_uploaded_after_the_quarter_is_not_in_it(engine, judged, on_branch):
+    judged(engine, on_branch, now=datetime(2027, 1, 1, tzinfo=UTC))
+
+    assert records(engine).checks == 0
+
+
+def test_bundles_say_what_the_store_says(engine, judged, on_branch, tmp_path):
+    judged(engine, on_branch)
+    (tmp_path / "one.json").write_text(on_branch.to_json())
+
+    stored, read = records(engine), records_of_bundles(tmp_path, QUARTER)
+    assert stored.speeds[0].units_per_second == pytest.approx(read.speeds[0].units_per_second)
+    assert stored.landed_changes[0].change == pytest.approx(read.landed_changes[0].change)
+    assert (stored.fleet, stored.observations) == (read.fleet, read.observations)

@@ -1,0 +1,60 @@
+from perfledger_service.store.upgrade import downgrade
+
+
+def test_a_process_that_answers_is_healthy(site):
+    answer = site.get("/healthz")
+
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+def test_a_service_that_can_work_is_ready(site):
+    answer = site.get("/readyz")
+
+    assert answer.status_code == 200
+    assert answer.json() == {"database": True, "migrations": True, "workflow": True}
+
+
+def test_a_service_that_does_no_work_is_not_ready(site):
+    site.jobs.close()
+    answer = site.get("/readyz")
+
+    assert answer.status_code == 503
+    assert answer.json() == {"database": True, "migrations": True, "workflow": False}
+
+
+def test_a_service_without_its_tables_is_not_ready(site, database_url):
+    downgrade(database_url, to="base")
+    answer = site.get("/readyz")
+
+    assert answer.status_code == 503
+    assert answer.json()["migrations"] is False
+
+
+def test_a_service_without_its_database_is_not_ready(site, tmp_path):
+    site.engine.dispose()
+    for file in tmp_path.glob("perfledger.db*"):
+        file.unlink()
+    (tmp_path / "perfledger.db").mkdir()
+    answer = site.get("/readyz")
+
+    assert answer.status_code == 503
+    assert answer.json() == {"database": False, "migrations": False, "workflow": True}
+
+
+def test_a_bug_is_said_without_its_content(site, tmp_path):
+    site.engine.dispose()
+    for file in tmp_path.glob("perfledger.db*"):
+        file.unlink()
+    answer = site.get("/")
+
+    assert answer.status_code == 500
+    assert answer.text == "500: an internal error: see the service's log\n"
+    assert answer.headers["content-security-policy"].startswith("default-src 'self'")
+
+
+def test_what_was_left_over_is_swept_at_the_start(engine, received, make_bundle, start_site):
+    upload = received(engine, make_bundle())
+    with start_site(engine) as site:
+        site.get("/healthz")
+
+        assert [work.upload_id for work in site.jobs.works] == [upload.id]

@@ -1,0 +1,181 @@
+import gzip
+import re
+
+import pytest
+
+from perfledger.records import Revision
+from perfledger_service.store.database import write_session
+from perfledger_service.store.uploads import set_status
+from perfledger_service.values.upload_views import UploadStatus
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "javascript:alert(1)",
+    "</title><svg onload=alert(1)>",
+    "{{ 7 * 7 }}",
+    "\u202egnp.exe",
+)
+SECURITY = {
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+}
+
+
+@pytest.fixture
+def upload(site, make_bundle):
+    told = site.upload(make_bundle(ratio=1.2)).json()
+    site.judge(told["id"])
+    return told
+
+
+def pages_of(site, upload_id):
+    return {
+        path: site.get(path)
+        for path in ("/", "/octo/models/pull/7", f"/runs/{upload_id}", "/series/1")
+    }
+
+
+def test_every_page_is_there(site, upload):
+    for path, answer in pages_of(site, upload["id"]).items():
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert answer.text.startswith("<!doctype html>")
+        assert "gpt:step" in answer.text
+
+
+def test_the_pull_requests_page_says_the_verdict(site, upload):
+    page = site.get("/octo/models/pull/7").text
+
+    assert "regressed" in page
+    assert f"/runs/{upload['id']}" in page
+
+
+def test_only_a_checks_page_may_speak_to_a_window_that_it_opens(site, upload):
+    found = {
+        path: answer.headers["cross-origin-opener-policy"]
+        for path, answer in pages_of(site, upload["id"]).items()
+    }
+
+    assert found.pop(f"/runs/{upload['id']}") == "same-origin-allow-popups"
+    assert set(found.values()) == {"same-origin"}
+
+
+@pytest.mark.usefixtures("upload")
+def test_names_of_repositories_have_no_case(site):
+    assert site.get("/OCTO/Models/pull/7").status_code == 200
+
+
+@pytest.mark.usefixtures("upload")
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/octo/models/pull/8",
+        "/octo/nothing/pull/7",
+        "/octo/models/pull/0",
+        "/octo/models/pull/99999999999999999999",
+        "/octo/models/pull/seven",
+        f"/runs/{'f' * 32}",
+        "/runs/..%2f..",
+        "/runs/" + "a" * 4096,
+        "/series/99",
+        "/series/99999999999999999999",
+        "/series/-1",
+        "/static/../../secrets",
+        "/static/%2e%2e/%2e%2e/pyproject.toml",
+        "/nothing",
+        "/docs",
+    ],
+)
+def test_what_is_not_there_is_not_found_in_plain_text(site, path):
+    answer = site.get(path)
+
+    assert answer.status_code == 404
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert "Traceback" not in answer.text
+
+
+def test_an_upload_that_is_not_judged_yet_says_so(site, make_bundle):
+    told = site.upload(make_bundle()).json()
+    answer = site.get(f"/runs/{told['id']}")
+
+    assert answer.status_code == 404
+    assert "not judged yet (received): reload in a moment" in answer.text
+
+
+def test_a_refused_upload_shows_why(site, upload):
+    with write_session(site.engine) as session:
+        set_status(session, upload["id"], UploadStatus.REFUSED, reason="moved on & away")
+        session.commit()
+
+    assert "moved on &amp; away" in site.get(f"/runs/{upload['id']}").text
+
+
+@pytest.mark.slow
+def test_every_answer_keeps_browsers_safe(site, upload):
+    answers = [
+        *pages_of(site, upload["id"]).values(),
+        site.get("/nothing"),
+        site.get("/healthz"),
+        site.get("/static/icon.svg"),
+        site.get(f"/runs/{upload['id']}/bundle.json"),
+        site.upload(b"nonsense"),
+        site.client.post("/"),
+    ]
+    for answer in answers:
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert {name: answer.headers[name] for name in SECURITY} == SECURITY
+
+
+def test_hostile_names_stay_text_on_every_page(site, make_bundle):
+    bundle = make_bundle(
+        workloads=HOSTILE,
+        head=Revision(sha="b" * 40, subject=HOSTILE[0], ref=HOSTILE[1]),
+        notes=HOSTILE,
+        logs={"1": "".join(HOSTILE)},
+    )
+    told = site.upload(bundle).json()
+    site.judge(told["id"])
+
+    for path, answer in pages_of(site, told["id"]).items():
+        assert answer.status_code == 200, path
+        page = answer.text
+        assert "<script>alert" not in page
+        assert "<img" not in page
+        assert "<svg onload" not in page
+        assert not re.search(r"<[^>]+\son\w+=", page)
+        assert 'href="javascript' not in page
+        assert "\u202e" not in page
+
+
+def test_pages_hold_nothing_inline_and_nothing_from_elsewhere(site, upload):
+    for answer in pages_of(site, upload["id"]).values():
+        assert not re.search(r"<script(?![^>]*(src=|application/json))", answer.text)
+        assert not re.search(r"<[^>]+\sstyle=", answer.text)
+        assert "<style" not in answer.text
+        assert not re.search(r'(src|href)="(https?:)?//', answer.text)
+
+
+def test_a_bundle_is_handed_out_as_a_file(site, upload, make_bundle):
+    answer = site.get(f"/runs/{upload['id']}/bundle.json")
+
+    assert answer.text == make_bundle(ratio=1.2).to_json()
+    assert answer.headers["content-disposition"] == f'attachment; filename="{upload["id"]}.json"'
+
+
+def test_a_bundle_that_came_gzipped_is_handed_out_unpacked(site, make_bundle):
+    told = site.upload(gzip.compress(make_bundle().to_json().encode())).json()
+
+    assert site.get(f"/runs/{told['id']}/bundle.json").text == make_bundle().to_json()
+
+
+def test_static_files_may_be_kept_for_an_hour(site):
+    answer = site.get("/static/icon.svg")
+    again = site.client.get("/static/icon.svg", headers={"If-None-Match": answer.headers["etag"]})
+
+    assert answer.headers["cache-control"] == "public, max-age=3600"
+    assert again.status_code == 304

@@ -1,0 +1,72 @@
+"""`/api/v1/priors` over real HTTP."""
+
+import pytest
+
+from perfledger.metrics import STEP_TIME
+from perfledger_runners.bundles.service_history import ServiceHistoryError, fetch_history
+
+TOKEN = "pl_0123abcd_" + "s" * 43
+OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
+CLASS = "cpu:Test CPU:1"
+ROUTE = f"/api/v1/priors?device_class={CLASS}"
+
+
+@pytest.fixture
+def known(site, make_bundle):
+    """A site with a history of two uploads."""
+    for seed in range(2):
+        site.judge(site.upload(make_bundle(seed=seed, ratio=1.0)).json()["id"])
+    return site
+
+
+def test_a_project_is_told_its_history(known):
+    told = known.get(ROUTE, token=TOKEN).json()
+
+    assert told["history"] > 0
+    prior = next(one for one in told["priors"] if one["metric"] == STEP_TIME.name)
+    assert (prior["workload"], prior["device_class"]) == ("gpt:step", CLASS)
+    assert prior["pairs"] == 12
+    assert 0 < prior["variance"] < 1e-4
+    assert prior["degrees"] == 10
+
+
+def test_the_runner_understands_what_it_is_told(known):
+    told = known.get(ROUTE, token=TOKEN).json()
+
+    found = fetch_history(known.url, TOKEN, [CLASS])
+
+    assert found.history == told["history"]
+    assert [one.variance for one in found.priors] == [one["variance"] for one in told["priors"]]
+
+
+def test_another_project_is_told_nothing_of_it(known):
+    assert known.get(ROUTE, token=OTHER_TOKEN).json() == {"history": 0, "priors": []}
+
+
+def test_another_class_of_machine_has_no_history(known):
+    found = fetch_history(known.url, TOKEN, ["cpu:Another CPU:1", "cuda:a GPU & more:8"])
+
+    assert (found.history, found.priors) == (0, ())
+
+
+@pytest.mark.parametrize("token", [None, "pl_0123abcd_" + "x" * 43])
+def test_nobody_is_told_without_a_token(known, token):
+    answer = known.get(ROUTE, token=token)
+
+    assert answer.status_code == 401
+    assert "error" in answer.json()
+
+
+def test_a_question_about_no_class_is_about_all(known):
+    assert fetch_history(known.url, TOKEN) == fetch_history(known.url, TOKEN, [CLASS])
+
+
+def test_a_question_about_too_many_classes_is_none(known):
+    query = "device_class=a&" * 101
+
+    assert known.get(f"/api/v1/priors?{query}", token=TOKEN).status_code == 404
+
+
+def test_a_runner_with_a_wrong_token_knows_nothing(site):
+    with pytest.raises(ServiceHistoryError, match="the service answered 401"):
+        fetch_history(site.url, "pl_0123abcd_" + "x" * 43, [CLASS])

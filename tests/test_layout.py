@@ -1,0 +1,134 @@
+"""The layout of the repository: sizes, sub-packages, contracts, and tests that mirror the tree."""
+
+import ast
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ("service", "runners", "baselines", "cost_models", "templates")
+MAX_MODULES = 20
+MAX_LINES = 400
+# Where the tests of a package stand.
+TESTS = {
+    "runners/perfledger": "tests/runners/sdk",
+    "runners/perfledger_runners": "tests/runners/agent",
+    "runners/perfledger_profiles": "tests/runners/profiles",
+    "baselines/perfledger_baselines": "tests/baselines",
+    "cost_models/perfledger_cost_models": "tests/cost_models",
+    "service/perfledger_service": "tests/service",
+}
+FOLDERS = sorted(
+    {path.parent for source in SOURCES for path in (ROOT / source).rglob("*.py")}
+    - {path.parent for path in (ROOT / "service").rglob("versions/*.py")}
+)
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
+    "importlinter"
+]["contracts"]
+
+
+def modules_in(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*.py") if path.name not in {"__init__.py", "__main__.py"}]
+
+
+def mirrored(path: Path) -> Path | None:
+    """Return the folder where a product folder's tests stand."""
+    for package, tests in TESTS.items():
+        if path.is_relative_to(ROOT / package):
+            return ROOT / tests / path.relative_to(ROOT / package)
+    return None
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_a_folder_is_small_enough_to_take_in(folder):
+    assert len(modules_in(folder)) <= MAX_MODULES
+
+
+def test_no_file_is_too_long_to_read():
+    paths = [
+        path
+        for top in (*SOURCES, "tests", "benchmarks", "examples")
+        for path in (ROOT / top).rglob("*.py")
+    ]
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in paths
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > MAX_LINES
+    }
+
+    assert long == {}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_a_sub_package_says_what_it_owns(folder):
+    if folder.name == "init":  # files that `perfledger init` writes
+        return
+    tree = ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))
+
+    assert re.fullmatch(r"[A-Z`].*\.", ast.get_docstring(tree) or "", re.DOTALL)
+
+
+def test_every_package_with_sub_packages_has_a_layers_contract():
+    containers = {name for contract in CONTRACTS for name in contract.get("containers", ())}
+    divided = Counter(
+        ".".join(folder.parent.relative_to(ROOT).parts[1:])
+        for folder in FOLDERS
+        if modules_in(folder) and (folder.parent / "__init__.py").exists()
+        if folder.name not in {"init", "migrations"}  # files that are copied, and Alembic's
+    )
+
+    assert set(divided) <= containers
+
+
+def test_tests_stand_where_the_modules_stand_that_they_test():
+    places = {mirrored(folder) for folder in FOLDERS}
+    places |= {
+        place.joinpath(path.stem)
+        for folder in FOLDERS
+        if (place := mirrored(folder)) is not None
+        for path in modules_in(folder)
+    }
+    stray = [
+        str(path.relative_to(ROOT))
+        for tests in TESTS.values()
+        for path in (ROOT / tests).rglob("test_*.py")
+        if path.parent not in places
+    ]
+
+    assert stray == []
+
+
+def has_functions(path: Path) -> bool:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return any(isinstance(node, ast.FunctionDef) for node in ast.walk(tree))
+
+
+# In the service a command's tests are those of its use case and its rendering as well.
+@pytest.mark.parametrize("package", [package for package in TESTS if "service" not in package])
+def test_every_module_with_functions_has_tests_of_its_name(package):
+    untested = [
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS
+        if folder.is_relative_to(ROOT / package) and (place := mirrored(folder)) is not None
+        for path in modules_in(folder)
+        if has_functions(path)
+        if not (place / f"test_{path.stem}.py").exists() and not (place / path.stem).is_dir()
+    ]
+
+    assert untested == []
+
+
+def test_contributing_tells_the_layers_as_the_contracts_have_them():
+    text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
+    missing = [
+        line
+        for contract in CONTRACTS
+        if contract["type"] == "layers"
+        for container in contract.get("containers", ["packages"])
+        if (line := f"{container}: {' > '.join(contract['layers'])}") not in text
+    ]
+
+    assert missing == []

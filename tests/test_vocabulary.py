@@ -1,0 +1,198 @@
+"""One vocabulary: names of the product, held against the glossary and its rules."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = ("service", "runners", "baselines", "cost_models")
+MODULES = sorted(
+    path
+    for source in SOURCES
+    for path in (ROOT / source).rglob("*.py")
+    if "migrations" not in path.parts
+)
+GLOSSARY = ROOT / "docs" / "glossary.md"
+MAX_GLOSSARY_LINES = 250
+MAX_DOC_WIDTH = 120
+# What these words name is never clear without reading the code that made it: a result is a noun.
+BARE_WORDS = frozenset(
+    {
+        "found",
+        "told",
+        "known",
+        "kept",
+        "said",
+        "asked",
+        "held",
+        "whole",
+        "drawn",
+        "together",
+        "wanted",
+        "moved",
+        "plain",
+        "taken",
+        "seen",
+        "given",
+        "made",
+        "meant",
+        "shown",
+        "supposed",
+        "detected",
+        "happened",
+        "utilized",
+        "profiled",
+        "figured",
+        "sized",
+        "covered",
+        "elsewhere",
+        "settled",
+        "recalled",
+        "compared",
+        "translated",
+    }
+)
+# Fine as the variable of a loop or a comprehension, and as the name of nothing else.
+LOOP_WORDS = frozenset(
+    {
+        "one",
+        "each",
+        "other",
+        "others",
+        "both",
+        "it",
+        "them",
+        "this",
+        "that",
+        "these",
+        "those",
+        "own",
+    }
+)
+# Words of earlier versions that stood for a term of the glossary.
+RETIRED_WORDS = re.compile(r"(docket|errand|yielding|hub|catalog|anytime)s?")
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def loop_names(tree: ast.Module) -> set[ast.AST]:
+    """Return the names that loops, comprehensions and lambdas bind."""
+    targets = (
+        node.args if isinstance(node, ast.Lambda) else node.target
+        for node in ast.walk(tree)
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension | ast.Lambda)
+    )
+    return {name for target in targets for name in ast.walk(target)}
+
+
+def bound_names(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
+    """Yield every name that a module binds, its line, and whether a loop binds it."""
+    loops = loop_names(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, node.lineno, False
+            case ast.arg(arg=name):
+                yield name, node.lineno, node in loops
+            case ast.ClassDef(name=name):
+                yield name.lower(), node.lineno, False
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield name, node.lineno, node in loops
+            case _:
+                pass
+
+
+def test_a_public_class_name_stands_for_one_class():
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for node in tree_of(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(str(path.relative_to(ROOT)))
+
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_no_class_is_imported_by_a_private_name():
+    private = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {alias.name}"
+        for path in MODULES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+
+    assert private == []
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_no_result_is_named_by_a_bare_participle_or_pronoun(source):
+    bare = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in MODULES
+        if path.is_relative_to(ROOT / source)
+        for name, line, in_loop in bound_names(tree_of(path))
+        if name.strip("_") in BARE_WORDS or (name.strip("_") in LOOP_WORDS and not in_loop)
+    ]
+
+    assert bare == []
+
+
+def test_no_module_is_named_by_a_bare_participle_or_a_retired_word():
+    names = {path: path.stem for path in MODULES} | {
+        path.parent: path.parent.name for path in MODULES
+    }
+
+    assert [
+        str(path.relative_to(ROOT))
+        for path, name in names.items()
+        if name in BARE_WORDS or RETIRED_WORDS.fullmatch(name)
+    ] == []
+
+
+def test_no_name_holds_a_retired_word():
+    retired = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in MODULES
+        for name, line, _ in bound_names(tree_of(path))
+        if any(RETIRED_WORDS.fullmatch(part) for part in name.strip("_").split("_"))
+    ]
+
+    assert retired == []
+
+
+def terms() -> list[str]:
+    rows = re.findall(
+        r"^\| ([^|]+) \|[^|]+\|[^|]*\|$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return [term.strip() for row in rows if row != "term" for term in row.split(", ")]
+
+
+def test_the_glossary_gives_each_word_one_meaning_on_one_page():
+    lines = GLOSSARY.read_text(encoding="utf-8").splitlines()
+
+    assert sorted({term for term in terms() if terms().count(term) > 1}) == []
+    assert len(lines) <= MAX_GLOSSARY_LINES
+    assert [line for line in lines if len(line) > MAX_DOC_WIDTH] == []
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["Verdict", "Run", "Plan", "Metric", "Machine", "Report", "Profile", "Cause", "Workload"],
+)
+def test_the_glossarys_owner_keeps_the_bare_word(word):
+    classes = {
+        node.name
+        for path in MODULES
+        for node in tree_of(path).body
+        if isinstance(node, ast.ClassDef)
+    }
+
+    assert word.lower() in terms()
+    assert word in classes
