@@ -1,10 +1,7 @@
-"""Reports made by hand from the value types, one for each thing that a comment has to say."""
+"""Example reports, one for each thing that a comment has to say."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-
-import pytest
 
 from perfledger.bundle import Plan
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
@@ -384,15 +381,3 @@ REPORTS = {
     "undecided": undecided,
     "cpu_only": on_cpu,
 }
-
-
-@pytest.fixture(scope="session")
-def reports(make) -> Mapping[str, Report]:
-    """Return the sample reports by the name of what they show."""
-    return {name: build(make) for name, build in REPORTS.items()}
-
-
-@pytest.fixture(scope="session", params=REPORTS)
-def named_report(request, reports) -> tuple[str, Report]:
-    """Return each of the sample reports with its name."""
-    return request.param, reports[request.param]
