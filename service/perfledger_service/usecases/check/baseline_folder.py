@@ -67,7 +67,13 @@ class BaselineFolder:
     def __init__(
         self, bundles: Sequence[Bundle], preferences: BaselinePreferences = NO_PREFERENCES
     ) -> None:
-        """Search the bundles' history; raise UsageError for preferences that name none of them."""
+        """Search the bundles' history.
+
+        Raises UsageError without bundles, and for preferences that name none of them.
+        """
+        if not bundles:
+            msg = "there is no bundle to choose a baseline from: add a check of an earlier commit"
+            raise UsageError(msg)
         self._bundles = sort_bundles(bundles)
         self._pinned = (
             self._bundles[self.places_of_name(preferences.pinned)[-1]].id

@@ -91,35 +91,6 @@ def test_a_slower_head_regresses_against_the_newest_checks_of_its_level(folder):
     assert "not paired" in reason
 
 
-@pytest.mark.slow
-def test_checks_before_a_change_of_level_are_no_baseline(folder):
-    folder.earlier()
-    folder.earlier(range(CHECKS, 2 * CHECKS), level=1.1)
-
-    shown = folder.compare(folder.bundle(2 * CHECKS, level=1.1))
-
-    assert shown["verdicts"][0]["outcome"] != "regressed"
-    assert "newest 12 checks" in reasons(shown)["gpt:step step_time_p50"]
-
-
-@pytest.mark.slow
-def test_checks_of_commits_that_the_head_does_not_contain_are_no_baseline(folder):
-    folder.earlier()
-    head = folder.bundle(CHECKS, base=Revision(sha=sha(6)), pull_request=7)
-
-    shown = folder.compare(head)
-
-    assert "newest 6 checks" in reasons(shown)["gpt:step step_time_p50"]
-
-
-def test_few_checks_leave_the_nearest_measured_commit(folder):
-    folder.earlier(range(2))
-
-    shown = folder.compare(folder.bundle(2))
-
-    assert "the nearest measured commit" in reasons(shown)["gpt:step step_time_p50"]
-
-
 def test_a_head_without_a_baseline_is_not_measured_and_counts_the_rejected_runs(folder):
     folder.earlier(range(2), machine=Machine(device=Device.CPU, model="Another CPU"))
 
@@ -128,13 +99,6 @@ def test_a_head_without_a_baseline_is_not_measured_and_counts_the_rejected_runs(
     verdict = shown["verdicts"][0]
     assert verdict["outcome"] == "not measured"
     assert "12 runs of another machine class" in verdict["reason"]
-
-
-def test_the_heads_own_bundle_in_the_folder_is_no_baseline(folder):
-    head = folder.bundle(0)
-    (folder.path / "earlier" / "00.json").write_text(head.to_json())
-
-    assert folder.compare(head)["verdicts"][0]["outcome"] == "not measured"
 
 
 def test_a_workload_that_failed_in_the_head_is_not_measured(folder):
@@ -166,30 +130,6 @@ def test_a_pinned_check_is_the_baseline(folder):
     shown = folder.compare(folder.bundle(3), "--baseline", sha(1))
 
     assert ", 2 commits before the merge base, pinned;" in reasons(shown)["gpt:step step_time_p50"]
-
-
-def test_nothing_older_than_an_accepted_change_counts(folder):
-    folder.earlier(range(8))
-
-    shown = folder.compare(folder.bundle(8), "--accepted-commit", sha(4))
-
-    reason = reasons(shown)["gpt:step step_time_p50"]
-    assert "newest 5 checks of this level and epoch, from 4 commits before" in reason
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--baseline", "feed0"], "no commit or id begins with 'feed0' in 3 bundles"),
-        (["--baseline", "0000"], "several commits or ids begin with '0000' in 3 bundles"),
-        (["--accepted-commit", "000"], "is too short to name a commit"),
-    ],
-)
-def test_a_baseline_option_that_matches_no_check_is_an_error(folder, options, message):
-    folder.earlier(range(3))
-
-    with pytest.raises(UsageError, match=message):
-        folder.compare(folder.bundle(3), *options)
 
 
 def test_baseline_options_apply_to_folders(folder):

@@ -1,0 +1,155 @@
+"""Tests the two sides of a check and the source of its settings, in real repositories."""
+
+import subprocess
+
+import pytest
+
+from perfledger_runners.checkouts.git import RepositoryError
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_service.errors import SettingsError, UsageError
+from perfledger_service.usecases.check.revisions import resolve_revisions, settings_of
+
+IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+
+
+class Checkout:
+    """A repository on branch main whose commits a test makes."""
+
+    def __init__(self, root):
+        self.root = root
+        self.git("init", "-q", "-b", "main")
+
+    def git(self, *arguments):
+        done = subprocess.run(
+            ["git", *IDENTITY, *arguments], cwd=self.root, check=True, stdout=subprocess.PIPE
+        )
+        return done.stdout.decode().strip()
+
+    def commit(self, **files):
+        """Commit files, their names without the suffix .toml; return the hash."""
+        for name, content in files.items():
+            (self.root / f"{name}.toml").write_text(content)
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "a change")
+        return self.git("rev-parse", "HEAD")
+
+    def resolve(self, *, base="", head=""):
+        return resolve_revisions(Repository.open(self.root), base=base, head=head)
+
+    def settings(self, **flags):
+        return settings_of(Repository.open(self.root), self.resolve(), flags=flags)
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return Checkout(tmp_path)
+
+
+def test_uncommitted_changes_are_compared_with_where_they_left_the_default_branch(checkout):
+    fork = checkout.commit()
+    checkout.git("switch", "-q", "-c", "topic")
+    checkout.commit(first="x = 1")
+    (checkout.root / "second.toml").write_text("x = 2")
+
+    sides = checkout.resolve()
+
+    assert (sides.base.sha, sides.base.ref) == (fork, "merge-base with main")
+    assert sides.head.is_dirty
+
+
+def test_a_commit_of_the_default_branch_is_compared_with_its_first_parent(checkout):
+    parent, head = checkout.commit(), checkout.commit(first="x = 1")
+
+    sides = checkout.resolve()
+
+    assert (sides.base.sha, sides.base.ref) == (parent, "first parent")
+    assert (sides.head.sha, sides.head.is_dirty) == (head, False)
+
+
+def test_a_named_head_is_compared_whatever_is_checked_out(checkout):
+    first, second = checkout.commit(), checkout.commit(first="x = 1")
+    checkout.commit(second="x = 2")
+
+    sides = checkout.resolve(head=second)
+
+    assert (sides.base.sha, sides.head.sha) == (first, second)
+
+
+def test_a_named_base_is_taken_even_if_it_is_the_head(checkout):
+    checkout.commit()
+    head = checkout.commit(first="x = 1")
+
+    sides = checkout.resolve(base="main")
+
+    assert (sides.base.sha, sides.head.sha) == (head, head)
+    assert sides.base.ref == "merge-base with main"
+
+
+def test_a_first_commit_has_nothing_to_be_compared_with(checkout):
+    checkout.commit()
+
+    with pytest.raises(UsageError, match=r"nothing to compare HEAD with: .* or pass --base"):
+        checkout.resolve()
+
+
+def test_an_unknown_base_is_named(checkout):
+    checkout.commit()
+
+    with pytest.raises(RepositoryError, match="'elsewhere' is not a commit"):
+        checkout.resolve(base="elsewhere")
+
+
+def test_a_change_cannot_relax_its_own_gate(checkout):
+    checkout.commit(perfledger="margin = 0.05")
+    checkout.commit(perfledger="margin = 0.9")
+
+    settings, notes = checkout.settings()
+
+    assert (settings.margin, notes) == (0.05, ())
+
+
+def test_the_heads_configuration_counts_where_the_base_has_none(checkout):
+    checkout.commit()
+    checkout.commit(perfledger="margin = 0.05")
+
+    settings, notes = checkout.settings()
+
+    assert settings.margin == 0.05
+    assert notes == ("base has no configuration: the head's perfledger.toml was used",)
+
+
+def test_a_file_without_our_table_is_no_configuration(checkout):
+    checkout.commit(pyproject="[tool.other]\nmargin = 0.9")
+    checkout.commit(pyproject="[tool.perfledger]\nmargin = 0.05")
+
+    settings, notes = checkout.settings()
+
+    assert settings.margin == 0.05
+    assert notes == ("base has no configuration: the head's pyproject.toml was used",)
+
+
+def test_a_flag_goes_before_the_configuration(checkout):
+    checkout.commit(perfledger="margin = 0.05\nfloor = 0.03")
+    checkout.commit(first="x = 1")
+
+    settings, _ = checkout.settings(margin=0.2)
+
+    assert (settings.margin, settings.floor) == (0.2, 0.03)
+
+
+def test_a_broken_configuration_is_named(checkout):
+    checkout.commit(perfledger="margin = ")
+    checkout.commit(first="x = 1")
+
+    with pytest.raises(SettingsError, match=r"perfledger\.toml"):
+        checkout.settings()
+
+
+def test_a_commit_compared_with_itself_has_a_note(checkout):
+    checkout.commit()
+    checkout.commit(perfledger="margin = 0.05")
+    repository = Repository.open(checkout.root)
+
+    _, notes = settings_of(repository, checkout.resolve(base="main"), flags={})
+
+    assert notes == ("base and head are the same commit: whatever differs is noise",)
