@@ -12,6 +12,7 @@ from requests.auth import AuthBase
 from requests.exceptions import RequestException
 
 from perfledger_service.errors import GitHubError
+from perfledger_service.github.documents import UNREADABLE
 from perfledger_service.github.retrying import REFUSALS, SERVER_ERRORS, RetryingAdapter
 from perfledger_service.github.session import new_session
 
@@ -130,6 +131,6 @@ def _reason(response: Response) -> str:
     """Return GitHub's explanation on one line of at most MAX_REASON characters."""
     try:
         text = msgspec.json.decode(response.content, type=_Refusal).message
-    except msgspec.DecodeError:
+    except UNREADABLE:
         text = response.reason or "no reason given"
     return _CONTROLS.sub(" ", text)[:MAX_REASON]

@@ -113,8 +113,7 @@ class AppAuthentication:
             InstallationToken,
             {"repositories": [repository.partition("/")[2]], "permissions": PERMISSIONS},
         )
-        expires_at = datetime.fromisoformat(token.expires_at)
-        return expires_at, installation_auth(token.token, token.expires_at)
+        return token.expires_at, installation_auth(token.token, token.expires_at)
 
     def _as_app(
         self,

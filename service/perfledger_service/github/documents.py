@@ -1,6 +1,7 @@
 """Decodes the few fields of GitHub's JSON that are read; all others may change."""
 
-from typing import TypeVar
+from datetime import datetime
+from typing import Annotated, TypeVar
 
 import msgspec
 from requests import Response
@@ -8,6 +9,9 @@ from requests import Response
 from perfledger_service.errors import GitHubError
 
 _Document = TypeVar("_Document")
+# What msgspec raises for an answer that is no JSON, has other fields, is not UTF-8, or is nested
+# thousands deep.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class GitHubUser(msgspec.Struct):
@@ -64,16 +68,16 @@ class CreatedResource(msgspec.Struct):
 
 
 class InstallationToken(msgspec.Struct):
-    """A token of an App's installation, and its expiry in ISO 8601."""
+    """A token of an App's installation, and its expiry."""
 
     token: str
-    expires_at: str
+    expires_at: Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 def decode_answer(response: Response, document: type[_Document]) -> _Document:
     """Return an answer's fields; raise GitHubError if they are not those of GitHub's API."""
     try:
         return msgspec.json.decode(response.content, type=document)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         msg = f"the answer is not from GitHub's API ({error}): check PERFLEDGER_GITHUB_API_URL"
         raise GitHubError(msg) from None

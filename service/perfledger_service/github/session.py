@@ -5,6 +5,7 @@ github3 has no types, so `Any` ends here.
 """
 
 import logging
+from datetime import datetime
 from typing import Any, cast
 
 import github3.apps  # pyright: ignore[reportMissingTypeStubs] - untyped, see above
@@ -62,7 +63,7 @@ def app_auth(app_id: str, private_key: str) -> AuthBase:
     return auth
 
 
-def installation_auth(token: str, expires_at: str) -> AuthBase:
+def installation_auth(token: str, expires_at: datetime) -> AuthBase:
     """Return the authentication as the App's installation on a repository, until it expires."""
-    auth: AuthBase = _session.AppInstallationTokenAuth(token, expires_at)
+    auth: AuthBase = _session.AppInstallationTokenAuth(token, expires_at.isoformat())
     return auth

@@ -1,12 +1,8 @@
-import threading
-
 import pytest
 from pydantic import SecretStr
 
-from perfledger_service.errors import GitHubError, SettingsError
-from perfledger_service.github.api import GitHubApi
-from perfledger_service.github.authentication import TokenAuthentication
-from perfledger_service.github.client import GitHub, open_github
+from perfledger_service.errors import SettingsError
+from perfledger_service.github.client import open_github
 from perfledger_service.github.pull_requests import (
     FinishedCheckRun,
     PullRequest,
@@ -119,63 +115,6 @@ def test_texts_are_cut_to_what_github_takes(github, at_github):
     github.create_check(REPOSITORY, a_check(summary="x" * 70_000))
 
     assert len(at_github.checks[0]["output"]["summary"]) == 65_535
-
-
-def test_every_request_says_which_version_of_the_api_it_speaks(github, at_github):
-    at_github.open_pull()
-    github.create_comment(REPOSITORY, 7, "text")
-
-    versions = {request["api_version"] for request in at_github.server.state.requests}
-    assert versions == {"2022-11-28"}
-
-
-def test_the_root_is_used_exactly_as_given(stand_in):
-    client = open_github(
-        api_url=f"{stand_in.url}/api/v3", token=SecretStr("t"), app_id="", private_key=None
-    )
-    assert client is not None
-    with pytest.raises(GitHubError):
-        client.me()
-    client.close()
-
-    assert [request["path"] for request in stand_in.state.requests] == ["/api/v3/user"]
-
-
-def test_each_thread_has_a_session_of_its_own(github, at_github):
-    at_github.open_pull()
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(github.pull_request(REPOSITORY, 7)))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert [one.head_sha for one in found] == [SHA] * 4
-
-
-def test_writes_come_one_after_another_a_second_apart(stand_in, at_github):
-    slept: list[float] = []
-    clock = iter([100.0, 100.2, 100.5, 101.7])
-    api = GitHubApi(stand_in.url, sleep=slept.append, monotonic=lambda: next(clock))
-    client = GitHub(api, TokenAuthentication(api, "t"))
-    at_github.open_pull()
-    client.create_comment(REPOSITORY, 7, "one")
-    client.comments(REPOSITORY, 7)
-    client.create_comment(REPOSITORY, 7, "two")
-    client.close()
-
-    assert slept == [pytest.approx(0.7)]
-
-
-def test_an_answer_that_is_not_githubs_is_said_so(github, at_github):
-    at_github.open_pull()
-    at_github.state["pulls"]["7"] = {"state": "open"}
-
-    with pytest.raises(GitHubError, match="check PERFLEDGER_GITHUB_API_URL"):
-        github.pull_request(REPOSITORY, 7)
 
 
 def test_nothing_is_opened_without_credentials():
