@@ -18,7 +18,7 @@ from perfledger_service.settings.tables import (
 )
 
 _Settings = TypeVar("_Settings", bound=BaseSettings)
-_USERINFO = re.compile(r"://.*@")  # to the last "@": a password may hold anything
+_USERINFO = re.compile(r"://.*@", re.DOTALL)  # to the last "@": a password may hold anything
 _SECRET_PARAMETER = re.compile(r"([?&][^=&]*(?:pass|secret|token|key)[^=&]*=)[^&]*", re.IGNORECASE)
 
 

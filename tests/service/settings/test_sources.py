@@ -1,8 +1,6 @@
 import pytest
 
-from perfledger.bundle import Commitment, CostPolicy
 from perfledger_service.errors import SettingsError
-from perfledger_service.settings.check import seconds
 from perfledger_service.settings.service import service_settings, upload_settings
 from perfledger_service.settings.sources import (
     MAX_CONFIG_BYTES,
@@ -22,10 +20,6 @@ workload = "gpt:*"
 where = "p5.48xlarge/on_demand"
 device_hours_per_year = 20000
 """
-
-FLEET = {"workload": "x", "where": "y", "device_hours_per_year": 1}
-LIMIT = {"team": "nlp", "fail_above_usd_per_year": 1}
-POOL = {"where": "onprem-8xH100", "devices": 1, "busy_hours_per_year": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -64,30 +58,6 @@ def test_tables_of_the_file_become_what_the_bundle_carries():
     assert settings.in_force()["paths"] == "benchmarks"
 
 
-def test_commitments_and_policies_are_what_the_bundle_carries():
-    settings, _ = resolved({"policy": [LIMIT | {"approvers": ["ann_acme"]}], "commitment": [POOL]})
-
-    assert settings.pricing.policies == (
-        CostPolicy(team="nlp", fail_above_usd_per_year=1.0, approvers=("ann_acme",)),
-    )
-    assert settings.pricing.commitments == (
-        Commitment(where="onprem-8xH100", devices=1, busy_hours_per_year=1.0),
-    )
-    assert not {"policy", "commitment", "usage"} & set(settings.in_force())
-
-
-def test_tails_are_judged_where_the_file_asks_for_them():
-    settings, _ = resolved(content=b'[tool.perfledger]\nmetrics = ["step_time_p95"]')
-
-    assert settings.metrics == ("step_time_p95",)
-    assert settings.in_force()["metrics"] == "step_time_p95"
-
-
-def test_a_metric_that_nobody_can_ask_for_is_an_error():
-    with pytest.raises(SettingsError, match="metrics"):
-        resolved(content=b'[tool.perfledger]\nmetrics = ["step_time_p42"]')
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -111,55 +81,6 @@ def test_a_pyproject_without_our_table_is_no_configuration():
     assert file_table("pyproject.toml", b"[project]\nname = 'x'") is None
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"margin": 0}, "'margin'"),
-        ({"budget": "soon"}, "not a duration"),
-        ({"budget": "0s"}, "not a duration"),
-        ({"max_pairs": 3}, "'max_pairs'"),
-        ({"device": "abacus"}, "'device'"),
-        ({"fleet": [{"workload": "x", "hours": 1}]}, "'fleet"),
-        ({"fleet": [FLEET | {"low": 2}]}, "must not decrease"),
-        ({"fleet": [FLEET | {"high": 0.5}]}, "must not decrease"),
-        ({"alpha": 0.5}, "'alpha'"),
-        ({"fleet": [FLEET] * 1001}, "'fleet'"),
-        ({"policy": [{"team": "nlp"}]}, "give fail_above_usd_per_year"),
-        ({"policy": [LIMIT | {"ask_above_usd_per_year": 2}]}, "is more than fail_above"),
-        ({"policy": [LIMIT | {"fail_above_usd_per_year": -1}]}, "'policy"),
-        ({"policy": [LIMIT | {"fail_above_usd_per_year": float("inf")}]}, "'policy"),
-        ({"policy": [LIMIT | {"approvers": ["a b"]}]}, "'policy"),
-        ({"policy": [LIMIT | {"approvers": ["_a"]}]}, "'policy"),
-        ({"policy": [LIMIT | {"approvers": ["a"] * 51}]}, "'policy"),
-        ({"fleet": [FLEET | {"device_hours_per_year": float("inf")}]}, "'fleet"),
-        ({"fleet": [FLEET | {"high": float("nan")}]}, "'fleet"),
-        ({"policy": [LIMIT | {"fail_above_usd_per_year": float("nan")}]}, "'policy"),
-        ({"policy": [LIMIT | {"fail_above_usd_per_year": "a lot"}]}, "'policy"),
-        ({"policy": [LIMIT | {"workloads": []}]}, "'policy"),
-        ({"policy": [LIMIT | {"team": ""}]}, "'policy"),
-        ({"policy": [LIMIT | {"limit": 1}]}, "'policy"),
-        ({"policy": 3}, "'policy"),
-        ({"policy": [LIMIT] * 101}, "'policy'"),
-        ({"commitment": [POOL | {"devices": 0}]}, "'commitment"),
-        ({"commitment": [POOL | {"busy_hours_per_year": 8761}]}, "above the 8760 hours"),
-        ({"commitment": [POOL | {"devices_per_job": 2}]}, "devices_per_job is"),
-        ({"commitment": [POOL | {"job_hours": 0}]}, "'commitment"),
-        ({"commitment": [POOL, POOL]}, "add their devices up"),
-        ({"usage": [{"match": {}, "workload": "x", "where": "y"}]}, "'usage"),
-    ],
-)
-def test_a_wrong_value_names_the_setting(flags, message):
-    with pytest.raises(SettingsError, match=message):
-        resolved(flags)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("90", 90), ("250ms", 0.25), ("10m", 600), ("1.5h", 5400), (7, 7)]
-)
-def test_durations(text, expected):
-    assert seconds(text) == expected
-
-
 def test_secrets_are_never_shown(monkeypatch):
     monkeypatch.setenv("PERFLEDGER_GITHUB_TOKEN", "canary-token")
     monkeypatch.setenv("PERFLEDGER_UPLOAD_TOKEN", "canary-token")
@@ -171,21 +92,3 @@ def test_secrets_are_never_shown(monkeypatch):
     assert origin(shown, "github_token") == "environment (PERFLEDGER_GITHUB_TOKEN)"
     assert next(one.value for one in shown if one.name == "upload_token") == "(set, hidden)"
     assert origin(shown, "database_url") == "default"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "postgresql+psycopg://ledger:canary@db.example/ledger",
-        "postgresql+psycopg://ledger:can@ry/canary@db.example/ledger",
-        "postgresql+psycopg://db.example/ledger?user=ledger&password=canary&sslmode=require",
-    ],
-)
-def test_a_databases_password_is_never_shown(monkeypatch, url):
-    monkeypatch.setenv("PERFLEDGER_DATABASE_URL", url)
-
-    shown = next(one.value for one in origins_of(service_settings()) if one.name == "database_url")
-
-    assert "db.example/ledger" in shown
-    assert "canary" not in shown
-    assert "ry/" not in shown

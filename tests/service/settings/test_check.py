@@ -1,0 +1,101 @@
+import pytest
+
+from perfledger.bundle import Commitment, CostPolicy
+from perfledger_service.errors import SettingsError
+from perfledger_service.settings.check import CheckSettings, seconds
+from perfledger_service.settings.validation import validate_settings
+
+FLEET = {"workload": "x", "where": "y", "device_hours_per_year": 1}
+LIMIT = {"team": "nlp", "fail_above_usd_per_year": 1}
+POOL = {"where": "onprem-8xH100", "devices": 1, "busy_hours_per_year": 1}
+
+
+def check_settings(**values):
+    return validate_settings(CheckSettings, values)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("90", 90), ("250ms", 0.25), ("90s", 90), ("10m", 600), (" 1.5 h ", 5400), (7, 7), (0.5, 0.5)],
+)
+def test_durations(text, expected):
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "soon", "0", "0.0h", "-3s", "1e3", "3 days", "1m30s", None])
+def test_what_is_no_duration_is_an_error_that_shows_how_to_write_one(text):
+    with pytest.raises(ValueError, match="is not a duration: write 90s"):
+        seconds(text)
+
+
+def test_commitments_and_policies_are_what_the_bundle_carries():
+    settings = check_settings(policy=[LIMIT | {"approvers": ["ann_acme"]}], commitment=[POOL])
+
+    assert settings.pricing.policies == (
+        CostPolicy(team="nlp", fail_above_usd_per_year=1.0, approvers=("ann_acme",)),
+    )
+    assert settings.pricing.commitments == (
+        Commitment(where="onprem-8xH100", devices=1, busy_hours_per_year=1.0),
+    )
+
+
+def test_plain_settings_are_in_force_as_they_are_and_lists_and_amounts_as_text():
+    settings = check_settings(
+        metrics=["step_time_p95"], budget="2m", budget_usd="1.50", policy=[LIMIT], fleet=[FLEET]
+    )
+
+    in_force = settings.in_force()
+
+    assert settings.metrics == ("step_time_p95",)
+    assert (in_force["metrics"], in_force["paths"]) == ("step_time_p95", "benchmarks")
+    assert (in_force["budget"], in_force["budget_usd"]) == (120.0, "1.50")
+    assert not {"params", "fleet", "policy", "commitment", "usage"} & set(in_force)
+
+
+def test_the_environment_is_read_by_who_keeps_origins_and_not_behind_its_back(monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_MARGIN", "0.2")
+
+    assert check_settings().margin == 0.01
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"margin": 0}, "'margin'"),
+        ({"metrics": ["step_time_p42"]}, "'metrics"),
+        ({"budget": "soon"}, "not a duration"),
+        ({"budget": "0s"}, "not a duration"),
+        ({"max_pairs": 3}, "'max_pairs'"),
+        ({"device": "abacus"}, "'device'"),
+        ({"fleet": [{"workload": "x", "hours": 1}]}, "'fleet"),
+        ({"fleet": [FLEET | {"low": 2}]}, "must not decrease"),
+        ({"fleet": [FLEET | {"high": 0.5}]}, "must not decrease"),
+        ({"alpha": 0.5}, "'alpha'"),
+        ({"fleet": [FLEET] * 1001}, "'fleet'"),
+        ({"policy": [{"team": "nlp"}]}, "give fail_above_usd_per_year"),
+        ({"policy": [LIMIT | {"ask_above_usd_per_year": 2}]}, "is more than fail_above"),
+        ({"policy": [LIMIT | {"fail_above_usd_per_year": -1}]}, "'policy"),
+        ({"policy": [LIMIT | {"fail_above_usd_per_year": float("inf")}]}, "'policy"),
+        ({"policy": [LIMIT | {"approvers": ["a b"]}]}, "'policy"),
+        ({"policy": [LIMIT | {"approvers": ["_a"]}]}, "'policy"),
+        ({"policy": [LIMIT | {"approvers": ["a"] * 51}]}, "'policy"),
+        ({"fleet": [FLEET | {"device_hours_per_year": float("inf")}]}, "'fleet"),
+        ({"fleet": [FLEET | {"high": float("nan")}]}, "'fleet"),
+        ({"policy": [LIMIT | {"fail_above_usd_per_year": float("nan")}]}, "'policy"),
+        ({"policy": [LIMIT | {"fail_above_usd_per_year": "a lot"}]}, "'policy"),
+        ({"policy": [LIMIT | {"workloads": []}]}, "'policy"),
+        ({"policy": [LIMIT | {"team": ""}]}, "'policy"),
+        ({"policy": [LIMIT | {"limit": 1}]}, "'policy"),
+        ({"policy": 3}, "'policy"),
+        ({"policy": [LIMIT] * 101}, "'policy'"),
+        ({"commitment": [POOL | {"devices": 0}]}, "'commitment"),
+        ({"commitment": [POOL | {"busy_hours_per_year": 8761}]}, "above the 8760 hours"),
+        ({"commitment": [POOL | {"devices_per_job": 2}]}, "devices_per_job is"),
+        ({"commitment": [POOL | {"job_hours": 0}]}, "'commitment"),
+        ({"commitment": [POOL, POOL]}, "add their devices up"),
+        ({"usage": [{"match": {}, "workload": "x", "where": "y"}]}, "'usage"),
+    ],
+)
+def test_a_wrong_value_names_the_setting(values, message):
+    with pytest.raises(SettingsError, match=message):
+        check_settings(**values)
