@@ -1,15 +1,15 @@
 """Presents what changes cost a year, the queues they lengthen and the policies they meet."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from perfledger_cost_models.quote import ChangePrice, HourlyRate, SummedPrice
 from perfledger_service.rendering.cost import yearly_cost_rows
 from perfledger_service.rendering.cost.change_json import (
-    joint_price_document,
-    number,
-    policy_evaluation_documents,
-    queue_documents,
-    rate_document,
+    RATE_PARTS,
+    policy_evaluation_records,
+    queue_records,
+    rate_record,
+    summed_price_record,
 )
 from perfledger_service.rendering.cost.price_rows import PriceRow, price_row
 from perfledger_service.rendering.layout import number_format
@@ -32,11 +32,6 @@ from perfledger_service.values.change_price import ChangePriceView
 _MAX_NAME = 200
 _MAX_NOTE = 600
 _Priced = tuple[ChangePrice, PriceRow]
-# `rate_document`'s keys
-_RATE_PARTS = (
-    *("option", "label", "accelerator", "usd_per_device_hour", "low", "high", "as_of"),
-    *("is_read_date", "source", "provenance", "assumed", "warnings"),
-)
 
 
 def change_document(view: ChangePriceView) -> Document:
@@ -47,9 +42,9 @@ def change_document(view: ChangePriceView) -> Document:
     return Document(
         name="perfledger-change-costs",
         facts={
-            "total_price": joint_price_document(view.prices.total),
-            "queues": queue_documents(view.prices.queues),
-            "policies": policy_evaluation_documents(view.policy_evaluations),
+            "total_price": summed_price_record(view.prices.total),
+            "queues": queue_records(view.prices.queues),
+            "policies": policy_evaluation_records(view.policy_evaluations),
         },
         blocks=(
             table(_columns(), rows, key="prices"),
@@ -70,13 +65,13 @@ def _columns() -> tuple[Column[_Priced], ...]:
         fact("low", lambda row: row[0].low),
         fact("high", lambda row: row[0].high),
         fact("is_detectable", lambda row: row[0].is_detectable),
-        fact("device_hours_per_year", lambda row: number(row[0].device_hours_per_year[1])),
-        fact("device_hours_low", lambda row: number(row[0].device_hours_per_year[0])),
-        fact("device_hours_high", lambda row: number(row[0].device_hours_per_year[2])),
+        fact("device_hours_per_year", lambda row: row[0].device_hours_per_year[1]),
+        fact("device_hours_low", lambda row: row[0].device_hours_per_year[0]),
+        fact("device_hours_high", lambda row: row[0].device_hours_per_year[2]),
         fact("hours_source", lambda row: row[0].hours_source),
         fact("absorbed_hours", lambda row: row[0].absorbed_hours),
-        fact("rate", lambda row: _rate(row[0].rate), parts=_RATE_PARTS),
-        fact("moves_to", lambda row: _rate(row[0].moves_to), parts=_RATE_PARTS),
+        fact("rate", lambda row: rate_record(row[0].rate), parts=RATE_PARTS),
+        fact("moves_to", lambda row: rate_record(row[0].moves_to), parts=RATE_PARTS),
         fact("note", lambda row: row[0].note),
     )
 
@@ -93,10 +88,6 @@ def _total_columns() -> tuple[Column[SummedPrice], ...]:
 
 def _totals(view: ChangePriceView) -> tuple[SummedPrice, ...]:
     return () if view.prices.total is None else (view.prices.total,)
-
-
-def _rate(rate: HourlyRate | None) -> Mapping[str, object] | None:
-    return None if rate is None else rate_document(rate)
 
 
 def _where(row: PriceRow) -> str:

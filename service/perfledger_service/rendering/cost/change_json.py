@@ -1,124 +1,87 @@
-"""Converts prices of changes, queues and policies into JSON values, null where unknown."""
+"""Turns prices of changes, queues and policies into records for JSON."""
 
-import math
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
 
-from perfledger_cost_models.change.cost_policy import PolicyEvaluation
-from perfledger_cost_models.quote import ChangePrice, HourlyRate, Interval, QueueEffect, SummedPrice
+from perfledger_cost_models.change.cost_policy import Approval, PolicyEvaluation
+from perfledger_cost_models.quote import ChangePrice, HourlyRate, QueueEffect, SummedPrice
+from perfledger_service.rendering.layout.document import attributes
 
-Json = Mapping[str, object]
+Record = Mapping[str, object]
+
+# Of `rate_record`, in the order of the JSON.
+RATE_PARTS = (
+    *("option", "label", "accelerator", "usd_per_device_hour", "low", "high", "as_of"),
+    *("is_read_date", "source", "provenance", "assumed", "warnings"),
+)
 
 
-def change_price_document(price: ChangePrice) -> Json:
+def change_price_record(price: ChangePrice) -> Record:
     """Return what one workload's change costs a year on one entry of the fleet."""
     low, mode, high = price.device_hours_per_year
     return {
         "workload": price.workload,
-        "rate": None if price.rate is None else rate_document(price.rate),
-        "device_hours_per_year": number(mode),
-        "device_hours_low": number(low),
-        "device_hours_high": number(high),
+        "rate": rate_record(price.rate),
+        "device_hours_per_year": mode,
+        "device_hours_low": low,
+        "device_hours_high": high,
         "hours_source": price.hours_source,
-        "usd_per_year": money(price.usd),
-        "low": money(price.low),
-        "high": money(price.high),
-        "is_detectable": price.is_detectable,
-        "absorbed_hours": _interval(price.absorbed_hours),
-        "moves_to": None if price.moves_to is None else rate_document(price.moves_to),
+        "usd_per_year": price.usd,
+        **attributes(price, "low", "high", "is_detectable", "absorbed_hours"),
+        "moves_to": rate_record(price.moves_to),
         "note": price.note,
     }
 
 
-def joint_price_document(price: SummedPrice | None) -> Json | None:
-    """Return what changes cost together; null where there is nothing to add up."""
+def summed_price_record(price: SummedPrice | None) -> Record | None:
+    """Return what changes cost together; None where there is nothing to add up."""
     if price is None:
         return None
-    return {
-        "usd_per_year": money(price.usd),
-        "low": money(price.low),
-        "high": money(price.high),
-        "is_detectable": price.is_detectable,
-        "workloads": list(price.workloads),
-        "missing": list(price.missing),
-        "left_out": list(price.left_out),
-    }
+    names = ("low", "high", "is_detectable", "workloads", "missing", "left_out")
+    return {"usd_per_year": price.usd, **attributes(price, *names)}
 
 
-def queue_documents(queues: Sequence[QueueEffect]) -> list[Json]:
+def queue_records(queues: Iterable[QueueEffect]) -> list[Record]:
     """Return what becomes of the queues for devices that are paid for anyway."""
     return [
         {
-            "where": queue.where,
-            "absorbed_hours": _interval(queue.absorbed_hours),
-            "busy_share": number(queue.busy_share),
-            "busy_share_after": _interval(queue.busy_share_after),
-            "wait_seconds": number(queue.wait_s),
-            "extra_wait_seconds": _interval(queue.extra_wait_s),
-            "extra_wait_hours": _interval(queue.extra_wait_hours),
-            "note": queue.note,
+            **attributes(queue, "where", "absorbed_hours", "busy_share", "busy_share_after"),
+            "wait_seconds": queue.wait_s,
+            "extra_wait_seconds": queue.extra_wait_s,
+            **attributes(queue, "extra_wait_hours", "note"),
         }
         for queue in queues
     ]
 
 
-def policy_evaluation_documents(rulings: Sequence[PolicyEvaluation]) -> list[Json]:
+def policy_evaluation_records(rulings: Iterable[PolicyEvaluation]) -> list[Record]:
     """Return what each policy says."""
     return [
         {
             "team": ruling.team,
-            "outcome": str(ruling.outcome),
-            "limit_usd_per_year": money(ruling.limit_usd),
-            "price": joint_price_document(ruling.price),
-            "unpriced": list(ruling.unpriced),
-            "approvers": list(ruling.approvers),
-            "approval": None if ruling.approval is None else _approval(ruling),
+            "outcome": ruling.outcome,
+            "limit_usd_per_year": ruling.limit_usd,
+            "price": summed_price_record(ruling.price),
+            "unpriced": ruling.unpriced,
+            "approvers": ruling.approvers,
+            "approval": _approval_record(ruling.approval, ruling.objection),
         }
         for ruling in rulings
     ]
 
 
-def rate_document(rate: HourlyRate) -> Json:
-    """Return a rate with its date and source."""
+def rate_record(rate: HourlyRate | None) -> Record | None:
+    """Return a rate with its date and source; None without one."""
+    if rate is None:
+        return None
+    return {part: getattr(rate, "layer" if part == "provenance" else part) for part in RATE_PARTS}
+
+
+def _approval_record(approval: Approval | None, objection: str) -> Record | None:
+    if approval is None:
+        return None
     return {
-        "option": rate.option,
-        "label": rate.label,
-        "accelerator": rate.accelerator,
-        "usd_per_device_hour": money(rate.usd_per_device_hour),
-        "low": money(rate.low),
-        "high": money(rate.high),
-        "as_of": rate.as_of.isoformat(),
-        "is_read_date": rate.is_read_date,
-        "source": rate.source,
-        "provenance": rate.layer,
-        "assumed": list(rate.assumed),
-        "warnings": list(rate.warnings),
+        **attributes(approval, "login", "usd_per_year", "covers_unpriced", "reason"),
+        "said_at": approval.approved_at,
+        "until": approval.until,
+        "objection": objection,
     }
-
-
-def number(value: float | None) -> float | None:
-    """Return a finite number, else null."""
-    return value if value is not None and math.isfinite(value) else None
-
-
-def money(value: Decimal | None) -> str | None:
-    """Return an amount as a decimal string, never rounded; null where it is not known."""
-    return f"{value:f}" if value is not None and value.is_finite() else None
-
-
-def _approval(ruling: PolicyEvaluation) -> Json:
-    approval = ruling.approval
-    assert approval is not None  # noqa: S101 - looked for before
-    return {
-        "login": approval.login,
-        "usd_per_year": money(approval.usd_per_year),
-        "covers_unpriced": approval.covers_unpriced,
-        "reason": approval.reason,
-        "said_at": approval.approved_at.isoformat(),
-        "until": approval.until.isoformat(),
-        "objection": ruling.objection,
-    }
-
-
-def _interval(ends: Interval | None) -> list[float | None] | None:
-    return None if ends is None else [number(end) for end in ends]

@@ -324,6 +324,11 @@ def field_names(of: type[object]) -> tuple[str, ...]:
     return tuple(vars(of)["__dataclass_fields__"])
 
 
+def attributes(of: object, *names: str) -> dict[str, object]:
+    """Return some fields and properties of a value by their names."""
+    return {name: getattr(of, name) for name in names}
+
+
 def _field_of(record: Callable[[Row], object], key: str) -> Callable[[Row], object]:
     def value(row: Row) -> object:
         return None if (part := record(row)) is None else getattr(part, key)

@@ -20,7 +20,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.trace.bottlenecks import bottleneck_phrase
-from perfledger_service.rendering.trace.profile_json import classification_document
+from perfledger_service.rendering.trace.profile_json import classification_record
 from perfledger_service.values.trace_views import RanksView, TraceView
 
 _MAX_NAME = 200
@@ -75,7 +75,7 @@ def _columns(view: RanksView) -> tuple[Column[_Rank], ...]:
         ),
         fact(
             "classification",
-            lambda row: classification_document(row[0].classification),
+            lambda row: classification_record(row[0].classification),
             in_csv=False,
         ),
     )
