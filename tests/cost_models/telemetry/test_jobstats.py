@@ -14,7 +14,7 @@ def comment(nodes):
 
 
 def packed(data):
-    return f"JS1:{b64encode(gzip.compress(data)).decode()}"
+    return f"JS1:{b64encode(gzip.compress(data, mtime=0)).decode()}"
 
 
 def node(utilization, used=None, total=None):
