@@ -23,7 +23,7 @@ from perfledger_profiles.benchmark_tools.vllm import read_vllm
 from perfledger_profiles.export.all_calls import RecordedCalls, calls_of_planes, calls_of_trace
 from perfledger_profiles.hardware.occupancy import with_occupancy
 from perfledger_profiles.nsight_compute.launches_to_profile import read_ncu
-from perfledger_profiles.nsight_systems.sqlite_export import read_nsys_sqlite, read_nsys_trace
+from perfledger_profiles.nsight_systems.sqlite_reader import read_nsys_sqlite, read_nsys_trace
 from perfledger_profiles.nsight_systems.stats_reports import read_nsys_stats
 from perfledger_profiles.parsing.chrome_trace_json import MAX_UNPACKED_BYTES
 from perfledger_profiles.parsing.errors import ProfileError

@@ -5,8 +5,8 @@ import pytest
 
 from perfledger.profile import Bucket, OperationFamily, ProfiledDevice
 from perfledger.records import Side
-from perfledger_profiles.nsight_systems import sqlite_export
-from perfledger_profiles.nsight_systems.sqlite_export import (
+from perfledger_profiles.nsight_systems import sqlite_reader
+from perfledger_profiles.nsight_systems.sqlite_reader import (
     HIDDEN_KERNELS,
     read_nsys_sqlite,
     read_nsys_trace,
@@ -190,7 +190,7 @@ def test_views_and_virtual_tables_are_not_read(export):
 
 
 def test_more_rows_than_any_report_has_are_refused(export, monkeypatch):
-    monkeypatch.setattr(sqlite_export, "MAX_ROWS", 1)
+    monkeypatch.setattr(sqlite_reader, "MAX_ROWS", 1)
 
     with pytest.raises(ProfileError, match="more than 1 rows: profile fewer steps"):
         export.read()
