@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from perfledger_cost_models.prices.price_lint import SheetCheck, check_sheet
+from perfledger_cost_models.prices.price_check import SheetCheck, check_sheet
 from perfledger_cost_models.prices.price_sheet import (
     packaged_sheet,
     packaged_text,

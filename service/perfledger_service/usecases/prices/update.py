@@ -15,8 +15,8 @@ from perfledger_cost_models.price_feeds.azure import MAX_PAGE_BYTES, read_azure
 from perfledger_cost_models.price_feeds.feed_rows import BulkPrices, FeedOrigin
 from perfledger_cost_models.price_feeds.google import read_google
 from perfledger_cost_models.prices.contract_prices import layer_sheets
+from perfledger_cost_models.prices.price_check import check_sheet
 from perfledger_cost_models.prices.price_diff import sheet_diff
-from perfledger_cost_models.prices.price_lint import check_sheet
 from perfledger_cost_models.prices.price_sheet import (
     Price,
     PriceSheet,

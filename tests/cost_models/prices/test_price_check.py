@@ -7,7 +7,7 @@ import pytest
 
 from perfledger_cost_models.csv_table import PriceSheetError
 from perfledger_cost_models.prices.plausibility_rules import MAX_PAIRS, FindingSeverity
-from perfledger_cost_models.prices.price_lint import check_sheet
+from perfledger_cost_models.prices.price_check import check_sheet
 from perfledger_cost_models.prices.price_sheet import COLUMNS, packaged_sheet
 
 PACKAGED = files("perfledger_cost_models").joinpath("prices.csv").read_text(encoding="utf-8")
