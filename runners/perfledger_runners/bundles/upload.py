@@ -112,10 +112,13 @@ def upload(
 
 def check_url(url: str) -> None:
     """Raise UploadError unless a token may be sent there: by TLS, or within this machine."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if parts.username is not None or parts.password is not None or not host:
-        msg = "the upload URL is not of the form https://host/path, without a name or password"
+    msg = "the upload URL is not of the form https://host/path, without a name or password"
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:  # a port or an IPv6 address that is none
+        raise UploadError(msg) from error
+    if parts.username is not None or parts.password is not None or not host or port == 0:
         raise UploadError(msg)
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
         msg = f"the upload URL {url!r} is not https: a token would travel in the clear"

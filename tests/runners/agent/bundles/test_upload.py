@@ -258,8 +258,13 @@ def test_a_token_may_go_by_tls_or_stay_on_this_machine(url):
         "file:///etc/passwd",
         "service.example",
         "",
+        "https://[::1",
+        "https://service.example:port",
+        "https://service.example:99999",
+        "https://service.example:0",
+        "https://\N{ACCOUNT OF}.example",
     ],
 )
 def test_anywhere_else_it_may_not(url):
-    with pytest.raises(UploadError):
+    with pytest.raises(UploadError, match="upload URL"):
         check_url(url)
