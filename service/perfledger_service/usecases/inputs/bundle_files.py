@@ -33,12 +33,14 @@ def spool_bundle(
 ) -> Path:
     """Write the bundle into the user's spool folder, and to `also`; return its path.
 
-    The newest SPOOLED_BUNDLES stay, so that a failed upload can be repeated later.
+    The newest SPOOLED_BUNDLES stay, so that a failed upload can be repeated later; this one stays
+    even if the clock went back and it looks older.
     """
     folder = _spool_folder(environment)
     path = folder / f"{bundle.created_at.replace(':', '')}-{bundle.id}.json"
     write_bundle(bundle, path)
-    for old in sorted(folder.glob("*.json"))[:-SPOOLED_BUNDLES]:
+    others = sorted(set(folder.glob("*.json")) - {path}, reverse=True)
+    for old in others[SPOOLED_BUNDLES - 1 :]:
         old.unlink(missing_ok=True)
     if also is not None:
         write_bundle(bundle, also)

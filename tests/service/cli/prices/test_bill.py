@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.errors import UsageError
 
 # Written by hand in the shape of a FOCUS 1.2 row: two hours of p5.48xlarge at a discount.
 ROW = {
@@ -57,35 +57,11 @@ def test_prices_that_were_paid_are_a_sheet_that_counts(run, bill, tmp_path):
     assert paid["p50_usd"] == pytest.approx(96.87 / 2 / 8)
 
 
-def test_a_bill_in_parquet_says_the_same(run, bill, tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    arrow_csv = pytest.importorskip("pyarrow.csv")
-    path = tmp_path / "bill.parquet"
-    parquet.write_table(arrow_csv.read_csv(bill), path)
-
-    documents = (
-        json.loads(run("prices", "bill", each, "--format", "json")) for each in (bill, path)
-    )
-
-    one, other = documents
-    assert one["usage"] == other["usage"]
-
-
 def test_a_bill_without_accelerators_has_no_prices(run, bill, tmp_path):
     bill.write_text(bill.read_text().replace("p5.48xlarge", "m7i.large"))
 
     with pytest.raises(UsageError, match="no hour of an accelerator"):
         run("prices", "bill", bill, "--save-prices", tmp_path / "paid.csv")
-
-
-def test_a_file_that_is_no_bill_says_so(run, tmp_path):
-    path = tmp_path / "bill.csv"
-    path.write_bytes(b"\xff\xfe")
-
-    with pytest.raises(UsageError, match="neither text"):
-        run("prices", "bill", path)
-    with pytest.raises(NotFoundError, match=r"nothing\.csv"):
-        run("prices", "bill", tmp_path / "nothing.csv")
 
 
 def test_an_amount_of_less_than_a_cent_is_no_negative_zero(run, tmp_path):

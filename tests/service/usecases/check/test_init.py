@@ -1,5 +1,5 @@
 from perfledger_service.usecases.check.init import write_setup
-from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
+from perfledger_service.usecases.inputs.repository_config import configured_table
 
 
 def test_an_empty_repository_gets_a_configuration_a_workload_and_a_workflow(tmp_path):
@@ -38,10 +38,6 @@ def test_the_workflow_gives_the_token_only_to_steps_that_run_no_code_of_the_chan
     assert "perfledger history spreads" in holders[0]
     assert "perfledger upload" in holders[1]
     assert not any("perfledger check" in step for step in holders)
-
-
-def test_a_folder_that_is_in_no_repository_is_its_own_root(tmp_path):
-    assert root_of(tmp_path) == tmp_path
 
 
 def test_init_twice_changes_nothing(tmp_path):

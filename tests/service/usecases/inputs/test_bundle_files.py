@@ -1,0 +1,122 @@
+"""Tests the spool of bundles on disk, and reading a bundle that somebody named."""
+
+import gzip
+
+import pytest
+
+from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.inputs.bundle_files import (
+    SPOOLED_BUNDLES,
+    prepare_spool,
+    read_bundle_file,
+    spool_bundle,
+)
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+@pytest.fixture
+def spooled(tmp_path):
+    """Return the names of the spooled bundles, oldest first."""
+    return lambda: sorted(
+        path.name for path in (tmp_path / "state" / "perfledger" / "bundles").iterdir()
+    )
+
+
+def test_a_spooled_bundle_is_read_as_it_was(make_bundle, environment):
+    bundle = make_bundle()
+
+    path = spool_bundle(bundle, environment)
+
+    assert read_bundle_file(path) == bundle
+    assert ":" not in path.name  # which no file on Windows may have
+
+
+def test_a_bundle_is_also_written_where_the_user_wants_it(make_bundle, environment, tmp_path):
+    wanted = tmp_path / "out" / "bundle.json"
+
+    path = spool_bundle(make_bundle(), environment, also=wanted)
+
+    assert path == wanted
+    assert read_bundle_file(wanted) == make_bundle()
+
+
+@pytest.fixture
+def full_spool(environment, tmp_path):
+    """Fill the spool with bundles of 2026, of which only the names count."""
+    prepare_spool(environment)
+    for number in range(SPOOLED_BUNDLES):
+        (tmp_path / "state" / "perfledger" / "bundles" / f"2026-{number:03}.json").touch()
+
+
+@pytest.mark.usefixtures("full_spool")
+def test_the_oldest_bundle_goes_when_the_spool_is_full(make_bundle, environment, spooled):
+    path = spool_bundle(make_bundle(created_at="2027-01-01T00:00:00+00:00"), environment)
+
+    assert spooled() == [
+        *(f"2026-{number:03}.json" for number in range(1, SPOOLED_BUNDLES)),
+        path.name,
+    ]
+
+
+@pytest.mark.usefixtures("full_spool")
+def test_a_bundle_from_a_clock_that_went_back_is_not_lost(make_bundle, environment, spooled):
+    path = spool_bundle(make_bundle(created_at="2025-01-01T00:00:00+00:00"), environment)
+
+    assert spooled() == [
+        path.name,
+        *(f"2026-{number:03}.json" for number in range(1, SPOOLED_BUNDLES)),
+    ]
+
+
+def test_other_files_of_the_spool_are_left_alone(make_bundle, environment, spooled):
+    path = spool_bundle(make_bundle(), environment)
+    path.with_name("notes.txt").write_text("mine")
+
+    spool_bundle(make_bundle(seed=1), environment)
+
+    assert "notes.txt" in spooled()
+
+
+def test_a_prepared_spool_has_its_folders_and_no_file(environment, tmp_path, spooled):
+    prepare_spool(environment, also=tmp_path / "out" / "bundle.json")
+
+    assert spooled() == []
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+@pytest.mark.parametrize("blocked", ["state", "out"])
+def test_a_folder_that_cannot_be_made_is_an_error_before_measuring(environment, tmp_path, blocked):
+    (tmp_path / blocked).write_text("a file")
+
+    with pytest.raises(UsageError, match=r"cannot keep the bundle: .*set XDG_STATE_HOME"):
+        prepare_spool(environment, also=tmp_path / "out" / "bundle.json")
+
+
+def test_without_a_variable_the_spool_is_in_the_users_home(make_bundle, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    path = spool_bundle(make_bundle(), {})
+
+    assert path.parent == tmp_path / ".local" / "state" / "perfledger" / "bundles"
+
+
+def test_a_packed_bundle_is_read(make_bundle, tmp_path):
+    path = tmp_path / "bundle.json.gz"
+    path.write_bytes(gzip.compress(make_bundle().to_json().encode()))
+
+    assert read_bundle_file(path) == make_bundle()
+
+
+def test_a_missing_bundle_is_named_and_a_broken_one_is_refused(tmp_path):
+    (tmp_path / "broken.json").write_text("{}")
+
+    with pytest.raises(NotFoundError, match=r"cannot read the bundle .*gone\.json: No such file"):
+        read_bundle_file(tmp_path / "gone.json")
+    with pytest.raises(NotFoundError, match="Is a directory"):
+        read_bundle_file(tmp_path)
+    with pytest.raises(UsageError, match="this is not a bundle"):
+        read_bundle_file(tmp_path / "broken.json")

@@ -1,0 +1,63 @@
+"""Tests which errors of other packages users see as theirs, and which stay bugs."""
+
+import pytest
+
+from perfledger_runners.bundles.upload import UploadError
+from perfledger_runners.checkouts.repository import NotARepositoryError
+from perfledger_runners.children.interpreter import InterpreterError
+from perfledger_service.errors import NotFoundError, NotMeasuredError, PerfledgerError, UsageError
+from perfledger_service.usecases.inputs import error_translation
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+
+FOREIGN_ERRORS = [
+    value
+    for value in vars(error_translation).values()
+    if isinstance(value, type) and issubclass(value, Exception)
+    if not value.__module__.startswith("perfledger_service")
+]
+INPUT_ERRORS = [
+    error for error in FOREIGN_ERRORS if error not in {InterpreterError, UploadError}
+] + [NotARepositoryError]
+
+
+def translated(error):
+    """Return what leaves the block that an error is raised in."""
+    with pytest.raises(Exception) as caught, translate_errors():  # noqa: PT011 - any of them
+        raise error
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", INPUT_ERRORS, ids=lambda kind: kind.__name__)
+def test_invalid_input_is_a_usage_error_with_the_same_message(kind):
+    error = kind.__new__(kind, "row 3 has no price")
+
+    found = translated(error)
+
+    assert type(found) is UsageError
+    assert (str(found), found.exit_code, found.__cause__) == ("row 3 has no price", 2, error)
+
+
+def test_without_an_interpreter_nothing_was_measured():
+    found = translated(InterpreterError("no Python at /venv"))
+
+    assert type(found) is NotMeasuredError
+    assert (str(found), found.exit_code) == ("not measured: no Python at /venv", 3)
+
+
+def test_a_failed_upload_is_not_the_users_mistake():
+    found = translated(UploadError("the service answered 503"))
+
+    assert type(found) is PerfledgerError
+    assert (str(found), found.exit_code) == ("the service answered 503", 4)
+
+
+@pytest.mark.parametrize("error", [NotFoundError("no file"), ValueError("a bug"), KeyError("a")])
+def test_our_own_errors_and_bugs_pass(error):
+    assert translated(error) is error
+
+
+def test_a_block_without_an_error_is_left_alone():
+    with translate_errors():
+        value = 1
+
+    assert value == 1

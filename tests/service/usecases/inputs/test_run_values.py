@@ -1,0 +1,71 @@
+"""Tests the grouping of a bundle's runs, and their values of a metric."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95
+from perfledger.records import Side
+from perfledger_service.usecases.inputs.run_values import run_values, runs_of
+
+
+def measured(runs, *readings, metric=STEP_TIME):
+    """Return runs with one reading of a metric each; none where the reading is None."""
+    return [
+        replace(run, samples={"other": (1.0,)} if one is None else {metric.name: (one,)})
+        for run, one in zip(runs, readings, strict=False)
+    ]
+
+
+@pytest.fixture
+def runs(make_bundle):
+    return make_bundle().runs
+
+
+def test_runs_are_grouped_by_workload_one_side_at_a_time(make_bundle):
+    grouped = runs_of(make_bundle(workloads=("a:step", "b:step"), pairs=3), Side.BASE)
+
+    assert {workload: len(runs) for workload, runs in grouped.items()} == {"a:step": 3, "b:step": 3}
+    assert {run.side for runs in grouped.values() for run in runs} == {Side.BASE}
+
+
+def test_runs_are_in_the_order_of_their_start_then_of_their_process(make_bundle):
+    bundle = make_bundle(pairs=3)
+    hours = {0: "12", 2: "11", 4: "11"}
+    runs = tuple(
+        replace(run, started_at=f"2026-11-20T{hours.get(run.process, '10')}:00:00+00:00")
+        for run in reversed(bundle.runs)
+    )
+
+    (ordered,) = runs_of(replace(bundle, runs=runs), Side.BASE).values()
+
+    assert [run.process for run in ordered] == [2, 4, 0]
+
+
+def test_a_bundle_without_runs_has_no_groups(make_bundle):
+    assert runs_of(make_bundle(runs=()), Side.HEAD) == {}
+
+
+def test_each_run_has_one_value(runs):
+    values = run_values([run for run in runs if run.side is Side.BASE], STEP_TIME)
+
+    assert values == pytest.approx((0.01,) * 6, rel=0.01)
+
+
+def test_a_run_without_the_metric_has_no_value(runs):
+    assert run_values(measured(runs, 1.0, None, 2.0), STEP_TIME) == (1.0, 2.0)
+    assert run_values(measured(runs, 1.0), PEAK_MEMORY) == ()
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
+def test_one_value_that_has_no_logarithm_leaves_none(runs, bad):
+    assert run_values(measured(runs, 1.0, bad, 3.0), STEP_TIME) == ()
+
+
+def test_a_tail_needs_enough_steps_in_every_run(runs):
+    long = replace(runs[0], samples={STEP_TIME.name: (0.01,) * 100})
+    short = replace(runs[1], samples={STEP_TIME.name: (0.01,)})
+
+    assert run_values([long, long], STEP_TIME_P95) == pytest.approx((0.01, 0.01))
+    assert run_values([long, short], STEP_TIME_P95) == ()
