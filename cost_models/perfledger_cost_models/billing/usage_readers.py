@@ -24,7 +24,7 @@ from perfledger_cost_models.usage.prometheus import (
     read_samples,
 )
 from perfledger_cost_models.usage.sacct import is_sacct
-from perfledger_cost_models.usage.slurm import read_sacct
+from perfledger_cost_models.usage.slurm_allocations import read_sacct
 
 FOCUS = "FOCUS bill"
 _FOCUS_COLUMN = "BilledCost"

@@ -12,7 +12,7 @@ from perfledger_cost_models.telemetry.cloudwatch import (
     read_metric_data,
 )
 from perfledger_cost_models.telemetry.prometheus import read_prometheus
-from perfledger_cost_models.telemetry.slurm import read_sacct_activity
+from perfledger_cost_models.telemetry.slurm_gpu_use import read_sacct_activity
 from perfledger_cost_models.telemetry.wandb import is_wandb, read_events_csv, read_events_json
 from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES, UsageFileError, rows_of
 from perfledger_cost_models.usage.prometheus import (

@@ -3,6 +3,10 @@
 A row is a job or a step of it ("123.batch", "123.0"). Times without a zone are UTC; amounts of
 trackable resources (TRES) may have a unit from K to P, of 1024.
 
+Three readers share it: `usage/slurm_allocations.py` for the devices that jobs held,
+`telemetry/slurm_gpu_use.py` for how busy jobs kept them, and `job_logs/swf_and_sacct.py` for job
+logs.
+
 All readers use one rule for duplicates. Cluster, JobID and Start identify a run; before its start
 Cluster, JobID and Submit do. A requeued job has several runs, each with its own record: "Previous
 runs of the job can be shown with the -D/--duplicates option" (sacct, SLUID). A reset JobID is

@@ -32,7 +32,7 @@ from perfledger_cost_models.usage.sacct import (
     gpus_of,
     sacct_rows,
 )
-from perfledger_cost_models.usage.slurm import COLUMNS, KIND
+from perfledger_cost_models.usage.slurm_allocations import COLUMNS, KIND
 
 TOTAL, MEAN, RANKS = "TRESUsageInTot", "TRESUsageInAve", "NTasks"
 UTIL, MEMORY = "gres/gpuutil", "gres/gpumem"

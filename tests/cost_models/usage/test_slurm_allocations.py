@@ -3,7 +3,7 @@
 import pytest
 
 from perfledger_cost_models.usage.device_spans import UsageFileError
-from perfledger_cost_models.usage.slurm import read_sacct
+from perfledger_cost_models.usage.slurm_allocations import read_sacct
 
 HEADER = "JobID|JobName|User|Account|Start|End|Elapsed|AllocTRES"
 TRES = "billing=64,cpu=64,gres/gpu:h100=8,gres/gpu=8,mem=1T,node=1"

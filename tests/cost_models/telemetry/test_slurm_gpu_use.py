@@ -9,7 +9,7 @@ import pytest
 from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
 from perfledger_cost_models.telemetry.readers import read_activity
 from perfledger_cost_models.telemetry.signals import Signal
-from perfledger_cost_models.telemetry.slurm import MIG_JOBS_NOTE, NO_ACTIVITY_NOTE
+from perfledger_cost_models.telemetry.slurm_gpu_use import MIG_JOBS_NOTE, NO_ACTIVITY_NOTE
 from perfledger_cost_models.usage.device_spans import UsageFileError
 
 HEADER = "JobID|JobName|Account|Partition|Start|End|NTasks|AllocTRES|TRESUsageInAve|TRESUsageInTot"
