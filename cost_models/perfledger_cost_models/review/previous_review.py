@@ -25,8 +25,10 @@ from perfledger_cost_models.review.quarter import Quarter, QuarterError, quarter
 from perfledger_cost_models.review.review_document import PreviousDecision, UnknownFigure
 
 FORMAT = "perfledger-review"
-# 1: first version. Keys are only ever added.
-VERSION = 1
+# 1: first version. 2: keys in the words of the glossary. Within a version keys are only ever added.
+VERSION = 2
+# Keys of version 1 that are read here, with their names in version 2.
+VERSION_1_KEYS = {"taken": "recommendation", "outlook": "expected_quarter"}
 MAX_BYTES = 32 * 2**20
 MAX_INPUTS = 10_000
 MAX_NUMBER = Decimal(10) ** 15
@@ -44,7 +46,7 @@ class _ExpectedQuarter(msgspec.Struct, frozen=True):
     usd: Decimal | None
 
 
-class _Decision(msgspec.Struct, frozen=True):
+class _Recommendation(msgspec.Struct, frozen=True):
     name: Text
     where: Text
 
@@ -54,14 +56,17 @@ class _Input(msgspec.Struct, frozen=True):
     mode: Decimal
 
 
+class _Header(msgspec.Struct, frozen=True):
+    format: str
+    version: int
+
+
 class _Document(msgspec.Struct, frozen=True):
     """The keys of a review that the next one reads."""
 
-    format: str
-    version: int
     quarter: Text
-    decision: _Decision = msgspec.field(name="taken")
-    outlook: _ExpectedQuarter
+    recommendation: _Recommendation
+    expected_quarter: _ExpectedQuarter
     inputs: Annotated[tuple[_Input, ...], msgspec.Meta(max_length=MAX_INPUTS)]
 
 
@@ -82,32 +87,43 @@ def read_previous_review(data: bytes, *, before: Quarter) -> PreviousReview:
         msg = f"the last review has {len(data)} bytes, more than {MAX_BYTES}: pass its review.json"
         raise PreviousReviewError(msg)
     try:
-        document = msgspec.json.decode(data, type=_Document)
+        document = _document(data)
         quarter = quarter_of(document.quarter)
     except (msgspec.DecodeError, QuarterError, RecursionError) as error:
         msg = f"the last review cannot be read: {error}: pass its review.json"
         raise PreviousReviewError(msg) from error
-    if document.format != FORMAT or not 1 <= document.version <= VERSION:
-        form = f"{document.format[:40]!r} {document.version}"
-        msg = f"the last review is {form}: pass a {FORMAT} of version 1 to {VERSION}"
-        raise PreviousReviewError(msg)
     if quarter.after != before:
         msg = f"the last review is of {quarter.name}: pass that of the quarter before {before.name}"
         raise PreviousReviewError(msg)
-    numbers = [document.outlook.hours, *(each.mode for each in document.inputs)]
-    numbers += [] if document.outlook.usd is None else [document.outlook.usd]
+    expected = document.expected_quarter
+    numbers = [expected.hours, *(each.mode for each in document.inputs)]
+    numbers += [] if expected.usd is None else [expected.usd]
     if not all(number.is_finite() and abs(number) <= MAX_NUMBER for number in numbers):
         msg = "the last review has a number out of range: pass its unchanged review.json"
         raise PreviousReviewError(msg)
     return PreviousReview(
         quarter=quarter,
-        decision=document.decision.name,
-        where=document.decision.where,
+        decision=document.recommendation.name,
+        where=document.recommendation.where,
         expected_quarter=ExpectedQuarter(
-            quarter=document.outlook.quarter, hours=document.outlook.hours, usd=document.outlook.usd
+            quarter=expected.quarter, hours=expected.hours, usd=expected.usd
         ),
         inputs={each.name: each.mode for each in document.inputs},
     )
+
+
+def _document(data: bytes) -> _Document:
+    """Return the document, with the keys of the current version; raises PreviousReviewError."""
+    header = msgspec.json.decode(data, type=_Header)
+    if header.format != FORMAT or not 1 <= header.version <= VERSION:
+        form = f"{header.format[:40]!r} {header.version}"
+        msg = f"the last review is {form}: pass a {FORMAT} of version 1 to {VERSION}"
+        raise PreviousReviewError(msg)
+    if header.version == VERSION:
+        return msgspec.json.decode(data, type=_Document)
+    keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    upgraded = {VERSION_1_KEYS.get(key, key): value for key, value in keys.items()}
+    return msgspec.json.decode(msgspec.json.encode(upgraded), type=_Document)
 
 
 def previous_decision(

@@ -1,24 +1,30 @@
 import json
+from dataclasses import replace
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
-from perfledger_cost_models.billing.budget_variance import BudgetVariance
+from perfledger_cost_models.billing.budget_variance import BudgetVariance, ExpectedQuarter
 from perfledger_cost_models.review.previous_review import (
     FORMAT,
     MAX_BYTES,
+    VERSION,
+    VERSION_1_KEYS,
     PreviousReviewError,
     read_previous_review,
 )
 from perfledger_cost_models.review.quarter import quarter_of
 from perfledger_cost_models.review.review_document import PreviousDecision, UnknownFigure
 
+# Written before the keys were renamed, from a plan with two options.
+VERSION_1 = Path(__file__).parent / "review_version_1.json"
 LAST = {
     "format": FORMAT,
-    "version": 1,
+    "version": VERSION,
     "quarter": "2026Q2",
-    "taken": {"name": "today", "where": "p5.48xlarge/on_demand"},
-    "outlook": {"quarter": "2026Q3", "hours": "700", "usd": "4816"},
+    "recommendation": {"name": "today", "where": "p5.48xlarge/on_demand"},
+    "expected_quarter": {"quarter": "2026Q3", "hours": "700", "usd": "4816"},
     "inputs": [{"name": "w1_usd_per_hour", "mode": "12.29"}],
     "later keys": "are skipped",
 }
@@ -46,12 +52,35 @@ def test_the_last_decision_is_held_against_the_bill(make_review, make_bill):
     assert review.last.changed_inputs[0][1:] == (Decimal("12.29"), Decimal("6.88"))
 
 
+def test_a_review_of_version_1_is_read_whole_and_compared(make_review, make_bill):
+    old = read(VERSION_1.read_bytes())
+    assert (old.decision, old.where) == ("today", "p5.48xlarge/on_demand")
+    assert old.expected_quarter == ExpectedQuarter(
+        quarter="2026Q3", hours=Decimal("75000.0"), usd=Decimal("516000.000")
+    )
+    assert len(old.inputs) == 10
+
+    cheaper = replace(old, inputs=old.inputs | {"w1_usd_per_hour": Decimal(5)})
+    review = make_review(last=cheaper, bill=make_bill(("a", "70000", "500000")))
+    assert review.last.variance.budget_usd == 516_000
+    changed = {label: values for label, *values in review.last.changed_inputs}
+    assert [Decimal(5), Decimal("6.88")] in changed.values()
+
+
+def test_both_versions_of_a_review_say_the_same():
+    keys = json.loads(VERSION_1.read_bytes())
+    renamed = {VERSION_1_KEYS.get(key, key): value for key, value in keys.items()}
+
+    assert keys["version"] == 1
+    assert read(json.dumps(renamed | {"version": 2}).encode()) == read(VERSION_1.read_bytes())
+
+
 @pytest.mark.parametrize(
     ("outlook", "why"),
     [({"usd": None}, "no budget"), ({"hours": "0"}, "no rate")],
 )
 def test_a_last_review_without_a_budget_says_so(make_review, make_bill, outlook, why):
-    given = last(outlook={"quarter": "2026Q3", "hours": "1", "usd": "1"} | outlook)
+    given = last(expected_quarter={"quarter": "2026Q3", "hours": "1", "usd": "1"} | outlook)
 
     review = make_review(last=read(given), bill=make_bill(("a", "100", "6000")))
     assert isinstance(review.last.variance, UnknownFigure)
@@ -95,11 +124,15 @@ def test_a_last_review_without_a_bill_has_no_actual(make_review):
         (b"[" * 100_000, "cannot be read"),
         (last(quarter="2026Q1"), "before 2026Q3"),
         (last(quarter="soon"), "cannot be read"),
-        (last(format="other"), "version 1"),
-        (last(version=2), "version 1"),
+        (last(format="other"), "version 1 to 2"),
+        (last(version=3), "version 1 to 2"),
+        (last(version=0), "version 1 to 2"),
         (last(inputs=[{"name": "a", "mode": "NaN"}]), "number out of range"),
-        (last(outlook={"quarter": "2026Q3", "hours": "1e99", "usd": None}), "number out of range"),
-        (last(taken=1), "cannot be read"),
+        (
+            last(expected_quarter={"quarter": "2026Q3", "hours": "1e99", "usd": None}),
+            "number out of range",
+        ),
+        (last(recommendation=1), "cannot be read"),
         (b" " * (MAX_BYTES + 1), "more than"),
     ],
 )

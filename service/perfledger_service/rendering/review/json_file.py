@@ -1,9 +1,8 @@
 """Writes a review as JSON, for programs and for the next quarter's review."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict
-from datetime import date
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
 from decimal import Decimal
 from typing import cast
 
@@ -20,6 +19,8 @@ from perfledger_cost_models.review.review_document import (
 )
 from perfledger_service.rendering.cost.project import PROJECTED_MARK
 from perfledger_service.rendering.fleet.forecast import forecasts_record
+from perfledger_service.rendering.layout.document import attributes, field_names
+from perfledger_service.rendering.layout.writers import Plain, plain_value
 from perfledger_service.rendering.review.rows import paid_cents
 
 
@@ -33,30 +34,26 @@ def review_json(review: Review) -> str:
         "format": FORMAT,
         "version": VERSION,
         "quarter": review.quarter.name,
-        "made_on": review.made_on,
-        "title": review.title,
-        "is_example": review.is_example,
-        "taken": {"name": choice.option.name, "where": choice.option.where},
+        **attributes(review, "made_on", "title", "is_example"),
+        "recommendation": attributes(choice.option, "name", "where"),
         "decision": _decision(review),
         "options": [_option(one) for one in review.options],
-        "unpriced": [asdict(one) for one in review.model.unpriced],
+        "unpriced": review.model.unpriced,
         "demand": _demand(review.demand),
-        "supply": _json_value(review.supply),
+        "supply": review.supply,
         "performance": _performance(review.performance),
         "allocation": _allocation(review.allocation),
-        "last": _json_value(review.last),
-        "outlook": asdict(review.expected_quarter),
-        "risks": [asdict(one) for one in review.risks],
-        "unknowns": [_json_value(one) for one in review.unknowns],
-        "inputs": [asdict(one) for one in review.model.inputs],
-        "lines": [
-            asdict(one) | {"value": to_decimal(likely[one.name][0])} for one in review.model.lines
+        "previous": review.last,
+        "expected_quarter": review.expected_quarter,
+        "risks": review.risks,
+        "unknowns": review.unknowns,
+        "inputs": review.model.inputs,
+        "formulas": [
+            _fields(one) | {"value": to_decimal(likely[one.name][0])} for one in review.model.lines
         ],
-        "sources": [asdict(one) for one in review.sources],
-        "seed": review.seed,
-        "draws": review.draws,
+        **attributes(review, "sources", "seed", "draws"),
     }
-    return json.dumps(document, indent=2, allow_nan=False, default=_text) + "\n"
+    return json.dumps(_json_value(document), indent=2, allow_nan=False) + "\n"
 
 
 def _decision(review: Review) -> dict[str, object]:
@@ -71,7 +68,7 @@ def _decision(review: Review) -> dict[str, object]:
         "saving_usd": _band(decision.saving),
         "regret_mean_usd": decision.regret_mean,
         "regret_p95_usd": decision.regret_p95,
-        "prices_keep_until": review.expires,
+        "prices_valid_until": review.expires,
         "prices_expired": review.expired,
         "stale_prices_allowed": review.stale,
         "switches": [
@@ -79,7 +76,7 @@ def _decision(review: Review) -> dict[str, object]:
                 "input": one.input.name,
                 "mode": one.input.mode,
                 "value": one.value,
-                "to": one.alternative,
+                "alternative": one.alternative,
             }
             for one in decision.switches
         ],
@@ -93,28 +90,24 @@ def _decision(review: Review) -> dict[str, object]:
 def _option(facts: OptionFacts) -> dict[str, object]:
     outcome, option = facts.outcome, facts.outcome.option
     return {
-        "name": option.name,
-        "where": option.where,
-        "kind": option.mode,
-        "accelerator": option.accelerator,
-        "devices": option.devices,
+        **attributes(option, "name", "where"),
+        "purchase_mode": option.mode,
+        **attributes(option, "accelerator", "devices"),
         "lead_time": option.lead_time or None,
         "note": option.note,
         **_figures(outcome),
-        "break_even_use": None if facts.break_even is None else asdict(facts.break_even),
+        "break_even_use": facts.break_even,
         "lock_in_months": facts.lock_in_months,
         "owed_after_a_year_usd": facts.owed_usd,
         "resale_usd": facts.resale,
-        "energy_and_carbon": _json_value(facts.carbon),
-        "return_per_year": facts.return_per_year,
-        "payback_years": facts.payback_years,
-        "price_keeps_until": facts.expires,
+        "energy_and_carbon": facts.carbon,
+        **attributes(facts, "return_per_year", "payback_years"),
+        "price_valid_until": facts.expires,
         "usd_per_hour_by_use": facts.curve,
     }
 
 
 def _figures(outcome: OptionOutcome) -> dict[str, object]:
-    band = outcome.hour_band
     return {
         "paid_usd": outcome.paid,
         "paid_sum_usd": sum(paid_cents(outcome), Decimal(0)),
@@ -122,7 +115,7 @@ def _figures(outcome: OptionOutcome) -> dict[str, object]:
         "npv_band_usd": _band(outcome.npv_band),
         "npv_mean_usd": outcome.npv_mean,
         "usd_per_hour": outcome.hour,
-        "usd_per_hour_band": None if band is None else _band(band),
+        "usd_per_hour_band": outcome.hour_band and _band(outcome.hour_band),
         "chance_best": outcome.chance_best,
         "chance_cheaper_than_today": outcome.chance_cheaper,
     }
@@ -134,52 +127,42 @@ def _band(band: tuple[Decimal, Decimal, Decimal]) -> Mapping[str, Decimal]:
 
 def _demand(demand: DemandSection) -> object:
     """Return the demand, its forecast as `perfledger fleet forecast` writes it."""
-    record = cast("dict[str, object]", _json_value(demand))
     if isinstance(demand.forecast, UnknownFigure):
-        return record
-    return record | {"forecast": forecasts_record(demand.forecast)}
+        return demand
+    return _fields(demand) | {"forecast": forecasts_record(demand.forecast)}
 
 
 def _performance(performance: PerformanceSection) -> object:
     """Return what was measured, and apart from it what is projected, each marked as that."""
-    record = cast("dict[str, object]", _json_value(performance))
     if isinstance(performance.projection, UnknownFigure):
-        return record
-    marked = [
-        {"provenance": PROJECTED_MARK, **cast("dict[str, object]", _json_value(one))}
-        for one in performance.projection
-    ]
-    return record | {"projection": marked}
+        return performance
+    marked = [{"provenance": PROJECTED_MARK, **_fields(one)} for one in performance.projection]
+    return _fields(performance) | {"projection": marked}
 
 
 def _allocation(allocation: CostAllocation | UnknownFigure) -> object:
     """Return the allocation with its first version's hours by team."""
     if isinstance(allocation, UnknownFigure):
-        return _json_value(allocation)
-    record = cast("dict[str, object]", _json_value(allocation))
-    return record | {"hours": [(row.team, row.hours) for row in allocation.by_team()]}
+        return allocation
+    hours = [(row.team, row.hours) for row in allocation.by_team()]
+    return _fields(allocation) | {"hours": hours}
 
 
-def _json_value(value: object) -> object:
-    """Return a section as plain values, and what is not known as an object that says so."""
+def _fields(value: object) -> dict[str, object]:
+    return attributes(value, *field_names(type(value)))
+
+
+def _json_value(value: object) -> Plain:
+    """Return a value as JSON has it, and what is not known as an object that says so."""
     match value:
         case UnknownFigure():
             return {"unknown": value.name, "reason": value.reason, "remedy": value.remedy}
-        case tuple():
-            return [_json_value(each) for each in cast("tuple[object, ...]", value)]
-        case _ if hasattr(value, "__dataclass_fields__"):
-            names: Mapping[str, object] = getattr(value, "__dataclass_fields__")  # noqa: B009
-            return {name: _json_value(getattr(value, name)) for name in names}
+        case dict():
+            items = cast("Mapping[str, object]", value).items()
+            return {key: _json_value(each) for key, each in items}
+        case tuple() | list():
+            return [_json_value(each) for each in cast("Sequence[object]", value)]
+        case _ if is_dataclass(value):
+            return _json_value(_fields(value))
         case _:
-            return value
-
-
-def _text(value: object) -> str:
-    match value:
-        case Decimal():
-            return f"{value:f}"
-        case date():
-            return value.isoformat()
-        case _:
-            msg = f"{type(value)} has no JSON"
-            raise TypeError(msg)
+            return plain_value(value)

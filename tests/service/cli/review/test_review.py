@@ -72,7 +72,7 @@ def test_the_example_is_written_and_says_that_it_is_one(written):
     assert set(written) == {"review.html", "review.json", "focus.csv"}
     assert document["is_example"]
     assert "An example" in written["review.html"]
-    assert document["taken"]["name"] in written["review.html"]
+    assert document["recommendation"]["name"] in written["review.html"]
     assert len(document["options"]) == 9
     assert [one["name"] for one in document["unpriced"]] == ["TPU v5p"]
 
@@ -105,7 +105,7 @@ def test_the_next_review_reads_this_one(run, written, tmp_path, plan):
     last.write_text(written["review.json"])
 
     run("--plan", plan, "--quarter", "2026Q4", "--previous", last, *TEXTS)
-    found = json.loads((tmp_path / "out" / "review.json").read_text())["last"]
+    found = json.loads((tmp_path / "out" / "review.json").read_text())["previous"]
     assert found["quarter"] == "2026Q3"
     assert found["variance"]["unknown"] == "budget against actual"
 

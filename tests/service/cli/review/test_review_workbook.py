@@ -289,7 +289,7 @@ def model_compared(tables, book, document):
             yield inputs[one["name"]][place], cells[one["name"]][place], one[end]
     lines = {row[0]: row[3] for row in tables["Formulas"]}
     values = {row[0]: row[3] for row in book["Model"].iter_rows(2, values_only=True)}
-    for one in (each for each in document["lines"] if each["unit"] == "USD"):
+    for one in (each for each in document["formulas"] if each["unit"] == "USD"):
         yield lines[one["name"]], values[one["name"]], one["value"]
 
 
