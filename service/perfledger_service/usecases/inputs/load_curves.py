@@ -34,7 +34,7 @@ HOW_TO_ASK = (
     "sent at random times"
 )
 _LOAD_FILE = re.compile(
-    r"(?:(?:(?P<devices>\d{1,4})|1/(?P<slices>\d{1,2}))x)?(?P<device>(?!\d+x[=@])[^=@]{1,100})?"
+    r"(?:(?:(?P<devices>\d{1,4})|1/(?P<slices>\d{1,2}))x)?(?P<device>(?!(?:1/)?\d+x)[^=@]{1,100})?"
     r"(?:@(?P<load>concurrency|rate):(?P<amount>\d{1,9}(?:\.\d{1,6})?))?"
     r"(?:@batch:(?P<batch>[1-9]\d{0,6}))?(?P<poisson>@poisson)?=(?P<path>.+)"
 )

@@ -205,27 +205,19 @@ def test_the_objective_may_be_another_latency(run, tmp_path):
     ("words", "error", "message"),
     [
         (("none.json", *ASKED), NotFoundError, "none.json"),
-        (("L40S=none.json", *ASKED), NotFoundError, "none.json"),
-        (("L40S@load:3=CURVE", *ASKED), UsageError, "2xDEVICE=FILE"),
         (("VLLM", *ASKED), UsageError, "does not name its device"),
-        (("L40S=VLLM", *ASKED), UsageError, "at which load"),
-        (("L40S@rate:10=VLLM", *ASKED, "--latency-metric", "tpot"), UsageError, "tpot_p99"),
         (("L40S=BROKEN", *ASKED), UsageError, "the format of .* is not supported"),
-        (("EMPTY", *ASKED), UsageError, "is not a load curve"),
         (("CURVE", "--p99", "fast", "--request-rate", "1"), UsageError, "80ms or 1.5s"),
         (("CURVE", "--p99", "0ms", "--request-rate", "1"), UsageError, "the P99 is 0"),
         (("CURVE", "--p99", "1s", "--request-rate", "nan"), UsageError, "the rate is nan"),
         (("CURVE", *ASKED, "--headroom", "-1"), UsageError, "headroom"),
         (("CURVE", *ASKED, "--purchase-option", "p9/on_demand"), NotFoundError, "p9"),
-        (("70000x=CURVE", *ASKED), UsageError, "2xDEVICE=FILE"),
-        (("0x=CURVE", *ASKED), UsageError, "devices"),
         ((*["CURVE"] * 100, *ASKED), UsageError, "use 1 to 300"),
     ],
 )
 def test_a_usage_error_says_why(run, tmp_path, words, error, message):
-    files = {"CURVE": document(100.0, "H100-80GB"), "EMPTY": '{"version": 1, "points": []}'}
+    files = {"CURVE": document(100.0, "H100-80GB"), "BROKEN": "broken"}
     files["VLLM"] = json.dumps({"request_throughput": 50.0, "p99_e2el_ms": 20.0})
-    files["BROKEN"] = "broken"
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     given = []
