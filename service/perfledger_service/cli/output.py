@@ -57,6 +57,17 @@ class Output:
         """Return the format that counts."""
         return Format.JSON if self.json else self.format
 
+    def write_document(
+        self,
+        result: Result,
+        to_document: "Callable[[Result], Document]",
+        *,
+        svg: Callable[[Result], str] | None = None,
+    ) -> None:
+        """Render a result as a document, or draw it where it has a chart."""
+        charts = {} if svg is None else {Format.SVG: svg}
+        self.write(result, document_formats(to_document) | charts)
+
     def write(
         self, result: Result, renderers: Mapping[Format, "Callable[[Result], RenderableType]"]
     ) -> None:
@@ -66,6 +77,10 @@ class Output:
             write_text(rendered, self.output)
         else:
             _write_table(rendered, self.output)
+
+
+DocumentOutput = Annotated[Output, Formats(*DOCUMENT)]
+ChartOutput = Annotated[Output, Formats(*DOCUMENT, Format.SVG)]
 
 
 def document_formats(

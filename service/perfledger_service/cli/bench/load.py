@@ -9,13 +9,7 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, out, what
-from perfledger_service.cli.output import (
-    DOCUMENT,
-    Formats,
-    Output,
-    document_formats,
-    write_text,
-)
+from perfledger_service.cli.output import DocumentOutput, write_text
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
@@ -87,7 +81,7 @@ def load(
     ],
     *,
     load_flags: LoadFlags,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
     save_curve: Annotated[
         Path | None, out("also write the JSON to this file", metavar="FILE")
     ] = None,
@@ -117,7 +111,7 @@ def load(
         write_text(to_json(load_document(measured)), save_curve)
     if save_chart is not None:
         write_text(load_svg(measured), save_chart)
-    output.write(measured, document_formats(load_document))
+    output.write_document(measured, load_document)
     if measured.failures:
         raise typer.Exit(ExitCode.UNCERTAIN)
 

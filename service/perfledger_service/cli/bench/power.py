@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
@@ -55,7 +55,7 @@ def power(
         what("in place of a file: standard deviation of pair differences", metavar="PERCENT"),
     ] = None,
     power_flags: PowerFlags,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """Show the smallest change a number of pairs detects, and the pairs a change needs."""
     from perfledger_service.rendering.bench.power import power_document
@@ -68,7 +68,4 @@ def power(
         curve = power_of_file(file, power_flags.request, column=column)
     else:
         curve = power_of_spread((spread_percent or 0.0) / 100, power_flags.request)
-    output.write(
-        curve,
-        document_formats(power_document),
-    )
+    output.write_document(curve, power_document)

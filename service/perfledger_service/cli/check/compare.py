@@ -8,7 +8,7 @@ import typer
 from perfledger.metrics import WorseDirection
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 
 
 @command(
@@ -34,7 +34,7 @@ def compare(
         how("its new level is accepted: older checks do not count; repeatable", metavar="COMMIT"),
     ] = None,
     worse: Annotated[WorseDirection | None, how("which direction of a column is worse")] = None,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """Compare two bundles or two files of runs that were not measured in pairs.
 
@@ -48,8 +48,5 @@ def compare(
     wishes = BaselinePreferences(pinned=baseline, accepted=tuple(accepted_commit or ()))
     comparison = compare_files(a, b, metric=metric, worse=worse, preferences=wishes)
     code = exit_code_of(comparison.verdicts)
-    output.write(
-        comparison,
-        document_formats(lambda view: comparison_document(view, exit_code=int(code))),
-    )
+    output.write_document(comparison, lambda view: comparison_document(view, exit_code=int(code)))
     raise typer.Exit(code)

@@ -7,14 +7,14 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 
 
 @command(examples=("perfledger config show", "perfledger config show --json"))
 def config_show(
     folder: Annotated[Path, argument("the repository", metavar="FOLDER")] = Path(),
     *,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """Show every setting with its value and where the value comes from.
 
@@ -37,5 +37,5 @@ def config_show(
         origins_of(upload_settings()),
         origins_of(price_settings()),
     )
-    output.write(groups, document_formats(settings_document))
+    output.write_document(groups, settings_document)
     typer.echo("perfledger check reads the configuration file of the base commit", err=True)

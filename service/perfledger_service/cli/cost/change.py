@@ -9,7 +9,7 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, what
 from perfledger_service.cli.option_values import today
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
@@ -113,7 +113,7 @@ def change(
     change_flags: PricedChangeFlags,
     fleet: FleetFlags,
     price_flags: PriceFlags,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Estimate what a change costs a year, from a bundle or from a ratio with its interval.
 
@@ -126,10 +126,7 @@ def change(
     from perfledger_service.values.report import Conclusion, ExitCode
 
     view = _price(bundle, change_flags, fleet, price_flags.books.sheet)
-    output.write(
-        view,
-        document_formats(change_document) | {Format.SVG: change_svg},
-    )
+    output.write_document(view, change_document, svg=change_svg)
     total = view.prices.total
     is_priced = total is not None and total.usd is not None
     code = ExitCode.OK if is_priced else ExitCode.UNCERTAIN

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
@@ -135,10 +135,7 @@ def compare(
     ownership: OwnershipFlags,
     grid: GridFlags,
     price_flags: PriceFlags,
-    output: Annotated[
-        Output,
-        Formats(*DOCUMENT, Format.SVG),
-    ],
+    output: ChartOutput,
 ) -> None:
     """Compare what a useful hour or a unit of work costs, owned and on every purchase option.
 
@@ -160,7 +157,4 @@ def compare(
         job_h=job_hours,
         works=works,
     )
-    output.write(
-        compare_costs(books, question),
-        document_formats(costs_document) | {Format.SVG: costs_svg},
-    )
+    output.write_document(compare_costs(books, question), costs_document, svg=costs_svg)

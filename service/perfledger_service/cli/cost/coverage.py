@@ -5,7 +5,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.price_flags import PriceFlags
 
 
@@ -46,7 +46,7 @@ def coverage(
         str, how("the region whose prices apply", metavar="REGION", default="the reference one")
     ] = "",
     price_flags: PriceFlags,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """Bill hours under reservations and savings plans, and show what was left unused.
 
@@ -57,7 +57,7 @@ def coverage(
 
     hours = usage_hours(file, usage or (), all_hours=total_hours)
     commitments = CommitmentInputs(plans=savings_plan or (), reserved=reserved_instance or ())
-    output.write(
+    output.write_document(
         bill_hours(price_flags.books.sheet, hours, commitments, region=region),
-        document_formats(lambda bill: coverage_document(bill, len(hours))),
+        lambda bill: coverage_document(bill, len(hours)),
     )

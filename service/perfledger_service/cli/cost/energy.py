@@ -4,7 +4,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.ownership_flags import GridFlags
 from perfledger_service.cli.price_flags import PriceFlags
 
@@ -37,14 +37,13 @@ def energy(
     ] = None,
     grid: GridFlags,
     price_flags: PriceFlags,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """Estimate the energy and CO2 of accelerator-hours, by location and by market."""
     from perfledger_service.rendering.cost.energy import energy_document
     from perfledger_service.usecases.cost.energy import PowerDraw, energy_use
 
     draw = PowerDraw(watts=mean_watts, pue=pue, grid=grid.grid)
-    output.write(
-        energy_use(price_flags.books, tuple(hours), draw),
-        document_formats(lambda use: energy_document(*use)),
+    output.write_document(
+        energy_use(price_flags.books, tuple(hours), draw), lambda use: energy_document(*use)
     )

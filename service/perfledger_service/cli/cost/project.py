@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.option_values import today
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
@@ -79,7 +79,7 @@ def project(
         list[str] | None,
         what("A100-80GB, h100-sxm5-80gb, TPU-v4, ...; repeatable", metavar="DEVICE"),
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Estimate a workload's speed and cost on hardware it was not measured on.
 
@@ -89,7 +89,8 @@ def project(
     from perfledger_service.rendering.cost.projection_plot import projection_svg
     from perfledger_service.usecases.cost.projection import project_costs
 
-    output.write(
+    output.write_document(
         project_costs(subject.of(workload_source), targets=target_device or (), today=today()),
-        document_formats(projection_document) | {Format.SVG: projection_svg},
+        projection_document,
+        svg=projection_svg,
     )

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.ownership_flags import GridFlags, OwnershipFlags
 from perfledger_service.cli.price_flags import PriceFlags
 
@@ -26,10 +26,7 @@ def tco(
     ownership: OwnershipFlags,
     grid: GridFlags,
     price_flags: PriceFlags,
-    output: Annotated[
-        Output,
-        Formats(*DOCUMENT, Format.SVG),
-    ],
+    output: ChartOutput,
 ) -> None:
     """Show the yearly cost of owning a server, its NPV, and the inputs that matter most.
 
@@ -40,7 +37,8 @@ def tco(
     from perfledger_service.usecases.cost.tco import cost_of_owning
 
     books = price_flags.books
-    output.write(
+    output.write_document(
         cost_of_owning(books, server, ownership.question(books, grid.grid)),
-        document_formats(owning_document) | {Format.SVG: owning_svg},
+        owning_document,
+        svg=owning_svg,
     )

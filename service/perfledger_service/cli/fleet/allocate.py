@@ -9,14 +9,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import PeriodFlags, Source, files_of
 from perfledger_service.cli.option_groups import argument, how, out, what
 from perfledger_service.cli.option_values import usd
-from perfledger_service.cli.output import (
-    DOCUMENT,
-    Format,
-    Formats,
-    Output,
-    document_formats,
-    write_text,
-)
+from perfledger_service.cli.output import ChartOutput, Format, write_text
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
@@ -90,7 +83,7 @@ def allocate(
         Path | None,
         how("CSV team[,project],hours: who pays for idle devices", metavar="FILE"),
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
     save_focus: Annotated[
         Path | None, out("also write the rows in FOCUS 1.2 to this file", metavar="FILE")
     ] = None,
@@ -116,7 +109,7 @@ def allocate(
     allocation = allocate_cost(payment.paid, sources, days=days, entitlement=quotas)
     if save_focus is not None:
         write_text(allocation_focus(allocation), save_focus)
-    output.write(allocation, document_formats(allocation_document))
+    output.write_document(allocation, allocation_document)
 
 
 def _sources(usage: Sequence[Path], source: str | None, labels: LabelFlags) -> "UsageSources":

@@ -10,7 +10,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, files_of
 from perfledger_service.cli.option_groups import DAY, argument, how, what
 from perfledger_service.cli.option_values import today, usd
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
@@ -67,7 +67,7 @@ def forecast(
     purchase_option: Annotated[
         str | None, how("prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION")
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Forecast device-hours and spend from past usage.
 
@@ -78,12 +78,13 @@ def forecast(
     from perfledger_service.usecases.fleet.forecast import ForecastRequest, forecast_files
     from perfledger_service.values.fleet_views import ImportKind
 
-    output.write(
+    output.write_document(
         forecast_files(
             files_of(files or (), source, ImportKind.USAGE),
             ForecastRequest(step=period, periods=periods, budget=budget.budget),
             option=purchase_option,
             today=today(),
         ),
-        document_formats(forecast_document) | {Format.SVG: forecast_svg},
+        forecast_document,
+        svg=forecast_svg,
     )

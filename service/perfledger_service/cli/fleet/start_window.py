@@ -8,7 +8,7 @@ from perfledger_cost_models.energy.start_objective import StartObjective
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.option_values import parse_moment
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 
 MINUTES_PER_HOUR = 60
 
@@ -53,7 +53,7 @@ def start_window(
     objective: Annotated[
         StartObjective | None, how("what to minimise", default="usd where the file has prices")
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Find the cheapest or greenest start time for a deferrable job, and what it saves."""
     from perfledger_service.rendering.fleet.start_window import window_document
@@ -61,7 +61,7 @@ def start_window(
     from perfledger_service.usecases.fleet.start_window import find_start_window
 
     start, end, pause = job.earliest_start, job.deadline, job.pause_minutes
-    output.write(
+    output.write_document(
         find_start_window(
             series,
             hours=job.job_hours,
@@ -71,5 +71,6 @@ def start_window(
             pause_hours=None if pause is None else pause / MINUTES_PER_HOUR,
             objective=objective,
         ),
-        document_formats(window_document) | {Format.SVG: window_svg},
+        window_document,
+        svg=window_svg,
     )

@@ -9,7 +9,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import PeriodFlags, Source, files_of
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.option_values import today
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput, Format, Output
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.errors import UsageError
 
@@ -43,7 +43,7 @@ def utilization(
     purchase_option: Annotated[
         str | None, how("prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION")
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Report how well devices are used, by whom, and what could be given back.
 
@@ -67,7 +67,7 @@ def utilization(
         today=today(),
         period=period.period,
     )
-    output.write(report, document_formats(utilization_document) | {Format.SVG: utilization_svg})
+    output.write_document(report, utilization_document, svg=utilization_svg)
 
 
 def _show_measured(files: Sequence[Path], source: str | None, output: Output) -> None:
@@ -87,4 +87,4 @@ def _show_measured(files: Sequence[Path], source: str | None, output: Output) ->
 
         with read_session(engine) as session:
             uses = measured_utilization(session)
-    output.write(uses, document_formats(measured_utilization_document))
+    output.write_document(uses, measured_utilization_document)

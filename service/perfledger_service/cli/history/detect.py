@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, what
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
@@ -33,7 +33,7 @@ def detect(
     error_column: Annotated[
         str | None, what("the column of the values' standard errors", metavar="NAME")
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Find where a history changed, drifted, or turned noisy.
 
@@ -50,7 +50,7 @@ def detect(
     def document(searched: "Sequence[SearchedSeries]") -> "Document":
         return histories_document(searched, events=events)
 
-    output.write(series, document_formats(document) | {Format.SVG: _chart})
+    output.write_document(series, document, svg=_chart)
 
 
 def _chart(series: "Sequence[SearchedSeries]") -> str:

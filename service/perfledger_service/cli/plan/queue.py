@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, log_of
 from perfledger_service.cli.option_groups import how, what
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.plan.job_log_flags import JobLog, JobLogFormat
 
 SECONDS_PER_MINUTE = 60
@@ -59,7 +59,7 @@ def queue(
     ] = None,
     devices: Annotated[int, how("devices of the queue", metavar="COUNT")] = 8,
     wait: WaitFlags,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Predict how long jobs wait for a number of devices, and how many are enough.
 
@@ -71,7 +71,7 @@ def queue(
     from perfledger_service.usecases.plan.queue import plan_queue
 
     service = service_minutes
-    output.write(
+    output.write_document(
         plan_queue(
             log_of(log, source) if log is not None or source is not None else None,
             format_=log_format,
@@ -80,5 +80,6 @@ def queue(
             devices=devices,
             target=wait.target,
         ),
-        document_formats(queue_document) | {Format.SVG: queue_svg},
+        queue_document,
+        svg=queue_svg,
     )

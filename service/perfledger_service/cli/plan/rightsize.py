@@ -6,7 +6,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import LatencyMetric, Source, curves_of
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.option_values import today
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
@@ -48,7 +48,7 @@ def rightsize(
         how("such as p5.48xlarge/on_demand; repeatable", metavar="OPTION", default="all on demand"),
     ] = None,
     price_flags: PriceFlags,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Find the cheapest devices, and how to run them, that keep a P99 at a request rate.
 
@@ -60,7 +60,7 @@ def rightsize(
     from perfledger_service.usecases.plan.rightsize import demand_of, rightsize as size_replicas
 
     demand = demand_of(rate_per_second=request_rate, p99_s=_seconds(p99), headroom=headroom)
-    output.write(
+    output.write_document(
         size_replicas(
             curves_of(curves or (), source, latency_metric=latency_metric),
             price_flags.books,
@@ -68,7 +68,8 @@ def rightsize(
             options=purchase_option or (),
             today=today(),
         ),
-        document_formats(sizing_document) | {Format.SVG: sizing_svg},
+        sizing_document,
+        svg=sizing_svg,
     )
 
 

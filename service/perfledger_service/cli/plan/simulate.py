@@ -15,7 +15,7 @@ from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, log_of
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.option_values import today
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.plan.job_log_flags import JobLog, JobLogFormat
 from perfledger_service.errors import UsageError
 
@@ -122,14 +122,14 @@ def simulate(
         str | None,
         how("prices a device-hour, such as p5.48xlarge/on_demand", metavar="OPTION"),
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Replay a job log under scheduling policies, and show what another policy would gain."""
     from perfledger_service.rendering.plan.simulate import policies_document
     from perfledger_service.rendering.plan.wait_plot import policies_svg
     from perfledger_service.usecases.plan.simulate import compare_policies
 
-    output.write(
+    output.write_document(
         compare_policies(
             log_of(log, source),
             cluster.hardware,
@@ -139,7 +139,8 @@ def simulate(
             option=purchase_option,
             today=today(),
         ),
-        document_formats(policies_document) | {Format.SVG: policies_svg},
+        policies_document,
+        svg=policies_svg,
     )
 
 

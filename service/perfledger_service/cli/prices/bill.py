@@ -5,13 +5,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, out
-from perfledger_service.cli.output import (
-    DOCUMENT,
-    Formats,
-    Output,
-    document_formats,
-    write_text,
-)
+from perfledger_service.cli.output import DocumentOutput, write_text
 
 
 @command(
@@ -26,7 +20,7 @@ def bill(
     team_tag: Annotated[
         str, how("the tag that names the team", metavar="TAG", default="the sub-account")
     ] = "",
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
     save_prices: Annotated[
         Path | None, out("also write the prices that were paid to this file", metavar="FILE")
     ] = None,
@@ -39,4 +33,4 @@ def bill(
     read = read_bill(file, team_tag=team_tag)
     if save_prices is not None:
         write_text(paid_sheet(read, source=file.name), save_prices)
-    output.write(read, document_formats(bill_document))
+    output.write_document(read, bill_document)

@@ -8,7 +8,7 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how
 from perfledger_service.cli.option_values import today
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 
 
 @command(
@@ -25,7 +25,7 @@ def check(
     previous: Annotated[
         Path | None, how("the last price list: shows what moved since then", metavar="FILE")
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """Find prices that cannot be right: placeholders, Windows meters, wrong regions and terms.
 
@@ -36,8 +36,5 @@ def check(
     from perfledger_service.values.report import ExitCode
 
     findings = check_prices(file, previous=previous)
-    output.write(
-        findings,
-        document_formats(lambda check: price_check_document(check, today=today())),
-    )
+    output.write_document(findings, lambda check: price_check_document(check, today=today()))
     raise typer.Exit(ExitCode.USAGE if findings.rejected else ExitCode.OK)

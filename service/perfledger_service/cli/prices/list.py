@@ -1,10 +1,8 @@
 """Lists the prices that apply."""
 
-from typing import Annotated
-
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_values import today
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.price_flags import PriceFlags
 
 
@@ -17,7 +15,7 @@ from perfledger_service.cli.price_flags import PriceFlags
 def list_prices(
     *,
     price_flags: PriceFlags,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """List the prices that apply, with their dates.
 
@@ -25,7 +23,6 @@ def list_prices(
     """
     from perfledger_service.rendering.prices.list import sheet_document
 
-    output.write(
-        price_flags.books.sheet,
-        document_formats(lambda sheet: sheet_document(sheet, today=today())),
+    output.write_document(
+        price_flags.books.sheet, lambda sheet: sheet_document(sheet, today=today())
     )

@@ -10,7 +10,7 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import LatencyMetric
 from perfledger_service.cli.option_groups import argument, how
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 
 if TYPE_CHECKING:  # these would make every help slow
@@ -101,7 +101,7 @@ def import_load(
 
 
 @command(examples=("perfledger server import list", "perfledger server import list --json"))
-def list_imports(*, output: Annotated[Output, Formats(*DOCUMENT)]) -> None:
+def list_imports(*, output: DocumentOutput) -> None:
     """List the imported files."""
     from perfledger_service.rendering.fleet.imported_files import imports_document
 
@@ -111,7 +111,7 @@ def list_imports(*, output: Annotated[Output, Formats(*DOCUMENT)]) -> None:
 
         with read_session(engine) as session:
             stored = imports(session)
-    output.write(stored, document_formats(imports_document))
+    output.write_document(stored, imports_document)
 
 
 @command(

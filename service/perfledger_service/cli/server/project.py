@@ -7,7 +7,7 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.cli.server_modules import open_store
 
 
@@ -33,7 +33,7 @@ def add(
 
 
 @command(examples=("perfledger server project list", "perfledger server project list --json"))
-def list_projects(*, output: Annotated[Output, Formats(*DOCUMENT)]) -> None:
+def list_projects(*, output: DocumentOutput) -> None:
     """List the projects with the prefixes of their tokens."""
     from perfledger_service.rendering.server.project import UploadTokenRow, tokens_document
 
@@ -50,4 +50,4 @@ def list_projects(*, output: Annotated[Output, Formats(*DOCUMENT)]) -> None:
             for project, tokens in list_projects(engine)
             for token in tokens
         ]
-    output.write(rows, document_formats(tokens_document))
+    output.write_document(rows, tokens_document)

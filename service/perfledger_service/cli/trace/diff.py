@@ -5,7 +5,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how
-from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, document_formats
+from perfledger_service.cli.output import ChartOutput
 
 
 @command(
@@ -23,7 +23,7 @@ def diff(
         list[Path] | None,
         how("another profile of the base: differences between them are noise", metavar="FILE"),
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG)],
+    output: ChartOutput,
 ) -> None:
     """Show which operations made a step slower or faster, and what is left unexplained.
 
@@ -33,7 +33,8 @@ def diff(
     from perfledger_service.rendering.trace.profile_svg import trace_diff_svg
     from perfledger_service.usecases.trace.diff import compare_traces
 
-    output.write(
+    output.write_document(
         compare_traces(base, head, base_repeats=base_repeat or ()),
-        document_formats(trace_diff_document) | {Format.SVG: trace_diff_svg},
+        trace_diff_document,
+        svg=trace_diff_svg,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
 
 if TYPE_CHECKING:  # this would make every help slow
@@ -128,7 +128,7 @@ def mfu(
         float | None,
         how("the clock during the step, if a power limit lowers it", metavar="MHZ"),
     ] = None,
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """Compute MFU, HFU, FLOP/s, work per joule and scaling efficiency of a step.
 
@@ -150,7 +150,4 @@ def mfu(
         dtype=dtype,
         clock_hz=None if clock_mhz is None else clock_mhz * HERTZ_PER_MHZ,
     )
-    output.write(
-        metrics,
-        document_formats(step_metrics_document),
-    )
+    output.write_document(metrics, step_metrics_document)

@@ -8,14 +8,7 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
-from perfledger_service.cli.output import (
-    DOCUMENT,
-    Format,
-    Formats,
-    Output,
-    document_formats,
-    write_text,
-)
+from perfledger_service.cli.output import DOCUMENT, Format, Formats, Output, write_text
 from perfledger_service.errors import UsageError
 
 
@@ -56,10 +49,7 @@ def summary(
     if output.chosen is Format.SPEEDSCOPE:
         _export(files[0], output.output)
         return
-    output.write(
-        summarize(files[0]),
-        document_formats(trace_document) | {Format.SVG: trace_svg},
-    )
+    output.write_document(summarize(files[0]), trace_document, svg=trace_svg)
 
 
 def _export(file: Path, output: Path | None) -> None:
@@ -84,7 +74,4 @@ def _show_ranks(files: Sequence[Path], output: Output) -> None:
             "csv or markdown"
         )
         raise UsageError(msg)
-    output.write(
-        compare_ranks(files),
-        document_formats(ranks_document),
-    )
+    output.write_document(compare_ranks(files), ranks_document)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, what
-from perfledger_service.cli.output import DOCUMENT, Formats, Output, document_formats
+from perfledger_service.cli.output import DocumentOutput
 from perfledger_service.errors import UsageError
 
 # No part of a step gets faster or slower by more; what does is removed, or all there is.
@@ -26,7 +26,7 @@ def whatif(
         list[str],
         what("how much faster a bucket, operation or kernel is; repeatable", metavar="NAME=FACTOR"),
     ],
-    output: Annotated[Output, Formats(*DOCUMENT)],
+    output: DocumentOutput,
 ) -> None:
     """Predict the time of a step if parts of it were faster (Amdahl's law).
 
@@ -37,9 +37,9 @@ def whatif(
     from perfledger_service.usecases.trace.whatif import what_if
 
     name = display_name(file)
-    output.write(
+    output.write_document(
         what_if(file, changes=dict(map(_named_speedup, speedup))),
-        document_formats(lambda step: what_if_document(name, step)),
+        lambda step: what_if_document(name, step),
     )
 
 
