@@ -241,17 +241,10 @@ def _document(forecast: Forecast) -> dict[str, object]:
 
 
 def _budget_document(budget_day: BudgetDay) -> dict[str, object]:
-    since = budget_day.budget.since
     return {
         "usd": str(budget_day.budget.usd),
-        "since": None if since is None else since.isoformat(),
+        "since": budget_day.budget.since,
         "spent_usd": str(Decimal(repr(budget_day.spent_usd))),
-        "days": dict(
-            zip(
-                ("p10", "p50", "p90"),
-                (None if day is None else day.isoformat() for day in budget_day.days),
-                strict=True,
-            )
-        ),
+        "days": dict(zip(("p10", "p50", "p90"), budget_day.days, strict=True)),
         "chance": budget_day.chance,
     }

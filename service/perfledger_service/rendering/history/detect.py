@@ -1,8 +1,7 @@
 """Presents where histories changed, and what changes of several series amount to."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 
 from perfledger_baselines.history.commits.grouping import GroupedChanges
 from perfledger_service.rendering.history import change_rows
@@ -22,7 +21,9 @@ from perfledger_service.rendering.layout.document import (
     Document,
     Preformatted,
     TextStyle,
+    attributes,
     display,
+    field_names,
     name,
     notes,
     sentences,
@@ -116,39 +117,26 @@ def _size(row: MovedSeriesRow) -> str:
 
 
 def _record(searched: SearchedSeries) -> dict[str, object]:
-    series, history = searched.series, searched.history
+    series, history, suspect = searched.series, searched.history, searched.suspect
     return {
         "name": series.name,
         "unit": series.unit,
         "points": len(series.values),
         "gaps": sum(map(math.isnan, series.values)),
-        "epochs": list(series.epochs),
+        "epochs": series.epochs,
         "changes": [
-            _finding(searched, change.index, asdict(change) | {"movement": str(change.movement)})
-            for change in history.changes
+            _finding(searched, one.index, one) | {"movement": one.movement}
+            for one in history.changes
         ],
-        "transients": [_finding(searched, one.first, asdict(one)) for one in history.transients],
-        "drifts": [_finding(searched, one.first, asdict(one)) for one in history.drifts],
-        "spread_changes": [
-            _finding(searched, one.index, asdict(one)) for one in history.spread_changes
-        ],
-        "state_changes": [
-            _finding(searched, one.index, asdict(one)) for one in history.state_changes
-        ],
-        "suspect": (
-            None
-            if searched.suspect is None
-            else _finding(searched, searched.suspect.index, asdict(searched.suspect))
-        ),
+        "transients": [_finding(searched, one.first, one) for one in history.transients],
+        "drifts": [_finding(searched, one.first, one) for one in history.drifts],
+        "spread_changes": [_finding(searched, one.index, one) for one in history.spread_changes],
+        "state_changes": [_finding(searched, one.index, one) for one in history.state_changes],
+        "suspect": suspect and _finding(searched, suspect.index, suspect),
     }
 
 
-def _finding(
-    searched: SearchedSeries, index: int, fields: Mapping[str, object]
-) -> dict[str, object]:
+def _finding(searched: SearchedSeries, index: int, finding: object) -> dict[str, object]:
     labels = searched.series.labels
-    finite = {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in fields.items()
-    }
-    return {"label": labels[index] if labels else None} | finite
+    fields = attributes(finding, *field_names(type(finding)))
+    return {"label": labels[index] if labels else None, **fields}
