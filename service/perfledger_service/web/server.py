@@ -16,7 +16,7 @@ from perfledger_service.github.client import GitHub, open_github
 from perfledger_service.settings.service import ServiceSettings
 from perfledger_service.store.upgrade import open_current
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.github_reports import post_report
+from perfledger_service.usecases.pull_requests.comment_and_check import post_report
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.usecases.pull_requests.uploads import fail_upload, judge_upload
 from perfledger_service.web.app import create_app

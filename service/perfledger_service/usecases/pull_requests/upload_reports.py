@@ -1,4 +1,7 @@
-"""Builds the report of an upload: judged, explained and priced once, then posted and shown."""
+"""Builds the report of an upload: judged, explained and priced once, then posted and shown.
+
+`comment_and_check` posts it on the pull request; the web pages show it.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence

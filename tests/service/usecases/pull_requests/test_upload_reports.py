@@ -12,7 +12,7 @@ from perfledger_service.store.approvals import add_approval
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.github_reports import post_report
+from perfledger_service.usecases.pull_requests.comment_and_check import post_report
 from perfledger_service.usecases.pull_requests.upload_reports import (
     MAX_REPORTS,
     UploadReports,

@@ -1,4 +1,7 @@
-"""Posts a judged upload as one comment and one check run on its pull request."""
+"""Posts a judged upload as one comment and one check run on its pull request.
+
+The report that is posted comes from `upload_reports`, which builds it and knows no GitHub.
+"""
 
 from datetime import datetime
 

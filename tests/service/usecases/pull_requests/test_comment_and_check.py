@@ -8,7 +8,7 @@ from perfledger_service.rendering.check.comment import MARKER
 from perfledger_service.store.database import read_session
 from perfledger_service.store.uploads import upload_by_id
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.pull_requests.github_reports import NEWER_RESULT, post_report
+from perfledger_service.usecases.pull_requests.comment_and_check import NEWER_RESULT, post_report
 from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
 from perfledger_service.values.upload_views import UploadStatus
 
