@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 
 from perfledger.bundle import DeclaredThroughput, FleetUse, PricingConfig
-from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, STEP_TIME
+from perfledger.metrics import CPU_ACTIVE, STEP_TIME
 from perfledger.profile import Bucket, Kernel, Operation, OperationFamily, Profile
 from perfledger.records import Device, Failure, FailureReason, Machine, Run, Side
 from perfledger.step_work import (
@@ -157,36 +157,6 @@ def test_a_change_measured_on_the_accelerator_that_is_priced_assumes_nothing(rep
     assert price.note == ""
 
 
-def counted(bundle, flops):
-    runs = tuple(
-        replace(run, samples=dict(run.samples) | {FLOPS_PER_STEP.name: (flops[run.side],)})
-        for run in bundle.runs
-    )
-    return replace(bundle, runs=runs, metrics=(*bundle.metrics, FLOPS_PER_STEP))
-
-
-@pytest.mark.parametrize(
-    ("machine", "share"),
-    [
-        pytest.param(H100, 4e12 / 0.01 / 989.4e12, id="a device whose peak is known"),
-        pytest.param(replace(H100, mig="1g.10gb"), None, id="a part of it"),
-        pytest.param(replace(H100, model="NVIDIA H999"), None, id="an unknown device"),
-        pytest.param(Machine(device=Device.CPU, model="Test CPU"), None, id="a CPU"),
-    ],
-)
-def test_counted_work_gives_achieved_flops_and_their_share_of_the_peak(make_bundle, machine, share):
-    bundle = make_bundle(ratio=1.25, machine=machine)
-    bundle = counted(bundle, {Side.BASE: 4e12, Side.HEAD: 6e12})
-
-    (work,) = build_report(bundle, today=TODAY, is_local=True).work
-
-    assert (work.base_flops, work.head_flops) == (4e12, 6e12)
-    assert work.base_flops_per_second == pytest.approx(4e12 / 0.01, rel=1e-3)
-    assert work.head_flops_per_second == pytest.approx(6e12 / 0.0125, rel=1e-3)
-    assert work.base_share == (share and pytest.approx(share, rel=1e-3))
-    assert work.head_share == (share and pytest.approx(share * 1.2, rel=1e-3))
-
-
 def on_a_t4(bundle, clock_mhz):
     """Return a bundle of a T4, which never reaches the clock that its peaks are stated at."""
     kernel = Kernel(
@@ -206,10 +176,6 @@ def test_a_capped_boards_roof_is_at_the_clock_that_it_was_timed_at(make_bundle, 
 
     roofs = [one.roof.ceilings.peak_flops_per_second for one in advice if one.roof is not None]
     assert roofs == ([] if peak is None else [peak])
-
-
-def test_work_that_nobody_counted_has_no_rate(reported):
-    assert reported().work == ()
 
 
 def test_what_is_not_known_on_this_device_is_unknown_and_what_is_declared_says_so(reported):
@@ -254,16 +220,6 @@ def test_a_step_on_eight_devices_costs_what_eight_devices_cost(make_bundle):
 
     assert one.provenance is eight.provenance is Provenance.MEASURED
     assert float(eight.usd) == pytest.approx(8 * float(one.usd))
-
-
-def test_the_peak_of_a_step_on_two_devices_is_that_of_two(make_bundle):
-    bundle = counted(make_bundle(machine=H100), {Side.BASE: 4e12, Side.HEAD: 4e12})
-
-    (one,) = build_report(on_device(bundle, Device.CUDA), today=TODAY, is_local=True).work
-    (two,) = build_report(on_device(bundle, Device.CUDA, 2), today=TODAY, is_local=True).work
-
-    assert one.base_share is not None
-    assert two.base_share == pytest.approx(one.base_share / 2)
 
 
 def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(reported):
