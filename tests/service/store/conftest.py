@@ -1,8 +1,87 @@
-"""Empty databases to upgrade."""
+"""Empty databases to upgrade, and a confirmation state and an alert to store."""
 
 import pytest
 
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
+from perfledger_baselines.history.commits.confirmation_state import (
+    AbCandidate,
+    AbPurpose,
+    AbRequest,
+    Alert,
+    AnsweredCandidate,
+    Bisection,
+    BisectionStatus,
+    ConfirmationState,
+    ConfirmedChange,
+    PendingConfirmation,
+)
+from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_service.store.database import open_engine
+
+CPU = "cpu:Test CPU:1"
+SERIES = Series("m:f", STEP_TIME, CPU)
+CANDIDATE = AbCandidate(
+    series=SERIES, good=0, bad=4, newest=4, change=0.1, strength=8.0, pair_seconds=2.0
+)
+ESTIMATE = EffectEstimate(
+    base=1.0,
+    head=1.1,
+    change=0.1,
+    low=0.09,
+    high=0.11,
+    narrow_low=0.09,
+    narrow_high=0.11,
+    pairs=8,
+    p_value=0.001,
+    smallest_detectable=0.02,
+)
+CHANGE = ConfirmedChange(CANDIDATE, ESTIMATE, 0.5)
+REQUEST = AbRequest(
+    workload="m:f",
+    machine_class=CPU,
+    base=0,
+    head=4,
+    max_pairs=8,
+    purpose=AbPurpose.CONFIRM,
+    priority=0.5,
+    window="2026-11-20",
+)
+STATE = ConfirmationState(
+    pending_confirmations=(PendingConfirmation(REQUEST, (CANDIDATE,)),),
+    bisections=(
+        Bisection(
+            workload="m:f",
+            machine_class=CPU,
+            suspected_range=CommitRange(1, 4),
+            good=0,
+            bad=4,
+            changes=(CHANGE,),
+            pairs=8,
+        ),
+    ),
+    answered_candidates=(
+        AnsweredCandidate(
+            series=SERIES,
+            harm=Harm.WORSE,
+            commits=CommitRange(1, 1),
+            newest=1,
+            strength=float("inf"),
+            is_confirmed=False,
+        ),
+    ),
+    window="2026-11-20",
+    pairs=8,
+)
+ALERT = Alert(
+    workload="m:f",
+    machine_class=CPU,
+    suspected_range=CommitRange(1, 4),
+    commits=CommitRange(2, 3),
+    changes=(CHANGE,),
+    narrowing=BisectionStatus.UNDER_WAY,
+    pairs=8,
+)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -17,3 +96,13 @@ def empty_engine(empty_url):
     engine = open_engine(empty_url)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def state() -> ConfirmationState:
+    return STATE
+
+
+@pytest.fixture(scope="session")
+def alert() -> Alert:
+    return ALERT

@@ -191,16 +191,3 @@ def test_all_of_an_upload_is_stored_with_one_statement(engine, judged, make_bund
     judged(engine, bundle)
 
     assert statements == [True]
-
-
-def test_pages_never_read_samples(engine, judged, make_bundle):
-    judged(engine, make_bundle())
-    statements = []
-    event.listen(
-        engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2])
-    )
-    with read_session(engine) as session:
-        series_view(session, 1)
-
-    assert statements
-    assert not any("samples" in statement for statement in statements)

@@ -1,6 +1,4 @@
 import gzip
-from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from sqlmodel import select
@@ -9,12 +7,6 @@ from perfledger.records import Failure, FailureReason, Side
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.page_queries import (
-    index_view,
-    pull_request_view,
-    series_view,
-    upload_view,
-)
 from perfledger_service.store.tables import BundleRow, EnvironmentRow, UploadRow
 from perfledger_service.store.uploads import (
     bundle_content,
@@ -83,85 +75,5 @@ def test_unfinished_is_what_was_received_and_what_was_judged_and_not_said(
 
 
 def test_an_unknown_upload_is_not_found(engine):
-    with read_session(engine) as session:
-        for find in (upload_by_id, upload_view):
-            with pytest.raises(NotFoundError, match="no upload 'nothing'"):
-                find(session, "nothing")
-
-
-def test_a_pull_request_shows_its_uploads_newest_first(any_engine, judged, make_bundle):
-    now = judged(any_engine, make_bundle(), upload_id="1" * 32).created_at
-    later = now + timedelta(hours=1)
-    judged(any_engine, make_bundle(seed=1), upload_id="2" * 32, now=later)
-    judged(any_engine, make_bundle(seed=2, pull_request=8), upload_id="3" * 32)
-
-    with read_session(any_engine) as session:
-        view = pull_request_view(session, "OCTO/Models", 7)
-
-    assert (view.repository, view.number) == ("octo/models", 7)
-    assert [upload.id for upload in view.uploads] == ["2" * 32, "1" * 32]
-    assert view.uploads[0].created_at == later
-
-
-def test_a_verdict_leads_to_its_series(any_engine, judged, make_bundle):
-    upload = judged(any_engine, make_bundle())
-
-    with read_session(any_engine) as session:
-        for verdict in upload_view(session, upload.id).verdicts:
-            assert verdict.series_id is not None
-            series = series_view(session, verdict.series_id)
-            assert (series.workload, series.metric) == (verdict.workload, verdict.metric)
-
-
-def test_a_pull_request_nobody_measured_is_not_found(engine, judged, make_bundle):
-    judged(engine, make_bundle())
-
-    with read_session(engine) as session:
-        with pytest.raises(NotFoundError, match="nothing was uploaded for octo/models#8"):
-            pull_request_view(session, "octo/models", 8)
-        with pytest.raises(NotFoundError, match="is not a project"):
-            pull_request_view(session, "octo/unknown", 7)
-
-
-def test_the_index_shows_uploads_and_series_with_their_newest_value(
-    any_engine, judged, make_bundle
-):
-    judged(any_engine, make_bundle(ratio=1.5))
-
-    with read_session(any_engine) as session:
-        view = index_view(session)
-
-    assert view.repositories == ("octo/models",)
-    assert [upload.status for upload in view.uploads] == [UploadStatus.JUDGED]
-    by_metric = {series.metric: series for series in view.series}
-    assert by_metric["step_time_p50"].points == 2
-    assert by_metric["step_time_p50"].last == pytest.approx(0.015, rel=1e-3)
-
-
-@pytest.mark.parametrize("status", [UploadStatus.REFUSED, UploadStatus.FAILED])
-def test_what_was_refused_is_no_part_of_a_series(engine, judged, make_bundle, status):
-    upload = judged(engine, make_bundle())
-    with write_session(engine) as session:
-        set_status(session, upload.id, status, reason="moved on")
-        session.commit()
-
-    with read_session(engine) as session:
-        assert index_view(session).series == ()
-        assert series_view(session, 1).points == ()
-        assert upload_view(session, upload.id).reason == "moved on"
-
-
-def test_an_unknown_series_is_not_found(engine):
-    with read_session(engine) as session, pytest.raises(NotFoundError, match="no series 12"):
-        series_view(session, 12)
-
-
-def test_a_second_project_does_not_see_the_first_ones_uploads(engine, judged, make_bundle):
-    first = judged(engine, make_bundle())
-    other = replace(make_bundle(), repository="octo/other")
-    second = judged(engine, other, upload_id="2" * 32, token="pl_4567cdef_" + "t" * 43)
-
-    with read_session(engine) as session:
-        views = [pull_request_view(session, name, 7) for name in ("octo/models", "octo/other")]
-
-    assert [[one.id for one in view.uploads] for view in views] == [[first.id], [second.id]]
+    with read_session(engine) as session, pytest.raises(NotFoundError, match="no upload 'nothing'"):
+        upload_by_id(session, "nothing")

@@ -6,8 +6,8 @@ import pytest
 
 from perfledger_cost_models.serving.load_curve import LoadCurve, LoadMode, LoadPoint
 from perfledger_service.errors import ConflictError, NotFoundError, TooLargeError, UsageError
-from perfledger_service.store.database import read_session, write_session
-from perfledger_service.store.imports import import_content, imports, remove_import
+from perfledger_service.store.database import read_session
+from perfledger_service.store.imports import imports
 from perfledger_service.usecases.inputs import imports as importing
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import (
@@ -128,21 +128,6 @@ def test_curves_of_replicas_with_other_servers_stand_beside_each_other(engine, k
     keep(engine, file_of_curves("b", [curve(0.04, servers=2)]), ImportKind.LOAD)
 
     assert stored_curves(engine, source="main") == (curve(0.05), curve(0.04, servers=2))
-
-
-def test_what_was_imported_is_forgotten_by_its_number(any_engine, keep):
-    kept, _ = keep(any_engine, sacct(1))
-
-    with write_session(any_engine) as session:
-        remove_import(session, kept.id)
-        session.commit()
-
-    with read_session(any_engine) as session:
-        assert imports(session) == ()
-        with pytest.raises(NotFoundError, match="no import 1"):
-            import_content(session, kept.id)
-        with pytest.raises(NotFoundError, match="no import 1"):
-            remove_import(session, kept.id)
 
 
 @pytest.mark.parametrize("kind", [ImportKind.USAGE, ImportKind.ACTIVITY, ImportKind.JOBS])

@@ -11,7 +11,6 @@ from perfledger_baselines.history.commits.confirmation_state import BisectionSta
 from perfledger_service.rendering.history.ab_requests import alert_rows
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
 from perfledger_service.store.database import read_session
-from perfledger_service.store.default_branch import branch_series, commits_of_branch
 from perfledger_service.store.projects import projects
 from perfledger_service.usecases.history.branch_history import branch_view
 
@@ -179,30 +178,6 @@ def test_a_request_that_nobody_answers_is_taken_back_after_a_week(suspected):
 
     assert request not in branch.docket.requests
     assert [asked.window for asked in branch.docket.requests] == ["2026-11-28"]
-
-
-def test_the_head_of_a_pull_request_is_no_commit_of_the_branch(branch):
-    branch.check(0, 1)
-    branch.check(1, 50, pull_request=7)
-    branch.check(1, 2)
-
-    with read_session(branch.engine) as session:
-        assert commits_of_branch(session, branch.project_id) == (sha(0), sha(1), sha(2))
-
-
-def test_a_commit_has_one_value_whatever_number_of_uploads_measured_it(
-    any_engine, judged, make_bundle, now
-):
-    branch = Branch(any_engine, judged, make_bundle, now)
-    branch.check(0, 1)
-    branch.check(1, 2, level=1.2)
-
-    with read_session(branch.engine) as session:
-        [speed, memory] = branch_series(session, branch.project_id)
-    assert speed.positions == (0, 1, 2)
-    assert speed.values == pytest.approx((0.01, 0.011, 0.012), rel=0.01)
-    assert memory.series.metric.name == "peak_memory"
-    assert len(set(speed.environments)) == 1
 
 
 GPUS = [

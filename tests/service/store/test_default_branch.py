@@ -1,0 +1,202 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import PEAK_MEMORY, STEP_TIME, MetricKind
+from perfledger.records import Device, Machine, Revision, Side
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.default_branch import (
+    LARGEST,
+    MOST_COMMITS,
+    add_to_branch,
+    branch_series,
+    commits_of_branch,
+)
+from perfledger_service.store.observations import Observation, add_observations
+from perfledger_service.store.uploads import set_status
+from perfledger_service.values.upload_views import UploadStatus
+
+CPU = "cpu:Test CPU:1"
+
+
+def sha(commit):
+    return f"{commit:040x}"
+
+
+def observation(commit, center=1.0, *, processes=6, metric=STEP_TIME, device_class=CPU):
+    return Observation(
+        workload="m:f",
+        metric=metric,
+        device_class=device_class,
+        side=Side.BASE,
+        sha=sha(commit),
+        processes=processes,
+        center=center,
+        low=center,
+        high=center,
+        samples=(),
+    )
+
+
+class Branch:
+    """A project's default branch, to which uploads add observations."""
+
+    def __init__(self, engine, received, make_bundle):
+        self.engine, self.received, self.make_bundle = engine, received, make_bundle
+        self.uploads = 0
+
+    def measure(self, *observations, commits=None, status=UploadStatus.JUDGED, **values):
+        """Store an upload with these observations, whose commits are on the branch."""
+        self.uploads += 1
+        bundle = self.make_bundle(seed=self.uploads, pairs=1, samples=1, **values)
+        upload = self.received(self.engine, bundle, upload_id=f"{self.uploads:032x}")
+        shas = [one.sha for one in observations] if commits is None else list(map(sha, commits))
+        with write_session(self.engine) as session:
+            add_observations(session, observations, project_id=1, upload_id=upload.id)
+            add_to_branch(session, 1, shas)
+            set_status(session, upload.id, status)
+            session.commit()
+        return upload.id
+
+    @property
+    def commits(self):
+        with read_session(self.engine) as session:
+            return commits_of_branch(session, 1)
+
+    def series(self, upload_id=None):
+        with read_session(self.engine) as session:
+            return branch_series(session, 1, upload_id=upload_id)
+
+
+@pytest.fixture
+def branch(any_engine, received, make_bundle):
+    return Branch(any_engine, received, make_bundle)
+
+
+def test_commits_keep_the_places_in_which_they_were_first_seen(branch):
+    branch.measure(observation(0), observation(1))
+    branch.measure(observation(1), observation(2))
+
+    assert branch.commits == (sha(0), sha(1), sha(2))
+
+
+def test_a_commit_without_measurements_has_no_place(branch):
+    branch.measure(observation(0), commits=(0, 1))
+    branch.measure(observation(2))
+
+    assert branch.commits == (sha(0), sha(2))
+
+
+def test_the_head_of_a_pull_request_is_no_commit_of_the_branch(any_engine, judged, make_bundle):
+    for number, (base, head, pull_request) in enumerate(((0, 1, None), (1, 50, 7), (1, 2, None))):
+        bundle = make_bundle(
+            pairs=1,
+            samples=1,
+            seed=number,
+            base=Revision(sha=sha(base)),
+            head=Revision(sha=sha(head)),
+            pull_request=pull_request,
+        )
+        judged(any_engine, bundle, upload_id=f"{number:032x}")
+
+    with read_session(any_engine) as session:
+        assert commits_of_branch(session, 1) == (sha(0), sha(1), sha(2))
+
+
+def test_a_commit_has_one_value_weighted_by_the_processes_of_its_uploads(branch):
+    branch.measure(observation(0, 1.0), observation(1, 2.0, processes=3))
+    branch.measure(observation(1, 5.0, processes=9))
+
+    (series,) = branch.series()
+
+    assert series.positions == (0, 1)
+    assert series.values == (1.0, pytest.approx(4.25))
+    assert (series.series.workload, series.series.metric.name) == ("m:f", "step_time_p50")
+
+
+def test_values_stand_in_the_order_of_the_branch_and_not_in_that_of_the_uploads(branch):
+    branch.measure(observation(0), observation(2, 2.0), observation(1, 1.0), commits=(0, 1, 2))
+
+    (series,) = branch.series()
+
+    assert (series.positions, series.values) == ((0, 1, 2), (1.0, 1.0, 2.0))
+
+
+@pytest.mark.parametrize(
+    "status", [UploadStatus.REFUSED, UploadStatus.FAILED, UploadStatus.RECEIVED]
+)
+def test_uploads_that_do_not_count_and_commits_off_the_branch_are_left_out(branch, status):
+    branch.measure(observation(0))
+    branch.measure(observation(0, 9.0), status=status)
+    branch.measure(observation(7, 9.0), commits=())
+
+    (series,) = branch.series()
+
+    assert (series.positions, series.values) == ((0,), (1.0,))
+
+
+@pytest.mark.parametrize("center", [1e291, -1e291, 2 * LARGEST])
+def test_a_value_whose_sums_would_overflow_is_left_out(branch, center):
+    branch.measure(observation(0), observation(1, center))
+
+    (series,) = branch.series()
+
+    assert series.values == (1.0,)
+
+
+def test_work_is_stored_and_never_judged(branch):
+    work = replace(STEP_TIME, name="flops_per_step", kind=MetricKind.WORK)
+    branch.measure(observation(0), observation(0, metric=work), observation(0, metric=PEAK_MEMORY))
+
+    assert {each.series.metric.name for each in branch.series()} == {"step_time_p50", "peak_memory"}
+
+
+def test_a_metric_of_a_later_version_counts_as_a_speed(branch):
+    branch.measure(observation(0, metric=replace(STEP_TIME, name="of_tomorrow")))
+
+    (series,) = branch.series()
+
+    assert (series.series.metric.name, series.series.metric.kind) == (
+        "of_tomorrow",
+        MetricKind.SPEED,
+    )
+
+
+def test_an_upload_is_asked_for_the_series_that_it_adds_to(branch):
+    first = branch.measure(observation(0))
+    second = branch.measure(observation(0, metric=PEAK_MEMORY))
+
+    assert [each.series.metric.name for each in branch.series(first)] == ["step_time_p50"]
+    assert [each.series.metric.name for each in branch.series(second)] == ["peak_memory"]
+    assert len(branch.series()) == 2
+
+
+def test_the_device_of_each_commit_is_known_for_workloads_that_ran_on_it(branch):
+    gpu = "cuda:Test GPU:1"
+    for number in range(2):
+        machine = Machine(device=Device.CUDA, model="Test GPU", uuid=f"GPU-{number}")
+        branch.measure(observation(number, device_class=gpu), observation(number), machine=machine)
+
+    devices = {each.series.machine_class: each.devices for each in branch.series()}
+
+    assert devices == {gpu: ("GPU-0", "GPU-1"), CPU: ("", "")}
+
+
+def test_another_driver_is_another_environment(branch):
+    for number, driver in enumerate(("550", "550", "560")):
+        machine = Machine(device=Device.CUDA, model="Test GPU", driver=driver)
+        branch.measure(observation(number), machine=machine)
+
+    (series,) = branch.series()
+
+    first, second, third = series.environments
+    assert first == second != third
+
+
+def test_only_the_newest_commits_are_read(branch):
+    branch.measure(*(observation(number, 1.0 + number) for number in range(MOST_COMMITS + 3)))
+
+    (series,) = branch.series()
+
+    assert series.positions == tuple(range(3, MOST_COMMITS + 3))
+    assert series.values[0] == 4.0

@@ -1,0 +1,99 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from perfledger.metrics import CPU_ACTIVE
+from perfledger.records import Device, Machine, Revision, Side
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.device_utilization import stored_utilization
+from perfledger_service.store.uploads import set_status
+from perfledger_service.values.upload_views import UploadStatus
+
+OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
+
+
+@pytest.fixture
+def check(any_engine, judged, make_bundle):
+    """Store a check whose processes of the base each read these shares of active cores."""
+
+    def check(number, readings=(0.25, 0.5), **values):
+        plain = make_bundle(seed=number, pairs=2, samples=2)
+        runs = tuple(
+            replace(
+                run,
+                samples=run.samples
+                | {CPU_ACTIVE.name: readings if run.side is Side.BASE else (0.75,)},
+            )
+            for run in plain.runs
+        )
+        told = {"metrics": (*plain.metrics, CPU_ACTIVE), "runs": runs}
+        placed = {name: values.pop(name) for name in ("token", "now") if name in values}
+        bundle = replace(plain, **told | values)
+        return judged(any_engine, bundle, upload_id=f"{number:032x}", **placed)
+
+    return check
+
+
+@pytest.fixture
+def stored(any_engine):
+    def stored():
+        with read_session(any_engine) as session:
+            return stored_utilization(session)
+
+    return stored
+
+
+def test_a_check_without_activity_tells_of_none(any_engine, judged, make_bundle, stored):
+    judged(any_engine, make_bundle())
+
+    assert stored() == ()
+
+
+def test_a_workloads_utilization_is_that_of_the_base_with_every_reading(check, stored):
+    upload = check(1)
+
+    (utilization,) = stored()
+
+    assert (utilization.repository, utilization.workload) == ("octo/models", "gpt:step")
+    assert utilization.device_class == "cpu:Test CPU:1"
+    assert utilization.readings == (0.25, 0.5, 0.25, 0.5)
+    assert (utilization.upload_id, utilization.bundle_sha256) == (upload.id, upload.bundle_sha256)
+
+
+def test_the_newest_commit_counts_and_of_one_commit_its_newest_check(check, stored, now):
+    check(1, readings=(0.125,))
+    newer = {"base": Revision(sha="c" * 40), "head": Revision(sha="d" * 40)}
+    check(2, readings=(0.25,), now=now + timedelta(hours=2), **newer)
+    check(3, readings=(0.5,), now=now + timedelta(hours=1), **newer)
+    check(4, readings=(0.75,), now=now + timedelta(hours=3))
+
+    (utilization,) = stored()
+
+    assert utilization.readings == (0.25, 0.25)
+
+
+@pytest.mark.parametrize("status", [UploadStatus.REFUSED, UploadStatus.FAILED])
+def test_a_check_that_does_not_count_is_passed_over(any_engine, check, stored, now, status):
+    check(1, readings=(0.125,))
+    refused = check(2, readings=(0.5,), now=now + timedelta(hours=1))
+    with write_session(any_engine) as session:
+        set_status(session, refused.id, status)
+        session.commit()
+
+    (utilization,) = stored()
+
+    assert utilization.readings == (0.125, 0.125)
+
+
+def test_each_repository_workload_and_class_of_machine_has_its_own_in_their_order(check, stored):
+    other = Machine(device=Device.CPU, model="Another CPU")
+    check(1, repository="octo/other", token=OTHER_TOKEN)
+    check(2)
+    check(3, machine=other)
+
+    assert [(each.repository, each.device_class) for each in stored()] == [
+        ("octo/models", "cpu:Another CPU:1"),
+        ("octo/models", "cpu:Test CPU:1"),
+        ("octo/other", "cpu:Test CPU:1"),
+    ]

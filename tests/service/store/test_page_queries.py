@@ -1,0 +1,161 @@
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from sqlmodel import select
+
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.page_queries import (
+    MAX_SERIES,
+    MAX_UPLOADS,
+    index_view,
+    pull_request_view,
+    series_view,
+    upload_counts,
+    upload_view,
+)
+from perfledger_service.store.tables import BundleRow, SeriesRow, UploadRow
+from perfledger_service.store.uploads import set_status
+from perfledger_service.values.upload_views import UploadStatus
+
+SERIES: dict[str, Any] = {
+    "project_id": 1,
+    "metric": "step_time_p50",
+    "unit": "s",
+    "worse": "higher",
+    "device_class": "cpu:Test CPU:1",
+    "sample_type": "f4",
+}
+
+
+def test_an_unknown_upload_is_not_found(engine):
+    with read_session(engine) as session, pytest.raises(NotFoundError, match="no upload 'nothing'"):
+        upload_view(session, "nothing")
+
+
+def test_a_pull_request_shows_its_uploads_newest_first(any_engine, judged, make_bundle):
+    now = judged(any_engine, make_bundle(), upload_id="1" * 32).created_at
+    later = now + timedelta(hours=1)
+    judged(any_engine, make_bundle(seed=1), upload_id="2" * 32, now=later)
+    judged(any_engine, make_bundle(seed=2, pull_request=8), upload_id="3" * 32)
+
+    with read_session(any_engine) as session:
+        view = pull_request_view(session, "OCTO/Models", 7)
+
+    assert (view.repository, view.number) == ("octo/models", 7)
+    assert [upload.id for upload in view.uploads] == ["2" * 32, "1" * 32]
+    assert view.uploads[0].created_at == later
+
+
+def test_a_verdict_leads_to_its_series(any_engine, judged, make_bundle):
+    upload = judged(any_engine, make_bundle())
+
+    with read_session(any_engine) as session:
+        for verdict in upload_view(session, upload.id).verdicts:
+            assert verdict.series_id is not None
+            series = series_view(session, verdict.series_id)
+            assert (series.workload, series.metric) == (verdict.workload, verdict.metric)
+
+
+def test_a_pull_request_nobody_measured_is_not_found(engine, judged, make_bundle):
+    judged(engine, make_bundle())
+
+    with read_session(engine) as session:
+        with pytest.raises(NotFoundError, match="nothing was uploaded for octo/models#8"):
+            pull_request_view(session, "octo/models", 8)
+        with pytest.raises(NotFoundError, match="is not a project"):
+            pull_request_view(session, "octo/unknown", 7)
+
+
+def test_the_index_shows_uploads_and_series_with_their_newest_value(
+    any_engine, judged, make_bundle
+):
+    judged(any_engine, make_bundle(ratio=1.5))
+
+    with read_session(any_engine) as session:
+        view = index_view(session)
+
+    assert view.repositories == ("octo/models",)
+    assert [upload.status for upload in view.uploads] == [UploadStatus.JUDGED]
+    by_metric = {series.metric: series for series in view.series}
+    assert by_metric["step_time_p50"].points == 2
+    assert by_metric["step_time_p50"].last == pytest.approx(0.015, rel=1e-3)
+
+
+@pytest.mark.parametrize("status", [UploadStatus.REFUSED, UploadStatus.FAILED])
+def test_what_was_refused_is_no_part_of_a_series(engine, judged, make_bundle, status):
+    upload = judged(engine, make_bundle())
+    with write_session(engine) as session:
+        set_status(session, upload.id, status, reason="moved on")
+        session.commit()
+
+    with read_session(engine) as session:
+        assert index_view(session).series == ()
+        assert series_view(session, 1).points == ()
+        assert upload_view(session, upload.id).reason == "moved on"
+
+
+def test_an_unknown_series_is_not_found(engine):
+    with read_session(engine) as session, pytest.raises(NotFoundError, match="no series 12"):
+        series_view(session, 12)
+
+
+def test_a_second_project_does_not_see_the_first_ones_uploads(engine, judged, make_bundle):
+    first = judged(engine, make_bundle())
+    other = replace(make_bundle(), repository="octo/other")
+    second = judged(engine, other, upload_id="2" * 32, token="pl_4567cdef_" + "t" * 43)
+
+    with read_session(engine) as session:
+        views = [pull_request_view(session, name, 7) for name in ("octo/models", "octo/other")]
+
+    assert [[one.id for one in view.uploads] for view in views] == [[first.id], [second.id]]
+
+
+def test_pages_never_read_samples(engine, judged, make_bundle):
+    judged(engine, make_bundle())
+    statements = []
+    event.listen(
+        engine, "before_cursor_execute", lambda *arguments: statements.append(arguments[2])
+    )
+    with read_session(engine) as session:
+        series_view(session, 1)
+
+    assert statements
+    assert not any("samples" in statement for statement in statements)
+
+
+def test_uploads_are_counted_by_their_status_with_the_newest_of_each(
+    any_engine, judged, received, make_bundle, now
+):
+    judged(any_engine, make_bundle(), upload_id="1" * 32)
+    received(any_engine, make_bundle(seed=1), upload_id="2" * 32)
+    received(any_engine, make_bundle(seed=2), upload_id="3" * 32, now=now + timedelta(hours=1))
+
+    with read_session(any_engine) as session:
+        counts = upload_counts(session)
+
+    assert counts == (
+        (UploadStatus.JUDGED, 1, now),
+        (UploadStatus.RECEIVED, 2, now + timedelta(hours=1)),
+    )
+
+
+def test_the_index_says_how_many_uploads_and_series_are_not_on_it(engine, received, make_bundle):
+    received(engine, make_bundle())
+    with write_session(engine) as session:
+        first = session.exec(select(UploadRow)).one().model_dump()
+        for number in range(MAX_UPLOADS + 1):
+            session.add(BundleRow(sha256=str(number), unpacked_bytes=0, content=b""))
+            session.add(UploadRow(**first | {"id": str(number), "bundle_sha256": str(number)}))
+        for number in range(MAX_SERIES + 3):
+            session.add(SeriesRow(**SERIES | {"key": str(number), "workload": f"m:f{number}"}))
+        session.commit()
+
+    with read_session(engine) as session:
+        view = index_view(session)
+
+    assert (view.uploads_left_out, len(view.uploads)) == (2, MAX_UPLOADS)
+    assert view.series_left_out == 3

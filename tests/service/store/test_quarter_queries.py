@@ -1,0 +1,147 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from perfledger.records import Device, Machine, Revision
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.quarter_queries import stored_quarter
+from perfledger_service.store.uploads import set_status
+from perfledger_service.values.upload_views import UploadStatus
+
+START = datetime(2026, 10, 1, tzinfo=UTC)
+END = datetime(2027, 1, 1, tzinfo=UTC)
+NOVEMBER = datetime(2026, 11, 1, tzinfo=UTC)
+OTHER_TOKEN = "pl_4567cdef_" + "t" * 43
+
+
+@pytest.fixture
+def check(any_engine, judged, make_bundle):
+    """Store a check that was uploaded at a time; each is of the default branch unless told."""
+
+    def check(number, at=NOVEMBER, *, token=None, status=None, **values):
+        bundle = make_bundle(**{"seed": number, "pull_request": None, "pairs": 4} | values)
+        placed = {} if token is None else {"token": token}
+        upload = judged(any_engine, bundle, upload_id=f"{number:032x}", now=at, **placed)
+        if status is not None:
+            with write_session(any_engine) as session:
+                set_status(session, upload.id, status)
+                session.commit()
+        return upload
+
+    return check
+
+
+@pytest.fixture
+def quarter(any_engine):
+    def quarter():
+        with read_session(any_engine) as session:
+            return stored_quarter(session, start=START, end=END)
+
+    return quarter
+
+
+def test_a_quarter_without_uploads_is_empty(quarter):
+    stored = quarter()
+
+    assert (stored.observations, stored.of_pull_requests, stored.of_branches) == (0, 0, 0)
+    assert stored.speeds == stored.changes == stored.newest == ()
+
+
+def test_a_quarter_begins_with_its_first_moment_and_ends_before_the_next_ones(check, quarter):
+    moment = timedelta(microseconds=1)
+    for number, at in enumerate((START - moment, START, END - moment, END)):
+        check(number, at)
+
+    assert quarter().of_branches == 2
+    assert quarter().observations == 2 * 4  # two sides, each with step time and memory
+
+
+@pytest.mark.parametrize("status", [UploadStatus.REFUSED, UploadStatus.FAILED])
+def test_uploads_that_do_not_count_are_in_no_figure(check, quarter, status):
+    check(1, ratio=1.5, status=status)
+
+    stored = quarter()
+
+    assert (stored.observations, stored.of_branches) == (0, 0)
+    assert stored.speeds == stored.changes == stored.newest == ()
+
+
+def test_checks_are_counted_by_what_they_are_of(check, quarter):
+    check(1)
+    check(2)
+    check(3, pull_request=7)
+
+    assert (quarter().of_branches, quarter().of_pull_requests) == (2, 1)
+
+
+def test_a_speed_is_the_newest_commits_on_the_default_branch(check, quarter):
+    check(1, ratio=3.0)
+    newer = check(
+        2,
+        NOVEMBER + timedelta(hours=1),
+        base=Revision(sha="c" * 40),
+        head=Revision(sha="d" * 40),
+        pull_request=7,
+    )
+    check(3, NOVEMBER + timedelta(hours=2), ratio=3.0)
+
+    (speed,) = quarter().speeds
+
+    assert (speed.commit, speed.upload_id) == ("c" * 40, newer.id)
+    assert (speed.workload, speed.device_class) == ("gpt:step", "cpu:Test CPU:1")
+    low, typical, high = speed.step_seconds
+    assert low < typical < high
+    assert typical == pytest.approx(0.01, rel=1e-3)
+    assert '"Test CPU"' in speed.machine
+    assert (speed.bundle_sha256, speed.created_at) == (newer.bundle_sha256, newer.created_at)
+
+
+def test_workloads_and_classes_of_machines_have_speeds_of_their_own(check, quarter):
+    check(1, workloads=("b:f", "a:f"))
+    check(2, workloads=("a:f",), machine=Machine(device=Device.CPU, model="Another CPU"))
+
+    assert [(speed.workload, speed.device_class) for speed in quarter().speeds] == [
+        ("a:f", "cpu:Another CPU:1"),
+        ("a:f", "cpu:Test CPU:1"),
+        ("b:f", "cpu:Test CPU:1"),
+    ]
+
+
+def test_changes_are_those_that_a_check_of_the_branch_found_oldest_first(check, quarter):
+    later = check(1, NOVEMBER + timedelta(days=1), ratio=1.2)
+    earlier = check(2, ratio=0.8, head=Revision(sha="c" * 40, subject="Fuse the attention"))
+    check(3, ratio=1.0)
+    check(4, ratio=1.2, pull_request=7)
+
+    first, second = quarter().changes
+
+    assert (first.upload_id, first.commit) == (earlier.id, "c" * 40)
+    assert (first.subject, first.workload) == ("Fuse the attention", "gpt:step")
+    assert first.change[0] < first.change[1] < first.change[2]
+    assert first.change[1] == pytest.approx(-0.2, abs=0.01)
+    assert second.upload_id == later.id
+    assert second.change[1] == pytest.approx(0.2, abs=0.01)
+
+
+def test_a_commit_against_itself_tests_the_gate_and_changes_nothing(check, quarter):
+    same = Revision(sha="c" * 40)
+    check(1, ratio=1.3, base=same, head=same)
+
+    assert quarter().changes == ()
+    assert quarter().of_branches == 1
+
+
+def test_each_repository_has_its_newest_bundle(check, quarter):
+    check(1)
+    newest = check(2, NOVEMBER + timedelta(hours=1), pull_request=7)
+    check(3, NOVEMBER + timedelta(hours=2), status=UploadStatus.REFUSED)
+    other = check(4, repository="octo/other", token=OTHER_TOKEN)
+
+    assert quarter().newest == (newest.bundle_sha256, other.bundle_sha256)
+
+
+def test_of_two_bundles_of_one_moment_one_is_the_newest(check, quarter):
+    check(1)
+    last = check(2)
+
+    assert quarter().newest == (last.bundle_sha256,)
