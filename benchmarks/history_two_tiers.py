@@ -2,7 +2,7 @@
 
 python benchmarks/history_two_tiers.py [--series 12] [--seed N]
 
-After every commit `detect` searches the series and alarms each change once; `tail_suspect` asks
+After every commit `detect` searches the series and alarms each change once; `tail_suspects` asks
 for an A/B of a commit and its parent. The A/B is made of made-up pairs with the judge of a check,
 and its pairs are counted. An alarm on a stretch of fewer than twenty commits is confirmed the same
 way. What the machine does to both runs of a pair (drift, dependence, bursts) is not in it.
@@ -27,7 +27,7 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_baselines.history.detection.changes import ChangePoint, Suspect
 from perfledger_baselines.history.detection.detect import detect
-from perfledger_baselines.history.detection.tail_suspects import tail_suspect
+from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -88,7 +88,7 @@ class Bench:
         alarms = self.new_alarms(commit)
         old = [alarm for alarm in alarms if commit - alarm.index >= YOUNG]
         young = [self.young_candidate(alarm, commit) for alarm in alarms if alarm not in old]
-        odd = tail_suspect(self.values[: commit + 1].tolist())
+        (odd,) = tail_suspects([self.values[: commit + 1].tolist()])
         candidates = young + ([self.candidate(odd, commit)] if odd else [])
         self.state, requests = request_ab_runs(
             self.state, candidates, window=str(commit), limits=LIMITS

@@ -1,16 +1,17 @@
 """Estimates one value per process from its samples (Hodges-Lehmann)."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import median
 from typing import assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perfledger.metrics import COLD_START, STEP_TIME, Metric, MetricScale
 from perfledger.records import Run
-from perfledger_baselines.estimation.cold_start import cold_start_s
+from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES, tail_quantile
 
 # The Hodges-Lehmann estimate of n samples is a median over n(n+1)/2 averages. More samples than
@@ -43,9 +44,7 @@ def point_estimates(runs: Sequence[Run], metric: Metric) -> tuple[float | None, 
     return tuple(estimates)
 
 
-def location_estimates(
-    batch: Sequence[Sequence[float]], *, scale: MetricScale
-) -> NDArray[np.float64]:
+def location_estimates(batch: Sequence[Sequence[float]], *, scale: MetricScale) -> FloatArray:
     """Return the location estimate of each process's samples, in their own unit.
 
     On the log scale it is the exponential of the Hodges-Lehmann estimate of the logs: 0 where zero
@@ -61,7 +60,7 @@ def location_estimates(
             assert_never(unreachable)
 
 
-def hodges_lehmann(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def hodges_lehmann(rows: FloatArray) -> FloatArray:
     """Return the median of the averages of all pairs (i <= j) of each row's values.
 
     `rows` is (processes, samples); the result is (processes,). Efficient like the mean, robust like
@@ -77,18 +76,34 @@ def hodges_lehmann(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate(blocks)
 
 
-def medians(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def medians(rows: FloatArray) -> FloatArray:
     """Return the median of each row, (rows,), as numpy does but without its set-up cost."""
     half = rows.shape[1] // 2
     if rows.shape[1] % 2:
-        odd: NDArray[np.float64] = np.partition(rows, half, axis=1)[:, half]
+        odd: FloatArray = np.partition(rows, half, axis=1)[:, half]
         return odd
     parted = np.partition(rows, (half - 1, half), axis=1)
-    even: NDArray[np.float64] = (parted[:, half - 1] + parted[:, half]) / 2
+    even: FloatArray = (parted[:, half - 1] + parted[:, half]) / 2
     return even
 
 
-def _log_locations(batch: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+def cold_start_s(run: Run) -> float | None:
+    """Return the seconds by which a process's first step was longer than a steady one.
+
+    First step less the median step. None where it was not longer, or no step was recorded: nothing
+    was compiled then, and there is no ratio to zero. NaN where a time is negative or not a number.
+    """
+    steps_s = run.samples.get(STEP_TIME.name, ())
+    if not run.warmups_s or not steps_s:
+        return None
+    times_s = (run.warmups_s[0], *steps_s)
+    if not all(math.isfinite(time_s) and time_s >= 0 for time_s in times_s):
+        return math.nan
+    start_s = run.warmups_s[0] - median(steps_s)
+    return start_s if start_s > 0 else None
+
+
+def _log_locations(batch: Sequence[Sequence[float]]) -> FloatArray:
     estimates = np.full(len(batch), np.nan)
     by_length: defaultdict[int, list[int]] = defaultdict(list)
     for index, samples in enumerate(batch):
@@ -112,7 +127,7 @@ def _exact_location(samples: Sequence[float]) -> float:
     return float(np.median(samples))
 
 
-def _median_of_averages(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _median_of_averages(rows: FloatArray) -> FloatArray:
     count = rows.shape[1]
     if count > MAX_POINTS:
         ordered = np.sort(rows, axis=1)
@@ -124,7 +139,7 @@ def _median_of_averages(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=MAX_POINTS)
-def _pairs_of(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _pairs_of(count: int) -> tuple[IntArray, IntArray]:
     """Return the indices i <= j of all pairs of so many values."""
     first, second = np.triu_indices(count)
     return first, second

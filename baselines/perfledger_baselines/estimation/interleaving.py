@@ -9,10 +9,10 @@ difference is taken first, and then the location estimate of the differences.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Run
+from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
 
 # With one difference a single turn would decide.
@@ -43,11 +43,11 @@ def apply_difference(base: float, head: float, *, difference: float) -> tuple[fl
     return middle * math.exp(-difference / 2), middle * math.exp(difference / 2)
 
 
-def _turn_means(run: Run) -> NDArray[np.float64] | None:
+def _turn_means(run: Run) -> FloatArray | None:
     """Return the mean log of each turn's steps; None where that is not a number."""
     samples = np.array(run.samples.get(STEP_TIME.name, ()), dtype=np.float64)
     if sum(run.turns) != len(samples) or not (np.isfinite(samples) & (samples > 0)).all():
         return None
     starts = np.cumsum((0, *run.turns[:-1]))
-    means: NDArray[np.float64] = np.add.reduceat(np.log(samples), starts) / np.array(run.turns)
+    means: FloatArray = np.add.reduceat(np.log(samples), starts) / np.array(run.turns)
     return means

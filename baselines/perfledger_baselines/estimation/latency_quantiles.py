@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import binom
+
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 
 CONFIDENCE = 0.95
 # Batches of a point's requests, in the order of time. Fewer say little about how requests depend on
@@ -62,11 +63,11 @@ def latency_quantile(latencies_s: Sequence[float], share: float) -> LatencyQuant
     )
 
 
-def _at(ordered: NDArray[np.float64], rank: int) -> float | None:
+def _at(ordered: FloatArray, rank: int) -> float | None:
     return float(ordered[rank - 1]) if 1 <= rank <= ordered.size else None
 
 
-def _independent(is_beyond: NDArray[np.bool_]) -> int:
+def _independent(is_beyond: BoolArray) -> int:
     """Return how many independent requests these count as, by how they vary between batches."""
     length = is_beyond.size // BATCHES
     share = float(is_beyond.mean())

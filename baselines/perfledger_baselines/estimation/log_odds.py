@@ -8,7 +8,8 @@ log-odds do not. Below NEAR_ONE both find the same; at .97 and .995 log-odds fin
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+
+from perfledger_baselines.estimation.arrays import FloatArray
 
 NEAR_ONE = 0.9
 # Telemetry counts whole per cents, and reads 1 where all but half of one is busy. That half is the
@@ -20,9 +21,7 @@ SAME = 1e-9
 SMALLEST_SHARE = 1e-17
 
 
-def share_levels(
-    base: NDArray[np.float64], head: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def share_levels(base: FloatArray, head: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the levels of both sides' positive shares, (runs,) each; NaN where a share is.
 
     Near 1 they are the log-odds log((p + h) / (1 - p + h)), in units in which the difference of
@@ -39,8 +38,8 @@ def share_levels(
     return unit * before, unit * after
 
 
-def _log_odds(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    odds: NDArray[np.float64] = np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
+def _log_odds(shares: FloatArray) -> FloatArray:
+    odds: FloatArray = np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
     return odds
 
 

@@ -130,11 +130,7 @@ def _direction(metric: Metric, difference: float) -> Outcome:
 
 
 def _estimate(
-    base: Iterable[float],
-    head: Iterable[float],
-    result: TTestResult,
-    *,
-    smallest_detectable: float,
+    base: Iterable[float], head: Iterable[float], result: TTestResult, *, smallest_detectable: float
 ) -> EffectEstimate:
     """Return the result in relative figures, with both sides' geometric means."""
     wide, narrow = result.half_width, result.narrow_half_width

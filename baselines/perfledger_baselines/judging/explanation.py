@@ -32,7 +32,7 @@ class DecidedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictExplanation:
-    """Why a verdict has its outcome. Relative figures are as in EffectEstimate.
+    """Why a verdict has its outcome.
 
     `pairs_needed` is about how many pairs, in all, would lead to `expected_outcome` if they go on
     like these; None where the verdict is final, or where no practical number of pairs helps.
@@ -40,10 +40,6 @@ class VerdictExplanation:
     """
 
     decided_by: DecidedBy
-    floor: float
-    margin: float
-    alpha: float
-    pairs: int
     pairs_needed: int | None = None
     expected_outcome: Outcome | None = None
     prior: SpreadPrior | None = None
@@ -61,10 +57,6 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
         pairs_needed, expected = _pairs_to_decide(verdict, estimate, rule)
     return VerdictExplanation(
         decided_by=decided_by,
-        floor=rule.floor_of(verdict.prior),
-        margin=max(rule.margin, rule.floor),
-        alpha=rule.alpha,
-        pairs=estimate.pairs if estimate else 0,
         pairs_needed=pairs_needed,
         expected_outcome=expected,
         prior=verdict.prior,

@@ -16,13 +16,8 @@ class FalseAlarmRate:
     low: float
     high: float
 
-    @property
-    def share(self) -> float:
-        """Return the share of the checks that were falsely red."""
-        return self.false / self.checks
 
-
-def false_alarm_rate(*, false: int, checks: int, confidence: float = CONFIDENCE) -> FalseAlarmRate:
+def false_alarm_rate(*, false: int, checks: int) -> FalseAlarmRate:
     """Return the false-alarm rate of a gate over its A/A checks (both sides the same code).
 
     The interval is Clopper & Pearson's ("The use of confidence or fiducial limits", Biometrika 26,
@@ -32,7 +27,7 @@ def false_alarm_rate(*, false: int, checks: int, confidence: float = CONFIDENCE)
     if not 0 <= false <= checks or checks < 1:
         msg = f"{false} false alarms in {checks} checks: use 0 <= false <= checks and checks >= 1"
         raise ValueError(msg)
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low = float(beta.ppf(tail, false, checks - false + 1)) if false else 0.0
     high = float(beta.ppf(1 - tail, false + 1, checks - false)) if false < checks else 1.0
     return FalseAlarmRate(checks=checks, false=false, low=low, high=high)

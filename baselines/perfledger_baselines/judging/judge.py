@@ -14,13 +14,14 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
 from perfledger.records import Failure, FailureReason, Side
 from perfledger_baselines.estimation.pairing import PairedTest, paired_tests
-from perfledger_baselines.judging.decision import Decision, decide_paired
+from perfledger_baselines.judging.decision import Decision, decide_paired, decide_unpaired
 from perfledger_baselines.judging.verdict import Outcome, Verdict
-from perfledger_baselines.judging.wording import paired_verdicts
+from perfledger_baselines.judging.wording import paired_verdicts, unpaired_verdicts
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.multiple_testing import adjust_family
 from perfledger_baselines.significance.paired_t_tests import paired_results
 from perfledger_baselines.significance.spread_prior import Priors, priors_of_plan
+from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest, unpaired_results
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +84,18 @@ def judge_tests(
     """
     decisions = _decisions(tests, rule=rule, untested=untested, priors=priors)
     return paired_verdicts(tests, decisions, rule=rule)
+
+
+def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tuple[Verdict, ...]:
+    """Judge runs that were not made in pairs as one family, in the order of the tests.
+
+    Flawed tests are NOT_MEASURED, and take no share of alpha: nothing is claimed of them. Raises
+    ValueError for a side without a run or with a value that is not positive.
+    """
+    results = unpaired_results(tests, alpha=rule.alpha)
+    adjusted = adjust_family(results, alpha=rule.alpha)
+    decisions = decide_unpaired(tests, adjusted, rule=rule)
+    return unpaired_verdicts(tests, decisions, rule=rule)
 
 
 def judged_tests(bundle: Bundle) -> tuple[PairedTest, ...]:

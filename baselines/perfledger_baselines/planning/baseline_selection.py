@@ -40,7 +40,6 @@ class Obstacle(StrEnum):
     OTHER_ENVIRONMENT = "of another epoch of the machine"
     OTHER_LEVEL = "from before the level changed"
     UNSURE_LEVEL = "of a commit where the level may or may not have changed"
-    NOT_NEEDED = "not as good as what was chosen"
 
 
 class NoBaselineError(LookupError):
@@ -89,62 +88,39 @@ class BaselineRequest:
     pinned: str = ""  # the check that a person chose; "" if nobody did
 
 
-@dataclass(frozen=True, slots=True)
-class RejectedCandidate:
-    """A run that was not chosen, and why."""
-
-    candidate: BaselineCandidate
-    obstacle: Obstacle
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineSelection:
     """The runs to compare a head with, and the reason for choosing them."""
 
     kind: BaselineKind
     runs: tuple[BaselineCandidate, ...]  # newest first
-    distance: int  # commits from the newest of them to the merge base; below 0 only if pinned
     reason: str
-    rejected: tuple[RejectedCandidate, ...]
-
-    @property
-    def is_paired(self) -> bool:
-        """Return whether base and head were measured back to back in one check."""
-        return self.kind is BaselineKind.PAIR
 
 
 def select_baseline(
-    request: BaselineRequest,
-    candidates: Iterable[BaselineCandidate],
-    *,
-    fewest: int = FEWEST_CHECKS,
-    most: int = MOST_CHECKS,
+    request: BaselineRequest, candidates: Iterable[BaselineCandidate]
 ) -> BaselineSelection:
     """Choose the baseline of a head, whatever the order of the candidates.
 
     First what a person pinned; then the base runs of the check itself; then the runs of the newest
-    `most` checks of the present level and epoch, if there are `fewest`; then the runs of the
-    nearest measured commit. Raises NoBaselineError: no baseline is never "no change". Raises
-    ValueError unless 1 <= fewest <= most.
+    MOST_CHECKS checks of the present level and epoch, if there are FEWEST_CHECKS; then the runs of
+    the nearest measured commit. Raises NoBaselineError: no baseline is never "no change".
     """
-    if not 1 <= fewest <= most:
-        msg = f"a window of {fewest} to {most} checks is empty: use 1 <= fewest <= most"
-        raise ValueError(msg)
     ordered = sorted(candidates, key=lambda c: (-c.commit, c.check, c.run))
     if request.pinned:
         return _pinned(request, ordered)
     usable = [c for c in ordered if _obstacle(request, c) is None]
     pairs = [c for c in usable if c.check == request.check]
-    checks = tuple(dict.fromkeys(c.check for c in usable))[:most]
+    checks = tuple(dict.fromkeys(c.check for c in usable))[:MOST_CHECKS]
     if pairs:
         nearest = [c for c in pairs if c.commit == pairs[0].commit]
-        return _selection(request, BaselineKind.PAIR, nearest, ordered)
-    if len(checks) >= fewest:
+        return _selection(request, BaselineKind.PAIR, nearest)
+    if len(checks) >= FEWEST_CHECKS:
         window = [c for c in usable if c.check in checks]
-        return _selection(request, BaselineKind.WINDOW, window, ordered)
+        return _selection(request, BaselineKind.WINDOW, window)
     if usable:
         nearest = [c for c in usable if c.commit == usable[0].commit]
-        return _selection(request, BaselineKind.NEAREST_ANCESTOR, nearest, ordered)
+        return _selection(request, BaselineKind.NEAREST_ANCESTOR, nearest)
     raise NoBaselineError(_no_baseline(request, ordered))
 
 
@@ -163,7 +139,7 @@ def _pinned(request: BaselineRequest, ordered: Sequence[BaselineCandidate]) -> B
             f"{runs[0].machine_class}: pin a check on {request.machine_class}, or none"
         )
         raise NoBaselineError(msg)
-    return _selection(request, BaselineKind.PINNED, runs, ordered)
+    return _selection(request, BaselineKind.PINNED, runs)
 
 
 def _obstacle(request: BaselineRequest, candidate: BaselineCandidate) -> Obstacle | None:
@@ -201,23 +177,9 @@ def _accepted(request: BaselineRequest) -> list[int]:
 
 
 def _selection(
-    request: BaselineRequest,
-    kind: BaselineKind,
-    runs: Sequence[BaselineCandidate],
-    ordered: Sequence[BaselineCandidate],
+    request: BaselineRequest, kind: BaselineKind, runs: Sequence[BaselineCandidate]
 ) -> BaselineSelection:
-    selected = set(runs)
-    return BaselineSelection(
-        kind=kind,
-        runs=tuple(runs),
-        distance=request.merge_base - runs[0].commit,
-        reason=_reason(request, kind, runs),
-        rejected=tuple(
-            RejectedCandidate(candidate, _obstacle(request, candidate) or Obstacle.NOT_NEEDED)
-            for candidate in ordered
-            if candidate not in selected
-        ),
-    )
+    return BaselineSelection(kind=kind, runs=tuple(runs), reason=_reason(request, kind, runs))
 
 
 def _reason(

@@ -47,10 +47,7 @@ def pairs_for_margin(judgement: Judgement) -> tuple[PairsNeeded, ...]:
             pairs = _pairs(adjusted, rule, floor=decision.floor, fewest=fewest)
             sizes.append(
                 PairsNeeded(
-                    workload=test.workload,
-                    metric=test.metric.name,
-                    change=rule.margin,
-                    pairs=pairs,
+                    workload=test.workload, metric=test.metric.name, change=rule.margin, pairs=pairs
                 )
             )
     return tuple(sizes)

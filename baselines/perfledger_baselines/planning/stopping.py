@@ -1,11 +1,8 @@
 """Stops measuring a workload once its tests are decided: a group-sequential stopping rule."""
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from perfledger.metrics import Metric
 from perfledger.records import Run, Side
@@ -21,58 +18,6 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
 from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
 from perfledger_baselines.significance.spread_prior import Priors
-
-# 1: without clocks. A reader accepts every version up to its own.
-STATE_VERSION = 2
-
-
-class StoppingStateError(ValueError):
-    """A stored state that cannot be read, or has another version."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoppingState:
-    """What has been measured so far and which workloads are finished."""
-
-    pairs: Mapping[str, tuple[Pair, ...]]
-    finished: frozenset[str] = frozenset()
-
-    def to_json(self) -> str:
-        """Return the state as JSON, to resume an interrupted check."""
-        return json.dumps(
-            {
-                "version": STATE_VERSION,
-                "finished": sorted(self.finished),
-                "pairs": {
-                    workload: [
-                        [dict(pair.base), dict(pair.head), pair.clock_difference] for pair in pairs
-                    ]
-                    for workload, pairs in self.pairs.items()
-                },
-            }
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> "StoppingState":
-        """Read what `to_json` wrote; raises StoppingStateError."""
-        try:
-            document: dict[str, Any] = json.loads(text)
-            if document["version"] not in range(1, STATE_VERSION + 1):
-                msg = (
-                    f"version {document['version']!r} of a check's state: up to {STATE_VERSION} "
-                    "is read"
-                )
-                raise StoppingStateError(msg)
-            pairs = {
-                str(workload): tuple(_pair(*pair) for pair in pairs)
-                for workload, pairs in document["pairs"].items()
-            }
-            return cls(pairs, frozenset(map(str, document["finished"])))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, StoppingStateError):
-                raise
-            msg = f"not the state of a check: {error!r}; start the check again"
-            raise StoppingStateError(msg) from error
 
 
 class GroupSequentialStopping:
@@ -105,21 +50,10 @@ class GroupSequentialStopping:
         self._pairs: dict[str, list[Pair]] = {}
         self._finished: set[str] = set()
 
-    @property
-    def state(self) -> StoppingState:
-        """Return the state of the check; a rule of the same plan can resume it."""
-        pairs = {workload: tuple(pairs) for workload, pairs in self._pairs.items()}
-        return StoppingState(pairs, frozenset(self._finished))
-
     def start(self, workloads: Sequence[str]) -> None:
         """Start with these workloads' ids."""
         self._pairs = {workload: [] for workload in workloads}
         self._finished = set()
-
-    def resume(self, state: StoppingState) -> None:
-        """Continue an interrupted check of the same plan."""
-        self._pairs = {workload: list(pairs) for workload, pairs in state.pairs.items()}
-        self._finished = set(state.finished)
 
     def add(self, base: Run, head: Run) -> None:
         """Add a pair; raise ValueError unless it belongs to a workload that was started."""
@@ -196,17 +130,3 @@ def _width(verdict: Verdict) -> float:
     if verdict.estimate is None:
         return math.inf
     return verdict.estimate.high - verdict.estimate.low
-
-
-def _values(document: Mapping[str, float]) -> dict[str, float]:
-    return {str(name): float(value) for name, value in document.items()}
-
-
-def _pair(
-    base: Mapping[str, float], head: Mapping[str, float], clocks: float | None = None
-) -> Pair:
-    difference = None if clocks is None else float(clocks)
-    if difference is not None and not math.isfinite(difference):
-        msg = f"{difference} is not a difference of clocks"
-        raise ValueError(msg)
-    return Pair(_values(base), _values(head), difference)

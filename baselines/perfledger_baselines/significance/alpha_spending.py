@@ -15,9 +15,9 @@ the looks) is valid too, and wastes nearly half of alpha.
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.significance.interim_looks import InterimLooks
 
 SPENDING_POWER = 0.5  # see above
@@ -35,7 +35,7 @@ def nominal_levels(looks: InterimLooks, alpha: float) -> tuple[float, ...]:
     return _nominal_levels(_schedule(looks), alpha)[: len(looks.completed)]
 
 
-def overall_p_values(p_values: NDArray[np.float64], looks: InterimLooks) -> NDArray[np.float64]:
+def overall_p_values(p_values: FloatArray, looks: InterimLooks) -> FloatArray:
     """Return for each look the overall level at which it alone would just have rejected.
 
     `p_values` is (looks, tests), of each look by itself; so is the result. A test's smallest value
@@ -47,10 +47,10 @@ def overall_p_values(p_values: NDArray[np.float64], looks: InterimLooks) -> NDAr
     levels, overall = _table(schedule)
     result = np.empty_like(p_values)
     with np.errstate(divide="ignore"):  # a p-value of 0 stays one
-        logs: NDArray[np.float64] = np.log(p_values)
+        logs: FloatArray = np.log(p_values)
     for place in range(len(looks.completed)):
-        here: NDArray[np.float64] = logs[place]
-        nominal: NDArray[np.float64] = np.log(levels[place])
+        here: FloatArray = logs[place]
+        nominal: FloatArray = np.log(levels[place])
         inside = np.interp(here, nominal, np.log(overall))
         below = p_values[place] * (overall[0] / levels[place, 0])
         result[place] = np.where(here < nominal[0], below, np.exp(inside))
@@ -75,14 +75,14 @@ def _nominal_levels(schedule: tuple[int, ...], alpha: float) -> tuple[float, ...
 
 
 @lru_cache(maxsize=256)
-def _table(schedule: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _table(schedule: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
     """Return each look's levels, (looks, levels), and the overall levels they belong to."""
     levels = _levels(schedule, OVERALL_LEVELS)
     ones = np.ones((len(schedule), 1))
     return np.hstack([levels, ones]), np.append(OVERALL_LEVELS, 1.0)
 
 
-def _levels(schedule: tuple[int, ...], alphas: NDArray[np.float64]) -> NDArray[np.float64]:
+def _levels(schedule: tuple[int, ...], alphas: FloatArray) -> FloatArray:
     """Return the nominal level of each look, (looks, alphas)."""
     times = np.array(schedule) / schedule[-1]
     spends = np.diff(times**SPENDING_POWER, prepend=0.0)[:, np.newaxis] * alphas
@@ -103,16 +103,11 @@ def _levels(schedule: tuple[int, ...], alphas: NDArray[np.float64]) -> NDArray[n
 
 
 def _bound(
-    places: NDArray[np.float64],
-    chances: NDArray[np.float64],
-    spend: NDArray[np.float64],
-    *,
-    sd: float,
-    time: float,
-) -> NDArray[np.float64]:
+    places: FloatArray, chances: FloatArray, spend: FloatArray, *, sd: float, time: float
+) -> FloatArray:
     """Return the bound that is crossed, up or down, with probability `spend`."""
     if places.shape[1] == 1:  # the first look: one step from zero
-        first: NDArray[np.float64] = -ndtri(spend / 2) * sd
+        first: FloatArray = -ndtri(spend / 2) * sd
         return first
     low, high = np.zeros_like(spend), np.full_like(spend, 40 * np.sqrt(time))
     for _ in range(HALVINGS):

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import fisher_exact
+
+from perfledger_baselines.estimation.arrays import FloatArray
 
 # The states must be this far apart, in standard deviations of the runs within a state: noise
 # without states, normal or with the tails of t(3), has such a gap in fewer than .002 of tests.
@@ -57,7 +58,7 @@ def find_bimodality(base: Sequence[float], head: Sequence[float]) -> Bimodality 
     return None
 
 
-def _states_of(values: NDArray[np.float64]) -> tuple[float, float] | None:
+def _states_of(values: FloatArray) -> tuple[float, float] | None:
     """Return the two states of one side's runs, divided at the largest gap."""
     ordered = sorted(values.tolist())
     gaps = [later - earlier for earlier, later in pairwise(ordered)]
@@ -72,13 +73,13 @@ def _states_of(values: NDArray[np.float64]) -> tuple[float, float] | None:
     return (low, high) if high - low > FEWEST_SDS * sd else None
 
 
-def _is_near(values: NDArray[np.float64], states: tuple[float, float]) -> bool:
+def _is_near(values: FloatArray, states: tuple[float, float]) -> bool:
     low, high = states
     away = np.minimum(np.abs(values - low), np.abs(values - high))
     return bool((away <= REACH * (high - low)).all())
 
 
-def _count_states(sides: Sequence[NDArray[np.float64]], states: tuple[float, float]) -> Bimodality:
+def _count_states(sides: Sequence[FloatArray], states: tuple[float, float]) -> Bimodality:
     low, high = states
     upper = [int(np.count_nonzero(side > (low + high) / 2)) for side in sides]
     runs = [len(side) for side in sides]

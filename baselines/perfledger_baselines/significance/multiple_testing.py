@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.significance.paired_t_tests import TTestResult
 
 
@@ -59,7 +59,7 @@ def adjust_family(
     return tuple(adjusted)
 
 
-def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+def holm(p_values: FloatArray) -> FloatArray:
     """Adjust p-values for the family-wise error rate, under any dependence.
 
     Reject where the result is below alpha. Holm, "A simple sequentially rejective multiple test
@@ -71,7 +71,7 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     return _restore_order(np.maximum.accumulate(sorted_p * still_in), order)
 
 
-def benjamini_hochberg(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
     """Adjust p-values for the false discovery rate: the expected share of false rejections.
 
     Valid for independent and for positively dependent tests. Benjamini & Hochberg, "Controlling the
@@ -83,7 +83,7 @@ def benjamini_hochberg(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
     return _restore_order(np.minimum.accumulate(scaled[::-1])[::-1], order)
 
 
-def _sort(p_values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _sort(p_values: FloatArray) -> tuple[IntArray, FloatArray]:
     if not ((p_values >= 0) & (p_values <= 1)).all():
         msg = f"p-values lie between 0 and 1, not {p_values.tolist()}"
         raise ValueError(msg)
@@ -91,7 +91,7 @@ def _sort(p_values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.
     return order, p_values[order]
 
 
-def _restore_order(adjusted: NDArray[np.float64], order: NDArray[np.int64]) -> NDArray[np.float64]:
+def _restore_order(adjusted: FloatArray, order: IntArray) -> FloatArray:
     result = np.empty_like(adjusted)
     result[order] = np.minimum(adjusted, 1.0)
     return result

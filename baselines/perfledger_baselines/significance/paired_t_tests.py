@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from perfledger.metrics import MetricKind
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.estimation.log_odds import share_levels
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.significance.alpha_spending import nominal_levels, overall_p_values
@@ -74,27 +74,27 @@ class TTestResult:
 class _Moments:
     """One look at several tests; arrays of shape (tests,)."""
 
-    pairs: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    own_sd: NDArray[np.float64]  # of the pairs alone
-    own_degrees: NDArray[np.float64]
-    sd: NDArray[np.float64]
-    degrees: NDArray[np.float64]
-    has_prior: NDArray[np.bool_]
+    pairs: IntArray
+    mean: FloatArray
+    own_sd: FloatArray  # of the pairs alone
+    own_degrees: FloatArray
+    sd: FloatArray
+    degrees: FloatArray
+    has_prior: BoolArray
     fewest_pairs: int  # of a test without a prior
 
     @property
-    def is_testable(self) -> NDArray[np.bool_]:
+    def is_testable(self) -> BoolArray:
         """Whether there is a spread to test with: from enough pairs, or from a history."""
         return (self.pairs >= np.where(self.has_prior, 1, self.fewest_pairs)) & (self.sd > 0)
 
     @property
-    def has_both(self) -> NDArray[np.bool_]:
+    def has_both(self) -> BoolArray:
         """Whether the plain t test runs beside the moderated one."""
         return self.has_prior & (self.pairs >= self.fewest_pairs)
 
     @property
-    def share(self) -> NDArray[np.float64]:
+    def share(self) -> FloatArray:
         """Return the moderated test's share of the level; all of it where it stands alone."""
         return np.where(self.has_both, MODERATED_SHARE, 1.0)
 
@@ -124,7 +124,7 @@ def paired_results(
 
 
 def t_tests(
-    differences: NDArray[np.float64],
+    differences: FloatArray,
     *,
     looks: InterimLooks,
     alpha: float,
@@ -166,7 +166,7 @@ def exact_result(base: float, head: float, *, pairs: int, is_enough: bool = True
     )
 
 
-def log_differences(tests: Sequence[PairedTest]) -> NDArray[np.float64]:
+def log_differences(tests: Sequence[PairedTest]) -> FloatArray:
     """Return log head - log base of each pair, (tests, pairs); NaN where a side was not read.
 
     Of utilization near 1 it is the difference of the levels that `share_levels` returns. The tests
@@ -174,7 +174,7 @@ def log_differences(tests: Sequence[PairedTest]) -> NDArray[np.float64]:
     """
     base = np.array([test.base for test in tests], dtype=np.float64)
     head = np.array([test.head for test in tests], dtype=np.float64)
-    differences: NDArray[np.float64] = np.log(head) - np.log(base)
+    differences: FloatArray = np.log(head) - np.log(base)
     for row, test in enumerate(tests):
         if test.metric.kind is MetricKind.UTILIZATION:
             before, after = share_levels(base[row], head[row])
@@ -189,7 +189,7 @@ def _exact(test: PairedTest) -> TTestResult:
 
 def _prior_moments(
     priors: Sequence[SpreadPrior | None], tests: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[FloatArray, FloatArray]:
     """Return variance and degrees of each test's history; zeros where there is none."""
     if not priors:
         return np.zeros(tests), np.zeros(tests)
@@ -199,18 +199,14 @@ def _prior_moments(
 
 
 def _moments(
-    differences: NDArray[np.float64],
-    prior_variance: NDArray[np.float64],
-    prior_degrees: NDArray[np.float64],
-    *,
-    fewest: int,
+    differences: FloatArray, prior_variance: FloatArray, prior_degrees: FloatArray, *, fewest: int
 ) -> _Moments:
     is_read = ~np.isnan(differences)
     values = np.where(is_read, differences, 0.0)
     pairs = np.count_nonzero(is_read, axis=1)
     mean = values.sum(axis=1) / np.maximum(pairs, 1)
     squares = np.where(is_read, (values - mean[:, np.newaxis]) ** 2, 0.0).sum(axis=1)
-    own_degrees: NDArray[np.float64] = np.maximum(pairs - 1, 0).astype(np.float64)
+    own_degrees: FloatArray = np.maximum(pairs - 1, 0).astype(np.float64)
     own_sd = np.maximum(np.sqrt(squares / np.maximum(own_degrees, 1)), SMALLEST_SPREAD)
     has_prior = prior_degrees > 0
     variance, degrees = moderate(
@@ -229,10 +225,10 @@ def _moments(
     )
 
 
-def _p_value(moments: _Moments) -> NDArray[np.float64]:
+def _p_value(moments: _Moments) -> FloatArray:
     """Return the two-sided p-value of one look by itself; 1 without a spread to test with."""
     is_testable, has_both = moments.is_testable, moments.has_both
-    size: NDArray[np.float64] = np.abs(moments.mean) * np.sqrt(np.maximum(moments.pairs, 1))
+    size: FloatArray = np.abs(moments.mean) * np.sqrt(np.maximum(moments.pairs, 1))
     moderated = 2 * stdtr(moments.degrees, -size / np.where(is_testable, moments.sd, 1.0))
     unmoderated = 2 * stdtr(moments.own_degrees, -size / moments.own_sd)
     combined = np.minimum(moderated / MODERATED_SHARE, unmoderated / (1 - MODERATED_SHARE))
@@ -240,7 +236,7 @@ def _p_value(moments: _Moments) -> NDArray[np.float64]:
     return np.where(is_testable, p_value, 1.0)
 
 
-def _half_width(moments: _Moments, level: float) -> NDArray[np.float64]:
+def _half_width(moments: _Moments, level: float) -> FloatArray:
     """Return half the interval at confidence 1 - level: what `_p_value` does not reject at it."""
     root = np.sqrt(np.maximum(moments.pairs, 1))
     has_both = moments.has_both
@@ -254,7 +250,7 @@ def _half_width(moments: _Moments, level: float) -> NDArray[np.float64]:
 
 
 def _results(
-    moments: _Moments, p_values: NDArray[np.float64], *, level: float, alpha: float
+    moments: _Moments, p_values: FloatArray, *, level: float, alpha: float
 ) -> tuple[TTestResult, ...]:
     columns = (
         moments.pairs,

@@ -1,11 +1,11 @@
-"""Computes what change a number of pairs can detect, and how many pairs a change needs."""
+"""Computes what change a number of pairs can detect, and how many steps a process needs."""
 
 import math
 
 from scipy.special import gammaln, ndtri, stdtrit
 
 from perfledger_baselines.significance.alpha_spending import nominal_levels
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS, InterimLooks
+from perfledger_baselines.significance.interim_looks import InterimLooks
 from perfledger_baselines.significance.paired_t_tests import TTestResult
 
 POWER = 0.8  # the usual power of a study
@@ -58,32 +58,6 @@ def detectable_change(
         floor=floor,
         degrees=result.degrees,
     )
-
-
-def pairs_needed(sd: float, change: float, *, alpha: float, power: float = POWER) -> int:
-    """Return the fewest pairs, at least four, that would detect a relative `change`.
-
-    The inverse of `smallest_detectable_change`, with the same parameters. Raises ValueError unless
-    the change is above zero.
-    """
-    if not change > 0:
-        msg = f"no number of pairs detects a change of {change}: use a change above 0"
-        raise ValueError(msg)
-
-    def is_enough(pairs: int) -> bool:
-        return smallest_detectable_change(sd, pairs, alpha=alpha, power=power) <= change
-
-    enough = FEWEST_PAIRS
-    while not is_enough(enough):
-        enough *= 2
-    too_few = enough // 2 if enough > FEWEST_PAIRS else FEWEST_PAIRS - 1
-    while enough - too_few > 1:
-        middle = (enough + too_few) // 2
-        if is_enough(middle):
-            enough = middle
-        else:
-            too_few = middle
-    return enough
 
 
 def steps_per_process(

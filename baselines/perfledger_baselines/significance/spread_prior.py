@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from perfledger.bundle import Plan
+from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import medians
 
 # A spread from history counts as so many pairs beside the present ones (moderated variance: Smyth
@@ -57,11 +57,6 @@ class SpreadPrior:
     source: PriorSource
     values: int  # pairs or runs it was learnt from
 
-    @property
-    def weight(self) -> float:
-        """Return how many present pairs it counts as."""
-        return min(self.degrees, MOST_WEIGHT)
-
 
 # Workload and metric's name → the spread of its pairs.
 Priors = Mapping[tuple[str, str], SpreadPrior]
@@ -94,7 +89,7 @@ def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
     values, for fewer than FEWEST_COARSE of which most are the same, or for one that is not a
     number.
     """
-    parts: list[NDArray[np.float64]] = []
+    parts: list[FloatArray] = []
     count = 0
     for differences in checks:
         if count >= MOST_VALUES:
@@ -124,12 +119,8 @@ def prior_from_checks(checks: Iterable[Sequence[float]]) -> SpreadPrior:
 
 
 def moderate(
-    variance: NDArray[np.float64],
-    degrees: NDArray[np.float64],
-    *,
-    squares: NDArray[np.float64],
-    own_degrees: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    variance: FloatArray, degrees: FloatArray, *, squares: FloatArray, own_degrees: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the moderated variance of history and present pairs, and its degrees of freedom.
 
     With w the history's weight, v0 its `variance` and s^2 the present `squares` / `own_degrees`:
@@ -146,7 +137,7 @@ def moderate(
     prior_share = np.where(
         total > 0, weight * variance / np.where(total > 0, total, 1), weight / count
     )
-    moderated: NDArray[np.float64] = total / count
+    moderated: FloatArray = total / count
     variance_of_degrees = prior_share**2 / np.maximum(degrees, 1) + (
         1 - prior_share
     ) ** 2 / np.maximum(own_degrees, 1)
@@ -189,7 +180,7 @@ def prior_from_runs(values: Sequence[float], *, changes: Sequence[int] = ()) -> 
     )
 
 
-def _checked_values(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
+def _checked_values(values: Sequence[float] | FloatArray) -> FloatArray:
     numbers = np.asarray(values, dtype=np.float64)
     if len(numbers) < FEWEST_VALUES or not np.isfinite(numbers).all():
         usable = np.count_nonzero(np.isfinite(numbers))
@@ -201,7 +192,7 @@ def _checked_values(values: Sequence[float] | NDArray[np.float64]) -> NDArray[np
     return numbers
 
 
-def _clip(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _clip(values: FloatArray) -> FloatArray:
     ordered = np.sort(values)
     center = medians(ordered[np.newaxis, :])[0]
     outer = int(OUTER * len(ordered))
@@ -213,7 +204,7 @@ def _clip(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return ordered
 
 
-def _variance_of_tails(values: NDArray[np.float64], *, degrees: float) -> float:
+def _variance_of_tails(values: FloatArray, *, degrees: float) -> float:
     """Return the variance with which a t test of one value calls RARE of these values a change.
 
     Spikes in a few of a hundred pairs hardly change the variance, and single pairs with a spike
@@ -224,7 +215,7 @@ def _variance_of_tails(values: NDArray[np.float64], *, degrees: float) -> float:
     return (quantile / -float(stdtrit(degrees, RARE / 2))) ** 2
 
 
-def _degrees(values: NDArray[np.float64], *, lost: int = 0) -> float:
+def _degrees(values: FloatArray, *, lost: int = 0) -> float:
     """Return the degrees of freedom of the values' variance; `lost` went to the means removed.
 
     The variance of values that are not normal scatters with their kurtosis: it is as precise as

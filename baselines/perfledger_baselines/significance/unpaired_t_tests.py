@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from perfledger.metrics import Metric, MetricKind, MetricScale
+from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.log_odds import share_levels
 from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
 from perfledger_baselines.significance.paired_t_tests import (
@@ -57,8 +57,8 @@ def unpaired_results(
 
 
 def unpaired_t_test(
-    base: Sequence[float] | NDArray[np.float64],
-    head: Sequence[float] | NDArray[np.float64],
+    base: Sequence[float] | FloatArray,
+    head: Sequence[float] | FloatArray,
     *,
     alpha: float,
     prior: SpreadPrior | None = None,
@@ -110,7 +110,7 @@ def _result(test: UnpairedTest, *, alpha: float) -> TTestResult:
     return unpaired_t_test(*_levels(test), alpha=alpha, prior=test.prior)
 
 
-def _levels(test: UnpairedTest) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _levels(test: UnpairedTest) -> tuple[FloatArray, FloatArray]:
     base, head = np.array(test.base, dtype=np.float64), np.array(test.head, dtype=np.float64)
     if test.metric.kind is MetricKind.UTILIZATION:
         return share_levels(base, head)

@@ -19,7 +19,7 @@ from perfledger_baselines.estimation.clock_states import has_usual_clocks
 from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.planning.stopping import GroupSequentialStopping, StoppingState
+from perfledger_baselines.planning.stopping import GroupSequentialStopping
 
 RECOMPILES = Metric(
     name="recompiles",
@@ -153,25 +153,3 @@ def test_swapping_the_sides_leaves_the_same_pairs_out(differences):
     swapped = [None if each is None else -each for each in differences]
 
     assert has_usual_clocks(swapped) == has_usual_clocks(differences)
-
-
-def test_clocks_go_with_a_check_that_is_resumed():
-    from_state = StoppingState.from_json(
-        '{"version": 2, "finished": [], "pairs": {"m:f": [[{"a": 1}, {"a": 2}, 0.5]]}}'
-    )
-
-    [pair] = from_state.pairs["m:f"]
-
-    assert pair.clock_difference == 0.5
-    assert StoppingState.from_json(from_state.to_json()) == from_state
-
-
-def test_a_state_from_before_clocks_were_kept_is_read():
-    state = StoppingState.from_json(
-        '{"version": 1, "finished": [], "pairs": {"m:f": [[{}, {"a": 2}]]}}'
-    )
-
-    [pair] = state.pairs["m:f"]
-
-    assert pair.clock_difference is None
-    assert pair.head == {"a": 2.0}

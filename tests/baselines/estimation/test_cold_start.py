@@ -7,8 +7,7 @@ import pytest
 from perfledger.metrics import COLD_START, STEP_TIME
 from perfledger.records import Run, Side
 from perfledger_baselines.estimation.clock_states import follows_clocks
-from perfledger_baselines.estimation.cold_start import cold_start_s
-from perfledger_baselines.estimation.estimators import point_estimates
+from perfledger_baselines.estimation.estimators import cold_start_s, point_estimates
 from perfledger_baselines.estimation.pairing import estimate_pairs, tests_of as paired
 
 

@@ -6,8 +6,7 @@ from hypothesis import given, strategies as st
 
 from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger_baselines.estimation.log_odds import NEAR_ONE, share_levels
-from perfledger_baselines.judging.comparison import judge_unpaired
-from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.judge import judge_bundle, judge_unpaired
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest

@@ -9,8 +9,12 @@ from perfledger.step_work import (
     CountedWork,
     StepWork,
 )
-from perfledger_baselines.estimation.work_counts import count_change, work_comparisons
-from perfledger_baselines.estimation.work_ratio import WorkChange, work_change
+from perfledger_baselines.estimation.work_counts import (
+    WorkChange,
+    count_change,
+    work_change,
+    work_comparisons,
+)
 
 
 def count(value, *, name=FLOPS, unit="FLOP", source="a counter"):

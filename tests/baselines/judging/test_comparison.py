@@ -13,7 +13,7 @@ from perfledger.metrics import (
     MetricScale,
     WorseDirection,
 )
-from perfledger_baselines.judging.comparison import judge_unpaired
+from perfledger_baselines.judging.judge import judge_unpaired
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior

@@ -85,7 +85,6 @@ def test_a_series_whose_runs_differ_much_is_not_called_for_little(
     assert alone.outcome is Outcome.REGRESSED
     assert known.outcome is outcome
     assert known.reason.startswith(reason)
-    assert explain_verdict(known, bundle.plan).floor == pytest.approx(0.00602, abs=1e-5)
 
 
 def test_a_warning_is_said_to_be_one(build, explained):
@@ -100,7 +99,7 @@ def test_a_warning_is_said_to_be_one(build, explained):
 def test_a_verdict_that_stands_needs_no_more_pairs(build, explained):
     found = explained(build.changed(1.05))
 
-    assert (found.pairs, found.pairs_needed, found.expected_outcome) == (6, None, None)
+    assert (found.pairs_needed, found.expected_outcome) == (None, None)
 
 
 def test_noise_around_nothing_would_become_unchanged(build, explained):
@@ -135,12 +134,6 @@ def test_three_pairs_are_told_how_many_there_must_be(build, explained):
     assert explained(build.changed(1.05, pairs=3)).pairs_needed == 4
 
 
-def test_a_margin_below_the_floor_acts_as_the_floor(build, explained):
-    found = explained(build.changed(1.0), margin=0.001, floor=0.02)
-
-    assert (found.margin, found.floor) == (0.02, 0.02)
-
-
 @pytest.mark.parametrize(("ratio", "pairs"), [(0.7, 7), (1.0, 7), (1.99, 24), (2.9, 51)])
 def test_pairs_needed_grow_with_the_square_of_what_is_detectable(build, ratio, pairs):
     noisy = build.changed(1.03, spread=40.0)
@@ -152,4 +145,4 @@ def test_pairs_needed_grow_with_the_square_of_what_is_detectable(build, ratio, p
 
     found = explain_verdict(replace(verdict, estimate=estimate), bundle.plan)
 
-    assert (found.pairs, found.pairs_needed) == (6, pairs)
+    assert found.pairs_needed == pairs

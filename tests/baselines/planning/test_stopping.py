@@ -1,16 +1,10 @@
-import json
-
 import pytest
 
 from perfledger.metrics import METRICS, STEP_TIME
 from perfledger.stopping import StoppingRule
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.planning.stopping import (
-    GroupSequentialStopping,
-    StoppingState,
-    StoppingStateError,
-)
+from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.decision_rule import CheckPlanError
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 
@@ -166,53 +160,6 @@ def test_a_known_spread_ends_a_clear_change_with_its_first_pair(build):
     said = feed(build, rule, "m:f", 1, step_time_p50=CLEAR)
 
     assert said == [False]
-
-
-def test_a_resumed_check_goes_on_as_if_nothing_had_happened(build):
-    through = started("m:f", "m:g")
-    feed(build, through, "m:g", 4, step_time_p50=CLEAR)
-    expected = feed(build, through, "m:f", 8, step_time_p50=NOISY)
-    interrupted = started("m:f", "m:g")
-    feed(build, interrupted, "m:g", 4, step_time_p50=CLEAR)
-    said = feed(build, interrupted, "m:f", 5, step_time_p50=NOISY)
-
-    resumed = looks_rule()
-    resumed.resume(StoppingState.from_json(interrupted.state.to_json()))
-    for base, head in build.pairs("m:f", step_time_p50=NOISY)[5:]:
-        resumed.add(base, head)
-        said.append("m:f" in resumed.decision())
-
-    assert said == expected
-    assert resumed.state == through.state
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "[]",
-        "null",
-        "{}",
-        '{"version": 3, "pairs": {}, "finished": []}',
-        '{"version": 2, "pairs": {"m:f": [[{}, {}, NaN]]}, "finished": []}',
-        '{"version": 2, "pairs": {"m:f": [[{}, {}, 0.1, 0.1]]}, "finished": []}',
-        '{"version": 1, "pairs": [], "finished": []}',
-        '{"version": 1, "pairs": {"m:f": [1]}, "finished": []}',
-        '{"version": 1, "pairs": {"m:f": [[{"a": "b"}, {}]]}, "finished": []}',
-        '{"version": 1, "pairs": {}, "finished": 3}',
-    ],
-)
-def test_what_is_no_state_is_an_error(text):
-    with pytest.raises(StoppingStateError, match="state"):
-        StoppingState.from_json(text)
-
-
-def test_a_state_is_json_and_says_its_version():
-    assert json.loads(started("m:f").state.to_json()) == {
-        "version": 2,
-        "finished": [],
-        "pairs": {"m:f": []},
-    }
 
 
 def test_the_next_pair_goes_to_the_widest_interval_for_its_price(build):

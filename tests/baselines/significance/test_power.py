@@ -5,16 +5,13 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import chi, norm, t as student
 
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
 from perfledger_baselines.significance.power import (
-    pairs_needed,
     relative,
     smallest_detectable_change,
     steps_per_process,
 )
 
 spreads = st.floats(1e-4, 0.2)
-changes = st.floats(0.002, 0.5)
 
 
 def exact_power(change, sd, pairs, alpha):
@@ -45,25 +42,6 @@ def test_what_is_below_the_floor_is_never_detected():
 def test_one_pair_has_no_spread():
     with pytest.raises(ValueError, match="at least 2"):
         smallest_detectable_change(0.01, 1, alpha=0.05)
-
-
-def test_a_quiet_series_needs_the_fewest_pairs_there_may_be():
-    assert pairs_needed(1e-4, 0.05, alpha=0.05) == FEWEST_PAIRS
-
-
-@pytest.mark.parametrize("change", [0.0, -0.1, math.nan])
-def test_no_number_of_pairs_finds_nothing(change):
-    with pytest.raises(ValueError, match="above 0"):
-        pairs_needed(0.01, change, alpha=0.05)
-
-
-@given(spreads, changes)
-def test_the_pairs_needed_are_enough_and_one_fewer_are_not(sd, change):
-    pairs = pairs_needed(sd, change, alpha=0.01)
-
-    assert smallest_detectable_change(sd, pairs, alpha=0.01) <= change
-    if pairs > FEWEST_PAIRS:
-        assert smallest_detectable_change(sd, pairs - 1, alpha=0.01) > change
 
 
 @given(spreads, st.integers(2, 50))

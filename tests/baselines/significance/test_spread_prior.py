@@ -9,7 +9,6 @@ from perfledger.bundle import KnownSpread, Plan
 from perfledger_baselines.significance.spread_prior import (
     MAX_DEGREES,
     MOST_VALUES,
-    MOST_WEIGHT,
     RARE,
     PriorError,
     PriorSource,
@@ -72,7 +71,6 @@ def test_a_short_history_is_known_less_well(count, changes, degrees):
     prior = prior_from_runs(np.exp(0.01 * evenly).tolist(), changes=changes)
 
     assert prior.degrees == pytest.approx(degrees)
-    assert prior.weight == min(degrees, MOST_WEIGHT)
 
 
 def test_a_history_with_heavy_tails_is_known_less_well():

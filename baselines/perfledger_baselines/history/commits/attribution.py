@@ -59,20 +59,6 @@ class CommitRange:
         """Return the number of commits from one range to the other: 0 if they share one."""
         return max(0, self.first - commits.last, commits.first - self.last)
 
-    def names(self, commits: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of these commits out of all of them, oldest first.
-
-        Raises AttributionError if the list ends before the range does: a shorter list would name
-        fewer suspects than there are.
-        """
-        if self.last >= len(commits):
-            msg = (
-                f"commit {self.last} is not among {len(commits)} commits: "
-                "give the whole first-parent history, oldest first"
-            )
-            raise AttributionError(msg)
-        return tuple(commits[self.first : self.last + 1])
-
 
 @dataclass(frozen=True, slots=True)
 class Series:

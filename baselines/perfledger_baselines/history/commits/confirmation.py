@@ -217,12 +217,7 @@ def _bisection_request(
     """Return the request for the middle one of the commits left against the last good one."""
     candidates = [change.candidate for change in search.changes]
     return _request(
-        state,
-        candidates,
-        AbPurpose.BISECT,
-        base=search.good,
-        head=middle_of(search),
-        limits=limits,
+        state, candidates, AbPurpose.BISECT, base=search.good, head=middle_of(search), limits=limits
     )
 
 

@@ -7,12 +7,7 @@ from enum import StrEnum
 from math import isfinite
 from typing import Self
 
-from perfledger_baselines.history.commits.attribution import (
-    CommitRange,
-    Harm,
-    Series,
-    harm_of,
-)
+from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series, harm_of
 from perfledger_baselines.history.detection.changes import Suspect
 from perfledger_baselines.judging.verdict import EffectEstimate
 

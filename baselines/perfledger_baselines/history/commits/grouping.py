@@ -103,8 +103,7 @@ class ChangeEvent:
 class EnvironmentChange:
     """Commits at which a machine class itself changed, and with it most workloads.
 
-    Not a regression of any commit. `unchanged_elsewhere` are the same workloads and metrics on
-    machines that did not change: they confirm it.
+    Not a regression of any commit.
     """
 
     machine_class: str
@@ -112,7 +111,6 @@ class EnvironmentChange:
     members: tuple[EventMember, ...]
     changed_workloads: int
     watched_workloads: int  # that were measured before the machine changed and after
-    unchanged_elsewhere: tuple[Series, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +282,6 @@ def _machine_change(
         members=members,
         changed_workloads=changed_workloads,
         watched_workloads=watched_workloads,
-        unchanged_elsewhere=unchanged,
     )
 
 

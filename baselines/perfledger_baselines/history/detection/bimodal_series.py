@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
 
 # First differences show two states, whatever steps there are: most are small, the others are all of
@@ -65,12 +65,12 @@ class BimodalityGuess:
 class BimodalRow:
     """A row in two states: the observations in the upper one, and the levels without the states."""
 
-    is_upper: NDArray[np.bool_]
+    is_upper: BoolArray
     distance: float
-    levels: NDArray[np.float64]
+    levels: FloatArray
 
 
-def guess_states(levels: NDArray[np.float64]) -> dict[int, BimodalityGuess]:
+def guess_states(levels: FloatArray) -> dict[int, BimodalityGuess]:
     """Return the rows, by number, of (R, N) that have two states or may have."""
     count = levels.shape[1] - 1
     ordered = np.sort(np.abs(np.diff(levels, axis=1)), axis=1)
@@ -94,7 +94,7 @@ def guess_states(levels: NDArray[np.float64]) -> dict[int, BimodalityGuess]:
     return guesses
 
 
-def separate_states(levels: NDArray[np.float64], *, distance: float) -> BimodalRow:
+def separate_states(levels: FloatArray, *, distance: float) -> BimodalRow:
     """Return the states of one row (N,), fitted at the least cost with a level that steps.
 
     Each observation is in the nearer of two states `distance` apart, on a level that is constant
@@ -131,8 +131,8 @@ def alternation(places: Sequence[int], steps: Sequence[float]) -> float:
 
 
 def place_costs(
-    levels: NDArray[np.float64], *, distance: float, before: float, after: float, sd: float
-) -> NDArray[np.float64]:
+    levels: FloatArray, *, distance: float, before: float, after: float, sd: float
+) -> FloatArray:
     """Return (N + 1,): the cost of a step at each place, in squared SDs, whatever the states.
 
     Before it each of (N,) levels is in a state over `before`, from it on in one over `after`. Where
@@ -144,11 +144,11 @@ def place_costs(
         off = (levels - level) / sd
         nearest = np.minimum(off**2, (off - distance / sd) ** 2)
         np.cumsum(np.minimum(nearest, CAP_SPREADS**2), out=costs[number, 1:])
-    total: NDArray[np.float64] = costs[0] + costs[1, -1] - costs[1]
+    total: FloatArray = costs[0] + costs[1, -1] - costs[1]
     return total
 
 
-def _has_two_kinds(ordered: NDArray[np.float64], distance: float, *, errors: float) -> bool:
+def _has_two_kinds(ordered: FloatArray, distance: float, *, errors: float) -> bool:
     """Whether differences between the two kinds are rare, by so many standard errors."""
     near = _between(ordered, 0.8 * distance, 1.2 * distance)
     half_way = _between(ordered, 0.45 * distance, 0.65 * distance)
@@ -157,12 +157,12 @@ def _has_two_kinds(ordered: NDArray[np.float64], distance: float, *, errors: flo
     return bool(density >= DENSER * thin)
 
 
-def _between(ordered: NDArray[np.float64], low: float, high: float) -> int:
+def _between(ordered: FloatArray, low: float, high: float) -> int:
     first, stop = np.searchsorted(ordered, (low, high)).tolist()
     return int(stop - first)
 
 
-def _fit(levels: NDArray[np.float64], *, distance: float, spread: float) -> NDArray[np.float64]:
+def _fit(levels: FloatArray, *, distance: float, spread: float) -> FloatArray:
     low, high = float(levels.min()) - distance, float(levels.max())
     size = min(int((high - low) / (GRID_SPREADS * spread)) + 2, LARGEST_GRID)
     grid = np.linspace(low, high, size)
@@ -172,7 +172,7 @@ def _fit(levels: NDArray[np.float64], *, distance: float, spread: float) -> NDAr
     ]
 
 
-def _cheapest_path(costs: NDArray[np.float64]) -> NDArray[np.int64]:
+def _cheapest_path(costs: FloatArray) -> IntArray:
     """Return the level of each of N observations, of G, at the least of (N, G) costs."""
     total = np.zeros(costs.shape[1])
     came_from = np.empty(len(costs), dtype=np.int64)

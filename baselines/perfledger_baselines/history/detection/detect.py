@@ -1,6 +1,5 @@
 """Detects the changes of series: levels, transients, drift, noise and states."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -19,18 +18,11 @@ from perfledger_baselines.history.detection.observations import Observations, Se
 from perfledger_baselines.history.detection.series_analysis import SeriesAnalysis, analyse_series
 from perfledger_baselines.history.segmentation.changepoints import LevelShift
 
-# Relative; as in A/B judging. A smaller change is not worth investigating, however sure it is.
-MIN_CHANGE = 0.003
-
 NORMAL_QUANTILE = 1.96  # of a 95 % interval
 
 
 def detect(
-    values: Sequence[float],
-    *,
-    errors: Sequence[float] = (),
-    epochs: Sequence[int] = (),
-    min_change: float = MIN_CHANGE,
+    values: Sequence[float], *, errors: Sequence[float] = (), epochs: Sequence[int] = ()
 ) -> SeriesFindings:
     """Return the findings in one series: one value per commit, NaN where none was measured.
 
@@ -39,10 +31,10 @@ def detect(
     the class of machine changed: the pieces between them are searched separately. The indices of
     findings are those of `values`: gaps are never filled. Fewer than 8 observations give no
     findings. Raises SeriesError if nothing was measured, for an infinite value, and for invalid
-    errors, epochs or smallest change.
+    errors or epochs.
     """
     if not epochs:
-        return _all_findings([observe(values, errors=errors)], min_change=min_change)[0]
+        return _all_findings([observe(values, errors=errors)])[0]
     bounds = [0, *epochs, len(values)]
     if any(later <= earlier for earlier, later in pairwise(bounds)):
         msg = f"epochs {tuple(epochs)} do not split {len(values)} commits: use increasing indices"
@@ -55,14 +47,11 @@ def detect(
         if not np.isnan(part).all():
             piece = observe(part, errors=errors_of_part)
             pieces.append(replace(piece, places=piece.places + first))
-    return _concatenated(_all_findings(pieces or [observe(series)], min_change=min_change))
+    return _concatenated(_all_findings(pieces or [observe(series)]))
 
 
 def detect_many(
-    series: Sequence[Sequence[float]],
-    *,
-    errors: Sequence[Sequence[float]] = (),
-    min_change: float = MIN_CHANGE,
+    series: Sequence[Sequence[float]], *, errors: Sequence[Sequence[float]] = ()
 ) -> tuple[SeriesFindings, ...]:
     """Return the findings in each series, as `detect` does, equally long ones together.
 
@@ -74,15 +63,12 @@ def detect_many(
             zip(series, errors or [()] * len(series), strict=True)
         )
     ]
-    return tuple(_all_findings(observed, min_change=min_change))
+    return tuple(_all_findings(observed))
 
 
-def _all_findings(observed: Sequence[Observations], *, min_change: float) -> list[SeriesFindings]:
-    if not (math.isfinite(min_change) and min_change >= 0):
-        msg = f"min_change {min_change} is not a relative change: use 0 or more, such as 0.01"
-        raise SeriesError(msg)
+def _all_findings(observed: Sequence[Observations]) -> list[SeriesFindings]:
     histories = [SeriesFindings(changes=())] * len(observed)
-    for number, reading in analyse_series(observed, min_change=min_change):
+    for number, reading in analyse_series(observed):
         histories[number] = _findings(reading)
     return histories
 

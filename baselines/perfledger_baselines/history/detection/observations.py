@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 
 # Estimates may lie beyond the levels of values that a float can hold.
 LARGEST_LOG = math.log(sys.float_info.max)
@@ -29,9 +30,9 @@ class Observations:
     the standard errors of the levels, all zero where unknown.
     """
 
-    places: NDArray[np.int64]
-    levels: NDArray[np.float64]
-    errors: NDArray[np.float64]
+    places: IntArray
+    levels: FloatArray
+    errors: FloatArray
     origin: float
     unit: float
     is_relative: bool
@@ -55,9 +56,9 @@ class Observations:
 
 
 def observe(
-    values: Sequence[float] | NDArray[np.float64],
+    values: Sequence[float] | FloatArray,
     *,
-    errors: Sequence[float] | NDArray[np.float64] = (),
+    errors: Sequence[float] | FloatArray = (),
     name: str = "the series",
 ) -> Observations:
     """Return the observations of a series with one value per commit, NaN where none was measured.
@@ -98,9 +99,7 @@ def observe(
     )
 
 
-def _errors(
-    errors: Sequence[float] | NDArray[np.float64], values: NDArray[np.float64], *, name: str
-) -> NDArray[np.float64]:
+def _errors(errors: Sequence[float] | FloatArray, values: FloatArray, *, name: str) -> FloatArray:
     """Return a standard error for each value: the typical one where unknown."""
     standard_errors = np.asarray(errors, dtype=np.float64)
     if len(standard_errors) == 0:
@@ -120,8 +119,6 @@ def _errors(
     )
 
 
-def _on_scale(
-    errors: NDArray[np.float64], unit: NDArray[np.float64] | float
-) -> NDArray[np.float64]:
+def _on_scale(errors: FloatArray, unit: FloatArray | float) -> FloatArray:
     with np.errstate(over="ignore"):
         return np.minimum(errors / unit, LARGEST_ERROR)

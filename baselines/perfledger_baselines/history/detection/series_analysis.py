@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.history.detection.bimodal_series import (
     BimodalityGuess,
     BimodalRow,
@@ -30,6 +30,9 @@ from perfledger_baselines.history.segmentation.changepoints import (
     SearchedRow,
     search_rows,
 )
+
+# Relative; as in A/B judging. A smaller change is not worth investigating, however sure it is.
+MIN_CHANGE = 0.003
 
 # Two stretches of three observations, and one more on either side to estimate the noise.
 FEWEST_OBSERVATIONS = 8
@@ -67,9 +70,7 @@ class SeriesAnalysis:
         return self.states.distance * float(self.states.is_upper.mean())
 
 
-def analyse_series(
-    observed: Sequence[Observations], *, min_change: float
-) -> Iterator[tuple[int, SeriesAnalysis]]:
+def analyse_series(observed: Sequence[Observations]) -> Iterator[tuple[int, SeriesAnalysis]]:
     """Yield (number, analysis) of each series that is long enough, equally long ones together."""
     by_length: defaultdict[int, list[int]] = defaultdict(list)
     for number, observations in enumerate(observed):
@@ -80,15 +81,15 @@ def analyse_series(
         size = max(MAX_VALUES // length, 1)
         for start in range(0, len(numbers), size):
             block = numbers[start : start + size]
-            readings = _analyse([observed[number] for number in block], min_change=min_change)
+            readings = _analyse([observed[number] for number in block])
             yield from zip(block, readings, strict=True)
 
 
-def _analyse(block: Sequence[Observations], *, min_change: float) -> Iterator[SeriesAnalysis]:
+def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
     """Analyse equally long series together, and some of them once more alone."""
     levels = np.stack([observations.levels for observations in block])
     errors = np.stack([observations.errors for observations in block])
-    floors = np.array([_floor(observations, min_change) for observations in block])
+    floors = np.array([_floor(observations) for observations in block])
     guesses = guess_states(levels)
     states = {
         number: separate_states(levels[number], distance=guess.distance)
@@ -133,9 +134,7 @@ def _second_guess(row: SearchedRow, guess: BimodalityGuess | None) -> Bimodality
     return BimodalityGuess(distance, is_sure=True) if distance > 0 else guess
 
 
-def _with_wider_places(
-    stable: StableRow, levels: NDArray[np.float64], two: BimodalRow
-) -> StableRow:
+def _with_wider_places(stable: StableRow, levels: FloatArray, two: BimodalRow) -> StableRow:
     """Return the row with the intervals of places widened for not knowing the states."""
     row = stable.row
     turn = np.arange(len(row.levels)) - (len(row.levels) - 1) / 2
@@ -144,11 +143,7 @@ def _with_wider_places(
     shifts: list[LevelShift] = []
     for move, first, stop in zip(row.shifts, bounds, bounds[2:], strict=False):
         costs = place_costs(
-            flat[first:stop],
-            distance=two.distance,
-            before=move.before,
-            after=move.after,
-            sd=row.sd,
+            flat[first:stop], distance=two.distance, before=move.before, after=move.after, sd=row.sd
         )
         # The first and the last place would leave a stretch with nothing in it.
         earliest, latest = likely_places(-costs[None, 1:-1])
@@ -178,8 +173,8 @@ def _with_confirmed_shifts(stable: StableRow, separated: SearchedRow, distance: 
     return replace(stable, row=replace(stable.row, shifts=shifts))
 
 
-def _floor(observations: Observations, min_change: float) -> float:
+def _floor(observations: Observations) -> float:
     """Return the smallest change on the scale of the levels, relative to the middle if linear."""
     if observations.is_relative:
-        return math.log1p(min_change)
-    return min_change * abs(observations.origin)
+        return math.log1p(MIN_CHANGE)
+    return MIN_CHANGE * abs(observations.origin)

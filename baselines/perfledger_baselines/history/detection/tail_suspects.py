@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.history.detection.changes import Suspect
-from perfledger_baselines.history.detection.detect import MIN_CHANGE
 from perfledger_baselines.history.detection.observations import observe
 from perfledger_baselines.history.detection.series_analysis import SeriesAnalysis, analyse_series
 from perfledger_baselines.history.segmentation.changepoints import SearchedRow
@@ -28,24 +27,18 @@ DRIFTS = 3.0
 FEWEST_BEFORE = 12
 
 
-def tail_suspect(values: Sequence[float], *, min_change: float = MIN_CHANGE) -> Suspect | None:
-    """Return the suspect at the end of the series, or None if the series ends as usual.
+def tail_suspects(series: Sequence[Sequence[float]]) -> tuple[Suspect | None, ...]:
+    """Return the suspect at the end of each series, or None if the series ends as usual.
 
-    The median of its last k observations is odd if it is ENOUGH standard errors and `min_change`
-    off the stretch since the last change, and no k observations in a row of that stretch were as
-    far off to that side. The series is its own yardstick: spikes, states and waves that it always
-    had are not suspect. Of several k the strongest counts. Raises SeriesError as `detect` does.
+    The median of its last k observations is odd if it is ENOUGH standard errors and MIN_CHANGE off
+    the stretch since the last change, and no k observations in a row of that stretch were as far
+    off to that side. The series is its own yardstick: spikes, states and waves that it always had
+    are not suspect. Of several k the strongest counts. Equally long series are analysed together.
+    Raises SeriesError as `detect` does.
     """
-    return tail_suspects([values], min_change=min_change)[0]
-
-
-def tail_suspects(
-    series: Sequence[Sequence[float]], *, min_change: float = MIN_CHANGE
-) -> tuple[Suspect | None, ...]:
-    """Return each series' suspect; equally long series are analysed together."""
     observed = [observe(values) for values in series]
     suspects: list[Suspect | None] = [None] * len(observed)
-    for number, analysis in analyse_series(observed, min_change=min_change):
+    for number, analysis in analyse_series(observed):
         suspects[number] = _suspect(analysis)
     return tuple(suspects)
 
@@ -81,7 +74,7 @@ def _suspect(analysis: SeriesAnalysis) -> Suspect | None:
     return strongest
 
 
-def _usual(row: SearchedRow, start: int, before: int) -> tuple[NDArray[np.float64], float]:
+def _usual(row: SearchedRow, start: int, before: int) -> tuple[FloatArray, float]:
     """Return a stretch's usual levels, to the end, and the observations they are known from.
 
     A stretch that drifts is extrapolated by a line, which at its end is known as well as from a
@@ -98,11 +91,11 @@ def _usual(row: SearchedRow, start: int, before: int) -> tuple[NDArray[np.float6
     return levels[:before].mean() + slope * (index - index[:before].mean()), before / 4
 
 
-def _moving_medians(levels: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+def _moving_medians(levels: FloatArray, length: int) -> FloatArray:
     """Return the median of each `length` levels in a row; of two levels, the one closer to 0."""
     windows = np.sort(sliding_window_view(levels, length), axis=1)
     low, high = windows[:, (length - 1) // 2], windows[:, length // 2]
     if length > 2:  # noqa: PLR2004 - from three on one odd observation moves no median
         return (low + high) / 2
-    nearer: NDArray[np.float64] = np.where(np.abs(low) < np.abs(high), low, high)
+    nearer: FloatArray = np.where(np.abs(low) < np.abs(high), low, high)
     return np.where(low * high > 0, nearer, 0.0)

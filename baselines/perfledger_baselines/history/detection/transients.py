@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import IntArray
 from perfledger_baselines.history.segmentation.changepoints import (
     LevelShift,
     SearchedRow,
@@ -34,7 +34,7 @@ class StableRow:
     """A row without its excursions; `places` are its observations' indices in the whole row."""
 
     row: SearchedRow
-    places: NDArray[np.int64]
+    places: IntArray
     excursions: tuple[Excursion, ...]
 
 
@@ -70,12 +70,12 @@ def _excursions(shifts: tuple[LevelShift, ...]) -> Iterator[tuple[LevelShift, Le
             yield there, back
 
 
-def _excursion(first: LevelShift, last: LevelShift, places: NDArray[np.int64]) -> Excursion:
+def _excursion(first: LevelShift, last: LevelShift, places: IntArray) -> Excursion:
     step = first.after - (first.before + last.after) / 2
     return Excursion(first=int(places[first.place]), last=int(places[last.place - 1]), step=step)
 
 
-def _spikes(row: SearchedRow, places: NDArray[np.int64], *, floor: float) -> Iterator[Excursion]:
+def _spikes(row: SearchedRow, places: IntArray, *, floor: float) -> Iterator[Excursion]:
     """Yield runs of spikes; not the last observations, which have not come back yet."""
     if not row.is_spike.any():
         return

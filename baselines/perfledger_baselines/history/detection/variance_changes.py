@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.history.segmentation.changepoints import SearchedRow
 from perfledger_baselines.history.segmentation.mean_shift import (
     FEWEST,
@@ -58,7 +58,7 @@ def find_variance_changes(rows: Sequence[SearchedRow]) -> list[tuple[VarianceCha
     if len(rows[0].levels) < 2 * FEWEST:
         return [() for _ in rows]
     residuals = np.stack([_residuals(row) for row in rows])
-    sizes: NDArray[np.float64] = np.minimum(np.abs(residuals), CAP_SPREADS)
+    sizes: FloatArray = np.minimum(np.abs(residuals), CAP_SPREADS)
     # Of two normal values with correlation r the absolute values correlate by about r squared.
     dependence = np.array([row.dependence for row in rows]) ** 2
     z, _ = strongest_shifts(sizes, dependence)
@@ -69,7 +69,7 @@ def find_variance_changes(rows: Sequence[SearchedRow]) -> list[tuple[VarianceCha
     ]
 
 
-def find_share_shifts(is_upper: NDArray[np.bool_]) -> tuple[StateShareShift, ...]:
+def find_share_shifts(is_upper: BoolArray) -> tuple[StateShareShift, ...]:
     """Return where a row (N,) began to be in its upper state more or less often.
 
     The test allows for states that last.
@@ -89,7 +89,7 @@ def find_share_shifts(is_upper: NDArray[np.bool_]) -> tuple[StateShareShift, ...
     )
 
 
-def _stickiness(upper: NDArray[np.float64]) -> float:
+def _stickiness(upper: FloatArray) -> float:
     """Return the lag-1 dependence of states, apart from a shift of their share.
 
     Independent states would switch in 2 p (1 - p) of all steps, with p their share.
@@ -102,12 +102,12 @@ def _stickiness(upper: NDArray[np.float64]) -> float:
     return min(max(1 - switches / expected, 0.0), LARGEST_DEPENDENCE) if expected > 0 else 0.0
 
 
-def _residuals(row: SearchedRow) -> NDArray[np.float64]:
+def _residuals(row: SearchedRow) -> FloatArray:
     """Return the levels less those of their stretches and the slope, in SDs."""
     count = len(row.levels)
     if not row.shifts:
         level = row.cleaned.mean()
-        residuals: NDArray[np.float64] = row.levels - level
+        residuals: FloatArray = row.levels - level
     else:
         places = [0, *(move.place for move in row.shifts), count]
         stretches = [row.shifts[0].before, *(move.after for move in row.shifts)]
@@ -117,7 +117,7 @@ def _residuals(row: SearchedRow) -> NDArray[np.float64]:
     return residuals / row.sd
 
 
-def _changes(sizes: NDArray[np.float64], *, dependence: float) -> list[VarianceChange]:
+def _changes(sizes: FloatArray, *, dependence: float) -> list[VarianceChange]:
     changes: list[VarianceChange] = []
     for shift in find_shifts(sizes, dependence=dependence, extra=EXTRA):
         before, after = sizes[shift.first : shift.place], sizes[shift.place : shift.stop]

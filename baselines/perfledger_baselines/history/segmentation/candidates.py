@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.compiled_loops import COMPILER, compiled
 from perfledger_baselines.history.segmentation.noise import NoiseEstimate
 from perfledger_baselines.history.segmentation.two_sample_tests import dependence_factors
@@ -19,9 +19,7 @@ WIDTHS = np.array((3, 4, 6, 9, 13, 19, 28, 42, 63, 100))
 SHARE_OF_NEED = 0.68
 
 
-def candidates(
-    noise: NoiseEstimate, *, need: float, fewest: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def candidates(noise: NoiseEstimate, *, need: float, fewest: int) -> tuple[IntArray, IntArray]:
     """Return (rows, places), in order, of all places that may turn out to reach `need`.
 
     They are the peaks, at any width, of |mean after - mean before| in standard errors under
@@ -37,7 +35,7 @@ def candidates(
     np.cumsum(noise.cleaned, axis=1, out=sums[:, 1:])
     factors = dependence_factors(widths.astype(np.float64), noise.dependence[:, None])
     enough = SHARE_OF_NEED * need * noise.sd[:, None] * np.sqrt(factors)
-    peaks: Callable[..., NDArray[np.float64]] = vector_peaks if COMPILER is None else loop_peaks
+    peaks: Callable[..., FloatArray] = vector_peaks if COMPILER is None else loop_peaks
     strength = peaks(sums, enough, widths, fewest)
     inner = slice(fewest, count - fewest + 1)
     jumps = np.abs(np.diff(noise.cleaned, axis=1))[:, fewest - 1 : count - fewest]
@@ -47,15 +45,13 @@ def candidates(
     return _apart(row, place, strength[row, place], fewest=fewest)
 
 
-def unlikely_jumps(noise: NoiseEstimate, *, need: float) -> NDArray[np.float64]:
+def unlikely_jumps(noise: NoiseEstimate, *, need: float) -> FloatArray:
     """Return (R,): the difference of two neighbouring levels at a normal quantile of `need`."""
-    jumps: NDArray[np.float64] = need * noise.sd * np.sqrt(2 * (1 - noise.dependence))
+    jumps: FloatArray = need * noise.sd * np.sqrt(2 * (1 - noise.dependence))
     return jumps
 
 
-def vector_peaks(
-    sums: NDArray[np.float64], enough: NDArray[np.float64], widths: NDArray[np.int64], fewest: int
-) -> NDArray[np.float64]:
+def vector_peaks(sums: FloatArray, enough: FloatArray, widths: IntArray, fewest: int) -> FloatArray:
     """Return (R, N): the ratio of a peak at any width to its threshold; 0 where there is no peak.
 
     `sums` is (R, N + 1), the thresholds `enough` (R, W). A peak is no lower than its neighbours and
@@ -83,9 +79,7 @@ def vector_peaks(
 
 
 @compiled
-def loop_peaks(
-    sums: NDArray[np.float64], enough: NDArray[np.float64], widths: NDArray[np.int64], fewest: int
-) -> NDArray[np.float64]:
+def loop_peaks(sums: FloatArray, enough: FloatArray, widths: IntArray, fewest: int) -> FloatArray:
     """Return what `vector_peaks` returns, place by place: quicker if compiled, else much slower."""
     count = sums.shape[1] - 1
     strength = np.zeros((sums.shape[0], count))
@@ -101,7 +95,7 @@ def loop_peaks(
 
 
 @compiled
-def loop_steps(sums: NDArray[np.float64], width: int, fewest: int) -> NDArray[np.float64]:
+def loop_steps(sums: FloatArray, width: int, fewest: int) -> FloatArray:
     """Return the weighted step at each possible place of one row, (N - 2 fewest + 1,)."""
     count = len(sums) - 1
     step = np.empty(count - 2 * fewest + 1)
@@ -121,7 +115,7 @@ def loop_steps(sums: NDArray[np.float64], width: int, fewest: int) -> NDArray[np
 
 
 @compiled
-def is_peak_at(step: NDArray[np.float64], column: int, width: int) -> bool:
+def is_peak_at(step: FloatArray, column: int, width: int) -> bool:
     """Whether a step is no lower than those one place, a quarter and half a width away."""
     for lag in (1, max(width // 4, 1), width // 2):
         if step[max(column - lag, 0)] > step[column]:
@@ -132,12 +126,8 @@ def is_peak_at(step: NDArray[np.float64], column: int, width: int) -> bool:
 
 
 def _apart(
-    row: NDArray[np.int64],
-    place: NDArray[np.int64],
-    strength: NDArray[np.float64],
-    *,
-    fewest: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    row: IntArray, place: IntArray, strength: FloatArray, *, fewest: int
+) -> tuple[IntArray, IntArray]:
     """Return (rows, places) without those that have a stronger one too close."""
     while True:
         is_near = (row[1:] == row[:-1]) & (place[1:] - place[:-1] < fewest)

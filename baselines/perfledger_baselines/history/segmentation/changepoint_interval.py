@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.noise import NoiseEstimate
 from perfledger_baselines.history.segmentation.two_sample_tests import REACH
 
@@ -17,13 +17,13 @@ CONFIDENCE = 0.95
 class Gaps:
     """K places, each in a gap between its neighbours: [first, place) and [place, stop) of `row`."""
 
-    row: NDArray[np.int64]
-    first: NDArray[np.int64]
-    place: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    row: IntArray
+    first: IntArray
+    place: IntArray
+    stop: IntArray
 
     @classmethod
-    def between(cls, row: NDArray[np.int64], place: NDArray[np.int64], *, count: int) -> Self:
+    def between(cls, row: IntArray, place: IntArray, *, count: int) -> Self:
         """Return places, ordered by row and place, between their neighbours or the row's ends."""
         first, stop = np.zeros_like(place), np.full_like(place, count)
         is_same = row[1:] == row[:-1]
@@ -36,10 +36,10 @@ class Gaps:
 class PlaceLikelihoods:
     """Squared z, (K, W), of a step at place `first` + column; -inf where none is possible."""
 
-    first: NDArray[np.int64]
-    strength: NDArray[np.float64]
+    first: IntArray
+    strength: FloatArray
 
-    def best(self, row: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def best(self, row: IntArray) -> tuple[IntArray, IntArray]:
         """Return (rows, places), in order, of where changes of these rows fit best.
 
         Two that fit best at the same place become one.
@@ -51,7 +51,7 @@ class PlaceLikelihoods:
         unique = np.unique(row * length + place)
         return unique // length, unique % length
 
-    def interval(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def interval(self) -> tuple[IntArray, IntArray]:
         """Return the (earliest, latest) place of each change with 95 % confidence, inclusive."""
         if len(self.first) == 0:
             return self.first, self.first
@@ -59,7 +59,7 @@ class PlaceLikelihoods:
         return self.first + earliest, self.first + latest
 
 
-def likely_places(strength: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def likely_places(strength: FloatArray) -> tuple[IntArray, IntArray]:
     """Return the (first, last) columns that hold 95 % of exp(z^2 / 2), of (K, W) squared z.
 
     The posterior of the place under a flat prior, all but 2.5 % on either side (Yao, Annals of

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 from perfledger_baselines.history.segmentation.drift import Slopes, pool_slopes
 from perfledger_baselines.history.segmentation.noise import NoiseEstimate, estimate_noise
 from perfledger_baselines.history.segmentation.pruning import (
@@ -40,10 +40,10 @@ class SearchedRow:
     of the row. `slope` is per observation, 0 where the row does not drift.
     """
 
-    levels: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    cleaned: NDArray[np.float64]
-    is_spike: NDArray[np.bool_]
+    levels: FloatArray
+    errors: FloatArray
+    cleaned: FloatArray
+    is_spike: BoolArray
     sd: float
     dependence: float
     shifts: tuple[LevelShift, ...]
@@ -63,9 +63,7 @@ class _Block:
     slopes: Slopes
 
 
-def search_rows(
-    levels: NDArray[np.float64], errors: NDArray[np.float64], *, floors: NDArray[np.float64]
-) -> list[SearchedRow]:
+def search_rows(levels: FloatArray, errors: FloatArray, *, floors: FloatArray) -> list[SearchedRow]:
     """Return each of (R, N) rows with its shifts of at least its floor, (R,).
 
     `errors`, (R, N), are the levels' standard errors, zero where unknown. Rows that drift are
@@ -85,9 +83,7 @@ def search_rows(
     return rows
 
 
-def _search(
-    levels: NDArray[np.float64], errors: NDArray[np.float64], floors: NDArray[np.float64]
-) -> _Block:
+def _search(levels: FloatArray, errors: FloatArray, floors: FloatArray) -> _Block:
     noise = estimate_noise(levels, errors)
     changes = search_changes(noise, floors=floors)
     slopes = pool_slopes(noise, changes.gaps)
@@ -95,11 +91,7 @@ def _search(
 
 
 def _rows(
-    block: _Block,
-    levels: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    *,
-    slopes: NDArray[np.float64],
+    block: _Block, levels: FloatArray, errors: FloatArray, *, slopes: FloatArray
 ) -> Iterator[SearchedRow]:
     noise = block.noise
     shifts = list(_shifts(block))

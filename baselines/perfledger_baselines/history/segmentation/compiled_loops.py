@@ -9,8 +9,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
+from perfledger_baselines.estimation.arrays import FloatArray
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
 
@@ -38,7 +37,7 @@ def compiled(loop: Loop) -> Loop:
     return compiled_loop
 
 
-def as_vector(values: NDArray[np.float64]) -> Sequence[float]:
+def as_vector(values: FloatArray) -> Sequence[float]:
     """Return (N,) values as the loops take them."""
     vector = values.tolist() if COMPILER is None else values
     return cast("Sequence[float]", vector)

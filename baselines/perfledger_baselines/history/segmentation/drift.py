@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps
 from perfledger_baselines.history.segmentation.noise import NoiseEstimate
 
@@ -20,11 +20,11 @@ FEWEST = 30
 class Slopes:
     """The slopes of R rows, in level per observation within stretches, and their errors."""
 
-    slope: NDArray[np.float64]
-    error: NDArray[np.float64]
+    slope: FloatArray
+    error: FloatArray
 
     @property
-    def is_drift(self) -> NDArray[np.bool_]:
+    def is_drift(self) -> BoolArray:
         """Return which rows drift."""
         return np.abs(self.slope) > NEEDED_Z * self.error
 
@@ -52,9 +52,7 @@ def pool_slopes(noise: NoiseEstimate, gaps: Gaps) -> Slopes:
     return Slopes(slope=slope, error=noise.sd * np.sqrt(factor / sway))
 
 
-def _stretches(
-    gaps: Gaps, *, rows: int, count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _stretches(gaps: Gaps, *, rows: int, count: int) -> tuple[IntArray, IntArray, IntArray]:
     """Return (row, first, stop) of all stretches: one before each change, and each row's last."""
     all_rows = np.arange(rows)
     last = np.zeros(rows, dtype=np.int64)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.pruning import confidences, needed_z
 
 # Fewer observations per side say little about a spread or a share.
@@ -21,9 +21,7 @@ class MeanShift:
     confidence: float
 
 
-def strongest_shifts(
-    sequences: NDArray[np.float64], dependence: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def strongest_shifts(sequences: FloatArray, dependence: FloatArray) -> tuple[FloatArray, IntArray]:
     """Return the largest z of a shift of each of (R, N) sequences, and its place.
 
     The difference of the means before and after, in standard errors of a sequence with one mean and
@@ -42,9 +40,7 @@ def strongest_shifts(
     return np.where(spread > 0, strongest, 0.0), place[best]
 
 
-def find_shifts(
-    sequence: NDArray[np.float64], *, dependence: float, extra: float
-) -> list[MeanShift]:
+def find_shifts(sequence: FloatArray, *, dependence: float, extra: float) -> list[MeanShift]:
     """Return all shifts of one sequence, strongest first split, that exceed `needed_z` by `extra`.
 
     Binary segmentation: each stretch is split at its strongest shift, until none is left.

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from perfledger_baselines.estimation.arrays import BoolArray, FloatArray, IntArray
 
 # On the log scale: one part in ten thousand. Series that agree better do so because the readings
 # are coarse, not because the machine is that quiet (the A/B judge has the same floor).
@@ -50,14 +51,14 @@ class NoiseEstimate:
     how many typical levels each counts.
     """
 
-    cleaned: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    is_spike: NDArray[np.bool_]
-    sd: NDArray[np.float64]
-    dependence: NDArray[np.float64]
+    cleaned: FloatArray
+    weights: FloatArray
+    is_spike: BoolArray
+    sd: FloatArray
+    dependence: FloatArray
 
 
-def estimate_noise(levels: NDArray[np.float64], errors: NDArray[np.float64]) -> NoiseEstimate:
+def estimate_noise(levels: FloatArray, errors: FloatArray) -> NoiseEstimate:
     """Return the noise of (R, N) levels, N of at least FEWEST, with standard errors of their own.
 
     Unknown errors are zero.
@@ -75,7 +76,7 @@ def estimate_noise(levels: NDArray[np.float64], errors: NDArray[np.float64]) -> 
     )
 
 
-def median_of_five(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+def median_of_five(levels: FloatArray) -> FloatArray:
     """Return the running median of five of each row; its ends repeat the nearest full window.
 
     One or two odd values in a row never change it; three in a row, even the last three, do.
@@ -90,7 +91,7 @@ def median_of_five(levels: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([middle[:, [0, 0]], middle, middle[:, [-1, -1]]], axis=1)
 
 
-def _weights(sd: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weights(sd: FloatArray, errors: FloatArray) -> FloatArray:
     """Return (R, N) weights: the variance of a typical level over that of each.
 
     The SD of a row contains a typical error; the rest of it is the same for all levels.
@@ -100,11 +101,11 @@ def _weights(sd: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np
     typical = np.median(errors, axis=1) ** 2
     share = np.minimum(1, LARGEST_ERROR_SHARE * sd**2 / np.maximum(typical, SMALLEST_SPREAD**4))
     extra = share[:, None] * (errors**2 - typical[:, None])
-    weights: NDArray[np.float64] = sd[:, None] ** 2 / (sd[:, None] ** 2 + extra)
+    weights: FloatArray = sd[:, None] ** 2 / (sd[:, None] ** 2 + extra)
     return weights
 
 
-def _spreads(levels: NDArray[np.float64]) -> NDArray[np.float64]:
+def _spreads(levels: FloatArray) -> FloatArray:
     """Return (R,) SDs estimated from two quantiles of first differences."""
     count = levels.shape[1] - 1
     middle, high = int(MIDDLE * count), int(HIGH * count)
@@ -117,8 +118,8 @@ def _spreads(levels: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _dependence(
-    cleaned: NDArray[np.float64], middle: NDArray[np.float64], spread: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    cleaned: FloatArray, middle: FloatArray, spread: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return marginal SD and lag-1 dependence by differences one, two and three commits apart.
 
     For AR(1) noise their mean squares are 2 s^2 (1 - r), 2 s^2 (1 - r^2) and 2 s^2 (1 - r^3): the
@@ -142,16 +143,12 @@ def _dependence(
 
 
 def _mean_square_difference(
-    cleaned: NDArray[np.float64],
-    crossed: NDArray[np.int64],
-    *,
-    lag: int,
-    limit: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    cleaned: FloatArray, crossed: IntArray, *, lag: int, limit: FloatArray
+) -> FloatArray:
     square = cleaned[:, lag:] - cleaned[:, :-lag]
     square *= square
     np.minimum(square, limit, out=square)
     is_within = crossed[:, lag:] == crossed[:, :-lag]
     square *= is_within
-    mean: NDArray[np.float64] = square.sum(axis=1) / np.maximum(is_within.sum(axis=1), 1)
+    mean: FloatArray = square.sum(axis=1) / np.maximum(is_within.sum(axis=1), 1)
     return mean

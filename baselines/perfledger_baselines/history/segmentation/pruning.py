@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.history.segmentation.candidates import candidates, unlikely_jumps
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps, place_likelihoods
 from perfledger_baselines.history.segmentation.compiled_loops import as_vector, compiled
@@ -66,13 +66,13 @@ class RowChanges:
     """
 
     gaps: Gaps
-    earliest: NDArray[np.int64]
-    latest: NDArray[np.int64]
-    before: NDArray[np.float64]
-    after: NDArray[np.float64]
-    error: NDArray[np.float64]
-    degrees: NDArray[np.float64]
-    z: NDArray[np.float64]
+    earliest: IntArray
+    latest: IntArray
+    before: FloatArray
+    after: FloatArray
+    error: FloatArray
+    degrees: FloatArray
+    z: FloatArray
 
 
 def needed_z(count: float) -> float:
@@ -80,13 +80,13 @@ def needed_z(count: float) -> float:
     return float(-ndtri(ALPHA / 2 / count))
 
 
-def confidences(z: NDArray[np.float64], *, count: int) -> NDArray[np.float64]:
+def confidences(z: FloatArray, *, count: int) -> FloatArray:
     """Return 1 - p, with p a bound of the chance of such a z among `count` observations."""
     p_values = np.minimum(2 * count * ndtr(-z), 1.0)
     return 1 - p_values
 
 
-def search_changes(noise: NoiseEstimate, *, floors: NDArray[np.float64]) -> RowChanges:
+def search_changes(noise: NoiseEstimate, *, floors: FloatArray) -> RowChanges:
     """Return the changes of each row that are at least its floor, on the scale of the levels."""
     count = int(noise.cleaned.shape[1])
     need = needed_z(count)
@@ -140,12 +140,12 @@ def _prefix_sums(noise: NoiseEstimate, rows: Sequence[int]) -> dict[int, PrefixS
 
 def _prune_rows(
     sums: Mapping[int, PrefixSums],
-    row: NDArray[np.int64],
-    place: NDArray[np.int64],
+    row: IntArray,
+    place: IntArray,
     *,
     count: int,
-    floors: NDArray[np.float64],
-    jumps: NDArray[np.float64],
+    floors: FloatArray,
+    jumps: FloatArray,
 ) -> Gaps:
     """Return the places of each row that are significant between their neighbours."""
     rows: list[int] = []
@@ -165,7 +165,7 @@ def _prune_rows(
     )
 
 
-def _test_gaps(sums: Mapping[int, PrefixSums], gaps: Gaps) -> NDArray[np.float64]:
+def _test_gaps(sums: Mapping[int, PrefixSums], gaps: Gaps) -> FloatArray:
     """Return (5, K): what `welch_split` returns for each gap."""
     weights = np.empty((len(gaps.row), 5))
     columns = (gaps.row, gaps.first, gaps.place, gaps.stop)
@@ -177,7 +177,7 @@ def _test_gaps(sums: Mapping[int, PrefixSums], gaps: Gaps) -> NDArray[np.float64
 
 
 @compiled
-def prune(row: PrefixSums, places: NDArray[np.int64], rules: ChangeCriteria) -> list[int]:
+def prune(row: PrefixSums, places: IntArray, rules: ChangeCriteria) -> list[int]:
     """Drop the weakest place that is not significant, until all are.
 
     All places that are weaker than both neighbours go at once: dropping one affects only these.

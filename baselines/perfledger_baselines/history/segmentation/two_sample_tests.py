@@ -4,9 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.history.segmentation.compiled_loops import compiled
 
 # The noise of the whole row counts as so many observations beside those of a stretch: a short
@@ -35,13 +33,11 @@ class PrefixSums(NamedTuple):
     dependence: float
 
 
-def dependence_factors(
-    count: NDArray[np.float64], dependence: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def dependence_factors(count: FloatArray, dependence: FloatArray) -> FloatArray:
     """Return the factor by which AR(1) noise widens the variance of a mean of `count` levels."""
     rest = 1 - dependence
     decay = 2 * dependence * (1 - dependence**count) / (count * rest**2)
-    factors: NDArray[np.float64] = (1 + dependence) / rest - decay
+    factors: FloatArray = (1 + dependence) / rest - decay
     return factors
 
 

@@ -8,8 +8,7 @@ from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import METRICS, STEP_TIME, Metric, MetricKind, WorseDirection
 from perfledger.records import Run, Side
 from perfledger_baselines.estimation.pairing import judged_metrics
-from perfledger_baselines.judging.comparison import judge_unpaired
-from perfledger_baselines.judging.judge import is_trade
+from perfledger_baselines.judging.judge import is_trade, judge_unpaired
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.baseline_selection import NoBaselineError
 from perfledger_baselines.significance.decision_rule import DecisionRule

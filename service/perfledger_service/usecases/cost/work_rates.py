@@ -6,7 +6,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger_baselines.estimation.typical_range import typical_range
-from perfledger_baselines.estimation.work_ratio import work_change
+from perfledger_baselines.estimation.work_counts import work_change
 from perfledger_baselines.judging.verdict import Verdict
 from perfledger_profiles.hardware.device_lookup import match_hardware
 from perfledger_profiles.hardware.device_peaks import peak_flops

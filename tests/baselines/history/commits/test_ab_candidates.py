@@ -9,7 +9,7 @@ from perfledger_baselines.history.commits.ab_candidates import (
     ab_candidates,
 )
 from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
-from perfledger_baselines.history.detection.tail_suspects import tail_suspect, tail_suspects
+from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 
 
 def watched(values, *, workload="m:f", every=1):
@@ -71,7 +71,9 @@ def test_many_series_are_suspected_as_each_alone(make):
         for seed in range(12)
     ]
 
-    assert tail_suspects(series) == tuple(map(tail_suspect, series))
+    assert tail_suspects(series) == tuple(
+        suspect for values in series for suspect in tail_suspects([values])
+    )
 
 
 @pytest.mark.parametrize("count", [1, 5])

@@ -95,15 +95,6 @@ def test_a_range_without_commits_is_refused(first, last):
         CommitRange(first, last)
 
 
-def test_a_range_names_its_commits():
-    assert CommitRange(1, 2).names(["a", "b", "c"]) == ("b", "c")
-
-
-def test_a_list_of_commits_that_ends_too_soon_is_refused():
-    with pytest.raises(AttributionError, match="commit 3 is not among 3 commits"):
-        CommitRange(1, 3).names(["a", "b", "c"])
-
-
 @pytest.mark.parametrize(
     ("one", "other", "distance"), [((1, 3), (3, 9), 0), ((1, 3), (4, 9), 1), ((7, 9), (1, 3), 4)]
 )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from perfledger_baselines.history.detection.detect import detect_many
-from perfledger_baselines.history.detection.tail_suspects import tail_suspect
+from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 
 pytestmark = pytest.mark.slow
 
@@ -80,7 +80,7 @@ def test_the_intervals_of_places_and_sizes_hold_what_they_promise(make):
 def test_a_step_of_five_noise_spreads_is_suspected_within_three_commits(make):
     def is_suspected(seed):
         values = make.series(make.noise(63, seed=seed), [(60, 0.05)])
-        found = [tail_suspect(values[:stop]) for stop in (61, 62, 63)]
+        found = tail_suspects([values[:stop] for stop in (61, 62, 63)])
         return any(one is not None and abs(one.index - 60) <= 1 for one in found)
 
     assert np.mean([is_suspected(seed) for seed in range(50)]) >= 0.95
@@ -88,7 +88,7 @@ def test_a_step_of_five_noise_spreads_is_suspected_within_three_commits(make):
 
 def test_few_commits_that_change_nothing_are_suspected(make):
     suspicions = sum(
-        tail_suspect(make.series(make.noise(count, seed=[seed, count]))) is not None
+        tail_suspects([make.series(make.noise(count, seed=[seed, count]))]) != (None,)
         for seed in range(4)
         for count in range(60, 110)
     )

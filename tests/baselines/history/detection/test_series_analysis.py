@@ -35,7 +35,7 @@ def test_series_are_numbered_as_given_and_short_ones_left_out():
     counts = (20, FEWEST_OBSERVATIONS - 1, FEWEST_OBSERVATIONS, 20)
     observed = [observe([100.0 + n % 3 for n in range(count)]) for count in counts]
 
-    analyses = dict(analyse_series(observed, min_change=0.003))
+    analyses = dict(analyse_series(observed))
 
     assert sorted(analyses) == [0, 2, 3]
     assert all(analysis.observations is observed[n] for n, analysis in analyses.items())
@@ -44,16 +44,16 @@ def test_series_are_numbered_as_given_and_short_ones_left_out():
 def test_the_floor_is_a_ratio_of_logs_and_a_share_of_a_linear_middle():
     relative, linear = observe([2.0] * 9), observe([-8.0, *[4.0] * 9])
 
-    analyses = dict(analyse_series([relative, linear], min_change=0.1))
+    analyses = dict(analyse_series([relative, linear]))
 
-    assert analyses[0].floor == pytest.approx(math.log(1.1))
-    assert analyses[1].floor == pytest.approx(0.1 * 4 / 8)
+    assert analyses[0].floor == pytest.approx(math.log(1.003))
+    assert analyses[1].floor == pytest.approx(0.003 * 4 / 8)
 
 
 def test_the_upper_state_adds_its_share_of_the_distance(make):
     values = make.series(make.two_states(200, seed=5))
 
-    ((_, analysis),) = analyse_series([observe(values)], min_change=0.003)
+    ((_, analysis),) = analyse_series([observe(values)])
 
     assert analysis.states is not None
     share = analysis.states.is_upper.mean()
@@ -62,6 +62,6 @@ def test_the_upper_state_adds_its_share_of_the_distance(make):
 
 
 def test_a_series_in_one_state_adds_nothing(make):
-    ((_, analysis),) = analyse_series([observe(make.series(make.noise(60, seed=6)))], min_change=0)
+    ((_, analysis),) = analyse_series([observe(make.series(make.noise(60, seed=6)))])
 
     assert (analysis.states, analysis.typical_state) == (None, 0.0)
