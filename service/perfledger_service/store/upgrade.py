@@ -6,7 +6,6 @@ from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 
 from alembic import command
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -17,7 +16,6 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from perfledger_service.errors import SettingsError
 from perfledger_service.store.database import WRITES, open_engine
-from perfledger_service.store.tables import StoreRow
 
 # Key of the PostgreSQL advisory lock that lets one process migrate at a time.
 _LOCK = 7176
@@ -25,14 +23,19 @@ _LOCK = 7176
 
 def upgrade(url: str) -> None:
     """Upgrade the database at a SQLAlchemy URL; concurrent upgrades run one after the other."""
-    with _migrating(url) as connection:
-        command.upgrade(_config(connection), "head")
-
-
-def downgrade(url: str, *, to: str) -> None:
-    """Downgrade the database at a SQLAlchemy URL to a revision; "base" is the empty database."""
-    with _migrating(url) as connection:
-        command.downgrade(_config(connection), to)
+    engine = open_engine(url)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _drop_tables_freely)
+    try:
+        with engine.execution_options(**{WRITES: True}).begin() as connection:
+            if engine.dialect.name == "postgresql":
+                connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            command.upgrade(_config(connection), "head")
+    except (OperationalError, ProgrammingError) as error:
+        msg = f"the database cannot be upgraded: {error.orig}"
+        raise SettingsError(msg) from error
+    finally:
+        engine.dispose()
 
 
 def is_current(engine: Engine) -> bool:
@@ -62,31 +65,6 @@ def open_current(url: str) -> Generator[Engine]:
             msg = "the database's tables are of another version: run `perfledger server db upgrade`"
             raise SettingsError(msg)
         yield engine
-    finally:
-        engine.dispose()
-
-
-def differences(engine: Engine) -> tuple[object, ...]:
-    """Return what differs between the database and the tables that the code defines."""
-    with engine.connect() as connection:
-        context = MigrationContext.configure(connection)
-        return tuple(compare_metadata(context, StoreRow.metadata))
-
-
-@contextmanager
-def _migrating(url: str) -> Generator[Connection]:
-    """Open one transaction for a whole migration."""
-    engine = open_engine(url)
-    if engine.dialect.name == "sqlite":
-        event.listen(engine, "connect", _drop_tables_freely)
-    try:
-        with engine.execution_options(**{WRITES: True}).begin() as connection:
-            if engine.dialect.name == "postgresql":
-                connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            yield connection
-    except (OperationalError, ProgrammingError) as error:
-        msg = f"the database cannot be upgraded: {error.orig}"
-        raise SettingsError(msg) from error
     finally:
         engine.dispose()
 

@@ -1,6 +1,10 @@
 """Empty databases to upgrade, and a confirmation state and an alert to store."""
 
 import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 
 from perfledger.metrics import STEP_TIME
 from perfledger_baselines.history.commits.attribution import CommitRange, Harm, Series
@@ -18,6 +22,7 @@ from perfledger_baselines.history.commits.confirmation_state import (
 )
 from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_service.store.database import open_engine
+from perfledger_service.store.tables import StoreRow
 
 CPU = "cpu:Test CPU:1"
 SERIES = Series("m:f", STEP_TIME, CPU)
@@ -96,6 +101,33 @@ def empty_engine(empty_url):
     engine = open_engine(empty_url)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def upgrade_to(empty_engine):
+    """Return a function that gives the empty database the tables of an earlier version."""
+
+    def upgrade_to(version):
+        config = Config()
+        config.set_main_option("script_location", "perfledger_service.store:migrations")
+        config.set_main_option("path_separator", "os")
+        with empty_engine.begin() as connection:
+            config.attributes["connection"] = connection
+            command.upgrade(config, version)
+
+    return upgrade_to
+
+
+@pytest.fixture(scope="session")
+def differences():
+    """Return a function that compares a database with the tables that the code defines."""
+
+    def differences(engine):
+        with engine.connect() as connection:
+            context = MigrationContext.configure(connection)
+            return tuple(compare_metadata(context, StoreRow.metadata))
+
+    return differences
 
 
 @pytest.fixture(scope="session")

@@ -8,13 +8,7 @@ from sqlalchemy import inspect
 from perfledger_service.errors import SettingsError
 from perfledger_service.store.database import open_engine
 from perfledger_service.store.tables import StoreRow
-from perfledger_service.store.upgrade import (
-    differences,
-    downgrade,
-    is_current,
-    open_current,
-    upgrade,
-)
+from perfledger_service.store.upgrade import is_current, open_current, upgrade
 
 FIRST_VERSION = """
 insert into project values (1, 'octo/models', 'octo/models', '2026-11-20 12:00:00');
@@ -31,7 +25,7 @@ insert into verdict
     'as it was said')"""
 
 
-def test_migrations_make_exactly_the_tables(empty_url, empty_engine):
+def test_migrations_make_exactly_the_tables(empty_url, empty_engine, differences):
     upgrade(empty_url)
 
     assert differences(empty_engine) == ()
@@ -53,16 +47,10 @@ def test_an_upgrade_may_be_repeated(empty_url, empty_engine):
     assert is_current(empty_engine)
 
 
-def test_a_downgrade_leaves_no_table_behind(empty_url, empty_engine):
-    upgrade(empty_url)
-    downgrade(empty_url, to="base")
-
-    assert inspect(empty_engine).get_table_names() == ["alembic_version"]
-
-
-def test_a_database_of_the_first_version_keeps_what_is_in_it(empty_url, empty_engine):
-    upgrade(empty_url)
-    downgrade(empty_url, to="0001")
+def test_a_database_of_the_first_version_keeps_what_is_in_it(
+    empty_url, empty_engine, upgrade_to, differences
+):
+    upgrade_to("0001")
     with empty_engine.begin() as connection:
         for statement in FIRST_VERSION.split(";"):
             connection.exec_driver_sql(statement)
@@ -76,10 +64,9 @@ def test_a_database_of_the_first_version_keeps_what_is_in_it(empty_url, empty_en
 
 
 def test_commits_of_a_database_of_the_second_version_take_their_places_on_the_branch(
-    empty_url, empty_engine
+    empty_url, empty_engine, upgrade_to, differences
 ):
-    upgrade(empty_url)
-    downgrade(empty_url, to="0002")
+    upgrade_to("0002")
     with empty_engine.begin() as connection:
         for statement in FIRST_VERSION.split(";")[:-1]:
             connection.exec_driver_sql(statement)
@@ -116,7 +103,7 @@ def test_two_upgrades_at_once_come_one_after_the_other(empty_url, empty_engine):
     assert is_current(empty_engine)
 
 
-def test_differences_sees_a_missing_column(tmp_path):
+def test_differences_sees_a_missing_column(tmp_path, differences):
     url = f"sqlite:///{tmp_path / 'odd.db'}"
     upgrade(url)
     engine = open_engine(url)

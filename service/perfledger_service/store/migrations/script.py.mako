@@ -15,8 +15,3 @@ depends_on = ${repr(depends_on)}
 def upgrade() -> None:
     """Make the tables so."""
     ${upgrades if upgrades else "pass"}
-
-
-def downgrade() -> None:
-    """Take it back."""
-    ${downgrades if downgrades else "pass"}

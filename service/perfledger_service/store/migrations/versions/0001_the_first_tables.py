@@ -196,29 +196,3 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("upload_id", "place", name=op.f("pk_verdict")),
     )
-
-
-def downgrade() -> None:
-    """Take it back."""
-    op.drop_table("verdict")
-    op.drop_table("said")
-    with op.batch_alter_table("observation", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_observation_upload_id"))
-
-    op.drop_table("observation")
-    with op.batch_alter_table("upload", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_upload_status"))
-        batch_op.drop_index(batch_op.f("ix_upload_pull_request"))
-        batch_op.drop_index(batch_op.f("ix_upload_created_at"))
-        batch_op.drop_index(batch_op.f("ix_upload_bundle_sha256"))
-
-    op.drop_table("upload")
-    with op.batch_alter_table("token", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_token_project_id"))
-
-    op.drop_table("token")
-    op.drop_table("series")
-    op.drop_table("revision")
-    op.drop_table("project")
-    op.drop_table("env")
-    op.drop_table("bundle")

@@ -37,17 +37,3 @@ def upgrade() -> None:
         batch_op.add_column(sa.Column("spread_degrees", sa.Float(), nullable=True))
         batch_op.add_column(sa.Column("spread_source", sa.String(), nullable=True))
         batch_op.add_column(sa.Column("spread_values", sa.Integer(), nullable=True))
-
-
-def downgrade() -> None:
-    """Take it back."""
-    with op.batch_alter_table("verdict", schema=None) as batch_op:
-        batch_op.drop_column("spread_values")
-        batch_op.drop_column("spread_source")
-        batch_op.drop_column("spread_degrees")
-        batch_op.drop_column("spread_variance")
-
-    with op.batch_alter_table("spread", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_spread_series_id"))
-
-    op.drop_table("spread")

@@ -59,17 +59,6 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_alert_project_id"), ["project_id"], unique=False)
 
 
-def downgrade() -> None:
-    """Take it back."""
-    with op.batch_alter_table("alert", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_alert_project_id"))
-    op.drop_table("alert")
-    op.drop_table("docket")
-    with op.batch_alter_table("revision", schema=None) as batch_op:
-        batch_op.drop_constraint(batch_op.f("uq_revision_project_id_place"), type_="unique")
-        batch_op.drop_column("place")
-
-
 def _fill_places() -> None:
     """Count the commits of each project's default branch, in the order in which they were seen."""
     connection = op.get_bind()

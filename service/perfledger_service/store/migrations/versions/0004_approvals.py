@@ -42,10 +42,3 @@ def upgrade() -> None:
             ["project_id", "pull_request", "head_sha"],
             unique=False,
         )
-
-
-def downgrade() -> None:
-    """Take it back."""
-    with op.batch_alter_table("approval", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_approval_project_id"))
-    op.drop_table("approval")

@@ -32,8 +32,3 @@ def upgrade() -> None:
             "kind", "source", "sha256", name=op.f("uq_imported_kind_source_sha256")
         ),
     )
-
-
-def downgrade() -> None:
-    """Take it back."""
-    op.drop_table("imported")

@@ -95,20 +95,6 @@ def upgrade() -> None:
     _rename_fields(_FIELDS)
 
 
-def downgrade() -> None:
-    """Give everything its old name."""
-    _rename_fields({new: old for old, new in _FIELDS.items()})
-    op.get_bind().execute(_STATUS, {"old": "posted", "new": "said"})
-    _rename_sequences([(new, old) for old, new in _SEQUENCES])
-    for table, names in _CONSTRAINTS.items():
-        indexes = [(new, old) for old, new in _INDEXES.get(table, ())]
-        _rename_constraints(table, [(new, old) for old, new in names], indexes)
-    for old, new in _TABLES:
-        op.rename_table(new, old)
-    for table, old, new in _COLUMNS:
-        _rename_column(table, new, old)
-
-
 def _rename_column(table: str, old: str, new: str) -> None:
     # Not by batch: SQLite renames without copying, and a copied observation would have row ids.
     op.execute(f"alter table {table} rename column {old} to {new}")
