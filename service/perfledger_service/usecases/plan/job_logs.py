@@ -15,7 +15,10 @@ from perfledger_service.usecases.inputs.files import NamedBytes
 def job_log_of(
     file: NamedBytes, format_: LogFormat | None, quarter: Quarter | None = None
 ) -> JobLog:
-    """Read a job log, or its jobs of a quarter; raise UsageError."""
+    """Read a job log, or its jobs of a quarter; raise UsageError.
+
+    Every row that is left out is counted once.
+    """
     try:
         log = read_job_log(file.text, format_=format_)
     except JobLogError as error:
@@ -24,6 +27,9 @@ def job_log_of(
     if quarter is None:
         return log
     jobs = quarter_jobs(log.jobs, quarter)
-    other_jobs = len(log.jobs) - len(jobs)
-    left_out = ((SkipReason.OTHER_QUARTER, other_jobs),) if other_jobs else ()
-    return replace(log, jobs=jobs, left_out=(*log.left_out, *left_out))
+    counts = dict(log.left_out) | {
+        SkipReason.NEVER_RAN: int((jobs.run_ms < 0).sum()),  # of the quarter's jobs alone
+        SkipReason.OTHER_QUARTER: len(log.jobs) - len(jobs),
+    }
+    left_out = tuple((reason, count) for reason, count in counts.items() if count)
+    return replace(log, jobs=jobs, left_out=left_out)

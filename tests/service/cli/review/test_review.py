@@ -4,7 +4,6 @@ import csv
 import json
 import re
 import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -110,13 +109,6 @@ def test_the_next_review_reads_this_one(run, written, tmp_path, plan):
     assert found["variance"]["unknown"] == "budget against actual"
 
 
-def test_without_a_bill_no_focus_rows_are_written_and_it_says_so(run, plan, tmp_path):
-    shown = run("--plan", plan, *TEXTS)
-
-    assert "focus.csv: not written" in shown
-    assert not (tmp_path / "out" / "focus.csv").exists()
-
-
 def test_bundles_give_speeds_and_landed_changes(run, plan, tmp_path, make_bundle):
     folder = tmp_path / "bundles"
     folder.mkdir()
@@ -206,23 +198,6 @@ def test_files_that_are_not_text_or_too_large_are_refused(run, plan, tmp_path):
         run("--plan", bad, *TEXTS)
     with pytest.raises(TooLargeError):
         run("--plan", plan, "--previous", large, *TEXTS)
-
-
-@pytest.mark.parametrize(("form", "library"), [("xlsx", "xlsxwriter"), ("pdf", "weasyprint")])
-def test_without_its_library_a_form_says_what_to_install(run, plan, monkeypatch, form, library):
-    monkeypatch.setitem(sys.modules, library, None)
-    for name in ("layout.xlsx_workbook", "review.xlsx", "review.pdf"):
-        monkeypatch.delitem(sys.modules, f"perfledger_service.rendering.{name}", raising=False)
-
-    with pytest.raises(UsageError, match=r"pip install 'perfledger\[review\]'"):
-        run("--plan", plan, "--format", form)
-
-
-def test_a_folder_that_cannot_be_written_is_an_error(run, plan, tmp_path):
-    (tmp_path / "out").write_text("a file")
-
-    with pytest.raises(UsageError, match="cannot write"):
-        run("--plan", plan, *TEXTS)
 
 
 def test_names_that_others_wrote_are_never_markup(run, plan, tmp_path):
