@@ -16,6 +16,8 @@ SETTINGS = (DOCS / "settings.md").read_text(encoding="utf-8")
 ERRORS = (DOCS / "errors.md").read_text(encoding="utf-8")
 REFERENCE = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "commands").iterdir())
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md")), ROOT / "examples" / "README.md"]
+SOURCES = ("service", "runners", "baselines", "cost_models", "templates", "examples", "benchmarks")
+READMES = sorted(path for source in SOURCES for path in (ROOT / source).rglob("*.md"))
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]+")
 # What other tools' commands on these pages take.
 FOREIGN_COMMANDS = re.compile(
@@ -96,9 +98,11 @@ def test_a_page_is_short_enough_to_read(path):
     assert [line for line in lines if len(line) > 120] == []
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", sorted({*PAGES, *READMES}), ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_every_place_that_a_page_links_is_there(path):
-    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
     links = re.findall(r"\]\(([^):]+)\)|(?:src|srcset)=\"([^\":]+)\"", text)
 
     missing = [
