@@ -1,8 +1,8 @@
 """Writes a report as JSON: stable keys, plain numbers, money as decimal strings.
 
-Keys are only ever added; a change that takes one away or gives it another meaning raises
-REPORT_VERSION. What each key holds is in the README beside the templates. What is not known is
-null: never zero, and never a number that is none.
+Keys are only ever added; a change that removes one or gives it another meaning raises
+REPORT_VERSION. The keys are documented in the README beside the templates. Unknown values are
+null, never zero or NaN.
 """
 
 import json
@@ -26,8 +26,8 @@ from perfledger_service.rendering.layout.writers import json_values, plain_value
 from perfledger_service.rendering.trace.profile_json import explanation_record, roof_record
 from perfledger_service.values.report import Report, WorkRate
 
-# 1: first version.
-REPORT_VERSION = 1
+# 1: first version. 2: `prior`, `expected_outcome`, `work_counts`; costs apart from `projections`.
+REPORT_VERSION = 2
 REPORT_FORMAT = "perfledger-report"
 
 
@@ -62,7 +62,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "power": report.pairs_needed,
         "steps": report.steps,
         "work": [_work(rate) for rate in report.work],
-        "counted": [_work_comparison(comparison) for comparison in report.work_counts],
+        "work_counts": [_work_comparison(comparison) for comparison in report.work_counts],
         "notes": report.notes,
     }
     return json.dumps(plain_value(document), indent=2, allow_nan=False)
@@ -93,7 +93,7 @@ def _unit_cost(cost: UnitCost) -> Record:
         "usd_per_million": cost.usd,
         "low": cost.low,
         "high": cost.high,
-        "why": cost.reason,
+        "reason": cost.reason,
     }
 
 

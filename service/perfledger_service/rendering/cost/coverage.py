@@ -34,6 +34,7 @@ def coverage_document(coverage: CoveredHour, hours: int) -> Document:
     """Return what was covered of each thing that was used, and what it all comes to."""
     return Document(
         name="perfledger-coverage",
+        version=2,
         facts={
             "hours": hours,
             "reserved_usd": coverage.reserved_usd,

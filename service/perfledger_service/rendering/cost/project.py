@@ -44,6 +44,7 @@ def projection_document(view: ProjectionView, *, is_part: bool = False) -> Docum
     costs = [(row.device, cost) for row in view.rows for cost in row.costs]
     return Document(
         name="" if is_part else "perfledger-projection",
+        version=2,
         facts={
             "provenance": PROJECTED_MARK,
             "workload": msgspec.to_builtins(view.descriptor),
@@ -182,7 +183,7 @@ def _device_columns() -> tuple[Column[ProjectionRow], ...]:
         display("times as fast", _speed),
         display(_BETWEEN, _speed_between),
         *record_facts(Projection, _projection, without=("workload", "unit", "source")),
-        words("why", "", _why),
+        words("reason", "", _why),
     )
 
 

@@ -40,6 +40,7 @@ def owning_document(view: OwningView) -> Document:
     names = (view.sheet, *(rent.name for rent in view.rents))
     return Document(
         name="perfledger-owning",
+        version=2,
         facts={
             "server": view.label,
             "sheet": view.sheet,

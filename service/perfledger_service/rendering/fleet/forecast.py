@@ -58,6 +58,7 @@ def forecast_document(view: Forecasts) -> Document:
     """Return the forecasts, and the sentences to take away."""
     return Document(
         name="perfledger-forecast",
+        version=2,
         facts=forecasts_record(view),
         blocks=(
             title(forecast_title(view), names=[view.name]),

@@ -44,6 +44,7 @@ def fleet_document(profile: FleetProfile) -> Document:
         lines.append(f"{hours} device-hours of the period belong to no workload: {names}")
     return Document(
         name="perfledger-fleet",
+        version=2,
         facts={
             "unit": "device-hours",
             "source": profile.source,

@@ -27,6 +27,7 @@ def window_document(view: StartWindow) -> Document:
     runs = [(label, plan, run) for label, plan in plans for run in plan.runs]
     return Document(
         name="perfledger-window",
+        version=2,
         facts={
             "objective": view.aim,
             "at_once": _plan_record(view.at_once),

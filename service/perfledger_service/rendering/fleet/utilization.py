@@ -51,6 +51,7 @@ def utilization_document(view: UtilizationReport) -> Document:
     names = [use.owner for use in view.by_owner]
     return Document(
         name="perfledger-utilization",
+        version=2,
         facts={
             "files": view.files,
             "kinds": view.kinds,

@@ -53,6 +53,7 @@ def policies_document(view: PolicyComparison) -> Document:
     rate = view.rate
     return Document(
         name="perfledger-policies",
+        version=2,
         facts={
             "log": view.log,
             "jobs": view.jobs,

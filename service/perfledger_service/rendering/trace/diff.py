@@ -52,6 +52,7 @@ def trace_diff_document(view: TraceDiffView) -> Document:
     kernels = paired_kernel_rows(view.base.profile, view.head.profile, most=MAX_ROWS)
     return Document(
         name="perfledger-trace-diff",
+        version=2,
         facts=trace_diff_record(view),
         blocks=(
             *_side_blocks(view),

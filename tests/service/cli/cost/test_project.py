@@ -166,7 +166,7 @@ def test_a_device_without_a_peak_has_no_value_and_says_why(run):
     )
 
     (device,) = document["devices"]
-    assert device["why"] == "v100-pcie-16gb has no published peak for int8"
+    assert device["reason"] == "v100-pcie-16gb has no published peak for int8"
     assert device["speed"] is None
     assert document["costs"] == []
 
@@ -237,7 +237,7 @@ def test_csv_says_why_there_is_no_figure(run):
 
     (row,) = csv.DictReader(StringIO(shown))
     assert (row["speed"], row["option"]) == ("", "")
-    assert "no published peak" in row["why"]
+    assert "no published peak" in row["reason"]
 
 
 def test_the_picture_is_well_formed_and_escapes_names(run, declared, tmp_path):
@@ -303,7 +303,7 @@ def test_the_type_that_a_bundle_computes_in_is_given(run, bundle_file):
         run(bundle_file(), "--dtype", "tf32", "--target-device", "TPU-v4", "--format", "json")
     )
 
-    assert document["devices"][0]["why"] == "tpu-v4 has no published peak for tf32"
+    assert document["devices"][0]["reason"] == "tpu-v4 has no published peak for tf32"
 
 
 @pytest.mark.parametrize(
