@@ -19,7 +19,8 @@ from typing import Any
 from perfledger.load import Load
 from perfledger.records import Param
 
-PROTOCOL_VERSION = 1
+# 1: first version. 2: `is_interleaved`, and the `reason` of a failure.
+PROTOCOL_VERSION = 2
 FD_VARIABLE = "PERFLEDGER_FD"
 
 

@@ -7,7 +7,7 @@ import msgspec
 from perfledger_runners.bundles.service_history import ServiceHistoryError, get_from_service
 from perfledger_runners.bundles.upload import UrlOpener
 
-ROUTE = "/api/v1/suspects"
+ROUTE = "/api/v1/ab-requests"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class GarbageError(Exception):
 class Message(Struct, frozen=True, kw_only=True, tag_field="event"):
     """The common fields of all messages."""
 
-    version: Literal[1]  # PROTOCOL_VERSION
+    version: Literal[2]  # PROTOCOL_VERSION
 
 
 class DeviceFacts(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Serves `/api/v1/suspects`: the A/B runs that a project's default branch needs."""
+"""Serves `/api/v1/ab-requests`: the A/B runs that a project's default branch needs."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict
@@ -9,7 +9,7 @@ from perfledger_service.values.branch_views import AbRequestView
 from perfledger_service.web.app_state import CurrentAppState, CurrentProject
 from perfledger_service.web.uploads import PROBLEMS
 
-router = APIRouter(prefix="/api/v1/suspects", tags=["uploads"])
+router = APIRouter(prefix="/api/v1/ab-requests", tags=["uploads"])
 
 
 class SuspicionResponse(BaseModel):

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pynvml
 import pytest
 
-from perfledger.protocol import ChildRequest, Command, MeasuringEffort
+from perfledger.protocol import PROTOCOL_VERSION, ChildRequest, Command, MeasuringEffort
 from perfledger.records import Side
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.children.harness import ChildLimits, prepare_harness
@@ -290,7 +290,7 @@ def scripted(harness, tmp_path):
     """Return a function that makes a harness whose children say these messages and nothing else."""
 
     def make(*messages):
-        lines = [json.dumps({"version": 1, **message}) for message in messages]
+        lines = [json.dumps({"version": PROTOCOL_VERSION, **message}) for message in messages]
         script = tmp_path / "scripted-python"
         script.write_text(
             f"#!{sys.executable}\nimport os\n"

@@ -209,7 +209,7 @@ def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
 
     assert set(document["paths"]) == {
         "/api/v1/priors",
-        "/api/v1/suspects",
+        "/api/v1/ab-requests",
         "/api/v1/uploads",
         "/api/v1/uploads/{upload_id}",
         "/healthz",

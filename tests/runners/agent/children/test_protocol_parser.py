@@ -38,7 +38,7 @@ def test_a_run_is_read_as_the_child_wrote_it():
     )
 
     assert message == RunMessage(
-        version=1,
+        version=PROTOCOL_VERSION,
         workload="w",
         started_at=STARTED_AT,
         samples={"step_time_p50": (0.5,)},
@@ -64,10 +64,10 @@ def test_every_event_of_the_protocol_has_a_message():
         b"{}",
         b"[]",
         b"null",
-        b'{"version": 1, "event": "nonsense"}',
-        b'{"version": 2, "event": "done"}',
+        b'{"version": 2, "event": "nonsense"}',
+        b'{"version": 1, "event": "done"}',
         b'{"event": "done"}',
-        b'hello{"version": 1, "event": "done"}',
+        b'hello{"version": 2, "event": "done"}',
         b"\xff\xfe",
         b"[" * 5000,
         run_line(samples={}),
@@ -122,7 +122,10 @@ def test_a_detail_is_cleaned_and_cut():
     )
 
     assert message == FailedMessage(
-        version=1, workload="w", reason=FailureReason.RAISED, detail="\ufffd" + "x" * 3999
+        version=PROTOCOL_VERSION,
+        workload="w",
+        reason=FailureReason.RAISED,
+        detail="\ufffd" + "x" * 3999,
     )
 
 

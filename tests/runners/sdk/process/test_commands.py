@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfledger.protocol import Command
+from perfledger.protocol import PROTOCOL_VERSION, Command
 from perfledger.records import FailureReason
 
 FINE = """
@@ -38,7 +38,7 @@ def test_a_list_is_the_facts_then_the_workloads_then_done(write, send_command):
 
     assert [each["event"] for each in answer.messages] == ["facts", "workload", "done"]
     assert answer.of("workload")[0] == {
-        "version": 1,
+        "version": PROTOCOL_VERSION,
         "event": "workload",
         "id": "benchmarks.fine:fine",
         "module": "benchmarks.fine",

@@ -187,13 +187,13 @@ def test_without_a_service_the_command_says_what_to_set():
 
 
 def test_the_route_needs_a_token(site):
-    assert site.get("/api/v1/suspects").status_code == 401
+    assert site.get("/api/v1/ab-requests").status_code == 401
 
 
 def test_another_project_sees_nothing_of_it(site, suspect):
     suspect("gpt:step")
 
-    answer = site.get("/api/v1/suspects", token="pl_4567cdef_" + "t" * 43)
+    answer = site.get("/api/v1/ab-requests", token="pl_4567cdef_" + "t" * 43)
 
     assert answer.json() == {"repository": "octo/other", "requests": []}
 
