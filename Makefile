@@ -1,13 +1,14 @@
 # make demo: set up, then the main job on real input.   make test: set up, then all tests.
 # make test-pythons: the quick tests on every other Python that is installed here.
 # make check: format, lint, types, import contracts.    make bench: ratios, no gate.
+# make migration NAME="owners of uploads": the migration that a change of the store's tables needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?= -n auto
 EXTRAS := service,postgres,gpu,torch,jax,numba,review,parquet,dev
 
-.PHONY: demo test test-pythons check bench docs format clean
+.PHONY: demo test test-pythons check bench docs format migration clean
 
 demo: $(VENV)/.ready-demo
 	$(BIN)/python examples/demo.py $(if $(SERVE),--serve)
@@ -54,6 +55,9 @@ bench: $(VENV)/.ready-dev
 format: $(VENV)/.ready-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+migration: $(VENV)/.ready-dev
+	$(BIN)/python -m perfledger_service.store.new_migration "$$NAME"
 
 clean:
 	rm -rf $(VENV) .venvs .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

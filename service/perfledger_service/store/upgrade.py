@@ -30,7 +30,7 @@ def upgrade(url: str) -> None:
         with engine.execution_options(**{WRITES: True}).begin() as connection:
             if engine.dialect.name == "postgresql":
                 connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-            command.upgrade(_config(connection), "head")
+            command.upgrade(alembic_config(connection), "head")
     except (OperationalError, ProgrammingError) as error:
         msg = f"the database cannot be upgraded: {error.orig}"
         raise SettingsError(msg) from error
@@ -41,7 +41,7 @@ def upgrade(url: str) -> None:
 def is_current(engine: Engine) -> bool:
     """Return whether the database records the current revision."""
     with engine.connect() as connection:
-        heads = ScriptDirectory.from_config(_config(connection)).get_heads()
+        heads = ScriptDirectory.from_config(alembic_config(connection)).get_heads()
         return set(MigrationContext.configure(connection).get_current_heads()) == set(heads)
 
 
@@ -69,7 +69,8 @@ def open_current(url: str) -> Generator[Engine]:
         engine.dispose()
 
 
-def _config(connection: Connection) -> Config:
+def alembic_config(connection: Connection) -> Config:
+    """Return Alembic's configuration for our migrations on a connection."""
     config = Config()
     config.set_main_option("script_location", "perfledger_service.store:migrations")
     config.set_main_option("path_separator", "os")
