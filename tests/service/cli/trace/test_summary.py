@@ -1,17 +1,13 @@
 """`perfledger trace` as a user runs it, on traces that these tests write."""
 
 import json
-import os
 from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
 
-from perfledger.profile import Kernel, OperationFamily, Profile, ProfiledDevice
-from perfledger.records import Side
 from perfledger_service.cli.app import app
-from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.usecases.trace.explain import classify_profile
+from perfledger_service.errors import UsageError
 
 # Reading happens in a process of its own.
 pytestmark = pytest.mark.slow
@@ -144,33 +140,6 @@ def test_a_device_without_a_roofline_has_the_reason(trace, write, name, words):
     assert words.lower() in shown.lower()
 
 
-def test_a_missing_file_is_an_error(trace, tmp_path):
-    with pytest.raises(NotFoundError, match=r"there is no file absent\.json"):
-        trace("summary", str(tmp_path / "absent.json"))
-    with pytest.raises(UsageError, match="is a folder"):
-        trace("summary", str(tmp_path))
-
-
-def test_a_profilers_folder_says_which_of_its_files_to_give(trace, tmp_path):
-    older, newer = (tmp_path / "plugins" / "profile" / day for day in ("1", "2"))
-    for number, folder in enumerate((newer, older)):
-        folder.mkdir(parents=True)
-        (folder / "host.xplane.pb").write_bytes(b"")
-        os.utime(folder / "host.xplane.pb", (100 - number, 100 - number))
-
-    with pytest.raises(UsageError, match=r"such as plugins/profile/2/host\.xplane\.pb in it"):
-        trace("summary", str(tmp_path))
-
-
-@pytest.mark.parametrize("content", ["", "hello", "{}", "[" * 10_000])
-def test_a_file_that_is_no_trace_is_an_error_of_one_line(trace, write, content):
-    with pytest.raises(UsageError) as caught:
-        trace("summary", write("odd.json", content))
-
-    assert "odd.json" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 def test_a_file_without_a_timeline_cannot_be_exported(trace, write):
     scrape = write("scrape.prom", 'DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n')
 
@@ -193,26 +162,3 @@ def test_an_export_counts_the_events_that_it_leaves_out(write):
 
     assert "torn.json: 1 event could not be read" in done.stderr
     assert json.loads(done.stdout)["name"] == "torn.json: 1 event could not be read"
-
-
-@pytest.mark.parametrize(("tool", "dtype"), [("ncu", "float32"), ("torch.profiler", "bfloat16")])
-def test_what_ncu_counts_is_under_the_roof_of_what_it_counts(tool, dtype):
-    kernel = Kernel(
-        name="sgemm", family=OperationFamily.GEMM, seconds=1.0, count=1.0, flops=9.75e12, bytes=5e11
-    )
-    profile = Profile(
-        workload="raw.csv",
-        side=Side.HEAD,
-        tool=tool,
-        steps=1,
-        step_seconds=1.0,
-        operations=(),
-        kernels=(kernel,),
-        device=ProfiledDevice(name="NVIDIA A100-SXM4-80GB"),
-        has_steps=False,
-    )
-
-    roof = classify_profile("raw.csv", profile).roof
-
-    assert roof is not None
-    assert roof.dtype == dtype

@@ -119,5 +119,5 @@ def test_without_its_library_a_format_says_what_to_install_and_nothing_is_writte
 def test_a_folder_that_cannot_be_written_is_an_error(write, tmp_path):
     (tmp_path / "out").write_text("a file")
 
-    with pytest.raises(UsageError, match="cannot write into .*/out: File exists"):
+    with pytest.raises(UsageError, match=r"cannot write into .*/out: File exists"):
         write(ReviewFormat.JSON)

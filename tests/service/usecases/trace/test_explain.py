@@ -1,0 +1,273 @@
+"""Tests what bounds a profiled step and why a step changed, on made-up profiles and bundles."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import STEP_TIME
+from perfledger.profile import (
+    Bucket,
+    Kernel,
+    Operation,
+    OperationFamily,
+    Profile,
+    ProfiledDevice,
+    ProfileReading,
+)
+from perfledger.records import Device, Machine, Revision, Side
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_profiles.bottleneck.classification import Bottleneck
+from perfledger_profiles.hardware.device_state import DeviceState
+from perfledger_service.usecases.trace.explain import (
+    classify_profile,
+    device_at_timing,
+    explain_bundle,
+    explain_change,
+)
+
+WORKLOAD = "gpt:step"
+H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=85_520_809_984)
+T4 = replace(H100, model="Tesla T4", memory_bytes=15_843_721_216, power_cap_w=70.0)
+
+
+def a_profile(side=Side.HEAD, seconds=0.01, **values):
+    """Return a profile whose step is one operation of the host."""
+    operation = Operation(name="aten::mm", bucket=Bucket.CPU, seconds=seconds, count=1.0)
+    profile = Profile(
+        workload=WORKLOAD,
+        side=side,
+        tool="torch.profiler",
+        steps=4,
+        step_seconds=seconds,
+        operations=(operation,),
+    )
+    return replace(profile, **values)
+
+
+def a_kernel(**values):
+    kernel = Kernel(
+        name="fusion", family=OperationFamily.FUSION, seconds=0.01, count=1.0, flops=1e11, bytes=1e8
+    )
+    return replace(kernel, **values)
+
+
+def both(base=0.010, head=0.012, **values):
+    return a_profile(Side.BASE, base, **values), a_profile(Side.HEAD, head, **values)
+
+
+def at_clocks(bundle, base, head, slowed=None):
+    """Return the bundle whose runs read these clocks, in megahertz."""
+    clocks = {Side.BASE: base, Side.HEAD: head}
+    runs = tuple(
+        replace(
+            run,
+            clock_mhz=clocks[run.side],
+            slowed=(slowed or {}) if run.side is Side.HEAD else {},
+        )
+        for run in bundle.runs
+    )
+    return replace(bundle, runs=runs)
+
+
+def explained(bundle):
+    return explain_bundle(bundle, judge_bundle(bundle))
+
+
+def roofs(bundle):
+    _, advice = explained(bundle)
+    return [one.roof.ceilings.peak_flops_per_second for one in advice if one.roof is not None]
+
+
+@pytest.mark.parametrize(("tool", "dtype"), [("ncu", "float32"), ("torch.profiler", "bfloat16")])
+def test_what_ncu_counts_is_under_the_roof_of_what_it_counts(tool, dtype):
+    profile = a_profile(
+        seconds=1.0,
+        tool=tool,
+        operations=(),
+        kernels=(a_kernel(seconds=1.0, flops=9.75e12, bytes=5e11),),
+        device=ProfiledDevice(name="NVIDIA A100-SXM4-80GB"),
+        has_steps=False,
+    )
+
+    roof = classify_profile("raw.csv", profile).roof
+
+    assert roof is not None
+    assert roof.dtype == dtype
+
+
+def test_a_kernel_faster_than_a_roof_is_under_that_of_a_narrower_type():
+    slow, fast = (
+        a_profile(kernels=(a_kernel(flops=flops),), operations=()) for flops in (5e12, 15e12)
+    )
+
+    found = [classify_profile("a", each, machine=H100).roof.dtype for each in (slow, fast)]
+
+    assert found == ["bfloat16", "float8"]
+
+
+def test_a_device_without_bfloat16_is_under_the_roof_of_float16():
+    profile = a_profile(
+        kernels=(a_kernel(),),
+        operations=(),
+        device=ProfiledDevice(name="Tesla V100-SXM2-16GB", memory_bytes=17_000_000_000),
+    )
+
+    assert classify_profile("a", profile).roof.dtype == "float16"
+
+
+def test_an_unknown_device_has_the_reason_why_there_is_no_roofline():
+    unknown = a_profile(kernels=(a_kernel(),), device=ProfiledDevice(name="NVIDIA Z9000"))
+
+    view = classify_profile("a", unknown)
+
+    assert view.roof is None
+    (caveat,) = view.caveats
+    assert caveat.startswith("without the device's peaks there is no roofline: 'NVIDIA Z9000'")
+    assert classify_profile("a", a_profile()).caveats == ()  # a CPU needs no excuse
+
+
+def test_the_machine_of_the_check_goes_before_that_of_the_profile():
+    profile = a_profile(kernels=(a_kernel(),), device=ProfiledDevice(name="NVIDIA Z9000"))
+
+    assert classify_profile("a", profile, machine=H100).roof is not None
+
+
+def test_a_throttled_device_says_nothing_on_the_code():
+    hot = (
+        ProfileReading(name="clock_event_reasons", value=0x40),
+        ProfileReading(name="ecc_double_volatile", value=3),
+    )
+
+    primary = classify_profile("a", a_profile(readings=hot)).classification.primary
+
+    assert primary is Bottleneck.ENVIRONMENT
+
+
+def test_the_difference_of_two_profiles_is_the_operation_that_grew():
+    explanation = explain_change(*both())
+
+    (cause,) = explanation.causes
+    assert cause.name == "aten::mm"
+    assert explanation.head_step_seconds - explanation.base_step_seconds == pytest.approx(0.002)
+
+
+def test_profiles_of_one_code_that_differ_as_much_leave_no_cause():
+    noise = (a_profile(Side.BASE, 0.010), a_profile(Side.BASE, 0.013))
+
+    explanation = explain_change(*both(), repeats=[noise])
+
+    assert explanation.noise_seconds == pytest.approx(0.003)
+    assert explanation.causes == ()
+
+
+def test_a_profile_that_contradicts_the_timing_is_not_believed():
+    sure = explain_change(*both(), timing=(0.010, 0.010))
+    unsure = explain_change(*both(), timing=(0.010, 0.010), timing_error_seconds=0.002)
+
+    assert (sure.is_attributable, unsure.is_attributable) == (False, True)
+
+
+def test_each_side_is_classified_at_its_own_clock():
+    fast, slow = DeviceState(clock_hertz=1.98e9), DeviceState(clock_hertz=1.0e9)
+
+    explanation = explain_change(*both(), devices=(fast, slow))
+
+    assert (explanation.base_device, explanation.head_device) == (fast, slow)
+
+
+def test_profiles_of_both_sides_are_explained_and_one_alone_is_not(make_bundle):
+    bundle = make_bundle(ratio=1.2, profiles=both())
+
+    (explanation,), _ = explained(bundle)
+
+    assert explanation.causes[0].name == "aten::mm"
+    assert explanation.noise_seconds is None
+    assert explained(replace(bundle, profiles=both()[:1])) == ((), ())
+
+
+def test_repeated_profiles_of_a_check_are_its_noise(make_bundle):
+    bundle = make_bundle(ratio=1.2, profiles=both(), repeats=both(0.013, 0.013))
+
+    (explanation,), _ = explained(bundle)
+
+    assert explanation.noise_seconds == pytest.approx(0.002)
+    assert explanation.causes == ()
+
+
+def test_a_profile_that_the_interval_of_the_timing_allows_is_believed(make_bundle):
+    sure = make_bundle(ratio=1.1, profiles=both())
+    runs = tuple(
+        replace(
+            run,
+            samples={STEP_TIME.name: tuple(one * spread for one in run.samples[STEP_TIME.name])},
+        )
+        for run in sure.runs
+        for spread in [1.06 if (run.pair % 2 and run.side is Side.HEAD) else 1.0]
+    )
+
+    found = [explained(bundle)[0][0] for bundle in (sure, replace(sure, runs=runs))]
+
+    assert [one.is_attributable for one in found] == [False, True]
+
+
+def test_clocks_that_differ_between_the_sides_are_in_the_explanation(make_bundle):
+    profiles = tuple(a_profile(side, operations=()) for side in Side)
+    slowed = {"its power cap": 0.9, "heat": 0.1}
+
+    bundle = at_clocks(make_bundle(profiles=profiles), 1980.0, 1755.0, slowed)
+    (explanation,), _ = explained(bundle)
+
+    assert explanation.base_device == DeviceState(clock_hertz=1.98e9)
+    assert explanation.head_device == DeviceState(clock_hertz=1.755e9, slowed_by=("its power cap",))
+
+
+def test_clocks_of_one_side_alone_are_not_compared(make_bundle):
+    (explanation,), _ = explained(at_clocks(make_bundle(profiles=both()), 1980.0, None))
+
+    assert (explanation.base_device, explanation.head_device) == (None, None)
+
+
+@pytest.mark.parametrize(("clock_mhz", "peak"), [(None, None), (795.0, 65e12 / 2)])
+def test_a_capped_boards_roof_is_at_the_clock_that_it_was_timed_at(make_bundle, clock_mhz, peak):
+    profiles = tuple(a_profile(side, 0.012, kernels=(a_kernel(),)) for side in Side)
+
+    bundle = make_bundle(machine=T4, profiles=profiles)
+
+    assert roofs(at_clocks(bundle, clock_mhz, clock_mhz)) == ([] if peak is None else [peak])
+
+
+def test_the_device_state_is_the_median_of_the_runs_with_a_clock(make_bundle):
+    runs = make_bundle(pairs=3).runs
+    clocks = iter([1000.0, 1100.0, None])
+    heads = [replace(run, clock_mhz=next(clocks)) for run in runs if run.side is Side.HEAD]
+
+    assert device_at_timing(heads, WORKLOAD, Side.HEAD) == DeviceState(clock_hertz=1.05e9)
+    assert device_at_timing(heads, WORKLOAD, Side.BASE) is None
+    assert device_at_timing(heads, "other:step", Side.HEAD) is None
+
+
+def test_the_command_that_profiles_again_is_in_the_explanation(make_bundle):
+    name = "gpt:step[x='a b']"
+    profiles = tuple(replace(one, workload=name) for one in both())
+
+    (explanation,), _ = explained(make_bundle(workloads=(name,), profiles=profiles))
+
+    assert explanation.reproduction == (
+        "perfledger check --base aaaaaaaaaaaa --head bbbbbbbbbbbb "
+        "--workload 'gpt:step[x='\"'\"'a b'\"'\"']'"
+    )
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"workloads": ("gpt:\x1b[31m",)}, {"head": Revision(sha="b" * 40, is_dirty=True)}],
+)
+def test_there_is_no_command_for_uncommitted_code_or_a_name_that_cannot_be_typed(
+    make_bundle, values
+):
+    (name,) = values.get("workloads", (WORKLOAD,))
+    profiles = tuple(replace(one, workload=name) for one in both())
+
+    (explanation,), _ = explained(make_bundle(profiles=profiles, **values))
+
+    assert explanation.reproduction == ""
