@@ -1,0 +1,101 @@
+"""Holds what every JSON document promises: within a version keys are only ever added."""
+
+import json
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from perfledger_service.cli.app import app
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+# Each format and version, with the keys that it has promised.
+PROMISED = Path(__file__).parent / "json_keys.json"
+UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
+COMMANDS = (
+    "report bundle.json",
+    "compare before.csv after.csv",
+    "bench power bundle.json",
+    "history detect bundles",
+    "trace summary trace.json",
+    "trace summary rank0.json rank1.json",
+    "trace diff base.json head.json --base-repeat base2.json",
+    "trace whatif trace.json --speedup input=2",
+    "trace mfu trace.json --units-per-step 8192 --parameters 7e9 --device h100-sxm5-80gb",
+    "cost compare --accelerator H100-80GB",
+    "cost tco",
+    "cost energy 1022362 --mean-watts 700 --location-kg-per-kwh 0.4",
+    "cost coverage hours.csv --savings-plan p5:60@1y_all_upfront",
+    "cost project training/bert --source-device A100-80GB --units-per-second 1200",
+    "cost change bundle.json --config fleet.toml",
+    "fleet hours usage.csv --config fleet.toml",
+    "fleet utilization activity.csv --target-utilization 0.8",
+    "fleet allocate usage.csv --bill bill.csv --project-label label_project",
+    "fleet forecast history.csv --budget-usd 500000",
+    "fleet start-window carbon.csv --job-hours 6 --mean-kw 40",
+    "plan rightsize curve.json --p99 80ms --request-rate 120",
+    "plan queue jobs.csv --devices 8 --max-wait-minutes 30",
+    "plan simulate jobs.csv --nodes 2 --devices-per-node 8 --policy fifo --policy fair",
+    "prices list",
+    "prices check prices.csv",
+    "prices diff packaged prices.csv",
+    "prices bill bill.csv",
+)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Return a function that runs a command on the examples' files and returns what it prints."""
+    path = tmp_path / "work"
+    shutil.copytree(EXAMPLES / "review", path)
+    shutil.copytree(EXAMPLES / "commands", path, dirs_exist_ok=True)
+    monkeypatch.chdir(path)
+
+    def run(command):
+        arguments = shlex.split(command)
+        return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
+
+    return run
+
+
+def hold(document):
+    """Compare a document's keys with what its format and version have promised."""
+    promised = json.loads(PROMISED.read_text(encoding="utf-8"))
+    name = f"{document['format']} {document['version']}"
+    keys = set(keys_of(document))
+    if os.environ.get(UPDATE):
+        promised[name] = sorted(keys | set(promised.get(name, ())))
+        PROMISED.write_text(json.dumps(promised, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        return
+    assert name in promised, f"a new format or version: {UPDATE}=1 records its keys"
+    assert set(promised[name]) - keys == set()
+
+
+def keys_of(value, path=""):
+    """Yield the path of every key, those of a list's entries together."""
+    match value:
+        case dict():
+            for key, each in value.items():
+                inner = f"{path}.{key}" if path else key
+                yield inner
+                yield from keys_of(each, inner)
+        case list():
+            for each in value:
+                yield from keys_of(each, f"{path}[]")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_document_keeps_the_keys_of_its_version(run, command):
+    hold(json.loads(run(f"{command} --json")))
+
+
+def test_the_review_keeps_the_keys_of_its_version(run):
+    plan = "--plan plan.toml --bill bill.csv --quarter 2026Q3 --as-of 2026-11-22"
+    run(f"review {plan} --output written --format json")
+
+    hold(json.loads(Path("written/review.json").read_text(encoding="utf-8")))
