@@ -23,11 +23,11 @@ from perfledger_baselines.significance.spread_prior import Priors
 class GroupSequentialStopping:
     """Ends a workload at the first planned look at which none of its tests is undecided.
 
-    Implements perfledger.stopping.StoppingRule, and judges as `judge_bundle` does. The family is
-    all planned tests: a workload that has not reached its first look counts with every metric, so
-    that no decision is revoked later. Between looks it asks for another pair without testing: each
-    unplanned look would be one more chance of a false alarm. The caller leaves out a workload that
-    failed; here it stays in the family.
+    Implements perfledger.stopping_rule.StoppingRule, and judges as `judge_bundle` does. The family
+    is all planned tests: a workload that has not reached its first look counts with every metric,
+    so that no decision is revoked later. Between looks it asks for another pair without testing:
+    each unplanned look would be one more chance of a false alarm. The caller leaves out a workload
+    that failed; here it stays in the family.
     """
 
     def __init__(

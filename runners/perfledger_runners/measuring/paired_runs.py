@@ -9,7 +9,7 @@ from typing import Protocol
 
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Failure, FailureReason, Framework, Run, Side, WorkloadSpec
-from perfledger.stopping import StoppingRule
+from perfledger.stopping_rule import StoppingRule
 from perfledger_runners.children.child_process import (
     Child,
     ChildContinuation,

@@ -1,7 +1,7 @@
 import pytest
 
 from perfledger.metrics import METRICS, STEP_TIME
-from perfledger.stopping import StoppingRule
+from perfledger.stopping_rule import StoppingRule
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.stopping import GroupSequentialStopping

@@ -1,4 +1,8 @@
-"""Defines the port of a stopping rule."""
+"""Defines the port of a stopping rule.
+
+The agent asks it after every pair; `perfledger_baselines.planning.stopping.GroupSequentialStopping`
+implements it, and decides when measuring stops.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol

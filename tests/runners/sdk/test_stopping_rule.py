@@ -4,7 +4,7 @@ import inspect
 
 import pytest
 
-from perfledger.stopping import StoppingRule
+from perfledger.stopping_rule import StoppingRule
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 
 
