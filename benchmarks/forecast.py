@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from perfledger_cost_models.forecasting.backtest import LOSS_QUANTILES, is_inside, pinball
+from perfledger_cost_models.forecasting.forecast import LOSS_QUANTILES, is_inside, pinball
 from perfledger_cost_models.forecasting.sample_paths import sample_paths
 from perfledger_cost_models.forecasting.seasonal_naive import seasonal_naive
 

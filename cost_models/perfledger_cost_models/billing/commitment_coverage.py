@@ -9,13 +9,36 @@ work like those for any instance. Reservations are regional ones, which also cov
 their family where the provider says so.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from perfledger_cost_models.billing.aws_instance_sizes import size_of
-
 ZERO = Decimal(0)
+
+# A regional reservation of one size covers other sizes of its family, by these units; for a RIGID
+# family it covers its own size only. Both rules are AWS's:
+# https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/apply_ri.html, read 2026-11-22.
+UNITS = {
+    "nano": Decimal("0.25"),
+    "micro": Decimal("0.5"),
+    "small": Decimal(1),
+    "medium": Decimal(2),
+    "large": Decimal(4),
+    "xlarge": Decimal(8),
+}
+RIGID = frozenset(
+    ("g4ad", "g4dn", "g5", "g5g", "g6", "g6e", "g6f", "gr6", "gr6f", "hpc7a", "inf1", "inf2", "p5")
+)
+_LARGER = re.compile(r"([1-9][0-9]{0,3})xlarge")
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceSize:
+    """A size within a family."""
+
+    family: str
+    units: Decimal  # one for a "small"
 
 
 class CoverageError(ValueError):
@@ -156,6 +179,17 @@ def sum_hours(hours: Sequence[CoveredHour]) -> CoveredHour:
         unused_usd=sum((hour.unused_usd for hour in hours), ZERO),
         list_usd=sum((hour.list_usd for hour in hours), ZERO),
     )
+
+
+def size_of(name: str) -> InstanceSize | None:
+    """Return an instance's size, "p3.8xlarge" is 64 of p3; None for an inflexible family."""
+    family, _, size = name.partition(".")
+    if family in RIGID:
+        return None
+    larger = _LARGER.fullmatch(size)
+    if larger is not None:
+        return InstanceSize(family, int(larger[1]) * UNITS["xlarge"])
+    return InstanceSize(family, UNITS[size]) if size in UNITS else None
 
 
 def _sum(left: CoveredUsage, right: CoveredUsage) -> CoveredUsage:

@@ -10,15 +10,35 @@ from enum import StrEnum
 
 import numpy as np
 
-from perfledger_cost_models.forecasting.backtest import Backtest, backtest
 from perfledger_cost_models.forecasting.calendar_periods import PeriodCalendar
 from perfledger_cost_models.forecasting.exponential_smoothing import FloatArray
 from perfledger_cost_models.forecasting.past_periods import UsageHistory
-from perfledger_cost_models.forecasting.sample_paths import ForecastError, sample_paths
+from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS, ForecastError, sample_paths
+from perfledger_cost_models.forecasting.seasonal_naive import seasonal_naive
 from perfledger_cost_models.quote import HourlyRate
 
 # P10 to P90 is the calibrated interval; P50 is a budget, P90 less P50 its contingency.
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+
+LOSS_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+# Earlier moments to forecast from: each takes a complete forecast.
+MAX_ORIGINS = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backtest:
+    """The accuracy of earlier forecasts; losses are shares of the mean amount."""
+
+    origins: int
+    periods: int  # over all origins
+    inside: int  # periods in the 80 % interval
+    loss: float
+    naive_loss: float
+
+    @property
+    def coverage(self) -> float:
+        """Return the share of periods in the 80 % interval."""
+        return self.inside / self.periods
 
 
 class ForecastQuantity(StrEnum):
@@ -110,6 +130,55 @@ def forecast_of(
         backtest=backtest(daily, horizon=horizon, season=season),
         budget=None if budget is None else _budget_day(budget, history, draws),
     )
+
+
+def backtest(series: FloatArray, *, horizon: int, season: int) -> Backtest | None:
+    """Forecast from each of the last moments; None for too short a series.
+
+    Each forecast uses only earlier data; its weights and stretch are fitted again.
+    """
+    count = len(series)
+    first = max(MIN_PERIODS, count - MAX_ORIGINS)
+    came: list[FloatArray] = []
+    predictions: list[FloatArray] = []
+    naive: list[FloatArray] = []
+    for origin in range(first, count):
+        ahead = min(horizon, count - origin, origin // 2)
+        paths = sample_paths(series[:origin], horizon=ahead, season=season)
+        predictions.append(np.quantile(paths.paths, LOSS_QUANTILES, axis=0))
+        naive.append(
+            seasonal_naive(series[:origin], horizon=ahead, season=season, shares=LOSS_QUANTILES)
+        )
+        came.append(series[origin : origin + ahead])
+    if not came:
+        return None
+    outcomes = np.concatenate(came)
+    quantiles = np.concatenate(predictions, axis=1)
+    scale = float(series.mean()) or 1.0
+    return Backtest(
+        origins=count - first,
+        periods=len(outcomes),
+        inside=int(is_inside(outcomes, quantiles).sum()),
+        loss=pinball(outcomes, quantiles) / scale,
+        naive_loss=pinball(outcomes, np.concatenate(naive, axis=1)) / scale,
+    )
+
+
+def is_inside(outcomes: FloatArray, quantiles: FloatArray) -> FloatArray:
+    """Return 1 for outcomes in the 80 % interval, the outermost LOSS_QUANTILES, else 0."""
+    inside: FloatArray = ((quantiles[0] <= outcomes) & (outcomes <= quantiles[-1])).astype(float)
+    return inside
+
+
+def pinball(outcomes: FloatArray, quantiles: FloatArray) -> float:
+    """Return the mean pinball loss of LOSS_QUANTILES x outcomes, in the outcomes' unit.
+
+    That of a quantile x is q (y - x) for an outcome y above it, and (1 - q) (x - y) below; a
+    smaller mean over quantiles is a closer forecast (Gneiting and Raftery 2007).
+    """
+    shares = np.array(LOSS_QUANTILES)[:, None]
+    more = outcomes - quantiles
+    return float(np.maximum(shares * more, (shares - 1) * more).mean())
 
 
 def _amounts(history: UsageHistory, quantity: ForecastQuantity) -> tuple[float, ...]:

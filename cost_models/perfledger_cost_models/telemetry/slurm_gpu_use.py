@@ -9,19 +9,22 @@ AdminComment takes precedence, because it is a mean and not a bound.
 """
 
 import re
+import zlib
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import msgspec
 import numpy as np
 
 from perfledger_cost_models.telemetry.activity_samples import (
+    MAX_SHARE,
     Activity,
     ActivityExport,
     DeviceOwner,
     FloatArray,
 )
-from perfledger_cost_models.telemetry.jobstats import GpuSummary, summaries_of
 from perfledger_cost_models.telemetry.metric_values import nominal_bytes
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.units import SECONDS_PER_HOUR
@@ -53,6 +56,32 @@ MIG_JOBS_NOTE = "jobs on parts of GPUs (MIG) are left out: Slurm does not record
 
 _PERCENT = 0.01
 _PART = re.compile(r"\dg\.\d{1,4}gb")
+
+JOBSTATS = "JS1:"
+# A job on a thousand nodes takes a hundred thousand bytes; more is not a summary. Names and figures
+# compress four to ten times; a much higher ratio is a decompression bomb.
+MAX_UNPACKED_BYTES = 2**20
+MAX_RATIO = 50
+_GZIP = 31  # zlib's window with a gzip header
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSummary:
+    """One GPU over a job: its mean GPU-util, and its highest memory, None where unknown."""
+
+    gpu: str
+    utilization: float
+    memory: float | None
+
+
+class _Node(msgspec.Struct):
+    gpu_utilization: dict[str, float] = {}
+    gpu_used_memory: dict[str, float] = {}
+    gpu_total_memory: dict[str, float] = {}
+
+
+class _Summary(msgspec.Struct):
+    nodes: dict[str, _Node] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +138,43 @@ def read_sacct_activity(text: str, name: str) -> ActivityExport:
     if not any(each.shares.any() for each in activities if each.signal is Signal.GPU_UTIL):
         notes.append(NO_ACTIVITY_NOTE)
     return ActivityExport(name=name, kind=KIND, activities=activities, notes=tuple(notes))
+
+
+def summaries_of(comment: str) -> tuple[GpuSummary, ...]:
+    """Return Jobstats' summaries of a job's GPUs in a comment, nothing for another comment.
+
+    https://princetonuniversity.github.io/jobstats/setup/summaries/: "JS1:" and gzipped JSON in
+    base64, by node and GPU: the mean of GPU-util in percent over the job, and the highest memory
+    use. "JS1:Short" and "JS1:None" are empty. A part of a GPU (MIG) has no utilization.
+    """
+    if not comment.startswith(JOBSTATS):
+        return ()
+    unpacker = zlib.decompressobj(_GZIP)
+    try:
+        packed = b64decode(comment.removeprefix(JOBSTATS).strip(), validate=True)
+        data = unpacker.decompress(packed, min(MAX_UNPACKED_BYTES, MAX_RATIO * len(packed) + 1))
+        summary = msgspec.json.decode(data, type=_Summary)
+    except (ValueError, zlib.error, msgspec.DecodeError, RecursionError):
+        return ()
+    return tuple(each for name, node in summary.nodes.items() for each in _gpus(name, node))
+
+
+def _gpus(name: str, node: _Node) -> Iterator[GpuSummary]:
+    for gpu, percent in sorted(node.gpu_utilization.items()):
+        utilization = _share(percent * _PERCENT)
+        if utilization is not None:
+            memory = _memory_share(node.gpu_used_memory, node.gpu_total_memory, gpu)
+            yield GpuSummary(f"{name} gpu {gpu}", utilization, memory)
+
+
+def _memory_share(used: Mapping[str, float], total: Mapping[str, float], gpu: str) -> float | None:
+    size = total.get(gpu, 0.0)
+    return _share(used[gpu] / size) if gpu in used and size > 0 else None
+
+
+def _share(value: float) -> float | None:
+    """Return a share capped at 1, else None: counters read at different times exceed 1 slightly."""
+    return min(value, 1.0) if 0 <= value <= MAX_SHARE else None
 
 
 def _job(row: SacctRow) -> Iterator[_Job]:

@@ -14,7 +14,6 @@ from perfledger_profiles.benchmark_tools.genai_load import (
     requested_load,
 )
 from perfledger_profiles.benchmark_tools.vllm import FAILED
-from perfledger_profiles.parsing.boxed_table import printed_rows
 from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.json_documents import (
@@ -68,6 +67,10 @@ _STATISTIC = re.compile(r"avg|min|max|std|p\d{1,2}(?:\.\d+)?")
 _METRIC_NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
 _GPU = re.compile(r"gpu_?(\d{1,4})")
 
+# Names are shorter even in a wide terminal.
+_MAX_NAME = 200
+_BORDERS = ("\N{BOX DRAWINGS HEAVY VERTICAL}", "\N{BOX DRAWINGS LIGHT VERTICAL}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Metric:
@@ -106,6 +109,26 @@ def read_genai_perf(data: bytes, *, workload: str, side: Side) -> Profile:
         dropped=dropped,
         notes=(*read.notes, *_doubts(readings, exports)),
     )
+
+
+def printed_rows(lines: Sequence[str]) -> list[list[str]]:
+    """Return the cells of each row of a table in box characters; empty without such a table.
+
+    A row with text only in its first cell continues the row above: rich wraps long names this way.
+    """
+    rows: list[list[str]] = []
+    for line in lines:
+        border = next((each for each in _BORDERS if line.lstrip().startswith(each)), "")
+        if not border or not line.rstrip().endswith(border):
+            continue
+        cells = [cell.strip() for cell in line.strip().strip(border).split(border)]
+        above = rows[-1] if rows else []
+        is_name_only = len(cells) == len(above) > 1 and not any(cells[1:])
+        if is_name_only and len(above[0]) < _MAX_NAME:
+            above[0] = f"{above[0]} {cells[0]}"
+        else:
+            rows.append(cells)
+    return rows
 
 
 def _without_cancelled(

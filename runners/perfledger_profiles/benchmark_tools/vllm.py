@@ -7,7 +7,6 @@ from functools import partial
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
 from perfledger_profiles.benchmark_tools.genai_load import EVEN_ARRIVALS
-from perfledger_profiles.benchmark_tools.vllm_log import logged_runs
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.json_documents import (
     MAX_JSON_BYTES,
@@ -61,6 +60,34 @@ _RESULT_KEYS = ("request_throughput", "requests_per_second", "avg_latency", "mea
 # Settings that may distinguish the runs of one file; the first that does is shown.
 _SETTINGS = ("max_concurrency", "request_rate", "concurrency", "num_prompts")
 
+_BEGINS = "= Serving Benchmark Result ="
+_NUMBER = r"(\d{1,18}(?:\.\d{1,9})?)"
+_LINE = re.compile(rf"\s*([A-Z][\w ./]*(?:\([^()]*\))?):\s+{_NUMBER}\s*")
+_LATENCY_LABEL = re.compile(
+    r"(mean|median|std|p\d{1,2}(?:\.\d+)?) (ttft|tpot|itl|e2el|e2e latency) \(ms\)"
+)
+# Labels in lower case, because vLLM changed their case, and the keys of `--save-result`.
+_KEYS = {
+    "successful requests": "completed",
+    "failed requests": "failed",
+    "request rate configured (rps)": "request_rate",
+    "traffic request rate": "request_rate",
+    "maximum request concurrency": "max_concurrency",
+    "max request concurrency": "max_concurrency",
+    "benchmark duration (s)": "duration",
+    "total input tokens": "total_input_tokens",
+    "total generated tokens": "total_output_tokens",
+    "request throughput (req/s)": "request_throughput",
+    "request goodput (req/s)": "request_goodput",
+    "output token throughput (tok/s)": "output_throughput",
+    "peak output token throughput (tok/s)": "max_output_tokens_per_s",
+    "total token throughput (tok/s)": "total_token_throughput",
+}
+# The output of `vllm bench throughput` and `latency`.
+_THROUGHPUT = re.compile(rf"\s*Throughput: {_NUMBER} requests/s, {_NUMBER} (?:total )?tokens/s.*")
+_AVERAGE = re.compile(rf"\s*Avg latency: {_NUMBER} seconds\s*")
+_PERCENTILE = re.compile(rf"\s*(\d{{1,2}})% percentile latency: {_NUMBER} seconds\s*")
+
 
 def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
     """Return the times and rates of one run, or of several appended to one file.
@@ -93,6 +120,37 @@ def read_vllm(data: bytes, *, workload: str, side: Side) -> Profile:
         dropped=read.dropped,
         notes=(*read.notes, *doubts),
     )
+
+
+def logged_runs(lines: Sequence[str]) -> tuple[Document, ...]:
+    """Return the printed results in a log, with the keys of their JSON; numbers are as printed."""
+    runs: list[dict[str, object]] = []
+    for line in lines:
+        if _BEGINS in line or _AVERAGE.fullmatch(line) or _THROUGHPUT.fullmatch(line):
+            runs.append({})
+        if runs:
+            runs[-1].update(_parse_line(line, runs[-1]))
+    return tuple(run for run in runs if run)
+
+
+def _parse_line(line: str, run: Document) -> Document:
+    if match := _THROUGHPUT.fullmatch(line):
+        return {"requests_per_second": float(match[1]), "tokens_per_second": float(match[2])}
+    if match := _AVERAGE.fullmatch(line):
+        return {"avg_latency": float(match[1])}
+    if match := _PERCENTILE.fullmatch(line):
+        before = document_of(run.get("percentiles"))
+        return {"percentiles": {**before, match[1]: float(match[2])}}
+    match = _LINE.fullmatch(line)
+    key = _key(match[1].lower()) if match else None
+    return {key: float(match[2])} if match and key else {}
+
+
+def _key(label: str) -> str | None:
+    latency = _LATENCY_LABEL.fullmatch(label)
+    if latency:
+        return f"{latency[1]}_{latency[2].replace(' ', '_')}_ms"
+    return _KEYS.get(label)
 
 
 def _subjects(runs: Sequence[Document]) -> Sequence[str]:

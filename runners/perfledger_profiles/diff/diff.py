@@ -1,12 +1,13 @@
 """Explains the difference of two profiles of a workload."""
 
 from collections.abc import Callable, Sequence
-from math import fsum
+from math import fsum, sqrt
+from statistics import median
 
-from perfledger.profile import Profile
+from perfledger.profile import Bucket, Profile
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.diff.call_count_changes import with_call_count_changes
-from perfledger_profiles.diff.cause import Cause, ChangeKind, StepTimeExplanation
+from perfledger_profiles.diff.cause import BucketChange, Cause, ChangeKind, StepTimeExplanation
 from perfledger_profiles.diff.caveats import (
     MAX_REST_SHARE,
     DeviceStates,
@@ -22,13 +23,17 @@ from perfledger_profiles.diff.operation_change import MatchStage, OperationChang
 from perfledger_profiles.diff.operations import operations_of
 from perfledger_profiles.diff.suggestions import suggestion
 from perfledger_profiles.diff.uniform_slowdown import with_uniform_slowdown
-from perfledger_profiles.diff.waterfall import waterfall
 from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS
 
 # The list ends when it explains enough (1 - MAX_REST_SHARE), or at this length.
 MAX_CAUSES = 5
 
 Classifier = Callable[[Profile], Classification]
+
+# Converts a median absolute deviation to a standard deviation for normally distributed values.
+_NORMAL = 1.4826
+# One step has no spread.
+_MIN_STEPS = 2
 
 
 def explain(
@@ -88,6 +93,47 @@ def changes_of(base: Profile, head: Profile) -> tuple[OperationChange, ...]:
     """Return the matched operations of the two steps; summaries are matched by their kernels."""
     families = {kernel.name: kernel.family for side in (base, head) for kernel in side.kernels}
     return match(operations_of(base), operations_of(head), families=families)
+
+
+def waterfall(base: Profile, head: Profile, noise: ProfileNoise) -> tuple[BucketChange, ...]:
+    """Return each bucket's change, in the order of Bucket; they sum to the step's change.
+
+    Time of a step that no operation accounts for belongs to OTHER, as in `Profile`. A bar's noise
+    is the larger of two values: the difference of pairs of the same code, and the standard error of
+    the difference of two means over steps.
+    """
+    before, after = _all_seconds(base), _all_seconds(head)
+    return tuple(
+        BucketChange(
+            bucket=bucket,
+            base_seconds=before[bucket],
+            head_seconds=after[bucket],
+            noise_seconds=max(
+                noise.buckets.get(bucket, 0.0),
+                sqrt(_variance_of_mean(base, bucket) + _variance_of_mean(head, bucket)),
+            ),
+        )
+        for bucket in Bucket
+    )
+
+
+def _all_seconds(profile: Profile) -> dict[Bucket, float]:
+    spent = dict.fromkeys(Bucket, 0.0)
+    for operation in operations_of(profile):
+        spent[operation.bucket] += operation.seconds
+    spent[Bucket.OTHER] += profile.step_seconds - fsum(spent.values())
+    return spent
+
+
+def _variance_of_mean(profile: Profile, bucket: Bucket) -> float:
+    """Return the squared standard error of a bucket's mean over the kept steps; 0 if unknown."""
+    number = tuple(Bucket).index(bucket)
+    spent = [step.buckets[number] for step in profile.each_step if number < len(step.buckets)]
+    if len(spent) < _MIN_STEPS:
+        return 0.0
+    middle = median(spent)
+    deviation = _NORMAL * median(abs(seconds - middle) for seconds in spent)
+    return deviation * deviation / len(spent)
 
 
 def _changes_to_list(evidence: ProfileComparison) -> list[OperationChange]:

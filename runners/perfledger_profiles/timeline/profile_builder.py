@@ -6,7 +6,7 @@ on another thread of its process (autograd's, while the first one waits), a coll
 the host, a wait for the device, an annotation in the user's code, and "(outside operations)".
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ import numpy as np
 
 from perfledger.profile import (
     Bucket,
+    CollectiveTimes,
     Profile,
     ProfiledDevice,
     ProfiledStep,
@@ -23,6 +24,7 @@ from perfledger.profile import (
 )
 from perfledger.records import Side
 from perfledger_profiles.hardware.device_lookup import hardware_of
+from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.breakdown import CallTimeline, breakdown
 from perfledger_profiles.timeline.call_labels import (
     CallLabels,
@@ -30,7 +32,6 @@ from perfledger_profiles.timeline.call_labels import (
     label_calls,
     nest_threads,
 )
-from perfledger_profiles.timeline.collective_calls import collectives_of
 from perfledger_profiles.timeline.idle_reasons import idle_per_step, stream_calls
 from perfledger_profiles.timeline.intervals import (
     NO_CALL,
@@ -48,12 +49,19 @@ from perfledger_profiles.timeline.matmuls import matmul_readings
 from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
 from perfledger_profiles.timeline.step_picture import step_slices
 from perfledger_profiles.timeline.step_windows import TraceSteps, keep_one_process, steps_of
-from perfledger_profiles.timeline.trace import CallKind, Trace
+from perfledger_profiles.timeline.trace import CallKind, LaunchConfiguration, Trace
 from perfledger_profiles.timeline.trace_metrics import trace_readings
 
 _NS = 1e9
 _BUCKETS = tuple(Bucket)
 _DEVICE_ORDER = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET)
+
+# A sharded model gathers and scatters each of its layers: some thousand calls in five steps.
+MAX_COLLECTIVE_CALLS = 10_000
+
+_COMMUNICATION = tuple(Bucket).index(Bucket.COMMUNICATION)
+# These end when two ranks are done, not all: their length does not show which rank waits.
+_BETWEEN_TWO = frozenset({"send", "recv"})
 
 
 def build_profile(recording: Trace, *, workload: str, side: Side) -> Profile:
@@ -106,6 +114,35 @@ def build_profile(recording: Trace, *, workload: str, side: Side) -> Profile:
         rank=trace.rank,
         collectives=collectives_of(trace, labels.bucket, steps),
     )
+
+
+def collectives_of(
+    trace: Trace, bucket: IntArray, steps: TraceSteps
+) -> tuple[CollectiveTimes, ...]:
+    """Return the device's collectives in the kept steps, in order of their start.
+
+    `bucket` is each call's place in Bucket. Above MAX_COLLECTIVE_CALLS the first ones are kept.
+    """
+    window = steps.windows.at(trace.start_ns)
+    is_collective = trace.is_device_work & (bucket == _COMMUNICATION) & (window != NO_CALL)
+    calls = np.flatnonzero(is_collective)
+    calls = calls[np.argsort(trace.start_ns[calls], kind="stable")][:MAX_COLLECTIVE_CALLS]
+    numbers = dict(zip(steps.windows.owner.tolist(), steps.numbers, strict=True))
+    seconds_by_key: defaultdict[tuple[str, int, int | None], list[float]] = defaultdict(list)
+    for call in calls.tolist():
+        launch = _launch(trace, call)
+        if launch.collective not in _BETWEEN_TWO:
+            key = trace.names[trace.name[call]], numbers[int(window[call])], launch.ranks
+            seconds_by_key[key].append(int(trace.end_ns[call] - trace.start_ns[call]) / _NS)
+    return tuple(
+        CollectiveTimes(name=clean_name(name), step=step, seconds=tuple(seconds), ranks=ranks)
+        for (name, step, ranks), seconds in seconds_by_key.items()
+    )
+
+
+def _launch(trace: Trace, call: int) -> LaunchConfiguration:
+    number = int(trace.launch[call])
+    return trace.launches[number] if number >= 0 else LaunchConfiguration()
 
 
 def _timeline(

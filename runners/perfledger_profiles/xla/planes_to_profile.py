@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfledger.profile import Bucket, MemoryPoint, Profile
+from perfledger.profile import Bucket, MemoryPoint, Profile, StreamIdle
 from perfledger.records import Side
 from perfledger_profiles.timeline.breakdown import (
     CallTimeline,
@@ -21,7 +21,8 @@ from perfledger_profiles.timeline.breakdown import (
     representative_steps,
     windows_of,
 )
-from perfledger_profiles.timeline.intervals import TimeSegments
+from perfledger_profiles.timeline.idle_reasons import StreamCalls, idle_per_step
+from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.timeline.memory_timeline import memory_points, memory_readings
 from perfledger_profiles.xla.device_plane import (
     STREAM,
@@ -48,7 +49,6 @@ from perfledger_profiles.xla.memory import recorded_memory
 from perfledger_profiles.xla.metrics import readings_of
 from perfledger_profiles.xla.planes import XLine, XPlane
 from perfledger_profiles.xla.step_picture import median_window, slices_of
-from perfledger_profiles.xla.stream_idle import idle_streams
 
 TOOL = "jax.profiler"
 NO_STEPS = "no step annotations: the whole trace counts as one step"
@@ -110,6 +110,44 @@ def profile_of_planes(
     )
     readings = readings_of(profile, works, windows)
     return replace(profile, readings=(*readings, *memory_readings(profile.memory)))
+
+
+def idle_streams(
+    works: Sequence[DeviceWork], windows: Sequence[TimeSegments], launches: Mapping[int, int]
+) -> tuple[StreamIdle, ...]:
+    """Return the idle time per step of all streams, the busiest first.
+
+    `launches` are the times of the host's launches by correlation id.
+    """
+    streams: list[StreamIdle] = []
+    for work, device_windows in zip(works, windows, strict=True):
+        prefix = f"{work.name} " if len(works) > 1 else ""
+        by_stream: dict[str, list[DeviceCall]] = {}
+        for call in work.calls:
+            if call.lane.startswith(STREAM):
+                by_stream.setdefault(call.lane.removeprefix(STREAM), []).append(call)
+        if device_windows.owner.size:
+            streams += [
+                idle_per_step(_calls(f"{prefix}{stream}", calls, launches), device_windows)
+                for stream, calls in by_stream.items()
+            ]
+    return tuple(sorted(streams, key=lambda idle: (-idle.busy_seconds, idle.stream)))
+
+
+def _calls(stream: str, calls: Sequence[DeviceCall], launches: Mapping[int, int]) -> StreamCalls:
+    ordered = sorted(calls, key=lambda call: (call.start_ns, call.end_ns))
+    launched = [launches.get(_correlation(call), NO_CALL) for call in ordered]
+    return StreamCalls(
+        stream=stream,
+        start_ns=np.array([call.start_ns for call in ordered], dtype=np.int64),
+        end_ns=np.array([call.end_ns for call in ordered], dtype=np.int64),
+        launch_ns=np.array(launched, dtype=np.int64),
+    )
+
+
+def _correlation(call: DeviceCall) -> int:
+    number = call.stats.get(CORRELATION)
+    return number if isinstance(number, int) else NO_CALL
 
 
 def _memory(

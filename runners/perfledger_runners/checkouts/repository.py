@@ -13,7 +13,6 @@ from typing import Self
 
 from perfledger.records import Revision
 from perfledger_runners.checkouts.git import GitFailedError, RepositoryError, git
-from perfledger_runners.checkouts.untracked_files import untracked_files
 from perfledger_runners.safe_text import clean_text
 
 MAX_REVISION_LENGTH = 500
@@ -35,6 +34,11 @@ SNAPSHOT_IDENTITY = {
         ("DATE", "2000-01-01T00:00:00+0000"),
     )
 }
+
+# A snapshot stores every new file in the repository's objects; data and models do not belong there.
+MAX_UNTRACKED_BYTES = 200_000_000
+# Marks the top folder of a virtual environment (PEP 405).
+ENVIRONMENT_MARK = "pyvenv.cfg"
 
 
 class NotARepositoryError(RepositoryError):
@@ -236,6 +240,52 @@ class Repository:
 
 
 _PLACES = ("heads", "remotes/origin")
+
+
+def untracked_files(root: Path, *, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the untracked files of the work tree at `root` that .gitignore does not name.
+
+    Virtual environments and nested repositories are left out. `environment` names the index to
+    compare with. Raises RepositoryError when the files exceed MAX_UNTRACKED_BYTES in total.
+    """
+    listing = git(root, "ls-files", "-z", "--others", "--exclude-standard", environment=environment)
+    names = [os.fsdecode(name) for name in listing.split(b"\0") if name]
+    paths = [name for name in names if not name.endswith("/")]  # a slash marks a repository
+    environments = _environments(paths)
+    chosen = tuple(path for path in paths if not path.startswith(environments))
+    _check_size(root, chosen)
+    return chosen
+
+
+def _environments(paths: list[str]) -> tuple[str, ...]:
+    """Return the virtual environments' folders, each with a trailing slash."""
+    folders = [path.removesuffix(ENVIRONMENT_MARK) for path in paths]
+    return tuple(
+        folder
+        for folder, path in zip(folders, paths, strict=True)
+        if folder != path and folder.endswith("/")
+    )
+
+
+def _check_size(root: Path, paths: tuple[str, ...]) -> None:
+    sizes = {path: _size(root / path) for path in paths}
+    total = sum(sizes.values())
+    if total <= MAX_UNTRACKED_BYTES:
+        return
+    largest = max(sizes, key=sizes.__getitem__)
+    msg = (
+        f"{root} has {total / 1e6:.0f} MB of files that are neither committed nor ignored; a "
+        f"snapshot holds at most {MAX_UNTRACKED_BYTES / 1e6:.0f} MB. Add data files to "
+        f".gitignore: the largest is {largest!r} with {sizes[largest] / 1e6:.0f} MB"
+    )
+    raise RepositoryError(msg)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:  # deleted since the listing: git reports it if it matters
+        return 0
 
 
 @contextmanager

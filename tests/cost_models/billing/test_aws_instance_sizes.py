@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from perfledger_cost_models.billing.aws_instance_sizes import InstanceSize, size_of
+from perfledger_cost_models.billing.commitment_coverage import InstanceSize, size_of
 
 
 # AWS's table of normalization factors; its bare metal and "high memory" sizes are not in it.

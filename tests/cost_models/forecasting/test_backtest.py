@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from perfledger_cost_models.forecasting.backtest import backtest, pinball
+from perfledger_cost_models.forecasting.forecast import backtest, pinball
 from perfledger_cost_models.forecasting.sample_paths import sample_paths
 
 

@@ -6,7 +6,7 @@ from base64 import b64encode
 
 import pytest
 
-from perfledger_cost_models.telemetry.jobstats import MAX_RATIO, GpuSummary, summaries_of
+from perfledger_cost_models.telemetry.slurm_gpu_use import MAX_RATIO, GpuSummary, summaries_of
 
 
 def comment(nodes):

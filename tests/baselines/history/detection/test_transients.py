@@ -3,7 +3,10 @@ import pytest
 
 from perfledger_baselines.history.detection.changes import SeriesFindings
 from perfledger_baselines.history.detection.detect import detect
-from perfledger_baselines.history.detection.transients import LONGEST, remove_transients
+from perfledger_baselines.history.detection.series_analysis import (
+    LONGEST_EXCURSION,
+    remove_transients,
+)
 from perfledger_baselines.history.segmentation.changepoints import search_rows
 
 NOTHING = SeriesFindings(changes=())
@@ -64,7 +67,9 @@ def settled(levels, *, floor=0.003):
     return remove_transients(row, floor=floor)
 
 
-@pytest.mark.parametrize(("length", "is_removed"), [(LONGEST, True), (LONGEST + 1, False)])
+@pytest.mark.parametrize(
+    ("length", "is_removed"), [(LONGEST_EXCURSION, True), (LONGEST_EXCURSION + 1, False)]
+)
 def test_only_a_short_excursion_is_taken_out_of_the_row(make, length, is_removed):
     levels = make.noise(120, seed=10)
     levels[60 : 60 + length] += 0.1

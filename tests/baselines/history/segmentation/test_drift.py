@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from perfledger_baselines.history.segmentation.changepoint_interval import Gaps
-from perfledger_baselines.history.segmentation.drift import FEWEST, pool_slopes
+from perfledger_baselines.history.segmentation.changepoints import FEWEST_FOR_DRIFT, pool_slopes
 from perfledger_baselines.history.segmentation.noise import estimate_noise
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -48,6 +48,6 @@ def test_the_error_allows_for_dependent_noise(make):
 
 
 def test_a_short_row_has_no_slope():
-    slopes = pooled(np.arange(FEWEST - 1, dtype=float))
+    slopes = pooled(np.arange(FEWEST_FOR_DRIFT - 1, dtype=float))
 
     assert (slopes.slope.tolist(), slopes.is_drift.tolist()) == ([0.0], [False])

@@ -6,8 +6,8 @@ from hypothesis import given, strategies as st
 
 from perfledger.profile import Bucket, Kernel, Operation, OperationFamily, Profile, ProfiledStep
 from perfledger.records import Side
+from perfledger_profiles.diff.diff import waterfall
 from perfledger_profiles.diff.noise import ProfileNoise
-from perfledger_profiles.diff.waterfall import waterfall
 
 
 def profile(step_seconds, *operations, **more):

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 
 from perfledger.profile import CollectiveTimes
-from perfledger_profiles.timeline import collective_calls
+from perfledger_profiles.timeline import profile_builder
 from perfledger_profiles.timeline.call_labels import own_buckets
-from perfledger_profiles.timeline.collective_calls import collectives_of
+from perfledger_profiles.timeline.profile_builder import collectives_of
 from perfledger_profiles.timeline.step_windows import steps_of
 
 GROUP = {"Collective name": "allreduce", "Group size": 8}
@@ -62,7 +62,7 @@ def test_other_kernels_are_no_collectives(trace, collectives):
 
 
 def test_only_the_first_of_very_many_are_kept(trace, collectives, monkeypatch):
-    monkeypatch.setattr(collective_calls, "MAX_CALLS", 2)
+    monkeypatch.setattr(profile_builder, "MAX_COLLECTIVE_CALLS", 2)
     trace.step(1, 0, 1000)
     for start in (300, 100, 200):
         add_collective(trace, start, start / 10, **GROUP)

@@ -1,7 +1,7 @@
 import pytest
 
 from perfledger.profile import Bucket, OperationFamily
-from perfledger_profiles.xla.families import instruction_family, runs_on_matrix_unit
+from perfledger_profiles.xla.kernels import instruction_family, runs_on_matrix_unit
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.measuring.step_samples import measure
-from perfledger.measuring.warmup_detection import MAX_FALSE_CUTS, MOST_STEPS, count_warmup_steps
+from perfledger.measuring.step_samples import (
+    MAX_FALSE_CUTS,
+    MOST_FIRST_STEPS,
+    count_warmup_steps,
+    measure,
+)
 from perfledger.protocol import MeasuringEffort
 
 # Ten steps that differ by a hundredth, as those of a quiet device do.
@@ -37,9 +41,9 @@ def test_a_change_point_parts_the_warm_up_from_the_rest(times, expected):
     assert count_warmup_steps(times) == expected
 
 
-@given(st.lists(st.floats(0, 1e3), max_size=2 * MOST_STEPS))
+@given(st.lists(st.floats(0, 1e3), max_size=2 * MOST_FIRST_STEPS))
 def test_never_more_than_the_first_half_is_cut(times):
-    assert 0 <= count_warmup_steps(times) <= min(len(times), MOST_STEPS) // 2
+    assert 0 <= count_warmup_steps(times) <= min(len(times), MOST_FIRST_STEPS) // 2
 
 
 @given(st.lists(st.floats(0.1, 10), max_size=30), st.sampled_from([0.25, 8.0]))
@@ -56,7 +60,7 @@ NOISES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [6, 8, 10, 12, 20, MOST_STEPS])
+@pytest.mark.parametrize("count", [6, 8, 10, 12, 20, MOST_FIRST_STEPS])
 @pytest.mark.parametrize("noise", NOISES)
 def test_steady_steps_are_seldom_cut_whatever_their_noise(noise, count):
     draw = random.Random(1)

@@ -1,8 +1,7 @@
 from hypothesis import given, strategies as st
 
 from perfledger.records import Side
-from perfledger_profiles.benchmark_tools.dcgm import read_dcgm
-from perfledger_profiles.parsing.prometheus_text import read_prometheus_samples
+from perfledger_profiles.benchmark_tools.dcgm import read_dcgm, read_prometheus_samples
 
 
 def read(*lines):

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger.records import Side
-from perfledger_profiles.benchmark_tools.genai_perf import read_genai_perf
+from perfledger_profiles.benchmark_tools.genai_perf import printed_rows, read_genai_perf
 from perfledger_profiles.formats import ProfileFormat, detect_format
-from perfledger_profiles.parsing.boxed_table import printed_rows
 from perfledger_profiles.parsing.errors import ProfileError
 
 PRINTED = """\
