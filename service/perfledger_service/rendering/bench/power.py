@@ -8,6 +8,7 @@ from perfledger_service.rendering.layout.document import (
     Block,
     Column,
     Document,
+    attributes,
     figure,
     heading,
     name,
@@ -26,10 +27,7 @@ def power_document(view: PowerView) -> Document:
     return Document(
         name="perfledger-power",
         facts={
-            "alpha": view.alpha,
-            "tests": view.tests,
-            "floor": view.floor,
-            "power": view.power,
+            **attributes(view, "alpha", "tests", "floor", "power"),
             "spreads": [_record(spread) for spread in view.spreads],
         },
         blocks=(

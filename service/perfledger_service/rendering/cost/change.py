@@ -21,6 +21,7 @@ from perfledger_service.rendering.layout.document import (
     TextStyle,
     display,
     fact,
+    facts,
     name,
     notes,
     sentences,
@@ -79,10 +80,7 @@ def _columns() -> tuple[Column[_Priced], ...]:
 def _total_columns() -> tuple[Column[SummedPrice], ...]:
     return (
         fact("usd_per_year", lambda total: total.usd),
-        fact("low", lambda total: total.low),
-        fact("high", lambda total: total.high),
-        fact("is_detectable", lambda total: total.is_detectable),
-        fact("missing", lambda total: total.missing),
+        *facts("low", "high", "is_detectable", "missing"),
     )
 
 

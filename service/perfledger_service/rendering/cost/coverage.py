@@ -6,6 +6,7 @@ from perfledger_cost_models.billing.commitment_coverage import CoveredHour, Cove
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
+    attributes,
     fact,
     figure,
     name,
@@ -37,12 +38,8 @@ def coverage_document(coverage: CoveredHour, hours: int) -> Document:
         version=2,
         facts={
             "hours": hours,
-            "reserved_usd": coverage.reserved_usd,
-            "committed_usd": coverage.committed_usd,
-            "unused_usd": coverage.unused_usd,
-            "on_demand_usd": coverage.on_demand_usd,
-            "total_usd": coverage.total_usd,
-            "list_usd": coverage.list_usd,
+            **attributes(coverage, "reserved_usd", "committed_usd", "unused_usd"),
+            **attributes(coverage, "on_demand_usd", "total_usd", "list_usd"),
         },
         blocks=(
             title(f"Bill of {hours:,} hours"),

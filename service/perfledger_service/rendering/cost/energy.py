@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 
 from perfledger_cost_models.energy.energy import CarbonEmissions
-from perfledger_service.rendering.layout.document import Document, notes, sentences, title
+from perfledger_service.rendering.layout.document import (
+    Document,
+    attributes,
+    notes,
+    sentences,
+    title,
+)
 
 KILO = 1000
 
@@ -15,9 +21,7 @@ def energy_document(hours: float, emissions: CarbonEmissions, assumed: Sequence[
         name="perfledger-energy",
         facts={
             "accelerator_hours": hours,
-            "energy_kwh": emissions.energy_kwh,
-            "location_kg": emissions.location_kg,
-            "market_kg": emissions.market_kg,
+            **attributes(emissions, "energy_kwh", "location_kg", "market_kg"),
             "assumed": assumed,
         },
         blocks=(

@@ -21,8 +21,11 @@ from perfledger_service.rendering.layout.document import (
     Column,
     Document,
     Table,
+    attributes,
     bar,
     fact,
+    facts,
+    field_names,
     figure,
     heading,
     notes,
@@ -43,10 +46,7 @@ def owning_document(view: OwningView) -> Document:
         version=2,
         facts={
             "server": view.label,
-            "sheet": view.sheet,
-            "accelerators": view.accelerators,
-            "use": view.use,
-            "terms": view.terms,
+            **attributes(view, "sheet", "accelerators", "use", "terms"),
             "footprint": footprint_record(view.footprint),
         },
         blocks=(
@@ -103,22 +103,15 @@ def _rents(view: OwningView) -> Iterator[Block]:
     """Yield what owning is worth in place of each way to rent."""
     columns: tuple[Column[RentalOption], ...] = (
         fact("option", lambda rent: rent.name),
-        fact("region", lambda rent: rent.price.region),
-        fact("as_of", lambda rent: rent.price.as_of),
-        fact("source", lambda rent: rent.price.source),
-        fact("is_doubtful", lambda rent: rent.is_doubtful),
-        fact("warnings", lambda rent: rent.warnings),
-        *record_facts(Investment, _investment),
+        *facts("region", "as_of", "source", of="price"),
+        *facts("is_doubtful", "warnings"),
+        *facts(*field_names(Investment), of="investment"),
     )
     if view.rents:
         years = view.rents[0].investment.years
         yield heading(f"In place of renting, over {years} years")
         yield owning_table([(doubted(rent.name, rent), rent.investment) for rent in view.rents])
     yield table(columns, view.rents, key="in_place_of")
-
-
-def _investment(rent: RentalOption) -> Investment:
-    return rent.investment
 
 
 def title_of_owning(view: OwningView) -> str:

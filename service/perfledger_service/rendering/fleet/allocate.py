@@ -8,6 +8,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
+    attributes,
     figure,
     name,
     sentences,
@@ -45,14 +46,8 @@ def allocation_document(allocation: CostAllocation) -> Document:
     return Document(
         name="perfledger-allocation",
         facts={
-            "start": allocation.start,
-            "end": allocation.end,
-            "source": allocation.source,
-            "notes": allocation.notes,
-            "paid_hours": allocation.paid_hours,
-            "used_hours": allocation.used_hours,
-            "effective_usd": allocation.effective_usd,
-            "billed_usd": allocation.billed_usd,
+            **attributes(allocation, "start", "end", "source", "notes"),
+            **attributes(allocation, "paid_hours", "used_hours", "effective_usd", "billed_usd"),
             "weeks": None
             if weeks is None
             else {

@@ -14,7 +14,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
-    fact,
+    facts,
     figure,
     name,
     notes,
@@ -41,14 +41,11 @@ _COLUMNS: tuple[Column[MeasuredUtilization], ...] = (
     name("workload", "workload", lambda use: use.workload),
     name("device_class", None, lambda use: use.device_class),
     figure("active", "active", lambda use: use.active, number_format.share),
-    fact("low", lambda use: use.low),
-    fact("high", lambda use: use.high),
-    fact("readings", lambda use: use.readings),
+    *facts("low", "high", "readings"),
     figure("gpu_busy", "GPU-util", lambda use: use.gpu_busy, number_format.share),
     figure("device_hours_per_year", "h a year", lambda use: use.device_hours_per_year, amount),
     figure("idle_hours", "of them idle", lambda use: use.idle_hours, amount),
-    fact("upload_id", lambda use: use.upload_id),
-    fact("created_at", lambda use: use.created_at),
+    *facts("upload_id", "created_at"),
 )
 
 

@@ -1,6 +1,6 @@
 """Presents the best time to run a job, and what it saves over starting at once."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from perfledger_cost_models.energy.carbon_aware_start import StartPlan, StartWindow
@@ -9,6 +9,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
+    attributes,
     fact,
     figure,
     notes,
@@ -18,6 +19,7 @@ from perfledger_service.rendering.layout.document import (
 )
 
 _MAX_RUNS = 20  # that people see
+_PLAN = ("hours", "kg_per_kwh", "kg", "usd")
 _Run = tuple[str, StartPlan, tuple[float, float]]  # the plan's name, the plan, start and end
 
 
@@ -30,8 +32,8 @@ def window_document(view: StartWindow) -> Document:
         version=2,
         facts={
             "objective": view.aim,
-            "at_once": _plan_record(view.at_once),
-            "best": _plan_record(view.best),
+            "at_once": attributes(view.at_once, *_PLAN),
+            "best": attributes(view.best, *_PLAN),
             "saved_kg": view.saved_kg,
             "saved_usd": view.saved_usd,
         },
@@ -93,12 +95,3 @@ def _change(before: float, after: float) -> str:
 
 def _moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%MZ}"
-
-
-def _plan_record(plan: StartPlan) -> Mapping[str, float | None]:
-    return {
-        "hours": plan.hours,
-        "kg_per_kwh": plan.kg_per_kwh,
-        "kg": plan.kg,
-        "usd": plan.usd,
-    }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 from perfledger_service.rendering.layout import number_format
@@ -273,6 +274,12 @@ def fact(
 ) -> Column[Row]:
     """Return a column for programs only; `parts` are the names in values that are records."""
     return Column(key=key, parts=tuple(parts), in_csv=in_csv, value=value, show=lambda _: "")
+
+
+def facts(*keys: str, of: str = "") -> tuple[Column[object], ...]:
+    """Return a column for programs for each of these fields of a row, or of its field `of`."""
+    record: Callable[[object], object] = attrgetter(of) if of else lambda row: row
+    return tuple(fact(key, _field_of(record, key)) for key in keys)
 
 
 def record_facts(

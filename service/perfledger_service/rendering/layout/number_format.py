@@ -189,8 +189,10 @@ def usd(value: Decimal) -> str:
 
 def cents(value: Decimal) -> str:
     """Return an amount to the cent, with separators and without its unit."""
-    rounded = value.quantize(CENT, rounding=ROUND_HALF_EVEN)
-    return f"{rounded + 0:,f}"
+    if not value.is_finite():
+        return NOT_KNOWN
+    with localcontext(prec=60, rounding=ROUND_HALF_EVEN):
+        return f"{value.quantize(CENT) + 0:,f}"
 
 
 def yearly_usd(value: Decimal, low: Decimal, high: Decimal) -> tuple[str, str]:

@@ -19,10 +19,10 @@ from perfledger_service.rendering.layout.document import (
     Table,
     display,
     fact,
+    facts,
     field_names,
     figure,
     notes,
-    record_facts,
     sentences,
     table,
     title,
@@ -107,7 +107,7 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
         display("redone", lambda row: _hours(row.figures.wasted_hours)),
         display("95 %", lambda row: _between(row.spread.wasted_hours, _hours)),
         display("in use, 95 %", lambda row: _between(row.spread.useful, number_format.share)),
-        *record_facts(PolicySummary, _figures),
+        *facts(*field_names(PolicySummary), of="figures"),
         *intervals,
         fact("wait_curve_s", lambda row: row.wait_curve_s, in_csv=False),
         fact("wait_saved_s", lambda row: row.wait_saved_s, parts=_INTERVAL_PARTS),
@@ -165,10 +165,6 @@ def _spread_table(view: PolicyComparison) -> Table:
         display("slowdown", lambda row: _between(row.spread.slowdown_mean, "{:.3g}".format)),
     )
     return table(columns, view.rows)
-
-
-def _figures(row: PolicyGain) -> PolicySummary:
-    return row.figures
 
 
 def _spread_of(key: str) -> Callable[[PolicyGain], object]:

@@ -7,28 +7,24 @@ from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
     Document,
+    attributes,
     display,
     fact,
+    facts,
     figure,
     name,
     sentences,
     table,
 )
 
+_AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
+
 
 def bill_document(bill: Bill) -> Document:
     """Return who used what, and what the rest of the bill is."""
     return Document(
         name="perfledger-bill",
-        facts={
-            "start": bill.start,
-            "end": bill.end,
-            "rows": bill.rows,
-            "unused_usd": bill.unused_usd,
-            "other_usd": bill.other_usd,
-            "effective_usd": bill.effective_usd,
-            "billed_usd": bill.billed_usd,
-        },
+        facts=attributes(bill, "start", "end", "rows", *_AMOUNTS),
         blocks=(table(_columns(), bill.usage, key="usage"), *sentences(_sentences(bill))),
     )
 
@@ -41,10 +37,7 @@ def _columns() -> tuple[Column[BilledUsage], ...]:
             lambda usage: f"{usage.provider}:{usage.sku}/{usage.model}@{usage.region}",
             kind=CellKind.NAME,
         ),
-        fact("provider", lambda usage: usage.provider),
-        fact("sku", lambda usage: usage.sku),
-        fact("region", lambda usage: usage.region),
-        fact("model", lambda usage: usage.model),
+        *facts("provider", "sku", "region", "model"),
         figure("instance_hours", "hours", lambda usage: usage.instance_hours, "{:,.1f}".format),
         figure("effective_usd", "USD", lambda usage: usage.effective_usd, "{:z,.2f}".format),
         display("USD/h", _hourly),

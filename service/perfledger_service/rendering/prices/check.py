@@ -18,6 +18,7 @@ from perfledger_service.rendering.layout.document import (
     Paragraph,
     TextStyle,
     fact,
+    facts,
     figure,
     name,
     notes,
@@ -46,13 +47,8 @@ _COLUMNS: tuple[Column[PriceFinding], ...] = (
     ),
 )
 _OLD_COLUMNS: tuple[Column[StalePrice], ...] = (
-    fact("provider", lambda stale: stale.price.provider),
-    fact("option", lambda stale: stale.price.option),
-    fact("region", lambda stale: stale.price.region),
-    fact("accelerator", lambda stale: stale.price.accelerator),
-    fact("usd_per_hour", lambda stale: stale.price.usd_per_hour),
-    fact("as_of", lambda stale: stale.price.as_of),
-    fact("source", lambda stale: stale.price.source),
+    *facts("provider", "option", "region", "accelerator", "usd_per_hour", of="price"),
+    *facts("as_of", "source", of="price"),
     fact("warning", lambda stale: stale.warning),
 )
 

@@ -12,6 +12,7 @@ from perfledger_service.rendering.layout.document import (
     TextStyle,
     display,
     fact,
+    facts,
     figure,
     notes,
     table,
@@ -80,10 +81,7 @@ def _columns() -> tuple[Column[_Row], ...]:
     return (
         figure("kind", "", lambda row: row.kind),
         figure("change", "change", lambda row: row.change, "{:+.1%}".format),
-        fact("provider", lambda row: row.price.provider),
-        fact("option", lambda row: row.price.option),
-        fact("region", lambda row: row.price.region),
-        fact("accelerator", lambda row: row.price.accelerator),
+        *facts("provider", "option", "region", "accelerator", of="price"),
         figure("usd_per_hour_before", "before", lambda row: _usd(row.before)),
         figure("usd_per_hour_after", "after, USD/h", lambda row: _usd(row.after)),
         display(

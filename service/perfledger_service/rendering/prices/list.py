@@ -22,6 +22,7 @@ from perfledger_service.rendering.layout.document import (
     TextStyle,
     display,
     fact,
+    facts,
     name,
     notes,
     table,
@@ -71,9 +72,7 @@ def _columns() -> tuple[Column[_Row], ...]:
             kind=CellKind.NAME,
             limit=MAX_OPTION,
         ),
-        fact("provider", lambda row: row.listed.provider),
-        fact("option", lambda row: row.listed.option),
-        fact("region", lambda row: row.listed.region),
+        *facts("provider", "option", "region", of="listed"),
         name(
             "accelerator",
             "accelerator",

@@ -6,6 +6,7 @@ from perfledger_service.rendering.layout.document import (
     Column,
     Document,
     TextStyle,
+    attributes,
     display,
     fact,
     notes,
@@ -39,13 +40,9 @@ def step_metrics_document(view: StepMetricsView) -> Document:
     return Document(
         name="perfledger-step-metrics",
         facts={
-            "step_seconds": view.step_seconds,
-            "source": view.source,
-            "devices": view.devices,
+            **attributes(view, "step_seconds", "source", "devices"),
             "device": view.device or None,
-            "dtype": view.dtype,
-            "peak_flops_per_second": view.peak_flops_per_second,
-            "notes": view.notes,
+            **attributes(view, "dtype", "peak_flops_per_second", "notes"),
         },
         blocks=(
             title(_title(view), names=[view.source]),

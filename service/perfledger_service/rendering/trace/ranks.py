@@ -10,6 +10,7 @@ from perfledger_service.rendering.layout.document import (
     Column,
     Document,
     TextStyle,
+    attributes,
     display,
     fact,
     figure,
@@ -35,10 +36,7 @@ def ranks_document(view: RanksView) -> Document:
         name="perfledger-ranks",
         facts={
             "slowest_rank": stragglers.slowest.rank,
-            "is_uneven": stragglers.is_uneven,
-            "compute_ratio": stragglers.compute_ratio,
-            "skew": stragglers.skew,
-            "collectives": stragglers.collectives,
+            **attributes(stragglers, "is_uneven", "compute_ratio", "skew", "collectives"),
         },
         blocks=(
             *sentences([" ".join(_sentences(view))]),

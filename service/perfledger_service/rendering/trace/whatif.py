@@ -7,6 +7,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
+    attributes,
     display,
     fact,
     figure,
@@ -28,10 +29,7 @@ def what_if_document(trace: str, what_if: WhatIf) -> Document:
         name="perfledger-what-if",
         facts={
             "name": trace,
-            "step_seconds": what_if.step_seconds,
-            "new_step_seconds": what_if.new_step_seconds,
-            "ceiling": what_if.ceiling,
-            "notes": what_if.notes,
+            **attributes(what_if, "step_seconds", "new_step_seconds", "ceiling", "notes"),
         },
         blocks=(
             title(f"{trace}: {_answer(what_if)}", names=[trace]),
