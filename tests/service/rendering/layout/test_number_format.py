@@ -199,6 +199,21 @@ def test_dollars_are_rounded_half_to_even(amount):
 
 
 @pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("1234.565", "1,234.56"),
+        ("-1234.5", "-1,234.50"),
+        ("-0.001", "0.00"),
+        ("1e30", "1" + ",000" * 10 + ".00"),
+        ("NaN", "not known"),
+        ("-Infinity", "not known"),
+    ],
+)
+def test_amounts_to_the_cent(value, shown):
+    assert number_format.cents(Decimal(value)) == shown
+
+
+@pytest.mark.parametrize(
     ("amounts", "expected"),
     [
         (("12345", "10940", "13812"), ("12,300 USD", "10,900 to 13,800")),

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
-import pytest
-
 from perfledger_service.rendering.layout.document import (
     Document,
     Preformatted,
     TextStyle,
-    bar,
     display,
     fact,
     field_names,
@@ -21,7 +18,6 @@ from perfledger_service.rendering.layout.document import (
     heading,
     name,
     notes,
-    record_facts,
     table,
     title,
     words,
@@ -166,12 +162,6 @@ def test_a_column_may_be_left_out_of_a_terminal():
     assert "| 2026 |" in to_markdown(with_date)
 
 
-def test_bars_are_as_long_as_their_shares():
-    column = bar("", lambda row: row.share, longest=10)
-
-    assert [column.show(row) for row in ROWS] == ["████", "█"]
-
-
 def test_a_document_without_a_table_is_one_row_of_its_facts_in_csv():
     facts = {"energy_kwh": 1.5, "payback": Payback(years=2.0, irr=0.1), "assumed": ("pue",)}
 
@@ -220,15 +210,3 @@ def test_no_control_character_reaches_a_terminal():
     evil = (Option(option="\x1b[31mred", usd=None, share=0.0),)
 
     assert "\x1b" not in terminal(document(blocks=(table(COLUMNS, evil, key="options"),)))
-
-
-def test_record_facts_are_a_column_for_each_field():
-    columns = record_facts(Payback, lambda row: row, without=("irr",))
-
-    assert [column.key for column in columns] == ["years"]
-    assert columns[0].value(Payback(years=3.0, irr=0.1)) == 3.0
-
-
-def test_a_key_that_a_document_has_twice_is_refused():
-    with pytest.raises(ValueError, match="a key twice"):
-        document(facts={"options": 1})

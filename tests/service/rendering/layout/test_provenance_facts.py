@@ -1,0 +1,197 @@
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import Device, Machine
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
+from perfledger_service.rendering.layout import provenance_facts
+
+
+def test_uncommitted_changes_are_said_and_repeated_from_the_working_folder(reports):
+    report = reports["regressed"]
+    dirty = replace(report, head=replace(report.head, is_dirty=True, ref=""))
+
+    assert (
+        provenance_facts.revision_facts(dirty)[1].value == "d41e7b9a0c2f with uncommitted changes"
+    )
+    assert "--head" not in provenance_facts.reproduction(dirty)
+
+
+def test_a_command_that_would_name_many_workloads_names_none(reports, make):
+    report = reports["regressed"]
+    specs = tuple(replace(make.SPECS[0], id=f"b.m{number}:f") for number in range(5))
+    verdicts = tuple(
+        make.verdict(spec.id, make.STEP_TIME, Outcome.NOT_MEASURED, None) for spec in specs
+    )
+
+    few = provenance_facts.reproduction(replace(report, workloads=specs[:1], verdicts=verdicts))
+    many = provenance_facts.reproduction(replace(report, workloads=specs, verdicts=verdicts))
+
+    assert few == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f --workload b.m0:f"
+    assert many == "perfledger check --base 8c1f0a2b3c4d --head d41e7b9a0c2f"
+
+
+def test_a_command_names_a_workload_by_its_whole_id_or_not_at_all(reports, make):
+    report = reports["regressed"]
+    spec = make.SPECS[0]
+
+    def command(name):
+        verdict = make.verdict(name, make.STEP_TIME, Outcome.NOT_MEASURED, None)
+        workloads = (replace(spec, id=name),)
+        return provenance_facts.reproduction(
+            replace(report, workloads=workloads, verdicts=(verdict,))
+        )
+
+    assert command("b:f[batch=8]").endswith("--workload 'b:f[batch=8]'")
+    assert "--workload" not in command("b:" + "f" * 300)
+    assert "--workload" not in command("b:f\u202e")
+
+
+def test_a_plan_without_looks_names_none(reports):
+    report = reports["regressed"]
+    last = provenance_facts.decision_sentences(
+        replace(report, plan=replace(report.plan, looks=()))
+    )[-1]
+
+    assert last.replace("\u00a0", " ") == "Each interval has level 95 %."
+
+
+def test_a_check_without_pairs_says_so(reports, make):
+    failed = make.verdict(make.GPT, make.STEP_TIME, Outcome.NOT_MEASURED, None)
+
+    how = provenance_facts.decision_sentences(replace(reports["regressed"], verdicts=(failed,)))[0]
+
+    assert how.startswith("Measured in no pairs")
+
+
+def test_turns_are_said_of_the_workloads_that_took_them(reports, make):
+    report = reports["cpu_only"]
+    all_of_them, some, none = (
+        provenance_facts.decision_sentences(replace(report, interleaved_workloads=names))[0]
+        for names in ((make.GPT, make.TRANSFORMER), (make.GPT,), ())
+    )
+
+    assert "base and head taking turns; which" in all_of_them
+    assert "base and head taking turns in 1 of 2 workloads; which" in some
+    assert "base and head back to back" in none
+    assert "turn" not in none
+
+
+@pytest.mark.parametrize(
+    ("source", "margin", "is_said"),
+    [
+        (PriorSource.PAIRS, 0.01, True),
+        (PriorSource.RUNS, 0.01, False),
+        (PriorSource.PAIRS, 0.003, False),
+    ],
+)
+def test_a_floor_of_a_series_own_is_said_where_it_may_have_one(reports, source, margin, is_said):
+    report = reports["regressed"]
+    prior = SpreadPrior(variance=1e-5, degrees=25, source=source, values=100)
+    verdicts = (replace(report.verdicts[0], prior=prior), *report.verdicts[1:])
+    plan = replace(report.plan, margin=margin)
+
+    red = provenance_facts.decision_sentences(replace(report, verdicts=verdicts, plan=plan))[1]
+
+    own = ", or by more than a series' own floor where earlier pairs tell one (at most 1 %), with"
+    assert (own in red.replace("\u00a0", " ")) == is_said
+
+
+def test_what_is_not_known_of_a_machine_is_left_out(make):
+    names = {fact.name for fact in provenance_facts.machine_facts(make.CPU)}
+
+    assert names == {"Device", "CPU", "Kernel", "Python", "Frameworks"}
+
+
+def test_several_devices_and_an_unlocked_clock_are_said(make):
+    machine = replace(make.H100, count=8, is_clock_locked=False)
+    known = {
+        fact.name: fact.value.replace("\u00a0", " ")
+        for fact in provenance_facts.machine_facts(machine)
+    }
+
+    assert known["Device"] == "8 x cuda"
+    assert known["Clock"] == "1,980 MHz, not locked"
+
+
+def test_of_a_machine_nothing_is_known_but_its_kind_and_cores():
+    facts = provenance_facts.machine_facts(Machine(device=Device.CPU, model="", cores=1))
+
+    assert [(fact.name, fact.value) for fact in facts] == [("Device", "cpu"), ("CPU", "1 core")]
+
+
+def test_everything_known_of_a_machine_is_a_fact(make):
+    machine = replace(make.H100, mig="1g.10gb", topology="NV18")
+    facts = {fact.name: fact for fact in provenance_facts.machine_facts(machine)}
+
+    values = {name: fact.value.replace("\u00a0", " ") for name, fact in facts.items() if fact.value}
+    assert values == {
+        "Device": "cuda",
+        "Device memory": "79.6 GiB",
+        "Clock": "1,980 MHz, locked",
+        "Power cap": "700 W",
+        "ECC": "on",
+        "CPU": "112 cores",
+    }
+    assert facts["MIG"].foreign == ("1g.10gb",)
+    assert facts["Frameworks"].foreign == ("torch 2.13.0", "jax 0.10.2")
+
+
+def test_a_revision_has_its_branch_and_its_subject(reports):
+    base, head = provenance_facts.revision_facts(reports["regressed"])
+
+    assert (base.name, base.value) == ("Base", "8c1f0a2b3c4d")
+    assert base.foreign == ("main", "Bump the tokenizer")
+    assert (head.name, head.value) == ("Head", "d41e7b9a0c2f")
+
+
+def test_names_that_our_sentences_may_quote_are_known_and_short_ones_are_left_out(reports, make):
+    spec = replace(make.SPECS[0], id="m:f")
+    report = replace(reports["regressed"], workloads=(spec, make.SPECS[1]))
+
+    names = provenance_facts.foreign_names(report)
+
+    assert names == (make.H100.model, make.H100.cpu_model, make.RESNET)
+
+
+def test_earlier_pairs_are_said_to_have_helped_where_they_did(reports):
+    report = reports["regressed"]
+    priors = [
+        SpreadPrior(variance=1e-5, degrees=25, source=PriorSource.PAIRS, values=values)
+        for values in (100, 40)
+    ]
+    first, second, *others = report.verdicts
+    verdicts = (replace(first, prior=priors[0]), replace(second, prior=priors[1]), *others)
+
+    sentence = provenance_facts.decision_sentences(replace(report, verdicts=verdicts))[-1]
+
+    many = f"was known for 2 of {len(report.verdicts)} verdicts: from 40 to 100 earlier pairs"
+    assert many in sentence
+    assert "earlier pairs" not in provenance_facts.decision_sentences(report)[-1]
+
+
+def test_a_long_command_goes_on_in_the_next_line_and_is_the_same_to_a_shell(reports, make):
+    specs = tuple(
+        replace(make.SPECS[0], id=f"benchmarks.m{number}:f[x='1']") for number in range(3)
+    )
+    verdicts = tuple(
+        make.verdict(spec.id, make.STEP_TIME, Outcome.NOT_MEASURED, None) for spec in specs
+    )
+
+    command = provenance_facts.reproduction(
+        replace(reports["regressed"], workloads=specs, verdicts=verdicts)
+    )
+
+    assert len(command.splitlines()) == 4
+    assert shlex.split(command.replace("\\\n", ""))[6:] == [
+        word for spec in specs for word in ("--workload", spec.id)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sha", "shown"), [("d41e7b9a0c2f4e6d8b1a", "d41e7b9a0c2f"), ("<d4>1e'; $", "d41e"), ("", "")]
+)
+def test_a_commits_name_is_nothing_but_hexadecimal_digits(sha, shown):
+    assert provenance_facts.short_sha(sha) == shown
