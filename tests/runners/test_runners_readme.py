@@ -1,7 +1,9 @@
 """What outlives a process is documented field by field, or this fails."""
 
+import ast
 import re
 from dataclasses import fields, is_dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -17,6 +19,7 @@ from perfledger_runners.children.protocol_parser import AnyMessage
 RUNNERS = Path(__file__).parents[2] / "runners"
 README = (RUNNERS / "README.md").read_text(encoding="utf-8")
 SDK_README = (RUNNERS / "perfledger" / "README.md").read_text(encoding="utf-8")
+PROFILES = RUNNERS / "perfledger_profiles"
 
 
 def dataclasses_of(hint, found):
@@ -54,6 +57,27 @@ def test_every_field_of_the_bundle_is_named(member):
 @pytest.mark.parametrize("name", [*METRICS, *FailureReason])
 def test_every_metric_and_reason_is_named(name):
     assert f"`{name}`" in README
+
+
+def reading_names():
+    """Return the names of readings that the readers of profiles write out in full."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in PROFILES.rglob("*.py")]
+    return {
+        keyword.value.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "ProfileReading"
+        for keyword in node.keywords
+        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+    }
+
+
+def test_every_reading_of_a_trace_is_listed():
+    names, readme = reading_names(), (PROFILES / "README.md").read_text(encoding="utf-8")
+    listed = re.findall(r"`(\w+\*?)`", readme.partition("## Readings")[2].partition("\n## ")[0])
+
+    assert {"gpu_busy", "comm_time", "tc_eligible"} <= names
+    assert [each for each in sorted(names) if not any(fnmatchcase(each, n) for n in listed)] == []
 
 
 @pytest.mark.parametrize("event", list(MessageType))
