@@ -1,6 +1,7 @@
 """Declares arguments and options under the three headings of a help text."""
 
 from enum import StrEnum
+from functools import partial
 
 import typer
 from typer.models import ArgumentInfo, OptionInfo
@@ -25,71 +26,21 @@ def argument(help_text: str, *, metavar: str) -> ArgumentInfo:
     return info
 
 
-def what(
-    help_text: str,
-    *,
-    metavar: str | None = None,
-    flag: str | None = None,
-    environment: str | None = None,
-    minimum: float | None = None,
-    default: bool | str = True,
-) -> OptionInfo:
-    """Declare an option that says what a command is about: its inputs and their selection.
-
-    A choice has no metavar. A flag is declared by its name, so that it has no opposite. `default`
-    is shown in place of the default value.
-    """
-    return _option(
-        OptionGroup.WHAT,
-        help_text,
-        metavar=metavar,
-        flag=flag,
-        environment=environment,
-        minimum=minimum,
-        default=default,
-    )
-
-
-def how(
-    help_text: str,
-    *,
-    metavar: str | None = None,
-    flag: str | None = None,
-    minimum: float | None = None,
-    default: bool | str = True,
-) -> OptionInfo:
-    """Declare an option that says how a command works: its method, prices and limits."""
-    return _option(
-        OptionGroup.HOW,
-        help_text,
-        metavar=metavar,
-        flag=flag,
-        minimum=minimum,
-        default=default,
-    )
-
-
-def out(
-    help_text: str,
-    *,
-    metavar: str | None = None,
-    flag: str | None = None,
-    default: bool | str = True,
-) -> OptionInfo:
-    """Declare an option that says what is written where."""
-    return _option(OptionGroup.OUTPUT, help_text, metavar=metavar, flag=flag, default=default)
-
-
 def _option(
     group: OptionGroup,
     help_text: str,
     *,
-    metavar: str | None,
-    flag: str | None,
-    default: bool | str,
+    metavar: str | None = None,
+    flag: str | None = None,
     environment: str | None = None,
     minimum: float | None = None,
+    default: bool | str = True,
 ) -> OptionInfo:
+    """Declare an option.
+
+    A choice has no metavar. A flag is declared by its name, so that it has no opposite. `default`
+    is shown in place of the default value.
+    """
     info: OptionInfo = typer.Option(
         *(() if flag is None else (flag,)),
         help=help_text,
@@ -102,3 +53,11 @@ def _option(
         rich_help_panel=group,
     )
     return info
+
+
+# What a command is about: its inputs and their selection.
+what = partial(_option, OptionGroup.WHAT)
+# How it works: its method, prices and limits.
+how = partial(_option, OptionGroup.HOW)
+# What is written where.
+out = partial(_option, OptionGroup.OUTPUT)
