@@ -38,7 +38,7 @@ from perfledger_profiles.bottleneck.classification import (
     Classification,
     Recommendation,
 )
-from perfledger_profiles.diff.cause import Cause, ChangeKind
+from perfledger_profiles.diff.cause import Cause, ChangeKind, ChangeReason
 from perfledger_profiles.hardware.roofline import Roofline, RooflineCeilings, RooflinePoint
 from perfledger_service.values.trace_views import TraceView
 
@@ -220,6 +220,21 @@ def cause(
     )
 
 
+def cast_to_double() -> Cause:
+    """Return a product that takes twice as long because its type became wider."""
+    return cause(
+        "aten::mm",
+        ChangeKind.RATE,
+        (0.002, 0.004),
+        (4.0, 4.0),
+        path="aten::linear",
+        reason=ChangeReason.TYPE,
+        evidence="float[64,64] became double[64,64]",
+        suggestion="keep the type",
+        reverted_step_seconds=0.01264,
+    )
+
+
 def a_slice(
     lane: str, name: str, bucket: Bucket, start_s: float, seconds: float, *, depth: int = 0
 ) -> StepSlice:
@@ -349,6 +364,7 @@ class Make:
     unchanged = staticmethod(unchanged)
     unit_cost = staticmethod(unit_cost)
     cause = staticmethod(cause)
+    cast_to_double = staticmethod(cast_to_double)
     profile = staticmethod(profile)
     classification = staticmethod(classification)
     trace_view = staticmethod(trace_view)

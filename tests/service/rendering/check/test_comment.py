@@ -184,3 +184,25 @@ def test_a_comment_that_is_a_little_too_long_loses_its_logs_first(reports):
 
     assert "292 of 300 logs" in text
     assert "results in full" not in text
+
+
+def test_a_change_that_is_not_proven_only_could_cost(reports, make):
+    report = reports["regressed"]
+    unsure = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNDECIDED, (0.012, 0.0125))
+
+    text = comment(replace(report, verdicts=(unsure,), change_prices=report.change_prices[:1]))
+
+    assert "Could cost 25,000" in text.replace("\u00a0", " ")
+
+
+def test_a_cause_says_why_and_what_a_step_takes_without_it(reports, make):
+    report = reports["regressed"]
+    explanation = replace(report.explanations[0], causes=(make.cast_to_double(),))
+
+    text = comment(replace(report, explanations=(explanation,))).replace("\u00a0", " ")
+
+    assert "| 1 | `aten::mm` | **+2.00 ms** | +16.2 % | slower |" in text
+    assert (
+        "1. `aten::mm` in `aten::linear`: each call is slower, 2.00 ms → 4.00 ms a step. "
+        "Another type: `float[64,64]` became `double[64,64]`. Without it" in text
+    )

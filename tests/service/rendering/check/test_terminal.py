@@ -1,10 +1,12 @@
 import io
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from rich.console import Console
 
 from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.terminal import plain_text, report_table
 
 NASTY = (
@@ -101,3 +103,34 @@ def test_pairs_are_drawn_below_what_changed_and_not_below_what_did_not(reports):
     first = lines.index("  step time: pairs, interval, margin")
     assert lines[first + 1].count("\N{BULLET}") == 2
     assert "\N{BLACK CIRCLE}" in lines[first + 2]
+
+
+def test_a_change_that_is_not_proven_only_could_cost(reports, make):
+    report = reports["regressed"]
+    unsure = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNDECIDED, (0.012, 0.0125))
+
+    text = plain_text(replace(report, verdicts=(unsure,), change_prices=report.change_prices[:1]))
+
+    assert "could cost 25,000 USD a year" in " ".join(text.split())
+
+
+def test_what_a_change_that_cannot_be_seen_could_cost_is_said(reports):
+    report = reports["regressed"]
+    price = replace(report.change_prices[2], workload=report.verdicts[0].workload)
+    unpriced = replace(price, usd=None, low=None, high=None, rate=None, note="no fleet")
+
+    text = " ".join(plain_text(replace(report, change_prices=(price, unpriced))).split())
+
+    assert "no detectable change in cost, somewhere from -399 to +703 USD a year on AWS" in text
+    assert "has no yearly price. No fleet." in text
+
+
+def test_a_cause_says_what_a_step_takes_without_it(reports, make):
+    report = reports["regressed"]
+    explanation = replace(report.explanations[0], causes=(make.cast_to_double(),))
+
+    text = plain_text(replace(report, explanations=(explanation,)), width=200)
+
+    printed = text.replace("\u00a0", " ")
+    assert "each call is slower; another type: float[64,64] became double[64,64]" in printed
+    assert "Without it a step takes 12.6 ms (-13.7 %)" in printed
