@@ -150,11 +150,7 @@ def allocation_by_use(
                 "their mean price"
             )
     rows = allocate(
-        usages,
-        pools,
-        quotas=quotas,
-        unused_usd=shared.unused_usd,
-        overhead_usd=shared.overhead_usd,
+        usages, pools, quotas=quotas, unused_usd=shared.unused_usd, overhead_usd=shared.overhead_usd
     )
     return _allocation(
         rows,

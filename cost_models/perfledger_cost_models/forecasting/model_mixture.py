@@ -82,10 +82,7 @@ def mixture_of(logs: FloatArray, *, horizon: int, season: int) -> ModelMixture:
 def _kinds(logs: FloatArray, *, horizon: int, season: int) -> tuple[_Kind, ...]:
     """Return smoothing without and with a trend, and without seasons also a random walk."""
     models = candidate_models(season=season)
-    groups = [
-        [each for each in models if not each.beta],
-        [each for each in models if each.beta],
-    ]
+    groups = [[each for each in models if not each.beta], [each for each in models if each.beta]]
     if not season:
         groups.insert(0, [WALK])
     return tuple(

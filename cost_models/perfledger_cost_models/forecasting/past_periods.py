@@ -17,12 +17,7 @@ from perfledger_cost_models.forecasting.sample_paths import MAX_PERIODS
 from perfledger_cost_models.forecasting.seasonal_naive import MAX_AMOUNT
 from perfledger_cost_models.units import SECONDS_PER_DAY
 from perfledger_cost_models.usage.csv_with_header import CsvRow, amounts, read_rows
-from perfledger_cost_models.usage.device_spans import (
-    EARLIEST,
-    LATEST,
-    DeviceUsage,
-    UsageFileError,
-)
+from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, DeviceUsage, UsageFileError
 
 # A first or last period with less than this share of data is incomplete and dropped.
 MIN_KNOWN_SHARE = 0.95

@@ -8,13 +8,7 @@ from io import StringIO
 import msgspec
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason, csv_jobs, seconds_of
-from perfledger_cost_models.job_logs.job_table import (
-    MAX_NAME,
-    Job,
-    JobLogError,
-    JobTable,
-    table_of,
-)
+from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError, JobTable, table_of
 from perfledger_cost_models.job_logs.kube_state_metrics import is_samples, metrics_jobs
 from perfledger_cost_models.job_logs.kubernetes import kubernetes_jobs
 from perfledger_cost_models.job_logs.log_format import LogFormat

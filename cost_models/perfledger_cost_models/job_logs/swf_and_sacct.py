@@ -9,13 +9,7 @@ from collections.abc import Iterable, Iterator
 from perfledger_cost_models.job_logs.csv_log import SkipReason, bounded_lines, number_of
 from perfledger_cost_models.job_logs.job_table import MAX_NAME, Job, JobLogError
 from perfledger_cost_models.usage.device_spans import UsageFileError
-from perfledger_cost_models.usage.sacct import (
-    SacctRow,
-    amounts_of,
-    duration_s,
-    gpus_of,
-    sacct_rows,
-)
+from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, duration_s, gpus_of, sacct_rows
 
 SWF_FIELDS = 18
 # A job that was swapped out has a line for each part of its run, beside the line with the sum.

@@ -9,12 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from perfledger_cost_models.csv_table import (
-    PriceSheetError,
-    SheetRow,
-    SourceConfidence,
-    read_rows,
-)
+from perfledger_cost_models.csv_table import PriceSheetError, SheetRow, SourceConfidence, read_rows
 from perfledger_cost_models.prices.plausibility_rules import (
     RULES,
     FindingSeverity,

@@ -13,13 +13,9 @@ from enum import StrEnum
 from perfledger_cost_models.formula import FormulaLine
 from perfledger_cost_models.prices.price_sheet import PriceSheet
 from perfledger_cost_models.prices.staleness import MaxAge
-from perfledger_cost_models.procurement.plan import (
-    ProcurementPlan,
-)
+from perfledger_cost_models.procurement.plan import ProcurementPlan
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
-from perfledger_cost_models.tco.onprem import (
-    ServerSpec,
-)
+from perfledger_cost_models.tco.onprem import ServerSpec
 from perfledger_cost_models.tco.purchase_modes import PurchaseTerms
 
 YEARS = 3

@@ -22,15 +22,8 @@ from perfledger_cost_models.procurement.cost_model import (
     PurchaseOption,
     hours_of,
 )
-from perfledger_cost_models.procurement.plan import (
-    InputRange,
-    SpotTerms,
-)
-from perfledger_cost_models.tco.onprem import (
-    LICENCES,
-    SERVERS,
-    UTILIZATION,
-)
+from perfledger_cost_models.procurement.plan import InputRange, SpotTerms
+from perfledger_cost_models.tco.onprem import LICENCES, SERVERS, UTILIZATION
 from perfledger_cost_models.tco.spot_interruption import (
     InterruptionModel,
     best_interval_h,

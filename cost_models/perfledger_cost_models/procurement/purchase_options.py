@@ -16,10 +16,7 @@ from perfledger_cost_models.procurement.plan import (
     ProcurementPlan,
     ProcurementPlanError,
 )
-from perfledger_cost_models.tco.onprem import (
-    SERVERS,
-    UTILIZATION,
-)
+from perfledger_cost_models.tco.onprem import SERVERS, UTILIZATION
 from perfledger_cost_models.tco.purchase_modes import Payment, PurchaseTerms, terms_of
 from perfledger_cost_models.units import HOURS_PER_YEAR
 

@@ -94,12 +94,7 @@ def mmc_quantiles_s(
 
 
 def ggc(
-    *,
-    arrivals_per_s: float,
-    arrival_cv2: float,
-    service_s: float,
-    service_cv2: float,
-    servers: int,
+    *, arrivals_per_s: float, arrival_cv2: float, service_s: float, service_cv2: float, servers: int
 ) -> QueueWaits:
     """Approximate the waits of G/G/c: those of M/M/c times (ca2 + cs2) / 2 (Allen & Cunneen).
 

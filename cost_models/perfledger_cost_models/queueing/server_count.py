@@ -89,11 +89,7 @@ def queue_plan(
 def assumed_arrivals(*, arrivals_per_s: float, service_s: float) -> ArrivalStatistics:
     """Return random arrivals of single devices with exponential service times."""
     return ArrivalStatistics(
-        jobs=0,
-        arrivals_per_s=arrivals_per_s,
-        arrival_cv2=1.0,
-        service_s=service_s,
-        service_cv2=1.0,
+        jobs=0, arrivals_per_s=arrivals_per_s, arrival_cv2=1.0, service_s=service_s, service_cv2=1.0
     )
 
 

@@ -15,13 +15,7 @@ from perfledger_cost_models.forecasting.forecast import Forecasts
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.price_sheet import PriceSheet, UnknownPrice
 from perfledger_cost_models.prices.staleness import StalePriceError
-from perfledger_cost_models.procurement.cost_model import (
-    GROWTH,
-    HOURS,
-    YEARS,
-    CostModel,
-    PlanData,
-)
+from perfledger_cost_models.procurement.cost_model import GROWTH, HOURS, YEARS, CostModel, PlanData
 from perfledger_cost_models.procurement.decision import PurchaseDecision, decide, evaluate_at_modes
 from perfledger_cost_models.procurement.model_inputs import option_inputs, plan_inputs
 from perfledger_cost_models.procurement.option_formulas import cost_model, first_need

@@ -7,11 +7,7 @@ from typing import assert_never
 
 from perfledger_cost_models.draws import FloatArray
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
-from perfledger_cost_models.finance import (
-    FinanceError,
-    internal_rate_of_return,
-    payback_years,
-)
+from perfledger_cost_models.finance import FinanceError, internal_rate_of_return, payback_years
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS
 from perfledger_cost_models.procurement.cost_model import (
@@ -32,12 +28,7 @@ from perfledger_cost_models.procurement.plan import CarbonFactors
 from perfledger_cost_models.review.review_document import OptionFacts, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, break_even
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
-from perfledger_cost_models.tco.onprem import (
-    LICENCES,
-    SERVERS,
-    figures_of,
-    yearly_cost,
-)
+from perfledger_cost_models.tco.onprem import LICENCES, SERVERS, figures_of, yearly_cost
 from perfledger_cost_models.tco.purchase_modes import break_even_use
 from perfledger_cost_models.units import HOURS_PER_YEAR
 

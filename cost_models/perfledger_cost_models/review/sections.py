@@ -5,12 +5,7 @@ from decimal import Decimal
 
 from perfledger_cost_models.billing.focus import Bill
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.procurement.cost_model import (
-    YEARS,
-    CostModel,
-    InputBasis,
-    ModelInput,
-)
+from perfledger_cost_models.procurement.cost_model import YEARS, CostModel, InputBasis, ModelInput
 from perfledger_cost_models.procurement.decision import Band, PurchaseDecision, evaluate_at_modes
 from perfledger_cost_models.procurement.owned_supply import SupplyYears
 from perfledger_cost_models.projection.projection import ProjectionCheck
@@ -107,10 +102,7 @@ def performance_of(
             for speed in records.speeds
         )
     return PerformanceSection(
-        evidence=evidence,
-        ratios=ratios,
-        projection=projection,
-        projection_check=check,
+        evidence=evidence, ratios=ratios, projection=projection, projection_check=check
     )
 
 

@@ -32,12 +32,7 @@ class DeviceTimeMeter:
         self.wasted[day] = self.wasted.get(day, 0) + amount
 
     def advance(
-        self,
-        now_ms: int,
-        *,
-        free_milli: int,
-        waiting_milli: int,
-        unusable: Callable[[], float],
+        self, now_ms: int, *, free_milli: int, waiting_milli: int, unusable: Callable[[], float]
     ) -> None:
         """Account for the time since the last call, in which nothing changed."""
         busy_milli = self._capacity - free_milli

@@ -25,11 +25,7 @@ from perfledger_cost_models.scheduling.policy import (
     Preemption,
     SchedulingPolicy,
 )
-from perfledger_cost_models.scheduling.preemption import (
-    PreemptibleDevices,
-    RunningJob,
-    RunningJobs,
-)
+from perfledger_cost_models.scheduling.preemption import PreemptibleDevices, RunningJob, RunningJobs
 from perfledger_cost_models.scheduling.reservations import Reservation, ReservationCalendar
 from perfledger_cost_models.scheduling.simulated_jobs import SimulatedJobs
 from perfledger_cost_models.scheduling.wait_queue import QueueKey, QueueRank, WaitQueue
@@ -59,11 +55,7 @@ class PoolSimulation:
         self._jobs = SimulatedJobs(jobs, policy, has_calendar=bool(reservations))
         self._mix = Fragmentation(jobs)
         self._placer = JobPlacer(
-            self._free,
-            policy.placement,
-            mix=self._mix,
-            locality=policy.locality,
-            seed=seed,
+            self._free, policy.placement, mix=self._mix, locality=policy.locality, seed=seed
         )
         self.meter = DeviceTimeMeter(capacity_milli=self._free.capacity_milli, until_ms=until_ms)
         self._calendar = ReservationCalendar(reservations, jobs, len(nodes))

@@ -6,12 +6,7 @@ from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 
-from perfledger_cost_models.csv_table import (
-    SheetRow,
-    SourceConfidence,
-    iso_date,
-    read_rows,
-)
+from perfledger_cost_models.csv_table import SheetRow, SourceConfidence, iso_date, read_rows
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 
 PACKAGED_HARDWARE_INPUTS = "packaged-onprem-2026-11-20"

@@ -12,18 +12,9 @@ from itertools import pairwise
 import msgspec
 
 from perfledger_cost_models.telemetry.activity_samples import MAX_SHARE, ActivityExport, DeviceOwner
-from perfledger_cost_models.telemetry.metric_names import (
-    ActivityMetric,
-    MetricMeaning,
-    find_metric,
-)
+from perfledger_cost_models.telemetry.metric_names import ActivityMetric, MetricMeaning, find_metric
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
-from perfledger_cost_models.telemetry.prometheus import (
-    JOBS,
-    TEAMS,
-    device_of,
-    mark_free_devices,
-)
+from perfledger_cost_models.telemetry.prometheus import JOBS, TEAMS, device_of, mark_free_devices
 from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time
 
 KIND = "Google Cloud Monitoring"

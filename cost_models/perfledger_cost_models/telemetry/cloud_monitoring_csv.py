@@ -18,12 +18,7 @@ from perfledger_cost_models.telemetry.cloud_monitoring import KIND, metric_value
 from perfledger_cost_models.telemetry.metric_names import ActivityMetric, find_metric
 from perfledger_cost_models.telemetry.metric_values import export_of_values
 from perfledger_cost_models.telemetry.prometheus import mark_free_devices
-from perfledger_cost_models.usage.device_spans import (
-    EARLIEST,
-    LATEST,
-    UsageFileError,
-    rows_of,
-)
+from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, UsageFileError, rows_of
 
 FIRST = "TimeSeries ID"
 # Metrics by their name in Metrics Explorer and by their last words.

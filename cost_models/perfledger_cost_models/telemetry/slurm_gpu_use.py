@@ -29,12 +29,7 @@ from perfledger_cost_models.telemetry.metric_values import nominal_bytes
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import MAX_DEVICES, UsageFileError
-from perfledger_cost_models.usage.sacct import (
-    SacctRow,
-    amounts_of,
-    gpus_of,
-    sacct_rows,
-)
+from perfledger_cost_models.usage.sacct import SacctRow, amounts_of, gpus_of, sacct_rows
 from perfledger_cost_models.usage.slurm_allocations import COLUMNS, KIND
 
 TOTAL, MEAN, RANKS = "TRESUsageInTot", "TRESUsageInAve", "NTasks"
@@ -246,10 +241,7 @@ def _job_activities(key: str, job: _Job, steps: Sequence[_Step]) -> Iterator[Act
 def _summarized(key: str, job: _Job, summaries: Sequence[GpuSummary]) -> Iterator[Activity]:
     """Yield the means and highest values of a job's GPUs over its run."""
     for each in summaries:
-        for signal, share in (
-            (Signal.GPU_UTIL, each.utilization),
-            (Signal.MEMORY, each.memory),
-        ):
+        for signal, share in ((Signal.GPU_UTIL, each.utilization), (Signal.MEMORY, each.memory)):
             if share is not None:
                 yield Activity(
                     owner=job.owner,

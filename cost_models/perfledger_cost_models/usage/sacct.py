@@ -19,11 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfledger_cost_models.units import (
-    SECONDS_PER_DAY,
-    SECONDS_PER_HOUR,
-    SECONDS_PER_MINUTE,
-)
+from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time, rows_of
 
 _JOB_NAME = "JobName"
@@ -167,14 +163,7 @@ def _row(cells: Mapping[str, str], name: str, line: int) -> SacctRow:
         )
         raise UsageFileError(msg)
     return SacctRow(
-        file=name,
-        line=line,
-        cells=cells,
-        job=job,
-        step=step,
-        submit=submit,
-        start=start,
-        end=end,
+        file=name, line=line, cells=cells, job=job, step=step, submit=submit, start=start, end=end
     )
 
 

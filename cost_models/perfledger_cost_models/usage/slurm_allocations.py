@@ -5,12 +5,7 @@ distinguish jobs: JobName, User, Account, Partition, QOS, Cluster, WCKey, Commen
 count only for the period.
 """
 
-from perfledger_cost_models.usage.device_spans import (
-    DeviceSpan,
-    DeviceUsage,
-    span_of,
-    usage_of,
-)
+from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, span_of, usage_of
 from perfledger_cost_models.usage.sacct import gpus_of, sacct_rows
 
 KIND = "Slurm accounting"

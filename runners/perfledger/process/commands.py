@@ -20,12 +20,7 @@ from perfledger.meters.device_meter import DeviceMeter
 from perfledger.meters.framework_detection import framework_of
 from perfledger.meters.meter_choice import choose_meter
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME
-from perfledger.process.discovery import (
-    ImportedWorkloads,
-    ImportFailure,
-    discover,
-    import_roots,
-)
+from perfledger.process.discovery import ImportedWorkloads, ImportFailure, discover, import_roots
 from perfledger.process.environment_facts import environment_facts
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module

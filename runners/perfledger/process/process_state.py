@@ -8,10 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 # Module, getter and setter of a state. No module is imported for it.
-RANDOM = (
-    ("numpy.random", "get_state", "set_state"),
-    ("torch", "get_rng_state", "set_rng_state"),
-)
+RANDOM = (("numpy.random", "get_state", "set_state"), ("torch", "get_rng_state", "set_rng_state"))
 # The same for settings, which are written only if they changed, because setters have side effects.
 SWITCHES = (
     ("torch", "is_grad_enabled", "set_grad_enabled"),
@@ -24,9 +21,7 @@ Write = Callable[..., object]
 
 
 @contextmanager
-def preserved_state(
-    modules: Mapping[str, object] = sys.modules,
-) -> Generator[None, None, None]:
+def preserved_state(modules: Mapping[str, object] = sys.modules) -> Generator[None, None, None]:
     """Restore the working folder, the environment, random states and torch's settings at the end.
 
     A failure to restore one, such as a deleted folder, does not affect the others; its error is

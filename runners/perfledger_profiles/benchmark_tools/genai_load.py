@@ -3,12 +3,7 @@
 from collections.abc import Iterator
 
 from perfledger.profile import ProfileReading
-from perfledger_profiles.parsing.json_documents import (
-    Document,
-    document_of,
-    figure_of,
-    values_of,
-)
+from perfledger_profiles.parsing.json_documents import Document, document_of, figure_of, values_of
 
 # Right-sizing needs P99s at random arrivals: with even ones requests hardly overlap.
 EVEN_ARRIVALS = (

@@ -97,9 +97,5 @@ def _row(row: Mapping[str, str]) -> Iterator[ProfileReading]:
             )
         elif _MEMORY.fullmatch(column):
             yield ProfileReading(
-                name="memory_used",
-                value=value * _MEGA,
-                unit="B",
-                subject=subject,
-                source=column,
+                name="memory_used", value=value * _MEGA, unit="B", subject=subject, source=column
             )

@@ -8,12 +8,7 @@ from statistics import median
 
 from perfledger.profile import Profile, ProfiledDevice, ProfileReading
 from perfledger.records import Side
-from perfledger_profiles.benchmark_tools.nccl_rows import (
-    NcclRow,
-    NcclTable,
-    NcclTiming,
-    read_rows,
-)
+from perfledger_profiles.benchmark_tools.nccl_rows import NcclRow, NcclTable, NcclTiming, read_rows
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.parsing.text_file import read_text

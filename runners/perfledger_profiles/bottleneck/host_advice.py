@@ -3,12 +3,7 @@
 import re
 
 from perfledger.profile import Bucket, Operation
-from perfledger_profiles.bottleneck.advice import (
-    MIN_SHARE,
-    AdviceContext,
-    Rule,
-    name_operations,
-)
+from perfledger_profiles.bottleneck.advice import MIN_SHARE, AdviceContext, Rule, name_operations
 from perfledger_profiles.bottleneck.classification import (
     Bottleneck,
     BottleneckDetail,

@@ -110,8 +110,4 @@ def _shares(spent: Mapping[Bucket, float], seconds: float) -> dict[Bottleneck, f
 def _without_transfers(shares: Mapping[Bottleneck, float]) -> dict[Bottleneck, float]:
     """Return the shares of a CPU, where copies cross no bus and count as compute."""
     transfer_share = shares[Bottleneck.TRANSFER]
-    return {
-        **shares,
-        Bottleneck.TRANSFER: 0.0,
-        ON_DEVICE: shares[ON_DEVICE] + transfer_share,
-    }
+    return {**shares, Bottleneck.TRANSFER: 0.0, ON_DEVICE: shares[ON_DEVICE] + transfer_share}

@@ -77,52 +77,28 @@ _LIMITS: Mapping[str, MultiprocessorLimits] = {
         reserved_bytes_per_block=0,
     ),
     "8.0": MultiprocessorLimits(
-        warps=64,
-        blocks=32,
-        shared_memory_bytes=164 * KIB,
-        shared_memory_bytes_per_block=163 * KIB,
+        warps=64, blocks=32, shared_memory_bytes=164 * KIB, shared_memory_bytes_per_block=163 * KIB
     ),
     "8.6": MultiprocessorLimits(
-        warps=48,
-        blocks=16,
-        shared_memory_bytes=100 * KIB,
-        shared_memory_bytes_per_block=99 * KIB,
+        warps=48, blocks=16, shared_memory_bytes=100 * KIB, shared_memory_bytes_per_block=99 * KIB
     ),
     "8.7": MultiprocessorLimits(
-        warps=48,
-        blocks=16,
-        shared_memory_bytes=164 * KIB,
-        shared_memory_bytes_per_block=163 * KIB,
+        warps=48, blocks=16, shared_memory_bytes=164 * KIB, shared_memory_bytes_per_block=163 * KIB
     ),
     "8.9": MultiprocessorLimits(
-        warps=48,
-        blocks=24,
-        shared_memory_bytes=100 * KIB,
-        shared_memory_bytes_per_block=99 * KIB,
+        warps=48, blocks=24, shared_memory_bytes=100 * KIB, shared_memory_bytes_per_block=99 * KIB
     ),
     "9.0": MultiprocessorLimits(
-        warps=64,
-        blocks=32,
-        shared_memory_bytes=228 * KIB,
-        shared_memory_bytes_per_block=227 * KIB,
+        warps=64, blocks=32, shared_memory_bytes=228 * KIB, shared_memory_bytes_per_block=227 * KIB
     ),
     "10.0": MultiprocessorLimits(
-        warps=64,
-        blocks=32,
-        shared_memory_bytes=228 * KIB,
-        shared_memory_bytes_per_block=227 * KIB,
+        warps=64, blocks=32, shared_memory_bytes=228 * KIB, shared_memory_bytes_per_block=227 * KIB
     ),
     "11.0": MultiprocessorLimits(
-        warps=48,
-        blocks=24,
-        shared_memory_bytes=228 * KIB,
-        shared_memory_bytes_per_block=227 * KIB,
+        warps=48, blocks=24, shared_memory_bytes=228 * KIB, shared_memory_bytes_per_block=227 * KIB
     ),
     "12.0": MultiprocessorLimits(
-        warps=48,
-        blocks=24,
-        shared_memory_bytes=100 * KIB,
-        shared_memory_bytes_per_block=99 * KIB,
+        warps=48, blocks=24, shared_memory_bytes=100 * KIB, shared_memory_bytes_per_block=99 * KIB
     ),
 }
 # By the same source these have the limits of another capability: B300 those of B200.

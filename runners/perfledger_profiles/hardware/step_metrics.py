@@ -132,9 +132,7 @@ def _efficiency(facts: StepFacts) -> Iterator[StepMetric]:
         yield StepMetric(
             name="scaling_eff_strong",
             value=strong_scaling_efficiency(
-                one_seconds=facts.alone_seconds,
-                many_seconds=facts.seconds,
-                devices=facts.devices,
+                one_seconds=facts.alone_seconds, many_seconds=facts.seconds, devices=facts.devices
             ),
             unit="1",
             formula="T1 / (n Tn)",

@@ -49,12 +49,7 @@ METRICS = (
     NcuMetric(
         "memory_sol",
         "1",
-        (
-            "Memory Throughput",
-            "SOL Memory",
-            "Memory [%]",
-            "gpu__compute_memory_throughput" + _PEAK,
-        ),
+        ("Memory Throughput", "SOL Memory", "Memory [%]", "gpu__compute_memory_throughput" + _PEAK),
     ),
     NcuMetric(
         "dram_bw_util",

@@ -7,12 +7,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from perfledger_profiles.parsing.csv_lines import rows_of
-from perfledger_profiles.parsing.units import (
-    UnitScale,
-    number_of,
-    scale_of,
-    title_and_unit,
-)
+from perfledger_profiles.parsing.units import UnitScale, number_of, scale_of, title_and_unit
 
 
 class NsysReport(StrEnum):

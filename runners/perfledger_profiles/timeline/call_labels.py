@@ -114,10 +114,7 @@ def label_calls(trace: Trace, threads: ThreadNesting, launched_by: IntArray) -> 
     linked = operator != NO_CALL
     path[linked] = path[launch[linked]]
     inputs[linked] = trace.input[operator[linked]]
-    first, label = _distinct(
-        trace.name * len(_BUCKETS) + bucket,
-        inputs * len(paths) + path,
-    )
+    first, label = _distinct(trace.name * len(_BUCKETS) + bucket, inputs * len(paths) + path)
     shapes = {place: shapes_of(*trace.inputs[place]) for place in set(to_list(inputs[first]))}
     table = tuple(
         CallLabel(names[name], _BUCKETS[call_bucket], shapes[input_place], paths[around])

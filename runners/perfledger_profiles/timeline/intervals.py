@@ -183,9 +183,7 @@ def union(start_ns: IntArray, end_ns: IntArray) -> TimeSegments:
     first = np.flatnonzero(begins)
     last = np.append(first[1:], starts.size) - 1
     return TimeSegments(
-        start_ns=starts[first],
-        end_ns=latest[last],
-        owner=np.arange(first.size, dtype=np.int64),
+        start_ns=starts[first], end_ns=latest[last], owner=np.arange(first.size, dtype=np.int64)
     )
 
 

@@ -9,12 +9,7 @@ import numpy as np
 from perfledger.profile import Kernel, OperationFamily, ProfileReading
 from perfledger_profiles.parsing.operation_family import family_of, is_tensor_kernel
 from perfledger_profiles.parsing.safe_names import clean_name
-from perfledger_profiles.timeline.intervals import (
-    NO_CALL,
-    BoolArray,
-    IntArray,
-    sum_by_index,
-)
+from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, sum_by_index
 from perfledger_profiles.timeline.trace import (
     TORCH_PROFILER,
     UNKNOWN,

@@ -6,12 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfledger.profile import MemoryPoint, ProfileReading
-from perfledger_profiles.timeline.intervals import (
-    NO_CALL,
-    BoolArray,
-    IntArray,
-    TimeSegments,
-)
+from perfledger_profiles.timeline.intervals import NO_CALL, BoolArray, IntArray, TimeSegments
 from perfledger_profiles.timeline.trace import MAX_COUNT, UNKNOWN, MemoryInstants
 
 # torch 1.8 to 1.11 record the "Bytes" of each allocation and release, but no totals.

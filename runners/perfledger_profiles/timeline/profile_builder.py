@@ -99,12 +99,7 @@ def build_profile(recording: Trace, *, workload: str, side: Side) -> Profile:
             *trace_readings(trace, labels.bucket, launched_by, steps.windows),
             *_shares(profile, tensor_share(kernels)),
             *memory_readings(memory),
-            *matmul_readings(
-                trace,
-                work,
-                operators,
-                hardware_of(profile).hardware,
-            ),
+            *matmul_readings(trace, work, operators, hardware_of(profile).hardware),
             *_host_collectives(trace, labels, steps, profile),
             *_marker_readings(steps),
             *eligible_readings(trace, threads.parents, launched_by, operators),

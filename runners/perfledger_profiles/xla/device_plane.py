@@ -12,13 +12,7 @@ from perfledger_profiles.timeline.breakdown import CallLabel, nest_calls
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.xla.hlo import bucket_of, instruction_label
 from perfledger_profiles.xla.host_events import BUCKET_ORDER, bucket_layers
-from perfledger_profiles.xla.planes import (
-    Stat,
-    Stats,
-    XEvent,
-    XLine,
-    XPlane,
-)
+from perfledger_profiles.xla.planes import Stat, Stats, XEvent, XLine, XPlane
 
 # Excludes SparseCore planes, whose time is part of their TensorCore's.
 DEVICE = re.compile(r"/device:(?P<name>(TPU|GPU):\d+)")

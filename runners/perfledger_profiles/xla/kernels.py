@@ -10,12 +10,7 @@ import numpy as np
 from perfledger.profile import Bucket, Kernel, OperationFamily
 from perfledger_profiles.parsing.operation_family import family_of
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
-from perfledger_profiles.xla.device_plane import (
-    KERNEL_DETAILS,
-    STREAM,
-    DeviceCall,
-    DeviceWork,
-)
+from perfledger_profiles.xla.device_plane import KERNEL_DETAILS, STREAM, DeviceCall, DeviceWork
 from perfledger_profiles.xla.planes import Stats
 
 # The longest 200 are most of every step seen so far.

@@ -12,13 +12,7 @@ from perfledger_profiles.timeline.breakdown import TimeSpan, union_of
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments, intersection
 from perfledger_profiles.xla.device_plane import COPY_DETAILS, DeviceCall, DeviceWork
 from perfledger_profiles.xla.hlo import CopyDirection, direction_of
-from perfledger_profiles.xla.kernels import (
-    BYTES,
-    FLOPS,
-    MODEL_FLOPS,
-    calls_in_steps,
-    first_count,
-)
+from perfledger_profiles.xla.kernels import BYTES, FLOPS, MODEL_FLOPS, calls_in_steps, first_count
 
 _Begun = TypeVar("_Begun", bound=TimeSpan)
 

@@ -35,13 +35,7 @@ from perfledger_profiles.xla.host_events import (
 )
 from perfledger_profiles.xla.kernels import BYTES, FLOPS, MODEL_FLOPS
 from perfledger_profiles.xla.memory import EVENTS as MEMORY_EVENTS, STATS as MEMORY_STATS
-from perfledger_profiles.xla.planes import (
-    Stat,
-    Stats,
-    XEvent,
-    XLine,
-    XPlane,
-)
+from perfledger_profiles.xla.planes import Stat, Stats, XEvent, XLine, XPlane
 from perfledger_profiles.xla.planes_to_profile import DRIVERS, HOST, profile_of_planes
 from perfledger_profiles.xla.xplane_wire import event_stats, intact_prefix
 
@@ -217,10 +211,7 @@ def _host_lines(plane: _Plane) -> list[tuple[str, list[XEvent]]]:
     ranks = [thread_rank((name, stats) for name, _, _, stats in events) for _, events in lines]
     main = max(range(len(lines)), key=ranks.__getitem__, default=None)
     return [
-        (
-            name,
-            [_event(raw) for raw in events if number == main or _is_of_use(raw)],
-        )
+        (name, [_event(raw) for raw in events if number == main or _is_of_use(raw)])
         for number, (name, events) in enumerate(lines)
     ]
 

@@ -14,13 +14,7 @@ import msgspec
 
 from perfledger.bundle import KnownSpread
 from perfledger_runners.bundles.bundle_checks import BundleError, check_spreads
-from perfledger_runners.bundles.upload import (
-    TOKEN,
-    NoRedirects,
-    UploadError,
-    UrlOpener,
-    check_url,
-)
+from perfledger_runners.bundles.upload import TOKEN, NoRedirects, UploadError, UrlOpener, check_url
 
 ROUTE = "/api/v1/priors"
 TIMEOUT_S = 10.0

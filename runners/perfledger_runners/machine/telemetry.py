@@ -16,12 +16,7 @@ from perfledger_profiles.hardware.efficiency_metrics import (
     MetricError,
     energy_per_step_joules,
 )
-from perfledger_runners.machine.nvml import (
-    HARD_THROTTLE,
-    SLOWDOWNS,
-    Gpu,
-    GpuState,
-)
+from perfledger_runners.machine.nvml import HARD_THROTTLE, SLOWDOWNS, Gpu, GpuState
 
 # NVML requires more than 0.1 s between readings of SM activity; the shortest run takes 0.3 s.
 READ_EVERY_S = 0.12

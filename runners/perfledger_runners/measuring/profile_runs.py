@@ -235,10 +235,7 @@ def exit_reason(status: int) -> str:
 
 
 def _answer(
-    arguments: Sequence[str],
-    environment: Mapping[str, str],
-    *,
-    most_bytes: int = MAX_PROFILE_BYTES,
+    arguments: Sequence[str], environment: Mapping[str, str], *, most_bytes: int = MAX_PROFILE_BYTES
 ) -> bytes:
     """Return the reader's output, within its limits."""
     # numpy's idle threads on every core would use up address space.
