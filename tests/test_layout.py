@@ -121,6 +121,16 @@ def test_every_module_with_functions_has_tests_of_its_name(package):
     assert untested == []
 
 
+def test_contributing_tells_where_the_tests_of_a_package_stand():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+    assert [
+        package
+        for package, tests in TESTS.items()
+        if f"| `{Path(package).name}` | `{tests}` |" not in text
+    ] == []
+
+
 def test_contributing_tells_the_layers_as_the_contracts_have_them():
     text = " ".join((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split())
     missing = [
