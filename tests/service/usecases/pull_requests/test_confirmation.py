@@ -214,12 +214,3 @@ def test_a_change_seen_on_two_devices_is_not_said_to_be_seen_on_one(suspected, w
     [row] = alert_rows(replace(view, alerts=(replace(told, alert=alert, device=witness.uuid),)))
 
     assert row.witness == "confirmed on a device that it was seen on"
-
-
-@pytest.mark.slow
-def test_devices_without_an_id_are_no_witnesses_for_or_against(suspected):
-    branch, request = suspected
-    branch.check(request.base, request.head, ratio=1.1)
-
-    [view] = branch.alerts
-    assert view.is_other_device is None

@@ -1,0 +1,174 @@
+"""Tests the view of a project's default branch, on a database."""
+
+import pytest
+
+from perfledger.bundle import Plan
+from perfledger.records import Revision
+from perfledger_baselines.history.commits.confirmation_state import (
+    AbPurpose,
+    Bisection,
+    BisectionStatus,
+    ConfirmationState,
+    PendingConfirmation,
+)
+from perfledger_service.store.confirmation_state import save_confirmation_state
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.projects import project_named
+from perfledger_service.usecases.history.branch_history import branch_view, requested_ab_runs
+from tests.service.suspicions import (
+    SHAS,
+    WORKLOAD,
+    a_request,
+    a_suspicion,
+    an_alert,
+    store_suspicion,
+)
+
+
+@pytest.fixture
+def view(engine):
+    """Return the view of a repository's default branch."""
+
+    def view(repository="octo/models"):
+        with read_session(engine) as session:
+            return branch_view(session, project_named(session, repository))
+
+    return view
+
+
+@pytest.fixture
+def suspect(engine, received, make_bundle):
+    """Store a suspicion and alerts of octo/models, as judging an upload would."""
+
+    def suspect(**values):
+        bundle = make_bundle(pull_request=None)
+        upload = received(engine, bundle)
+        store_suspicion(engine, upload.id, bundle, **values)
+        return upload
+
+    return suspect
+
+
+def store(engine, upload, state):
+    with write_session(engine) as session:
+        save_confirmation_state(session, upload.project_id, state)
+        session.commit()
+
+
+def requests_of(engine, upload):
+    with read_session(engine) as session:
+        return requested_ab_runs(session, upload.project_id)
+
+
+def test_a_project_without_commits_has_an_empty_view(received, make_bundle, engine, view):
+    received(engine, make_bundle())
+
+    found = view()
+
+    assert found.repository == "octo/models"
+    assert (found.commits, found.alerts, found.requests, found.watched) == ((), (), (), 0)
+    assert found.false_alarm_rate is None
+
+
+def test_the_view_has_commits_requests_and_alerts(suspect, view):
+    upload = suspect(alerts=(an_alert(),))
+
+    found = view()
+
+    assert found.commits == SHAS
+    (request,) = found.requests
+    assert (request.base_sha, request.head_sha) == SHAS
+    assert request.suspicions == (a_suspicion(),)
+    assert [alert.upload_id for alert in found.alerts] == [upload.id]
+
+
+def test_another_project_has_nothing_of_it(suspect, view, received, engine, make_bundle):
+    suspect(alerts=(an_alert(),))
+    received(
+        engine,
+        make_bundle(repository="octo/other"),
+        upload_id="2" * 32,
+        token="pl_4567cdef_" + "t" * 43,
+    )
+
+    found = view("octo/other")
+
+    assert (found.commits, found.alerts, found.requests, found.watched) == ((), (), (), 0)
+
+
+def test_an_alert_that_a_later_one_narrows_down_is_not_in_the_view(suspect, view):
+    suspect(alerts=(an_alert(narrowing=BisectionStatus.UNDER_WAY), an_alert()))
+
+    assert [one.alert.narrowing for one in view().alerts] == [BisectionStatus.ONE_COMMIT]
+
+
+def test_final_alerts_stay_and_so_do_those_of_other_changes(suspect, view):
+    other = an_alert("vit:step", narrowing=BisectionStatus.UNDER_WAY)
+    suspect(alerts=(an_alert(), other, an_alert()))
+
+    assert [one.alert.workload for one in view().alerts] == [WORKLOAD, "vit:step", WORKLOAD]
+
+
+def test_the_most_promising_request_comes_first_with_its_own_suspicions(suspect, engine):
+    upload = suspect()
+    trials = tuple(
+        PendingConfirmation(
+            a_request(workload, priority=priority), (a_suspicion(workload, (workload,)),)
+        )
+        for workload, priority in (("a:step", 1.0), ("b:step", 3.0), ("c:step", 2.0))
+    )
+    store(engine, upload, ConfirmationState(pending_confirmations=trials, window="2026-11-20"))
+
+    requests = requests_of(engine, upload)
+
+    assert [one.request.workload for one in requests] == ["b:step", "c:step", "a:step"]
+    assert [one.suspicions[0].devices for one in requests] == [
+        ("b:step",),
+        ("c:step",),
+        ("a:step",),
+    ]
+
+
+def test_the_series_of_judged_checks_are_watched(judged, engine, make_bundle, view):
+    judged(engine, make_bundle(pull_request=None))
+
+    found = view()
+
+    assert found.commits == SHAS
+    assert found.watched == 2  # the step time and the memory of one workload
+
+
+def test_a_bisections_request_has_the_suspicions_that_were_confirmed(suspect, engine):
+    upload = suspect()
+    alert = an_alert(devices=("GPU-0",))
+    request = a_request(purpose=AbPurpose.BISECT)
+    bisection = Bisection(
+        workload=alert.workload,
+        machine_class=alert.machine_class,
+        suspected_range=alert.suspected_range,
+        good=0,
+        bad=1,
+        changes=alert.changes,
+        pairs=8,
+        request=request,
+    )
+    store(engine, upload, ConfirmationState(bisections=(bisection,), window="2026-11-20"))
+
+    (asked,) = requests_of(engine, upload)
+
+    assert asked.request == request
+    assert asked.suspicions == (a_suspicion(devices=("GPU-0",)),)
+
+
+def test_checks_of_unchanged_code_say_how_often_the_gate_is_red(judged, engine, make_bundle, view):
+    same = Revision(sha="c" * 40)
+    values = {"pairs": 4, "plan": Plan(seed=1, order=("base",) * 4, looks=(4,))}
+    for number, ratio in enumerate((1.0, 1.3), start=1):
+        bundle = make_bundle(
+            base=same, head=same, ratio=ratio, pull_request=None, seed=number, **values
+        )
+        judged(engine, bundle, upload_id=f"{number:032x}")
+
+    rate = view().false_alarm_rate
+
+    assert (rate.false, rate.checks) == (1, 2)
