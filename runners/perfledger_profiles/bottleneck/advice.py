@@ -1,7 +1,7 @@
 """Holds the context in which rules look for advice, and formats their triggers."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from perfledger.profile import Kernel, Operation, Profile
@@ -54,6 +54,19 @@ class AdviceContext:
         """Return a bottleneck's share of the step by the classification."""
         shares = (s.share for s in self.classification.shares if s.bottleneck is bottleneck)
         return next(shares, 0.0)
+
+    def advice(
+        self, text: str, operations: Sequence[Operation], what: str, *, least: float = MIN_SHARE
+    ) -> Recommendation | None:
+        """Return the advice if the operations have at least this share of the step.
+
+        The trigger is their share, `what` of the step they are, and their names.
+        """
+        share = self.share(operations)
+        if share < least:
+            return None
+        trigger = f"{share:.1%} of the step {what} ({name_operations(operations)})"
+        return self.recommendation(text, trigger=trigger, share=share)
 
     def recommendation(self, text: str, *, trigger: str, share: float) -> Recommendation:
         """Return the advice with the step time without its share (Amdahl)."""

@@ -5,10 +5,8 @@ from math import inf
 
 from perfledger.profile import Bucket, Operation, OperationFamily
 from perfledger_profiles.bottleneck.advice import (
-    MIN_SHARE,
     AdviceContext,
     Rule,
-    name_operations,
     short_name,
 )
 from perfledger_profiles.bottleneck.classification import (
@@ -94,12 +92,10 @@ _HALF = re.compile(r"\b(?:Half|BFloat16|float16|bfloat16)\[([\d,]+)\]")
 def _fuse(case: AdviceContext) -> Recommendation | None:
     kernels = [kernel for kernel in case.profile.kernels if kernel.family in _MOVING]
     operations = case.of_kernels(kernels)
-    share = case.share(operations)
-    if case.is_jax or share < FUSIBLE_SHARE:
+    if case.is_jax:
         return None
-    names = name_operations(operations)
-    trigger = f"{share:.1%} of the step is operations that mostly move data ({names})"
-    return case.recommendation(FUSE, trigger=trigger, share=share)
+    what = "is operations that mostly move data"
+    return case.advice(FUSE, operations, what, least=FUSIBLE_SHARE)
 
 
 def _attention(case: AdviceContext) -> Recommendation | None:
@@ -107,46 +103,27 @@ def _attention(case: AdviceContext) -> Recommendation | None:
         return None
     if not (case.matching(_SOFTMAX) and case.matching(_PRODUCT)):
         return None
-    operations = case.matching(_SCORES)
-    share = case.share(operations)
-    if share < MIN_SHARE:
-        return None
-    trigger = f"{share:.1%} of the step is attention in parts ({name_operations(operations)})"
-    return case.recommendation(ATTENTION, trigger=trigger, share=share)
+    return case.advice(ATTENTION, case.matching(_SCORES), "is attention in parts")
 
 
 def _channels_last(case: AdviceContext) -> Recommendation | None:
-    operations = case.matching(_LAYOUT)
-    share = case.share(operations)
-    if share < MIN_SHARE:
-        return None
-    trigger = f"{share:.1%} of the step rearranges images ({name_operations(operations)})"
-    return case.recommendation(CHANNELS_LAST, trigger=trigger, share=share)
+    return case.advice(CHANNELS_LAST, case.matching(_LAYOUT), "rearranges images")
 
 
 def _contiguous(case: AdviceContext) -> Recommendation | None:
     computing = case.select(lambda operation: operation.bucket is Bucket.COMPUTE)
     operations = [op for op in computing if _CONTIGUOUS.search(f"{op.path}/{op.name}")]
-    share = case.share(operations)
-    if share < NOTABLE_SHARE:
-        return None
-    names = name_operations(operations)
-    trigger = f"{share:.1%} of the step copies tensors into another layout ({names})"
-    return case.recommendation(CONTIGUOUS, trigger=trigger, share=share)
+    what = "copies tensors into another layout"
+    return case.advice(CONTIGUOUS, operations, what, least=NOTABLE_SHARE)
 
 
 def _tensor_cores(case: AdviceContext) -> Recommendation | None:
     kernels = [k for k in case.profile.kernels if k.family in _MATRIX and k.is_tensor is False]
-    operations = case.of_kernels(kernels)
-    share = case.share(operations)
-    if share < NOTABLE_SHARE:
-        return None
     if _capability(case) < TENSOR_CAPABILITY:
         return None
-    names = name_operations(operations)
-    trigger = f"{share:.1%} of the step is matrix work off the tensor cores ({names})"
     text = TENSOR_CORES_HALF if _capability(case) < TF32_CAPABILITY else TENSOR_CORES
-    return case.recommendation(text, trigger=trigger, share=share)
+    what = "is matrix work off the tensor cores"
+    return case.advice(text, case.of_kernels(kernels), what, least=NOTABLE_SHARE)
 
 
 def _capability(case: AdviceContext) -> float:
@@ -160,11 +137,7 @@ def _capability(case: AdviceContext) -> float:
 
 def _float64(case: AdviceContext) -> Recommendation | None:
     operations = case.select(lambda operation: _FLOAT64.search(operation.shapes) is not None)
-    share = case.share(operations)
-    if share < MIN_SHARE:
-        return None
-    trigger = f"{share:.1%} of the step is in float64 ({name_operations(operations)})"
-    return case.recommendation(FLOAT64, trigger=trigger, share=share)
+    return case.advice(FLOAT64, operations, "is in float64")
 
 
 def _multiple_of_8(case: AdviceContext) -> Recommendation | None:
@@ -200,14 +173,8 @@ def _few_blocks(case: AdviceContext) -> Recommendation | None:
         if kernel.blocks_per_multiprocessor is not None and kernel.blocks_per_multiprocessor < 1
     ]
     operations = [op for op in case.of_kernels(kernels) if op.bucket is Bucket.COMPUTE]
-    share = case.share(operations)
-    if share < NOTABLE_SHARE:
-        return None
-    trigger = (
-        f"{share:.1%} of the step is kernels with fewer blocks than the device has "
-        f"multiprocessors ({name_operations(operations)})"
-    )
-    return case.recommendation(MORE_BLOCKS, trigger=trigger, share=share)
+    what = "is kernels with fewer blocks than the device has multiprocessors"
+    return case.advice(MORE_BLOCKS, operations, what, least=NOTABLE_SHARE)
 
 
 def _latency(case: AdviceContext) -> Recommendation | None:

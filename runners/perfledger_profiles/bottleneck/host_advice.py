@@ -3,7 +3,7 @@
 import re
 
 from perfledger.profile import Bucket, Operation
-from perfledger_profiles.bottleneck.advice import MIN_SHARE, AdviceContext, Rule, name_operations
+from perfledger_profiles.bottleneck.advice import MIN_SHARE, AdviceContext, Rule
 from perfledger_profiles.bottleneck.classification import (
     Bottleneck,
     BottleneckDetail,
@@ -86,6 +86,7 @@ ANY_COLLECTIVE = (
 MANY_COPIES = 10
 # The parameter tensors of a small network; a fused optimizer needs a handful of launches.
 MANY_UPDATES = 64
+MODERATE_TRANSFER = OVERHEAD_THRESHOLDS[Bottleneck.TRANSFER].moderate
 
 _ONE_PROCESS = re.compile(r"_SingleProcessDataLoaderIter")
 _WORKERS = re.compile(r"_MultiProcessingDataLoaderIter")
@@ -117,20 +118,12 @@ def _compile(case: AdviceContext) -> Recommendation | None:
     if not case.profile.has_steps:
         return None  # the compilation may be before the first step
     operations = case.select(lambda operation: host_kind(operation) is BottleneckDetail.COMPILE)
-    share = case.share(operations)
-    if share < MIN_SHARE:
-        return None
-    trigger = f"{share:.1%} of the step traces and compiles ({name_operations(operations)})"
-    return case.recommendation(RETRACE if case.is_jax else RECOMPILE, trigger=trigger, share=share)
+    return case.advice(RETRACE if case.is_jax else RECOMPILE, operations, "traces and compiles")
 
 
 def _read_back(case: AdviceContext) -> Recommendation | None:
     operations = case.select(lambda operation: host_kind(operation) is BottleneckDetail.SYNC)
-    share = case.share(operations)
-    if share < MIN_SHARE:
-        return None
-    trigger = f"{share:.1%} of the step waits for the device ({name_operations(operations)})"
-    return case.recommendation(READ_BACK, trigger=trigger, share=share)
+    return case.advice(READ_BACK, operations, "waits for the device")
 
 
 def _launch(case: AdviceContext) -> Recommendation | None:
@@ -174,65 +167,37 @@ def _optimizer(case: AdviceContext) -> Recommendation | None:
 
 
 def _allocator(case: AdviceContext) -> Recommendation | None:
-    operations = case.matching(_ALLOCATE)
-    share = case.share(operations)
-    if share < MIN_SHARE:
-        return None
-    trigger = f"{share:.1%} of the step allocates driver memory ({name_operations(operations)})"
-    return case.recommendation(ALLOCATOR, trigger=trigger, share=share)
+    return case.advice(ALLOCATOR, case.matching(_ALLOCATE), "allocates driver memory")
 
 
 def _zero_grad(case: AdviceContext) -> Recommendation | None:
     operations = case.matching(_ZERO_GRAD)
-    share = case.share(operations)
-    if share < MIN_SHARE or not any(_FILL.search(f"{op.path}/{op.name}") for op in operations):
+    if not any(_FILL.search(f"{op.path}/{op.name}") for op in operations):
         return None
-    trigger = f"{share:.1%} of the step fills gradients with zeros ({name_operations(operations)})"
-    return case.recommendation(ZERO_GRAD, trigger=trigger, share=share)
+    return case.advice(ZERO_GRAD, operations, "fills gradients with zeros")
 
 
 def _pageable(case: AdviceContext) -> Recommendation | None:
-    return _copies(case, _PAGEABLE, PINNED, "copies from memory that is not pinned")
+    what = "is copies from memory that is not pinned that nothing hides"
+    return case.advice(PINNED, _exposed(case, _PAGEABLE), what)
 
 
 def _to_host(case: AdviceContext) -> Recommendation | None:
-    return _copies(case, _TO_HOST, TO_HOST, "copies to the host")
-
-
-def _copies(
-    case: AdviceContext, pattern: re.Pattern[str], text: str, what: str
-) -> Recommendation | None:
-    operations = _exposed(case, pattern)
-    share = case.share(operations)
-    if share < MIN_SHARE:
-        return None
-    trigger = (
-        f"{share:.1%} of the step is {what} that nothing hides ({name_operations(operations)})"
-    )
-    return case.recommendation(text, trigger=trigger, share=share)
+    what = "is copies to the host that nothing hides"
+    return case.advice(TO_HOST, _exposed(case, _TO_HOST), what)
 
 
 def _to_device(case: AdviceContext) -> Recommendation | None:
     operations = _exposed(case, _TO_DEVICE)
-    share = case.share(operations)
-    if share < OVERHEAD_THRESHOLDS[Bottleneck.TRANSFER].moderate:
-        return None
     is_many = sum(operation.count for operation in operations) > MANY_COPIES
-    trigger = f"{share:.1%} of the step is copies to the device that nothing hides"
-    return case.recommendation(
-        FEWER_COPIES if is_many else OVERLAP_COPIES,
-        trigger=f"{trigger} ({name_operations(operations)})",
-        share=share,
-    )
+    text = FEWER_COPIES if is_many else OVERLAP_COPIES
+    what = "is copies to the device that nothing hides"
+    return case.advice(text, operations, what, least=MODERATE_TRANSFER)
 
 
 def _offload(case: AdviceContext) -> Recommendation | None:
     operations = _exposed(case, _HOST_COPY)
-    share = case.share(operations)
-    if share < OVERHEAD_THRESHOLDS[Bottleneck.TRANSFER].moderate:
-        return None
-    trigger = f"{share:.1%} of the step waits for copies ({name_operations(operations)})"
-    return case.recommendation(OFFLOAD, trigger=trigger, share=share)
+    return case.advice(OFFLOAD, operations, "waits for copies", least=MODERATE_TRANSFER)
 
 
 def _exposed(case: AdviceContext, pattern: re.Pattern[str]) -> tuple[Operation, ...]:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import StrEnum
 from math import ceil, prod
 
@@ -46,60 +46,36 @@ class OccupancyLimiter(StrEnum):
     SHARED_MEMORY = "shared memory"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MultiprocessorLimits:
     """The limits of one multiprocessor of a compute capability."""
 
     warps: int
     blocks: int
     shared_memory_bytes: int
-    shared_memory_bytes_per_block: int  # of a block that opts in
+    _: KW_ONLY
     shared_memory_unit_bytes: int = 128
     reserved_bytes_per_block: int = 1 * KIB  # by the driver, from 8.0 on
 
+    @property
+    def shared_memory_bytes_per_block(self) -> int:
+        """Return the shared memory of a block that opts in: all but the reserve."""
+        return self.shared_memory_bytes - self.reserved_bytes_per_block
 
+
+_BEFORE_8 = {"shared_memory_unit_bytes": 256, "reserved_bytes_per_block": 0}
 # CCCL libcudacxx/include/cuda/__device/arch_traits.h; the units are those of cuda_occupancy.h.
 _LIMITS: Mapping[str, MultiprocessorLimits] = {
-    "7.0": MultiprocessorLimits(
-        warps=64,
-        blocks=32,
-        shared_memory_bytes=96 * KIB,
-        shared_memory_bytes_per_block=96 * KIB,
-        shared_memory_unit_bytes=256,
-        reserved_bytes_per_block=0,
-    ),
-    "7.5": MultiprocessorLimits(
-        warps=32,
-        blocks=16,
-        shared_memory_bytes=64 * KIB,
-        shared_memory_bytes_per_block=64 * KIB,
-        shared_memory_unit_bytes=256,
-        reserved_bytes_per_block=0,
-    ),
-    "8.0": MultiprocessorLimits(
-        warps=64, blocks=32, shared_memory_bytes=164 * KIB, shared_memory_bytes_per_block=163 * KIB
-    ),
-    "8.6": MultiprocessorLimits(
-        warps=48, blocks=16, shared_memory_bytes=100 * KIB, shared_memory_bytes_per_block=99 * KIB
-    ),
-    "8.7": MultiprocessorLimits(
-        warps=48, blocks=16, shared_memory_bytes=164 * KIB, shared_memory_bytes_per_block=163 * KIB
-    ),
-    "8.9": MultiprocessorLimits(
-        warps=48, blocks=24, shared_memory_bytes=100 * KIB, shared_memory_bytes_per_block=99 * KIB
-    ),
-    "9.0": MultiprocessorLimits(
-        warps=64, blocks=32, shared_memory_bytes=228 * KIB, shared_memory_bytes_per_block=227 * KIB
-    ),
-    "10.0": MultiprocessorLimits(
-        warps=64, blocks=32, shared_memory_bytes=228 * KIB, shared_memory_bytes_per_block=227 * KIB
-    ),
-    "11.0": MultiprocessorLimits(
-        warps=48, blocks=24, shared_memory_bytes=228 * KIB, shared_memory_bytes_per_block=227 * KIB
-    ),
-    "12.0": MultiprocessorLimits(
-        warps=48, blocks=24, shared_memory_bytes=100 * KIB, shared_memory_bytes_per_block=99 * KIB
-    ),
+    "7.0": MultiprocessorLimits(64, 32, 96 * KIB, **_BEFORE_8),
+    "7.5": MultiprocessorLimits(32, 16, 64 * KIB, **_BEFORE_8),
+    "8.0": MultiprocessorLimits(64, 32, 164 * KIB),
+    "8.6": MultiprocessorLimits(48, 16, 100 * KIB),
+    "8.7": MultiprocessorLimits(48, 16, 164 * KIB),
+    "8.9": MultiprocessorLimits(48, 24, 100 * KIB),
+    "9.0": MultiprocessorLimits(64, 32, 228 * KIB),
+    "10.0": MultiprocessorLimits(64, 32, 228 * KIB),
+    "11.0": MultiprocessorLimits(48, 24, 228 * KIB),
+    "12.0": MultiprocessorLimits(48, 24, 100 * KIB),
 }
 # By the same source these have the limits of another capability: B300 those of B200.
 _SAME_AS = {"8.8": "8.6", "10.3": "10.0", "12.1": "12.0"}
