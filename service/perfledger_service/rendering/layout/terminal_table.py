@@ -73,46 +73,76 @@ class TerminalTable:
             yield Text(f"and {left:,} more; --format json has all", style="dim")
 
     def _widths(self, most: int) -> list[int]:
-        """Return the columns' widths, empty where a grid of them cannot be read."""
-        widths = [self._longest(at) for at in self._places]
+        """Return the columns' widths, empty where a grid of them cannot be read.
+
+        Columns of names and words share what the others leave: whole words first, then whole texts.
+        """
+        needs = [self._longest(at) for at in self._places]
         is_wrapped = [self._table.columns[at].kind in _WRAPPED for at in self._places]
-        room = most - (len(widths) - 1)
-        room -= sum(width for width, wraps in zip(widths, is_wrapped, strict=True) if not wraps)
-        wrapped = sorted(width for width, wraps in zip(widths, is_wrapped, strict=True) if wraps)
-        limit = room
-        for number, width in enumerate(wrapped):  # the short ones keep their width
-            limit = room // (len(wrapped) - number)
-            room -= min(width, limit)
-        if wrapped and limit < min(_NARROWEST, wrapped[-1]):
-            return []
-        if room < 0:
-            return []
-        return [
-            min(width, limit) if wraps else width
-            for width, wraps in zip(widths, is_wrapped, strict=True)
-        ]
+        longest = max(
+            (need for need, wraps in zip(needs, is_wrapped, strict=True) if wraps), default=0
+        )
+        for floors in ([self._longest_word(at) for at in self._places], [0] * len(needs)):
+            for limit in range(longest, min(_NARROWEST, longest) - 1, -1):
+                widths = [
+                    max(floor, min(need, limit)) if wraps else need
+                    for need, wraps, floor in zip(needs, is_wrapped, floors, strict=True)
+                ]
+                if sum(widths) + len(widths) - 1 <= most:
+                    return widths
+        return []
 
     def _longest(self, place: int) -> int:
-        footer = self._table.footer[self._places.index(place)] if self._table.footer else ""
-        texts = (row.texts[place] for row in self._table.rows)
-        heading = self._table.columns[place].heading or ""
-        return max(cell_len(text) for text in (heading, footer, *texts))
+        return max(map(cell_len, self._texts(place)))
+
+    def _longest_word(self, place: int) -> int:
+        words = (word for text in self._texts(place) for word in text.split())
+        return max(map(cell_len, words), default=0)
+
+    def _texts(self, place: int) -> Iterator[str]:
+        """Yield a column's heading, footer and cells."""
+        yield self._table.columns[place].heading or ""
+        if self._table.footer:
+            yield self._table.footer[self._places.index(place)]
+        yield from (row.texts[place] for row in self._table.rows)
 
     def _grids(self, rows: Sequence[TableRow], widths: Sequence[int]) -> Iterator[RenderableType]:
-        """Yield a grid of the rows; one for each row where remarks stand between them."""
+        """Yield a grid of the rows; one for each row where lines stand between them."""
         headings = [self._table.columns[place].heading or "" for place in self._places]
         grid = self._grid(widths)
         if any(headings):
             grid.add_row(*headings, style="dim")
         for row in rows:
-            grid.add_row(*self._cells(row, self._places), style=STYLES[row.style])
-            remarks = [cell for cell in self._cells(row, self._remarks) if cell.plain]
-            if remarks:
+            above, cells, below = self._row(row, widths)
+            if above:
+                yield from (grid, *above)
+                grid = self._grid(widths)
+            grid.add_row(*cells, style=STYLES[row.style])
+            if below:
                 yield grid
-                yield from (Padding(remark, _INDENT) for remark in remarks)
+                yield from (Padding(line, _INDENT) for line in below)
                 grid = self._grid(widths)
         if grid.row_count:
             yield grid
+
+    def _row(
+        self, row: TableRow, widths: Sequence[int]
+    ) -> tuple[list[Text], list[Text], list[Text]]:
+        """Return the lines above a row, its cells, and the lines below it.
+
+        A name that its column would break has a line to itself: above the row in the first column,
+        below it in the others.
+        """
+        cells = self._cells(row, self._places)
+        above, below = list[Text](), list[Text]()
+        for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+            is_name = self._table.columns[self._places[number]].kind is CellKind.NAME
+            if is_name and max(map(cell_len, cell.plain.split()), default=0) > width:
+                lines = below if number else above
+                lines.append(Text.assemble(cell, style=STYLES[row.style]))
+                cells[number] = Text()
+        below += [cell for cell in self._cells(row, self._remarks) if cell.plain]
+        return above, cells, below
 
     def _grid(self, widths: Sequence[int]) -> RichTable:
         grid = RichTable.grid(padding=(0, self._gap))

@@ -50,6 +50,49 @@ def test_words_are_wrapped_and_figures_never():
     assert " ".join(" ".join(lines[1:]).split()).endswith("more than the rest of this line has")
 
 
+def test_a_name_that_its_column_would_break_has_a_line_to_itself():
+    long_name = "aws:p5.48xlarge/savings_plan/3y_no_upfront"
+    rows = ((long_name, 4.95, "on demand for a year"), ("own", 5.0, "-"))
+
+    assert lines_of(document.table(COLUMNS, rows), width=50) == [
+        "option                  USD/h note",
+        long_name,
+        "                         4.95 on demand for a year",
+        "own                      5.00 -",
+    ]
+
+
+def test_a_name_that_does_not_fit_a_later_column_stands_below_its_row():
+    columns = (COLUMNS[1], COLUMNS[0], COLUMNS[2])
+    rows = (("an-operation-with-a-name-of-some-length", 4.95, "1 call, of compute"),)
+
+    assert lines_of(document.table(columns, rows), width=50) == [
+        "USD/h option                    note",
+        " 4.95                           1 call, of compute",
+        "  an-operation-with-a-name-of-some-length",
+    ]
+
+
+def test_a_column_keeps_its_longest_word_while_others_can_wrap():
+    rows = (("benchmarks.gpt:train_step", 1.0, "a note of many short words that can wrap"),)
+
+    lines = lines_of(document.table(COLUMNS, rows), width=50)
+
+    assert lines[1].startswith("benchmarks.gpt:train_step  1.00 a note")
+    assert len(lines) > 2
+
+
+@given(
+    st.lists(st.sampled_from(["p5", "aws:p5.48xlarge/on_demand@us-east-1", "H100 SXM spot"])),
+    st.integers(min_value=40, max_value=100),
+)
+def test_no_name_is_broken_where_the_terminal_has_room_for_it(names, width):
+    table = document.table(COLUMNS, [(name, 1.0, "a note of six short words") for name in names])
+
+    words = " ".join(lines_of(table, width=width)).split()
+    assert [word for name in names for word in name.split() if word not in words] == []
+
+
 def test_what_cannot_be_a_grid_is_a_list_of_rows_with_their_headings():
     lines = lines_of(document.table(COLUMNS, ROWS), width=20)
 
