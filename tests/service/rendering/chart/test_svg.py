@@ -4,11 +4,9 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
-import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger_service.rendering.chart.axis import Axis, linear_axis, rows_axis
-from perfledger_service.rendering.chart.bar_rows import BarRow, bar_rows_chart
+from perfledger_service.rendering.chart.axis import linear_axis, rows_axis
 from perfledger_service.rendering.chart.marks import (
     BandMark,
     BarMark,
@@ -128,25 +126,6 @@ def test_labels_of_ticks_do_not_touch_each_other():
     assert 3 <= len(shown) <= 8
 
 
-def test_a_wide_bar_holds_its_label_and_a_narrow_one_a_part_of_it_or_nothing():
-    bars = tuple(
-        BarMark(x=(0.0, width), y=(0.0, 1.0), label="aten::addmm") for width in (1.0, 0.1, 0.05)
-    )
-
-    drawn = [
-        texts(
-            parsed(
-                embedded_svg(
-                    Chart(x=Axis(low=0, high=1), y=Axis(low=0, high=1), marks=(bar,)), label="l"
-                )
-            )
-        )
-        for bar in bars
-    ]
-
-    assert drawn == [["aten::addmm"], ["aten::add…"], []]
-
-
 def test_a_legend_has_as_many_rows_as_it_needs():
     keys = tuple(LegendKey(label=f"series number {n}", tone=Tone.BLUE) for n in range(12))
     chart = Chart(x=UNIT, y=UNIT, marks=(), legend=keys)
@@ -174,25 +153,3 @@ def test_a_summary_of_many_lines_is_cut_and_said_whole_to_screen_readers():
     assert len(texts(drawn)) == 5
     assert texts(drawn)[-1].endswith("…")
     assert drawn.find(f"{SVG}desc").text == summary
-
-
-@pytest.mark.parametrize(("is_numbered", "name"), [(False, "gemm"), (True, "1 gemm")])
-def test_a_row_has_its_name_above_its_bar_and_its_figures_beside_it(is_numbered, name):
-    row = BarRow(
-        name="void gemm<float>",
-        short="gemm",
-        part=0.5,
-        figure="3 ms",
-        share="42 %",
-        detail="48 calls",
-        tone=Tone.BLUE,
-    )
-
-    drawn = parsed(embedded_svg(bar_rows_chart("", [row], is_numbered=is_numbered), label="l"))
-
-    found = {text: each for each in drawn.iter(f"{SVG}text") if (text := each.text)}
-    (bar,) = drawn.iter(f"{SVG}rect")
-    assert list(found) == [name, "3 ms", "42 %", "48 calls"]
-    assert float(found[name].get("y")) < float(bar.get("y"))
-    assert float(bar.get("x")) + float(bar.get("width")) < float(found["48 calls"].get("x"))
-    assert found[name].find(f"{SVG}title").text == "void gemm<float>"
