@@ -115,7 +115,8 @@ class TerminalTable:
         for row in rows:
             above, cells, below = self._row(row, widths)
             if above:
-                yield from (grid, *above)
+                yield grid
+                yield from above
                 grid = self._grid(widths)
             grid.add_row(*cells, style=STYLES[row.style])
             if below:
