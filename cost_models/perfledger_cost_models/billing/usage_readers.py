@@ -10,6 +10,7 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceSpan,
     DeviceUsage,
     UsageFileError,
+    decoded_text,
     rows_of,
     usage_of,
 )
@@ -42,16 +43,11 @@ def read_usage(data: bytes, name: str) -> DeviceUsage:
         raise UsageFileError(msg)
     if data.lstrip()[:1] in (b"{", b"["):
         return (read_query_range if _PROMETHEUS_KEY in data else read_allocations)(data, name)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        msg = f"{name} is not text in UTF-8: {error}"
-        raise UsageFileError(msg) from error
-    return _read_table(text, name)
+    return _read_table(decoded_text(data, name), name)
 
 
 def _read_table(text: str, name: str) -> DeviceUsage:
-    first = text.lstrip("\ufeff").partition("\n")[0].strip()
+    first = text.partition("\n")[0].strip()
     if is_sacct(first):
         return read_sacct(text, name)
     _, header = next(rows_of(first, name), (0, list[str]()))

@@ -6,7 +6,7 @@ inputs of a simulation can be compared with its outputs.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,9 @@ class LabelColumn:
     codes: IntArray
     names: tuple[str, ...]
 
+    def __getitem__(self, rows: NDArray[np.bool_] | IntArray) -> "LabelColumn":
+        return LabelColumn(self.codes[rows], self.names)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobTable:
@@ -79,21 +82,8 @@ class JobTable:
 
     def take(self, rows: NDArray[np.bool_] | IntArray) -> "JobTable":
         """Return some of the rows, in their order."""
-        return JobTable(
-            start_s=self.start_s,
-            submit_ms=self.submit_ms[rows],
-            run_ms=self.run_ms[rows],
-            wait_ms=self.wait_ms[rows],
-            limit_ms=self.limit_ms[rows],
-            devices=self.devices[rows],
-            share_milli=self.share_milli[rows],
-            cpu_milli=self.cpu_milli[rows],
-            memory_mib=self.memory_mib[rows],
-            priority=self.priority[rows],
-            team=LabelColumn(self.team.codes[rows], self.team.names),
-            pool=LabelColumn(self.pool.codes[rows], self.pool.names),
-            models=LabelColumn(self.models.codes[rows], self.models.names),
-        )
+        columns = [field.name for field in fields(self) if field.name != "start_s"]
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
 
 def table_of(jobs: Iterable[Job]) -> JobTable:

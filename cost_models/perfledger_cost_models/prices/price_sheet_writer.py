@@ -30,25 +30,23 @@ def text_of(sheet: PriceSheet) -> str:
 def _cells(price: Price) -> dict[str, str]:
     usd = price.usd_per_hour.quantize(SMALLEST_USD)
     retrieved_at = price.as_of if price.is_read_date else price.retrieved_at
-    return {
-        "provider": price.provider,
-        "sku": price.sku,
-        "region": price.region,
-        "accelerator": price.accelerator,
-        "count": str(price.count),
-        "pricing_model": price.pricing_model,
-        "term": price.term,
+    return _option_cells(price) | {
         "usd_per_hour": _format_usd(usd),
         "usd_per_accelerator_hour": _format_usd((usd / price.count).quantize(ROUNDING_USD)),
         "as_of_date": "" if price.is_read_date else price.as_of.isoformat(),
         "retrieved_at": "" if retrieved_at is None else retrieved_at.isoformat(),
         "confidence": price.confidence,
-        "source": price.source,
-        "note": price.note,
     }
 
 
 def _unknown_cells(price: UnknownPrice) -> dict[str, str]:
+    return _option_cells(price) | {
+        "retrieved_at": price.searched_on.isoformat(),
+        "confidence": UNKNOWN_CONFIDENCE,
+    }
+
+
+def _option_cells(price: Price | UnknownPrice) -> dict[str, str]:
     return {
         "provider": price.provider,
         "sku": price.sku,
@@ -57,8 +55,6 @@ def _unknown_cells(price: UnknownPrice) -> dict[str, str]:
         "count": str(price.count),
         "pricing_model": price.pricing_model,
         "term": price.term,
-        "retrieved_at": price.searched_on.isoformat(),
-        "confidence": UNKNOWN_CONFIDENCE,
         "source": price.source,
         "note": price.note,
     }

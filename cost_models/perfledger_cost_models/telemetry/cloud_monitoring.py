@@ -15,7 +15,12 @@ from perfledger_cost_models.telemetry.activity_samples import MAX_SHARE, Activit
 from perfledger_cost_models.telemetry.metric_names import ActivityMetric, MetricMeaning, find_metric
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
 from perfledger_cost_models.telemetry.prometheus import JOBS, TEAMS, device_of, mark_free_devices
-from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time
+from perfledger_cost_models.usage.device_spans import (
+    UsageFileError,
+    decoded_json,
+    first_label,
+    parse_time,
+)
 
 KIND = "Google Cloud Monitoring"
 BUSY_SECONDS = "compute.googleapis.com/instance/gpu/accumulated_context_utilization_seconds"
@@ -74,14 +79,11 @@ class _Answer(msgspec.Struct):
 
 def read_time_series(data: bytes, name: str) -> ActivityExport:
     """Read the JSON of timeSeries.list; raise UsageFileError."""
-    try:
-        if data.lstrip()[:1] == b"[":
-            answer = _Answer(msgspec.json.decode(data, type=list[_Series]))
-        else:
-            answer = msgspec.json.decode(data, type=_Answer)
-    except (msgspec.DecodeError, RecursionError) as error:
-        msg = f"{name} is not an answer of Cloud Monitoring's timeSeries.list: {str(error)[:200]}"
-        raise UsageFileError(msg) from error
+    problem = f"{name} is not an answer of Cloud Monitoring's timeSeries.list"
+    if data.lstrip()[:1] == b"[":
+        answer = _Answer(decoded_json(data, list[_Series], problem))
+    else:
+        answer = decoded_json(data, _Answer, problem)
     # "1" is the unit of shares, but also appears with whole numbers of percent.
     percents = {
         series.metric.type
@@ -105,14 +107,13 @@ def metric_values_of(
     metric: ActivityMetric, labels: Mapping[str, str], samples: Samples, name: str
 ) -> MetricValues:
     """Return a series' values with the owner in its labels; raise UsageFileError for no device."""
-    index = next((labels[key] for key in DEVICES if labels.get(key)), "")
-    place = next((labels[key] for key in PLACES if labels.get(key)), "")
+    index, place = first_label(labels, DEVICES), first_label(labels, PLACES)
     return MetricValues(
         metric=metric,
         owner=_owner(labels),
         device=device_of({"gpu": index or place, "instance": place if index else ""}, name),
         samples=samples,
-        model=next((labels[key] for key in MODELS if labels.get(key)), ""),
+        model=first_label(labels, MODELS),
     )
 
 
@@ -150,11 +151,10 @@ def _managed(kind: str) -> ActivityMetric | None:
 
 
 def _owner(labels: Mapping[str, str]) -> DeviceOwner:
-    job = next((labels[key] for key in NAMED_JOBS if labels.get(key)), "")
     return DeviceOwner(
-        team=next((labels[key] for key in TEAMS if labels.get(key)), ""),
-        namespace=next((labels[key] for key in NAMESPACES if labels.get(key)), ""),
-        job=job,
+        team=first_label(labels, TEAMS),
+        namespace=first_label(labels, NAMESPACES),
+        job=first_label(labels, NAMED_JOBS),
     )
 
 

@@ -18,7 +18,13 @@ from perfledger_cost_models.telemetry.cloud_monitoring import KIND, metric_value
 from perfledger_cost_models.telemetry.metric_names import ActivityMetric, find_metric
 from perfledger_cost_models.telemetry.metric_values import export_of_values
 from perfledger_cost_models.telemetry.prometheus import mark_free_devices
-from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, UsageFileError, rows_of
+from perfledger_cost_models.usage.device_spans import (
+    EARLIEST,
+    LATEST,
+    UsageFileError,
+    number_of,
+    rows_of,
+)
 
 FIRST = "TimeSeries ID"
 # Metrics by their name in Metrics Explorer and by their last words.
@@ -53,7 +59,7 @@ def read_metrics_explorer(text: str, name: str) -> ActivityExport:
             if time is None:
                 labels.setdefault(place, {})[cells[0].strip()] = cell.strip()
             elif cell.strip() not in UNDEFINED:
-                series.setdefault(place, []).append((time, _number(cell, where)))
+                series.setdefault(place, []).append((time, number_of(cell, where)))
         if time is None and series:
             msg = f"{where}: {cells[0][:40]!r} is not a time: download it again"
             raise UsageFileError(msg)
@@ -85,10 +91,3 @@ def _time(text: str) -> float | None:
         if EARLIEST <= seconds <= LATEST:
             return seconds
     return None
-
-
-def _number(text: str, where: str) -> float:
-    with suppress(ValueError):
-        return float(text)
-    msg = f"{where}: {text[:40]!r} is not a number: download it again"
-    raise UsageFileError(msg)

@@ -9,14 +9,19 @@ index. The console's CSV has rows about its columns above the rows that begin wi
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 import msgspec
 
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.metric_names import ActivityMetric, find_metric
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
-from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time, rows_of
+from perfledger_cost_models.usage.device_spans import (
+    UsageFileError,
+    decoded_json,
+    number_of,
+    parse_time,
+    rows_of,
+)
 
 KIND = "CloudWatch"
 # The rows above the console's columns that name the series; others have the period and statistic.
@@ -54,11 +59,8 @@ def read_metric_data(data: bytes, name: str) -> ActivityExport:
 
     Raises UsageFileError.
     """
-    try:
-        answer = msgspec.json.decode(data, type=_Answer)
-    except (msgspec.DecodeError, RecursionError) as error:
-        msg = f"{name} is not an answer of CloudWatch's get-metric-data: {str(error)[:200]}"
-        raise UsageFileError(msg) from error
+    problem = f"{name} is not an answer of CloudWatch's get-metric-data"
+    answer = decoded_json(data, _Answer, problem)
     series: dict[str, list[tuple[float, float]]] = {}
     for result in answer.results:
         if len(result.timestamps) != len(result.values):
@@ -93,7 +95,7 @@ def read_console_csv(text: str, name: str) -> ActivityExport:
         for place, cell in enumerate(cells[1:], start=1):
             if cell.strip():
                 label = " ".join(header_cells.get(place, ()))
-                series.setdefault(label, []).append((time, _number(cell, where)))
+                series.setdefault(label, []).append((time, number_of(cell, where)))
     return _export(name, series)
 
 
@@ -155,10 +157,3 @@ def _parse_label(label: str) -> tuple[dict[str, str], ActivityMetric | None]:
         elif word.isdecimal() and len(word) < 3:  # noqa: PLR2004 - no host has a hundred
             properties.setdefault("index", word)
     return properties, metric
-
-
-def _number(text: str, where: str) -> float:
-    with suppress(ValueError):
-        return float(text)
-    msg = f"{where}: {text[:40]!r} is not a number: download it again"
-    raise UsageFileError(msg)

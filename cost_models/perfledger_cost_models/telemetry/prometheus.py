@@ -17,7 +17,7 @@ from perfledger_cost_models.prices.accelerator_names import MIG_SLICES
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.metric_names import find_metric
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
-from perfledger_cost_models.usage.device_spans import UsageFileError
+from perfledger_cost_models.usage.device_spans import UsageFileError, first_label
 from perfledger_cost_models.usage.prometheus import LabelledSamples
 
 KIND = "Prometheus"
@@ -83,12 +83,12 @@ def mark_free_devices(readings: Sequence[MetricValues]) -> tuple[MetricValues, .
 
 def device_of(labels: Mapping[str, str], where: str) -> str:
     """Return the identity of a device or a part of one; raise UsageFileError where it has none."""
-    identity = _first(labels, IDENTITIES)
-    index = _first(labels, INDEXES)
+    identity = first_label(labels, IDENTITIES)
+    index = first_label(labels, INDEXES)
     if not identity and not index:
         msg = f"{where}: a series does not name its device: keep the labels gpu and UUID"
         raise UsageFileError(msg)
-    device = identity or f"{_first(labels, HOSTS)} {index}".strip()
+    device = identity or f"{first_label(labels, HOSTS)} {index}".strip()
     part = labels.get("GPU_I_ID", "")
     return f"{device}{_PART_MARK}{part}" if part else device
 
@@ -105,7 +105,7 @@ def _readings(
                 owner=_owner(labels, is_exported=is_exported),
                 device=device_of(labels, name),
                 samples=samples,
-                model=_first(labels, MODELS),
+                model=first_label(labels, MODELS),
                 devices=_part(labels.get("GPU_I_PROFILE", "")),
             )
 
@@ -130,16 +130,12 @@ def _owner(labels: Mapping[str, str], *, is_exported: bool) -> DeviceOwner:
     pod = labels.get(f"{prefix}pod", "")
     if _EXPORTER in pod:
         return DeviceOwner()
-    job = _first(labels, JOBS) or pod
+    job = first_label(labels, JOBS) or pod
     namespace = labels.get(f"{prefix}namespace", "")
-    return DeviceOwner(team=_first(labels, TEAMS), namespace=namespace, job=job)
+    return DeviceOwner(team=first_label(labels, TEAMS), namespace=namespace, job=job)
 
 
 def _part(profile: str) -> float:
     """Return the share of a device that a MIG profile is; 1 for a full device."""
     match = _PROFILE.fullmatch(profile)
     return _PARTS.get(int(match[1]), 1000) / 1000 if match else 1.0
-
-
-def _first(labels: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((labels[name] for name in names if labels.get(name)), "")

@@ -14,7 +14,12 @@ from perfledger_cost_models.telemetry.cloudwatch import (
 from perfledger_cost_models.telemetry.prometheus import read_prometheus
 from perfledger_cost_models.telemetry.slurm_gpu_use import read_sacct_activity
 from perfledger_cost_models.telemetry.wandb import is_wandb, read_events_csv, read_events_json
-from perfledger_cost_models.usage.device_spans import MAX_USAGE_BYTES, UsageFileError, rows_of
+from perfledger_cost_models.usage.device_spans import (
+    MAX_USAGE_BYTES,
+    UsageFileError,
+    decoded_text,
+    rows_of,
+)
 from perfledger_cost_models.usage.prometheus import (
     is_prometheus_csv,
     series_of_query,
@@ -40,12 +45,7 @@ def read_activity(data: bytes, name: str) -> ActivityExport:
         raise UsageFileError(msg)
     if data.lstrip()[:1] in (b"{", b"["):
         return _read_json(data, name)
-    try:
-        text = data.decode("utf-8").lstrip("\ufeff")
-    except UnicodeDecodeError as error:
-        msg = f"{name} is not text in UTF-8: {error}"
-        raise UsageFileError(msg) from error
-    return _read_table(text, name)
+    return _read_table(decoded_text(data, name), name)
 
 
 def _read_json(data: bytes, name: str) -> ActivityExport:

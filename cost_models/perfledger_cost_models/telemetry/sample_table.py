@@ -1,7 +1,7 @@
 """Combines the activity of files into one table of samples by signal, without double counting."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,14 +43,7 @@ class SampleTable:
     def take(self, rows: NDArray[np.bool_] | IntArray) -> "SampleTable":
         """Return some of the rows, in their order."""
         return SampleTable(
-            device=self.device[rows],
-            owner=self.owner[rows],
-            starts=self.starts[rows],
-            ends=self.ends[rows],
-            shares=self.shares[rows],
-            seconds=self.seconds[rows],
-            missing=self.missing[rows],
-            is_peak=self.is_peak[rows],
+            **{column.name: getattr(self, column.name)[rows] for column in fields(self)}
         )
 
 

@@ -10,15 +10,19 @@ read; nor is `system.gpu.process.0...`, which counts the same GPU again.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import PurePath
-
-import msgspec
 
 from perfledger_cost_models.telemetry.activity_samples import ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.metric_names import ActivityMetric, MetricMeaning
 from perfledger_cost_models.telemetry.metric_values import MetricValues, export_of_values
-from perfledger_cost_models.usage.device_spans import UsageFileError, parse_time, rows_of
+from perfledger_cost_models.usage.device_spans import (
+    UsageFileError,
+    decoded_json,
+    first_label,
+    parse_time,
+    rows_of,
+)
 
 KIND = "W&B system metrics"
 TIME = "_timestamp"
@@ -45,14 +49,11 @@ def is_wandb(names: Iterable[str]) -> bool:
 
 def read_events_json(data: bytes, name: str) -> ActivityExport:
     """Read rows in a JSON list; raise UsageFileError."""
-    try:
-        rows = msgspec.json.decode(data, type=list[dict[str, object]])
-    except (msgspec.DecodeError, RecursionError) as error:
-        msg = (
-            f"{name} is not a list of W&B events: {str(error)[:200]}. Write the frame with "
-            'to_csv() or to_json(orient="records").'
-        )
-        raise UsageFileError(msg) from error
+    problem = (
+        f"{name} is not a list of W&B events: write the frame with to_csv() or "
+        'to_json(orient="records")'
+    )
+    rows = decoded_json(data, list[dict[str, object]], problem)
     return _export(name, ((f"{name}, row {at}", row) for at, row in enumerate(rows, start=1)))
 
 
@@ -107,12 +108,8 @@ def _owner(row: _Row, name: str) -> DeviceOwner:
     return DeviceOwner(
         team=properties["entity"],
         namespace=properties["project"],
-        job=_first(properties, RUN) or PurePath(name).name.partition(".")[0],
+        job=first_label(properties, RUN) or PurePath(name).name.partition(".")[0],
     )
-
-
-def _first(properties: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((properties[name] for name in names if properties[name]), "")
 
 
 def _number(value: object, where: str) -> float:

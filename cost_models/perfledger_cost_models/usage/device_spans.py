@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from io import StringIO
 from math import isfinite
+from typing import TypeVar
+
+import msgspec
 
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 
@@ -20,6 +23,9 @@ MAX_DEVICES = 1_000_000  # of one job; more is a shifted column
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(2200, 1, 1, tzinfo=UTC).timestamp()
 _MILLISECONDS_FROM = 1e11  # as seconds that is the year 5138
+
+
+Document = TypeVar("Document")
 
 
 class UsageFileError(ValueError):
@@ -105,6 +111,37 @@ def parse_time(text: str, name: str) -> float:
         msg = f"{name}: {text[:40]!r} is not a time such as 2026-11-01T00:00:00Z: export it again"
         raise UsageFileError(msg)
     return seconds
+
+
+def decoded_text(data: bytes, name: str) -> str:
+    """Return a file's text without a byte order mark; raise UsageFileError if it is not UTF-8."""
+    try:
+        return data.decode("utf-8").lstrip("\ufeff")
+    except UnicodeDecodeError as error:
+        msg = f"{name} is not text in UTF-8: {error}"
+        raise UsageFileError(msg) from error
+
+
+def decoded_json(data: bytes, kind: type[Document], problem: str) -> Document:
+    """Return a JSON document; raise UsageFileError with `problem` and the place in the file."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        msg = f"{problem}: {str(error)[:200]}"
+        raise UsageFileError(msg) from error
+
+
+def number_of(text: str, where: str) -> float:
+    """Return a downloaded table's number; raise UsageFileError for anything else."""
+    with suppress(ValueError):
+        return float(text)
+    msg = f"{where}: {text[:40]!r} is not a number: download it again"
+    raise UsageFileError(msg)
+
+
+def first_label(labels: Mapping[str, str], names: Sequence[str]) -> str:
+    """Return the first of these labels that has a value, "" if none has."""
+    return next((labels[name] for name in names if labels.get(name)), "")
 
 
 def rows_of(text: str, name: str, *, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:

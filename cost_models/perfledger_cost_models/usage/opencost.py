@@ -15,6 +15,7 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceSpan,
     DeviceUsage,
     UsageFileError,
+    decoded_json,
     parse_time,
     rows_of,
     span_of,
@@ -60,11 +61,7 @@ def is_kubernetes_csv(header: Sequence[str]) -> bool:
 
 def read_allocations(data: bytes, name: str) -> DeviceUsage:
     """Read an answer of the allocation API; raise UsageFileError."""
-    try:
-        answer = msgspec.json.decode(data, type=_Answer)
-    except (msgspec.DecodeError, RecursionError) as error:
-        msg = f"{name} is not an answer of OpenCost's allocation API: {str(error)[:200]}"
-        raise UsageFileError(msg) from error
+    answer = decoded_json(data, _Answer, f"{name} is not an answer of OpenCost's allocation API")
     spans: list[DeviceSpan] = []
     for window in answer.data:
         for key, allocation in (window or {}).items():

@@ -20,6 +20,7 @@ from perfledger_cost_models.usage.device_spans import (
     DeviceSpan,
     DeviceUsage,
     UsageFileError,
+    decoded_json,
     parse_time,
     rows_of,
     span_of,
@@ -84,11 +85,7 @@ def read_samples(text: str, name: str) -> DeviceUsage:
 
 def series_of_query(data: bytes, name: str) -> tuple[LabelledSamples, ...]:
     """Return the series of a range query's JSON; raise UsageFileError."""
-    try:
-        answer = msgspec.json.decode(data, type=_Answer).data
-    except (msgspec.DecodeError, RecursionError) as error:
-        msg = f"{name} is not an answer of Prometheus' query_range: {str(error)[:200]}"
-        raise UsageFileError(msg) from error
+    answer = decoded_json(data, _Answer, f"{name} is not an answer of Prometheus' query_range").data
     if answer.kind != "matrix":
         msg = f"{name} has the type {answer.kind[:40]!r}: use query_range, which gives a matrix"
         raise UsageFileError(msg)
