@@ -43,5 +43,5 @@ def test_a_request_of_another_version_is_refused(tmp_path):
     request = ChildRequest(command=Command.LIST, root="/r", repository="/u")
     path.write_text(json.dumps({**asdict(request), "version": 99}), encoding="utf-8")
 
-    with pytest.raises(RequestError, match="version 99 and this child reads 1"):
+    with pytest.raises(RequestError, match="version 99 and this child reads 2"):
         read_request(path)

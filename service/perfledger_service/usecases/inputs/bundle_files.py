@@ -39,8 +39,8 @@ def spool_bundle(
     folder = _spool_folder(environment)
     path = folder / f"{bundle.created_at.replace(':', '')}-{bundle.id}.json"
     write_bundle(bundle, path)
-    others = sorted(set(folder.glob("*.json")) - {path}, reverse=True)
-    for old in others[SPOOLED_BUNDLES - 1 :]:
+    earlier = sorted(set(folder.glob("*.json")) - {path}, reverse=True)
+    for old in earlier[SPOOLED_BUNDLES - 1 :]:
         old.unlink(missing_ok=True)
     if also is not None:
         write_bundle(bundle, also)

@@ -31,7 +31,7 @@ def test_a_message_is_one_line_with_version_and_event(pipe):
     channel.send(MessageType.STARTED, {"workload": "m:f"})
     channel.close()
 
-    assert os.read(reader, 1024) == b'{"version":1,"event":"started","workload":"m:f"}\n'
+    assert os.read(reader, 1024) == b'{"version":2,"event":"started","workload":"m:f"}\n'
     assert os.read(reader, 1) == b""
 
 
