@@ -1,7 +1,6 @@
 """Stores approvals of what commits cost."""
 
 from datetime import date
-from decimal import Decimal
 
 from sqlmodel import Session, col, select
 
@@ -55,16 +54,4 @@ def approvals_of(session: Session, upload: StoredUpload, *, today: date) -> tupl
         )
         .order_by(col(ApprovalRow.id))
     )
-    return tuple(
-        Approval(
-            login=row.login,
-            is_author=row.is_author,
-            usd_per_year=Decimal(row.usd_per_year),
-            covers_unpriced=row.covers_unpriced,
-            reason=row.reason,
-            approved_at=row.approved_at,
-            until=row.until,
-            is_over=row.until < today,
-        )
-        for row in rows
-    )
+    return tuple(row.to_value(Approval, is_over=row.until < today) for row in rows)

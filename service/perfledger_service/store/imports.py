@@ -85,16 +85,4 @@ def _unknown(import_id: int) -> NotFoundError:
 
 
 def _stored(row: ImportedFileRow) -> StoredImport:
-    assert row.id is not None  # noqa: S101 - it was stored
-    return StoredImport(
-        id=row.id,
-        kind=ImportKind(row.kind),
-        source=row.source,
-        name=row.name,
-        sha256=row.sha256,
-        since=row.since,
-        until=row.until,
-        summary=row.summary,
-        unpacked_bytes=row.unpacked_bytes,
-        created_at=row.created_at,
-    )
+    return row.to_value(StoredImport)

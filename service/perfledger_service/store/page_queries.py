@@ -8,8 +8,6 @@ from sqlalchemy import ColumnElement, func
 from sqlalchemy.orm import QueryableAttribute, defer
 from sqlmodel import Session, col, select
 
-from perfledger.metrics import WorseDirection
-from perfledger.records import Side
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.projects import project_named, projects
 from perfledger_service.store.tables import (
@@ -99,16 +97,8 @@ def series_view(session: Session, series_id: int) -> SeriesView:
         msg = f"no series {series_id}"
         raise NotFoundError(msg)
     series, project = row
-    return SeriesView(
-        id=series_id,
-        repository=project.repository,
-        workload=series.workload,
-        metric=series.metric,
-        unit=series.unit,
-        worse=WorseDirection(series.worse),
-        device_class=series.device_class,
-        points=_points(session, series),
-    )
+    points = _points(session, series)
+    return series.to_value(SeriesView, repository=project.repository, points=points)
 
 
 def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[UploadView, ...]:
@@ -128,20 +118,7 @@ def _left_out(session: Session, table: type[UploadRow | SeriesRow], limit: int) 
 
 
 def _upload(row: UploadRow, project: ProjectRow, device_class: str) -> UploadView:
-    return UploadView(
-        id=row.id,
-        repository=project.repository,
-        pull_request=row.pull_request,
-        base_sha=row.base_sha,
-        head_sha=row.head_sha,
-        head_subject=row.head_subject,
-        device_class=device_class,
-        status=UploadStatus(row.status),
-        reason=row.reason,
-        conclusion=row.conclusion,
-        headline=row.headline,
-        created_at=row.created_at,
-    )
+    return row.to_value(UploadView, repository=project.repository, device_class=device_class)
 
 
 def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
@@ -157,25 +134,10 @@ def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
         .order_by(col(ObservationRow.side))  # where the sides are of two classes, head's
     )
     ids = {(workload, metric): series for workload, metric, series in observed}
-    verdicts = (_verdict(row, ids.get((row.workload, row.metric))) for row in rows)
-    return replace(upload, verdicts=tuple(verdicts))
-
-
-def _verdict(row: VerdictRow, series_id: int | None) -> VerdictView:
-    return VerdictView(
-        workload=row.workload,
-        metric=row.metric,
-        unit=row.unit,
-        worse=WorseDirection(row.worse),
-        outcome=row.outcome,
-        base=row.base,
-        head=row.head,
-        change=row.change,
-        low=row.low,
-        high=row.high,
-        is_warning=row.is_warning,
-        series_id=series_id,
+    verdicts = tuple(
+        row.to_value(VerdictView, series_id=ids.get((row.workload, row.metric))) for row in rows
     )
+    return replace(upload, verdicts=verdicts)
 
 
 def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
@@ -199,17 +161,8 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
 
 
 def _point(row: ObservationRow, upload: UploadRow, sha: str) -> SeriesPoint:
-    return SeriesPoint(
-        position=row.position,
-        sha=sha,
-        side=Side(row.side),
-        pull_request=upload.pull_request,
-        upload_id=upload.id,
-        processes=row.processes,
-        center=row.center,
-        low=row.low,
-        high=row.high,
-        created_at=upload.created_at,
+    return row.to_value(
+        SeriesPoint, sha=sha, pull_request=upload.pull_request, created_at=upload.created_at
     )
 
 
@@ -238,15 +191,7 @@ def _summary(session: Session, series: SeriesRow, project: ProjectRow) -> Series
     count = select(func.count()).select_from(ObservationRow).join(UploadRow).where(*where)
     newest = select(ObservationRow.center).join(UploadRow).where(*where).order_by(*_NEWEST_FIRST)
     last = session.exec(newest.limit(1)).first()
-    if series.id is None or last is None:
+    if last is None:
         return None
-    return SeriesSummary(
-        id=series.id,
-        repository=project.repository,
-        workload=series.workload,
-        metric=series.metric,
-        unit=series.unit,
-        device_class=series.device_class,
-        points=session.exec(count).one(),
-        last=last,
-    )
+    points = session.exec(count).one()
+    return series.to_value(SeriesSummary, repository=project.repository, points=points, last=last)

@@ -1,6 +1,5 @@
 """Stores how much the pairs of each upload differ, for the priors of later uploads."""
 
-import struct
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,7 +10,7 @@ from sqlmodel import Session, col, select
 
 from perfledger_baselines.judging.pair_spreads import FEWEST_PAIRS, PairDifferences
 from perfledger_baselines.significance.spread_prior import MOST_VALUES
-from perfledger_service.store.observations import pack, series_key
+from perfledger_service.store.observations import pack, series_key, unpack
 from perfledger_service.store.tables import PairSpreadRow, SeriesRow
 
 # Differences of logs are small numbers: 32 bits keep a relative precision of 1e-7.
@@ -109,13 +108,9 @@ def _read_differences(
             metric=series.metric,
             device_class=series.device_class,
             newest=max(number or 0 for _, number, _ in stored),
-            uploads=tuple(_unpack(packed) for _, _, packed in stored),
+            uploads=tuple(unpack(packed, SAMPLE_TYPE) for _, _, packed in stored),
         )
 
 
 def _key(differences: PairDifferences) -> str:
     return series_key(differences.workload, differences.metric, differences.device_class)
-
-
-def _unpack(packed: bytes) -> tuple[float, ...]:
-    return tuple(number for (number,) in struct.iter_unpack("<f", packed))

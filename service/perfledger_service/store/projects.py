@@ -106,15 +106,8 @@ def _row(session: Session, repository: str) -> ProjectRow | None:
 
 
 def _project(row: ProjectRow) -> Project:
-    assert row.id is not None  # noqa: S101 - it was stored
-    return Project(id=row.id, repository=row.repository)
+    return row.to_value(Project)
 
 
 def _token(row: TokenRow, project: ProjectRow) -> StoredToken:
-    return StoredToken(
-        project=_project(project),
-        prefix=row.prefix,
-        sha256=row.sha256,
-        created_at=row.created_at,
-        revoked_at=row.revoked_at,
-    )
+    return row.to_value(StoredToken, project=_project(project))

@@ -5,12 +5,16 @@ fit both databases: `read_bundle` refuses others. Blobs are only read by name, n
 """
 
 from datetime import date, datetime
+from typing import TypeVar
 
+import msgspec
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, MetaData, Text, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
 from perfledger_service.store.database import UtcTime
+
+Value = TypeVar("Value")
 
 # Constraints have names on both databases, so that migrations can refer to them.
 _NAMES = {
@@ -23,6 +27,12 @@ _NAMES = {
 
 class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAMES))):
     """Base of all tables, with metadata of their own, apart from other users of SQLModel."""
+
+    def to_value(self, kind: type[Value], **others: object) -> Value:
+        """Return a dataclass whose fields are the columns of the same names, and `others`."""
+        names = type(self).model_fields.keys() & vars(kind)["__dataclass_fields__"].keys()
+        columns = {name: getattr(self, name) for name in names}
+        return msgspec.convert(columns | others, kind, from_attributes=True)
 
 
 class ProjectRow(StoreRow, table=True):

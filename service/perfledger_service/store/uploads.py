@@ -9,8 +9,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import Metric, MetricKind, MetricScale, WorseDirection
-from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
+from perfledger.metrics import Metric
+from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
 from perfledger_baselines.significance.spread_prior import PriorSource, SpreadPrior
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.tables import (
@@ -229,23 +229,7 @@ def verdicts_of(session: Session, upload_id: str) -> tuple[Verdict, ...]:
 
 
 def _upload(row: UploadRow, project: ProjectRow) -> StoredUpload:
-    return StoredUpload(
-        id=row.id,
-        project_id=row.project_id,
-        repository=project.repository,
-        bundle_sha256=row.bundle_sha256,
-        pull_request=row.pull_request,
-        base_sha=row.base_sha,
-        head_sha=row.head_sha,
-        status=UploadStatus(row.status),
-        reason=row.reason,
-        attempt=row.attempt,
-        conclusion=row.conclusion,
-        title=row.title,
-        headline=row.headline,
-        created_at=row.created_at,
-        judged_at=row.judged_at,
-    )
+    return row.to_value(StoredUpload, repository=project.repository)
 
 
 def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object]:
@@ -272,25 +256,10 @@ def _values(upload_id: str, position: int, verdict: Verdict) -> dict[str, object
 
 
 def _verdict(row: VerdictRow) -> Verdict:
-    estimate = None
-    if row.pairs is not None:
-        estimate = EffectEstimate(
-            **{name: getattr(row, name) for name in EffectEstimate.__dataclass_fields__}
-        )
-    return Verdict(
-        workload=row.workload,
-        metric=Metric(
-            name=row.metric,
-            unit=row.unit,
-            worse=WorseDirection(row.worse),
-            kind=MetricKind(row.kind),
-            scale=MetricScale(row.scale),
-        ),
-        outcome=Outcome(row.outcome),
-        estimate=estimate,
-        adjusted_p=row.adjusted_p,
-        is_warning=row.is_warning,
-        reason=row.reason,
+    return row.to_value(
+        Verdict,
+        metric=row.to_value(Metric, name=row.metric),
+        estimate=None if row.pairs is None else row.to_value(EffectEstimate),
         prior=_prior(row),
     )
 
