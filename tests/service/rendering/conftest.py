@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from perfledger.bundle import Bundle
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.values.report import Report
+from perfledger_service.values.upload_views import SeriesView
 from tests.service.rendering.example_reports import REPORTS
 from tests.service.rendering.example_values import Make
+from tests.service.rendering.example_views import bundle_of, stepped_series
 
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
 GOLDEN = Path(__file__).parent / "golden"
@@ -32,6 +35,18 @@ def reports(make) -> Mapping[str, Report]:
 def named_report(request, reports) -> tuple[str, Report]:
     """Return each of the example reports with its name."""
     return request.param, reports[request.param]
+
+
+@pytest.fixture(scope="session")
+def bundle(reports) -> Bundle:
+    """Return the bundle that the report of a regression was made of."""
+    return bundle_of(reports["regressed"])
+
+
+@pytest.fixture(scope="session")
+def series(make) -> SeriesView:
+    """Return a series that steps up, with a head of a pull request beside every third base."""
+    return stepped_series(make)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """`perfledger compare` as a user runs it: two bundles, or two files of runs."""
 
 import json
-import math
 from dataclasses import replace
 
 import pytest
@@ -10,10 +9,8 @@ from typer.testing import CliRunner
 from perfledger.bundle import Plan
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME, MetricScale, WorseDirection
 from perfledger.records import Device, Failure, FailureReason, Machine, Side, WorkloadSpec
-from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.check.interval_text import interval_text
 from perfledger_service.rendering.layout.number_format import NBSP
 
 
@@ -223,33 +220,6 @@ def test_the_reason_of_a_count_has_no_interval(compare, make_bundle):
 
     assert "+20.0 %   " in shown
     assert "a count, the same in 6 base and 6 head runs" in shown
-
-
-def an_estimate(**values):
-    numbers = dict.fromkeys(("base", "head", "narrow_low", "narrow_high", "p_value"), 1.0)
-    defaults = {"change": 0.05, "low": 0.03, "high": 0.07, "pairs": 6, "smallest_detectable": 0.1}
-    return EffectEstimate(**(numbers | defaults | values))
-
-
-def test_an_interval_is_drawn_beside_the_band_of_the_margin():
-    shown = interval_text(an_estimate(), margin=0.01, width=37).replace(NBSP, " ")
-
-    assert shown == "   -1.0 % ░░┊░░   ├───●───┤ +7.0 %"
-
-
-def test_pairs_are_dots_above_their_interval():
-    dots, bar = interval_text(an_estimate(), margin=0.01, changes=(-0.02, 0.05)).split("\n")
-
-    assert dots.count("\N{BULLET}") == 2
-    assert dots.index("\N{BULLET}") < bar.index("\N{LIGHT SHADE}")
-    assert dots.rindex("\N{BULLET}") == bar.index("\N{BLACK CIRCLE}")
-
-
-@pytest.mark.parametrize(
-    "values", [{"high": math.inf}, {"low": math.nan}, {"low": 0.0, "high": 0.0, "change": 0.0}]
-)
-def test_an_interval_without_a_scale_is_not_drawn(values):
-    assert interval_text(an_estimate(**values), margin=0.0) == ""
 
 
 def test_unlike_inputs_folders_and_absent_files_are_refused(compare, make_bundle, tmp_path):

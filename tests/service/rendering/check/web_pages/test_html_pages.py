@@ -5,9 +5,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from perfledger.metrics import WorseDirection
 from perfledger_service.rendering.check.web_pages import CONTENT_SECURITY_POLICY, static_folder
-from perfledger_service.rendering.history.stored_verdict_rows import device, direction
 
 NASTY = (
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", '" onmouseover="x', "' x='",
@@ -211,22 +209,3 @@ def test_a_page_with_nothing_to_show_says_what_to_do(pages):
     assert "perfledger check --upload-url URL" in pages["/empty"]
     assert "Nothing has been uploaded for this pull request yet." in pages["/acme/models/pull/1"]
     assert "This series has no points yet." in pages["/series/3"]
-
-
-@pytest.mark.parametrize(
-    ("device_class", "expected"),
-    [
-        ("cuda:NVIDIA H100 80GB HBM3:1", "NVIDIA H100 80GB HBM3 (cuda)"),
-        ("tpu:TPU v4:8", "8 x TPU v4 (tpu)"),
-        ("<odd>", "<odd>"),
-    ],
-)
-def test_a_class_of_machines_is_said_as_people_say_it(device_class, expected):
-    assert device(device_class) == expected
-
-
-def test_which_way_is_worse_is_said():
-    assert (direction(WorseDirection.HIGHER), direction(WorseDirection.LOWER)) == (
-        "higher is worse",
-        "lower is worse",
-    )
