@@ -61,6 +61,7 @@ from perfledger_cost_models.csv_table import SourceConfidence
 from perfledger_cost_models.prices.price_sheet import (
     BILLED_TERM,
     MAX_ACCELERATORS,
+    OptionKey,
     Price,
     PriceSheet,
     PricingModel,
@@ -199,11 +200,11 @@ def apply_overrides(sheet: PriceSheet, overrides: PriceOverrides, *, name: str) 
     """
     rates = {rate.currency: rate for rate in overrides.exchange}
     own_prices = tuple(_own_price(price, rates) for price in overrides.price)
-    keys = [_option_key(price) for price in own_prices]
+    keys = [price.key for price in own_prices]
     if len(set(keys)) < len(keys):
         msg = f"overrides for sheet {sheet.name!r} give one price twice: remove one"
         raise OverrideError(msg)
-    published = [price for price in sheet.prices if _option_key(price) not in set(keys)]
+    published = [price for price in sheet.prices if price.key not in set(keys)]
     discounted = _apply_discounts(published, overrides.discount)
     prices = (*discounted, *own_prices)
     if overrides.tax is not None:
@@ -246,11 +247,11 @@ def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
 
     The order is packaged snapshot, fetched price service, organisation, contract.
     """
-    prices: dict[tuple[str, str, str], list[Price]] = {}
+    prices: dict[OptionKey, list[Price]] = {}
     for sheet in sheets:
-        sheet_prices: dict[tuple[str, str, str], list[Price]] = {}
+        sheet_prices: dict[OptionKey, list[Price]] = {}
         for price in sheet.prices:
-            sheet_prices.setdefault(_option_key(price), []).append(price)
+            sheet_prices.setdefault(price.key, []).append(price)
         prices |= sheet_prices
     all_prices = tuple(price for same in prices.values() for price in same)
     return PriceSheet(name=name, prices=all_prices, unknown=_unknown(sheets, all_prices))
@@ -259,11 +260,7 @@ def layer_sheets(sheets: Sequence[PriceSheet], *, name: str) -> PriceSheet:
 def _unknown(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[UnknownPrice, ...]:
     """Return the options that no sheet prices, each once: "1y" also covers 1y_no_upfront."""
     priced = sorted((price.provider, price.region, price.option) for price in prices)
-    unknown_prices = {
-        (each.provider, each.option, each.region): each
-        for sheet in sheets
-        for each in sheet.unknown
-    }
+    unknown_prices = {each.key: each for sheet in sheets for each in sheet.unknown}
     return tuple(each for each in unknown_prices.values() if not _is_among(priced, each))
 
 
@@ -372,7 +369,3 @@ def _with_tax(price: Price, tax: PurchaseTax) -> Price:
 
 def _join_notes(*notes: str) -> str:
     return "; ".join(note for note in notes if note)
-
-
-def _option_key(price: Price) -> tuple[str, str, str]:
-    return price.provider, price.option, price.region

@@ -69,15 +69,12 @@ RowFindings = Iterator[tuple[PricedRow, FindingSeverity, str]]
 def _sentinels(listed: Sequence[PricedRow]) -> RowFindings:
     for one in listed:
         if one.price.usd_per_hour in SENTINELS:
-            yield (
-                one,
-                FindingSeverity.REJECT,
-                f"{one.price.usd_per_hour} is a placeholder, not a price",
-            )
+            reason = f"{one.price.usd_per_hour} is a placeholder, not a price"
+            yield one, FindingSeverity.REJECT, reason
 
 
 def _duplicates(listed: Sequence[PricedRow]) -> RowFindings:
-    for same in _groups(listed, lambda p: (p.provider, p.option, p.region, p.as_of)):
+    for same in _groups(listed, lambda p: (p.key, p.as_of)):
         if len(same) > 1:
             rows = ", ".join(str(one.row) for one in same)
             is_same = len({one.price.usd_per_hour for one in same}) == 1
@@ -110,7 +107,7 @@ def _terms(listed: Sequence[PricedRow]) -> RowFindings:
                 reason = f"committed at {usd} is above on demand, {on_demand.usd_per_hour}"
                 yield one, FindingSeverity.REJECT, reason
             shorter = [
-                other.price
+                other
                 for other in committed
                 if other.price.pricing_model is one.price.pricing_model
                 and _payment(other.price) == _payment(one.price)
@@ -130,9 +127,7 @@ def _terms(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def _sizes(listed: Sequence[PricedRow]) -> RowFindings:
-    current = current_prices(
-        one for one in listed if one.price.pricing_model is PricingModel.ON_DEMAND
-    )
+    current = current_prices(_on_demand(listed))
     for same in _groups(current, lambda p: (p.provider, _family(p), p.accelerator, p.region)):
         if not _family(same[0].price):
             continue
@@ -148,11 +143,7 @@ def _sizes(listed: Sequence[PricedRow]) -> RowFindings:
 
 
 def _windows(listed: Sequence[PricedRow]) -> RowFindings:
-    azure = [
-        one
-        for one in listed
-        if one.price.provider == "azure" and one.price.pricing_model is PricingModel.ON_DEMAND
-    ]
+    azure = [one for one in _on_demand(listed) if one.price.provider == "azure"]
     for one in azure:
         price, size = one.price, _AZURE_SIZE.fullmatch(one.price.sku)
         if size is None:
@@ -174,9 +165,7 @@ def _windows(listed: Sequence[PricedRow]) -> RowFindings:
 
 def _regions(listed: Sequence[PricedRow]) -> RowFindings:
     """Check the spread between regions; reject the prices farthest from the median."""
-    current = current_prices(
-        one for one in listed if one.price.pricing_model is PricingModel.ON_DEMAND
-    )
+    current = current_prices(_on_demand(listed))
     for same in _groups(current, lambda p: (p.provider, p.sku, p.option)):
         first = same[0].price
         peers = [
@@ -212,8 +201,7 @@ def _chips(listed: Sequence[PricedRow]) -> RowFindings:
         if tpu_slice is not None and one.price.count != tpu_slice.chips:
             reason = f"{one.price.sku} is {tpu_slice.chips} chips, not {one.price.count}"
             yield one, FindingSeverity.REJECT, reason
-    on_demand = [one for one in listed if one.price.pricing_model is PricingModel.ON_DEMAND]
-    for same in _groups(current_prices(on_demand), lambda p: (p.provider, p.accelerator)):
+    for same in _groups(current_prices(_on_demand(listed)), lambda p: (p.provider, p.accelerator)):
         chips = [one.price.usd_per_device_hour for one in same]
         for one in same if has_two_cores(same[0].price.accelerator) else ():
             unit_price = one.price.usd_per_device_hour
@@ -329,21 +317,20 @@ def _groups(
 
 def current_prices(listed: Iterable[PricedRow]) -> tuple[PricedRow, ...]:
     """Return the newest price of each option and region; earlier prices are history."""
-    newest: dict[tuple[str, str, str], PricedRow] = {}
-    for one in sorted(listed, key=lambda one: one.price.recency):
-        newest[one.price.provider, one.price.option, one.price.region] = one
-    return tuple(newest.values())
+    by_recency = sorted(listed, key=lambda one: one.price.recency)
+    return tuple({one.price.key: one for one in by_recency}.values())
 
 
-def _on_demand(listed: Iterable[PricedRow]) -> list[Price]:
-    return [one.price for one in listed if one.price.pricing_model is PricingModel.ON_DEMAND]
+def _on_demand(listed: Iterable[PricedRow]) -> list[PricedRow]:
+    return [one for one in listed if one.price.pricing_model is PricingModel.ON_DEMAND]
 
 
-def _in_force(prices: Sequence[Price], day: date) -> Price | None:
+def _in_force(listed: Iterable[PricedRow], day: date) -> Price | None:
     """Return the newest of some prices on a day, else the first one soon after it.
 
     AWS cut its list prices by 44 % in 2025: commitments from before are above the list price since.
     """
+    prices = [one.price for one in listed]
     before = [price for price in prices if price.as_of <= day]
     if before:
         return max(before, key=lambda price: price.as_of)

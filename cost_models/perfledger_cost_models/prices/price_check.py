@@ -96,13 +96,8 @@ def _read(row: SheetRow) -> PricedRow | PriceFinding:
     option = "/".join(row.cells[name].strip()[:80] for name in ("provider", "sku", "pricing_model"))
     if not any(row.cells[name].strip() for name in ("usd_per_hour", "usd_per_accelerator_hour")):
         reason = "no price: the row stays unknown"
-        return PriceFinding(
-            row=row.number,
-            option=option,
-            level=FindingSeverity.UNKNOWN,
-            rule="price",
-            reason=reason,
-        )
+        level = FindingSeverity.UNKNOWN
+        return PriceFinding(row=row.number, option=option, level=level, rule="price", reason=reason)
     cells = dict(row.cells)
     if cells["confidence"] not in tuple(SourceConfidence):
         cells["confidence"] = SourceConfidence.LOW
@@ -111,13 +106,9 @@ def _read(row: SheetRow) -> PricedRow | PriceFinding:
     try:
         return PricedRow(row.number, read_price(replace(row, cells=cells)))
     except PriceSheetError as error:
-        reason = str(error)
+        level = FindingSeverity.REJECT
         return PriceFinding(
-            row=row.number,
-            option=option,
-            level=FindingSeverity.REJECT,
-            rule="reading",
-            reason=reason,
+            row=row.number, option=option, level=level, rule="reading", reason=str(error)
         )
 
 
@@ -136,7 +127,7 @@ def _steps(listed: list[PricedRow], previous: PriceSheet) -> RowFindings:
     newest = newest_prices(previous)
     for one in current_prices(listed):
         price = one.price
-        previous_price = newest.get((price.provider, price.option, price.region))
+        previous_price = newest.get(price.key)
         if previous_price is None:
             continue
         step = price.usd_per_hour / previous_price.usd_per_hour - 1

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from perfledger_cost_models.prices.price_sheet import Price, PriceSheet
-
-Key = tuple[str, str, str]  # provider, option, region
+from perfledger_cost_models.prices.price_sheet import OptionKey, Price, PriceSheet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +50,6 @@ def sheet_diff(before: PriceSheet, after: PriceSheet) -> SheetDiff:
     )
 
 
-def newest_prices(sheet: PriceSheet) -> Mapping[Key, Price]:
+def newest_prices(sheet: PriceSheet) -> Mapping[OptionKey, Price]:
     """Return the newest price of each option and region."""
-    newest: dict[Key, Price] = {}
-    for price in sorted(sheet.prices, key=lambda price: price.recency):
-        newest[price.provider, price.option, price.region] = price
-    return newest
+    return {price.key: price for price in sorted(sheet.prices, key=lambda price: price.recency)}

@@ -38,6 +38,7 @@ MAX_HINTS = 5
 # The column of prices per accelerator is rounded to five decimals.
 ROUNDING_USD = Decimal("0.00001")
 
+OptionKey = tuple[str, str, str]  # provider, option, region
 _OPTION = re.compile(
     r"(?:(?P<provider>[^:/@]+):)?(?P<sku>[^:/@]+)/(?P<model>[^:/@]+)"
     r"(?:/(?P<term>[^:/@]+))?(?:@(?P<region>[^:/@]+))?"
@@ -101,6 +102,11 @@ class Price:
         return _option(self.sku, self.pricing_model, self.option_term)
 
     @property
+    def key(self) -> OptionKey:
+        """Return the provider, the option and the region, which identify what is priced."""
+        return self.provider, self.option, self.region
+
+    @property
     def option_term(self) -> str:
         """Return the term as the option's id writes it: "prepaid 24h" is "prepaid_24h"."""
         return _option_term(self.term)
@@ -135,6 +141,11 @@ class UnknownPrice:
     def option(self) -> str:
         """Return the purchase option's id without its region, like a price's."""
         return _option(self.sku, self.pricing_model, _option_term(self.term))
+
+    @property
+    def key(self) -> OptionKey:
+        """Return the provider, the option and the region, which identify what is priced."""
+        return self.provider, self.option, self.region
 
     @property
     def reason(self) -> str:
@@ -251,28 +262,24 @@ def read_sheet(text: str, name: str, *, layer: PriceLayer = PriceLayer.SNAPSHOT)
     price and with the confidence "unknown" says that none was found; it must be the only row of its
     option and region.
     """
-    prices: dict[tuple[str, str, str, date], Price] = {}
-    priced: set[tuple[str, str, str]] = set()
-    unknown: dict[tuple[str, str, str], UnknownPrice] = {}
+    prices: dict[tuple[OptionKey, date], Price] = {}
+    priced: set[OptionKey] = set()
+    unknown: dict[OptionKey, UnknownPrice] = {}
     for row in read_rows(text, name, columns=COLUMNS):
-        if (
-            row.cells["confidence"].strip() == UNKNOWN_CONFIDENCE
-            and not row.cells["usd_per_hour"].strip()
-        ):
+        is_unknown = row.cells["confidence"].strip() == UNKNOWN_CONFIDENCE
+        if is_unknown and not row.cells["usd_per_hour"].strip():
             unknown_price = _read_unknown(row)
-            key = (unknown_price.provider, unknown_price.option, unknown_price.region)
-            if key in unknown or key in priced:
+            if unknown_price.key in unknown or unknown_price.key in priced:
                 row.reject("sku", "is unknown here but appears in an earlier row")
-            unknown[key] = unknown_price
+            unknown[unknown_price.key] = unknown_price
             continue
         price = replace(read_price(row), layer=layer)
-        key = (price.provider, price.option, price.region)
-        if key in unknown:
+        if price.key in unknown:
             row.reject("sku", "has a price here but is unknown in an earlier row")
-        if (*key, price.as_of) in prices:
+        if (price.key, price.as_of) in prices:
             row.reject("sku", "has two prices for this day")
-        prices[*key, price.as_of] = price
-        priced.add(key)
+        prices[price.key, price.as_of] = price
+        priced.add(price.key)
     return PriceSheet(name=name, prices=tuple(prices.values()), unknown=tuple(unknown.values()))
 
 

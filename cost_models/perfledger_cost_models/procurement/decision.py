@@ -65,7 +65,6 @@ class SwitchingValue:
     input: ModelInput
     value: Decimal
     alternative: str  # the other option's name
-    is_price: bool  # searched far beyond the likely range
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +204,7 @@ def _switches(model: CostModel, choice: PurchaseOption) -> tuple[SwitchingValue,
             ends = (mode * PRICE_FACTORS[0], mode * PRICE_FACTORS[1])
         for end in ends:
             if end != mode:
-                switches += _switch(model, choice, each, end, is_price=each.name in rates)
+                switches += _switch(model, choice, each, end)
     return tuple(switches)
 
 
@@ -215,7 +214,7 @@ def _is_cheapest(model: CostModel, choice: PurchaseOption) -> bool:
 
 
 def _switch(
-    model: CostModel, choice: PurchaseOption, model_input: ModelInput, end: float, *, is_price: bool
+    model: CostModel, choice: PurchaseOption, model_input: ModelInput, end: float
 ) -> Sequence[SwitchingValue]:
     """Return the first value from the mode to `end` at which another option is the cheapest."""
     near, far = float(model_input.mode), end
@@ -233,11 +232,7 @@ def _switch(
         place = int(beaten[0])
         to = alternatives[int(least[:, place].argmin())]
         near, far = float(grid[max(place - 1, 0)]), float(grid[place])
-    return (
-        SwitchingValue(
-            input=model_input, value=to_decimal(far), alternative=to.name, is_price=is_price
-        ),
-    )
+    return (SwitchingValue(input=model_input, value=to_decimal(far), alternative=to.name),)
 
 
 def _band(values: FloatArray) -> Band:

@@ -67,14 +67,10 @@ def plan_inputs(
         if demand.use is not None
         else _parameter(figures, use.name, name=USE),
         *(
-            ModelInput(
-                name=f"supply_{year}",
-                label=f"existing devices, mean of year {year}",
-                unit="devices",
-                low=devices,
-                mode=devices,
-                high=devices,
-                basis=InputBasis.QUOTED,
+            _device_count(
+                f"supply_{year}",
+                f"existing devices, mean of year {year}",
+                devices,
                 source="[[supply]] of the plan, by its days",
             )
             for year, devices in enumerate(supply, start=1)
@@ -107,7 +103,10 @@ def _own_inputs(figures: PlanData, option: PurchaseOption) -> tuple[ModelInput, 
         label = f"{option.accelerator} hours that replace one"
         inputs.append(_ranged(hours_of(option.key), label, "h/h", speed.hours))
     if option.devices is not None:
-        inputs.append(_devices(option))
+        source = "the plan, or enough whole instances to carry the first year's need"
+        label = f"{option.name}: devices"
+        devices = Decimal(option.devices)
+        inputs.append(_device_count(f"{option.key}_devices", label, devices, source=source))
     return tuple(inputs)
 
 
@@ -165,17 +164,16 @@ def _overhead(spot: SpotTerms, per_hour: Decimal) -> Decimal:
     return to_decimal(expected_hours(every_h, interruptions, interval_h=every_h) / every_h)
 
 
-def _devices(option: PurchaseOption) -> ModelInput:
-    devices = Decimal(option.devices or 0)
+def _device_count(name: str, label: str, devices: Decimal, *, source: str) -> ModelInput:
     return ModelInput(
-        name=f"{option.key}_devices",
-        label=f"{option.name}: devices",
+        name=name,
+        label=label,
         unit="devices",
         low=devices,
         mode=devices,
         high=devices,
         basis=InputBasis.QUOTED,
-        source="the plan, or enough whole instances to carry the first year's need",
+        source=source,
     )
 
 

@@ -73,7 +73,6 @@ def test_the_price_at_which_today_is_as_cheap_is_exact(review):
         f * hours for f, hours in zip(factors, used, strict=True)
     )
     assert float(switch.value) == pytest.approx(exact, rel=1e-4)
-    assert switch.is_price
 
 
 def test_the_widest_swing_is_first_and_certain_inputs_have_none(review):
