@@ -1,5 +1,6 @@
 """Serves `/api/v1/uploads`, which takes bundles and reports their status."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated
 from uuid import uuid4
@@ -108,17 +109,5 @@ def get_upload(
 
 
 def _response_of(state: AppState, upload: StoredUpload) -> UploadResponse:
-    return UploadResponse(
-        id=upload.id,
-        repository=upload.repository,
-        pull_request=upload.pull_request,
-        base_sha=upload.base_sha,
-        head_sha=upload.head_sha,
-        bundle_sha256=upload.bundle_sha256,
-        status=upload.status,
-        reason=upload.reason,
-        conclusion=upload.conclusion,
-        headline=upload.headline,
-        created_at=upload.created_at,
-        url=f"{state.public_url}/runs/{upload.id}",
-    )
+    url = f"{state.public_url}/runs/{upload.id}"
+    return UploadResponse.model_validate(asdict(upload) | {"url": url})
