@@ -348,7 +348,7 @@ def start_site():
     """Serve the application on a database, with no work being done."""
 
     @contextmanager
-    def start(engine):
+    def start(engine, **values):
         jobs = RecordingJobs()
         state = AppState(
             engine=engine,
@@ -356,6 +356,7 @@ def start_site():
             reports=UploadReports(build_report),
             public_url="https://ledger.example",
             now=lambda: NOW,
+            **values,
         )
         app = create_app(state)
         with serving(app) as url:

@@ -41,22 +41,3 @@ def test_a_service_without_its_database_is_not_ready(site, tmp_path):
 
     assert answer.status_code == 503
     assert answer.json() == {"database": False, "migrations": False, "workflow": True}
-
-
-def test_a_bug_is_said_without_its_content(site, tmp_path):
-    site.engine.dispose()
-    for file in tmp_path.glob("perfledger.db*"):
-        file.unlink()
-    answer = site.get("/")
-
-    assert answer.status_code == 500
-    assert answer.text == "500: an internal error: see the service's log\n"
-    assert answer.headers["content-security-policy"].startswith("default-src 'self'")
-
-
-def test_what_was_left_over_is_swept_at_the_start(engine, received, make_bundle, start_site):
-    upload = received(engine, make_bundle())
-    with start_site(engine) as site:
-        site.get("/healthz")
-
-        assert [work.upload_id for work in site.jobs.works] == [upload.id]

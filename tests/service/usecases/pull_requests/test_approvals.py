@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import http.client
 import json
 from datetime import timedelta
 
@@ -37,12 +36,6 @@ def pricing(**values):
     return PricingConfig(fleet=FLEET, policies=(policy,))
 
 
-def state_of(site, secret, **values):
-    parts = {"engine": site.engine, "workflow": site.jobs} | values
-    parts["reports"] = UploadReports(build_report)
-    return AppState(public_url=PUBLIC_URL, webhook_secret=secret, **parts)
-
-
 class Desk:
     """The service on a port, the stand-in beside it, and what people comment there."""
 
@@ -50,10 +43,10 @@ class Desk:
         self.url, self.engine, self.github, self.clock = url, engine, github, clock
         self.at_github, self.jobs, self.reports = at_github, jobs, UploadReports(build_report)
 
-    def deliver(self, document, *, event="issue_comment", secret=SECRET, client):
-        body = document if isinstance(document, bytes) else json.dumps(document).encode()
-        signed = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-        headers = {"X-GitHub-Event": event, "X-Hub-Signature-256": f"sha256={signed}"}
+    def deliver(self, document, *, client):
+        body = json.dumps(document).encode()
+        signed = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+        headers = {"X-GitHub-Event": "issue_comment", "X-Hub-Signature-256": f"sha256={signed}"}
         return client.post(f"{self.url}/webhooks/github", content=body, headers=headers)
 
     def work(self):
@@ -98,7 +91,15 @@ class Clock:
 def desk(github, at_github, site, serve_app, now):
     """The service with webhooks, over real HTTP, beside the site that has none."""
     clock = Clock(now)
-    with serve_app(create_app(state_of(site, SecretStr(SECRET), now=clock))) as url:
+    state = AppState(
+        engine=site.engine,
+        workflow=site.jobs,
+        reports=UploadReports(build_report),
+        public_url=PUBLIC_URL,
+        webhook_secret=SecretStr(SECRET),
+        now=clock,
+    )
+    with serve_app(create_app(state)) as url:
         yield Desk(url, site.engine, github, at_github=at_github, jobs=site.jobs, clock=clock)
 
 
@@ -106,16 +107,16 @@ def desk(github, at_github, site, serve_app, now):
 def says(desk, site):
     """Have somebody comment at the stand-in, and GitHub tell the service of it."""
 
-    def says(login, body, *, author="bob", number=7, **other):
-        comment = desk.at_github.add_comment(login, body, number=number)
+    def says(login, body, *, author="bob"):
+        comment = desk.at_github.add_comment(login, body)
         document = {
             "action": "created",
-            "repository": {"full_name": "octo/models"},
-            "issue": {"number": number, "user": {"login": author}, "pull_request": {"url": "x"}},
+            "repository": {"full_name": "OCTO/Models"},  # which GitHub does not tell apart
+            "issue": {"number": 7, "user": {"login": author}, "pull_request": {"url": "x"}},
             "comment": {"id": comment["id"], "body": body, "user": {"login": login}},
             "sender": {"login": login, "type": "User"},
         }
-        done = desk.deliver(document | other, client=site.client)
+        done = desk.deliver(document, client=site.client)
         assert done.status_code == 202, done.text
         desk.work()
         return done.json()
@@ -270,21 +271,6 @@ def test_a_regression_stays_one_whoever_approves_its_cost(desk, says, judged, ma
     assert "has its approval" in desk.comment
 
 
-def test_the_same_delivery_again_is_heard_once(asked, desk, site):
-    asked()
-    document = {
-        "action": "created",
-        "repository": {"full_name": "OCTO/models"},
-        "issue": {"number": 7, "user": None, "pull_request": {}},
-        "comment": {"id": 2**40, "body": YES, "user": {"login": "alice"}},
-        "sender": {"login": "alice", "type": "User"},
-    }
-    answers = [desk.deliver(document, client=site.client).json() for _ in range(2)]
-
-    assert [one["is_accepted"] for one in answers] == [True, False]
-    assert len(desk.jobs.works) == 1
-
-
 def test_only_so_many_approvals_of_a_commit_are_kept(asked, says):
     asked()
     heard = [says("alice", YES)["is_accepted"] for _ in range(MAX_APPROVALS + 1)]
@@ -311,83 +297,6 @@ def test_an_approval_after_the_end_leaves_what_was_said_as_it_was(asked, says, d
     stored = desk.upload()
     assert (stored.status, stored.conclusion) == (UploadStatus.POSTED, "action_required")
     assert desk.check["conclusion"] == "action_required"
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"action": "edited"},
-        {"action": "deleted"},
-        {"sender": {"login": "mallory", "type": "User"}},
-        {"sender": {"login": "alice", "type": "Bot"}},
-        {"repository": {"full_name": "octo/unknown"}},
-        {"issue": {"number": 7, "user": {"login": "bob"}}},
-        {"issue": {"number": 7, "state": "closed", "pull_request": {}}},
-        {"issue": {"number": 2**40, "user": {"login": "bob"}, "pull_request": {}}},
-        {"issue": {"number": 8, "user": {"login": "bob"}, "pull_request": {}}},
-        {"comment": {"id": 1, "body": YES, "user": None}},
-        {"comment": {"id": 2**63, "body": YES, "user": {"login": "alice"}}},
-        {"comment": {"id": 1, "body": None, "user": {"login": "alice"}}},
-    ],
-)
-def test_deliveries_that_are_no_new_comment_of_a_person_change_nothing(asked, says, desk, other):
-    asked()
-
-    assert not says("alice", YES, **other)["is_accepted"]
-    assert desk.check["conclusion"] == "action_required"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"{", b"null", b"[]", b"{}", b"\xff\xfe", b'{"action":' * 5000, b"[" * 100_000],
-)
-def test_signed_garbage_is_answered_with_our_error(desk, site, body):
-    done = desk.deliver(body, client=site.client)
-
-    assert done.status_code == 400
-    assert "not an issue_comment" in done.text
-
-
-def test_what_is_not_signed_with_the_secret_is_refused(desk, site):
-    forged = desk.deliver({}, secret="guess", client=site.client)
-    bare = site.client.post(f"{desk.url}/webhooks/github", content=b"{}")
-    umlaut = {"X-Hub-Signature-256": "sha256=\xe4".encode()}
-    odd = site.client.post(f"{desk.url}/webhooks/github", content=b"{}", headers=umlaut)
-
-    assert [one.status_code for one in (forged, bare, odd)] == [401, 401, 401]
-
-
-def test_what_is_not_signed_at_all_is_not_even_read(desk):
-    host, _, port = desk.url.removeprefix("http://").partition(":")
-    connection = http.client.HTTPConnection(host, int(port), timeout=600)
-    connection.putrequest("POST", "/webhooks/github")
-    connection.putheader("Content-Length", "1000")
-    connection.endheaders()  # and no body
-
-    assert connection.getresponse().status == 401
-    connection.close()
-
-
-def test_other_events_are_taken_and_left(desk, site):
-    done = desk.deliver({"zen": "ok"}, event="ping", client=site.client)
-
-    assert (done.status_code, done.json()["is_accepted"]) == (202, False)
-
-
-def test_a_delivery_that_is_too_large_is_not_read(desk, site):
-    assert desk.deliver(b" " * (5 * 2**20), client=site.client).status_code == 413
-
-
-@pytest.mark.parametrize("secret", [None, SecretStr("")])
-def test_without_a_secret_there_are_no_webhooks(site, serve_app, secret):
-    signed = hmac.new(b"", b"{}", hashlib.sha256).hexdigest()
-    headers = {"X-Hub-Signature-256": f"sha256={signed}"}
-
-    with serve_app(create_app(state_of(site, secret))) as url:
-        done = site.client.post(f"{url}/webhooks/github", content=b"{}", headers=headers)
-
-    assert done.status_code == 404
-    assert "PERFLEDGER_WEBHOOK_SECRET" in done.text
 
 
 def test_amounts_and_days_are_read_as_they_are_written():

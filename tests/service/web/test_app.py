@@ -1,0 +1,119 @@
+"""Tests the application as a whole: what it serves, its start and its end."""
+
+import asyncio
+
+import pytest
+
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.web.app import create_app
+from perfledger_service.web.app_state import AppState
+from perfledger_service.workflows import UploadWorkflow
+
+
+class Workflow(UploadWorkflow):
+    """Remembers its calls in order; its running work ends or does not."""
+
+    def __init__(self, *, is_finished=True):
+        self.calls: list[str] = []
+        self._is_finished = is_finished
+
+    def launch(self):
+        self.calls.append("launch")
+
+    def sweep(self, works):
+        self.calls.append(f"sweep {len(tuple(works))}")
+
+    def close(self):
+        self.calls.append("close")
+        return self._is_finished
+
+
+@pytest.fixture
+def served(engine):
+    """Start and stop an application around a workflow; return it, and raise what `during` does."""
+
+    def served(workflow, during=lambda: None):
+        reports = UploadReports(build_report)
+        app = create_app(
+            AppState(engine=engine, workflow=workflow, reports=reports, public_url="https://a")
+        )
+
+        async def run():
+            async with app.router.lifespan_context(app):
+                during()
+
+        asyncio.run(run())
+        return app
+
+    return served
+
+
+def test_the_description_of_the_api_says_what_it_takes_and_answers(site):
+    document = site.get("/api/openapi.json").json()
+
+    assert set(document["paths"]) == {
+        "/api/v1/priors",
+        "/api/v1/ab-requests",
+        "/api/v1/uploads",
+        "/api/v1/uploads/{upload_id}",
+        "/healthz",
+        "/readyz",
+        "/webhooks/github",
+    }
+    post = document["paths"]["/api/v1/uploads"]["post"]
+    assert set(post["requestBody"]["content"]) == {"application/json", "application/gzip"}
+    assert set(post["responses"]) >= {"202", "400", "401", "403", "413"}
+    assert post["security"] == [{"HTTPBearer": []}]
+
+
+def test_static_files_may_be_kept_for_an_hour(site):
+    answer = site.get("/static/icon.svg")
+    again = site.client.get("/static/icon.svg", headers={"If-None-Match": answer.headers["etag"]})
+
+    assert answer.headers["cache-control"] == "public, max-age=3600"
+    assert again.status_code == 304
+
+
+def test_a_bug_is_said_without_its_content(site, tmp_path):
+    site.engine.dispose()
+    for file in tmp_path.glob("perfledger.db*"):
+        file.unlink()
+    answer = site.get("/")
+
+    assert answer.status_code == 500
+    assert answer.text == "500: an internal error: see the service's log\n"
+    assert answer.headers["content-security-policy"].startswith("default-src 'self'")
+
+
+def test_what_was_left_over_is_swept_at_the_start(engine, received, make_bundle, start_site):
+    upload = received(engine, make_bundle())
+    with start_site(engine) as site:
+        site.get("/healthz")
+
+        assert [work.upload_id for work in site.jobs.works] == [upload.id]
+
+
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_the_workflow_runs_while_the_application_serves(served, is_finished):
+    workflow = Workflow(is_finished=is_finished)
+    calls = []
+
+    app = served(workflow, lambda: calls.extend(workflow.calls))
+
+    assert calls == ["launch", "sweep 0"]
+    assert workflow.calls == ["launch", "sweep 0", "close"]
+    assert app.state.is_finished is is_finished
+
+
+def test_the_workflow_is_closed_after_a_crash_too(served):
+    workflow = Workflow()
+
+    with pytest.raises(ZeroDivisionError):
+        served(workflow, lambda: 1 // 0)
+
+    assert workflow.calls[-1] == "close"
+
+
+def test_no_page_loads_scripts_of_a_foreign_host_to_describe_the_api(site):
+    assert {site.get(path).status_code for path in ("/docs", "/redoc", "/openapi.json")} == {404}

@@ -1,0 +1,71 @@
+"""Tests who a request is from, and what requests are answered with."""
+
+from datetime import UTC
+
+import pytest
+from fastapi.security import HTTPAuthorizationCredentials
+from starlette.requests import Request
+
+from perfledger_service.errors import RefusedError
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.pull_requests.projects import add_project
+from perfledger_service.usecases.pull_requests.upload_reports import UploadReports
+from perfledger_service.web.app import create_app
+from perfledger_service.web.app_state import AppState, app_state_of, project_of_request, utc_now
+from perfledger_service.workflows import UploadWorkflow
+
+TOKEN = "pl_0123abcd_" + "s" * 43
+
+
+class NoWorkflow(UploadWorkflow):
+    """Does nothing."""
+
+    def __init__(self):
+        pass
+
+
+@pytest.fixture
+def state(engine, now):
+    add_project(engine, "octo/models", token=TOKEN, now=now)
+    return AppState(
+        engine=engine,
+        workflow=NoWorkflow(),
+        reports=UploadReports(build_report),
+        public_url="https://ledger.example",
+    )
+
+
+def bearer(token):
+    return HTTPAuthorizationCredentials(scheme="Bearer", credentials=token)
+
+
+def test_the_state_of_a_request_is_its_applications(state):
+    request = Request({"type": "http", "app": create_app(state)})
+
+    assert app_state_of(request) is state
+
+
+def test_a_request_is_of_the_project_whose_token_it_has(state):
+    assert project_of_request(state, bearer(TOKEN)).repository == "octo/models"
+
+
+@pytest.mark.parametrize("credentials", [None, bearer(""), bearer(TOKEN[:-1] + "t")])
+def test_without_a_valid_token_a_request_is_refused_and_told_what_to_send(state, credentials):
+    with pytest.raises(RefusedError, match="send `Authorization: Bearer pl_…`") as refused:
+        project_of_request(state, credentials)
+
+    assert refused.value.status == 401
+
+
+def test_by_default_there_are_no_webhooks_and_the_time_is_aware(state):
+    assert state.webhook_secret is None
+    assert state.now().tzinfo is UTC
+    assert state.now() <= utc_now()
+
+
+def test_each_state_has_pages_of_its_own(state, engine):
+    other = AppState(
+        engine=engine, workflow=state.workflow, reports=state.reports, public_url=state.public_url
+    )
+
+    assert other.pages is not state.pages

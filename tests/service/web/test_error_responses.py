@@ -1,0 +1,131 @@
+"""Tests the answers to errors: a status and one sentence, never a traceback."""
+
+import asyncio
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from perfledger_service.errors import (
+    ConflictError,
+    GitHubError,
+    NotFoundError,
+    RefusedError,
+    SettingsError,
+    TooLargeError,
+    UsageError,
+)
+from perfledger_service.web.error_responses import INTERNAL, add_error_responses
+from perfledger_service.web.headers import HEADERS
+
+
+def answer(error, path="/"):
+    """Return the answer to a request whose route raises the error."""
+    app = FastAPI()
+    add_error_responses(app)
+
+    @app.get(path)
+    def fail():
+        raise error
+
+    return get(app, path)
+
+
+def get(app, path):
+    async def ask():
+        # What is answered with 500 is raised again for the server to log.
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://service") as client:
+            return await client.get(path)
+
+    return asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (UsageError("say how"), 400),
+        (NotFoundError("say how"), 404),
+        (RefusedError("say how"), 403),
+        (RefusedError("say how", status=401), 401),
+        (ConflictError("say how"), 409),
+        (TooLargeError("say how"), 413),
+        (SettingsError("say how"), 500),
+        (GitHubError("say how"), 502),
+        (HTTPException(405, "say how"), 405),
+    ],
+)
+def test_an_error_is_its_status_and_its_sentence(error, status):
+    page, api = answer(error, "/page"), answer(error, "/api/v1/things")
+
+    assert (page.status_code, page.text) == (status, f"{status}: say how\n")
+    assert page.headers["content-type"] == "text/plain; charset=utf-8"
+    assert (api.status_code, api.json()) == (status, {"error": "say how"})
+
+
+def test_markup_in_an_error_stays_text():
+    shown = answer(NotFoundError("no <script>alert(1)</script>"))
+
+    assert shown.headers["content-type"].startswith("text/plain")
+    assert shown.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_bug_is_said_without_its_content(caplog):
+    shown = answer(ZeroDivisionError("the canary"), "/bug")
+
+    assert (shown.status_code, shown.text) == (500, f"500: {INTERNAL}\n")
+    assert "a bug" in caplog.text
+    assert "the canary" in caplog.text
+
+
+def test_a_bug_too_has_the_security_headers():
+    headers = answer(ZeroDivisionError()).headers
+
+    assert {name: headers[name] for name in HEADERS} == HEADERS
+
+
+def test_errors_of_the_service_are_logged_and_those_of_the_client_are_not(caplog):
+    answer(UsageError("the client's"))
+    answer(GitHubError("the service's"))
+
+    assert "request failed" in caplog.text
+    assert "the service's" in str([record.__dict__ for record in caplog.records])
+    assert "the client's" not in str([record.__dict__ for record in caplog.records])
+
+
+def test_without_a_token_the_answer_names_the_scheme():
+    assert answer(RefusedError("a", status=401)).headers["www-authenticate"] == "Bearer"
+    assert "www-authenticate" not in answer(RefusedError("a")).headers
+
+
+def test_the_rest_of_a_body_that_is_too_large_is_not_read():
+    assert answer(TooLargeError("a")).headers["connection"] == "close"
+    assert "connection" not in answer(UsageError("a")).headers
+
+
+def test_headers_of_an_http_error_are_kept():
+    error = HTTPException(503, "later", headers={"Retry-After": "7"})
+
+    assert answer(error).headers["retry-after"] == "7"
+
+
+def test_a_client_that_is_gone_is_no_bug(caplog):
+    shown = answer(ClientDisconnect())
+
+    assert shown.status_code == 400
+    assert "a bug" not in caplog.text
+
+
+def test_a_path_that_is_no_number_is_not_found():
+    app = FastAPI()
+    add_error_responses(app)
+
+    @app.get("/series/{number}")
+    def show(number: int):
+        return number
+
+    assert get(app, "/series/7").json() == 7
+    assert get(app, "/series/seven").text == "404: not found\n"
+    assert get(app, "/nothing").status_code == 404

@@ -1,0 +1,208 @@
+"""Tests `/webhooks/github` over real HTTP: which deliveries are taken, and what they approve."""
+
+import hashlib
+import hmac
+import http.client
+import json
+
+import pytest
+from pydantic import SecretStr
+
+from perfledger.bundle import CostPolicy, FleetUse, PricingConfig
+from perfledger_service.web.webhooks import MAX_DELIVERY_BYTES
+
+SECRET = "canaryCanaryCanaryWebhookSecret"
+ROUTE = "/webhooks/github"
+YES = "/perfledger approve bbbbbbb 99,999,999: worth it"
+FLEET = FleetUse(
+    workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0, source="x"
+)
+POLICY = CostPolicy(team="nlp", ask_above_usd_per_year=0.01, approvers=("Alice",))
+
+
+def signature(body, secret=SECRET):
+    return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+
+
+def a_delivery(**values):
+    """Return GitHub's delivery of a new comment of alice on bob's pull request 7."""
+    return {
+        "action": "created",
+        "repository": {"full_name": "octo/models"},
+        "issue": {"number": 7, "user": {"login": "bob"}, "pull_request": {"url": "x"}},
+        "comment": {"id": 1, "body": YES, "user": {"login": "alice"}},
+        "sender": {"login": "alice", "type": "User"},
+    } | values
+
+
+@pytest.fixture
+def site(engine, start_site):
+    """The application with a webhook secret."""
+    with start_site(engine, webhook_secret=SecretStr(SECRET)) as site:
+        site.get("/healthz")  # it has started, and swept up what was left over
+        yield site
+
+
+@pytest.fixture
+def deliver(site):
+    """Deliver a document or bytes, signed."""
+
+    def deliver(document, *, event="issue_comment", secret=SECRET):
+        body = document if isinstance(document, bytes) else json.dumps(document).encode()
+        headers = {"X-GitHub-Event": event, "X-Hub-Signature-256": signature(body, secret)}
+        return site.client.post(ROUTE, content=body, headers=headers)
+
+    return deliver
+
+
+@pytest.fixture
+def asked(site, judged, make_bundle):
+    """A judged pull request whose cost asks for approval, and no work to do."""
+    pricing = PricingConfig(fleet=(FLEET,), policies=(POLICY,))
+    upload = judged(site.engine, make_bundle(ratio=1.0, pricing=pricing))
+    site.jobs.works.clear()
+    return upload
+
+
+def test_an_approval_is_taken_and_its_pull_request_enqueued(asked, deliver, site):
+    done = deliver(a_delivery())
+
+    assert (done.status_code, done.json()) == (202, {"is_accepted": True, "reason": ""})
+    assert [work.upload_id for work in site.jobs.works] == [asked.id]
+
+
+@pytest.mark.usefixtures("asked")
+def test_the_same_delivery_again_is_taken_once(deliver, site):
+    answers = [deliver(a_delivery()).json()["is_accepted"] for _ in range(2)]
+
+    assert answers == [True, False]
+    assert len(site.jobs.works) == 1
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"action": "edited"}, "not a new comment by a person"),
+        ({"action": "deleted"}, "not a new comment by a person"),
+        ({"sender": {"login": "mallory", "type": "User"}}, "not a new comment by a person"),
+        ({"sender": {"login": "alice", "type": "Bot"}}, "not a new comment by a person"),
+        ({"comment": {"id": 1, "body": YES, "user": None}}, "not a new comment by a person"),
+        ({"issue": {"number": 7, "user": {"login": "bob"}}}, "not on a pull request"),
+        (
+            {"issue": {"number": 7, "state": "closed", "pull_request": {}}},
+            "the pull request is closed",
+        ),
+    ],
+)
+def test_only_a_persons_new_comment_on_an_open_pull_request_counts(deliver, site, other, reason):
+    done = deliver(a_delivery(**other))
+
+    assert (done.status_code, done.json()) == (202, {"is_accepted": False, "reason": reason})
+    assert site.jobs.works == []
+
+
+@pytest.mark.usefixtures("asked")
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"repository": {"full_name": "octo/unknown"}},
+        {"issue": {"number": 2**40, "user": {"login": "bob"}, "pull_request": {}}},
+        {"issue": {"number": 8, "user": {"login": "bob"}, "pull_request": {}}},
+        {"comment": {"id": 2**63, "body": YES, "user": {"login": "alice"}}},
+        {"comment": {"id": 1, "body": None, "user": {"login": "alice"}}},
+    ],
+)
+def test_a_comment_on_what_is_not_known_or_that_approves_nothing_has_a_reason(deliver, site, other):
+    done = deliver(a_delivery(**other))
+
+    assert done.status_code == 202
+    assert not done.json()["is_accepted"]
+    assert done.json()["reason"]
+    assert site.jobs.works == []
+
+
+def test_other_events_are_taken_and_left(deliver):
+    done = deliver({"zen": "ok"}, event="ping")
+
+    assert (done.status_code, done.json()["reason"]) == (202, "not a comment")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"null", b"[]", b"{}", b"\xff\xfe", b'{"action":' * 5000, b"[" * 100_000],
+)
+def test_signed_garbage_is_answered_with_our_error(deliver, body):
+    done = deliver(body)
+
+    assert done.status_code == 400
+    assert "not an issue_comment" in done.text
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        signature(b"{}", "guess"),
+        signature(b"{ }"),
+        signature(b"{}").upper(),
+        signature(b"{}").removeprefix("sha256="),
+        "sha256=",
+        b"sha256=\xe4",
+    ],
+)
+def test_what_is_not_signed_with_the_secret_is_refused(site, header):
+    headers = {} if header is None else {"X-Hub-Signature-256": header}
+    done = site.client.post(ROUTE, content=b"{}", headers=headers)
+
+    assert done.status_code == 401
+    assert "not signed with PERFLEDGER_WEBHOOK_SECRET" in done.text
+
+
+def start(site, *headers):
+    """Send the head of a delivery and none of its body; return the open connection."""
+    host, _, port = site.url.removeprefix("http://").partition(":")
+    connection = http.client.HTTPConnection(host, int(port), timeout=600)
+    connection.putrequest("POST", ROUTE)
+    for name, value in headers:
+        connection.putheader(name, value)
+    connection.endheaders()
+    return connection
+
+
+def test_what_is_not_signed_at_all_is_not_even_read(site):
+    connection = start(site, ("Content-Length", "1000"))
+
+    assert connection.getresponse().status == 401
+    connection.close()
+
+
+def test_a_delivery_that_says_it_is_too_large_is_not_read(site):
+    length = ("Content-Length", str(MAX_DELIVERY_BYTES + 1))
+    connection = start(site, length, ("X-Hub-Signature-256", signature(b"")))
+
+    assert connection.getresponse().status == 413
+    connection.close()
+
+
+def test_a_delivery_that_does_not_say_how_large_it_is_ends_at_the_limit(site):
+    def pieces():
+        yield from [b" " * 2**20] * (MAX_DELIVERY_BYTES // 2**20)
+        yield b" "
+
+    headers = {"X-Hub-Signature-256": signature(b"")}
+    done = site.client.post(ROUTE, content=pieces(), headers=headers)
+
+    assert done.status_code == 413
+    assert "GitHub sends less" in done.text
+
+
+@pytest.mark.parametrize("secret", [None, SecretStr("")])
+def test_without_a_secret_there_are_no_webhooks(engine, start_site, secret):
+    headers = {"X-Hub-Signature-256": signature(b"{}", "")}
+
+    with start_site(engine, webhook_secret=secret) as site:
+        done = site.client.post(ROUTE, content=b"{}", headers=headers)
+
+    assert done.status_code == 404
+    assert "PERFLEDGER_WEBHOOK_SECRET" in done.text
