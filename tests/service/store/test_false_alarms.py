@@ -5,7 +5,6 @@ import pytest
 from perfledger.bundle import Plan
 from perfledger.records import Failure, FailureReason, Revision, Side
 from perfledger_baselines.judging.false_alarms import false_alarm_rate
-from perfledger_service.rendering.history.branch_page import false_alarm_sentence
 from perfledger_service.store.database import read_session
 from perfledger_service.store.false_alarms import false_alarms
 from perfledger_service.store.projects import project_named
@@ -71,13 +70,3 @@ def test_the_pages_view_has_the_bound_and_none_without_such_a_check(engine, chec
 
     assert before is None
     assert after == false_alarm_rate(false=0, checks=1)
-
-
-def test_the_bound_is_said_in_words():
-    said = false_alarm_sentence(false_alarm_rate(false=0, checks=60)).replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
-
-    assert "red in 0 of 60 checks" in said
-    assert "at most 6.0 % with 95 % confidence" in said
-    assert "not known" in false_alarm_sentence(None)

@@ -4,36 +4,15 @@ import json
 import math
 import subprocess
 import sys
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from perfledger_baselines.history.detection.changes import (
-    ChangePoint,
-    Drift,
-    SeriesFindings,
-    SpreadChange,
-    StateChange,
-    Transient,
-)
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
-from perfledger_service.rendering.history.change_rows import count_phrase, mark_of
-from perfledger_service.rendering.history.detect import (
-    histories_document,
-)
-from perfledger_service.rendering.history.sparkline import sparkline
 from perfledger_service.rendering.layout import number_format
-from perfledger_service.rendering.layout.writers import (
-    plain_lines,
-    to_json,
-    to_markdown,
-    to_terminal,
-)
-from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
 
 
 def a_history(*, points=80, place=50, ratio=1.1, seed=1):
@@ -198,143 +177,3 @@ def test_the_command_itself_exits_with_2_for_what_it_cannot_read(tmp_path):
 
     assert done.returncode == NotFoundError.exit_code == 2
     assert done.stderr.startswith("perfledger: cannot read absent.csv")
-
-
-@pytest.fixture
-def everything():
-    values = tuple(float(value) for value in a_history())
-    change = ChangePoint(
-        index=50,
-        earliest=49,
-        latest=51,
-        before=10.0,
-        after=11.0,
-        change=0.1,
-        low=0.09,
-        high=0.11,
-        confidence=0.987,
-    )
-    return SearchedSeries(
-        MeasuredSeries(name="ms", unit="", values=values),
-        SeriesFindings(
-            changes=(
-                change,
-                replace(change, index=60, after=-1.0, change=math.nan, low=math.nan, high=math.nan),
-            ),
-            transients=(
-                Transient(first=3, last=5, change=0.4),
-                Transient(first=9, last=9, change=-0.4),
-            ),
-            drifts=(Drift(first=0, last=79, change=0.03, low=0.02, high=math.nan),),
-            spread_changes=(
-                SpreadChange(index=20, ratio=2.1, low=1.5, high=3.0, confidence=0.99),
-                SpreadChange(index=30, ratio=0.5, low=0.3, high=0.7, confidence=0.99),
-            ),
-            state_changes=(
-                StateChange(
-                    index=40, share_before=0.2, share_after=0.6, distance=0.05, confidence=0.999
-                ),
-            ),
-        ),
-    )
-
-
-def test_every_kind_of_finding_has_words_in_the_order_of_its_place(everything):
-    shown = plain_lines(to_terminal(histories_document([everything]))).replace(
-        number_format.NBSP, " "
-    )
-
-    words = ("drift", "came back", "noisier", "quieter", "two states", "1 up", "2 down")
-    table = " ".join(shown[shown.index("confidence") :].split())
-    places = [table.index(f"{word} ") for word in words]
-    assert places == sorted(places)
-    assert "2 change points, 1 drift, 2 changes of the noise, 1 change of states" in " ".join(
-        shown.split()
-    )
-    assert "points 4 to 6" in shown
-    assert "2.1 times" in shown
-    assert "1.5 to 3.0" in shown
-    assert "20 % → 60 %" in shown
-    assert "point 51 (50 to 52)" in shown
-    assert max(map(len, shown.splitlines())) <= 80
-
-
-def test_what_is_no_number_is_null_in_json_and_a_difference_in_words(everything):
-    document = json.loads(to_json(histories_document([everything])))
-
-    assert document["series"][0]["changes"][1]["change"] is None
-    assert "| 2 | down |  | point 61 (50" in to_markdown(histories_document([everything]))
-    assert "| -11 |" in to_markdown(histories_document([everything]))
-
-
-def drawn(values, **found):
-    series = MeasuredSeries(name="", unit="", values=tuple(values))
-    history = SeriesFindings(**{"changes": ()} | found)
-    return sparkline(SearchedSeries(series, history)).splitlines()
-
-
-@pytest.mark.parametrize("points", [1, 8, 64, 65, 1000])
-def test_a_picture_fits_and_has_a_column_for_each_point_or_a_median(points):
-    lines = drawn(a_history(points=points, place=points // 2))
-
-    assert len(lines) == 7
-    assert max(map(len, lines)) <= 76
-
-
-def test_a_flat_series_is_a_line_in_the_middle_and_says_its_level():
-    lines = drawn([5.0] * 9)
-
-    assert lines[3] == "           │•••••••••"
-    assert (lines[0], lines[6]) == ("     5.025 │", "     4.975 │")
-    assert [line.split()[0] for line in drawn([0.0] * 9)][3] == "0"
-
-
-def test_gaps_are_blank_and_what_is_off_the_scale_an_arrow():
-    values = [10.0, math.nan, 10.5, 99.0, 10.2, 0.5]
-    back = (Transient(first=3, last=3, change=9.0), Transient(first=5, last=5, change=-0.9))
-
-    lines = drawn(values, transients=back)
-
-    assert lines[0].index("\N{UPWARDS ARROW}") == 12 + 3
-    assert lines[-1].index("\N{DOWNWARDS ARROW}") == 12 + 5
-    assert not any(line[13:14] == "\N{BULLET}" for line in lines)
-
-
-def test_the_marks_stand_under_their_change_points():
-    change = ChangePoint(
-        index=50,
-        earliest=50,
-        latest=50,
-        before=10.0,
-        after=11.0,
-        change=0.1,
-        low=0.09,
-        high=0.11,
-        confidence=1.0,
-    )
-
-    assert drawn(a_history(points=60, place=50), changes=(change,))[-1] == " " * 62 + "1"
-
-
-@pytest.mark.parametrize("values", [[1e-300, 1e300], [-1e308, 1e308], [0.0, -0.0], [1e-320] * 3])
-def test_a_picture_of_extremes_is_drawn(values):
-    assert len(drawn(values)) == 7
-
-
-def test_marks_run_out_politely_and_numbers_have_their_plural():
-    assert (mark_of(0), mark_of(9), mark_of(500)) == ("1", "a", "^")
-    assert count_phrase(2, "excursion that came back") == "2 excursions that came back"
-    assert count_phrase(1, "gap") == "1 gap"
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0.5, "50 %"), (0.98765, "98.77 %"), (0.99995, "> 99.99 %"), (math.nan, "not known")],
-)
-def test_a_confidence_is_never_rounded_up_to_certainty(value, shown):
-    assert number_format.confidence(value).replace(number_format.NBSP, " ") == shown
-
-
-@pytest.mark.parametrize(("value", "shown"), [(2.13, "2.1 times"), (math.inf, "not known")])
-def test_a_factor_has_two_digits(value, shown):
-    assert number_format.factor(value).replace(number_format.NBSP, " ") == shown

@@ -1,3 +1,4 @@
+import math
 from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -250,3 +251,16 @@ def test_an_axis_has_the_unit_of_its_largest_value(largest, unit, expected):
     factor, shown = number_format.axis(largest, unit)
 
     assert (pytest.approx(factor), shown) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.5, "50 %"), (0.98765, "98.77 %"), (0.99995, "> 99.99 %"), (math.nan, "not known")],
+)
+def test_a_confidence_is_never_rounded_up_to_certainty(value, shown):
+    assert number_format.confidence(value).replace(number_format.NBSP, " ") == shown
+
+
+@pytest.mark.parametrize(("value", "shown"), [(2.13, "2.1 times"), (math.inf, "not known")])
+def test_a_factor_has_two_digits(value, shown):
+    assert number_format.factor(value).replace(number_format.NBSP, " ") == shown
