@@ -4,6 +4,7 @@ One request with a short timeout: without an answer a check measures a few pairs
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPException
 from urllib.error import HTTPError
@@ -14,7 +15,13 @@ import msgspec
 
 from perfledger.bundle import KnownSpread
 from perfledger_runners.bundles.bundle_checks import BundleError, check_spreads
-from perfledger_runners.bundles.upload import TOKEN, NoRedirects, UploadError, UrlOpener, check_url
+from perfledger_runners.bundles.upload import (
+    NoRedirects,
+    UploadError,
+    UrlOpener,
+    check_token,
+    check_url,
+)
 
 ROUTE = "/api/v1/priors"
 TIMEOUT_S = 10.0
@@ -56,11 +63,9 @@ def get_from_service(url: str, token: str, route: str, *, opener: UrlOpener | No
     """
     try:
         check_url(url)
+        check_token(token)
     except UploadError as error:
         raise ServiceHistoryError(str(error)) from error
-    if not TOKEN.fullmatch(token):
-        msg = "the upload token is empty or has characters that no token has"
-        raise ServiceHistoryError(msg)
     request = Request(  # noqa: S310 - check_url allows https and loopback only
         f"{url.rstrip('/')}{route}", headers={"Authorization": f"Bearer {token}"}
     )
@@ -86,11 +91,8 @@ def read_history(data: bytes) -> ServiceHistory:
 
 def _answer(request: Request, opener: UrlOpener) -> bytes:
     try:
-        answer = opener.open(request, timeout=TIMEOUT_S)
-        try:
+        with closing(opener.open(request, timeout=TIMEOUT_S)) as answer:
             return answer.read(MAX_ANSWER_BYTES + 1)
-        finally:
-            answer.close()
     except HTTPError as error:
         with error:
             msg = f"the service answered {error.code}"

@@ -10,6 +10,7 @@ import ipaddress
 import re
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.message import Message
@@ -87,9 +88,7 @@ def upload(
     Raises UploadError.
     """
     check_url(url)
-    if not TOKEN.fullmatch(token):
-        msg = "the upload token is empty or has characters that no token has"
-        raise UploadError(msg)
+    check_token(token)
     request = _request(unpack(path.read_bytes()), url, token)
     sender = opener or build_opener(NoRedirects())
     complaint = ""
@@ -125,6 +124,13 @@ def check_url(url: str) -> None:
         raise UploadError(msg)
 
 
+def check_token(token: str) -> None:
+    """Raise UploadError for a token with characters that no token has."""
+    if not TOKEN.fullmatch(token):
+        msg = "the upload token is empty or has characters that no token has"
+        raise UploadError(msg)
+
+
 class NoRedirects(HTTPRedirectHandler):
     """Follows no redirect: the token would go wherever it points."""
 
@@ -149,11 +155,8 @@ def _request(bundle: bytes, url: str, token: str) -> Request:
 
 
 def _send(request: Request, opener: UrlOpener) -> UploadReceipt:
-    answer = opener.open(request, timeout=TIMEOUT_S)
-    try:
+    with closing(opener.open(request, timeout=TIMEOUT_S)) as answer:
         body = answer.read(MAX_ANSWER_BYTES)
-    finally:
-        answer.close()
     try:
         return msgspec.json.decode(body, type=UploadReceipt)
     except msgspec.MsgspecError as error:

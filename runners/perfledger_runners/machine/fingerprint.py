@@ -1,10 +1,10 @@
 """Builds the machine's fingerprint from the kernel's, the child's and the driver's facts."""
 
-import os
 import platform
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perfledger.measuring.step_samples import usable_cores
 from perfledger.records import Device, Machine
 from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
 from perfledger_runners.machine.nvml import GpuFacts
@@ -36,7 +36,7 @@ def read_host(*, proc: Path = PROC, sys: Path = SYS) -> HostFacts:
         cpu_model=_field(_read(proc / "cpuinfo"), "model name")
         or platform.processor()
         or platform.machine(),
-        cores=_usable_cores(),
+        cores=usable_cores(),
         memory_bytes=int(memory[0]) * 1024 if memory else None,
         clock_mhz=int(kilohertz) / 1000 if kilohertz.isdigit() else None,
         governor=_read(sys / CPU_FREQUENCY / "scaling_governor").strip(),
@@ -132,12 +132,6 @@ def _on_tpu(machine: Machine, device: DeviceFacts) -> Machine:
         memory_bytes=device.memory_bytes,
         clock_mhz=None,
     )
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _field(text: str, name: str) -> str:

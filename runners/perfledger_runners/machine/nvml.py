@@ -6,7 +6,6 @@ The library is an optional extra and untyped: it is used only here, as `Any`.
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from perfledger_profiles.hardware.device_state import POWER_CAP
@@ -149,12 +148,7 @@ class SmMeter:
         self._sample(self._before)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for buffer in (self._before, self._after):
             if buffer is not None:
                 _call(self._nvml, "nvmlGpmSampleFree", buffer)

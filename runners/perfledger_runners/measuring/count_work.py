@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import msgspec
+
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Framework, Side, WorkloadSpec
 from perfledger.step_work import Count, CountedWork, StepWork
@@ -87,12 +89,9 @@ def _answers(
 def _work(message: CountedMessage | FailedMessage) -> StepWork:
     if isinstance(message, FailedMessage):
         return StepWork(limits=(f"not counted: {message.reason}: {message.detail}"[:MAX_DETAIL],))
-    counts = {each.name: each for each in message.counts}
+    counts = {each.name: each for each in message.counts}.values()
     return StepWork(
-        counts=tuple(
-            Count(name=name, unit=each.unit, value=each.value, source=each.source)
-            for name, each in counts.items()
-        ),
+        counts=tuple(msgspec.convert(each, Count, from_attributes=True) for each in counts),
         limits=tuple(clean_text(limit)[:MAX_DETAIL] for limit in message.limits[:MAX_LIMITS]),
         program=message.program,
     )

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from perfledger.process.discovery import source_files
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import FailureReason, WorkloadSpec
@@ -70,7 +72,7 @@ def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, Unreadabl
             case FactsMessage():
                 facts = message
             case WorkloadMessage():
-                workloads.append(_spec(message))
+                workloads.append(msgspec.convert(message, WorkloadSpec, from_attributes=True))
             case BrokenMessage(path=path, reason=reason, detail=detail):
                 broken.append(UnreadablePath(path=path, reason=reason, detail=detail))
             case FailedMessage(reason=reason, detail=detail):
@@ -81,19 +83,6 @@ def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, Unreadabl
                 pass
     discovery = Discovery(workloads=tuple(workloads), broken=tuple(broken), facts=facts)
     return discovery, death
-
-
-def _spec(message: WorkloadMessage) -> WorkloadSpec:
-    return WorkloadSpec(
-        id=message.id,
-        module=message.module,
-        function=message.function,
-        params=message.params,
-        unit=message.unit,
-        units_per_step=message.units_per_step,
-        device=message.device,
-        framework=message.framework,
-    )
 
 
 def _source_paths(request: ChildRequest) -> tuple[str, ...]:

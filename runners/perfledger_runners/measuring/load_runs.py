@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+import msgspec
+
 from perfledger.load import Load, LoadResult
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Device, Failure, FailureReason, Side
@@ -101,7 +103,7 @@ def _load(
                 progress.loading(message.workload)
             case ServedMessage():
                 served.append(message)
-                progress.point_done(_served(message))
+                progress.point_done(_result(message))
             case LoadedMessage():
                 loaded = message
             case FailedMessage():
@@ -126,18 +128,9 @@ def _failure(message: FailedMessage) -> Failure:
 def _point(batch: int, message: ServedMessage) -> LoadRunPoint:
     peak = message.peak_bytes
     return LoadRunPoint(
-        batch=batch, result=_served(message), memory_bytes=round(peak) if peak else None
+        batch=batch, result=_result(message), memory_bytes=round(peak) if peak else None
     )
 
 
-def _served(message: ServedMessage) -> LoadResult:
-    return LoadResult(
-        mode=message.mode,
-        concurrency=message.concurrency,
-        offered_per_second=message.offered_per_second,
-        latencies_s=message.latencies_s,
-        services_s=message.services_s,
-        seconds=message.seconds,
-        answered=message.answered,
-        unserved=message.unserved,
-    )
+def _result(message: ServedMessage) -> LoadResult:
+    return msgspec.convert(message, LoadResult, from_attributes=True)
