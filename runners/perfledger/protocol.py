@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from perfledger.load import Load
+from perfledger.package_code import SourcePackage
 from perfledger.records import Param
 
 # 1: first version. 2: `is_interleaved`, and the `reason` of a failure.
@@ -44,7 +45,8 @@ class MessageType(StrEnum):
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
-    # workload, started_at, samples, warmups_s, settling_s, left_out, turns, device, devices
+    # workload, started_at, samples, warmups_s, settling_s, left_out, turns, device, devices,
+    # packages
     RUN = "run"
     PROFILED = "profiled"  # workload, tool, trace and again (paths), steps (kept), step_seconds
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a StepWork
@@ -91,6 +93,8 @@ class ChildRequest:
         False  # MEASURE, PROFILE: see TURN; the descriptor is then one that can be read
     )
     load: Load = field(default_factory=Load)  # LOAD: what to drive the workloads with
+    packages: tuple[SourcePackage, ...] = ()  # the revision's own: imported from it, and recorded
+    environment: str = ""  # the virtual environment that was built for this side; "": the user's
     version: int = PROTOCOL_VERSION
 
     def write(self, path: Path) -> None:
@@ -121,6 +125,7 @@ def read_request(path: Path) -> ChildRequest:
     }
     fields["command"] = Command(fields["command"])
     fields["effort"] = MeasuringEffort(**fields["effort"])
+    fields["packages"] = tuple(SourcePackage(**each) for each in fields["packages"])
     load: dict[str, Any] = fields["load"]
     lists = ("concurrency", "rates", "arrivals_s")
     load |= {name: tuple(load[name]) for name in lists}

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Self
 
+from perfledger.package_code import LoadedPackage
+
 Param = str | int | float | bool
 
 
@@ -42,7 +44,8 @@ class FailureReason(StrEnum):
     KILLED = "killed"
     GARBAGE = "garbage"  # something else wrote on the harness's descriptor
     NO_DEVICE = "no device"
-    WRONG_CODE = "wrong code"  # both sides would import the same files
+    WRONG_CODE = "wrong code"  # what ran is not the revision's own code
+    BUILD = "build"  # the configured build failed
     PYTHON = "python"  # no interpreter, or too old
     THROTTLED = "throttled"
     BUDGET = "budget"  # time ran out before the first pair
@@ -85,6 +88,7 @@ class Run:
     turns: tuple[int, ...] = ()  # steps per turn; turn i of both sides ran side by side
     clock_mhz: float | None = None  # of the device's processors during the run, median
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
+    packages: tuple[LoadedPackage, ...] = ()  # the repository's own, as the process loaded them
 
     def __post_init__(self) -> None:
         if not self.samples or not all(self.samples.values()):

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from inspect import iscoroutinefunction, isgeneratorfunction, signature
+from inspect import iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
 from typing import NoReturn, assert_never
 
 from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
-from perfledger.load import BATCH_PARAMETER, LoadResult
-from perfledger.measuring.load_generator import LoadTimer, StepServer, Workers, run_load
-from perfledger.measuring.step_samples import StepSamples, TimedStep, measure, warm_up
+from perfledger.measuring.step_samples import StepSamples, TimedStep, measure
 from perfledger.meters import process_memory
 from perfledger.meters.device_meter import DeviceMeter
 from perfledger.meters.framework_detection import framework_of
@@ -22,8 +20,11 @@ from perfledger.meters.meter_choice import choose_meter
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME
 from perfledger.process.discovery import ImportedWorkloads, ImportFailure, discover, import_roots
 from perfledger.process.environment_facts import environment_facts
+from perfledger.process.load_command import batch_size, run_load_points
+from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
+from perfledger.process.package_imports import prefer_checkout
 from perfledger.process.process_state import preserved_state
 from perfledger.protocol import ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason, WorkloadSpec
@@ -48,6 +49,7 @@ class CommandContext:
     channel: MessageChannel
     root: Path
     roots: tuple[Path, ...]
+    recorder: PackageRecorder
 
 
 def run_command(request: ChildRequest, channel: MessageChannel) -> None:
@@ -56,7 +58,17 @@ def run_command(request: ChildRequest, channel: MessageChannel) -> None:
     roots = import_roots(root, request.import_paths)
     os.chdir(root)
     sys.path[:0] = [str(folder) for folder in roots]
-    context = CommandContext(request=request, channel=channel, root=root, roots=roots)
+    prefer_checkout(
+        root, request.packages, search_path=sys.path, finders=sys.meta_path, at=len(roots)
+    )
+    own_folders = [root, *([Path(request.environment)] if request.environment else [])]
+    context = CommandContext(
+        request=request,
+        channel=channel,
+        root=root,
+        roots=roots,
+        recorder=PackageRecorder(request.packages, own_folders=own_folders),
+    )
     match request.command:
         case Command.LIST:
             _list(context)
@@ -209,6 +221,7 @@ def _measure(context: CommandContext, bound: BoundWorkload) -> Fields:
         "turns": sampled.turns,
         "device": device,
         "devices": meter.devices(),
+        "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
     }
 
 
@@ -297,58 +310,13 @@ def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
 
 
 def _load(context: CommandContext, bound: BoundWorkload) -> Fields:
-    """Run the load point by point, and send each point when it is done."""
-    channel, name, load = context.channel, bound.spec.id, context.request.load
-    device, _ = choose_meter(bound.spec, requested=context.request.device)
-    batch = _batch(bound)
-    meters: list[DeviceMeter] = []
-
-    def set_up() -> StepServer:
-        """Set up one server on its own thread with its own clock."""
-        _, meter = choose_meter(bound.spec, requested=str(device))
-        meters.append(meter)
-        with meter.device_context():
-            step = _set_up(context, bound, device, meter)
-            effort, after_step = context.request.effort, channel.leave_if_forked
-            warm_up(step, meter.clock, effort=effort, after_step=after_step)
-
-        def run() -> None:
-            meter.clock.time(step)
-            after_step()
-
-        return StepServer(run, meter.device_context)
-
-    def report(served: LoadResult) -> None:
-        peak_bytes = meters[0].peak_bytes()
-        channel.send(
-            MessageType.SERVED,
-            {"workload": name, "peak_bytes": peak_bytes, **_result_fields(served)},
-        )
-
-    with Workers(set_up, load.servers) as workers:
-        channel.send(MessageType.SAMPLING, {"workload": name})
-        run_load(load, workers, LoadTimer(), report=report)
-    return {"batch": batch, "device": device, "devices": meters[0].devices()}
-
-
-def _batch(bound: BoundWorkload) -> int:
-    """Return the number of items per request, 1 without a batch parameter."""
-    parameter = signature(bound.workload.function).parameters.get(BATCH_PARAMETER)
-    default: object = 1 if parameter is None else parameter.default
-    batch = bound.spec.params.get(BATCH_PARAMETER, default)
-    if type(batch) is not int or batch < 1:
-        msg = f"its parameter {BATCH_PARAMETER!r} is {batch!r:.100}: it must be an int above 0"
-        raise TypeError(msg)
-    return batch
-
-
-def _result_fields(served: LoadResult) -> Fields:
-    """Return the fields of a point, with times rounded to the clock's nanoseconds."""
-    times = {
-        "latencies_s": [round(each, 9) for each in served.latencies_s],
-        "services_s": [round(each, 9) for each in served.services_s],
-    }
-    return {**asdict(served), **times}
+    return run_load_points(
+        context.request,
+        context.channel,
+        bound.spec,
+        batch=batch_size(bound.workload, bound.spec),
+        set_up=lambda device, meter: _set_up(context, bound, device, meter),
+    )
 
 
 def _set_up(

@@ -7,6 +7,7 @@ from typing import cast
 
 from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, PricingConfig
 from perfledger.metrics import STEP_TIME, Metric
+from perfledger.package_code import MAX_COMPILED_MODULES, MAX_PACKAGES, LoadedPackage
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_work import CountedWork
@@ -42,11 +43,13 @@ LONG_TEXTS = {
     "logs": MAX_LOG,
     "notes": MAX_DETAIL,
     "operations": MAX_DETAIL,
+    "packages": MAX_DETAIL,
     "skipped": MAX_DETAIL,
     "source": MAX_DETAIL,
     "topology": MAX_DETAIL,
 }
 SHA = re.compile(r"[0-9a-f]{40}")
+DIGEST = re.compile(r"([0-9a-f]{64})?")
 BUNDLE_ID = re.compile(r"[0-9a-f]{32}")
 REPOSITORY = re.compile(r"([\w.-]+/[\w.-]+)?", re.ASCII)
 UNDECIDED_CONCLUSIONS = ("action_required", "neutral")
@@ -181,10 +184,26 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
         steps = len(run.samples.get(STEP_TIME.name, ()))
         is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
         _require(is_whole, f"{where}.turns: not as many steps as there are samples")
+        _check_packages(where, run.packages)
         for name, samples in run.samples.items():
             _require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")
             is_fine = is_possible(metrics[name], samples)
             _require(is_fine, f"{where}.samples.{name}: an impossible reading")
+
+
+def _check_packages(where: str, packages: Collection[LoadedPackage]) -> None:
+    names = {package.name for package in packages}
+    is_short = len(names) == len(packages) <= MAX_PACKAGES
+    _require(is_short, f"{where}.packages: a duplicate name, or more than {MAX_PACKAGES}")
+    for index, package in enumerate(packages):
+        at = f"{where}.packages[{index}]"
+        _require(package.modules >= 1, f"{at}.modules: not positive")
+        is_short = len(package.compiled) <= MAX_COMPILED_MODULES
+        _require(is_short, f"{at}.compiled: more than {MAX_COMPILED_MODULES}")
+        for each in (package, *package.compiled):
+            _require(DIGEST.fullmatch(each.digest), f"{at}: a digest is not 64 hex digits")
+        smallest = min((each.size_bytes for each in package.compiled), default=0)
+        _require(smallest >= 0, f"{at}.compiled: a negative size")
 
 
 def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:

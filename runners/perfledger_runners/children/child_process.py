@@ -18,7 +18,12 @@ from pathlib import Path
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason
-from perfledger_runners.children.harness import MARK_VARIABLE, Harness, child_environment
+from perfledger_runners.children.harness import (
+    MARK_VARIABLE,
+    Harness,
+    child_environment,
+    python_of,
+)
 from perfledger_runners.children.process_tree import (
     available_bytes,
     kill,
@@ -133,7 +138,7 @@ def run_child(
         child = child or Child(harness, request)
     except OSError as error:
         yield failed_message(
-            "", FailureReason.PYTHON, f"{harness.python} cannot be started: {error}"
+            "", FailureReason.PYTHON, f"{python_of(harness, request)} cannot be started: {error}"
         )
         yield ChildExit("")
         return
@@ -158,6 +163,7 @@ class Child:
 
     def __init__(self, harness: Harness, request: ChildRequest) -> None:
         folder = Path(tempfile.mkdtemp(prefix="child-", dir=harness.folder))
+        arguments = (str(folder / "request.json"),)
         request.write(folder / "request.json")
         self._log = folder / "log"
         mark = secrets.token_hex(16)
@@ -170,11 +176,9 @@ class Child:
         log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - running the user's code is the point
-                [str(harness.python), "-P", "-m", "perfledger", str(folder / "request.json")],
+                [str(python_of(harness, request)), "-P", "-m", "perfledger", *arguments],
                 cwd=request.root,
-                env=child_environment(
-                    harness, device=request.device, descriptor=descriptor, mark=mark
-                ),
+                env=child_environment(harness, request, descriptor=descriptor, mark=mark),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -10,8 +10,12 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from perfledger.protocol import FD_VARIABLE
-from perfledger_runners.children.interpreter import Interpreter
+from perfledger.protocol import FD_VARIABLE, ChildRequest
+from perfledger_runners.children.interpreter import (
+    Interpreter,
+    activation,
+    environment_python,
+)
 
 # Marks the descendants of a child, also detached ones; see `process_tree.members`.
 MARK_VARIABLE = "PERFLEDGER_CHILD"
@@ -74,8 +78,15 @@ def _copy_package(package: Traversable, target: Path) -> None:
             (target / source.name).write_bytes(source.read_bytes())
 
 
+def python_of(harness: Harness, request: ChildRequest) -> Path:
+    """Return the Python of the request's own environment, else the harness's."""
+    if request.environment:
+        return environment_python(Path(request.environment))
+    return harness.python
+
+
 def child_environment(
-    harness: Harness, *, device: str, descriptor: int, mark: str
+    harness: Harness, request: ChildRequest, *, descriptor: int, mark: str
 ) -> dict[str, str]:
     """Return the user's environment without secrets, with the SDK's folder first on PYTHONPATH.
 
@@ -87,7 +98,9 @@ def child_environment(
     variables["PYTHONHASHSEED"] = "0"
     variables[FD_VARIABLE] = str(descriptor)
     variables[MARK_VARIABLE] = mark
-    if device == "cpu":
+    if request.environment:
+        variables |= activation(Path(request.environment), variables)
+    if request.device == "cpu":
         variables["JAX_PLATFORMS"] = "cpu"
     return variables
 

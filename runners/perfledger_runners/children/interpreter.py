@@ -1,7 +1,9 @@
 """Finds the Python interpreter for a repository's workloads."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,11 +41,22 @@ def find_python(root: Path, configured: str = "") -> Interpreter:
     return Interpreter(path, version)
 
 
+def environment_python(folder: Path) -> Path:
+    """Return the interpreter of a virtual environment."""
+    return folder / "bin" / "python"
+
+
+def activation(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a virtual environment's `activate` sets."""
+    path = (str(folder / "bin"), environment.get("PATH", os.defpath))
+    return {"VIRTUAL_ENV": str(folder), "PATH": os.pathsep.join(path)}
+
+
 def _choose(root: Path, configured: str) -> Path:
     if configured:
         return root / Path(configured).expanduser()
-    environment_python = root / ".venv" / "bin" / "python"
-    return environment_python if environment_python.exists() else Path(sys.executable)
+    python = environment_python(root / ".venv")
+    return python if python.exists() else Path(sys.executable)
 
 
 def _ask_version(path: Path) -> tuple[int, int, int]:

@@ -8,6 +8,12 @@ from msgspec import Meta, Struct
 
 from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, LoopKind
 from perfledger.metrics import METRICS
+from perfledger.package_code import (
+    MAX_COMPILED_MODULES,
+    MAX_PACKAGES,
+    CompiledModule,
+    LoadedPackage,
+)
 from perfledger.protocol import Command
 from perfledger.records import Device, FailureReason, Framework, Param
 from perfledger_runners.children.reading_checks import MAX_READING, is_possible, is_utc
@@ -19,6 +25,7 @@ MAX_DEVICES = 100_000
 MAX_COUNTS = 100
 MAX_BATCH = 2**31
 MAX_LIMITS = 20
+MAX_INTEGER = 2**63 - 1
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 
@@ -27,6 +34,9 @@ NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"
 Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID, pattern=NO_CONTROLS)]
 ShortText = Annotated[str, Meta(max_length=MAX_ID, pattern=NO_CONTROLS)]
 Text = Annotated[str, Meta(max_length=100_000)]
+FilePath = Annotated[str, Meta(max_length=MAX_DETAIL, pattern=NO_CONTROLS)]
+# "" for a file that could not be read.
+Digest = Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
 Seconds = Annotated[float, Meta(ge=0)]
 RequestTimes = Annotated[
     tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
@@ -115,6 +125,41 @@ class TurnMessage(Message, frozen=True, kw_only=True, tag="turn"):
     workload: Id
 
 
+class CompiledFile(Struct, frozen=True, kw_only=True):
+    """A loaded shared object, with the fields of a CompiledModule."""
+
+    path: FilePath
+    size_bytes: Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
+    digest: Digest
+
+
+class PackageFiles(Struct, frozen=True, kw_only=True):
+    """A loaded package of the repository, with the fields of a LoadedPackage."""
+
+    name: Id
+    folder: FilePath
+    is_own: bool
+    modules: Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
+    digest: Digest
+    compiled: Annotated[tuple[CompiledFile, ...], Meta(max_length=MAX_COMPILED_MODULES)] = ()
+
+    def package(self) -> LoadedPackage:
+        """Return the package with paths that can be shown and stored."""
+        return LoadedPackage(
+            name=clean_text(self.name),
+            folder=clean_text(self.folder),
+            is_own=self.is_own,
+            modules=self.modules,
+            digest=self.digest,
+            compiled=tuple(
+                CompiledModule(
+                    path=clean_text(each.path), size_bytes=each.size_bytes, digest=each.digest
+                )
+                for each in self.compiled
+            ),
+        )
+
+
 class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     """A measured workload; `settling_s` of its warm-ups came after `SamplingMessage`."""
 
@@ -127,6 +172,7 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     device: Device
     devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)] = 1
     turns: tuple[Annotated[int, Meta(ge=1)], ...] = ()
+    packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
 
 
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):

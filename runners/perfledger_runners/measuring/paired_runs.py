@@ -326,6 +326,7 @@ class _Check:
             device=message.device,
             devices=message.devices,
             turns=message.turns,
+            packages=tuple(each.package() for each in message.packages),
         )
         failure = throttling_failure(run, readings, settling_s=message.settling_s)
         if failure is not None:

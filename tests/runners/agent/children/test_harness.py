@@ -3,13 +3,17 @@ from pathlib import Path
 import pytest
 
 import perfledger
-from perfledger_runners.children.harness import child_environment, prepare_harness
+from perfledger.protocol import ChildRequest, Command
+from perfledger_runners.children.harness import child_environment, prepare_harness, python_of
 
 
-def prepared_environment(interpreter, environment, *, device="auto"):
+def prepared_environment(interpreter, environment, *, device="auto", own=""):
     with prepare_harness(interpreter, environment=environment) as harness:
         sdk = str(harness.sdk)
-        made = child_environment(harness, device=device, descriptor=7, mark="abc")
+        request = ChildRequest(
+            command=Command.LIST, root="/checkout", repository="/", device=device, environment=own
+        )
+        made = child_environment(harness, request, descriptor=7, mark="abc")
     return sdk, made
 
 
@@ -83,3 +87,13 @@ def test_threads_are_the_users_business(interpreter):
 
     assert made["OMP_NUM_THREADS"] == "3"
     assert "MKL_NUM_THREADS" not in made
+
+
+def test_a_side_with_its_own_environment_runs_on_its_python_and_programs(interpreter):
+    _, made = prepared_environment(interpreter, {"PATH": "/usr/bin"}, own="/cache/head")
+    request = ChildRequest(command=Command.LIST, root="/", repository="/", environment="/cache/a")
+
+    assert made["VIRTUAL_ENV"] == "/cache/head"
+    assert made["PATH"] == "/cache/head/bin:/usr/bin"
+    with prepare_harness(interpreter, environment={}) as harness:
+        assert python_of(harness, request) == Path("/cache/a/bin/python")

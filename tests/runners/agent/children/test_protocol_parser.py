@@ -3,6 +3,7 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
+from perfledger.package_code import MAX_PACKAGES, CompiledModule, LoadedPackage
 from perfledger.protocol import PROTOCOL_VERSION, Command, MessageType
 from perfledger.records import Device, FailureReason
 from perfledger_runners.children.protocol_parser import (
@@ -14,6 +15,7 @@ from perfledger_runners.children.protocol_parser import (
     RunMessage,
     decode_message,
 )
+from perfledger_runners.safe_text import clean_text
 
 STARTED_AT = "2026-11-20T12:00:00+00:00"
 
@@ -30,6 +32,34 @@ def run_line(**fields):
         "device": "cpu",
     }
     return line("run", **(given | fields))
+
+
+def packages(*, compiled=None, **fields):
+    given = {
+        "name": "mypkg",
+        "folder": "/venv/site-packages/mypkg",
+        "is_own": False,
+        "modules": 2,
+        "digest": "a" * 64,
+        "compiled": [{"path": "/venv/_C.so", "size_bytes": 9, "digest": ""} | (compiled or {})],
+    }
+    return {"packages": [given | fields]}
+
+
+def test_a_runs_packages_are_read_as_the_child_recorded_them():
+    message = decode_message(run_line(**packages(folder="/venv/\N{RIGHT-TO-LEFT OVERRIDE}mypkg")))
+
+    assert isinstance(message, RunMessage)
+    assert [each.package() for each in message.packages] == [
+        LoadedPackage(
+            name="mypkg",
+            folder=clean_text("/venv/\N{RIGHT-TO-LEFT OVERRIDE}mypkg"),
+            is_own=False,
+            modules=2,
+            digest="a" * 64,
+            compiled=(CompiledModule(path="/venv/_C.so", size_bytes=9, digest=""),),
+        )
+    ]
 
 
 def test_a_run_is_read_as_the_child_wrote_it():
@@ -88,6 +118,20 @@ def test_every_event_of_the_protocol_has_a_message():
         run_line(workload="w" * 301),
         run_line(workload="w\x00"),
         run_line(workload="w\n"),
+        run_line(packages=[{}]),
+        run_line(packages=packages()["packages"] * (MAX_PACKAGES + 1)),
+        run_line(**packages(name="")),
+        run_line(**packages(name="a\nb")),
+        run_line(**packages(folder="/" + "f" * 4000)),
+        run_line(**packages(folder="\x1b[31m")),
+        run_line(**packages(is_own=1)),
+        run_line(**packages(modules=0)),
+        run_line(**packages(modules=2**64)),
+        run_line(**packages(digest="a" * 63)),
+        run_line(**packages(digest="A" * 64)),
+        run_line(**packages(compiled={"size_bytes": -1})),
+        run_line(**packages(compiled={"digest": "a" * 64 + "\n"})),
+        run_line(**packages(compiled={"path": 5})),
     ],
 )
 def test_what_the_harness_would_not_have_said_is_garbage(garbage):

@@ -1,0 +1,91 @@
+"""Imports the repository's own packages from the checkout although copies are installed."""
+
+import sys
+from collections.abc import Iterator, MutableSequence, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+
+from perfledger.package_code import SourcePackage
+from perfledger.process.module_origin import INSTALL_FOLDERS
+
+
+class InstalledCopyFinder(MetaPathFinder):
+    """A finder of packages that only their installed copies hold whole.
+
+    `places` are the folders that hold the copies, by the packages' full names.
+    """
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self._places = places
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002 - importlib's signature
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        """Return the installed copy of one of the packages, None for other modules."""
+        place = self._places.get(fullname)
+        return None if place is None else PathFinder.find_spec(fullname, [place])
+
+
+def prefer_checkout(
+    root: Path,
+    packages: Sequence[SourcePackage],
+    *,
+    search_path: MutableSequence[str],
+    finders: MutableSequence[MetaPathFinder],
+    at: int,
+) -> None:
+    """Put the packages' folders below `root` on the search path, from position `at` on.
+
+    A package whose installed copy has compiled modules that the checkout lacks cannot run from the
+    checkout: it is imported from the copy. So nothing that ran before fails now.
+    """
+    installed = [each for each in search_path if _is_installed(Path(each))]
+    places: dict[str, str] = {}
+    for package in packages:
+        copy = _installed_copy(package, installed) if package.root else None
+        if copy is not None and _lacks_compiled(_source_folder(root, package), copy):
+            places[package.name] = str(copy.parent)
+    names = dict.fromkeys(package.root for package in packages if package.root)
+    folders = [(root / name).resolve() for name in names]
+    search_path[at:at] = [
+        str(folder)
+        for folder in folders
+        if folder.is_relative_to(root) and str(folder) not in search_path and _is_safe(folder)
+    ]
+    if places:
+        finders.insert(0, InstalledCopyFinder(places))
+
+
+def _is_installed(folder: Path) -> bool:
+    return any(part in INSTALL_FOLDERS for part in folder.parts)
+
+
+def _is_safe(folder: Path) -> bool:
+    """Return whether no file of the folder would hide a module of the standard library."""
+    if not folder.is_dir():
+        return False
+    return not any(path.stem in sys.stdlib_module_names for path in folder.iterdir())
+
+
+def _source_folder(root: Path, package: SourcePackage) -> Path:
+    return root.joinpath(package.root, *package.name.split("."))
+
+
+def _installed_copy(package: SourcePackage, installed: Sequence[str]) -> Path | None:
+    """Return the folder of the first installed copy, None if there is none."""
+    parts = package.name.split(".")
+    folders = (Path(each).joinpath(*parts) for each in installed)
+    return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _lacks_compiled(source: Path, copy: Path) -> bool:
+    return any(not (source / path.relative_to(copy)).exists() for path in _compiled_files(copy))
+
+
+def _compiled_files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.name.endswith(tuple(EXTENSION_SUFFIXES)))

@@ -1,0 +1,149 @@
+import hashlib
+from types import ModuleType
+
+import pytest
+
+from perfledger.package_code import SourcePackage
+from perfledger.process.loaded_packages import PackageRecorder
+from perfledger.protocol import Command
+
+WORKLOAD = """
+import perfledger
+
+@perfledger.workload(device="cpu")
+def late():
+    import mypkg
+
+    def step():
+        import mypkg.late
+    return step
+"""
+
+
+def modules(**files):
+    loaded = {}
+    for name, path in files.items():
+        module = ModuleType(name.replace("__", "."))
+        module.__file__ = str(path)
+        loaded[module.__name__] = module
+    return loaded
+
+
+@pytest.fixture
+def recorder(tmp_path):
+    """Return a function that makes a recorder of mypkg, whose memory maps these files."""
+
+    def make(*mapped, names=("mypkg",), own=("checkout",)):
+        maps = tmp_path / "maps"
+        maps.write_text("".join(f"7f00-7f01 r-xp 0000 08:01 1 {path}\n" for path in mapped))
+        packages = [SourcePackage(name, "src") for name in names]
+        return PackageRecorder(
+            packages, own_folders=[tmp_path / each for each in own], mapped_files=maps
+        )
+
+    return make
+
+
+def test_a_package_of_the_checkout_is_own_and_its_folder_is_relative(recorder, write):
+    root = write({"checkout/src/mypkg/__init__.py": "", "checkout/src/mypkg/a.py": "A = 1"})
+    package = root / "checkout" / "src" / "mypkg"
+    loaded = modules(mypkg=package / "__init__.py", mypkg__a=package / "a.py", os="/usr/lib/os.py")
+
+    (recorded,) = recorder().record(loaded)
+
+    assert (recorded.name, recorded.folder, recorded.is_own) == ("mypkg", "src/mypkg", True)
+    assert recorded.modules == 2
+
+
+def test_a_package_with_one_module_from_elsewhere_is_not_own(recorder, write):
+    root = write({"checkout/mypkg/__init__.py": "", "site-packages/mypkg/a.py": ""})
+    loaded = modules(
+        mypkg=root / "checkout/mypkg/__init__.py", mypkg__a=root / "site-packages/mypkg/a.py"
+    )
+
+    (recorded,) = recorder().record(loaded)
+
+    assert not recorded.is_own
+    assert recorded.folder == str(root / "site-packages" / "mypkg")
+
+
+def test_an_environment_of_the_side_is_own_as_well(recorder, write):
+    root = write({"environment/site-packages/mypkg/__init__.py": ""})
+    loaded = modules(mypkg=root / "environment/site-packages/mypkg/__init__.py")
+
+    (recorded,) = recorder(own=("checkout", "environment")).record(loaded)
+
+    assert recorded.is_own
+    assert recorded.folder == str(root / "environment/site-packages/mypkg")
+
+
+def test_the_digest_follows_the_contents_and_not_the_place(recorder, write):
+    texts = {"one/mypkg.py": "A = 1", "two/mypkg.py": "A = 1", "three/mypkg.py": "A = 2"}
+    root = write(texts)
+
+    first, second, third = (
+        recorder().record(modules(mypkg=root / path))[0].digest for path in texts
+    )
+
+    assert first == second != third
+
+
+def test_compiled_modules_are_recorded_however_they_were_loaded(recorder, write):
+    names = ("__init__.py", "_C.so", "kernels.so")
+    root = write({f"site-packages/mypkg/{name}": name for name in names} | {"other/x.so": ""})
+    init, imported, mapped = (root / "site-packages" / "mypkg" / name for name in names)
+    loaded = modules(mypkg=init, mypkg___C=imported)
+
+    (recorded,) = recorder(imported, mapped, root / "other/x.so").record(loaded)
+
+    assert [(each.path, each.size_bytes, each.digest) for each in recorded.compiled] == [
+        (str(path), len(path.name), hashlib.sha256(path.name.encode()).hexdigest())
+        for path in (imported, mapped)
+    ]
+
+
+def test_a_package_within_a_namespace_is_told_from_its_neighbours(recorder):
+    loaded = modules(org__mine="/a/org/mine/__init__.py", org__other="/b/org/other/__init__.py")
+
+    recorded = recorder(names=("org.mine",)).record(loaded)
+
+    assert [each.name for each in recorded] == ["org.mine"]
+
+
+def test_modules_of_any_kind_do_not_disturb(recorder):
+    class Hostile:
+        __slots__ = ()
+
+        def __getattr__(self, name):
+            raise SystemExit
+
+    gone, impossible = ModuleType("mypkg"), ModuleType("mypkg.c")
+    gone.__file__, impossible.__file__ = "/no/such/file.py", "/no/such\0file.py"
+    loaded = {"mypkg": gone, "mypkg.a": Hostile(), 3: gone, "mypkg.b": ModuleType("mypkg.b")}
+    loaded["mypkg.c"] = impossible
+
+    (recorded,) = recorder().record(loaded)
+
+    assert (recorded.modules, recorded.is_own) == (1, False)
+
+
+def test_a_child_records_what_its_step_imported_too(write, run_child):
+    root = write(
+        {
+            "bench.py": WORKLOAD,
+            "src/mypkg/__init__.py": "",
+            "src/mypkg/late.py": "LATE = True",
+        }
+    )
+
+    answer = run_child(
+        root,
+        Command.MEASURE,
+        paths=("bench.py",),
+        packages=(SourcePackage("mypkg", "src"),),
+        workloads=("bench:late",),
+    )
+
+    (recorded,) = answer.about("bench:late")["packages"]
+    assert (recorded["name"], recorded["folder"]) == ("mypkg", "src/mypkg")
+    assert (recorded["modules"], recorded["is_own"]) == (2, True)

@@ -1,0 +1,88 @@
+"""Real children import packages that are installed as copies as well as checked out."""
+
+import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+
+import pytest
+
+from perfledger.package_code import SourcePackage
+from perfledger.process.package_imports import prefer_checkout
+from perfledger.protocol import Command
+
+WORKLOAD = """
+import perfledger
+
+@perfledger.workload(device="cpu")
+def where():
+    import mypkg
+    print("ran", mypkg.NAME)
+    return lambda: None
+"""
+
+
+@pytest.fixture
+def ran(write, tmp_path, run_child):
+    """Return a function that runs a workload and returns the NAME of the package it imported."""
+
+    def run(root, *packages, layout, **more):
+        files = {
+            "checkout/bench.py": WORKLOAD,
+            f"checkout/{layout}/mypkg/__init__.py": "NAME = 'checkout'",
+            "venv/site-packages/mypkg/__init__.py": "NAME = 'copy'",
+        }
+        write(files | more)
+        answer = run_child(
+            tmp_path / "checkout",
+            Command.MEASURE,
+            python_path=[tmp_path / "venv" / "site-packages"],
+            paths=("bench.py",),
+            workloads=("bench:where",),
+            packages=tuple(SourcePackage(name, root) for name in packages or ("mypkg",)),
+        )
+        assert answer.about("bench:where")["event"] == "run", answer
+        return answer.stdout.split()[1]
+
+    return run
+
+
+@pytest.mark.parametrize("layout", ["python", "packages/one"])
+def test_a_package_of_any_layout_runs_from_the_checkout_despite_a_copy(ran, layout):
+    assert ran(layout, layout=layout) == "checkout"
+
+
+def test_a_package_that_is_not_the_revisions_is_left_where_it_is(ran):
+    assert ran("python", "another", layout="other") == "copy"
+
+
+def test_a_copy_with_compiled_modules_that_the_checkout_lacks_is_used(ran):
+    compiled = {f"venv/site-packages/mypkg/_C{EXTENSION_SUFFIXES[0]}": ""}
+
+    assert ran("src", layout="src", **compiled) == "copy"
+
+
+def test_a_checkout_with_its_extension_built_in_place_is_used(ran):
+    name = f"mypkg/_C{EXTENSION_SUFFIXES[0]}"
+    compiled = {f"venv/site-packages/{name}": "", f"checkout/src/{name}": ""}
+
+    assert ran("src", layout="src", **compiled) == "checkout"
+
+
+def test_a_folder_that_would_hide_the_standard_library_is_not_put_on_the_path(ran):
+    hiding = {"checkout/lib/statistics.py": "raise SystemExit"}
+
+    assert ran("lib", layout="lib", **hiding) == "copy"
+
+
+def test_the_folders_come_at_their_position_once_and_only_from_the_checkout(tmp_path):
+    for name in ("python", "src"):
+        (tmp_path / "checkout" / name).mkdir(parents=True)
+    root = tmp_path / "checkout"
+    search_path = [str(root), str(root / "src"), "/usr/lib/python3"]
+    packages = [SourcePackage("a", "src"), SourcePackage("b", "python"), SourcePackage("c", "..")]
+
+    prefer_checkout(root, packages, search_path=search_path, finders=sys.meta_path[:], at=2)
+
+    assert search_path == [
+        *(str(root), str(root / "src"), str(root / "python")),
+        "/usr/lib/python3",
+    ]
