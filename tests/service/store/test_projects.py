@@ -1,102 +1,112 @@
-"""Projects and their tokens."""
+"""Tests storing projects and their tokens, on each kind of database."""
 
 from datetime import timedelta
 
 import pytest
-from sqlmodel import select
+from sqlalchemy.exc import IntegrityError, NoResultFound
 
-from perfledger_service.errors import NotFoundError, RefusedError, UsageError
-from perfledger_service.store.database import read_session
-from perfledger_service.store.tables import TokenRow
-from perfledger_service.usecases.pull_requests.projects import (
-    REPOSITORY,
-    TOKEN,
-    add_project,
-    list_projects,
-    new_token,
-    project_of,
+from perfledger_service.errors import NotFoundError
+from perfledger_service.store.database import read_session, write_session
+from perfledger_service.store.projects import (
+    add_token,
+    lock_project,
+    project_for,
+    project_named,
+    projects,
     revoke_token,
+    token_of_prefix,
+    tokens,
 )
 
-
-def test_a_token_is_its_projects(any_engine, now):
-    mine, other = new_token(), new_token()
-    add_project(any_engine, "octo/models", token=mine, now=now)
-    add_project(any_engine, "octo/other", token=other, now=now)
-
-    assert project_of(any_engine, mine).repository == "octo/models"
-    assert project_of(any_engine, other).repository == "octo/other"
+PREFIX, OTHER_PREFIX = "pl_0123abcd", "pl_4567cdef"
 
 
-def test_tokens_are_random_and_long_enough():
-    tokens = {new_token() for _ in range(100)}
-
-    assert len(tokens) == 100
-    assert all(TOKEN.fullmatch(token) for token in tokens)
-
-
-def test_only_a_tokens_hash_is_stored(engine, now):
-    token = new_token()
-    add_project(engine, "octo/models", token=token, now=now)
-    with read_session(engine) as session:
-        row = session.exec(select(TokenRow)).one()
-
-    assert token[12:] not in str(row.model_dump())
-    assert row.prefix == token[:11]
+@pytest.fixture
+def session(any_engine):
+    with write_session(any_engine) as session:
+        yield session
 
 
-def test_a_repository_that_is_there_gets_one_more_token(engine, now):
-    first, second = new_token(), new_token()
-    add_project(engine, "octo/models", token=first, now=now)
-    add_project(engine, "Octo/Models", token=second, now=now)
+def test_a_repository_is_one_project_however_it_is_written(session, now):
+    first = project_for(session, "Octo/Models", now=now)
+    second = project_for(session, "octo/models", now=now)
 
-    assert project_of(engine, first) == project_of(engine, second)
-    [(project, tokens)] = list_projects(engine)
-    assert project.repository == "octo/models"
-    assert [token.prefix for token in tokens] == [first[:11], second[:11]]
+    assert first == second
+    assert first.repository == "Octo/Models"
+    assert project_named(session, "OCTO/MODELS") == first
 
 
-def test_a_revoked_token_is_useless_and_the_others_are_not(engine, now):
-    old, new = new_token(), new_token()
-    add_project(engine, "octo/models", token=old, now=now)
-    add_project(engine, "octo/models", token=new, now=now)
-    revoke_token(engine, old[:11], now=now)
-    revoke_token(engine, old[:11], now=now + timedelta(days=1))
-
-    with pytest.raises(RefusedError) as caught:
-        project_of(engine, old)
-    assert caught.value.status == 401
-    assert project_of(engine, new).repository == "octo/models"
-    [(_, tokens)] = list_projects(engine)
-    assert [token.revoked_at for token in tokens] == [now, None]
+def test_a_repository_that_is_no_project_says_how_to_add_it(session):
+    with pytest.raises(NotFoundError, match="run `perfledger server project add octo/models`"):
+        project_named(session, "octo/models")
 
 
-def test_revoking_what_is_not_there_says_so(engine, now):
-    with pytest.raises(NotFoundError, match="no token begins with 'pl_00000000'"):
-        revoke_token(engine, "pl_00000000", now=now)
+def test_projects_are_in_the_order_of_their_names_without_case(session, now):
+    for name in ("octo/b", "Octo/C", "octo/a"):
+        project_for(session, name, now=now)
+
+    assert [project.repository for project in projects(session)] == ["octo/a", "octo/b", "Octo/C"]
 
 
-@pytest.mark.parametrize(
-    "name", ["", "octo", "octo/", "/models", "a/b/c", "../..", "a/..", "./b", "a b/c", "ü/b"]
-)
-def test_a_name_that_is_none_is_refused(engine, now, name):
-    with pytest.raises(UsageError, match="is not owner/name"):
-        add_project(engine, name, token=new_token(), now=now)
+def test_a_token_is_found_by_its_prefix_with_its_project(session, now):
+    project = project_for(session, "octo/models", now=now)
+    add_token(session, project, prefix=PREFIX, sha256="f" * 64, now=now)
 
-    assert list_projects(engine) == ()
+    token = token_of_prefix(session, PREFIX)
 
-
-@pytest.mark.parametrize("name", ["octo/models", "Octo-Org/a.b_c-1", ".github/.github"])
-def test_names_as_github_has_them_are_taken(name):
-    assert REPOSITORY.fullmatch(name)
+    assert token.project == project
+    assert (token.prefix, token.sha256) == (PREFIX, "f" * 64)
+    assert (token.created_at, token.revoked_at) == (now, None)
+    assert token_of_prefix(session, OTHER_PREFIX) is None
 
 
-def test_a_token_of_another_shape_is_not_stored(engine, now):
-    with pytest.raises(UsageError, match="the token is invalid"):
-        add_project(engine, "octo/models", token="hunter2", now=now)
+def test_a_prefix_is_of_one_token(session, now):
+    project = project_for(session, "octo/models", now=now)
+    add_token(session, project, prefix=PREFIX, sha256="f" * 64, now=now)
+
+    with pytest.raises(IntegrityError):
+        add_token(session, project, prefix=PREFIX, sha256="e" * 64, now=now)
 
 
-@pytest.mark.parametrize("text", ["", "\ud800", "pl_", "\x00", "x" * 10_000])
-def test_whatever_comes_instead_of_a_token_is_refused(engine, text):
-    with pytest.raises(RefusedError, match="no valid project token"):
-        project_of(engine, text)
+def test_tokens_are_by_project_then_by_age(session, now):
+    later, earlier = (project_for(session, name, now=now) for name in ("octo/z", "octo/a"))
+    for number, project in enumerate((later, earlier, later)):
+        add_token(session, project, prefix=f"pl_{number:08}", sha256="f" * 64, now=now)
+
+    assert [(token.project.repository, token.prefix) for token in tokens(session)] == [
+        ("octo/a", "pl_00000001"),
+        ("octo/z", "pl_00000000"),
+        ("octo/z", "pl_00000002"),
+    ]
+
+
+def test_a_revoked_token_stays_revoked_since_the_first_time(session, now):
+    project = project_for(session, "octo/models", now=now)
+    for prefix in (PREFIX, OTHER_PREFIX):
+        add_token(session, project, prefix=prefix, sha256="f" * 64, now=now)
+
+    for days in (1, 2):
+        revoke_token(session, PREFIX, now=now + timedelta(days=days))
+
+    assert token_of_prefix(session, PREFIX).revoked_at == now + timedelta(days=1)
+    assert token_of_prefix(session, OTHER_PREFIX).revoked_at is None
+
+
+def test_an_unknown_token_cannot_be_revoked(session, now):
+    with pytest.raises(NotFoundError, match="no token begins with 'pl_0123abcd'"):
+        revoke_token(session, PREFIX, now=now)
+
+
+def test_what_is_not_committed_is_not_stored(any_engine, now):
+    with write_session(any_engine) as session:
+        project_for(session, "octo/models", now=now)
+
+    with read_session(any_engine) as session:
+        assert projects(session) == ()
+
+
+def test_a_project_is_locked_only_if_there_is_one(session, now):
+    lock_project(session, project_for(session, "octo/models", now=now).id)
+
+    with pytest.raises(NoResultFound):
+        lock_project(session, 99)

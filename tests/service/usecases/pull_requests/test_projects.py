@@ -1,0 +1,102 @@
+"""Tests adding projects with tokens, and telling whose a token is."""
+
+from datetime import timedelta
+
+import pytest
+from sqlmodel import select
+
+from perfledger_service.errors import NotFoundError, RefusedError, UsageError
+from perfledger_service.store.database import read_session
+from perfledger_service.store.tables import TokenRow
+from perfledger_service.usecases.pull_requests.projects import (
+    REPOSITORY,
+    TOKEN,
+    add_project,
+    list_projects,
+    new_token,
+    project_of,
+    revoke_token,
+)
+
+
+def test_a_token_is_its_projects(any_engine, now):
+    mine, other = new_token(), new_token()
+    add_project(any_engine, "octo/models", token=mine, now=now)
+    add_project(any_engine, "octo/other", token=other, now=now)
+
+    assert project_of(any_engine, mine).repository == "octo/models"
+    assert project_of(any_engine, other).repository == "octo/other"
+
+
+def test_tokens_are_random_and_long_enough():
+    tokens = {new_token() for _ in range(100)}
+
+    assert len(tokens) == 100
+    assert all(TOKEN.fullmatch(token) for token in tokens)
+
+
+def test_only_a_tokens_hash_is_stored(engine, now):
+    token = new_token()
+    add_project(engine, "octo/models", token=token, now=now)
+    with read_session(engine) as session:
+        row = session.exec(select(TokenRow)).one()
+
+    assert token[12:] not in str(row.model_dump())
+    assert row.prefix == token[:11]
+
+
+def test_a_repository_that_is_there_gets_one_more_token(engine, now):
+    first, second = new_token(), new_token()
+    add_project(engine, "octo/models", token=first, now=now)
+    add_project(engine, "Octo/Models", token=second, now=now)
+
+    assert project_of(engine, first) == project_of(engine, second)
+    [(project, tokens)] = list_projects(engine)
+    assert project.repository == "octo/models"
+    assert [token.prefix for token in tokens] == [first[:11], second[:11]]
+
+
+def test_a_revoked_token_is_useless_and_the_others_are_not(engine, now):
+    old, new = new_token(), new_token()
+    add_project(engine, "octo/models", token=old, now=now)
+    add_project(engine, "octo/models", token=new, now=now)
+    revoke_token(engine, old[:11], now=now)
+    revoke_token(engine, old[:11], now=now + timedelta(days=1))
+
+    with pytest.raises(RefusedError) as caught:
+        project_of(engine, old)
+    assert caught.value.status == 401
+    assert project_of(engine, new).repository == "octo/models"
+    [(_, tokens)] = list_projects(engine)
+    assert [token.revoked_at for token in tokens] == [now, None]
+
+
+def test_revoking_what_is_not_there_says_so(engine, now):
+    with pytest.raises(NotFoundError, match="no token begins with 'pl_00000000'"):
+        revoke_token(engine, "pl_00000000", now=now)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "octo", "octo/", "/models", "a/b/c", "../..", "a/..", "./b", "a b/c", "ü/b"]
+)
+def test_a_name_that_is_none_is_refused(engine, now, name):
+    with pytest.raises(UsageError, match="is not owner/name"):
+        add_project(engine, name, token=new_token(), now=now)
+
+    assert list_projects(engine) == ()
+
+
+@pytest.mark.parametrize("name", ["octo/models", "Octo-Org/a.b_c-1", ".github/.github"])
+def test_names_as_github_has_them_are_taken(name):
+    assert REPOSITORY.fullmatch(name)
+
+
+def test_a_token_of_another_shape_is_not_stored(engine, now):
+    with pytest.raises(UsageError, match="the token is invalid"):
+        add_project(engine, "octo/models", token="hunter2", now=now)
+
+
+@pytest.mark.parametrize("text", ["", "\ud800", "pl_", "\x00", "x" * 10_000])
+def test_whatever_comes_instead_of_a_token_is_refused(engine, text):
+    with pytest.raises(RefusedError, match="no valid project token"):
+        project_of(engine, text)
