@@ -8,7 +8,6 @@ import pytest
 from perfledger.bundle import Plan
 from perfledger.records import Device, Machine, Revision
 from perfledger_baselines.history.commits.confirmation_state import BisectionStatus
-from perfledger_service.rendering.history.ab_requests import alert_rows
 from perfledger_service.store.confirmation_state import alerts_of, confirmation_state_of
 from perfledger_service.store.database import read_session
 from perfledger_service.store.projects import projects
@@ -198,19 +197,3 @@ def test_an_alert_says_whether_another_device_bore_it_out(branch, witness, is_ot
     [view] = branch.alerts
     assert [change.candidate.devices for change in view.alert.changes] == [("GPU-0",)]
     assert view.is_other_device is is_other_device
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("witness", GPUS)
-def test_a_change_seen_on_two_devices_is_not_said_to_be_seen_on_one(suspected, witness):
-    branch, request = suspected
-    branch.check(request.base, request.head, ratio=1.1)
-    view = branch.view
-    [told] = view.alerts
-    [change] = told.alert.changes
-    seen = replace(change.candidate, devices=tuple(machine.uuid for machine in GPUS))
-    alert = replace(told.alert, changes=(replace(change, candidate=seen),))
-
-    [row] = alert_rows(replace(view, alerts=(replace(told, alert=alert, device=witness.uuid),)))
-
-    assert row.witness == "confirmed on a device that it was seen on"

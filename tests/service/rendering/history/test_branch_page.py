@@ -1,0 +1,113 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from perfledger_baselines.history.commits.grouping import GroupedChanges
+from perfledger_baselines.judging.false_alarms import FalseAlarmRate, false_alarm_rate
+from perfledger_service.rendering.history.branch_page import (
+    MAX_EVENTS,
+    branch_page,
+    false_alarm_sentence,
+)
+from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
+from tests.service.suspicions import a_request, a_suspicion, an_alert
+
+HOSTILE = "gpt:<script>alert(1)</script>[x='$(reboot)']"
+SHAS = tuple(f"{place + 10:x}" * 40 for place in range(7))
+QUIET = BranchView(
+    repository="octo/models",
+    commits=SHAS,
+    alerts=(),
+    requests=(),
+    happenings=GroupedChanges(events=(), environment_changes=()),
+    watched=2,
+    false_alarm_rate=None,
+)
+
+
+def branch(workload, happenings):
+    alert = AlertView(
+        alert=an_alert(workload),
+        upload_id="1" * 32,
+        created_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
+    )
+    request = AbRequestView(
+        request=a_request(workload),
+        base_sha=SHAS[0],
+        head_sha=SHAS[1],
+        suspicions=(a_suspicion(workload),),
+    )
+    return replace(QUIET, alerts=(alert,), requests=(request,), happenings=happenings)
+
+
+def test_a_page_shows_alerts_requests_and_what_happened(happenings):
+    page = branch_page(branch("gpt:step", happenings), url="https://perf.example")
+
+    assert 'href="/runs/11111111111111111111111111111111"' in page
+    assert "aaaaaaaaaa..bbbbbbbbbb" in page
+    assert "--workload gpt:step --upload-url https://perf.example" in page
+    assert "2 of 120 series" in page
+    assert "1 other change of single series may be chance" in page
+    assert "no commit is to blame" in page
+
+
+def test_a_quiet_branch_says_so():
+    page = branch_page(QUIET, url="https://perf.example")
+
+    assert "No A/B has borne a suspicion out." in page
+    assert "Nothing looks odd enough" in page
+    assert "No change that is sure among all series." in page
+    assert "is not known: no check compared a commit with itself yet" in page
+
+
+def test_a_name_of_others_is_text_of_the_page(happenings, make_events):
+    event = make_events.event_of(make_events.attributed(HOSTILE))
+    view = replace(
+        branch(HOSTILE, replace(happenings, events=(event,))), repository="octo/<script>x"
+    )
+
+    page = branch_page(view, url="https://perf.example/<script>")
+
+    assert "<script>" not in page
+    assert "&lt;script&gt;alert(1)" in page
+
+
+def test_a_page_has_the_newest_events_only(make_events):
+    events = tuple(
+        make_events.event_of(make_events.attributed(f"m:f{number}"))
+        for number in range(MAX_EVENTS + 1)
+    )
+
+    page = branch_page(
+        replace(QUIET, happenings=GroupedChanges(events=events, environment_changes=())), url="u"
+    )
+
+    assert page.count("1 of 120 series") == MAX_EVENTS
+
+
+@pytest.mark.parametrize(
+    ("rate", "sentence"),
+    [
+        (
+            FalseAlarmRate(checks=1, false=0, low=0.0, high=0.975),
+            "in 0 of 1 check of unchanged code: its rate of false alarms is at most 97.5 %",
+        ),
+        (
+            FalseAlarmRate(checks=2000, false=1500, low=0.73, high=0.77),
+            "in 1,500 of 2,000 checks of unchanged code: its rate of false alarms is 73.0 % to ",
+        ),
+    ],
+)
+def test_false_alarms_have_their_rate_with_its_interval(rate, sentence):
+    assert sentence in false_alarm_sentence(rate).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_bound_is_said_in_words():
+    said = false_alarm_sentence(false_alarm_rate(false=0, checks=60)).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
+
+    assert "red in 0 of 60 checks" in said
+    assert "at most 6.0 % with 95 % confidence" in said
+    assert "not known" in false_alarm_sentence(None)
