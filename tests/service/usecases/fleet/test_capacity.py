@@ -12,7 +12,6 @@ from perfledger.metrics import SM_ACTIVE, MetricKind
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Device, Machine, Side
 from perfledger_service.errors import UsageError
-from perfledger_service.rendering.fleet.capacity_page import capacity_page
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.fleet.capacity import (
     capacity_view,
@@ -21,7 +20,7 @@ from perfledger_service.usecases.fleet.capacity import (
 )
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.inputs.imports import import_file
-from perfledger_service.values.fleet_views import CapacityView, ImportKind
+from perfledger_service.values.fleet_views import ImportKind
 
 SACCT = (
     b"JobID|JobName|Account|Start|End|AllocTRES\n"
@@ -165,13 +164,6 @@ def test_the_page_shows_both_and_is_linked(site, busy_bundle, now):
     assert 'href="/capacity"' in site.get("/octo/models").text
 
 
-def test_an_empty_page_says_what_fills_it():
-    page = capacity_page(CapacityView(imports=(), utilization=()))
-
-    assert "perfledger server import usage FILE" in page
-    assert "No check has measured" in page
-
-
 def test_the_view_has_what_was_imported(any_engine, now):
     kept, _ = import_file(
         any_engine, NamedBytes("a", SACCT), kind=ImportKind.USAGE, source="main", now=now
@@ -196,14 +188,3 @@ def test_what_is_known_of_the_fleet_changes_with_every_check_and_import(
 
     assert len({first, second, known()}) == 3
     assert known() == known()
-
-
-def test_the_page_says_how_many_rows_it_leaves_out(engine, judged, busy_bundle, now):
-    judged(engine, busy_bundle())
-    file = NamedBytes("a", SACCT)
-    kept, _ = import_file(engine, file, kind=ImportKind.USAGE, source="main", now=now)
-
-    page = capacity_page(CapacityView(imports=(kept,) * 502, utilization=uses_of(engine) * 501))
-
-    assert "1 more, with fewer idle hours, are in" in page
-    assert "2 more are in" in page

@@ -1,0 +1,78 @@
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+
+from perfledger_service.rendering.fleet.measured_utilization import (
+    NO_CHECKS_NOTE,
+    measured_utilization_document,
+    utilization_rows,
+)
+from perfledger_service.rendering.layout.writers import plain_lines, to_csv, to_json, to_terminal
+
+
+def shown(*uses):
+    document = measured_utilization_document(uses)
+    return " ".join(plain_lines(to_terminal(document)).replace("\xa0", " ").split())
+
+
+def test_a_row_has_its_shares_and_hours(busy):
+    (row,) = utilization_rows((busy,))
+
+    texts = (row.active, row.range, row.gpu_busy, row.hours, row.apart)
+    assert tuple(text.replace("\xa0", " ") for text in texts) == (
+        "30.0 %",
+        "20.0 % to 40.0 %",
+        "95.0 %",
+        "20,000",
+        "14,000",
+    )
+    assert (row.workload, row.device) == ("gpt:step", "NVIDIA H100 80GB HBM3 (cuda)")
+
+
+def test_what_was_not_profiled_or_declared_is_empty(busy):
+    (row,) = utilization_rows((replace(busy, gpu_busy=None, device_hours_per_year=None),))
+
+    assert (row.gpu_busy, row.hours, row.apart, row.herring) == ("", "", "", "")
+
+
+@pytest.mark.parametrize(
+    ("gpu_busy", "active", "is_misleading"),
+    [(0.95, 0.3, True), (0.95, 0.7, False), (0.4, 0.3, False), (None, 0.3, False)],
+)
+def test_a_workload_looks_busy_where_kernels_run_and_multiprocessors_do_not(
+    busy, gpu_busy, active, is_misleading
+):
+    (row,) = utilization_rows((replace(busy, gpu_busy=gpu_busy, active=active),))
+
+    assert row.herring.startswith("looks busy and is not") is is_misleading
+
+
+def test_the_table_says_what_looks_busy_and_what_its_words_mean(busy):
+    text = shown(busy, replace(busy, workload="vit:step", active=0.9))
+
+    assert "gpt:step 30.0 % 95.0 % 20,000 14,000" in text
+    assert "gpt:step: looks busy and is not: GPU-util 95.0 %, SM-active 30.0 %" in text
+    assert "vit:step: looks busy" not in text
+    assert "Active: multiprocessors with work" in text
+
+
+def test_without_a_check_that_is_said_and_nothing_else():
+    assert shown() == NO_CHECKS_NOTE
+
+
+def test_figures_are_written_as_json_and_csv(busy):
+    unknown = replace(busy, gpu_busy=None, device_hours_per_year=None)
+    document = measured_utilization_document((busy, unknown))
+
+    first, second = json.loads(to_json(document))["workloads"]
+    row, _ = csv.DictReader(to_csv(document).splitlines())
+
+    assert (first["active"], first["idle_hours"], first["readings"]) == (0.3, 14_000.0, 18)
+    assert (second["gpu_busy"], second["idle_hours"]) == (None, None)
+    assert (row["workload"], float(row["active"]), row["repository"]) == (
+        "gpt:step",
+        0.3,
+        "octo/models",
+    )
