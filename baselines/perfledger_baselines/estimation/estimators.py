@@ -80,11 +80,9 @@ def medians(rows: FloatArray) -> FloatArray:
     """Return the median of each row, (rows,), as numpy does but without its set-up cost."""
     half = rows.shape[1] // 2
     if rows.shape[1] % 2:
-        odd: FloatArray = np.partition(rows, half, axis=1)[:, half]
-        return odd
+        return np.partition(rows, half, axis=1)[:, half]
     parted = np.partition(rows, (half - 1, half), axis=1)
-    even: FloatArray = (parted[:, half - 1] + parted[:, half]) / 2
-    return even
+    return (parted[:, half - 1] + parted[:, half]) / 2
 
 
 def cold_start_s(run: Run) -> float | None:

@@ -39,8 +39,7 @@ def share_levels(base: FloatArray, head: FloatArray) -> tuple[FloatArray, FloatA
 
 
 def _log_odds(shares: FloatArray) -> FloatArray:
-    odds: FloatArray = np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
-    return odds
+    return np.log((shares + HALF_QUANTUM) / (1 - shares + HALF_QUANTUM))
 
 
 def _unit(before: float, after: float) -> float:

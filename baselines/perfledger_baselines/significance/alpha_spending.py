@@ -107,8 +107,7 @@ def _bound(
 ) -> FloatArray:
     """Return the bound that is crossed, up or down, with probability `spend`."""
     if places.shape[1] == 1:  # the first look: one step from zero
-        first: FloatArray = -ndtri(spend / 2) * sd
-        return first
+        return -ndtri(spend / 2) * sd
     low, high = np.zeros_like(spend), np.full_like(spend, 40 * np.sqrt(time))
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -164,8 +164,7 @@ def hours_between(spans: Sequence[DeviceSpan], edges: FloatArray) -> FloatArray:
         for name in ("start", "end", "devices")
     )
     until = [float((devices * (np.clip(edge, starts, ends) - starts)).sum()) for edge in edges]
-    hours: FloatArray = np.diff(until) / SECONDS_PER_HOUR
-    return hours
+    return np.diff(until) / SECONDS_PER_HOUR
 
 
 def _within(usages: Sequence[DeviceUsage], days: DayRange) -> Iterable[DeviceSpan]:
@@ -198,8 +197,7 @@ def _mondays(days: DayRange) -> tuple[date, ...]:
 
 def _edges(days: DayRange, starts: Sequence[date]) -> FloatArray:
     moments = [datetime.combine(day, time(), UTC).timestamp() for day in (*starts, days.end)]
-    edges: FloatArray = np.array(moments, dtype=float)
-    return edges
+    return np.array(moments, dtype=float)
 
 
 def _decimal(hours: float) -> Decimal:

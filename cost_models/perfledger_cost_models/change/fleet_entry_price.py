@@ -54,14 +54,12 @@ class PriceDraws:
     @property
     def extra_hours(self) -> FloatArray:
         """Return the extra device-hours a year on the old device, minus all of them if it moved."""
-        more: FloatArray = np.where(self.has_moved, -self.hours, self.hours * (self.growth - 1))
-        return more
+        return np.where(self.has_moved, -self.hours, self.hours * (self.growth - 1))
 
     def cash(self, share: FloatArray | float) -> FloatArray:
         """Return the extra USD a year if `share` of the extra hours are bought."""
         upgrade_usd = self.has_moved * self.hours * self.growth * self.upgrade_usd_per_hour
-        spent: FloatArray = self.extra_hours * share * self.usd_per_hour + upgrade_usd
-        return spent
+        return self.extra_hours * share * self.usd_per_hour + upgrade_usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

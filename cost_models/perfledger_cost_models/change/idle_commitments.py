@@ -22,10 +22,7 @@ def idle_hours(commitment: Commitment) -> float:
 def cash_share(extra_hours: FloatArray, idle: float) -> FloatArray:
     """Return the share of extra hours that has to be bought: 0 while idle hours absorb them all."""
     bought = np.maximum(extra_hours - idle, 0)
-    share: FloatArray = np.divide(
-        bought, extra_hours, out=np.zeros_like(bought), where=extra_hours > 0
-    )
-    return share
+    return np.divide(bought, extra_hours, out=np.zeros_like(bought), where=extra_hours > 0)
 
 
 def queue_effect(commitment: Commitment, absorbed_hours: Interval) -> QueueEffect:

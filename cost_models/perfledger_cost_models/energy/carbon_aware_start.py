@@ -172,8 +172,7 @@ def _ticks(values: Sequence[float], grid: _Grid, series: HourlySeries) -> FloatA
     """Return the value of each tick from the earliest start to the deadline."""
     moments_s = grid.start_s + grid.tick_s * np.arange(grid.count)
     indices = ((moments_s - series.start_s) // series.step_s).astype(np.int64)
-    tick_values: FloatArray = np.array(values, np.float64)[indices]
-    return tick_values
+    return np.array(values, np.float64)[indices]
 
 
 def _contiguous(cost: FloatArray, work: int) -> int:
@@ -208,8 +207,7 @@ def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, 
 
 def _is_less(left: FloatArray, right: FloatArray) -> NDArray[np.bool_]:
     """Whether costs differ by more than rounding of sums in another order."""
-    less: NDArray[np.bool_] = left < right * (1 - _SAME)
-    return less
+    return left < right * (1 - _SAME)
 
 
 def _backtrack(

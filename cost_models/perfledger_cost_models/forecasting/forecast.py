@@ -240,8 +240,7 @@ def _spent_at(sums: FloatArray, usd: float) -> FloatArray:
     before = sums[rows, np.maximum(first - 1, 0)]
     after = sums[rows, first]
     part = np.divide(usd - before, after - before, out=np.zeros_like(after), where=after > before)
-    at: FloatArray = np.where(is_spent.any(axis=1), np.maximum(first - 1, 0) + part, np.inf)
-    return at
+    return np.where(is_spent.any(axis=1), np.maximum(first - 1, 0) + part, np.inf)
 
 
 def _day(periods: float, calendar: PeriodCalendar, first: int) -> date | None:

@@ -129,8 +129,7 @@ def _losses(points: FloatArray, walk: FloatArray, logs: FloatArray, *, start: in
         ratio = sums / np.maximum(base, _LEAST * np.maximum(number, 1))
         total[:, ahead:] += np.where(is_enough, ratio, 0)
         count[:, ahead:] += is_enough
-    losses: FloatArray = np.where(count > 0, total / np.maximum(count, 1), np.inf) + _LEAST
-    return losses
+    return np.where(count > 0, total / np.maximum(count, 1), np.inf) + _LEAST
 
 
 def _mixed(kinds: Sequence[_Kind], losses: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:

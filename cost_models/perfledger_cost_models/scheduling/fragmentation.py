@@ -121,5 +121,4 @@ class Fragmentation:
 
 
 def _score(before: FloatArray, after: FloatArray) -> FloatArray:
-    scores: FloatArray = 100 / (1 + np.exp((after - before) / WHOLE_DEVICE))
-    return scores
+    return 100 / (1 + np.exp((after - before) / WHOLE_DEVICE))

@@ -58,14 +58,12 @@ class JobOutcomes:
     @property
     def wait_s(self) -> FloatArray:
         """Return the time that each job was not running between its submission and its end."""
-        waits: FloatArray = (self.end_ms - self.jobs.submit_ms - self.ran_ms) / 1000
-        return waits
+        return (self.end_ms - self.jobs.submit_ms - self.ran_ms) / 1000
 
     @property
     def completion_s(self) -> FloatArray:
         """Return the time from each job's submission to its end."""
-        times: FloatArray = (self.end_ms - self.jobs.submit_ms) / 1000
-        return times
+        return (self.end_ms - self.jobs.submit_ms) / 1000
 
     @property
     def slowdown(self) -> FloatArray:

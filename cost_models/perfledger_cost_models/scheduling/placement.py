@@ -256,10 +256,7 @@ def _packing(free_devices: FreeDevices, request: ResourceRequest, nodes: IntArra
     free_percent: IntArray = np.asarray((used * 100 // WHOLE_DEVICE).sum(axis=1), np.int64)
     shared = np.maximum(_TOP - free_percent // 10, _TOP // 2)
     scores: IntArray = np.where(is_fresh.any(axis=1), fresh, shared)
-    packed: FloatArray = np.where(idle_devices == free_devices.size[nodes], empty, scores).astype(
-        np.float64
-    )
-    return packed
+    return np.where(idle_devices == free_devices.size[nodes], empty, scores).astype(np.float64)
 
 
 def _clustering(free_devices: FreeDevices, request: ResourceRequest, nodes: IntArray) -> FloatArray:

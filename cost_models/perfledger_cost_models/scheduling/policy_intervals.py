@@ -59,8 +59,7 @@ def log_days(by_day: Sequence[float], days: int) -> FloatArray:
 
 
 def _sums(days: IntArray, values: FloatArray, count: int) -> FloatArray:
-    sums: FloatArray = np.bincount(days, values, count).astype(np.float64)
-    return sums
+    return np.bincount(days, values, count).astype(np.float64)
 
 
 def _useful(outcome: JobOutcomes, days: int) -> BootstrapInterval | None:

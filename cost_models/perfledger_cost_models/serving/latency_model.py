@@ -173,8 +173,7 @@ class LatencyFit:
 
 def wait_shape(use: FloatArray | float, servers: FloatArray) -> FloatArray:
     """Return the growth of waits with the use of c servers: u^(sqrt(2 (c + 1)) - 1) / (1 - u)."""
-    grown: FloatArray = use ** (np.sqrt(2 * (servers + 1)) - 1) / (1 - use)
-    return grown
+    return use ** (np.sqrt(2 * (servers + 1)) - 1) / (1 - use)
 
 
 def fit_latency(points: Sequence[LoadPoint]) -> LatencyFit:

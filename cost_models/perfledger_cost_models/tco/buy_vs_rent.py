@@ -302,8 +302,7 @@ def _owned_usd(
 ) -> FloatArray:
     """Return USD per useful hour; inputs without figures are at their modes."""
     hours = HOURS_PER_YEAR * server.accelerators * terms.availability * use
-    useful: FloatArray = _yearly_usd(server, sheet, use, figures, terms) / hours
-    return useful
+    return _yearly_usd(server, sheet, use, figures, terms) / hours
 
 
 def _yearly_usd(
@@ -329,5 +328,4 @@ def _idle_and_busy(
 
 
 def _ranks(values: FloatArray) -> FloatArray:
-    ranks: FloatArray = np.argsort(np.argsort(values)).astype(np.float64)
-    return ranks
+    return np.argsort(np.argsort(values)).astype(np.float64)

@@ -184,5 +184,4 @@ def _sort_samples(
 def _ends(times: FloatArray, step: float) -> FloatArray:
     """Return the end of each sample: the next one, or a step where that is late or missing."""
     following = np.append(times[1:], np.inf)
-    ends: FloatArray = np.where(following - times <= LATE_STEPS * step, following, times + step)
-    return ends
+    return np.where(following - times <= LATE_STEPS * step, following, times + step)

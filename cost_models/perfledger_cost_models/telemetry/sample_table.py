@@ -120,8 +120,7 @@ def group_samples(samples: SampleTable, groups: IntArray, count: int) -> tuple[S
 
 def sums_by(places: IntArray, weights: FloatArray, count: int = 0) -> FloatArray:
     """Return the sum of the weights at each index, for at least `count` indices."""
-    sums: FloatArray = np.bincount(places, weights, count).astype(float)
-    return sums
+    return np.bincount(places, weights, count).astype(float)
 
 
 def quantiles(samples: SampleTable, *at: float) -> tuple[float, ...]:

@@ -45,8 +45,7 @@ def operators_of(trace: Trace, parents: IntArray, launched_by: IntArray) -> IntA
     up = np.append(np.where(trace.kind == CallKind.OPERATOR, places, parents), NO_CALL)
     while not np.array_equal(up[up], up):
         up = up[up]
-    operators: IntArray = up[launched_by]
-    return operators
+    return up[launched_by]
 
 
 def launch_delays_ns(trace: Trace, launched_by: IntArray, chosen: BoolArray) -> IntArray:

@@ -47,8 +47,7 @@ def candidates(noise: NoiseEstimate, *, need: float, fewest: int) -> tuple[IntAr
 
 def unlikely_jumps(noise: NoiseEstimate, *, need: float) -> FloatArray:
     """Return (R,): the difference of two neighbouring levels at a normal quantile of `need`."""
-    jumps: FloatArray = need * noise.sd * np.sqrt(2 * (1 - noise.dependence))
-    return jumps
+    return need * noise.sd * np.sqrt(2 * (1 - noise.dependence))
 
 
 def vector_peaks(sums: FloatArray, enough: FloatArray, widths: IntArray, fewest: int) -> FloatArray:

@@ -101,8 +101,7 @@ def _weights(sd: FloatArray, errors: FloatArray) -> FloatArray:
     typical = np.median(errors, axis=1) ** 2
     share = np.minimum(1, LARGEST_ERROR_SHARE * sd**2 / np.maximum(typical, SMALLEST_SPREAD**4))
     extra = share[:, None] * (errors**2 - typical[:, None])
-    weights: FloatArray = sd[:, None] ** 2 / (sd[:, None] ** 2 + extra)
-    return weights
+    return sd[:, None] ** 2 / (sd[:, None] ** 2 + extra)
 
 
 def _spreads(levels: FloatArray) -> FloatArray:

@@ -37,8 +37,7 @@ def dependence_factors(count: FloatArray, dependence: FloatArray) -> FloatArray:
     """Return the factor by which AR(1) noise widens the variance of a mean of `count` levels."""
     rest = 1 - dependence
     decay = 2 * dependence * (1 - dependence**count) / (count * rest**2)
-    factors: FloatArray = (1 + dependence) / rest - decay
-    return factors
+    return (1 + dependence) / rest - decay
 
 
 @compiled
