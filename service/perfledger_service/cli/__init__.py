@@ -1,1 +1,1 @@
-"""The command line: a folder a group, a module a command."""
+"""The command line: one folder per group, one module per command."""

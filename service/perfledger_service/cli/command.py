@@ -1,4 +1,4 @@
-"""Turns a function into a command with grouped options and examples."""
+"""Makes a command with grouped options and examples from a function."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,19 +22,19 @@ _INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class HelpCommand:
-    """A function whose signature typer reads the options from, and examples of its use."""
+    """A function whose signature gives typer the options, and examples of its use."""
 
     function: Callable[..., None]
     examples: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
-        """Return the sentence that says what the command does."""
+        """Return the sentence that describes the command."""
         return unwrapped(self.function.__doc__ or "").partition("\n")[0]
 
 
 class HelpFormatter(Protocol):
-    """The writer of a help text that typer passes."""
+    """The writer that typer passes for a help text."""
 
     def write(self, string: str) -> None:
         """Write text as it is."""
@@ -54,18 +54,18 @@ class HelpFormatter(Protocol):
 
 
 class GroupedCommand(TyperCommand):
-    """A command whose help begins with a sentence, groups its options and ends with examples."""
+    """A command with a help text of a sentence, grouped options and examples."""
 
     examples: tuple[str, ...] = ()
 
     def collect_usage_pieces(self, ctx: object) -> list[str]:  # noqa: ARG002 - typer's signature
-        """Return the parts of the usage line; what may be left out is in brackets."""
+        """Return the parts of the usage line; optional ones are in brackets."""
         arguments = [each for each in self.params if isinstance(each, TyperArgument)]
         names = [(_argument_name(each), each.required) for each in arguments]
         return ["[OPTIONS]", *(name if required else f"[{name}]" for name, required in names)]
 
     def rows(self, context: typer.Context) -> dict[OptionGroup, list[tuple[str, str]]]:
-        """Return the arguments and options with their meanings, by the group they stand in."""
+        """Return the arguments and options with their meanings, by group."""
         rows: dict[OptionGroup, list[tuple[str, str]]] = {group: [] for group in OptionGroup}
         for param in self.get_params(context):
             name, meaning = param.get_help_record(context) or ("", "")
@@ -87,10 +87,10 @@ class GroupedCommand(TyperCommand):
 
 
 def command(*, examples: tuple[str, ...]) -> Callable[[Callable[..., None]], HelpCommand]:
-    """Return a decorator that makes a command of a function.
+    """Return a decorator that makes a command from a function.
 
-    A parameter whose type is a dataclass of options stands for them: the command has one option
-    for each field, and the function gets the dataclass.
+    A parameter whose type is a dataclass becomes one option per field, and the function receives
+    the dataclass.
     """
 
     def decorated(function: Callable[..., None]) -> HelpCommand:
@@ -100,7 +100,7 @@ def command(*, examples: tuple[str, ...]) -> Callable[[Callable[..., None]], Hel
 
 
 def typer_command(name: str, command: HelpCommand) -> GroupedCommand:
-    """Return a command as typer runs it."""
+    """Return the typer command."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(name, cls=GroupedCommand, context_settings=HELP_NAMES)(command.function)
     built = cast("GroupedCommand", get_command(app))
@@ -109,26 +109,26 @@ def typer_command(name: str, command: HelpCommand) -> GroupedCommand:
 
 
 def write_beginning(help_text: str, usage: str, formatter: HelpFormatter) -> None:
-    """Write what a command or group does and how it is called."""
+    """Write the description and the usage line of a command or group."""
     formatter.write_text(unwrapped(help_text))
     formatter.write(f"\n{usage}\n")
 
 
 def unwrapped(text: str) -> str:
-    """Return a docstring with a line for each paragraph."""
+    """Return a docstring with one line per paragraph."""
     paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 def write_examples(examples: Iterable[str], formatter: HelpFormatter) -> None:
-    """Write examples as a shell takes them, on several lines where one is too long."""
+    """Write examples as shell commands, on several lines if one is too long."""
     with formatter.section("Examples"):
         for example in examples:
             formatter.write(_INDENT + f" \\\n{_INDENT * 2}".join(_lines(example)) + "\n")
 
 
 def _lines(example: str) -> list[str]:
-    """Return the lines of an example; none begins with the value of an option."""
+    """Return the lines of an example; no line begins with the value of an option."""
     lines: list[str] = []
     for part in re.split(r" (?=--|perfledger )", example):
         if lines and len(lines[-1]) + len(part) < _EXAMPLE_WIDTH:
@@ -143,14 +143,14 @@ def _argument_name(argument: TyperArgument) -> str:
 
 
 def _without_parentheses(meaning: str) -> str:
-    """Return the meaning of an option; typer puts defaults that are words in parentheses."""
+    """Return the meaning of an option; typer puts word defaults in parentheses."""
     return re.sub(r"\[default: \((.*)\)", r"[default: \1", meaning)
 
 
 def _with_single_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return the function with an option for each field of its dataclasses of options.
+    """Return the function with an option for each field of its option dataclasses.
 
-    Typer reads a function's signature alone: this is the one that it is shown.
+    Typer reads only a function's signature: this sets the signature that it reads.
     """
     hints = get_type_hints(function, include_extras=True)
     option_sets: dict[str, type] = {}

@@ -1,4 +1,4 @@
-"""Reads the files that a command names, or the ones imported earlier under a source's name."""
+"""Reads the files of a command, or those imported under the name of a source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,16 +32,14 @@ LatencyMetric = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodFlags:
-    """The first and last day of the period that counts."""
+    """The first and the end day of a period."""
 
-    start: Annotated[datetime | None, what("count from this day; with --end", metavar="DAY")] = None
-    end: Annotated[
-        datetime | None, what("count up to this day, which is excluded", metavar="DAY")
-    ] = None
+    start: Annotated[datetime | None, what("first day; needs --end", metavar="DAY")] = None
+    end: Annotated[datetime | None, what("end day, excluded; needs --start", metavar="DAY")] = None
 
     @property
     def period(self) -> "UsagePeriod | None":
-        """Return the period, None where no day is given; raises UsageError."""
+        """Return the period, None without days; raises UsageError."""
         from perfledger_service.usecases.fleet.hours import UsagePeriod
 
         if self.start is None and self.end is None:
@@ -104,6 +102,6 @@ def curves_of(
 
 def _is_imported(names: Sequence[object], source: str | None) -> bool:
     if bool(names) == (source is not None):
-        msg = "give files, or --source NAME for imported ones, and not both"
+        msg = "give either files or --source NAME for imported ones"
         raise UsageError(msg)
     return source is not None

@@ -25,7 +25,7 @@ GROUP_EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A sentence about a group, and its members: "module:function" of commands, and groups."""
+    """A group's description and its members: commands as "module:function", and groups."""
 
     sentence: str
     members: Mapping[str, "str | Group"]
@@ -52,7 +52,7 @@ ROOT = Group(
         "review": "review.review:review",
         "config": Group("Show the settings.", {"show": "check.config_show:config_show"}),
         "bench": Group(
-            "List workloads, load them, and find out what can be detected.",
+            "List workloads, load-test them, and compute which changes are detectable.",
             {
                 "list": "bench.list:list_workloads",
                 "load": "bench.load:load",
@@ -68,7 +68,7 @@ ROOT = Group(
             },
         ),
         "trace": Group(
-            "Explain the time of a step from profiler files.",
+            "Explain where the time of a step goes, from profiler files.",
             {
                 "summary": "trace.summary:summary",
                 "diff": "trace.diff:diff",
@@ -88,7 +88,7 @@ ROOT = Group(
             },
         ),
         "fleet": Group(
-            "Account for the devices of a fleet: who uses them, and what is coming.",
+            "Account for the devices of a fleet: usage, cost and forecasts.",
             {
                 "hours": "fleet.hours:hours",
                 "utilization": "fleet.utilization:utilization",
@@ -98,7 +98,7 @@ ROOT = Group(
             },
         ),
         "plan": Group(
-            "Find out how many devices are enough.",
+            "Plan capacity: how many devices are enough.",
             {
                 "rightsize": "plan.rightsize:rightsize",
                 "queue": "plan.queue:queue",
@@ -143,7 +143,7 @@ ROOT = Group(
 
 
 class LazyGroup(TyperGroup):
-    """A group that imports the module of a command when it is asked for the command."""
+    """A group that imports the module of a command on demand."""
 
     group: Group = ROOT
 
@@ -156,7 +156,7 @@ class LazyGroup(TyperGroup):
         ctx: object,  # noqa: ARG002 - typer's signature
         cmd_name: str,
     ) -> "GroupedCommand | LazyGroup | None":
-        """Return a command or a group, None where no member has this name."""
+        """Return a command or a group, None for an unknown name."""
         member = self.group.members.get(cmd_name)
         if member is None:  # typer looks among the commands that are there for a similar name
             self.commands.update(
@@ -168,7 +168,7 @@ class LazyGroup(TyperGroup):
     def parse_args(self, ctx: object, args: list[str]) -> list[str]:
         """Read the options of a group, all of which are flags.
 
-        One that is off needs no validation, for which typer would import pydantic.
+        An unset flag needs no validation, for which typer would import pydantic.
         """
         context = cast("typer.Context", ctx)
         for param in self.get_params(context):
@@ -193,7 +193,7 @@ class LazyGroup(TyperGroup):
 
 
 def commands_of(group: Group) -> Iterator[HelpCommand]:
-    """Return the commands of a group and of the groups in it."""
+    """Return the commands of a group and of its subgroups."""
     for member in group.members.values():
         if isinstance(member, Group):
             yield from commands_of(member)
@@ -202,7 +202,7 @@ def commands_of(group: Group) -> Iterator[HelpCommand]:
 
 
 def group_examples(group: Group) -> tuple[str, ...]:
-    """Return examples of a group: one of each of its first commands."""
+    """Return the examples of a group: one of each of its first commands."""
     commands = tuple(islice(commands_of(group), GROUP_EXAMPLES))
     if len(commands) == 1:
         return commands[0].examples
@@ -210,7 +210,7 @@ def group_examples(group: Group) -> tuple[str, ...]:
 
 
 def typer_member(name: str, member: "str | Group") -> "GroupedCommand | LazyGroup":
-    """Return a member of a group as typer runs it."""
+    """Return the typer command or group of a member."""
     if isinstance(member, Group):
         group = LazyGroup(
             name=name,
@@ -232,5 +232,5 @@ def command_at(place: str) -> HelpCommand:
 
 
 def sentence_of(member: "str | Group") -> str:
-    """Return what a command or group does."""
+    """Return the description of a command or group."""
     return member.sentence if isinstance(member, Group) else command_at(member).sentence

@@ -11,7 +11,7 @@ _DAY_FORMAT = "%Y-%m-%d"
 
 
 class OptionGroup(StrEnum):
-    """A heading of a help text."""
+    """A heading of the help text."""
 
     WHAT = "What"
     HOW = "How"
@@ -19,7 +19,7 @@ class OptionGroup(StrEnum):
 
 
 def argument(help_text: str, *, metavar: str) -> ArgumentInfo:
-    """Declare a positional argument, which is always part of what a command is about."""
+    """Declare a positional argument, which is always under "What"."""
     info: ArgumentInfo = typer.Argument(
         help=help_text, metavar=metavar, rich_help_panel=OptionGroup.WHAT, show_default=False
     )
@@ -39,7 +39,7 @@ def _option(
     """Declare an option.
 
     A choice has no metavar. A flag is declared by its name, so that it has no opposite. `default`
-    is shown in place of the default value.
+    is shown instead of the default value.
     """
     info: OptionInfo = typer.Option(
         *(() if flag is None else (flag,)),

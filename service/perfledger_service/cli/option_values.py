@@ -19,7 +19,7 @@ def usd(text: str, option: str) -> Decimal:
 
 
 def parse_moment(text: str, option: str) -> datetime:
-    """Return a time as ISO 8601 writes it, in UTC without a zone; raises UsageError."""
+    """Return an ISO 8601 time, in UTC if it has no zone; raises UsageError."""
     from perfledger_cost_models.usage.device_spans import parse_time as seconds_of
     from perfledger_service.usecases.inputs.error_translation import translate_errors
 

@@ -1,4 +1,4 @@
-"""Writes a command's result in the format and to the place that its options name."""
+"""Writes a command's result in the format and to the file of its options."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class Format(StrEnum):
-    """How a result is written."""
+    """The format of a result."""
 
     TABLE = "table"
     JSON = "json"
@@ -38,7 +38,7 @@ DOCUMENT = (Format.TABLE, Format.JSON, Format.CSV, Format.MARKDOWN)
 
 
 class Formats:
-    """The formats that a command offers, its default first; annotates an `Output`."""
+    """The formats that a command offers, the default first; annotates an `Output`."""
 
     def __init__(self, *formats: Format) -> None:
         self.formats = formats
@@ -46,7 +46,7 @@ class Formats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """The options that say how and where a result is written."""
+    """The options for the format and the file of a result."""
 
     format: Annotated[Format, out("how to write the result")]
     json: Annotated[bool, out("short for --format json", flag="--json")] = False
@@ -54,7 +54,7 @@ class Output:
 
     @property
     def chosen(self) -> Format:
-        """Return the format that counts."""
+        """Return the chosen format."""
         return Format.JSON if self.json else self.format
 
     def write_document(
@@ -64,14 +64,14 @@ class Output:
         *,
         svg: Callable[[Result], str] | None = None,
     ) -> None:
-        """Render a result as a document, or draw it where it has a chart."""
+        """Render a result as a document, or as a chart if the format is SVG."""
         charts = {} if svg is None else {Format.SVG: svg}
         self.write(result, document_formats(to_document) | charts)
 
     def write(
         self, result: Result, renderers: Mapping[Format, "Callable[[Result], RenderableType]"]
     ) -> None:
-        """Render a result; a table that goes into a file is shown in the terminal as well."""
+        """Render a result; also show a table in the terminal if the output is a file."""
         rendered = renderers[self.chosen](result)
         if isinstance(rendered, str):
             write_text(rendered, self.output)
@@ -86,7 +86,7 @@ ChartOutput = Annotated[Output, Formats(*DOCUMENT, Format.SVG)]
 def document_formats(
     to_document: Callable[[Result], "Document"],
 ) -> dict[Format, "Callable[[Result], RenderableType]"]:
-    """Return the formats that every result has which is rendered as a document."""
+    """Return the formats of every document."""
     from perfledger_service.rendering.layout import writers
 
     return {
@@ -98,7 +98,7 @@ def document_formats(
 
 
 def write_text(text: str, output: Path | None) -> None:
-    """Write a text into a file, to the terminal without one; raises UsageError."""
+    """Write a text to a file, or to the terminal without one; raises UsageError."""
     if output is None:
         typer.echo(text, nl=False)
         return
@@ -110,7 +110,7 @@ def write_text(text: str, output: Path | None) -> None:
 
 
 def check_writable(output: Path) -> None:
-    """Raise UsageError for a file that cannot be written, before its content takes minutes."""
+    """Raise UsageError if the file cannot be written, before its content is computed."""
     if reason := _unwritable_reason(output):
         msg = f"cannot write {output}: {reason}"
         raise UsageError(msg)
@@ -127,7 +127,7 @@ def _write_table(table: "RenderableType", output: Path | None) -> None:
 
 
 def _unwritable_reason(output: Path) -> str:
-    """Return why a file cannot be written, "" if it can."""
+    """Return the reason why a file cannot be written, "" if it can."""
     try:
         if output.is_dir():
             return "it is a folder"
@@ -136,4 +136,4 @@ def _unwritable_reason(output: Path) -> str:
         is_allowed = os.access(output if output.exists() else output.parent, os.W_OK)
     except (OSError, ValueError) as error:  # a name too long, a folder not to be looked into
         return str(getattr(error, "strerror", None) or error)
-    return "" if is_allowed else "not allowed"
+    return "" if is_allowed else "permission denied"

@@ -1,4 +1,4 @@
-"""The options about owned servers that `cost compare` and `cost tco` share."""
+"""The options for owned servers, of `cost compare` and `cost tco`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # these would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridFlags:
-    """What a kilowatt-hour emits."""
+    """The emissions of a kilowatt-hour."""
 
     location_kg_per_kwh: Annotated[
         float | None,
@@ -26,7 +26,7 @@ class GridFlags:
         float | None, how("CO2 of the contracted electricity", metavar="KG")
     ] = None
     carbon_free_percent: Annotated[
-        float, how("energy from contracts without emissions", metavar="PERCENT")
+        float, how("share of energy under carbon-free contracts", metavar="PERCENT")
     ] = 0.0
 
     @property
@@ -43,27 +43,32 @@ class GridFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnershipFlags:
-    """How an owned server is used, housed and supported."""
+    """The use, location and support of an owned server."""
 
     utilization_percent: Annotated[
         float | None,
-        how("hours paid for in which work is done", metavar="PERCENT", default="the inputs', 40"),
+        how(
+            "share of the paid hours with useful work",
+            metavar="PERCENT",
+            default="40, of the packaged inputs",
+        ),
     ] = None
     years: Annotated[int, how("horizon of NPV, payback and IRR: 3 or 5", metavar="YEARS")] = 5
-    site: Annotated[ServerSite, how("where an owned server stands")] = ServerSite.COLOCATION
+    site: Annotated[ServerSite, how("location of an owned server")] = ServerSite.COLOCATION
     no_support: Annotated[
-        bool, how("no support contract: failed cards are bought", flag="--no-support")
+        bool,
+        how("no support contract: failed cards are replaced at their price", flag="--no-support"),
     ] = False
     availability_percent: Annotated[
         float,
-        how("hours an owned server is up; its utilization is of these", metavar="PERCENT"),
+        how("share of hours that an owned server is up", metavar="PERCENT"),
     ] = 100.0
-    mean_kw: Annotated[float | None, how("measured mean draw of an owned server", metavar="KW")] = (
-        None
-    )
+    mean_kw: Annotated[
+        float | None, how("measured mean power of an owned server", metavar="KW")
+    ] = None
 
     def question(self, books: "PriceBooks", grid: "GridCarbon") -> "CostRequest":
-        """Return what is asked as of today; raises UsageError for what cannot be."""
+        """Return the request as of today; raises UsageError for impossible values."""
         from perfledger_cost_models.tco.npv import Horizon
         from perfledger_cost_models.tco.onprem import Ownership
         from perfledger_service.usecases.cost.purchase_options import CostRequest
@@ -91,7 +96,7 @@ class OwnershipFlags:
         )
 
     def _use(self, books: "PriceBooks") -> tuple[float, tuple[str, ...]]:
-        """Return the share of hours that is useful, and in words what is assumed of it."""
+        """Return the useful share of hours, and the assumption about it in words."""
         from perfledger_cost_models.tco.onprem import UTILIZATION
 
         if self.utilization_percent is not None:

@@ -1,4 +1,4 @@
-"""The options that say which prices and hardware inputs apply."""
+"""The options for prices and hardware inputs."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # these would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceFlags:
-    """The files whose prices and inputs are laid over the packaged ones."""
+    """The files with prices and inputs that replace packaged ones."""
 
     prices: Annotated[
         Path | None,
@@ -30,7 +30,7 @@ class PriceFlags:
 
     @property
     def settings(self) -> "PriceSettings":
-        """Return where the prices are, by these options and else by the environment."""
+        """Return the price settings of these options, else of the environment."""
         from perfledger_service.settings.service import price_settings
 
         flags = {"prices": self.prices, "overrides": self.overrides, "contract": self.contract}

@@ -1,4 +1,4 @@
-"""What is being done in, a line on the terminal that says how far it is out."""
+"""Shows the progress of a command on the terminal."""
 
 from types import TracebackType
 from typing import Self
@@ -23,7 +23,7 @@ from perfledger_service.rendering.layout.escape import clean
 
 
 class _Bar:
-    """A line on a terminal that lives while it is entered."""
+    """A line on a terminal, shown within its context."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
@@ -44,10 +44,10 @@ class _Bar:
 
 
 class TerminalProgress(_Bar):
-    """Shows on standard error what is measured, how many pairs are done and how long it may take.
+    """The stage, pairs and time left of a check, on standard error.
 
-    A context: the line lives while it is entered. Where standard error is no terminal, each stage
-    and each pair is a line of its own.
+    A context manager. If standard error is not a terminal, each stage and each pair is a separate
+    line.
     """
 
     def __init__(self, console: Console) -> None:
@@ -56,18 +56,18 @@ class TerminalProgress(_Bar):
         self._task = self._progress.add_task("starting", total=None, state="")
 
     def stage(self, name: str) -> None:
-        """Show that the next part of the check begins."""
+        """Show the next stage of the check."""
         self._progress.update(self._task, description=name, state="")
         if not self._console.is_terminal:
             self._console.print(f"{name} ...", markup=False)
 
     def measuring(self, workload: str, side: Side, pair: int) -> None:
-        """Show which workload runs."""
+        """Show the workload that runs."""
         name = escape(clean(workload, limit=48))
         self._progress.update(self._task, description=f"pair {pair + 1}, {side}: {name}")
 
     def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
-        """Show how many pairs are done and how long it may still take."""
+        """Show the number of pairs done and the time left."""
         state = f"{waiting} undecided, at most {_minutes(seconds_left)} more" if waiting else "done"
         self._progress.update(self._task, completed=pairs, state=state)
         if not self._console.is_terminal:
@@ -75,7 +75,7 @@ class TerminalProgress(_Bar):
 
 
 class DownloadBar(_Bar):
-    """Shows on standard error how much of which file has come; a context, as above."""
+    """The download progress of each file, on standard error; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -92,19 +92,19 @@ class DownloadBar(_Bar):
         self._task = self._progress.add_task("asking", total=None)
 
     def began(self, name: str, *, total_bytes: int | None) -> None:
-        """Show the next file; where standard error is no terminal, as a line of its own."""
+        """Show the next file; on a separate line if standard error is not a terminal."""
         label = escape(clean(name.removeprefix("https://"), limit=48))
         self._progress.reset(self._task, total=total_bytes, description=label)
         if not self._console.is_terminal:
             self._console.print(f"fetching {name}", markup=False)
 
     def received(self, count: int) -> None:
-        """Show what has come."""
+        """Show the bytes received."""
         self._progress.advance(self._task, count)
 
 
 class LoadBar(_Bar):
-    """Shows on standard error which workload is loaded and what its last point was; a context."""
+    """The workload of a load test and its last point, on standard error; a context manager."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -112,13 +112,13 @@ class LoadBar(_Bar):
         self._task = self._progress.add_task("finding the workload", total=None, state="")
 
     def loading(self, workload: str) -> None:
-        """Show which workload is set up; where standard error is no terminal, as a line."""
+        """Show the workload; on a separate line if standard error is not a terminal."""
         self._progress.update(self._task, description=escape(clean(workload, limit=48)))
         if not self._console.is_terminal:
             self._console.print(f"{clean(workload)} ...", markup=False)
 
     def point_done(self, served: LoadResult) -> None:
-        """Show how many requests of the last point were answered a second."""
+        """Show the throughput of the last point."""
         state = f"{load_name(served)}: {rate(served.per_second)} answered"
         self._progress.update(self._task, state=state)
         if not self._console.is_terminal:
@@ -126,9 +126,9 @@ class LoadBar(_Bar):
 
 
 def _measuring(console: Console) -> Progress:
-    """Return the line of what is measured, with its state and the time so far.
+    """Return the line with the workload, its state and the time so far.
 
-    No bar: nobody knows how many pairs it will take. Where there is too little room, names are cut.
+    There is no bar because the number of pairs is unknown in advance. Long names are cut.
     """
     return Progress(
         SpinnerColumn(),

@@ -1,4 +1,4 @@
-"""Opens the service's database, or explains what to install where it cannot be opened."""
+"""Opens the service's database, or explains what to install."""
 
 from collections.abc import Generator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Finds the service that a command asks."""
+"""Finds the service that a command uses."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,7 @@ UploadUrl = Annotated[
 
 
 def service_at(upload_url: str | None) -> "UploadTarget":
-    """Return the service of an option, else of the environment; raises UsageError without one."""
+    """Return the service of the option, else of the environment; raises UsageError without one."""
     from perfledger_service.settings.service import upload_settings
     from perfledger_service.usecases.inputs.upload_target import upload_target
 

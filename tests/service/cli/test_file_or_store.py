@@ -30,11 +30,11 @@ def test_a_file_and_a_source_are_alternatives(tmp_path, has_file, source):
     path = tmp_path / "usage.csv"
     files = [path] if has_file else []
 
-    with pytest.raises(UsageError, match="give files, or --source NAME"):
+    with pytest.raises(UsageError, match="give either files or --source NAME"):
         files_of(files, source, ImportKind.USAGE)
-    with pytest.raises(UsageError, match="give files, or --source NAME"):
+    with pytest.raises(UsageError, match="give either files or --source NAME"):
         log_of(path if has_file else None, source)
-    with pytest.raises(UsageError, match="give files, or --source NAME"):
+    with pytest.raises(UsageError, match="give either files or --source NAME"):
         curves_of([str(path)] if has_file else [], source, latency_metric=None)
 
 

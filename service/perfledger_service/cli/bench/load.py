@@ -1,4 +1,4 @@
-"""Drives a workload as the clients of a server do."""
+"""Load-tests a workload as the clients of a server would."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,29 +20,32 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadFlags:
-    """The requests that are sent, and how long."""
+    """The requests to send and the duration of each point."""
 
     concurrency: Annotated[
         str,
-        what("closed loop: clients that each wait for their answer, 1,2,4", metavar="COUNTS"),
+        what("closed loop: numbers of concurrent clients, such as 1,2,4", metavar="COUNTS"),
     ] = ""
     request_rate: Annotated[
         str,
-        what("open loop: random arrivals a second, 10,20; 10x8 lasts 8 times", metavar="RATES"),
+        what(
+            "open loop: random arrivals per second, such as 10,20; 10x8 runs 8 times as long",
+            metavar="RATES",
+        ),
     ] = ""
     arrival_times: Annotated[
         Path | None,
-        what("open loop: replay these times in seconds, one a line", metavar="FILE"),
+        what("open loop: a file of arrival times in seconds, one per line", metavar="FILE"),
     ] = None
     seconds_per_point: Annotated[
-        float, how("seconds of each point, after its ramp", metavar="SECONDS")
+        float, how("duration of each point after its ramp-up", metavar="SECONDS")
     ] = 10.0
     servers: Annotated[
         int, how("servers that share one queue, each on its own thread", metavar="COUNT")
     ] = 1
     seed: Annotated[int, how("seed of the random arrivals", metavar="NUMBER")] = 0
     batch: Annotated[
-        str, what("values of the workload's parameter `batch`, 1,8", metavar="SIZES")
+        str, what("values of the workload's parameter `batch`, such as 1,8", metavar="SIZES")
     ] = ""
     device: Annotated[
         str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
@@ -91,8 +94,8 @@ def load(
 ) -> None:
     """Measure a workload's throughput against its P50, P95 and P99 latency.
 
-    Without a load: more and more clients until throughput stops rising, then random arrivals at 25
-    to 90 percent of it. Exits with 3 where a batch, or all of it, could not be measured.
+    Without a load option it adds clients until throughput stops rising, then sends random arrivals
+    at 25 to 90 percent of that. Exits with 3 if a batch, or everything, could not be measured.
     """
     from rich.console import Console
 
@@ -127,8 +130,8 @@ def _rates(text: str) -> tuple[float, ...]:
         count = _number(times, "--request-rate", int) if sign else 1
         if not 1 <= count < MAX_POINTS:
             msg = (
-                f"--request-rate {clean(part)}: give 1 to {MAX_POINTS - 1} times a rate, such as "
-                "10x8"
+                f"--request-rate {clean(part)}: give 1 to {MAX_POINTS - 1} times the duration, "
+                "such as 10x8"
             )
             raise UsageError(msg)
         rates += [_number(rate, "--request-rate", float)] * count

@@ -1,4 +1,4 @@
-"""Says which changes can be detected."""
+"""Computes which changes can be detected."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,14 @@ class PowerFlags:
 
     pairs: Annotated[int | None, how("only for this number of pairs", metavar="COUNT")] = None
     change_percent: Annotated[float | None, how("only for this change", metavar="PERCENT")] = None
-    tests: Annotated[int, how("metrics of workloads that share alpha", metavar="COUNT")] = 1
+    tests: Annotated[int, how("number of tests that share alpha", metavar="COUNT")] = 1
     alpha: Annotated[
         float, how("chance of any false regression among all tests", metavar="CHANCE")
     ] = 0.05
 
     @property
     def request(self) -> "PowerRequest":
-        """Return what is asked; raises UsageError."""
+        """Return the request; raises UsageError."""
         from perfledger_service.usecases.bench.power import CHANGES, COUNTS, PowerRequest
 
         return PowerRequest(
@@ -46,23 +46,23 @@ class PowerFlags:
 )
 def power(
     file: Annotated[
-        Path | None, argument("a bundle, or CSV or JSON of one value a run", metavar="FILE")
+        Path | None, argument("a bundle, or CSV or JSON with one value per run", metavar="FILE")
     ] = None,
     *,
     column: Annotated[str | None, what("the column of values", metavar="NAME")] = None,
     spread_percent: Annotated[
         float | None,
-        what("in place of a file: standard deviation of pair differences", metavar="PERCENT"),
+        what("standard deviation of pair differences, instead of a file", metavar="PERCENT"),
     ] = None,
     power_flags: PowerFlags,
     output: DocumentOutput,
 ) -> None:
-    """Show the smallest change a number of pairs detects, and the pairs a change needs."""
+    """Show the smallest change that so many pairs detect, and the pairs that a change needs."""
     from perfledger_service.rendering.bench.power import power_document
     from perfledger_service.usecases.bench.power import power_of_file, power_of_spread
 
     if (file is None) is (spread_percent is None):
-        msg = "power needs one of the two: a FILE to learn the spread from, or --spread-percent"
+        msg = "give a FILE to learn the spread from, or --spread-percent"
         raise UsageError(msg)
     if file is not None:
         curve = power_of_file(file, power_flags.request, column=column)

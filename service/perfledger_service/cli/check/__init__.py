@@ -1,1 +1,1 @@
-"""Commands about a change: set up, check it, look at its report."""
+"""Commands about a change: set up, check, report, compare, upload."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # these would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeFlags:
-    """The change to judge, and where it comes from."""
+    """The change to judge."""
 
     base: Annotated[
         str,
@@ -42,12 +42,12 @@ class ChangeFlags:
     ] = ""
     pull_request: Annotated[
         int | None,
-        what("its number", metavar="NUMBER", environment="PERFLEDGER_PULL_REQUEST"),
+        what("the pull request's number", metavar="NUMBER", environment="PERFLEDGER_PULL_REQUEST"),
     ] = None
 
     @property
     def request(self) -> "CheckRequest":
-        """Return what is checked."""
+        """Return the change to check."""
         from perfledger_service.usecases.check.check import CheckRequest
 
         return CheckRequest(
@@ -61,20 +61,20 @@ class ChangeFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuringFlags:
-    """Where a change is measured, and how much that may take."""
+    """The device and the limits of a measurement."""
 
     device: Annotated[
         str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
     ] = None
     budget: Annotated[
-        str | None, how("most time for measuring", metavar="DURATION", default="10m")
+        str | None, how("time limit for measuring", metavar="DURATION", default="10m")
     ] = None
     budget_usd: Annotated[
-        str | None, how("most money for measuring; needs --device-price", metavar="USD")
+        str | None, how("cost limit for measuring; needs --device-price", metavar="USD")
     ] = None
     device_price: Annotated[
         str | None,
-        how("USD an hour of a device here, or its purchase option", metavar="USD|OPTION"),
+        how("USD per hour of this machine's device, or its purchase option", metavar="USD|OPTION"),
     ] = None
     spreads: Annotated[
         Path | None,
@@ -83,7 +83,7 @@ class MeasuringFlags:
 
     @property
     def settings(self) -> dict[str, str | None]:
-        """Return the settings that these options override."""
+        """Return the settings that these options set."""
         return {
             "device": self.device,
             "budget": self.budget,
@@ -136,7 +136,7 @@ def check(
             history=measuring.spreads or target,
         )
     spooled = spool_bundle(bundle, os.environ, also=save_bundle)
-    show_report(bundle, report, output)
+    show_report(report, output)
     typer.echo(f"bundle: {spooled}", err=True)
     if target is not None:
         _upload(spooled, target)
@@ -144,14 +144,14 @@ def check(
 
 
 def _upload(bundle: Path, target: "UploadTarget") -> None:
-    """Upload what is already shown and kept; exit with 4 if the service does not take it."""
+    """Upload the bundle, which is already saved; exit with 4 if the service rejects it."""
     from perfledger_service.usecases.check.upload import upload_bundle_file
     from perfledger_service.values.report import ExitCode
 
     try:
         page = upload_bundle_file(bundle, target)
     except PerfledgerError as error:
-        retry = f"the report above stands; retry: perfledger upload {shlex.quote(str(bundle))}"
+        retry = f"the report above is valid; retry: perfledger upload {shlex.quote(str(bundle))}"
         typer.echo(f"perfledger: not uploaded: {error}; {retry}", err=True)
         raise typer.Exit(ExitCode.INTERNAL) from None
     typer.echo(f"page: {page}", err=True)

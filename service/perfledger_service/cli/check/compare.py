@@ -21,9 +21,11 @@ from perfledger_service.cli.output import DocumentOutput
 def compare(
     a: Annotated[
         Path,
-        argument("a bundle, a folder of bundles, or CSV or JSON of one value a run", metavar="A"),
+        argument(
+            "a bundle, a folder of bundles, or CSV or JSON with one value per run", metavar="A"
+        ),
     ],
-    b: Annotated[Path, argument("the same kind of file, compared with A", metavar="B")],
+    b: Annotated[Path, argument("a file of the same kind, compared with A", metavar="B")],
     *,
     metric: Annotated[str | None, what("only this metric, or this column", metavar="NAME")] = None,
     baseline: Annotated[
@@ -31,15 +33,17 @@ def compare(
     ] = "",
     accepted_commit: Annotated[
         list[str] | None,
-        how("its new level is accepted: older checks do not count; repeatable", metavar="COMMIT"),
+        how(
+            "accept the level of this commit and ignore older checks; repeatable", metavar="COMMIT"
+        ),
     ] = None,
     worse: Annotated[WorseDirection | None, how("which direction of a column is worse")] = None,
     output: DocumentOutput,
 ) -> None:
     """Compare two bundles or two files of runs that were not measured in pairs.
 
-    From a folder of earlier bundles the baseline is chosen, and the reason is shown. Exit codes: 0
-    no regression, 1 regression, 2 usage, 3 undecided or not measured.
+    If A is a folder of earlier bundles, a baseline is chosen from it and the reason is shown. Exit
+    codes: 0 no regression, 1 regression, 2 usage, 3 undecided or not measured.
     """
     from perfledger_service.rendering.check.compare import comparison_document
     from perfledger_service.usecases.check.baseline_folder import BaselinePreferences

@@ -18,7 +18,8 @@ def config_show(
 ) -> None:
     """Show every setting with its value and where the value comes from.
 
-    Secrets are hidden. The file is the working folder's: a check reads the one of the base commit.
+    Secrets are hidden. This reads the file in the working folder; a check reads that of the base
+    commit.
     """
     from perfledger_service.rendering.check.config_show import settings_document
     from perfledger_service.settings.service import (

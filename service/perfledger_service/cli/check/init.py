@@ -13,7 +13,7 @@ from perfledger_service.cli.option_groups import argument
 def init(folder: Annotated[Path, argument("the repository", metavar="FOLDER")] = Path()) -> None:
     """Write a configuration, an example workload and a GitHub workflow.
 
-    Files that exist are left alone.
+    Existing files are kept.
     """
     from perfledger_service.usecases.check.init import write_setup
 

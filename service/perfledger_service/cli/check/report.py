@@ -10,7 +10,6 @@ from perfledger_service.cli.option_groups import argument
 from perfledger_service.cli.output import Format, Formats, Output
 
 if TYPE_CHECKING:  # these would make every help slow
-    from perfledger.bundle import Bundle
     from perfledger_service.values.report import Report
 
 BundleFile = Annotated[Path, argument("a result bundle", metavar="BUNDLE")]
@@ -34,28 +33,26 @@ def report(
     """
     from perfledger_service.usecases.check.report import report_of_file
 
-    read, judged = report_of_file(bundle)
-    show_report(read, judged, output)
+    judged = report_of_file(bundle)
+    show_report(judged, output)
     raise typer.Exit(judged.exit_code)
 
 
-def show_report(bundle: "Bundle", judged: "Report", output: Output) -> None:
-    """Write a report where it belongs; the terminal gets its table when a file takes the rest."""
+def show_report(judged: "Report", output: Output) -> None:
+    """Write a report to its output; if that is a file, also show the table in the terminal."""
     from rich.console import Console
 
     from perfledger_service.rendering.check.check_json import report_json
     from perfledger_service.rendering.check.comment import comment
-    from perfledger_service.rendering.check.pair_plot import pairs_of
     from perfledger_service.rendering.check.terminal import report_table
 
-    pairs = pairs_of(bundle)
     output.write(
         judged,
         {
-            Format.TABLE: lambda report: report_table(report, pairs=pairs),
+            Format.TABLE: report_table,
             Format.MARKDOWN: comment,
             Format.JSON: lambda report: report_json(report) + "\n",
         },
     )
     if output.output is not None and output.chosen is not Format.TABLE:
-        Console().print(report_table(judged, pairs=pairs))
+        Console().print(report_table(judged))

@@ -19,28 +19,28 @@ if TYPE_CHECKING:  # these would make every help slow
     from perfledger_service.values.change_price import ChangePriceView
 
 ANY_WORKLOAD = "*"
-COMMAND_LINE = "the command line"
+COMMAND_LINE_SOURCE = "as given on the command line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedChangeFlags:
-    """The change that is priced, where it is no bundle."""
+    """A change to price that is not from a bundle."""
 
     ratio: Annotated[
-        float | None, what("in place of a bundle: step time of head / base", metavar="RATIO")
+        float | None, what("step time of head / base, instead of a bundle", metavar="RATIO")
     ] = None
     interval: Annotated[
         tuple[float, float] | None,
-        what("both ends of the ratio's 95 % interval", metavar="LOW HIGH"),
+        what("the ratio's 95 % interval", metavar="LOW HIGH"),
     ] = None
     workload: Annotated[
-        str, what("the ratio's workload, matched with the fleet's entries", metavar="NAME")
+        str, what("workload of the ratio, to find its fleet entries", metavar="NAME")
     ] = "workload"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetFlags:
-    """The fleet that the change is priced on."""
+    """The fleet to price the change on."""
 
     config: Annotated[
         Path | None,
@@ -51,19 +51,19 @@ class FleetFlags:
         ),
     ] = None
     device_hours: Annotated[
-        float | None, what("in place of a fleet: device-hours a year", metavar="HOURS")
+        float | None, what("device-hours a year, instead of a fleet", metavar="HOURS")
     ] = None
     device_hours_range: Annotated[
         tuple[float, float] | None,
-        what("the least and the most hours that are likely", metavar="LOW HIGH"),
+        what("likely range of the hours", metavar="LOW HIGH"),
     ] = None
     purchase_option: Annotated[
-        str, what("of these hours, such as p5.48xlarge/on_demand", metavar="OPTION")
+        str, what("purchase option of these hours, such as p5.48xlarge/on_demand", metavar="OPTION")
     ] = ""
 
     @property
     def entry(self) -> "FleetUse | None":
-        """Return the fleet entry of the options, None where they have none; raises UsageError."""
+        """Return the fleet entry of the options, None without any; raises UsageError."""
         from perfledger.bundle import FleetUse
         from perfledger_cost_models.change.change_price import MAX_DEVICE_HOURS
 
@@ -76,7 +76,7 @@ class FleetFlags:
             return None
         if hours is None or not option:
             msg = (
-                "--device-hours and --purchase-option go together, such as --device-hours 20000 "
+                "give --device-hours and --purchase-option together, such as --device-hours 20000 "
                 "--purchase-option p5.48xlarge/on_demand"
             )
             raise UsageError(msg)
@@ -93,7 +93,7 @@ class FleetFlags:
             device_hours_per_year=hours,
             low=low,
             high=high,
-            source=COMMAND_LINE,
+            source=COMMAND_LINE_SOURCE,
         )
 
 
@@ -115,10 +115,10 @@ def change(
     price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
-    """Estimate what a change costs a year, from a bundle or from a ratio with its interval.
+    """Estimate the yearly cost of a change, from a bundle or from a ratio with its interval.
 
-    Exits with 1 if a policy's limit is exceeded, with 3 if one asks for approval or there is no
-    price.
+    Exits with 1 if the limit of a policy is exceeded, with 3 if a policy asks for approval or there
+    is no price.
     """
     from perfledger_service.rendering.cost.change import change_document
     from perfledger_service.rendering.cost.change_plot import change_svg
@@ -160,5 +160,5 @@ def _price(
 
 
 def _on(entry: "FleetUse | None", pricing: "PricingConfig") -> "PricingConfig":
-    """Return the pricing with the command line's entry in place of the fleet."""
+    """Return the pricing with the entry of the command line as its fleet."""
     return pricing if entry is None else replace(pricing, fleet=(entry,))

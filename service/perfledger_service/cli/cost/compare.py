@@ -23,27 +23,28 @@ MINUTES_PER_HOUR = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkFlags:
-    """The work that is priced, by how fast it runs."""
+    """The work to price, by its speed."""
 
     throughput: Annotated[
         list[str] | None,
-        what("units a second: 8xH100-80GB=3100, or low:mid:high; repeatable", metavar="RATE"),
+        what("units per second: 8xH100-80GB=3100, or low:mid:high; repeatable", metavar="RATE"),
     ] = None
     unit: Annotated[str, what("what --throughput counts: tokens, samples", metavar="NAME")] = (
         "units"
     )
     step_seconds: Annotated[
-        list[str] | None, what("seconds a step: 8xH100-80GB=0.31; repeatable", metavar="TIME")
+        list[str] | None, what("seconds per step: 8xH100-80GB=0.31; repeatable", metavar="TIME")
     ] = None
     queries_per_second: Annotated[
-        list[str] | None, what("inferences a second: H100-80GB=42; repeatable", metavar="RATE")
+        list[str] | None, what("inferences per second: H100-80GB=42; repeatable", metavar="RATE")
     ] = None
     time_to_train: Annotated[
         list[str] | None,
-        what("8xH100-80GB=5.3m, or an MLPerf log in place of the time; repeatable", metavar="TIME"),
+        what("8xH100-80GB=5.3m, or an MLPerf log instead of the time; repeatable", metavar="TIME"),
     ] = None
     training_overhead: Annotated[
-        str, how("whole run over the time to train, such as 1.05:1.2:1.5", metavar="FACTOR")
+        str,
+        how("whole run as a multiple of the time to train, such as 1.05:1.2:1.5", metavar="FACTOR"),
     ] = "1"
     bundle: Annotated[
         Path | None, what("a result bundle with measured throughput", metavar="BUNDLE")
@@ -52,7 +53,7 @@ class WorkFlags:
 
     @property
     def speeds(self) -> "WorkSpeeds":
-        """Return how fast the work runs where."""
+        """Return the speeds of the work by device."""
         from perfledger_service.usecases.cost.work_costs import WorkSpeeds
 
         return WorkSpeeds(
@@ -69,24 +70,24 @@ class WorkFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotFlags:
-    """What interruptions of a spot job cost it."""
+    """The time that interruptions cost a spot job."""
 
     interruptions_per_hour: Annotated[
-        float | None, how("of a spot job; with --checkpoint-minutes", metavar="RATE")
+        float | None, how("interruptions of a spot job; needs --checkpoint-minutes", metavar="RATE")
     ] = None
     checkpoint_minutes: Annotated[
-        float | None, how("time that a checkpoint takes", metavar="MINUTES")
+        float | None, how("time to save a checkpoint", metavar="MINUTES")
     ] = None
     restart_minutes: Annotated[
-        float, how("time until interrupted work goes on", metavar="MINUTES")
+        float, how("time until an interrupted job resumes", metavar="MINUTES")
     ] = DEFAULT_RESTART_MINUTES
     fallback_percent: Annotated[
-        float, how("spot work that is done on demand instead", metavar="PERCENT")
+        float, how("share of spot work that runs on demand instead", metavar="PERCENT")
     ] = 0.0
 
     @property
     def interruptions(self) -> "InterruptionModel | None":
-        """Return the interruptions, None where no option names them; raises UsageError."""
+        """Return the interruptions, None without such an option; raises UsageError."""
         from perfledger_cost_models.tco.spot_interruption import InterruptionModel
         from perfledger_service.usecases.inputs.error_translation import translate_errors
 
@@ -124,12 +125,16 @@ def compare(
     *,
     accelerator: Annotated[
         list[str] | None,
-        what('as on the price sheet, or "all"; repeatable', metavar="NAME", default="H100-80GB"),
+        what(
+            'accelerator as on the price sheet, or "all"; repeatable',
+            metavar="NAME",
+            default="H100-80GB",
+        ),
     ] = None,
     work: WorkFlags,
     job_hours: Annotated[
         float | None,
-        how("hours of work at a time, for which capacity blocks are bought", metavar="HOURS"),
+        how("length of a job, for capacity blocks", metavar="HOURS"),
     ] = None,
     spot: SpotFlags,
     ownership: OwnershipFlags,
@@ -137,9 +142,9 @@ def compare(
     price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
-    """Compare what a useful hour or a unit of work costs, owned and on every purchase option.
+    """Compare the cost of a useful hour or a unit of work, owned and on every purchase option.
 
-    With speeds of several accelerators it finds the cheapest option per unit of work.
+    With speeds of several accelerators, finds the cheapest option per unit of work.
     """
     from perfledger_service.rendering.cost.compare import costs_document
     from perfledger_service.rendering.cost.cost_plots import costs_svg

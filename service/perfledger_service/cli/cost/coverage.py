@@ -25,7 +25,9 @@ def coverage(
     *,
     usage: Annotated[
         list[str] | None,
-        what("in place of a file, of one hour: 4xp5.48xlarge; repeatable", metavar="COUNTxSKU"),
+        what(
+            "usage of one hour, instead of a file: 4xp5.48xlarge; repeatable", metavar="COUNTxSKU"
+        ),
     ] = None,
     savings_plan: Annotated[
         list[str] | None,
@@ -40,17 +42,19 @@ def coverage(
         what("count and term: 2xp4d.24xlarge@1y_no_upfront; repeatable", metavar="RESERVATION"),
     ] = None,
     total_hours: Annotated[
-        int | None, how("all hours, with those without usage, such as 730", metavar="HOURS")
+        int | None,
+        how("number of hours, including those without usage, such as 730", metavar="HOURS"),
     ] = None,
     region: Annotated[
-        str, how("the region whose prices apply", metavar="REGION", default="the reference one")
+        str, how("region of the prices", metavar="REGION", default="the reference region")
     ] = "",
     price_flags: PriceFlags,
     output: DocumentOutput,
 ) -> None:
-    """Bill hours under reservations and savings plans, and show what was left unused.
+    """Bill hours under reservations and savings plans, and show unused commitments.
 
-    Hour by hour as providers do: reservations first, then plans of a family, then plans for all.
+    Applies them hour by hour, as providers do: reservations, then plans for a family, then plans
+    for all.
     """
     from perfledger_service.rendering.cost.coverage import coverage_document
     from perfledger_service.usecases.cost.coverage import CommitmentInputs, bill_hours, usage_hours

@@ -1,4 +1,4 @@
-"""Works out energy and emissions of accelerator-hours."""
+"""Estimates the energy and emissions of accelerator-hours."""
 
 from typing import Annotated
 
@@ -21,16 +21,16 @@ from perfledger_service.cli.price_flags import PriceFlags
 def energy(
     hours: Annotated[
         list[str],
-        argument("accelerator-hours, 1022362, or count x time, 512x20d, 8x5.3h", metavar="HOURS"),
+        argument("accelerator-hours (1022362), or COUNTxTIME (512x20d, 8x5.3h)", metavar="HOURS"),
     ],
     *,
     mean_watts: Annotated[
-        float, what("mean draw of an accelerator and its share of the host", metavar="WATTS")
+        float, what("mean power of an accelerator with its share of the host", metavar="WATTS")
     ],
     pue: Annotated[
         float | None,
         how(
-            "energy of the facility over that of the computers",
+            "power usage effectiveness: facility energy over IT energy",
             metavar="RATIO",
             default="the packaged input",
         ),

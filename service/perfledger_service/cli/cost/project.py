@@ -1,4 +1,4 @@
-"""Projects a workload onto devices it was not measured on."""
+"""Projects a workload onto hardware that it was not measured on."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +16,17 @@ if TYPE_CHECKING:  # this would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectFlags:
-    """The workload that is projected, as far as its file leaves it open."""
+    """The options that complete the workload of a file."""
 
-    workload: Annotated[str, what("which workload of several", metavar="NAME")] = ""
+    workload: Annotated[str, what("which workload, if there are several", metavar="NAME")] = ""
     source_device: Annotated[
-        str, what("the device it runs on; a bundle names it itself", metavar="DEVICE")
+        str, what("the device that it runs on; a bundle already names it", metavar="DEVICE")
     ] = ""
     units_per_second: Annotated[
-        float | None, what("of one source device; a bundle has it itself", metavar="RATE")
+        float | None, what("speed of one source device; a bundle already has it", metavar="RATE")
     ] = None
     dtype: Annotated[
-        str | None, how("what a bundle's workload computes in", metavar="TYPE", default="bfloat16")
+        str | None, how("data type of a bundle's workload", metavar="TYPE", default="bfloat16")
     ] = None
 
     def of(self, file: str) -> "ProjectionSource":
@@ -41,8 +41,8 @@ class SubjectFlags:
         if not is_declared(file):
             if self.source_device or self.units_per_second is not None:
                 msg = (
-                    f"{file} has its own device and speed: leave --source-device and "
-                    "--units-per-second out"
+                    f"{file} has its own device and speed: leave out --source-device and "
+                    "--units-per-second"
                 )
                 raise UsageError(msg)
             return measured_subject(Path(file), name=self.workload, dtype=self.dtype or PEAK_DTYPE)
@@ -81,9 +81,9 @@ def project(
     ] = None,
     output: ChartOutput,
 ) -> None:
-    """Estimate a workload's speed and cost on hardware it was not measured on.
+    """Estimate a workload's speed and cost on hardware that it was not measured on.
 
-    A roofline projection with an interval from published results; it is never a measurement.
+    A roofline projection, with an interval from published results; never a measurement.
     """
     from perfledger_service.rendering.cost.project import projection_document
     from perfledger_service.rendering.cost.projection_plot import projection_svg

@@ -1,4 +1,4 @@
-"""Works out what owning a server costs."""
+"""Computes the cost of owning a server."""
 
 from typing import Annotated
 
@@ -30,7 +30,7 @@ def tco(
 ) -> None:
     """Show the yearly cost of owning a server, its NPV, and the inputs that matter most.
 
-    Servers and inputs of your own come with --overrides.
+    Define your own servers and inputs with --overrides.
     """
     from perfledger_service.rendering.cost.cost_plots import owning_svg
     from perfledger_service.rendering.cost.tco import owning_document

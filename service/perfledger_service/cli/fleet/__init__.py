@@ -1,1 +1,1 @@
-"""Commands about the devices of a fleet and who uses them."""
+"""Commands about the devices of a fleet and their use."""

@@ -19,23 +19,23 @@ if TYPE_CHECKING:  # these would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaymentFlags:
-    """What was paid."""
+    """The payment to allocate."""
 
     bill: Annotated[
-        Path | None, what("what was paid: FOCUS 1.0 to 1.2, CSV or Parquet", metavar="FILE")
+        Path | None, what("the bill in FOCUS 1.0 to 1.2, CSV or Parquet", metavar="FILE")
     ] = None
     team_tag: Annotated[
-        str, what("without usage files: the bill's tag that names the team", metavar="TAG")
+        str, what("the bill's tag that names the team, without usage files", metavar="TAG")
     ] = ""
-    amount_usd: Annotated[str | None, what("in place of a bill: USD paid", metavar="USD")] = None
+    amount_usd: Annotated[str | None, what("USD paid, instead of a bill", metavar="USD")] = None
     devices: Annotated[
-        int | None, what("devices that the amount was paid for", metavar="COUNT")
+        int | None, what("all devices that the amount paid for", metavar="COUNT")
     ] = None
-    overhead_usd: Annotated[str, what("USD paid besides, shared by use", metavar="USD")] = "0"
+    overhead_usd: Annotated[str, what("further USD, shared by use", metavar="USD")] = "0"
 
     @property
     def paid(self) -> "PaidCosts":
-        """Return what was paid; raises UsageError."""
+        """Return the payment; raises UsageError."""
         from perfledger_service.usecases.fleet.allocate import PaidCosts
 
         return PaidCosts(
@@ -70,9 +70,7 @@ class LabelFlags:
 def allocate(
     usage: Annotated[
         list[Path] | None,
-        argument(
-            "who used what: sacct, Prometheus, Kubernetes, FOCUS bills in CSV", metavar="FILE"
-        ),
+        argument("usage by job: sacct, Prometheus, Kubernetes, FOCUS bills in CSV", metavar="FILE"),
     ] = None,
     *,
     source: Source = None,
@@ -81,7 +79,7 @@ def allocate(
     labels: LabelFlags,
     quotas: Annotated[
         Path | None,
-        how("CSV team[,project],hours: who pays for idle devices", metavar="FILE"),
+        how("CSV of team[,project],hours: idle devices are paid by quota", metavar="FILE"),
     ] = None,
     output: ChartOutput,
     save_focus: Annotated[
@@ -90,8 +88,8 @@ def allocate(
 ) -> None:
     """Allocate a bill to teams and projects: used, idle and shared cost.
 
-    Rows sum to the bill to the cent. Use without an owner is a row of its own. --format svg is the
-    heat map of hours by team and week.
+    Rows sum to the bill to the cent. Use without a known owner is a separate row. --format svg
+    draws a heat map of hours by team and week.
     """
     from perfledger_service.rendering.fleet.allocate import allocation_document
     from perfledger_service.rendering.fleet.allocation_focus import allocation_focus
@@ -102,7 +100,7 @@ def allocate(
     days = _days(period)
     if output.chosen is Format.SVG:
         if save_focus is not None:
-            msg = "--save-focus needs another --format: the heat map has hours and no money"
+            msg = "--save-focus needs another --format: the heat map shows hours, not cost"
             raise UsageError(msg)
         output.write(hours_by_team(sources, days=days), {Format.SVG: heat_svg})
         return
@@ -113,7 +111,7 @@ def allocate(
 
 
 def _sources(usage: Sequence[Path], source: str | None, labels: LabelFlags) -> "UsageSources":
-    """Return the usage; a bill alone is shared by its own teams."""
+    """Return the usage; without files the bill's own teams share it."""
     from perfledger_service.usecases.fleet.allocate import UsageSources
     from perfledger_service.values.fleet_views import ImportKind
 

@@ -21,10 +21,12 @@ if TYPE_CHECKING:  # this would make every help slow
 class BudgetFlags:
     """A budget whose last day is forecast."""
 
-    budget_usd: Annotated[str | None, what("USD: forecasts when it is spent", metavar="USD")] = None
+    budget_usd: Annotated[str | None, what("budget: forecasts when it is spent", metavar="USD")] = (
+        None
+    )
     budget_start: Annotated[
         datetime | None,
-        what("first day of the budget", metavar=DAY, default="the first day ahead"),
+        what("first day of the budget", metavar=DAY, default="the first day of the forecast"),
     ] = None
 
     @property
@@ -59,19 +61,22 @@ def forecast(
     source: Source = None,
     budget: BudgetFlags,
     period: Annotated[
-        PeriodLength | None, how("length of a period", default="month, or as the table has it")
+        PeriodLength | None, how("length of a period", default="month, or that of the table")
     ] = None,
     periods: Annotated[
-        int | None, how("periods ahead", metavar="COUNT", default="6 months or 13 weeks")
+        int | None, how("periods to forecast", metavar="COUNT", default="6 months or 13 weeks")
     ] = None,
     purchase_option: Annotated[
-        str | None, how("prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION")
+        str | None,
+        how(
+            "purchase option that prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION"
+        ),
     ] = None,
     output: ChartOutput,
 ) -> None:
     """Forecast device-hours and spend from past usage.
 
-    Quantiles are as wide as the errors of the same forecasts made at earlier dates.
+    The quantiles are as wide as the errors of the same forecast made at earlier dates.
     """
     from perfledger_service.rendering.fleet.forecast import forecast_document
     from perfledger_service.rendering.fleet.forecast_fan import forecast_svg

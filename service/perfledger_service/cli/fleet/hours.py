@@ -1,4 +1,4 @@
-"""Counts the device-hours that each workload stands for."""
+"""Computes the device-hours a year of each workload."""
 
 from pathlib import Path
 from typing import Annotated
@@ -30,14 +30,18 @@ def hours(
     source: Source = None,
     config: Annotated[
         Path | None,
-        what("TOML whose usage tables claim jobs", metavar="FILE", default="the repository's"),
+        what(
+            "TOML with [[usage]] tables, which map jobs to workloads",
+            metavar="FILE",
+            default="the repository's",
+        ),
     ] = None,
     period: PeriodFlags,
     output: Annotated[Output, Formats(*DOCUMENT, Format.TOML)],
 ) -> None:
-    """Count the device-hours a year each workload stands for, from what really ran.
+    """Compute the device-hours a year of each workload from usage records.
 
-    --format toml writes the tables that perfledger.toml and `cost change --config` take.
+    --format toml writes tables for perfledger.toml and `cost change --config`.
     """
     from perfledger_service.rendering.fleet.hours import (
         fleet_document,

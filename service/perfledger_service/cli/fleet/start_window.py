@@ -15,7 +15,7 @@ MINUTES_PER_HOUR = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFlags:
-    """The job that can wait."""
+    """The deferrable job."""
 
     job_hours: Annotated[float, what("how long the job runs", metavar="HOURS")]
     earliest_start: Annotated[
@@ -27,10 +27,10 @@ class JobFlags:
         what("when the job must be done, such as 2026-11-24T08:00Z", metavar="TIME"),
     ] = None
     mean_kw: Annotated[
-        float | None, what("mean draw with the facility's share, for CO2", metavar="KW")
+        float | None, what("mean power with the facility's share, for CO2", metavar="KW")
     ] = None
     pause_minutes: Annotated[
-        float | None, how("the job may pause; resuming takes this long", metavar="MINUTES")
+        float | None, how("allow pauses; resuming takes this long", metavar="MINUTES")
     ] = None
 
 
@@ -55,7 +55,7 @@ def start_window(
     ] = None,
     output: ChartOutput,
 ) -> None:
-    """Find the cheapest or greenest start time for a deferrable job, and what it saves."""
+    """Find the cheapest or greenest start time for a deferrable job, and the saving."""
     from perfledger_service.rendering.fleet.start_window import window_document
     from perfledger_service.rendering.fleet.start_window_plot import window_svg
     from perfledger_service.usecases.fleet.start_window import find_start_window

@@ -32,23 +32,27 @@ def utilization(
     *,
     source: Source = None,
     checks: Annotated[
-        bool, what("instead: utilization that the service's checks measured", flag="--checks")
+        bool,
+        what("show the utilization that the service's checks measured instead", flag="--checks"),
     ] = False,
     period: PeriodFlags,
-    group_by: Annotated[OwnerLevel, how("whose utilization is shown")] = OwnerLevel.TEAM,
-    signal: Annotated[Signal | None, how("what counts as use", default="gpu_util")] = None,
+    group_by: Annotated[OwnerLevel, how("what to group by")] = OwnerLevel.TEAM,
+    signal: Annotated[Signal | None, how("signal that means use", default="gpu_util")] = None,
     target_utilization: Annotated[
-        float, how("share of the hours; shows what reaching it would free", metavar="SHARE")
+        float, how("target from 0 to 1: shows the hours that reaching it frees", metavar="SHARE")
     ] = DEFAULT_TARGET,
     purchase_option: Annotated[
-        str | None, how("prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION")
+        str | None,
+        how(
+            "purchase option that prices the hours, such as p5.48xlarge/on_demand", metavar="OPTION"
+        ),
     ] = None,
     output: ChartOutput,
 ) -> None:
-    """Report how well devices are used, by whom, and what could be given back.
+    """Report how well devices are used, by which owners, and how many could be freed.
 
-    Several files are combined, such as one for each metric; no two may cover the same device and
-    time. What is missing stays unknown and never counts as idle.
+    Several files are combined, such as one per metric, but no two may cover the same device and
+    time. Missing time stays unknown and never counts as idle.
     """
     from perfledger_service.rendering.fleet.utilization import utilization_document
     from perfledger_service.rendering.fleet.utilization_plot import utilization_svg
@@ -76,7 +80,7 @@ def _show_measured(files: Sequence[Path], source: str | None, output: Output) ->
     )
 
     if files or source is not None:
-        msg = "--checks shows what the service measured: leave files and --source out"
+        msg = "--checks shows what the service measured: leave out files and --source"
         raise UsageError(msg)
     if output.chosen is Format.SVG:
         msg = "--checks has no chart: the service's page /capacity has them"

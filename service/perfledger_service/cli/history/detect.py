@@ -35,11 +35,11 @@ def detect(
     ] = None,
     output: ChartOutput,
 ) -> None:
-    """Find where a history changed, drifted, or turned noisy.
+    """Find where a history changed, drifted or became noisy.
 
-    A CSV or JSON file has one value a commit; a folder's bundles are taken in order of their dates.
-    Empty cells and "nan" are gaps. Changes of one commit in several series are one event. Exits
-    with 0 whatever it finds.
+    A CSV or JSON file has one value per commit; the bundles of a folder are ordered by date. Empty
+    cells and "nan" are gaps. Changes of one commit in several series are one event. Always exits
+    with 0 after a search.
     """
     from perfledger_service.rendering.history.detect import histories_document
     from perfledger_service.usecases.history.detect import events_of, search

@@ -20,9 +20,9 @@ def spreads(
     upload_url: UploadUrl = None,
     output: Annotated[Output, Formats(Format.JSON)],
 ) -> None:
-    """Fetch how much the pairs of earlier checks differed, for `perfledger check --spreads`.
+    """Fetch the spread of the pairs of earlier checks, for `perfledger check --spreads`.
 
-    As a step of its own it lets a check run the code of a change without the service's token.
+    As a separate step, it lets a check run the code of a change without the service's token.
     """
     from perfledger_service.usecases.history.spreads import spreads_of_service
 

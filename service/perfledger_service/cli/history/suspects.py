@@ -1,4 +1,4 @@
-"""Lists the commits that the service wants measured again."""
+"""Lists the A/B runs that the service requests."""
 
 from functools import partial
 from typing import Annotated
@@ -14,10 +14,10 @@ def suspects(
     upload_url: UploadUrl = None,
     output: Annotated[Output, Formats(Format.SHELL, Format.JSON)],
 ) -> None:
-    """List the commits of the default branch that need an A/B run, each with its command.
+    """List the commits of the default branch that need an A/B run, with the command of each.
 
-    The output is a shell script: `perfledger history suspects | sh` measures them all, and the
-    bundle of each check settles its suspicion. Exits with 0 whatever is requested.
+    The output is a shell script: `perfledger history suspects | sh` runs them all, and the bundle
+    of each check confirms or clears its suspect. Exits with 0, with or without requests.
     """
     from perfledger_service.rendering.history.ab_requests import (
         ab_requests_document,

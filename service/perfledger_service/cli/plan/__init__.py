@@ -1,1 +1,1 @@
-"""Commands about how many devices are enough."""
+"""Commands for capacity planning."""

@@ -1,4 +1,4 @@
-"""The options that say which job log is read."""
+"""The options for a job log."""
 
 from pathlib import Path
 from typing import Annotated

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # this would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitFlags:
-    """The wait that is acceptable."""
+    """The acceptable wait."""
 
     max_wait_minutes: Annotated[
         float | None, how("the longest acceptable wait", metavar="MINUTES")
@@ -29,7 +29,7 @@ class WaitFlags:
 
     @property
     def target(self) -> "WaitTarget | None":
-        """Return the target, None without a longest wait."""
+        """Return the target, None without a maximum wait."""
         from perfledger_cost_models.queueing.server_count import WaitTarget
 
         if self.max_wait_minutes is None:
@@ -52,19 +52,20 @@ def queue(
     source: Source = None,
     log_format: JobLogFormat = None,
     arrivals_per_hour: Annotated[
-        float | None, what("in place of a log: devices requested an hour", metavar="RATE")
+        float | None, what("devices requested per hour, instead of a log", metavar="RATE")
     ] = None,
     service_minutes: Annotated[
-        float | None, what("in place of a log: how long a device is held", metavar="MINUTES")
+        float | None,
+        what("mean time that a device is allocated, instead of a log", metavar="MINUTES"),
     ] = None,
-    devices: Annotated[int, how("devices of the queue", metavar="COUNT")] = 8,
+    devices: Annotated[int, how("all devices that the jobs share", metavar="COUNT")] = 8,
     wait: WaitFlags,
     output: ChartOutput,
 ) -> None:
     """Predict how long jobs wait for a number of devices, and how many are enough.
 
-    M/M/c is exact for random arrivals and services. From a log, G/G/c is a screening: use
-    `plan simulate` to decide.
+    M/M/c is exact for random arrivals and exponential services. For a log, G/G/c is a rough
+    screening: use `plan simulate` to decide.
     """
     from perfledger_service.rendering.plan.queue import queue_document
     from perfledger_service.rendering.plan.wait_plot import queue_svg

@@ -34,26 +34,31 @@ def rightsize(
     ] = None,
     *,
     source: Source = None,
-    p99: Annotated[str, what("latency that 99 % of requests keep: 80ms, 1.5s", metavar="LATENCY")],
+    p99: Annotated[
+        str, what("latency objective of 99 % of the requests: 80ms, 1.5s", metavar="LATENCY")
+    ],
     request_rate: Annotated[
-        float, what("requests a second of all replicas together", metavar="RATE")
+        float, what("requests per second, all replicas together", metavar="RATE")
     ],
     latency_metric: LatencyMetric = None,
     headroom: Annotated[
         float,
-        how("share the rate may grow by before replicas can be added", metavar="SHARE"),
+        how("share by which the rate may grow before replicas are added", metavar="SHARE"),
     ] = DEFAULT_HEADROOM,
     purchase_option: Annotated[
         list[str] | None,
-        how("such as p5.48xlarge/on_demand; repeatable", metavar="OPTION", default="all on demand"),
+        how(
+            "an option, such as p5.48xlarge/on_demand; repeatable",
+            metavar="OPTION",
+            default="all on-demand ones",
+        ),
     ] = None,
     price_flags: PriceFlags,
     output: ChartOutput,
 ) -> None:
-    """Find the cheapest devices, and how to run them, that keep a P99 at a request rate.
+    """Find the cheapest devices and configuration that keep a P99 at a request rate.
 
-    The result is "undecided" where the noise of the measurements leaves it open; it then shows what
-    to measure.
+    The result is "undecided" if the measurements are too noisy; it then shows what to measure.
     """
     from perfledger_service.rendering.plan.rightsize import sizing_document
     from perfledger_service.rendering.plan.rightsize_plot import sizing_svg

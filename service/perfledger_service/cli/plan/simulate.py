@@ -32,8 +32,8 @@ _RESERVATION_PARTS = 4
 class ClusterFlags:
     """The cluster that the jobs run on."""
 
-    nodes: Annotated[int, what("nodes that are all alike", metavar="COUNT")] = 1
-    devices_per_node: Annotated[int, what("devices of a node", metavar="COUNT")] = 8
+    nodes: Annotated[int, what("number of identical nodes", metavar="COUNT")] = 1
+    devices_per_node: Annotated[int, what("devices of each node", metavar="COUNT")] = 8
     cluster: Annotated[
         Path | None,
         what("CSV of nodes instead: gpu, cpu_milli, memory_mib, model, pool", metavar="FILE"),
@@ -49,7 +49,7 @@ class ClusterFlags:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyFlags:
-    """How the scheduler decides."""
+    """The decisions of the scheduler."""
 
     policy: Annotated[
         list[str] | None,
@@ -67,7 +67,7 @@ class PolicyFlags:
             metavar="POLICY",
         ),
     ] = None
-    locality: Annotated[Locality, how("on how many nodes a job may run")] = Locality.FEWEST
+    locality: Annotated[Locality, how("nodes that a job may be spread over")] = Locality.FEWEST
     sharing: Annotated[DeviceSharing, how("what a part of a device is")] = DeviceSharing.EXACT
     backfill: Annotated[Backfill | None, how("backfill policy", default="the policy's own")] = None
     preemption: Annotated[
@@ -79,7 +79,11 @@ class PolicyFlags:
     ] = None
     checkpoint_seconds: Annotated[
         int | None,
-        how("saving and loading a preempted job", metavar="SECONDS", default="7 to 60, by devices"),
+        how(
+            "time to save and load a preempted job",
+            metavar="SECONDS",
+            default="7 to 60, by devices",
+        ),
     ] = None
     reservation: Annotated[
         list[str] | None,
@@ -120,11 +124,14 @@ def simulate(
     policies: PolicyFlags,
     purchase_option: Annotated[
         str | None,
-        how("prices a device-hour, such as p5.48xlarge/on_demand", metavar="OPTION"),
+        how(
+            "purchase option that prices a device-hour, such as p5.48xlarge/on_demand",
+            metavar="OPTION",
+        ),
     ] = None,
     output: ChartOutput,
 ) -> None:
-    """Replay a job log under scheduling policies, and show what another policy would gain."""
+    """Replay a job log under scheduling policies, and show the gain of another policy."""
     from perfledger_service.rendering.plan.simulate import policies_document
     from perfledger_service.rendering.plan.wait_plot import policies_svg
     from perfledger_service.usecases.plan.simulate import compare_policies

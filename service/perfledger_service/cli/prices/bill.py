@@ -22,10 +22,10 @@ def bill(
     ] = "",
     output: DocumentOutput,
     save_prices: Annotated[
-        Path | None, out("also write the prices that were paid to this file", metavar="FILE")
+        Path | None, out("also write the prices paid to this file", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show who used the accelerator-hours of a bill, and what an hour of each really cost."""
+    """Show the accelerator-hours of a bill by team, and the effective price of an hour."""
     from perfledger_service.rendering.prices.bill import bill_document
     from perfledger_service.usecases.inputs.bills import read_bill
     from perfledger_service.usecases.prices.bill import paid_sheet

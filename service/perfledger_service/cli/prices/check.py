@@ -1,4 +1,4 @@
-"""Finds wrong prices."""
+"""Checks a price list for errors."""
 
 from pathlib import Path
 from typing import Annotated
@@ -23,13 +23,13 @@ def check(
     ] = None,
     *,
     previous: Annotated[
-        Path | None, how("the last price list: shows what moved since then", metavar="FILE")
+        Path | None, how("the previous price list: shows what changed since", metavar="FILE")
     ] = None,
     output: DocumentOutput,
 ) -> None:
     """Find prices that cannot be right: placeholders, Windows meters, wrong regions and terms.
 
-    Prices that are too old are counted. Exits with 2 if a row must not be used.
+    Also counts prices that are too old. Exits with 2 if a row must not be used.
     """
     from perfledger_service.rendering.prices.check import price_check_document
     from perfledger_service.usecases.prices.check import check_prices

@@ -33,14 +33,14 @@ class FeedFlags:
     ] = None
     as_of: Annotated[
         datetime | None,
-        what("when the files were fetched", metavar=DAY, default="their last change"),
+        what("when the files were fetched", metavar=DAY, default="their modification time"),
     ] = None
     provider: Annotated[
         list[Provider] | None, what("fetch from this provider only; repeatable")
     ] = None
     aws_region: Annotated[
         list[str] | None,
-        what("region of AWS, 200 MB each; repeatable", metavar="REGION", default="us-east-1"),
+        what("AWS region (200 MB each); repeatable", metavar="REGION", default="us-east-1"),
     ] = None
 
     @property
@@ -62,15 +62,17 @@ class FeedFlags:
 def update(
     *,
     feed_flags: FeedFlags,
-    approve: Annotated[bool, how("accept steps of more than 20 percent", flag="--approve")] = False,
+    approve: Annotated[
+        bool, how("accept changes of more than 20 percent", flag="--approve")
+    ] = False,
     output: Annotated[
-        Path, out("the sheet to write; it keeps what it has of others", metavar="FILE")
+        Path, out("the sheet to write; its prices of other providers stay", metavar="FILE")
     ] = DEFAULT_SHEET,
 ) -> None:
     """Fetch the providers' public price lists, check them, and write a price sheet.
 
-    Without --approve nothing is written where a price moved by more than 20 percent: exit 2. Google
-    is asked where PERFLEDGER_GOOGLE_API_KEY is set. Use the sheet with PERFLEDGER_PRICES.
+    If a price changed by more than 20 percent, nothing is written without --approve (exit 2).
+    Google needs PERFLEDGER_GOOGLE_API_KEY. Use the sheet with PERFLEDGER_PRICES.
     """
     from rich.console import Console
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # this would make every help slow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewFlags:
-    """What a review is about, and what it reads."""
+    """The quarter and the input files of a review."""
 
     quarter: Annotated[str, what("the quarter, such as 2026Q4", metavar="QUARTER")]
     plan: Annotated[Path, what("demand, options, supply and assumptions in TOML", metavar="FILE")]

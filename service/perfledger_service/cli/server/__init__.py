@@ -1,1 +1,1 @@
-"""Commands of whoever operates the service."""
+"""Commands for operating the service."""

@@ -13,9 +13,9 @@ from perfledger_service.cli.server_modules import server_modules
     )
 )
 def upgrade() -> None:
-    """Bring the service's database to the newest version.
+    """Upgrade the service's database to the newest version.
 
-    Repeating it is safe. The database is the one of PERFLEDGER_DATABASE_URL.
+    Repeating it is safe. The database is that of PERFLEDGER_DATABASE_URL.
     """
     from perfledger_service.settings.service import service_settings
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # these would make every help slow
     from perfledger_service.values.fleet_views import ImportKind
 
 DEFAULT_SOURCE = "main"
-Source = Annotated[str, how("name of the cluster, account or service it is of", metavar="NAME")]
+Source = Annotated[str, how("cluster, account or service that the file is from", metavar="NAME")]
 Files = Annotated[list[Path], argument("files of 64 MiB each at most", metavar="FILE")]
 
 
@@ -29,10 +29,10 @@ Files = Annotated[list[Path], argument("files of 64 MiB each at most", metavar="
     )
 )
 def import_usage(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
-    """Import who used what: sacct, Prometheus, Kubernetes, FOCUS bills in CSV.
+    """Import usage by job: sacct, Prometheus, Kubernetes, FOCUS bills in CSV.
 
     For `--source` of fleet hours, allocate and forecast. Repeating it is safe. Files of one source
-    that cover the same time are refused: their hours would count twice.
+    that cover the same time are rejected, because their hours would count twice.
     """
     from perfledger_service.values.fleet_views import ImportKind
 
@@ -46,7 +46,7 @@ def import_usage(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
     )
 )
 def import_activity(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
-    """Import how busy devices were: Prometheus, sacct, CloudWatch, Cloud Monitoring, W&B.
+    """Import the utilization of devices: Prometheus, sacct, CloudWatch, Cloud Monitoring, W&B.
 
     For `--source` of fleet utilization. Repeating it is safe.
     """
@@ -87,7 +87,7 @@ def import_load(
     latency_metric: LatencyMetric = None,
     source: Source = DEFAULT_SOURCE,
 ) -> None:
-    """Import load curves of perfledger or of another tool.
+    """Import load curves from perfledger or another tool.
 
     For `--source` of plan rightsize, which prefers the newest curve of a replica. Repeating it is
     safe.
@@ -133,7 +133,7 @@ def remove(
         with write_session(engine) as session:
             remove_import(session, number)
             session.commit()
-    typer.echo(f"import {number} is removed")
+    typer.echo(f"import {number} removed")
 
 
 def _read(files: Sequence[Path]) -> "list[NamedBytes]":
@@ -151,7 +151,7 @@ def _import(files: "Sequence[NamedBytes]", kind: "ImportKind", source: str) -> N
             stored, is_new = import_file(
                 engine, file, kind=kind, source=source, now=datetime.now(UTC)
             )
-            state = "imported" if is_new else "is there already"
+            state = "imported" if is_new else "is already imported"
             typer.echo(
                 f"{stored.name}: {state} as {stored.id} of {stored.source}: {stored.summary}"
             )

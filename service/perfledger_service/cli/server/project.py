@@ -20,9 +20,9 @@ from perfledger_service.cli.server_modules import open_store
 def add(
     repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
 ) -> None:
-    """Let a repository upload, and print its token.
+    """Allow a repository to upload, and print its token.
 
-    The token is not stored and not shown again.
+    The token is shown only once.
     """
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.projects import add_project, new_token

@@ -21,7 +21,7 @@ def revoke(
         str, argument("beginning of the token: pl_ and 8 characters", metavar="PREFIX")
     ],
 ) -> None:
-    """Revoke an upload token from now on."""
+    """Revoke an upload token."""
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.projects import revoke_token
 

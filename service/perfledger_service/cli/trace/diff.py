@@ -17,17 +17,19 @@ from perfledger_service.cli.output import ChartOutput
 )
 def diff(
     base: Annotated[Path, argument("the profiler file of the base", metavar="BASE")],
-    head: Annotated[Path, argument("the profiler file of the head, same kind", metavar="HEAD")],
+    head: Annotated[
+        Path, argument("the profiler file of the head, of the same kind", metavar="HEAD")
+    ],
     *,
     base_repeat: Annotated[
         list[Path] | None,
-        how("another profile of the base: differences between them are noise", metavar="FILE"),
+        how("another profile of the base, to estimate the noise", metavar="FILE"),
     ] = None,
     output: ChartOutput,
 ) -> None:
     """Show which operations made a step slower or faster, and what is left unexplained.
 
-    It judges nothing: exits with 0 whatever changed, with 2 for a file that cannot be read.
+    It does not judge: exits with 0 for any difference, with 2 for a file that cannot be read.
     """
     from perfledger_service.rendering.trace.diff import trace_diff_document
     from perfledger_service.rendering.trace.profile_svg import trace_diff_svg

@@ -1,4 +1,4 @@
-"""Works out the efficiency of a step."""
+"""Computes the efficiency of a step."""
 
 from dataclasses import dataclass
 from math import inf
@@ -22,17 +22,17 @@ class TransformerFlags:
 
     parameters: Annotated[
         float | None,
-        what("of a transformer: parameters without embeddings, such as 7e9", metavar="COUNT"),
+        what("parameters of a transformer without embeddings, such as 7e9", metavar="COUNT"),
     ] = None
-    layers: Annotated[int, what("of a transformer: its layers", metavar="COUNT", minimum=0)] = 0
+    layers: Annotated[int, what("layers of a transformer", metavar="COUNT", minimum=0)] = 0
     heads: Annotated[
-        int, what("of a transformer: attention heads of a layer", metavar="COUNT", minimum=0)
+        int, what("attention heads per layer of a transformer", metavar="COUNT", minimum=0)
     ] = 0
     head_size: Annotated[
-        int, what("of a transformer: size of an attention head", metavar="SIZE", minimum=0)
+        int, what("size of an attention head of a transformer", metavar="SIZE", minimum=0)
     ] = 0
     context_length: Annotated[
-        int, what("of a transformer: tokens in its context", metavar="TOKENS", minimum=0)
+        int, what("tokens in the context of a transformer", metavar="TOKENS", minimum=0)
     ] = 0
     forward_only: Annotated[bool, what("the step has no backward pass", flag="--forward-only")] = (
         False
@@ -67,24 +67,25 @@ class StepFlags:
 
     devices: Annotated[int, what("devices that share the step", metavar="COUNT", minimum=1)] = 1
     units_per_step: Annotated[
-        float | None, what("tokens or samples a step, over all devices", metavar="COUNT")
+        float | None, what("tokens or samples per step, all devices together", metavar="COUNT")
     ] = None
     model_flops: Annotated[
-        float | None, what("FLOPs a step over all devices, no recomputation", metavar="FLOPS")
+        float | None,
+        what("FLOPs per step without recomputation, all devices together", metavar="FLOPS"),
     ] = None
     recomputed_flops: Annotated[
-        float, what("FLOPs a step that are computed twice, for HFU", metavar="FLOPS", minimum=0)
+        float, what("recomputed FLOPs per step, for HFU", metavar="FLOPS", minimum=0)
     ] = 0.0
     energy_joules: Annotated[
-        float | None, what("energy a step over all devices", metavar="JOULES")
+        float | None, what("energy per step, all devices together", metavar="JOULES")
     ] = None
     one_device_seconds: Annotated[
         float | None,
-        what("the step's time on one device, with the same batch a device", metavar="SECONDS"),
+        what("the step's time on one device, with the same batch per device", metavar="SECONDS"),
     ] = None
     strong_scaling: Annotated[
         bool,
-        what("--one-device-seconds did the whole work alone", flag="--strong-scaling"),
+        what("--one-device-seconds is for the whole batch", flag="--strong-scaling"),
     ] = False
 
     def facts(self, seconds: float, *, model_flops: float | None) -> "StepFacts":
@@ -116,14 +117,14 @@ def mfu(
     ] = None,
     *,
     step_seconds: Annotated[
-        float | None, what("in place of a file: seconds of a step", metavar="SECONDS")
+        float | None, what("seconds per step, instead of a file", metavar="SECONDS")
     ] = None,
     device: Annotated[
         str, what("the device, such as h100-sxm5-80gb, or its full name", metavar="DEVICE")
     ] = "",
     step: StepFlags,
     transformer: TransformerFlags,
-    dtype: Annotated[str, how("the type that is computed in", metavar="TYPE")] = "bfloat16",
+    dtype: Annotated[str, how("data type of the computation", metavar="TYPE")] = "bfloat16",
     clock_mhz: Annotated[
         float | None,
         how("the clock during the step, if a power limit lowers it", metavar="MHZ"),
@@ -133,14 +134,14 @@ def mfu(
     """Compute MFU, HFU, FLOP/s, work per joule and scaling efficiency of a step.
 
     FLOPs per token of a transformer are 6N + 12LHQT, forward 2N + 4LHQT (PaLM, appendix B). Peaks
-    are dense, from the hardware table. What is not given is left out, never guessed.
+    are dense, from the hardware table. Figures without the input they need are left out.
     """
     from perfledger_service.rendering.trace.mfu import step_metrics_document
     from perfledger_service.usecases.trace.mfu import compute_step_metrics, model_flops
 
     flops = model_flops(flops=step.model_flops, shape=transformer.shape, tokens=step.units_per_step)
     if clock_mhz is not None and not 0 < clock_mhz < inf:
-        msg = f"--clock-mhz {clock_mhz:g} is no clock: give a value above 0"
+        msg = f"--clock-mhz {clock_mhz:g} is not a clock rate: give a value above 0"
         raise UsageError(msg)
     metrics = compute_step_metrics(
         lambda seconds: step.facts(seconds, model_flops=flops),

@@ -23,7 +23,8 @@ def summary(
     files: Annotated[
         list[Path],
         argument(
-            "a file of torch.profiler, jax.profiler, nsys, ncu, nccl-tests, ...; or one a rank",
+            "a file of torch.profiler, jax.profiler, nsys, ncu, nccl-tests, ..., or one file per "
+            "rank",
             metavar="FILE",
         ),
     ],
@@ -35,9 +36,9 @@ def summary(
 ) -> None:
     """Show where the time of a step goes, what it is bound by and what to do about it.
 
-    With one file for each rank of a job: which rank the others wait for, how often and how long.
-    Each file is read in a process of its own with limits on memory and time. Exits with 0 whatever
-    it finds, with 2 for a file that cannot be read.
+    With one file per rank of a job, also show which rank the others wait for, how often and how
+    long. Each file is read in a separate process with limits on memory and time. Exits with 2 for a
+    file that cannot be read, else with 0.
     """
     from perfledger_service.rendering.trace.profile_svg import trace_svg
     from perfledger_service.rendering.trace.summary import trace_document
@@ -53,7 +54,7 @@ def summary(
 
 
 def _export(file: Path, output: Path | None) -> None:
-    """Write a whole recording for speedscope, and say on standard error what was left out."""
+    """Write a whole recording for speedscope, and note on standard error what was left out."""
     from perfledger_service.rendering.layout.escape import clean
     from perfledger_service.usecases.inputs.history_sources import display_name
     from perfledger_service.usecases.trace.summary import export
@@ -70,8 +71,8 @@ def _show_ranks(files: Sequence[Path], output: Output) -> None:
 
     if output.chosen in (Format.SVG, Format.SPEEDSCOPE):
         msg = (
-            f"--format {output.chosen} takes one file: give a single one, or choose table, json, "
-            "csv or markdown"
+            f"--format {output.chosen} takes one file: give one, or choose table, json, csv or "
+            "markdown"
         )
         raise UsageError(msg)
     output.write_document(compare_ranks(files), ranks_document)

@@ -24,7 +24,7 @@ def whatif(
     *,
     speedup: Annotated[
         list[str],
-        what("how much faster a bucket, operation or kernel is; repeatable", metavar="NAME=FACTOR"),
+        what("speedup of a bucket, operation or kernel; repeatable", metavar="NAME=FACTOR"),
     ],
     output: DocumentOutput,
 ) -> None:

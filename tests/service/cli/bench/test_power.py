@@ -224,8 +224,8 @@ def test_both_a_table_and_json_can_be_written_to_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "one of the two"),
-        (("file.csv", "--spread-percent", "1"), "one of the two"),
+        ((), "give a FILE"),
+        (("file.csv", "--spread-percent", "1"), "give a FILE"),
         (("--spread-percent", "0"), "--spread-percent 0"),
         (("--spread-percent", "-1"), "--spread-percent -1"),
         (("--spread-percent", "nan"), "--spread-percent nan"),

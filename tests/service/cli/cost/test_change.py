@@ -63,7 +63,7 @@ def test_json_and_csv_carry_amounts_to_the_last_digit_and_the_source(run):
     assert float(price["usd_per_year"]) == float(rows[0]["usd_per_year"]) == 16_512
     assert float(document["total_price"]["low"]) == float(rows[1]["low"]) == 13_760
     assert [row["table"] for row in rows] == ["prices", "total"]
-    assert rows[0]["hours_source"] == "the command line"
+    assert rows[0]["hours_source"] == "as given on the command line"
     assert rows[0]["rate_as_of"] == "2026-11-09"
 
 
@@ -122,7 +122,7 @@ def test_what_has_no_price_exits_with_3(run):
 
 
 def test_hours_need_to_say_where(run):
-    with pytest.raises(UsageError, match="--device-hours and --purchase-option go together"):
+    with pytest.raises(UsageError, match="give --device-hours and --purchase-option together"):
         run("cost", "change", *RATIO, "--device-hours", 1)
 
 
@@ -179,9 +179,9 @@ def test_a_bundle_is_priced_as_its_check_priced_it(run, written, make_bundle):
         ),
         (("--device-hours", "-5", "--purchase-option", "p5.48xlarge/on_demand"), "-5 hours a year"),
         ((*HOURS, "--device-hours-range", "30000", "40000"), "low <= hours <= high"),
-        (("--device-hours", "5"), "go together"),
-        (("--purchase-option", "p5.48xlarge/on_demand"), "go together"),
-        (("--device-hours-range", "1", "2"), "go together"),
+        (("--device-hours", "5"), "give --device-hours and"),
+        (("--purchase-option", "p5.48xlarge/on_demand"), "give --device-hours and"),
+        (("--device-hours-range", "1", "2"), "give --device-hours and"),
     ],
 )
 def test_hours_that_cannot_be_are_refused_and_never_left_out(run, words, said):

@@ -239,7 +239,7 @@ def test_very_many_teams_are_one_row_and_a_short_week_has_a_week_s_colour(run, u
         (("USAGE", "--start", "2026-07-02"), UsageError, "go together"),
         (("USAGE", "--start", "2026-07-02", "--end", "2026-07-02"), UsageError, "is not before"),
         (("--format", "svg"), UsageError, "heat map"),
-        (("USAGE", "--format", "svg", "--save-focus", "x.csv"), UsageError, "no money"),
+        (("USAGE", "--format", "svg", "--save-focus", "x.csv"), UsageError, "not cost"),
         (("USAGE", *PAID, "--save-focus", "no/folder/x.csv"), UsageError, "cannot write"),
     ],
 )

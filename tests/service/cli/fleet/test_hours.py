@@ -140,4 +140,4 @@ def test_a_usage_file_counts_once(run, written, sacct):
 def test_help_names_the_usage_tables(run):
     shown = run("fleet", "hours", "--help").replace("│", " ")
 
-    assert "whose usage tables claim jobs" in " ".join(shown.split())
+    assert "which map jobs to workloads" in " ".join(shown.split())

@@ -68,14 +68,14 @@ def test_an_import_is_listed_once_however_often_it_is_made(run, accounting):
     again = run("server", "import", "usage", accounting, "--source", "west")
 
     assert "sacct.txt: imported as 1 of west: Slurm accounting: 36,288 device-hours" in first
-    assert "is there already as 1 of west" in again
+    assert "is already imported as 1 of west" in again
     assert run("server", "import", "list").count("sacct.txt") == 1
 
 
 def test_a_removed_import_is_gone(run, accounting):
     run("server", "import", "usage", accounting)
 
-    assert "import 1 is removed" in run("server", "import", "remove", 1)
+    assert "import 1 removed" in run("server", "import", "remove", 1)
     assert "No file is imported yet: perfledger server import usage FILE" in run(
         "server", "import", "list"
     )
@@ -121,15 +121,15 @@ def test_a_period_without_activity_is_an_error(run, activity):
 @pytest.mark.parametrize(
     ("words", "error", "message"),
     [
-        (("fleet", "utilization"), UsageError, "give files, or --source NAME"),
-        (("fleet", "forecast", "x", "--source", "main"), UsageError, "and not both"),
+        (("fleet", "utilization"), UsageError, "give either files or --source NAME"),
+        (("fleet", "forecast", "x", "--source", "main"), UsageError, "either files or"),
         (("plan", "simulate", "--source", "main"), NotFoundError, "no jobs of 'main' was imported"),
         (
             ("fleet", "allocate", "--source", "main"),
             NotFoundError,
             "perfledger server import usage FILE",
         ),
-        (("plan", "rightsize", "--p99", "1s", "--request-rate", "1"), UsageError, "and not both"),
+        (("plan", "rightsize", "--p99", "1s", "--request-rate", "1"), UsageError, "either files or"),
         (("server", "import", "remove", "7"), NotFoundError, "no import 7"),
         (
             (
