@@ -2,26 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger_profiles.diff.cause import StepTimeExplanation
 from perfledger_profiles.hardware.roofline import RooflineCeilings
 from perfledger_service.rendering.chart.marks import DotMark, LineMark, TextMark, Tone
 from perfledger_service.rendering.trace.roofline_plot import roofline_chart
-from perfledger_service.rendering.trace.step_pictures import step_pictures
-
-
-@pytest.fixture
-def diff_explanation():
-    def explanation(workload):
-        return StepTimeExplanation(
-            workload=workload,
-            base_step_seconds=0.01,
-            head_step_seconds=0.01,
-            causes=(),
-            rest_seconds=0.0,
-            is_attributable=True,
-        )
-
-    return explanation
 
 
 @pytest.fixture
@@ -56,17 +39,6 @@ def test_a_dots_area_is_its_share_of_the_time_and_its_number_its_row(roof, marks
 
     assert dots[0].radius > dots[1].radius
     assert [dot.label for dot in dots] == ["", "2"]
-
-
-def test_a_checks_page_has_the_roofline_of_its_head(make, diff_explanation):
-    head = make.profile()
-    roofs = {head.workload: make.trace_view().roof}
-
-    (pictures,) = step_pictures([diff_explanation(head.workload)], [head], roofs=roofs)
-    (without,) = step_pictures([diff_explanation(head.workload)], [head], roofs={})
-
-    assert "under the roof of bfloat16" in pictures.roofline
-    assert without.roofline == ""
 
 
 def test_dots_that_lie_on_each_other_have_one_label(roof, marks_of):
