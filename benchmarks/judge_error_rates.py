@@ -4,7 +4,7 @@ python benchmarks/judge_error_rates.py [--checks 1000] [--families 100] [--only 
                                        [--history]
 
 Prints a Markdown table. Each check takes the product's own path: GroupSequentialStopping asks for
-pairs until all tests are decided, then judge_bundle judges the bundle. Every process has five
+pairs until all tests are decided, then judgement_of judges the bundle. Every process has five
 samples; the two of a pair follow each other in random order. With each change a fifth as many
 checks are made as without one. With --history a check uses the spreads of the checks before it, as
 with a service; every fifty checks a new history starts, with ten checks that do not count.
@@ -12,7 +12,7 @@ with a service; every fifty checks a new history starts, with ten checks that do
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import CPU_ACTIVE, STEP_TIME, Metric
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
-from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.pair_spreads import PairDifferences, pair_differences
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
@@ -85,9 +86,11 @@ class History:
     is_kept: bool
     differences: list[PairDifferences] = field(default_factory=list)
 
-    def keep(self, bundle: Bundle) -> None:
+    def keep(
+        self, tests: Iterable[PairedTest], machines: Mapping[tuple[str, Side], Machine]
+    ) -> None:
         if self.is_kept:
-            self.differences[:0] = pair_differences(bundle)
+            self.differences[:0] = pair_differences(tests, machines)
 
     def priors(self, metric: Metric) -> dict[tuple[str, str], SpreadPrior]:
         by_workload: dict[str, list[tuple[float, ...]]] = {}
@@ -206,9 +209,9 @@ def check(
             rule.add(*drawn[name][number])
             runs += drawn[name][number]
     bundle = bundle_of(names, runs, noise.metric, plan)
-    verdicts = judge_bundle(bundle, priors=priors)
-    history.keep(bundle)
-    return tuple(verdict for verdict in verdicts if verdict.metric is noise.metric)
+    judgement = judgement_of(bundle, priors=priors)
+    history.keep(judgement.tests, bundle.machines())
+    return tuple(verdict for verdict in judgement.verdicts if verdict.metric is noise.metric)
 
 
 def bundle_of(names: Sequence[str], runs: Sequence[Run], metric: Metric, plan: Plan) -> Bundle:

@@ -98,12 +98,6 @@ def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tupl
     return unpaired_verdicts(tests, decisions, rule=rule)
 
 
-def judged_tests(bundle: Bundle) -> tuple[PairedTest, ...]:
-    """Return the tests whose pairs decide a check's verdicts. Raises CheckPlanError."""
-    tests = paired_tests(bundle, most=DecisionRule.from_plan(bundle.plan).most_pairs)
-    return _family(bundle, tests, _failures(bundle))[0]
-
-
 def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
     """Whether a utilization fell while the same workload became faster.
 

@@ -1,12 +1,11 @@
 """Collects the pair differences of a check, from which later checks learn their spreads."""
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from perfledger.bundle import Bundle
-from perfledger.records import Side
+from perfledger.records import Machine, Side
 from perfledger_baselines.estimation.pairing import PairedTest
-from perfledger_baselines.judging.judge import judged_tests
 from perfledger_baselines.significance.paired_t_tests import log_differences
 from perfledger_baselines.significance.spread_prior import MOST_VALUES
 
@@ -24,15 +23,16 @@ class PairDifferences:
     values: tuple[float, ...]
 
 
-def pair_differences(bundle: Bundle) -> tuple[PairDifferences, ...]:
+def pair_differences(
+    tests: Iterable[PairedTest], machines: Mapping[tuple[str, Side], Machine]
+) -> tuple[PairDifferences, ...]:
     """Return the differences of all tests that have at least two pairs and some noise.
 
-    They are the judge's own: the same pairs, estimated and compared in the same way, so that the
+    `tests` are the judge's own: the same pairs, estimated and compared in the same way, so that the
     spread is that of the tested statistic. All outcomes are included. A test that was called
     changed says as much about its spread as any other once its mean is subtracted, and leaving it
-    out would leave out the quiet ones first. Raises CheckPlanError.
+    out would leave out the quiet ones first. `machines` are the bundle's.
     """
-    machines = bundle.machines()
     return tuple(
         PairDifferences(
             workload=test.workload,
@@ -40,7 +40,7 @@ def pair_differences(bundle: Bundle) -> tuple[PairDifferences, ...]:
             device_class=machines[test.workload, Side.HEAD].device_class,
             values=_values(test),
         )
-        for test in judged_tests(bundle)
+        for test in tests
         if test.is_noisy and len(test.pairs) >= FEWEST_PAIRS
     )
 

@@ -6,6 +6,7 @@ from enum import IntEnum, StrEnum
 from perfledger.bundle import Plan
 from perfledger.metrics import MetricKind
 from perfledger.records import Failure, Machine, Revision, WorkloadSpec
+from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.estimation.work_counts import WorkComparison
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.sample_size import PairsNeeded
@@ -124,9 +125,9 @@ class Report:
     projections: tuple[ProjectionView, ...] = ()  # onto hardware that was not measured
     pairs_needed: tuple[PairsNeeded, ...] = ()  # to find a change of the plan's margin
     steps: tuple[ProcessSteps, ...] = ()
-    interleaved_workloads: tuple[
-        str, ...
-    ] = ()  # workloads of which neighbouring turns were compared
+    # Workloads of which neighbouring turns were compared.
+    interleaved_workloads: tuple[str, ...] = ()
+    tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

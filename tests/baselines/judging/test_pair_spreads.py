@@ -7,7 +7,7 @@ import pytest
 from perfledger.bundle import KnownSpread
 from perfledger.metrics import Metric, MetricKind, MetricScale, WorseDirection
 from perfledger.records import Device
-from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.judge import judge_bundle, judgement_of
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import CheckPlanError
@@ -24,8 +24,12 @@ RECOMPILES = Metric(
 )
 
 
+def differences_in(bundle):
+    return pair_differences(judgement_of(bundle).tests, bundle.machines())
+
+
 def test_a_series_differs_by_what_its_pairs_do(build):
-    (found,) = pair_differences(build.bundle({"m:f": {"step_time_p50": PAIRS}}))
+    (found,) = differences_in(build.bundle({"m:f": {"step_time_p50": PAIRS}}))
 
     assert found.values == pytest.approx(LOGS)
     assert (found.workload, found.metric) == ("m:f", "step_time_p50")
@@ -40,12 +44,12 @@ def test_it_is_what_the_judge_takes_the_mean_of(build):
         bundle, runs=tuple(build.with_turns(run, (1, 1, 1, 1)) for run in bundle.runs)
     )
 
-    (found,) = pair_differences(in_turns)
+    (found,) = differences_in(in_turns)
 
     (verdict,) = judge_bundle(in_turns)
     assert verdict.estimate is not None
     assert np.mean(found.values) == pytest.approx(math.log1p(verdict.estimate.change))
-    assert found != pair_differences(bundle)[0]
+    assert found != differences_in(bundle)[0]
 
 
 def test_every_metric_of_every_workload_is_a_series(build):
@@ -54,7 +58,7 @@ def test_every_metric_of_every_workload_is_a_series(build):
         "m:g": {"step_time_p50": PAIRS, "flops_per_step": PAIRS},
     }
 
-    found = pair_differences(build.bundle(workloads))
+    found = differences_in(build.bundle(workloads))
 
     assert [(one.workload, one.metric) for one in found] == [
         ("m:f", "step_time_p50"),
@@ -67,7 +71,7 @@ def test_what_was_called_changed_tells_its_spread_too(build):
     slower = [(base, 2 * head) for base, head in PAIRS]
     bundle = build.bundle({"m:f": {"step_time_p50": slower}})
 
-    (found,) = pair_differences(bundle)
+    (found,) = differences_in(bundle)
 
     assert judge_bundle(bundle)[0].outcome is Outcome.REGRESSED
     assert found.values == pytest.approx([each + math.log(2) for each in LOGS])
@@ -85,26 +89,26 @@ def test_what_was_called_changed_tells_its_spread_too(build):
 def test_what_says_nothing_of_a_spread_is_left_out(build, pairs):
     metrics = {"step_time_p50": pairs} if pairs else {}
 
-    assert pair_differences(build.bundle({"m:f": metrics})) == ()
+    assert differences_in(build.bundle({"m:f": metrics})) == ()
 
 
 def test_a_count_that_never_varies_has_no_spread(build):
     bundle = build.bundle({"m:f": {"recompiles": [(3.0, 4.0)] * 5}}, metrics=(RECOMPILES,))
 
-    assert pair_differences(bundle) == ()
+    assert differences_in(bundle) == ()
 
 
 def test_a_failed_workload_tells_nothing(build):
     bundle = build.bundle({"m:f": {"step_time_p50": PAIRS}}, failures=(build.failure("m:f"),))
 
-    assert pair_differences(bundle) == ()
+    assert differences_in(bundle) == ()
 
 
 def test_a_pair_that_lacks_the_metric_is_left_out(build):
     holes = [(1.0, None), *PAIRS]
     bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.0), *PAIRS], "peak_memory": holes}})
 
-    _, memory = pair_differences(bundle)
+    _, memory = differences_in(bundle)
 
     assert memory.values == pytest.approx(LOGS)
 
@@ -112,14 +116,14 @@ def test_a_pair_that_lacks_the_metric_is_left_out(build):
 def test_pairs_beyond_the_plan_are_none(build):
     bundle = build.bundle({"m:f": {"step_time_p50": PAIRS}}, plan=build.plan(looks=(4,)))
 
-    assert len(pair_differences(bundle)[0].values) == 4
+    assert len(differences_in(bundle)[0].values) == 4
 
 
 def test_no_more_is_kept_than_history_has_use_for(build):
     many = build.plan(looks=())
     bundle = build.bundle({"m:f": {"step_time_p50": PAIRS * 50}}, plan=many)
 
-    assert len(pair_differences(bundle)[0].values) == MOST_VALUES
+    assert len(differences_in(bundle)[0].values) == MOST_VALUES
 
 
 def test_a_workload_beside_the_accelerator_is_of_another_class(build):
@@ -127,14 +131,14 @@ def test_a_workload_beside_the_accelerator_is_of_another_class(build):
     machine = replace(bundle.machine, device=Device.CUDA, model="a GPU", cpu_model="a CPU")
     runs = tuple(replace(run, device=Device.CPU) for run in bundle.runs)
 
-    (found,) = pair_differences(replace(bundle, machine=machine, runs=runs))
+    (found,) = differences_in(replace(bundle, machine=machine, runs=runs))
 
     assert found.device_class == "cpu:a CPU:1"
 
 
 def test_an_impossible_plan_is_an_error(build):
     with pytest.raises(CheckPlanError):
-        pair_differences(build.bundle({}, plan=build.plan(looks=(6, 4))))
+        differences_in(build.bundle({}, plan=build.plan(looks=(6, 4))))
 
 
 def a_known(**values):

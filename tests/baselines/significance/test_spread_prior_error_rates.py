@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
@@ -158,12 +158,14 @@ def test_a_history_that_feeds_on_its_own_checks_keeps_its_error_and_its_spread(b
         except PriorError:
             prior = None
         bundle, priors = a_check(build, rng, prior)
-        (verdict,) = judge_bundle(bundle, priors=priors)
+        judgement = judgement_of(bundle, priors=priors)
+        (verdict,) = judgement.verdicts
         calls.append(verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED})
         assert verdict.estimate is not None
         pairs.append(verdict.estimate.pairs)
         spreads += [prior.variance] if prior else []
-        history[:0] = [each.values for each in pair_differences(bundle)]
+        found = pair_differences(judgement.tests, bundle.machines())
+        history[:0] = [each.values for each in found]
 
     assert np.mean(calls) <= ALPHA
     assert np.mean(pairs[20:]) < 12

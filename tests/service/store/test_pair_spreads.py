@@ -6,6 +6,7 @@ from sqlmodel import select
 
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine
+from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_baselines.significance.spread_prior import MOST_VALUES
 from perfledger_service.store.database import read_session, write_session
@@ -68,7 +69,8 @@ def add_entries(engine, count):
 
 
 def values_of(bundle):
-    return next(one.values for one in pair_differences(bundle) if one.metric == STEP_TIME.name)
+    differences = pair_differences(judgement_of(bundle).tests, bundle.machines())
+    return next(one.values for one in differences if one.metric == STEP_TIME.name)
 
 
 def test_differences_come_back_the_newest_upload_first(any_engine, uploads, found):

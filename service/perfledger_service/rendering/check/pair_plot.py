@@ -3,14 +3,13 @@
 import math
 from collections.abc import Mapping
 
-from perfledger.bundle import Bundle
 from perfledger_baselines.estimation.pairing import PairedTest
-from perfledger_baselines.judging.judge import judged_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_service.rendering.chart.axis import Axis, linear_axis, widened
 from perfledger_service.rendering.chart.marks import BarMark, DotMark, LineMark, RuleMark, Tone
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format
+from perfledger_service.values.report import Report
 
 _WIDTH = 380.0
 _ROW_HEIGHT = 12.0
@@ -25,12 +24,10 @@ _TONES = {
     Outcome.NOT_MEASURED: Tone.PURPLE,
 }
 
-PairsOfTests = Mapping[tuple[str, str], PairedTest]  # by workload and metric's name
 
-
-def pairs_of(bundle: Bundle) -> PairsOfTests:
-    """Return by workload and metric the very pairs that the judge decides by. Raises PlanError."""
-    return {(test.workload, test.metric.name): test for test in judged_tests(bundle)}
+def pairs_by_result(report: Report) -> Mapping[tuple[str, str], PairedTest]:
+    """Return the tests whose pairs decided, by workload and the metric's name."""
+    return {(test.workload, test.metric.name): test for test in report.tests}
 
 
 def pair_chart(verdict: Verdict, test: PairedTest, *, margin: float) -> Chart | None:

@@ -4,22 +4,22 @@ Colour only repeats what the words say. Nothing that others wrote reaches the te
 text: no control characters, no rich markup.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from types import MappingProxyType
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.check.interval_text import interval_text
-from perfledger_service.rendering.check.pair_plot import PairsOfTests
+from perfledger_service.rendering.check.pair_plot import pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
-from perfledger_service.rendering.layout.writers import plain_lines, terminal_blocks
+from perfledger_service.rendering.layout.writers import terminal_blocks
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.diff import reason_blocks_of
 from perfledger_service.values.report import Conclusion, Report
@@ -32,7 +32,6 @@ STYLES = {
     "improved": "green",
     "unchanged": "dim",
 }
-NO_PAIRS: PairsOfTests = MappingProxyType({})
 _MAX_NAME = 200
 _MAX_NOTE = 1000
 _MAX_CAUSES = 6
@@ -42,24 +41,14 @@ _MAX_LOG_LINES = 12
 _INDENT = (0, 0, 0, 2)
 
 
-def report_table(report: Report, *, pairs: PairsOfTests = NO_PAIRS, url: str = "") -> Group:
-    """Return the report for a terminal: the verdict, every result, causes, prices and notes.
-
-    `pairs` are drawn below the results that are not as before.
-    """
-    parts: list[RenderableType] = [_headline(report), *_results(report, pairs), *_missing(report)]
+def report_table(report: Report, *, url: str = "") -> Group:
+    """Return the report for a terminal: the verdict, every result, causes, prices and notes."""
+    parts: list[RenderableType] = [_headline(report), *_results(report), *_missing(report)]
     parts.extend(_counts(report))
     parts.extend(_reasons(report))
     parts.extend(_prices(report))
     parts.extend(_closing(report, url=url))
     return Group(*parts)
-
-
-def plain_text(
-    report: Report, *, pairs: PairsOfTests = NO_PAIRS, width: int = 80, url: str = ""
-) -> str:
-    """Return the same without colour, for a file or a log."""
-    return plain_lines(report_table(report, pairs=pairs, url=url), width=width)
 
 
 def _headline(report: Report) -> Text:
@@ -76,7 +65,8 @@ def _headline_style(conclusion: Conclusion) -> str:
             return "bold red"
 
 
-def _results(report: Report, pairs: PairsOfTests) -> Iterator[RenderableType]:
+def _results(report: Report) -> Iterator[RenderableType]:
+    tests = pairs_by_result(report)
     groups = verdict_rows.group_by_workload(verdict_rows.verdict_rows(report))
     left = _MAX_PICTURES
     for place, (workload, group) in enumerate(groups):
@@ -84,7 +74,7 @@ def _results(report: Report, pairs: PairsOfTests) -> Iterator[RenderableType]:
         yield Text(clean(workload, limit=_MAX_NAME), style="bold")
         yield Padding(_result_grid(group, has_titles=place == 0), _INDENT)
         yield from (Padding(line, _INDENT) for line in _detectable(group))
-        pictures = tuple(_pictures(report, workload, pairs))[:left]
+        pictures = tuple(_pictures(report, workload, tests))[:left]
         left -= len(pictures)
         yield from (Padding(Text(each, style="dim", no_wrap=True), _INDENT) for each in pictures)
 
@@ -96,10 +86,12 @@ def _detectable(group: Sequence[verdict_rows.VerdictTableRow]) -> Iterator[Text]
         yield Text(f"a change shows from: {', '.join(limits)}", style="dim")
 
 
-def _pictures(report: Report, workload: str, pairs: PairsOfTests) -> Iterator[str]:
+def _pictures(
+    report: Report, workload: str, tests: Mapping[tuple[str, str], PairedTest]
+) -> Iterator[str]:
     """Yield the pairs, the interval and the margin of each result that is not as before."""
     for verdict in report.verdicts:
-        test = pairs.get((verdict.workload, verdict.metric.name))
+        test = tests.get((verdict.workload, verdict.metric.name))
         is_quiet = verdict.outcome is Outcome.UNCHANGED and not verdict.is_warning
         if verdict.workload != workload or verdict.estimate is None or is_quiet or test is None:
             continue

@@ -16,7 +16,7 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import MetricKind
 from perfledger_service.rendering.chart.svg import embedded_svg
 from perfledger_service.rendering.check import projection_rows
-from perfledger_service.rendering.check.pair_plot import PairsOfTests, pair_chart, pairs_of
+from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.history.series_plot import series_chart, series_data
@@ -98,7 +98,7 @@ def pull_request_page(view: PullRequestView) -> str:
 def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
     """Return the page of one check: verdicts, pairs, causes, prices, machine and logs.
 
-    `report` is what `bundle` was judged to be; the bundle itself gives the pairs and the logs.
+    `report` is what `bundle` was judged to be; the bundle itself gives the profiles and the logs.
     """
     series = {(one.workload, one.metric): one.series_id for one in upload.verdicts}
     every = tuple(
@@ -123,7 +123,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         throughputs=verdict_rows.throughput_rows(report)[:_MAX_ROWS],
         work=verdict_rows.work_rows(report)[:_MAX_ROWS],
         counted=verdict_rows.count_groups(report)[:_MAX_COUNTED],
-        plots=_plots(report, pairs_of(bundle)),
+        plots=_plots(report),
         margin=number_format.margin(report.plan.margin),
         blocks=tuple(zip(blocks, pictures, strict=True)),
         steps=steps_data(explanations, bundle.profiles),
@@ -168,15 +168,16 @@ def series_page(view: SeriesView) -> str:
     )
 
 
-def _plots(report: Report, pairs: PairsOfTests) -> tuple[NamedPlot, ...]:
+def _plots(report: Report) -> tuple[NamedPlot, ...]:
     """Return the plots of what changed, or may have, and of every step time."""
     plots: list[NamedPlot] = []
+    tests = pairs_by_result(report)
     for verdict, row in zip(
         verdict_rows.order_verdicts(report), verdict_rows.verdict_rows(report), strict=True
     ):
         if row.is_quiet and row.kind is not MetricKind.SPEED:
             continue
-        test = pairs.get((verdict.workload, verdict.metric.name))
+        test = tests.get((verdict.workload, verdict.metric.name))
         chart = pair_chart(verdict, test, margin=report.plan.margin) if test is not None else None
         if test is not None and chart is not None:
             spoken = f"{len(test.pairs)} pairs, {row.change} ({row.interval})"

@@ -72,6 +72,7 @@ def build_report(
         plan=bundle.plan,
         workloads=bundle.workloads,
         verdicts=verdicts,
+        tests=judgement.tests,
         failures=bundle.failures,
         new_workloads=bundle.new_workloads,
         skipped=tuple(bundle.skipped.items()),

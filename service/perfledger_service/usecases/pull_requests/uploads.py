@@ -88,7 +88,7 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
         if upload.status is not UploadStatus.RECEIVED:
             return _needs_posting(upload)
         report, bundle = reports.judge(session, upload, today=now.date())
-    differences = pair_differences(bundle)
+    differences = pair_differences(report.tests, bundle.machines())
     observations = observations_in(bundle)
     with write_session(engine) as session:
         lock_project(session, upload.project_id)

@@ -4,9 +4,10 @@ import pytest
 
 from perfledger.records import Side
 from perfledger_baselines.estimation.pairing import PairedTest
+from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.chart.marks import BarMark, DotMark, LineMark, Tone
-from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_of
+from perfledger_service.rendering.check.pair_plot import pair_chart, pairs_by_result
 
 PAIRS = ((1.0, 1.18), (1.0, 1.2), (1.0, 1.17), (1.0, 1.19))
 
@@ -25,6 +26,17 @@ def of_pairs(make):
         )
 
     return made
+
+
+@pytest.fixture
+def judged_step_time(make, reports):
+    """Return a function that finds the pairs of a step time in the report of a judged bundle."""
+
+    def found(bundle):
+        report = replace(reports["regressed"], tests=judgement_of(bundle).tests)
+        return pairs_by_result(report)[make.GPT, make.STEP_TIME.name]
+
+    return found
 
 
 @pytest.fixture
@@ -69,8 +81,8 @@ def test_there_is_no_plot_of_counts_that_agree_under_no_margin(make, of_pairs):
     assert pair_chart(same, of_pairs([(1.0, 1.0)]), margin=0.0) is None
 
 
-def test_pairs_are_those_that_the_judge_saw(make, bundle):
-    found = pairs_of(bundle)[make.GPT, "step_time_p50"]
+def test_pairs_are_those_that_the_judge_saw(judged_step_time, bundle):
+    found = judged_step_time(bundle)
 
     assert len(found.pairs) == 6
     assert found.pairs[0] == pytest.approx((0.01229, 0.01453 * 1.004))
@@ -88,7 +100,7 @@ def test_a_dot_keeps_the_number_that_its_pair_was_measured_under(slower, of_pair
     ]
 
 
-def test_a_pair_beyond_the_plan_or_at_another_clock_is_not_drawn(make, bundle):
+def test_a_pair_beyond_the_plan_or_at_another_clock_is_not_drawn(judged_step_time, bundle):
     clocks = {1: 1410.0, 4: 1410.0}  # MHz, of head; pair 4 is beyond the plan
     runs = tuple(
         replace(run, clock_mhz=clocks.get(run.pair, 1980.0) if run.side is Side.HEAD else 1980.0)
@@ -96,6 +108,6 @@ def test_a_pair_beyond_the_plan_or_at_another_clock_is_not_drawn(make, bundle):
     )
     planned = replace(bundle, runs=runs, plan=replace(bundle.plan, looks=(2, 4)))
 
-    found = pairs_of(planned)[make.GPT, "step_time_p50"]
+    found = judged_step_time(planned)
 
     assert found.numbers == (1, 3, 4)

@@ -9,7 +9,8 @@ import pytest
 from perfledger_cost_models.change.cost_policy import PolicyOutcome
 from perfledger_service.rendering.check.check_json import report_json
 from perfledger_service.rendering.check.comment import comment
-from perfledger_service.rendering.check.terminal import plain_text
+from perfledger_service.rendering.check.terminal import report_table
+from perfledger_service.rendering.layout.writers import plain_lines
 from perfledger_service.values.report import Conclusion
 from tests.service.rendering.example_prices import QUEUE, policy_evaluation, summed_price
 
@@ -46,7 +47,7 @@ def test_the_comment_says_policies_prices_their_sum_and_the_queue(ruled, matches
 
 
 def test_the_terminal_says_the_same(ruled, matches_golden):
-    matches_golden("terminal_policy.txt", plain_text(ruled))
+    matches_golden("terminal_policy.txt", plain_lines(report_table(ruled), width=80))
 
 
 def test_json_has_the_figures_of_all_of_it(ruled):
@@ -78,5 +79,5 @@ def test_what_a_team_is_called_is_never_markup(reports):
         policy_evaluations=(policy_evaluation(PolicyOutcome.NEEDS_APPROVAL, team=HOSTILE),),
     )
 
-    assert "\x1b" not in comment(report) + plain_text(report)
+    assert "\x1b" not in comment(report) + plain_lines(report_table(report), width=80)
     assert "Policy of ``" in comment(report)

@@ -7,7 +7,8 @@ from rich.console import Console
 
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_service.rendering.check.terminal import plain_text, report_table
+from perfledger_service.rendering.check.terminal import report_table
+from perfledger_service.rendering.layout.writers import plain_lines
 
 NASTY = (
     "[bold red]x[/]",
@@ -21,6 +22,10 @@ NASTY = (
 )
 pieces = st.one_of(st.sampled_from(NASTY), st.text(max_size=5))
 nasty = st.lists(pieces, min_size=1, max_size=6).map("".join)
+
+
+def plain_text(report, *, url="", width=80):
+    return plain_lines(report_table(report, url=url), width=width)
 
 
 def test_the_table_is_as_agreed(named_report, matches_golden):
@@ -84,8 +89,8 @@ def test_hostile_text_cannot_steer_the_terminal(reports, rewrite):
 
 def test_pairs_are_drawn_below_what_changed_and_not_below_what_did_not(reports):
     report = reports["undecided"]
-    pairs = {
-        (verdict.workload, verdict.metric.name): PairedTest(
+    tests = tuple(
+        PairedTest(
             workload=verdict.workload,
             metric=verdict.metric,
             base=(1.0, 1.0),
@@ -93,9 +98,9 @@ def test_pairs_are_drawn_below_what_changed_and_not_below_what_did_not(reports):
             numbers=(1, 2),
         )
         for verdict in report.verdicts
-    }
+    )
 
-    lines = plain_text(report, pairs=pairs).splitlines()
+    lines = plain_text(replace(report, tests=tests)).splitlines()
 
     drawn = [line.strip() for line in lines if line.endswith(": pairs, interval, margin")]
     assert drawn == ["step time: pairs, interval, margin", "peak memory: pairs, interval, margin"]

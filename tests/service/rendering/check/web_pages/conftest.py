@@ -12,6 +12,7 @@ import pytest
 
 from perfledger.profile import MemoryPoint
 from perfledger.records import Side
+from perfledger_baselines.judging.judge import judgement_of
 from perfledger_cost_models.change.cost_policy import PolicyEvaluation, PolicyOutcome
 from perfledger_cost_models.quote import QueueEffect, SummedPrice
 from perfledger_service.rendering.check import web_pages
@@ -163,7 +164,8 @@ def make_pages(make, reports, series, rewrite) -> Callable[..., Mapping[str, str
         }
         for report, upload in zip(named, uploads, strict=True):
             profiled = bundle_of(report, rewrite(profiles, change))
-            pages[f"/runs/{upload.id}"] = web_pages.run_page(report, upload, profiled)
+            judged = replace(report, tests=judgement_of(profiled).tests)
+            pages[f"/runs/{upload.id}"] = web_pages.run_page(judged, upload, profiled)
         return pages
 
     return make_all

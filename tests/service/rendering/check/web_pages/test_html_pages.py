@@ -150,6 +150,12 @@ def test_a_check_shows_its_causes_prices_machine_and_logs(pages):
     assert f'href="/runs/{0:032x}/bundle.json" download' in text
 
 
+def test_a_check_draws_the_pairs_of_what_changed(pages):
+    text = pages[f"/runs/{0:032x}"].replace("\u00a0", " ")
+
+    assert "6 pairs, +18.2 %" in text
+
+
 def test_a_check_shows_policies_the_sum_and_what_paid_devices_take(pages):
     text = next(text for text in pages.values() if "Policy fails" in text)
 
