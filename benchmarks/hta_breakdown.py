@@ -12,8 +12,9 @@ from enum import Flag, auto
 import numpy as np
 
 from perfledger_profiles.parsing.safe_names import clean_name
-from perfledger_profiles.timeline.idle_reasons import IdleGaps, idle_gaps, stream_calls
+from perfledger_profiles.timeline.idle_reasons import KERNEL_WAIT_NS, StreamCalls, stream_calls
 from perfledger_profiles.timeline.intervals import (
+    NO_CALL,
     BoolArray,
     IntArray,
     TimeSegments,
@@ -78,6 +79,16 @@ class TemporalBreakdown:
     top: tuple[KernelTime, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleGaps:
+    """The time of one stream's gaps between calls, by reason."""
+
+    stream: str
+    host_wait_ns: int
+    kernel_wait_ns: int
+    other_ns: int
+
+
 def temporal_breakdown(
     trace: Trace, *, include_last_step: bool = False, top: int = 10
 ) -> TemporalBreakdown | None:
@@ -113,7 +124,22 @@ def temporal_idle(trace: Trace, *, include_last_step: bool = False) -> tuple[Idl
         trace, start_ns=start * _US - trace.epoch_ns, end_ns=end * _US - trace.epoch_ns
     )
     streams = stream_calls(rounded, launches_of(trace), kept & trace.is_device_work)
-    return tuple(map(idle_gaps, streams))
+    return tuple(map(_idle_gaps, streams))
+
+
+def _idle_gaps(calls: StreamCalls) -> IdleGaps:
+    """Return a stream's gaps by reason; overlapping calls give negative gaps."""
+    ended = calls.end_ns[:-1]
+    gap = calls.start_ns[1:] - ended
+    launch = calls.launch_ns[1:]
+    is_late = (launch != NO_CALL) & (launch > ended)
+    is_short = ~is_late & (gap < KERNEL_WAIT_NS)
+    return IdleGaps(
+        stream=calls.stream,
+        host_wait_ns=int(gap[is_late].sum()),
+        kernel_wait_ns=int(gap[is_short].sum()),
+        other_ns=int(gap[~is_late & ~is_short].sum()),
+    )
 
 
 def _kept(trace: Trace, start: IntArray, end: IntArray, *, include_last_step: bool) -> BoolArray:

@@ -96,7 +96,7 @@ def csv_jobs(lines: Iterable[str]) -> Iterator[Job | SkipReason]:
     try:
         first = next(rows, list[str]())
         header = tuple(name.strip().lower() for name in first)
-        if not _is_header(header):
+        if not {*_SUBMIT, *_START} & set(header):
             header = _TASK_TABLE
             if len(first) != len(header):
                 msg = f"the job log has no column of submission times: {first[:12]}"
@@ -185,10 +185,6 @@ def seconds_of(text: str, line: int) -> float | None:
     except (ValueError, OverflowError) as error:
         msg = f"the job log, line {line}: {text[:40]!r} is not a time: correct it"
         raise JobLogError(msg) from error
-
-
-def _is_header(names: Sequence[str]) -> bool:
-    return bool({*_SUBMIT, *_START} & set(names))
 
 
 def _with_queue_name(row: dict[str, str]) -> Mapping[str, str]:

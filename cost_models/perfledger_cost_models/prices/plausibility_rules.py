@@ -151,7 +151,7 @@ def _windows(listed: Sequence[PricedRow]) -> RowFindings:
         meter = int(size["processors"]) * WINDOWS_USD_PER_VCPU
         for linux_row in azure:
             linux = linux_row.price  # of any size: a larger one gives away a smaller one as well
-            if not _is_alike(linux, price):
+            if (linux.accelerator, linux.region) != (price.accelerator, price.region):
                 continue
             extra = price.usd_per_hour - linux.usd_per_device_hour * price.count
             if abs(extra - meter) <= WINDOWS_TOLERANCE * meter:
@@ -341,10 +341,6 @@ def _in_force(listed: Iterable[PricedRow], day: date) -> Price | None:
 def _spread(listed: Sequence[PricedRow]) -> Decimal:
     prices = [one.price.usd_per_hour for one in listed]
     return max(prices) / min(prices)
-
-
-def _is_alike(left: Price, right: Price) -> bool:
-    return (left.accelerator, left.region) == (right.accelerator, right.region)
 
 
 def _family(price: Price) -> str:

@@ -72,13 +72,9 @@ def read_load_curve(data: bytes, name: str) -> LoadCurve:
             workload=document.workload,
             device=document.device,
             devices=document.devices,
-            points=tuple(_point(point) for point in document.points),
+            points=tuple(LoadPoint(**msgspec.structs.asdict(one)) for one in document.points),
             servers=document.servers,
         )
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, LoadCurveError) as error:
         msg = f"{name} is not a load curve: {error}"
         raise LoadCurveError(msg) from error
-
-
-def _point(point: _Point) -> LoadPoint:
-    return LoadPoint(**msgspec.structs.asdict(point))

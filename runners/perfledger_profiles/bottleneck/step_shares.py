@@ -56,7 +56,7 @@ def median_shares(profile: Profile) -> dict[Bottleneck, float]:
         _shares(dict(zip(Bucket, step.buckets, strict=False)), step.seconds)
         for step in profile.each_step
     ]
-    rows = [row for row in rows or [_mean_shares(profile)] if row]
+    rows = [row for row in rows or [_shares(profile.bucket_seconds(), profile.step_seconds)] if row]
     if not rows:
         return {}
     shares = {name: median(row[name] for row in rows) for name in _CANDIDATES}
@@ -92,10 +92,6 @@ def _is_on_cpu(operation: Operation) -> bool:
     if operation.name == XLA_RUNTIME:
         return True
     return operation.bucket is Bucket.COMPUTE and _OPERATOR.fullmatch(operation.name) is not None
-
-
-def _mean_shares(profile: Profile) -> dict[Bottleneck, float]:
-    return _shares(profile.bucket_seconds(), profile.step_seconds)
 
 
 def _shares(spent: Mapping[Bucket, float], seconds: float) -> dict[Bottleneck, float]:

@@ -37,48 +37,31 @@ class StreamCalls:
     launch_ns: IntArray
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdleGaps:
-    """The time of one stream's gaps between calls, by reason."""
-
-    stream: str
-    host_wait_ns: int
-    kernel_wait_ns: int
-    other_ns: int
-
-
 def stream_calls(trace: Trace, launched_by: IntArray, chosen: BoolArray) -> tuple[StreamCalls, ...]:
     """Return the chosen calls by stream; `launched_by` and `chosen` have shape (n,)."""
     return tuple(_streams(trace, launched_by, np.flatnonzero(chosen)))
 
 
-def idle_gaps(calls: StreamCalls) -> IdleGaps:
-    """Return a stream's gaps by reason, exactly as HolisticTraceAnalysis computes them.
-
-    A launch after the end of the previous call is a host wait. Else a gap below 30 us is a kernel
-    wait, and a longer one has another reason. Overlapping calls give negative gaps.
-    """
-    previous = calls.end_ns[:-1]
-    gap = calls.start_ns[1:] - previous
-    return _by_reason(calls, ended_ns=previous, wait_ns=gap, span_ns=gap)
-
-
 def idle_per_step(calls: StreamCalls, windows: TimeSegments) -> StreamIdle:
-    """Return a stream's gaps within the windows, by the same rule.
+    """Return a stream's gaps within the windows by reason.
 
-    Only the part of a gap inside a window counts. Overlapping calls make no gap.
+    A launch after the end of the previous work is a host wait. Else a gap below 30 us is a kernel
+    wait, and a longer one has another reason, as in HolisticTraceAnalysis. Only the part of a gap
+    inside a window counts. Overlapping calls make no gap.
     """
     ended = np.maximum.accumulate(calls.end_ns)[:-1]
     following = np.maximum(calls.start_ns[1:], ended)
     inside = _elapsed(windows, following) - _elapsed(windows, ended)
-    gaps = _by_reason(calls, ended_ns=ended, wait_ns=following - ended, span_ns=inside)
+    launch = calls.launch_ns[1:]
+    is_late = (launch != NO_CALL) & (launch > ended)
+    is_short = ~is_late & (following - ended < KERNEL_WAIT_NS)
     scale = windows.owner.size * _NS
     return StreamIdle(
-        stream=gaps.stream,
+        stream=calls.stream,
         busy_seconds=intersection_ns(union(calls.start_ns, calls.end_ns), windows) / scale,
-        host_wait_seconds=gaps.host_wait_ns / scale,
-        kernel_wait_seconds=gaps.kernel_wait_ns / scale,
-        other_seconds=gaps.other_ns / scale,
+        host_wait_seconds=int(inside[is_late].sum()) / scale,
+        kernel_wait_seconds=int(inside[is_short].sum()) / scale,
+        other_seconds=int(inside[~is_late & ~is_short].sum()) / scale,
     )
 
 
@@ -108,24 +91,6 @@ def _streams(trace: Trace, launched_by: IntArray, work: IntArray) -> Iterator[St
             end_ns=trace.end_ns[mine],
             launch_ns=np.where(launch == NO_CALL, NO_CALL, trace.start_ns[launch]),
         )
-
-
-def _by_reason(
-    calls: StreamCalls, *, ended_ns: IntArray, wait_ns: IntArray, span_ns: IntArray
-) -> IdleGaps:
-    """Sum the spans before all calls but the first by reason; all columns have shape (n - 1,).
-
-    `ended_ns` is the end of the previous work.
-    """
-    launch_ns = calls.launch_ns[1:]
-    is_late = (launch_ns != NO_CALL) & (launch_ns > ended_ns)
-    is_short = ~is_late & (wait_ns < KERNEL_WAIT_NS)
-    return IdleGaps(
-        stream=calls.stream,
-        host_wait_ns=int(span_ns[is_late].sum()),
-        kernel_wait_ns=int(span_ns[is_short].sum()),
-        other_ns=int(span_ns[~is_late & ~is_short].sum()),
-    )
 
 
 def _elapsed(windows: TimeSegments, times_ns: IntArray) -> IntArray:

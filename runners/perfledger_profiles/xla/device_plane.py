@@ -195,7 +195,7 @@ def _label_calls(
     """Return the operations with their labels; `inside` is the time of each one's parts."""
     around = nest_calls(modules, range(len(modules))).segments
     starts = np.array([event.start_ns for event in events], dtype=np.int64)
-    names = [_module(module.name) for module in modules]
+    names = [clean_name(_RUN_ID.sub("", module.name)) for module in modules]
     labels: dict[tuple[str, str], CallLabel] = {}
     calls: list[DeviceCall] = []
     has_parts = frozenset(parents)
@@ -220,7 +220,3 @@ def _label_calls(
             )
         )
     return tuple(calls)
-
-
-def _module(name: str) -> str:
-    return clean_name(_RUN_ID.sub("", name))

@@ -7,7 +7,7 @@ import numpy as np
 
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.trace import MAX_COUNT, UNKNOWN, MemoryInstants
-from perfledger_profiles.xla.planes import Stat, XEvent, XLine
+from perfledger_profiles.xla.planes import XEvent, XLine
 
 # After each allocation and release the allocator reports the memory in use (TSL's BFC allocator and
 # the TPU's; xprof's xplane_to_memory_profile.cc reads the same events).
@@ -59,9 +59,5 @@ def _in_use(event: XEvent) -> int:
     reserved, allocated = (event.stats.get(stat) for stat in _IN_USE)
     if not isinstance(allocated, int):
         return UNKNOWN
-    total = allocated + _integer(reserved)
+    total = allocated + (reserved if isinstance(reserved, int) else 0)
     return total if 0 <= total < MAX_COUNT else UNKNOWN
-
-
-def _integer(stat: Stat | None) -> int:
-    return stat if isinstance(stat, int) else 0

@@ -3,9 +3,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_profiles.timeline.idle_reasons import (
-    IdleGaps,
     StreamCalls,
-    idle_gaps,
     idle_per_step,
     stream_calls,
 )
@@ -20,8 +18,19 @@ def streams(trace):
     return stream_calls(columns, launches_of(columns), columns.is_device_work)
 
 
-def idle(trace):
-    return tuple(map(idle_gaps, streams(trace)))
+def waits_us(trace, steps):
+    """Return the host, kernel and other waits of each stream, in us per step."""
+    return {
+        found.stream: tuple(
+            round(seconds * 1e6, 6)
+            for seconds in (
+                found.host_wait_seconds,
+                found.kernel_wait_seconds,
+                found.other_seconds,
+            )
+        )
+        for found in (idle_per_step(calls, steps) for calls in streams(trace))
+    }
 
 
 def windows(*spans):
@@ -29,6 +38,9 @@ def windows(*spans):
     return TimeSegments(
         start_ns=table[:, 0], end_ns=table[:, 1], owner=np.arange(len(spans), dtype=np.int64)
     )
+
+
+WHOLE = windows((0, 1_000_000))
 
 
 def calls(*spans, launches=None):
@@ -53,38 +65,35 @@ def launched(trace, *spans, stream=7):
 
 
 def test_a_launch_after_the_end_of_the_work_before_is_waiting_for_the_host(trace):
-    assert idle(launched(trace, (0, 10, 10), (50, 60, 5))) == (
-        IdleGaps(stream="7", host_wait_ns=40_000, kernel_wait_ns=0, other_ns=0),
-    )
+    launched(trace, (0, 10, 10), (50, 60, 5))
+
+    assert waits_us(trace, WHOLE) == {"7": (40, 0, 0)}
 
 
 def test_gaps_below_30_us_are_between_kernels_and_others_something_else(trace):
-    found = idle(launched(trace, (0, 10, 10), (1, 49, 1), (2, 80, 1)))
+    launched(trace, (0, 10, 10), (1, 49, 1), (2, 80, 1))
 
-    assert found == (IdleGaps(stream="7", host_wait_ns=0, kernel_wait_ns=29_000, other_ns=30_000),)
+    assert waits_us(trace, WHOLE) == {"7": (0, 29, 30)}
 
 
 def test_a_launch_at_the_very_end_of_the_work_before_is_in_time(trace):
-    (found,) = idle(launched(trace, (0, 10, 10), (20, 30, 1)))
+    launched(trace, (0, 10, 10), (20, 30, 1))
 
-    assert (found.host_wait_ns, found.kernel_wait_ns) == (0, 10_000)
+    assert waits_us(trace, WHOLE) == {"7": (0, 10, 0)}
 
 
 def test_work_without_a_known_launch_does_not_blame_the_host(trace):
     trace.add("a", 0, 10, cat="kernel", thread=(0, 7), stream=7)
     trace.add("b", 20, 10, cat="kernel", thread=(0, 7), stream=7)
 
-    assert idle(trace)[0].kernel_wait_ns == 10_000
+    assert waits_us(trace, WHOLE) == {"7": (0, 10, 0)}
 
 
 def test_each_stream_has_its_own_gaps(trace):
     launched(trace, (0, 10, 10), (50, 60, 5), stream=7)
     launched(trace, (0, 10, 100), stream=20)
 
-    assert [(found.stream, found.host_wait_ns) for found in idle(trace)] == [
-        ("7", 40_000),
-        ("20", 0),
-    ]
+    assert waits_us(trace, WHOLE) == {"7": (40, 0, 0), "20": (0, 0, 0)}
 
 
 def test_streams_of_several_devices_say_of_which(trace):
