@@ -1,11 +1,7 @@
 """Fetches what a service knows about how much pairs of runs differ."""
 
-from perfledger_runners.bundles.service_history import (
-    ServiceHistory,
-    ServiceHistoryError,
-    fetch_history,
-)
-from perfledger_service.errors import PerfledgerError
+from perfledger_runners.bundles.service_history import ServiceHistory, fetch_history
+from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 
@@ -14,7 +10,5 @@ def spreads_of_service(target: UploadTarget) -> ServiceHistory:
 
     Raises PerfledgerError if the service does not answer.
     """
-    try:
+    with translate_errors():
         return fetch_history(target.url, target.token)
-    except ServiceHistoryError as error:
-        raise PerfledgerError(str(error)) from error

@@ -21,15 +21,20 @@ from perfledger_cost_models.prices.staleness import StalePriceError
 from perfledger_cost_models.procurement.plan import ProcurementPlanError
 from perfledger_cost_models.projection.projection import ProjectionError
 from perfledger_cost_models.projection.workload_descriptor import DescriptorError
+from perfledger_cost_models.queueing.queue_formulas import QueueError
 from perfledger_cost_models.review.previous_review import PreviousReviewError
 from perfledger_cost_models.review.quarter import QuarterError
+from perfledger_cost_models.serving.load_curve import LoadCurveError
+from perfledger_cost_models.serving.rightsizing import SizingError
 from perfledger_cost_models.tco.buy_vs_rent import ComparisonError
 from perfledger_cost_models.tco.onprem import OwnershipError
 from perfledger_cost_models.tco.purchase_modes import PurchaseError
 from perfledger_cost_models.tco.spot_interruption import InterruptionError
 from perfledger_cost_models.tco.work_cost import WorkError
 from perfledger_cost_models.usage.device_spans import UsageFileError
+from perfledger_profiles.hardware.efficiency_metrics import MetricError
 from perfledger_runners.bundles.bundle_checks import BundleError
+from perfledger_runners.bundles.service_history import ServiceHistoryError
 from perfledger_runners.bundles.upload import UploadError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
@@ -65,6 +70,10 @@ _INPUT_ERRORS = (
     JobLogError,
     ForecastError,
     StartWindowError,
+    LoadCurveError,
+    SizingError,
+    QueueError,
+    MetricError,
 )
 
 
@@ -78,5 +87,5 @@ def translate_errors() -> Generator[None]:
         raise NotMeasuredError(msg) from error
     except _INPUT_ERRORS as error:
         raise UsageError(str(error)) from error
-    except UploadError as error:
+    except (UploadError, ServiceHistoryError) as error:
         raise PerfledgerError(str(error)) from error

@@ -1,9 +1,7 @@
 """Predicts the waits of a queue from a job log or from given rates."""
 
-from perfledger_cost_models.job_logs.job_table import JobLogError
 from perfledger_cost_models.job_logs.log_format import LogFormat
 from perfledger_cost_models.queueing.arrival_statistics import ArrivalStatistics, arrivals_of
-from perfledger_cost_models.queueing.queue_formulas import QueueError
 from perfledger_cost_models.queueing.server_count import (
     QueuePlan,
     WaitTarget,
@@ -12,6 +10,7 @@ from perfledger_cost_models.queueing.server_count import (
 )
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes
 from perfledger_service.usecases.plan.job_logs import job_log_of
 
@@ -29,12 +28,10 @@ def plan_queue(
 
     Raises UsageError.
     """
-    try:
+    with translate_errors():
         return queue_plan(
             _arrivals(file, format_, per_hour, service_s), devices=devices, target=target
         )
-    except (JobLogError, QueueError) as error:
-        raise UsageError(str(error)) from error
 
 
 def _arrivals(

@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet, PricingModel
-from perfledger_cost_models.serving.load_curve import LoadCurve, LoadCurveError
+from perfledger_cost_models.serving.load_curve import LoadCurve
 from perfledger_cost_models.serving.rightsizing import (
     ServingDemand,
-    SizingError,
     SizingResult,
     Tariff,
     right_size,
@@ -15,18 +14,18 @@ from perfledger_cost_models.serving.rightsizing import (
 )
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.tco.onprem import owned_rate
-from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.errors import NotFoundError
+from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import PriceBooks
 
 
 def demand_of(*, rate_per_second: float, p99_s: float, headroom: float) -> ServingDemand:
     """Return a demand; raise UsageError if it is invalid."""
-    try:
+    with translate_errors():
         return ServingDemand(rate_per_second=rate_per_second, p99_s=p99_s, headroom=headroom)
-    except SizingError as error:
-        raise UsageError(str(error)) from error
 
 
+@translate_errors()
 def rightsize(
     curves: Sequence[LoadCurve],
     books: PriceBooks,
@@ -48,8 +47,6 @@ def rightsize(
         return with_errors(right_size(curves, tariffs, demand))
     except PriceMissingError as error:
         raise NotFoundError(str(error)) from error
-    except LoadCurveError as error:
-        raise UsageError(str(error)) from error
 
 
 def _accelerators(curves: Sequence[LoadCurve]) -> tuple[str, ...]:

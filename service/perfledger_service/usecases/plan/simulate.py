@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from perfledger_cost_models.job_logs.csv_log import SkipReason
-from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
+from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.job_logs.log_format import LogFormat
 from perfledger_cost_models.job_logs.readers import MAX_LOG_BYTES, JobLog
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
@@ -34,6 +34,7 @@ from perfledger_cost_models.scheduling.simulation import simulate
 from perfledger_cost_models.tco.hourly_rates import rate_of
 from perfledger_cost_models.units import MS_PER_DAY
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import NamedBytes, read_text
 from perfledger_service.usecases.inputs.price_books import current_sheet
 from perfledger_service.usecases.plan.job_logs import job_log_of
@@ -75,6 +76,7 @@ DEFAULT_SETTINGS = SimulationSettings(
 )
 
 
+@translate_errors()
 def compare_policies(
     file: NamedBytes,
     hardware: ClusterNodes,
@@ -109,8 +111,6 @@ def compare_policies(
         ]
     except PriceMissingError as error:
         raise NotFoundError(str(error)) from error
-    except JobLogError as error:
-        raise UsageError(str(error)) from error
     return PolicyComparison(
         log=file.name,
         jobs=len(outcomes[0].jobs),
@@ -191,11 +191,8 @@ def _apply_settings(policy: SchedulingPolicy, settings: SimulationSettings) -> S
 
 
 def _cluster(hardware: ClusterNodes) -> Cluster:
-    try:
-        if hardware.file is None:
-            return equal_nodes(hardware.nodes, devices=hardware.devices)
-        return read_cluster(
-            read_text(hardware.file, most_bytes=MAX_LOG_BYTES), devices=hardware.devices
-        )
-    except JobLogError as error:
-        raise UsageError(str(error)) from error
+    if hardware.file is None:
+        return equal_nodes(hardware.nodes, devices=hardware.devices)
+    return read_cluster(
+        read_text(hardware.file, most_bytes=MAX_LOG_BYTES), devices=hardware.devices
+    )

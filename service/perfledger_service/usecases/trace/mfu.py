@@ -10,7 +10,6 @@ from perfledger.profile import Profile, ProfileReading
 from perfledger_profiles.hardware.device_lookup import HardwareMatch, hardware_of, match_hardware
 from perfledger_profiles.hardware.device_peaks import HardwareSpec, known_hardware, peak_flops
 from perfledger_profiles.hardware.device_state import SM_CLOCK
-from perfledger_profiles.hardware.efficiency_metrics import MetricError
 from perfledger_profiles.hardware.step_metrics import (
     StepFacts,
     StepMetric,
@@ -20,6 +19,7 @@ from perfledger_profiles.hardware.step_metrics import (
 )
 from perfledger_service.errors import UsageError
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.trace.summary import summarize
 from perfledger_service.values.trace_views import StepMetricsView
 
@@ -58,11 +58,9 @@ def compute_step_metrics(
         msg = "give the step's time: either --step-seconds SECONDS or a profiler file with steps"
         raise UsageError(msg)
     peak = None if timed.hardware is None else _peak(timed.hardware, dtype)
-    try:
+    with translate_errors():
         step_facts = facts(timed.seconds)
         figures = step_metrics(step_facts, peak_flops_per_second=peak)
-    except MetricError as error:
-        raise UsageError(str(error)) from error
     return StepMetricsView(
         step_seconds=timed.seconds,
         source=timed.source,
@@ -92,10 +90,8 @@ def model_flops(
     if tokens is None:
         msg = "a transformer's FLOPs are per token: give --units-per-step, the tokens of a step"
         raise UsageError(msg)
-    try:
+    with translate_errors():
         return transformer_flops(shape, tokens=tokens)
-    except MetricError as error:
-        raise UsageError(str(error)) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

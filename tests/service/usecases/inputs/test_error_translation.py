@@ -2,6 +2,7 @@
 
 import pytest
 
+from perfledger_runners.bundles.service_history import ServiceHistoryError
 from perfledger_runners.bundles.upload import UploadError
 from perfledger_runners.checkouts.repository import NotARepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
@@ -15,8 +16,9 @@ FOREIGN_ERRORS = [
     if isinstance(value, type) and issubclass(value, Exception)
     if not value.__module__.startswith("perfledger_service")
 ]
+SERVICE_ERRORS = [ServiceHistoryError, UploadError]
 INPUT_ERRORS = [
-    error for error in FOREIGN_ERRORS if error not in {InterpreterError, UploadError}
+    error for error in FOREIGN_ERRORS if error not in {InterpreterError, *SERVICE_ERRORS}
 ] + [NotARepositoryError]
 
 
@@ -44,8 +46,9 @@ def test_without_an_interpreter_nothing_was_measured():
     assert (str(found), found.exit_code) == ("not measured: no Python at /venv", 3)
 
 
-def test_a_failed_upload_is_not_the_users_mistake():
-    found = translated(UploadError("the service answered 503"))
+@pytest.mark.parametrize("kind", SERVICE_ERRORS)
+def test_a_service_that_fails_is_not_the_users_mistake(kind):
+    found = translated(kind("the service answered 503"))
 
     assert type(found) is PerfledgerError
     assert (str(found), found.exit_code) == ("the service answered 503", 4)
