@@ -160,7 +160,7 @@ def test_own_prices_take_the_place_of_published_ones(run, plan, tmp_path):
     )
 
     shown = run("--plan", plan, "--overrides", prices, *TEXTS)
-    assert "Go on as today" in shown
+    assert "Keep today's option" in shown
 
 
 @pytest.mark.parametrize(
