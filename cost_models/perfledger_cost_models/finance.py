@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
-from scipy.optimize import brentq
 
 from perfledger_cost_models.draws import FloatArray
 
@@ -69,15 +68,7 @@ def internal_rate_of_return(flows: Sequence[float]) -> float:
     if len(exact):
         return float(exact[0])
     place = int(crossings[0])
-    return float(
-        brentq(
-            lambda rate: present_value(flows, rate_per_year=rate),
-            RETURNS[place],
-            RETURNS[place + 1],
-            xtol=1e-14,
-            rtol=1e-13,
-        )
-    )
+    return _bisect(flows, float(RETURNS[place]), float(RETURNS[place + 1]))
 
 
 def payback_years(flows: Sequence[float], *, rate_per_year: float = 0.0) -> float | None:
@@ -96,6 +87,17 @@ def payback_years(flows: Sequence[float], *, rate_per_year: float = 0.0) -> floa
         return 0.0
     last = negative_years[-1]
     return last + -balance[last] / worth[last + 1]
+
+
+def _bisect(flows: Sequence[float], low: float, high: float) -> float:
+    """Return the rate between two at which the present value changes its sign."""
+    is_gain_first = present_value(flows, rate_per_year=low) > 0
+    while low < (middle := (low + high) / 2) < high:
+        if (present_value(flows, rate_per_year=middle) > 0) is is_gain_first:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _check(flows: Sequence[float]) -> None:

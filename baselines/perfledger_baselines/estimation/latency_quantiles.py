@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrik
 
 from perfledger_baselines.estimation.arrays import BoolArray, FloatArray
 
@@ -53,14 +53,21 @@ def latency_quantile(latencies_s: Sequence[float], share: float) -> LatencyQuant
     independent = _independent(times > ordered[rank - 1])
     tail = (1 - CONFIDENCE) / 2
     # P(B < low) and P(B >= high) are at most a tail each, B times of all being below the quantile.
-    low = int(binom.ppf(tail, independent, share))
-    high = int(binom.ppf(1 - tail, independent, share)) + 1
+    low = _binomial_quantile(tail, independent, share)
+    high = _binomial_quantile(1 - tail, independent, share) + 1
     scale = times.size / independent
     return LatencyQuantile(
         seconds=float(ordered[rank - 1]),
         low=_at(ordered, min(rank, math.floor(low * scale))),
         high=_at(ordered, max(rank, math.ceil(high * scale))) if high <= independent else None,
     )
+
+
+def _binomial_quantile(chance: float, count: int, share: float) -> int:
+    """Return the fewest successes of `count` trials that `chance` lies at or below."""
+    successes = math.ceil(bdtrik(chance, count, share))
+    is_one_less_enough = successes > 0 and bdtr(successes - 1, count, share) >= chance
+    return successes - 1 if is_one_less_enough else successes
 
 
 def _at(ordered: FloatArray, rank: int) -> float | None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 CONFIDENCE = 0.95
 
@@ -28,6 +28,6 @@ def false_alarm_rate(*, false: int, checks: int) -> FalseAlarmRate:
         msg = f"{false} false alarms in {checks} checks: use 0 <= false <= checks and checks >= 1"
         raise ValueError(msg)
     tail = (1 - CONFIDENCE) / 2
-    low = float(beta.ppf(tail, false, checks - false + 1)) if false else 0.0
-    high = float(beta.ppf(1 - tail, false + 1, checks - false)) if false < checks else 1.0
+    low = float(betaincinv(false, checks - false + 1, tail)) if false else 0.0
+    high = float(betaincinv(false + 1, checks - false, 1 - tail)) if false < checks else 1.0
     return FalseAlarmRate(checks=checks, false=false, low=low, high=high)

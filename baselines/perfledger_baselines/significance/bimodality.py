@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import fisher_exact
 
 from perfledger_baselines.estimation.arrays import FloatArray
 
@@ -83,12 +82,24 @@ def _count_states(sides: Sequence[FloatArray], states: tuple[float, float]) -> B
     low, high = states
     upper = [int(np.count_nonzero(side > (low + high) / 2)) for side in sides]
     runs = [len(side) for side in sides]
-    table = np.array([upper, np.subtract(runs, upper)])
     return Bimodality(
         distance=math.expm1(high - low),
         base_upper=upper[0],
         base_runs=runs[0],
         head_upper=upper[1],
         head_runs=runs[1],
-        p_value=float(fisher_exact(table).pvalue),
+        p_value=_fisher_exact(upper, runs),
     )
+
+
+def _fisher_exact(upper: Sequence[int], runs: Sequence[int]) -> float:
+    """Return the two-sided p-value of Fisher's exact test for equal shares of two sides.
+
+    It is the chance of what occurs no more often than what was counted, in whole numbers of ways.
+    """
+    drawn = sum(upper)
+    ways = [
+        math.comb(runs[0], of_base) * math.comb(runs[1], drawn - of_base)
+        for of_base in range(min(drawn, runs[0]) + 1)
+    ]
+    return sum(each for each in ways if each <= ways[upper[0]]) / sum(ways)

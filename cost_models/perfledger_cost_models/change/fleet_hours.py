@@ -7,13 +7,13 @@ ends are those of 99 %: a PERT distribution between them, from which pricing dra
 spreads as the prediction does. Seasons and growth beyond the period are not included.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import sqrt
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from perfledger.bundle import FleetUse
 from perfledger.workload_pattern import is_match
@@ -154,8 +154,7 @@ def _yearly(
     count = len(pieces)
     in_a_year = HOURS_PER_YEAR * SECONDS_PER_HOUR / float(edges[1] - edges[0])
     mode = max(0.0, float(pieces.mean()) * in_a_year)
-    quantile: Callable[..., float] = stats.t.ppf
-    reach = float(quantile((1 + COVERAGE) / 2, count - 1)) * in_a_year * float(pieces.std(ddof=1))
+    reach = float(stdtrit(count - 1, (1 + COVERAGE) / 2)) * in_a_year * float(pieces.std(ddof=1))
     reach *= sqrt(1 / count + 1 / in_a_year)
     return YearlyFleetHours(
         workload=matcher.workload,

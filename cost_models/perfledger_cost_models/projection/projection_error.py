@@ -6,7 +6,7 @@ from functools import cache
 from importlib.resources import files
 from math import log, sqrt
 
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from perfledger_cost_models.csv_table import SheetRow, read_rows
 from perfledger_cost_models.projection.roofline import (
@@ -95,7 +95,7 @@ class Calibration:
             degrees = min(degrees, self.design_models)
         if source.vendor != target.vendor:
             variance += VENDOR_VARIANCE
-        return float(student.ppf((1 + COVERAGE) / 2, degrees)) * sqrt(variance)
+        return float(stdtrit(degrees, (1 + COVERAGE) / 2)) * sqrt(variance)
 
 
 def other_designs(source: DeviceRoofs, target: DeviceRoofs) -> int:

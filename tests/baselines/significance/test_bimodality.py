@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from scipy.stats import fisher_exact
 
 from perfledger_baselines.significance.bimodality import FEWEST_PER_SIDE, find_bimodality
 
@@ -26,6 +27,20 @@ def test_a_side_that_is_all_in_one_of_the_states_shows_that_the_share_changed():
     assert states is not None
     assert (states.base_upper, states.head_upper) == (3, 16)
     assert states.p_value < 0.001
+
+
+@given(st.integers(2, 10), st.integers(2, 10), st.integers(0, 12))
+def test_the_p_value_is_that_of_fishers_exact_test(lower, upper, head_upper):
+    base = [1.0] * lower + [1.05] * upper
+    head = [1.0] * (12 - head_upper) + [1.05] * head_upper
+
+    states = find_bimodality(base, head)
+
+    if len(base) >= FEWEST_PER_SIDE:
+        exact = fisher_exact(np.array([[upper, head_upper], [lower, 12 - head_upper]]))
+        assert states.p_value == pytest.approx(exact.pvalue)
+    else:
+        assert states is None
 
 
 def test_two_sides_that_differ_are_a_change_and_no_states():
