@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfledger.bundle import Bundle, Plan
-from perfledger.metrics import CPU_ACTIVE, STEP_TIME, Metric
+from perfledger.metrics import SM_ACTIVE, STEP_TIME, Metric
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.judge import judgement_of
@@ -149,9 +149,7 @@ NOISES = (
     Noise("skewed, with 10 % spikes", skewed),
     Noise("drift of 10 % over the check", drift),
     Noise("AR(1) .9 in time, 2 %", correlated),
-    Noise(
-        "share of .55 read to .01, 1 %", gaussian, metric=CPU_ACTIVE, level=0.55, resolution=0.01
-    ),
+    Noise("share of .55 read to .01, 1 %", gaussian, metric=SM_ACTIVE, level=0.55, resolution=0.01),
 )
 
 

@@ -22,6 +22,7 @@ class MetricKind(StrEnum):
     """The question that a metric answers; a workload is judged by at most one of each but TAIL."""
 
     SPEED = "speed"
+    CPU_TIME = "cpu time"  # how long processors worked on it, however long it had to wait for them
     TAIL = "tail"  # how slow the slowest steps of a process are
     UTILIZATION = "utilization"
     MEMORY = "memory"
@@ -41,6 +42,15 @@ class Metric:
     scale: MetricScale = MetricScale.LOG
 
     @property
+    def is_explanatory(self) -> bool:
+        """Return whether it explains verdicts and has none of its own.
+
+        More work in a step is no evidence that it got slower, and the share of a shared CPU that a
+        process gets depends on what else runs there.
+        """
+        return self.kind is MetricKind.WORK or self.name == CPU_ACTIVE.name
+
+    @property
     def is_optional(self) -> bool:
         """Return whether it is judged only on request, and counts as not measured when missing."""
         return self.kind in (MetricKind.TAIL, MetricKind.ENERGY, MetricKind.START)
@@ -53,7 +63,10 @@ STEP_TIME = Metric(
 PEAK_MEMORY = Metric(
     name="peak_memory", unit="B", worse=WorseDirection.HIGHER, kind=MetricKind.MEMORY
 )
-# The share of all cores' time that the process used while being measured.
+# Time that processors spent on a step: user and system time of the process and its children. Other
+# load makes a step wait for a core, and hardly makes it work longer.
+CPU_TIME = Metric(name="cpu_time", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.CPU_TIME)
+# The share of all cores' time that the process and its children used while being measured.
 CPU_ACTIVE = Metric(
     name="cpu_active", unit="1", worse=WorseDirection.LOWER, kind=MetricKind.UTILIZATION
 )
@@ -73,7 +86,7 @@ FLOPS_PER_STEP = Metric(
 # Metrics of every run.
 METRICS = {
     metric.name: metric
-    for metric in (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE, SM_ACTIVE, FLOPS_PER_STEP)
+    for metric in (STEP_TIME, PEAK_MEMORY, CPU_TIME, CPU_ACTIVE, SM_ACTIVE, FLOPS_PER_STEP)
 }
 
 # Metrics that a repository has to request: tails and starts are computed from the steps.

@@ -28,7 +28,13 @@ def clock_difference(base: Run, head: Run) -> float | None:
 def follows_clocks(metric: Metric) -> bool:
     """Whether the device's clock moves a metric; memory and counts are the same at every clock."""
     match metric.kind:
-        case MetricKind.SPEED | MetricKind.TAIL | MetricKind.UTILIZATION | MetricKind.ENERGY:
+        case (
+            MetricKind.SPEED
+            | MetricKind.CPU_TIME
+            | MetricKind.TAIL
+            | MetricKind.UTILIZATION
+            | MetricKind.ENERGY
+        ):
             return metric.scale is not MetricScale.EXACT
         case MetricKind.MEMORY | MetricKind.WORK | MetricKind.START:  # compilers run on the host
             return False

@@ -121,11 +121,8 @@ def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[
 
 
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
-    """Return the metrics that get verdicts: step time always, counts of work never.
-
-    More work in a step explains why it got slower; it is no evidence that it did.
-    """
-    by_name = {metric.name: metric for metric in metrics if metric.kind is not MetricKind.WORK}
+    """Return the metrics that get verdicts: step time always, those that only explain never."""
+    by_name = {metric.name: metric for metric in metrics if not metric.is_explanatory}
     if STEP_TIME.name not in by_name:
         by_name = {STEP_TIME.name: STEP_TIME, **by_name}
     return tuple(by_name.values())

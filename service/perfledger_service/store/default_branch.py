@@ -29,8 +29,6 @@ from perfledger_service.store.tables import (
 MOST_COMMITS = 200
 # In any unit. Sums of larger values would overflow a float, so those values are left out.
 LARGEST = 1e290
-# Kinds that get verdicts: more work in a step is no regression by itself.
-_JUDGED = frozenset(MetricKind) - {MetricKind.WORK}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +104,7 @@ def branch_series(
         query = query.where(col(SeriesRow.id).in_(of_upload))
     rows = session.exec(query.order_by(col(SeriesRow.id)).limit(MAX_SERIES))
     judged_rows = {
-        row.id: row for row in rows if row.id is not None and _metric(row).kind in _JUDGED
+        row.id: row for row in rows if row.id is not None and not _metric(row).is_explanatory
     }
     return tuple(_read_branch_series(session, judged_rows, branch_position_of))
 

@@ -78,6 +78,7 @@ def sample_type_of(metric: Metric) -> str:
     match metric.kind:
         case (
             MetricKind.SPEED
+            | MetricKind.CPU_TIME
             | MetricKind.TAIL
             | MetricKind.UTILIZATION
             | MetricKind.ENERGY

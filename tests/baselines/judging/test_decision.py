@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from perfledger.metrics import CPU_ACTIVE, STEP_TIME
+from perfledger.metrics import SM_ACTIVE, STEP_TIME
 from perfledger_baselines.judging.decision import decide_unpaired
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -38,8 +38,8 @@ def decide(mean, *, half=0.002, narrow=0.0015, holm=0.001, mild=0.001, metric=ST
     [
         (STEP_TIME, 0.05, Outcome.REGRESSED),
         (STEP_TIME, -0.05, Outcome.IMPROVED),
-        (CPU_ACTIVE, 0.05, Outcome.IMPROVED),
-        (CPU_ACTIVE, -0.05, Outcome.REGRESSED),
+        (SM_ACTIVE, 0.05, Outcome.IMPROVED),
+        (SM_ACTIVE, -0.05, Outcome.REGRESSED),
     ],
 )
 def test_the_metric_says_which_direction_is_worse(metric, mean, outcome):

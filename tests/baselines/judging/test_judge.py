@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from perfledger.metrics import (
-    CPU_ACTIVE,
+    CPU_TIME,
     METRICS,
     PEAK_MEMORY,
     SM_ACTIVE,
@@ -42,8 +42,8 @@ def judge_one(build, *, plan=None, metrics=None, **samples):
         ("step_time_p50", 0.95, Outcome.IMPROVED),
         ("step_time_p50", 1.0, Outcome.UNCHANGED),
         ("peak_memory", 1.05, Outcome.REGRESSED),
-        ("cpu_active", 1.05, Outcome.IMPROVED),
-        ("cpu_active", 0.95, Outcome.REGRESSED),
+        ("cpu_time", 1.05, Outcome.REGRESSED),
+        ("cpu_time", 0.95, Outcome.IMPROVED),
         ("sm_active", 0.95, Outcome.REGRESSED),
     ],
 )
@@ -274,17 +274,17 @@ def test_a_count_that_varies_is_tested_like_a_time(build):
 
 
 def test_verdicts_come_by_workload_as_registered_and_then_by_metric(build):
-    samples = {"cpu_active": build.changed(1.0), "step_time_p50": build.changed(1.0)}
+    samples = {"cpu_time": build.changed(1.0), "step_time_p50": build.changed(1.0)}
     bundle = build.bundle(
         {"m:z": samples, "m:b": {}, "m:a": samples}, failures=(build.failure("m:b"),)
     )
 
     assert [(verdict.workload, verdict.metric) for verdict in judge_bundle(bundle)] == [
         ("m:z", STEP_TIME),
-        ("m:z", CPU_ACTIVE),
+        ("m:z", CPU_TIME),
         ("m:b", STEP_TIME),
         ("m:a", STEP_TIME),
-        ("m:a", CPU_ACTIVE),
+        ("m:a", CPU_TIME),
     ]
 
 
@@ -296,6 +296,15 @@ def test_more_work_in_the_same_time_fails_nobody(build):
     )
 
     assert (verdict.metric, verdict.outcome) == (STEP_TIME, Outcome.UNCHANGED)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 2.0])
+def test_the_share_of_a_shared_cpu_is_no_test_and_takes_no_alpha(build, ratio):
+    alone = {"step_time_p50": build.changed(1.02, spread=8.0)}
+
+    (verdict,) = judge_bundle(build.bundle({"m:f": {**alone, "cpu_active": build.changed(ratio)}}))
+
+    assert (verdict,) == judge_bundle(build.bundle({"m:f": alone}))
 
 
 def test_an_empty_bundle_has_no_verdicts(build):

@@ -25,7 +25,7 @@ metric_samples = st.tuples(noise, shifts).map(
     ]
 )
 workload_samples = st.dictionaries(
-    st.sampled_from(["step_time_p50", "peak_memory", "cpu_active"]), metric_samples, min_size=1
+    st.sampled_from(["step_time_p50", "peak_memory", "cpu_time"]), metric_samples, min_size=1
 )
 checks = st.dictionaries(st.sampled_from(["m:a", "m:b", "m:c"]), workload_samples, min_size=1)
 

@@ -74,9 +74,17 @@ def test_between_looks_nobody_looks(build):
 def test_a_workload_needs_all_of_its_tests_decided(build):
     rule = started("m:f", metrics=METRICS.values())
 
-    said = feed(build, rule, "m:f", 8, step_time_p50=CLEAR, cpu_active=NOISY)
+    said = feed(build, rule, "m:f", 8, step_time_p50=CLEAR, cpu_time=NOISY)
 
     assert said == [True] * 7 + [False]
+
+
+def test_nothing_waits_for_the_share_of_a_shared_cpu(build):
+    rule = started("m:f", metrics=METRICS.values())
+
+    said = feed(build, rule, "m:f", 4, step_time_p50=CLEAR, cpu_active=NOISY)
+
+    assert said == [True] * 3 + [False]
 
 
 def test_workloads_end_each_at_their_own_look(build):

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import PEAK_MEMORY, STEP_TIME, MetricKind
+from perfledger.metrics import CPU_ACTIVE, FLOPS_PER_STEP, PEAK_MEMORY, STEP_TIME, MetricKind
 from perfledger.records import Device, Machine, Revision, Side
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.default_branch import (
@@ -144,9 +144,10 @@ def test_a_value_whose_sums_would_overflow_is_left_out(branch, center):
     assert series.values == (1.0,)
 
 
-def test_work_is_stored_and_never_judged(branch):
-    work = replace(STEP_TIME, name="flops_per_step", kind=MetricKind.WORK)
-    branch.measure(observation(0), observation(0, metric=work), observation(0, metric=PEAK_MEMORY))
+@pytest.mark.parametrize("metric", [FLOPS_PER_STEP, CPU_ACTIVE])
+def test_what_only_explains_is_stored_and_never_judged(branch, metric):
+    explaining = observation(0, metric=metric)
+    branch.measure(observation(0), explaining, observation(0, metric=PEAK_MEMORY))
 
     assert {each.series.metric.name for each in branch.series()} == {"step_time_p50", "peak_memory"}
 

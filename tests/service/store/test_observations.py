@@ -62,6 +62,7 @@ def test_only_readings_are_shortened():
     shortened = {kind for kind, sample_type in kinds.items() if sample_type == "f4"}
     assert shortened == {
         MetricKind.SPEED,
+        MetricKind.CPU_TIME,
         MetricKind.TAIL,
         MetricKind.UTILIZATION,
         MetricKind.ENERGY,

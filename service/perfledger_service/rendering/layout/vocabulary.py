@@ -4,6 +4,7 @@ from perfledger import step_work
 from perfledger.metrics import (
     COLD_START,
     CPU_ACTIVE,
+    CPU_TIME,
     ENERGY_PER_STEP,
     FLOPS_PER_STEP,
     PEAK_MEMORY,
@@ -50,6 +51,7 @@ _LABELS = {
     STEP_TIME_P99.name: "step time p99",
     COLD_START.name: "cold start",
     PEAK_MEMORY.name: "peak memory",
+    CPU_TIME.name: "CPU time",
     CPU_ACTIVE.name: "CPU active",
     SM_ACTIVE.name: "SM active",
     ENERGY_PER_STEP.name: "energy per step",

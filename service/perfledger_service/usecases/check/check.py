@@ -14,7 +14,7 @@ from typing import Protocol
 
 from perfledger.bundle import Bundle, Plan
 from perfledger.metrics import (
-    CPU_ACTIVE,
+    CPU_TIME,
     ENERGY_PER_STEP,
     METRICS,
     OPTIONAL_METRICS,
@@ -53,7 +53,7 @@ from perfledger_service.values.report import Report
 
 # Metrics expected of workloads on a device: the family of tests that the stopping rule plans for.
 EXPECTED_METRICS = {
-    Device.CPU: (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE),
+    Device.CPU: (STEP_TIME, PEAK_MEMORY, CPU_TIME),
     Device.CUDA: (STEP_TIME, PEAK_MEMORY, SM_ACTIVE),
     Device.TPU: (STEP_TIME, PEAK_MEMORY),
 }

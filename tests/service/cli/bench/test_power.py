@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger.metrics import (
-    CPU_ACTIVE,
     FLOPS_PER_STEP,
+    SM_ACTIVE,
     STEP_TIME,
     Metric,
     MetricKind,
@@ -142,10 +142,10 @@ def test_a_missing_spread_or_step_count_has_a_reason(tmp_path, make_bundle):
     )
     counted = make_bundle(metrics=(STEP_TIME, COUNT, FLOPS_PER_STEP), runs=count)
     zero = tuple(
-        replace(run, samples={STEP_TIME.name: (0.01,), CPU_ACTIVE.name: (0.0,)})
+        replace(run, samples={STEP_TIME.name: (0.01,), SM_ACTIVE.name: (0.0,)})
         for run in make_bundle().runs
     )
-    idle = make_bundle(metrics=(STEP_TIME, CPU_ACTIVE), runs=zero)
+    idle = make_bundle(metrics=(STEP_TIME, SM_ACTIVE), runs=zero)
 
     assert "3 pairs are too few to estimate a spread: 5 are needed" in power(
         bundle_file(tmp_path, few)

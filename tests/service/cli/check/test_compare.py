@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perfledger.bundle import Plan
-from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME, MetricScale, WorseDirection
+from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME, MetricScale, WorseDirection
 from perfledger.records import Device, Failure, FailureReason, Machine, Side, WorkloadSpec
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
@@ -131,7 +131,7 @@ def test_metrics_that_the_bundles_define_differently_are_refused(compare, make_b
 
 def test_a_utilization_that_fell_for_speed_fails_nothing(compare, make_bundle):
     def bundle(ratio, share):
-        given = make_bundle(ratio=ratio, metrics=(STEP_TIME, CPU_ACTIVE))
+        given = make_bundle(ratio=ratio, metrics=(STEP_TIME, SM_ACTIVE))
         return replace(
             given,
             runs=tuple(
@@ -139,7 +139,7 @@ def test_a_utilization_that_fell_for_speed_fails_nothing(compare, make_bundle):
                     run,
                     samples={
                         STEP_TIME.name: run.samples[STEP_TIME.name],
-                        CPU_ACTIVE.name: (share + 0.0001 * run.pair,),
+                        SM_ACTIVE.name: (share + 0.0001 * run.pair,),
                     },
                 )
                 for run in given.runs
@@ -148,7 +148,7 @@ def test_a_utilization_that_fell_for_speed_fails_nothing(compare, make_bundle):
 
     shown = compare(bundle(1.0, 0.9), bundle(0.5, 0.7), "--format", "json", code=0)
 
-    assert outcomes(shown)["gpt:step", "cpu_active"] == "regressed"
+    assert outcomes(shown)["gpt:step", "sm_active"] == "regressed"
 
 
 def test_bundles_without_a_workload_are_not_measured(compare, make_bundle):

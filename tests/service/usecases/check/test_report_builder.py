@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 
 from perfledger.bundle import DeclaredThroughput, FleetUse, PricingConfig
-from perfledger.metrics import CPU_ACTIVE, STEP_TIME
+from perfledger.metrics import SM_ACTIVE, STEP_TIME
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import Device, Failure, FailureReason, Machine, Run, Side
 from perfledger.step_work import (
@@ -106,15 +106,15 @@ def test_less_activity_in_less_time_fails_no_check(make_bundle):
     runs = tuple(
         type(run)(
             **{name: getattr(run, name) for name in run.__slots__}
-            | {"samples": dict(run.samples) | {CPU_ACTIVE.name: (busy[run.side],)}}
+            | {"samples": dict(run.samples) | {SM_ACTIVE.name: (busy[run.side],)}}
         )
         for run in bundle.runs
     )
-    bundle = make_bundle(ratio=0.7, runs=runs, metrics=(STEP_TIME, CPU_ACTIVE))
+    bundle = make_bundle(ratio=0.7, runs=runs, metrics=(STEP_TIME, SM_ACTIVE))
 
     report = build_report(bundle, today=TODAY, is_local=True)
 
-    assert report.verdicts_of(Outcome.REGRESSED)[0].metric == CPU_ACTIVE
+    assert report.verdicts_of(Outcome.REGRESSED)[0].metric == SM_ACTIVE
     assert report.conclusion is Conclusion.SUCCESS
     assert report.headline == "Performance improved: 1 improved of 1 workload"
 

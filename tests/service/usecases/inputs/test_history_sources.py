@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.records import Device, Machine, Revision
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.usecases.inputs import history_sources
@@ -209,16 +209,16 @@ def test_machines_of_other_classes_are_series_of_their_own_with_gaps(folder):
 
 
 def test_a_metric_that_nothing_read_is_no_series(folder):
-    path = folder({"metrics": (STEP_TIME, PEAK_MEMORY, CPU_ACTIVE)})
+    path = folder({"metrics": (STEP_TIME, PEAK_MEMORY, SM_ACTIVE)})
 
     assert len(read_histories(path)) == 2
 
 
 def test_readings_of_zero_are_gaps(folder, make_bundle):
     def active(share):
-        samples = {"step_time_p50": (0.01,), "cpu_active": (share,)}
+        samples = {"step_time_p50": (0.01,), "sm_active": (share,)}
         runs = tuple(replace(run, samples=samples) for run in make_bundle().runs)
-        return {"metrics": (STEP_TIME, CPU_ACTIVE), "runs": runs}
+        return {"metrics": (STEP_TIME, SM_ACTIVE), "runs": runs}
 
     series = read_histories(folder(active(0.5), active(0.0)))[1]
 
