@@ -127,6 +127,9 @@ class Bundle:
     runs: tuple[Run, ...]
     failures: tuple[Failure, ...] = ()
     new_workloads: tuple[str, ...] = ()  # registered in head only
+    base_configuration: str | None = None  # base's file, "" without one; None: not recorded
+    # Where all of head's workloads are new: what base registers elsewhere, ids and files.
+    other_base_workloads: tuple[str, ...] = ()
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
     profiles: tuple[Profile, ...] = ()
     repeats: tuple[Profile, ...] = ()  # the same code profiled again, operations only: their noise

@@ -34,7 +34,8 @@ SNAPSHOT_IDENTITY = {
         ("DATE", "2000-01-01T00:00:00+0000"),
     )
 }
-
+# In the syntax of `git grep -E`: @workload or @name.workload, where a line begins.
+WORKLOAD_DECORATOR = r"^[[:space:]]*@([[:alnum:]_]+\.)?workload([^[:alnum:]_]|$)"
 # A snapshot stores every new file in the repository's objects; data and models do not belong there.
 MAX_UNTRACKED_BYTES = 200_000_000
 # Marks the top folder of a virtual environment (PEP 405).
@@ -175,6 +176,21 @@ class Repository:
             msg = f"{path} at {sha[:12]} has {size} bytes: the maximum is {max_bytes}"
             raise RepositoryError(msg)
         return git(self.root, "cat-file", "blob", blob)
+
+    def files_with_workloads(self, sha: str) -> tuple[str, ...]:
+        """Return the Python files of a commit that use perfledger's decorator, by their text."""
+        patterns = ("-e", WORKLOAD_DECORATOR, "-e", "perfledger")
+        try:
+            # --all-match: files with both.
+            listing = git(
+                self.root, "grep", "-lzIE", "--all-match", *patterns, _checked_sha(sha), "--"
+            )
+        except GitFailedError as error:
+            if error.status != 1:
+                raise
+            return ()  # no file matches
+        paths = (os.fsdecode(name).partition(":")[2] for name in listing.split(b"\0"))
+        return tuple(clean_text(path) for path in paths if path.endswith(".py"))
 
     @contextmanager
     def worktree(self, sha: str, folder: Path) -> Generator[Path]:

@@ -42,9 +42,19 @@ from perfledger_runners.measuring.profile_runs import profile_both
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.measuring_budget import measuring_allowance
+from perfledger_service.usecases.check.new_workloads import (
+    MAX_NAMES,
+    comparison_advice,
+    other_base_workloads,
+)
 from perfledger_service.usecases.check.regression_profiles import with_profiles
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.check.revisions import RevisionPair, resolve_revisions, settings_of
+from perfledger_service.usecases.check.revisions import (
+    CheckConfiguration,
+    RevisionPair,
+    configuration_of,
+    resolve_revisions,
+)
 from perfledger_service.usecases.check.workload_plan import WorkloadPlan, plan_workloads
 from perfledger_service.usecases.history.known_spreads import KnownSpreads, find_known_spreads
 from perfledger_service.usecases.inputs.error_translation import translate_errors
@@ -99,13 +109,13 @@ def check(
     with translate_errors():
         repository = Repository.open(folder)
         sides = resolve_revisions(repository, base=request.base, head=request.head)
-        settings, notes = settings_of(repository, sides, flags=flags)
-        with _check_out_revisions(repository, sides, settings) as site:
-            bundle = _measure(site, settings, request, progress, history=history)
+        configuration = configuration_of(repository, sides, flags=flags)
+        with _check_out_revisions(repository, sides, configuration) as site:
+            bundle = _measure(site, request, progress, history=history)
         bundle = replace(
             bundle,
             repository=request.repository or repository.origin_name(),
-            notes=notes + site.notes + bundle.notes,
+            notes=configuration.notes + site.notes + bundle.notes,
         )
         progress.stage("judging, explaining and pricing")
         return bundle, build_report(bundle, today=datetime.now(UTC).date(), is_local=True)
@@ -115,7 +125,9 @@ def check(
 class _CheckSite:
     """The two checkouts of a check, and what children are started with."""
 
+    repository: Repository
     sides: RevisionPair
+    configuration: CheckConfiguration
     harness: Harness
     requests: Mapping[Side, ChildRequest]
     notes: tuple[str, ...]
@@ -123,9 +135,10 @@ class _CheckSite:
 
 @contextmanager
 def _check_out_revisions(
-    repository: Repository, sides: RevisionPair, settings: CheckSettings
+    repository: Repository, sides: RevisionPair, configuration: CheckConfiguration
 ) -> Generator[_CheckSite]:
     """Check out both revisions side by side, and remove everything at the end."""
+    settings = configuration.settings
     interpreter = find_python(repository.root, settings.python)
     limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
     with (
@@ -143,7 +156,14 @@ def _check_out_revisions(
             *fill_submodules(repository.root, head, sides.head.sha),
         )
         notes = tuple(dict.fromkeys(submodule_notes))
-        yield _CheckSite(sides=sides, harness=harness, requests=requests, notes=notes)
+        yield _CheckSite(
+            repository=repository,
+            sides=sides,
+            configuration=configuration,
+            harness=harness,
+            requests=requests,
+            notes=notes,
+        )
 
 
 def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> ChildRequest:
@@ -180,17 +200,18 @@ def _effort(settings: CheckSettings) -> MeasuringEffort:
 
 def _measure(
     site: _CheckSite,
-    settings: CheckSettings,
     request: CheckRequest,
     progress: CheckProgress,
     *,
     history: UploadTarget | Path | None,
 ) -> Bundle:
+    settings = site.configuration.settings
     progress.stage("finding workloads")
     base, head = (discover(site.harness, site.requests[side]) for side in (Side.BASE, Side.HEAD))
     workload_plan = plan_workloads(base, head, globs=request.globs, params=settings.params)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(settings, request))
+    others, advice = _unmatched_on_base(site, workload_plan, base, request.globs)
     machine, gpu, notes = _machine(head, settings)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     names = [spec.id for spec in workload_plan.to_measure]
@@ -226,19 +247,34 @@ def _measure(
         runs=paired_runs.runs,
         failures=workload_plan.failures + paired_runs.failures,
         new_workloads=tuple(spec.id for spec in workload_plan.new),
+        base_configuration=site.configuration.base_file,
+        other_base_workloads=others,
         work=step_works,
         pricing=settings.pricing,
         pull_request=request.pull_request,
         undecided=settings.undecided,
         settings=settings.in_force(),
         logs=paired_runs.logs,
-        notes=workload_plan.notes + notes + allowance.notes + known_spreads.notes,
+        notes=advice + workload_plan.notes + notes + allowance.notes + known_spreads.notes,
         perfledger=version("perfledger"),
     )
     requests = _interleaved_requests(site.requests, machine.device)
     return with_profiles(
         bundle, profile=partial(profile_both, site.harness, requests), stage=progress.stage
     )
+
+
+def _unmatched_on_base(
+    site: _CheckSite, plan: WorkloadPlan, base: Discovery, globs: Collection[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what base registers instead where all of head's workloads are new, and advice."""
+    if not plan.is_all_new:
+        return (), ()
+    configuration = site.configuration
+    others = other_base_workloads(
+        site.repository, site.sides.base.sha, base, paths=configuration.settings.paths
+    )
+    return others[:MAX_NAMES], comparison_advice(others, configuration, globs=globs)
 
 
 def _plan(settings: CheckSettings, workloads: Collection[str], known_spreads: KnownSpreads) -> Plan:

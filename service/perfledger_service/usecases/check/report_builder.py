@@ -86,7 +86,7 @@ def build_report(
         conclusion=ending.conclusion,
         exit_code=ending.exit_code,
         title=ending.title,
-        headline=f"{ending.title}: {_counts(bundle, verdicts)}",
+        headline=_headline(ending.title, bundle, verdicts),
         work=work_rates(bundle, verdicts),
         projections=project_bundle(bundle, today=today),
         pairs_needed=pairs_for_margin(judgement),
@@ -109,6 +109,10 @@ def _ending(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> CheckConclusion:
         conclusion = Conclusion(bundle.undecided)
         code = ExitCode.OK if conclusion is Conclusion.NEUTRAL else ExitCode.UNCERTAIN
         return CheckConclusion(conclusion, code, title)
+    if _is_first_use(bundle, verdicts):
+        return CheckConclusion(Conclusion.NEUTRAL, ExitCode.OK, title)
+    if _is_all_new(bundle, verdicts):
+        return CheckConclusion(Conclusion.FAILURE, ExitCode.UNCERTAIN, title)
     return CheckConclusion(Conclusion.SUCCESS, ExitCode.OK, title)
 
 
@@ -125,19 +129,47 @@ def _measured_nothing(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
     return not (verdicts or bundle.new_workloads or bundle.skipped)
 
 
+def _is_all_new(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
+    return bool(bundle.new_workloads) and not (verdicts or bundle.skipped)
+
+
+def _is_first_use(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> bool:
+    """Whether base has neither a configuration nor workloads; not if the bundle cannot tell."""
+    is_bare = bundle.base_configuration == "" and not bundle.other_base_workloads
+    return is_bare and _is_all_new(bundle, verdicts)
+
+
+def _headline(title: str, bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
+    if _is_first_use(bundle, verdicts):
+        return title  # it has the count already
+    return f"{title}: {_counts(bundle, verdicts)}"
+
+
 def _title(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:
+    if not verdicts:
+        return _title_without_verdicts(bundle)
     outcomes = _deciding_outcomes(verdicts)
-    if Outcome.REGRESSED in outcomes:
-        return "Performance regressed"
-    if Outcome.NOT_MEASURED in outcomes or _measured_nothing(bundle, verdicts):
-        return "Not measured"
-    if Outcome.UNDECIDED in outcomes:
-        return "Undecided"
     if any(verdict.is_warning for verdict in verdicts):
-        return "No regression, but look at the warning"
-    if Outcome.IMPROVED in outcomes:
-        return "Performance improved"
-    return "Performance unchanged" if verdicts else "Nothing to compare"
+        quiet = "No regression, but look at the warning"
+    elif Outcome.IMPROVED in outcomes:
+        quiet = "Performance improved"
+    else:
+        quiet = "Performance unchanged"
+    loud = {
+        Outcome.REGRESSED: "Performance regressed",
+        Outcome.NOT_MEASURED: "Not measured",
+        Outcome.UNDECIDED: "Undecided",
+    }
+    return next((title for outcome, title in loud.items() if outcome in outcomes), quiet)
+
+
+def _title_without_verdicts(bundle: Bundle) -> str:
+    if not (bundle.new_workloads or bundle.skipped):
+        return "Not measured"
+    if _is_first_use(bundle, ()):
+        number = len(bundle.new_workloads)
+        return f"Nothing to compare yet: {number} new workload{'s' * (number != 1)}"
+    return "Nothing to compare"
 
 
 def _counts(bundle: Bundle, verdicts: tuple[Verdict, ...]) -> str:

@@ -38,16 +38,26 @@ def resolve_revisions(repository: Repository, *, base: str, head: str) -> Revisi
     return RevisionPair(base=replace(repository.resolve(ancestor), ref=ref), head=revision)
 
 
-def settings_of(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckConfiguration:
+    """The settings of a check, base's configuration file ("" without one), and notes on both."""
+
+    settings: CheckSettings
+    base_file: str
+    notes: tuple[str, ...]
+
+
+def configuration_of(
     repository: Repository, sides: RevisionPair, *, flags: Mapping[str, object]
-) -> tuple[CheckSettings, tuple[str, ...]]:
-    """Return the settings of a check, and notes on their source.
+) -> CheckConfiguration:
+    """Return the configuration of a check.
 
     The configuration is the base commit's, so that a change cannot relax its own gate; without one
     it is the head's, with a note. Raises SettingsError.
     """
     notes: tuple[str, ...] = ()
     config = _table_at(repository, sides.base.sha)
+    base_file = config[0] if config else ""
     if config is None:
         config = _table_at(repository, sides.head.sha)
         if config is not None:
@@ -56,7 +66,7 @@ def settings_of(
         notes += ("base and head are the same commit: whatever differs is noise",)
     name, table = config or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
-    return settings, notes
+    return CheckConfiguration(settings=settings, base_file=base_file, notes=notes)
 
 
 def _parent(repository: Repository, head: Revision) -> str:

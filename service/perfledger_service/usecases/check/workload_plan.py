@@ -24,6 +24,11 @@ class WorkloadPlan:
         """Return all workloads of the head, measured or not."""
         return self.to_measure + self.new
 
+    @property
+    def is_all_new(self) -> bool:
+        """Whether nothing can be compared: base lacks every workload that head registers."""
+        return bool(self.new) and not (self.to_measure or self.failures)
+
 
 def plan_workloads(
     base: Discovery, head: Discovery, *, globs: Sequence[str], params: Iterable[str] = ()

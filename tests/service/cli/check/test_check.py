@@ -175,6 +175,19 @@ def test_what_head_broke_is_not_measured_and_the_others_are(repository):
     assert "planted" in done.stdout
 
 
+def test_workloads_that_moved_are_not_compared_and_said_to_be_elsewhere(repository):
+    git(repository, "mv", "bench", "speed")
+
+    done = perfledger(
+        repository, "check", "--format", "json", PERFLEDGER_PATHS=json.dumps(["speed"])
+    )
+
+    report = json.loads(done.stdout)
+    assert done.returncode == 3, done.stderr
+    assert (report["title"], report["conclusion"]) == ("Nothing to compare", "failure")
+    assert any("base registers bench/sums.py instead" in note for note in report["notes"])
+
+
 class Refusing(BaseHTTPRequestHandler):
     """A service that takes nothing."""
 

@@ -20,6 +20,7 @@ from perfledger_service.values.report import Conclusion, ExitCode
 
 TODAY = date(2026, 11, 20)
 QUIET_PAIRS = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.0002)
+ONLY_NEW = {"workloads": (), "runs": (), "new_workloads": ("gpt:new",)}
 H100 = Machine(
     device=Device.CUDA,
     model="NVIDIA H100 80GB HBM3",
@@ -69,11 +70,28 @@ def failure(workload="gpt:step", why=FailureReason.RAISED):
             {"workloads": (), "runs": ()}, "failure", 3, "Not measured", id="nothing at all"
         ),
         pytest.param(
-            {"workloads": (), "runs": (), "new_workloads": ("gpt:new",)},
-            "success",
-            0,
+            {**ONLY_NEW, "base_configuration": "perfledger.toml"},
+            "failure",
+            3,
             "Nothing to compare",
             id="only new ones",
+        ),
+        pytest.param(
+            ONLY_NEW, "failure", 3, "Nothing to compare", id="only new ones, in an older bundle"
+        ),
+        pytest.param(
+            {**ONLY_NEW, "base_configuration": "", "other_base_workloads": ("old/bench.py",)},
+            "failure",
+            3,
+            "Nothing to compare",
+            id="only new ones, where base has others",
+        ),
+        pytest.param(
+            {"ratio": 1.0, "new_workloads": ("gpt:new",), "base_configuration": ""},
+            "success",
+            0,
+            "Performance unchanged",
+            id="a new one among others",
         ),
     ],
 )
@@ -84,6 +102,20 @@ def test_how_a_check_ends(reported, values, conclusion, exit_code, title):
     assert report.exit_code is ExitCode(exit_code)
     assert report.title == title
     assert report.headline.startswith(f"{title}: ")
+
+
+@pytest.mark.parametrize(
+    ("names", "headline"),
+    [
+        (("gpt:new",), "Nothing to compare yet: 1 new workload"),
+        (("gpt:new", "vit:new"), "Nothing to compare yet: 2 new workloads"),
+    ],
+)
+def test_a_change_that_introduces_perfledger_is_let_through(reported, names, headline):
+    report = reported(**{**ONLY_NEW, "new_workloads": names}, base_configuration="")
+
+    assert (report.conclusion, report.exit_code) == (Conclusion.NEUTRAL, ExitCode.OK)
+    assert report.title == report.headline == headline
 
 
 def test_a_regression_is_said_before_what_was_not_measured(reported):

@@ -7,7 +7,7 @@ import pytest
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_service.errors import SettingsError, UsageError
-from perfledger_service.usecases.check.revisions import resolve_revisions, settings_of
+from perfledger_service.usecases.check.revisions import configuration_of, resolve_revisions
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 
@@ -36,8 +36,8 @@ class Checkout:
     def resolve(self, *, base="", head=""):
         return resolve_revisions(Repository.open(self.root), base=base, head=head)
 
-    def settings(self, **flags):
-        return settings_of(Repository.open(self.root), self.resolve(), flags=flags)
+    def configuration(self, **flags):
+        return configuration_of(Repository.open(self.root), self.resolve(), flags=flags)
 
 
 @pytest.fixture
@@ -103,36 +103,41 @@ def test_a_change_cannot_relax_its_own_gate(checkout):
     checkout.commit(perfledger="margin = 0.05")
     checkout.commit(perfledger="margin = 0.9")
 
-    settings, notes = checkout.settings()
+    configuration = checkout.configuration()
 
-    assert (settings.margin, notes) == (0.05, ())
+    assert (configuration.settings.margin, configuration.notes) == (0.05, ())
+    assert configuration.base_file == "perfledger.toml"
 
 
 def test_the_heads_configuration_counts_where_the_base_has_none(checkout):
     checkout.commit()
     checkout.commit(perfledger="margin = 0.05")
 
-    settings, notes = checkout.settings()
+    configuration = checkout.configuration()
 
-    assert settings.margin == 0.05
-    assert notes == ("base has no configuration: the head's perfledger.toml was used",)
+    assert configuration.settings.margin == 0.05
+    assert configuration.base_file == ""
+    assert configuration.notes == (
+        "base has no configuration: the head's perfledger.toml was used",
+    )
 
 
 def test_a_file_without_our_table_is_no_configuration(checkout):
     checkout.commit(pyproject="[tool.other]\nmargin = 0.9")
     checkout.commit(pyproject="[tool.perfledger]\nmargin = 0.05")
 
-    settings, notes = checkout.settings()
+    configuration = checkout.configuration()
 
-    assert settings.margin == 0.05
-    assert notes == ("base has no configuration: the head's pyproject.toml was used",)
+    assert configuration.settings.margin == 0.05
+    assert configuration.base_file == ""
+    assert configuration.notes == ("base has no configuration: the head's pyproject.toml was used",)
 
 
 def test_a_flag_goes_before_the_configuration(checkout):
     checkout.commit(perfledger="margin = 0.05\nfloor = 0.03")
     checkout.commit(first="x = 1")
 
-    settings, _ = checkout.settings(margin=0.2)
+    settings = checkout.configuration(margin=0.2).settings
 
     assert (settings.margin, settings.floor) == (0.2, 0.03)
 
@@ -142,7 +147,7 @@ def test_a_broken_configuration_is_named(checkout):
     checkout.commit(first="x = 1")
 
     with pytest.raises(SettingsError, match=r"perfledger\.toml"):
-        checkout.settings()
+        checkout.configuration()
 
 
 def test_a_commit_compared_with_itself_has_a_note(checkout):
@@ -150,6 +155,6 @@ def test_a_commit_compared_with_itself_has_a_note(checkout):
     checkout.commit(perfledger="margin = 0.05")
     repository = Repository.open(checkout.root)
 
-    _, notes = settings_of(repository, checkout.resolve(base="main"), flags={})
+    configuration = configuration_of(repository, checkout.resolve(base="main"), flags={})
 
-    assert notes == ("base and head are the same commit: whatever differs is noise",)
+    assert configuration.notes == ("base and head are the same commit: whatever differs is noise",)

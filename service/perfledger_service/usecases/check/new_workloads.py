@@ -1,0 +1,57 @@
+"""Finds what base registers instead where all workloads of a head are new."""
+
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
+
+from perfledger_runners.bundles.bundle_checks import MAX_WORD
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.measuring.discovery import Discovery
+from perfledger_service.usecases.check.revisions import CheckConfiguration
+
+# A few names show where to look.
+MAX_NAMES = 3
+OTHER_BASE = "pass --base with a revision that registers the same workloads"
+
+
+def other_base_workloads(
+    repository: Repository, sha: str, base: Discovery, *, paths: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the workloads that base registers by other names, then its files outside `paths`."""
+    folders = [PurePosixPath(path) for path in paths]
+    files = (
+        file
+        for file in repository.files_with_workloads(sha)
+        if not any(PurePosixPath(file).is_relative_to(folder) for folder in folders)
+    )
+    names = (*(spec.id for spec in base.workloads), *files)
+    return tuple(name for name in names if len(name) <= MAX_WORD)
+
+
+def comparison_advice(
+    others: Sequence[str], configuration: CheckConfiguration, *, globs: Collection[str]
+) -> tuple[str, ...]:
+    """Return what to do where nothing can be compared; `others` are what base registers instead.
+
+    Nothing where base has neither: the change introduces perfledger.
+    """
+    paths = ", ".join(configuration.settings.paths)
+    if others:
+        change = (
+            f"choose workloads of both sides (now --workload {' '.join(globs)})"
+            if globs
+            else f"keep their names, and set `paths` (now {paths}) to the folders of both sides"
+        )
+        return (f"base registers {_first(others)} instead: {change}, or {OTHER_BASE}",)
+    if configuration.base_file:
+        sentence = (
+            f"base has the configuration {configuration.base_file} but no workload in {paths}: "
+            f"{OTHER_BASE}, or merge the workloads first, so that later changes have a base"
+        )
+        return (sentence,)
+    return ()
+
+
+def _first(names: Sequence[str]) -> str:
+    more = len(names) - MAX_NAMES
+    text = ", ".join(names[:MAX_NAMES])
+    return f"{text} and {more} more" if more > 0 else text
