@@ -6,7 +6,9 @@ import msgspec
 import numpy as np
 from sqlmodel import Session
 
-from perfledger.records import Side
+from perfledger.bundle import FleetUse
+from perfledger.profile import ProfileReading
+from perfledger.records import Machine, Side
 from perfledger.workload_pattern import is_match
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, packaged_sheet
@@ -22,39 +24,22 @@ GPU_BUSY = "gpu_busy"
 _ENDS = (0.05, 0.95)
 
 
-class _Use(msgspec.Struct):
-    workload: str
-    where: str
-    device_hours_per_year: float
-
-
 class _Pricing(msgspec.Struct):
-    fleet: tuple[_Use, ...] = ()
-
-
-class _Machine(msgspec.Struct):
-    model: str = ""
-    memory_bytes: int | None = None
-
-
-class _Reading(msgspec.Struct):
-    name: str
-    value: float
-    subject: str = ""
+    fleet: tuple[FleetUse, ...]
 
 
 class _Profile(msgspec.Struct):
     workload: str
     side: str
-    readings: tuple[_Reading, ...] = ()
+    readings: tuple[ProfileReading, ...]
 
 
 class _Head(msgspec.Struct):
     """The fields of a stored bundle that are read; uploads are validated on arrival."""
 
-    machine: _Machine = msgspec.field(default_factory=_Machine)
-    pricing: _Pricing = msgspec.field(default_factory=_Pricing)
-    profiles: tuple[_Profile, ...] = ()
+    machine: Machine
+    pricing: _Pricing
+    profiles: tuple[_Profile, ...]
 
 
 def capacity_view(session: Session) -> CapacityView:
@@ -97,7 +82,7 @@ def _use(stored: StoredUtilization, head: _Head) -> MeasuredUtilization:
     )
 
 
-def _is_on(machine: _Machine, where: str) -> bool:
+def _is_on(machine: Machine, where: str) -> bool:
     """Return whether hours at `where` are of the machine's device, or of an unknown one."""
     try:
         accelerator = rate_of(packaged_sheet(), where).accelerator

@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from perfledger.bundle import Bundle, FleetUse
 from perfledger.metrics import STEP_TIME
-from perfledger.records import Device, Machine, Side
+from perfledger.records import Device, Machine, Revision, Side, WorkloadSpec
 from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
@@ -47,41 +47,17 @@ MAX_PROJECTED = 50
 _CLASS = re.compile(r"(?P<device>[a-z]+):(?P<model>.*):(?P<count>[1-9][0-9]*)")
 
 
-class _Revision(msgspec.Struct):
-    is_dirty: bool = False
-
-
-class _Spec(msgspec.Struct):
-    id: str
-    unit: str = "steps"
-    units_per_step: float = 1.0
-
-
-class _Use(msgspec.Struct):
-    workload: str
-    where: str
-    device_hours_per_year: float
-    low: float | None = None
-    high: float | None = None
-    source: str = ""
-
-
 class _Pricing(msgspec.Struct):
-    fleet: tuple[_Use, ...] = ()
+    fleet: tuple[FleetUse, ...]
 
 
 class _Head(msgspec.Struct):
     """The fields of a stored bundle that a review reads; the rest is skipped."""
 
-    head: _Revision
-    workloads: tuple[_Spec, ...]
-    pricing: _Pricing = msgspec.field(default_factory=_Pricing)
-    work: tuple[msgspec.Raw, ...] = ()
-
-
-class _Memory(msgspec.Struct):
-    model: str = ""
-    memory_bytes: int | None = None
+    head: Revision
+    workloads: tuple[WorkloadSpec, ...]
+    pricing: _Pricing
+    work: tuple[msgspec.Raw, ...]
 
 
 def records_of_store(
@@ -121,11 +97,7 @@ def records_of_store(
         ),
         pull_request_checks=stored.of_pull_requests,
         branch_checks=stored.of_branches,
-        fleet=_distinct(
-            FleetUse(**msgspec.structs.asdict(use))
-            for sha256 in stored.newest
-            for use in heads[sha256].pricing.fleet
-        ),
+        fleet=_distinct(use for sha256 in stored.newest for use in heads[sha256].pricing.fleet),
     )
 
 
@@ -217,15 +189,15 @@ def _speeds(stored: Sequence[StoredSpeed], heads: Mapping[str, _Head]) -> tuple[
         parts = _CLASS.fullmatch(one.device_class)
         if one.workload not in specs or parts is None:
             continue
-        memory = msgspec.json.decode(one.machine, type=_Memory)
+        machine = msgspec.json.decode(one.machine, type=Machine)
         spec, model, count = specs[one.workload], parts["model"], int(parts["count"])
-        is_whole = memory.model == model
+        is_whole = machine.model == model
         measured_speeds.append(
             MeasuredSpeed(
                 workload=one.workload,
                 unit=spec.unit,
                 device=model,
-                accelerator=accelerator_of(model, memory.memory_bytes if is_whole else None),
+                accelerator=accelerator_of(model, machine.memory_bytes if is_whole else None),
                 units_per_second=_rate(spec.units_per_step, count, one.step_seconds),
                 day=one.created_at.date(),
                 commit=one.commit[:SHOWN_SHA],
@@ -268,14 +240,14 @@ def _rate(
 
 
 def _landed_change(stored: StoredChange) -> LandedChange:
-    memory = msgspec.json.decode(stored.machine, type=_Memory)
+    machine = msgspec.json.decode(stored.machine, type=Machine)
     return LandedChange(
         workload=stored.workload,
         commit=stored.commit[:SHOWN_SHA],
         subject=stored.subject,
         day=stored.created_at.date(),
-        device=memory.model,
-        accelerator=accelerator_of(memory.model, memory.memory_bytes),
+        device=machine.model,
+        accelerator=accelerator_of(machine.model, machine.memory_bytes),
         change=stored.change,
         origin=f"upload {stored.upload_id}",
     )
