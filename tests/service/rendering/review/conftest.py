@@ -77,6 +77,23 @@ def small(make_review):
 
 
 @pytest.fixture(scope="session")
+def covered(make_review):
+    """Return the review of the small plan where devices that are there carry all of the need."""
+    return make_review(
+        """
+[[supply]]
+name = "Lab servers"
+accelerator = "H100-80GB"
+devices = 5000
+is_owned = true
+since = 2023-03-01
+until = 2038-02-28
+source = "asset register"
+"""
+    )
+
+
+@pytest.fixture(scope="session")
 def bundles(make_bundle, tmp_path_factory):
     """A folder with a bundle, made up: a step on an A100 that counts what it asks for."""
     counts = (

@@ -1,0 +1,111 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from perfledger_cost_models.review.review_document import UnknownFigure
+from perfledger_service.rendering.review.first_page import (
+    first_page,
+    outlook_sentence,
+    unknown_line,
+)
+from perfledger_service.rendering.review.rows import UNKNOWN_VALUE, chance
+
+
+def staying(review):
+    """Return the review as if today's option were recommended."""
+    decision = replace(review.decision, recommendation=review.model.keep.key)
+    return replace(review, decision=decision)
+
+
+def test_a_change_is_recommended_with_what_it_saves(small):
+    page = first_page(small)
+
+    assert small.is_change
+    assert page.take.startswith(f"Recommended: {small.choice.option.name}")
+    assert page.take.endswith(f", {small.choice.option.devices:,} accelerators")
+    saving = f"{small.decision.saving[1]:,.0f}"[:3].replace(",", "")
+    assert saving in page.why.replace(",", "")
+    assert len(page.facts) == 6
+    assert page.facts[0].value == chance(small.choice.chance_best)
+
+
+def test_going_on_as_today_says_why_the_cheapest_is_not_taken(small):
+    page = first_page(staying(small))
+
+    best = small.decision.of(small.decision.best_mean).option.name
+    assert page.take.endswith(f": {small.status_quo.option.name}")
+    assert "Recommended" not in page.take
+    assert page.why.startswith(best)
+    assert "90\xa0%" in page.why
+    assert len(page.facts) == 4
+
+
+def test_todays_option_may_be_the_cheapest_itself(small):
+    keep = small.model.keep.key
+    decision = replace(small.decision, recommendation=keep, best_mean=keep)
+
+    page = first_page(replace(small, decision=decision))
+
+    assert page.why == "No option has a lower mean cost."
+
+
+@pytest.mark.parametrize("is_clear", [True, False])
+def test_a_choice_that_another_may_beat_says_in_how_many_futures_it_is_best(small, is_clear):
+    page = first_page(replace(small, decision=replace(small.decision, is_clear=is_clear)))
+
+    assert ("regret" in page.why) is not is_clear
+    assert (f"of {len(small.options)} options" in page.why) is not is_clear
+
+
+def test_a_name_of_others_is_only_text(small):
+    evil = "\x1b[31mred\u202e\nline"
+    model = replace(
+        small.model,
+        options=tuple(replace(option, name=evil) for option in small.model.options),
+        keep=replace(small.model.keep, name=evil),
+    )
+    outcomes = tuple(
+        replace(one, option=replace(one.option, name=evil)) for one in small.decision.outcomes
+    )
+    page = first_page(
+        replace(small, model=model, decision=replace(small.decision, outcomes=outcomes))
+    )
+
+    assert not {"\x1b", "\u202e", "\n"} & set(page.take + page.why)
+
+
+def test_prices_are_valid_until_their_last_day_and_said_to_have_expired_after_it(small):
+    def expiry(day):
+        facts = first_page(replace(small, expires=day)).facts
+        return facts[-2]
+
+    made_on = small.made_on
+    valid, expired = expiry(made_on), expiry(made_on - timedelta(days=1))
+
+    assert (valid.value, expired.value) == ("2026-11-22", "2026-11-21")
+    assert valid.words.startswith("is the last day")
+    assert expired.words.startswith("was the last day")
+    assert expiry(None).value == UNKNOWN_VALUE
+
+
+def test_the_next_quarters_budget_is_a_sentence(small):
+    sentence = outlook_sentence(small)
+    unknown = replace(small.expected_quarter, usd=None, reason="no price of the supply")
+
+    assert sentence.startswith(f"{small.expected_quarter.usd:,.2f} USD for 75,000 useful hours")
+    assert small.choice.option.name in sentence
+    assert "--previous" in sentence
+    assert outlook_sentence(replace(small, expected_quarter=unknown)).endswith(
+        ": no price of the supply."
+    )
+
+
+def test_what_is_not_known_has_its_reason_and_its_remedy_in_one_line():
+    part = UnknownFigure(name="queue waits", reason="no log\nwas given", remedy="add\u202e jobs")
+
+    line = unknown_line(part)
+
+    assert len(line.splitlines()) == 1
+    for words in ("queue waits", "no log was given", "add jobs"):
+        assert words in line
