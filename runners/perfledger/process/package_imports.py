@@ -69,7 +69,11 @@ def _is_safe(folder: Path) -> bool:
     """Return whether no file of the folder would hide a module of the standard library."""
     if not folder.is_dir():
         return False
-    return not any(path.stem in sys.stdlib_module_names for path in folder.iterdir())
+    names = {path.name.removesuffix(".py") for path in folder.iterdir()}
+    return not any(
+        (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()
+        for name in names & sys.stdlib_module_names
+    )
 
 
 def _source_folder(root: Path, package: SourcePackage) -> Path:

@@ -38,6 +38,9 @@ SIDES = (Side.BASE, Side.HEAD)
 # Log of a child without failures: enough to show its warnings.
 MAX_LOG_CHARACTERS = 2000
 
+# Returns why a run measured something else than it should have.
+RunCheck = Callable[[Run], Failure | None]
+
 
 class MeasuringProgress(Protocol):
     """A listener to the progress of a check."""
@@ -95,14 +98,16 @@ def measure_pairs(
     budget_s: float,
     telemetry: Telemetry | None = None,
     progress: MeasuringProgress | None = None,
+    check_run: RunCheck = lambda _: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> PairedRuns:
     """Measure the workloads in pairs until the rule, the pairs or the budget end it.
 
     `requests` name the two checkouts; their command and workloads are ignored. Each pair is two
-    new children per framework. A workload that fails on one side is not measured again and does not
-    affect the others. A running pair is finished even if it exceeds the budget. The rest of the
-    budget, too short for a pair of each, goes to the workloads that the rule learns most from.
+    new children per framework. A workload that fails on one side, or of which `check_run` rejects a
+    run, is not measured again and does not affect the others. A running pair is finished even if it
+    exceeds the budget. The rest of the budget, too short for a pair of each, goes to the workloads
+    that the rule learns most from.
     """
     check = _Check(
         harness=harness,
@@ -110,6 +115,7 @@ def measure_pairs(
         order=pair_order(seed, max_pairs),
         telemetry=telemetry or NoTelemetry(),
         progress=progress or NoProgress(),
+        check_run=check_run,
     )
     rule.start([spec.id for spec in workloads])
     waiting = frozenset(spec.id for spec in workloads)
@@ -186,6 +192,7 @@ class _Check:
     order: tuple[Side, ...]
     telemetry: Telemetry
     progress: MeasuringProgress
+    check_run: RunCheck
     runs: list[Run] = field(default_factory=list[Run])
     failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
     logs: dict[str, str] = field(default_factory=dict[str, str])

@@ -1,0 +1,160 @@
+"""Finds the folders that a repository's packages are imported from, without running its code."""
+
+import ast
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import cast
+
+# Any of them makes its folder a project with packages of its own.
+PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
+# Folders of a project that hold packages by convention, beside the project's own.
+USUAL_FOLDERS = ("src", "python", "lib", "py")
+# What is imported from here is not what is measured, or a copy of another project.
+ASIDE = frozenset({"test", "tests", "doc", "docs", "example", "examples"})
+VENDORED = frozenset({"third_party", "thirdparty", "vendor", "_vendor", "vendored"})
+# Arguments of setup() and find_packages() that name such a folder.
+SETUP_ARGUMENTS = frozenset({"package_dir", "where"})
+
+ReadFile = Callable[[str], bytes | None]
+Table = Mapping[str, object]
+
+
+def project_folders(paths: Collection[str]) -> tuple[str, ...]:
+    """Return the folders with a project file, and the top folder, as "." or a path below it."""
+    folders = (
+        str(PurePosixPath(path).parent)
+        for path in paths
+        if _name(path) in PROJECT_FILES and not is_within(path, ASIDE | VENDORED)
+    )
+    return tuple(dict.fromkeys((".", *folders)))
+
+
+def import_folders(paths: Collection[str], projects: Iterable[str], read: ReadFile) -> set[str]:
+    """Return the folders that hold packages, by convention or by a project file's word.
+
+    `read` returns a file's content, None if there is none.
+    """
+    folders: set[str] = set()
+    for project in projects:
+        named = [
+            name
+            for file in PROJECT_FILES
+            if (path := join(project, file)) in paths
+            for name in _named_folders(file, read(path) or b"")
+        ]
+        folders |= {join(project, name) for name in (".", *USUAL_FOLDERS, *named)}
+    return folders
+
+
+def join(folder: str, name: str) -> str:
+    """Return a path below `folder` in its shortest form, "." for the top folder."""
+    return str(PurePosixPath(folder, name))
+
+
+def is_within(path: str, names: Collection[str]) -> bool:
+    """Return whether the path lies below a folder of one of the names."""
+    return any(part in names for part in PurePosixPath(path).parts[:-1])
+
+
+def extension_names(setup_file: bytes) -> set[str]:
+    """Return the names that a setup.py gives its extension modules as plain text."""
+    names: set[str] = set()
+    for call in _calls(setup_file):
+        function = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        if str(function).endswith("Extension"):
+            texts = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "name")]
+            names |= {text for each in texts for text in _texts(each)}
+    return names
+
+
+def _named_folders(file: str, content: bytes) -> Iterator[str]:
+    match file:
+        case "pyproject.toml":
+            yield from _of_pyproject(content)
+        case "setup.py":
+            for call in _calls(content):
+                for keyword in call.keywords:
+                    if keyword.arg in SETUP_ARGUMENTS:
+                        yield from _texts(keyword.value)
+                if getattr(call.func, "id", getattr(call.func, "attr", "")) == "find_packages":
+                    yield from (text for each in call.args[:1] for text in _texts(each))
+        case _:
+            yield from _of_setup_cfg(content.decode(errors="replace"))
+
+
+def _of_pyproject(content: bytes) -> Iterator[str]:
+    """Yield the folders that setuptools, maturin, uv, Poetry, PDM, Hatch or scikit-build names."""
+    try:
+        tool = table(tomllib.loads(content.decode(errors="replace")), "tool")
+    except (ValueError, RecursionError):
+        return
+    setuptools = table(tool, "setuptools")
+    yield from _strings(table(setuptools, "package-dir").values())
+    yield from _strings(table(setuptools, "packages", "find").get("where"))
+    yield from _strings(table(tool, "maturin").get("python-source"))
+    yield from _strings(table(tool, "uv", "build-backend").get("module-root"))
+    yield from _strings(table(tool, "pdm", "build").get("package-dir"))
+    poetry = table(tool, "poetry").get("packages")
+    for each in cast("list[object]", poetry) if isinstance(poetry, list) else ():
+        yield from _strings(table(each).get("from"))
+    wheels = (table(tool, "hatch", "build", "targets", "wheel"), table(tool, "scikit-build"))
+    packages = (wheels[0].get("packages"), table(wheels[1], "wheel").get("packages"))
+    for path in (text for each in packages for text in _strings(each)):
+        yield str(PurePosixPath(path).parent)
+
+
+def _of_setup_cfg(text: str) -> Iterator[str]:
+    """Yield the folders of `package_dir` and of `where` in [options.packages.find]."""
+    is_listing = False
+    for line in text.splitlines():
+        key, mark, value = (part.strip() for part in line.partition("="))
+        if key in SETUP_ARGUMENTS and mark:
+            is_listing = not value
+            yield from filter(None, (value.rpartition("=")[2].strip(),))
+        elif is_listing and line[:1].isspace() and (mark or key):
+            yield value if mark else key
+        else:
+            is_listing = False
+
+
+def table(value: object, *keys: str) -> Table:
+    """Return the table at the end of the keys, empty if there is none."""
+    for key in keys:
+        value = cast("Table", value).get(key) if isinstance(value, dict) else None
+    return cast("Table", value) if isinstance(value, dict) else {}
+
+
+def _strings(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Iterable():
+            yield from (each for each in cast("Iterable[object]", value) if isinstance(each, str))
+        case _:
+            pass
+
+
+def _calls(source: bytes) -> Iterator[ast.Call]:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    """Yield the texts of a literal; of a dictionary those of its values."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            yield from (text for each in items for text in _texts(each))
+        case ast.Dict(values=values):
+            yield from (text for each in values for text in _texts(each))
+        case _:
+            pass
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

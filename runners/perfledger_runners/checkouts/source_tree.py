@@ -1,0 +1,215 @@
+"""Reads a revision's own packages and files from git, and compares two revisions."""
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from perfledger.package_code import SourcePackage
+from perfledger_runners.checkouts.git import GitFailedError, git
+from perfledger_runners.checkouts.package_layout import (
+    ASIDE,
+    VENDORED,
+    extension_names,
+    import_folders,
+    is_within,
+    join,
+    project_folders,
+    table,
+)
+from perfledger_runners.checkouts.repository import Repository
+
+COMPILED_SUFFIXES = frozenset(
+    (".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hip", ".pyx", ".pxd", ".rs")
+)
+COMPILED_FILES = frozenset({"CMakeLists.txt", "Cargo.toml", "Cargo.lock", "meson.build"})
+DEPENDENCY_FILE = re.compile(
+    r"(uv|poetry|pdm|pixi|Pipfile)\.lock|conda-lock\.yml|environment\.ya?ml|Pipfile"
+    r"|requirements[\w.-]*\.txt"
+)
+EXTENSION_MACROS = (
+    r"(PYBIND11_MODULE|NB_MODULE|BOOST_PYTHON_MODULE)[[:space:]]*\([[:space:]]*\w+|PyInit_\w+"
+)
+MAX_PROJECT_FILE_BYTES = 2**20
+SDK = "perfledger"
+# More are not sent to a child.
+MAX_TRACKED = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageFolder:
+    """A package of a revision: its full name, its folder, and that of its project.
+
+    `root` is the folder that it is imported from; "" where nothing declares one, so that the name
+    is a guess. A single module's folder is its file.
+    """
+
+    name: str
+    root: str
+    folder: str
+    project: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTree:
+    """The files of a revision with their hashes, its packages, and names of extension modules."""
+
+    hashes: dict[str, str]
+    packages: tuple[PackageFolder, ...]
+    extensions: frozenset[str]
+    requirements: dict[str, str]  # of each pyproject.toml, as text to compare
+
+    @property
+    def digest(self) -> str:
+        """Return a hash of all files, the same for the same files in another commit."""
+        text = "".join(f"{path}\0{digest}\n" for path, digest in sorted(self.hashes.items()))
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+    def tracked(self) -> tuple[SourcePackage, ...]:
+        """Return what a child imports from the checkout, and records."""
+        unique: dict[str, SourcePackage] = {}
+        for each in self.packages:
+            if each.name.partition(".")[0] == SDK:  # a child has the agent's
+                continue
+            unique.setdefault(each.name, SourcePackage(each.name, each.root))
+        for name in sorted(self.extensions):
+            unique.setdefault(name, SourcePackage(name))
+        return tuple(unique.values())[:MAX_TRACKED]
+
+
+def read_source_tree(
+    repository: Repository, sha: str, *, import_paths: Sequence[str]
+) -> SourceTree:
+    """Return the files and packages of a commit. Raises RepositoryError."""
+    hashes = _hashes(repository, sha)
+
+    def read(path: str) -> bytes | None:
+        blob = hashes[path]
+        content = git(repository.root, "cat-file", "blob", blob)
+        return content if len(content) <= MAX_PROJECT_FILE_BYTES else None
+
+    projects = project_folders(hashes.keys())
+    folders = import_folders(hashes.keys(), projects, read)
+    folders |= {join(path, ".") for path in import_paths}
+    extensions: set[str] = set()
+    if any(map(is_compiled_source, hashes)):
+        extensions = {
+            name
+            for project in projects
+            if (path := join(project, "setup.py")) in hashes
+            for name in extension_names(read(path) or b"")
+        } | _macro_names(repository, sha)
+    files = [path for each in projects if (path := join(each, "pyproject.toml")) in hashes]
+    return SourceTree(
+        hashes=hashes,
+        packages=tuple(_packages(hashes, folders, projects)),
+        extensions=frozenset(name for name in extensions if name.isidentifier()),
+        requirements={path: _requirements(read(path) or b"") for path in files},
+    )
+
+
+def changed_paths(base: SourceTree, head: SourceTree) -> tuple[str, ...]:
+    """Return the files that one side lacks or that differ."""
+    paths = base.hashes.keys() | head.hashes.keys()
+    return tuple(sorted(path for path in paths if base.hashes.get(path) != head.hashes.get(path)))
+
+
+def is_compiled_source(path: str) -> bool:
+    """Return whether the file is compiled, or says how, and belongs to what is measured."""
+    pure = PurePosixPath(path)
+    is_source = pure.suffix in COMPILED_SUFFIXES or pure.name in COMPILED_FILES
+    return is_source and not is_within(path, ASIDE)
+
+
+def changed_dependencies(base: SourceTree, head: SourceTree) -> tuple[str, ...]:
+    """Return the changed files that say which packages are installed."""
+    names = [
+        path
+        for path in changed_paths(base, head)
+        if DEPENDENCY_FILE.fullmatch(PurePosixPath(path).name) and not is_within(path, ASIDE)
+    ]
+    names += [
+        path
+        for path in sorted(base.requirements.keys() | head.requirements.keys())
+        if base.requirements.get(path) != head.requirements.get(path)
+    ]
+    return tuple(names)
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path is the folder or lies below it; every path lies below "."."""
+    return folder in {".", path} or path.startswith(f"{folder}/")
+
+
+def _hashes(repository: Repository, sha: str) -> dict[str, str]:
+    listing = git(repository.root, "ls-tree", "-r", "-z", "--full-tree", sha)
+    hashes: dict[str, str] = {}
+    for entry in listing.decode(errors="surrogateescape").split("\0"):
+        facts, _, path = entry.partition("\t")
+        if path:
+            hashes[path] = facts.split()[2]
+    return hashes
+
+
+def _packages(
+    paths: Iterable[str], roots: Iterable[str], projects: Iterable[str]
+) -> Iterator[PackageFolder]:
+    """Yield the packages by their names below the deepest root, then those by their last names."""
+    deepest = sorted(roots, key=len, reverse=True)
+    homes = sorted(projects, key=len, reverse=True)
+    guesses: list[PackageFolder] = []
+    for folder in _top_folders(paths):
+        if is_within(folder, VENDORED):
+            continue
+        root = next((each for each in deepest if each != folder and is_below(folder, each)), "")
+        project = next(each for each in homes if is_below(folder, each))
+        parts = PurePosixPath(folder.removesuffix(".py")).relative_to(root or ".").parts
+        is_module = folder.endswith(".py")
+        if not all(part.isidentifier() for part in parts) or (is_module and len(parts) > 1):
+            continue
+        place = PackageFolder(name=".".join(parts), root=root, folder=folder, project=project)
+        if root:
+            yield place
+        if len(parts) > 1:
+            guesses.append(replace(place, name=parts[-1], root=""))
+    yield from guesses
+
+
+def _top_folders(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the packages' folders whose parents are no packages, and the files beside them."""
+    files = {PurePosixPath(path) for path in paths if path.endswith(".py")}
+    packages = {path.parent for path in files if path.name == "__init__.py"}
+    for folder in sorted(packages):
+        if folder.parent not in packages and folder.name:
+            yield str(folder)
+    yield from sorted(str(path) for path in files if path.parent not in packages)
+
+
+def _macro_names(repository: Repository, sha: str) -> set[str]:
+    """Return the names of extension modules in C and C++ sources."""
+    try:
+        lines = git(repository.root, "grep", "-I", "-h", "-o", "-E", "-e", EXTENSION_MACROS, sha)
+    except GitFailedError:  # there is none
+        return set()
+    texts = (line.rpartition("(")[2].strip() for line in lines.decode(errors="replace").split("\n"))
+    return {text.removeprefix("PyInit_") for text in texts if text}
+
+
+def _requirements(content: bytes) -> str:
+    """Return the parts of a pyproject.toml that say what is installed."""
+    try:
+        document = tomllib.loads(content.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return ""
+    project, poetry = table(document, "project"), table(document, "tool", "poetry")
+    parts = (
+        document.get("build-system"),
+        document.get("dependency-groups"),
+        project.get("dependencies"),
+        project.get("optional-dependencies"),
+        poetry.get("dependencies"),
+        poetry.get("group"),
+    )
+    return repr(parts)

@@ -1,0 +1,72 @@
+"""Runs the command that installs or compiles a checkout."""
+
+import secrets
+import subprocess
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from perfledger_runners.children.harness import MARK_VARIABLE
+from perfledger_runners.children.process_tree import kill
+from perfledger_runners.safe_text import MAX_DETAIL, MAX_LOG_TAIL_BYTES, clean_text, tail_of_text
+
+SHELL = "/bin/sh"
+
+
+class BuildError(Exception):
+    """A build that failed; `output` is the end of what it printed."""
+
+    def __init__(self, message: str, *, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
+
+
+def default_build(files: Collection[str]) -> str:
+    """Return the usual command for a checkout with these files, "" if there is none.
+
+    uv's environment must not be editable: its checkout is gone after the check.
+    """
+    if "uv.lock" in files:
+        return "uv sync --frozen --no-editable"
+    commands = [
+        *(["pip install -r requirements.txt"] if "requirements.txt" in files else []),
+        *(["pip install ."] if {"pyproject.toml", "setup.py"} & set(files) else []),
+    ]
+    return " && ".join(commands)
+
+
+def run_build(
+    command: str, *, checkout: Path, environment: Mapping[str, str], log: Path, timeout_s: float
+) -> None:
+    """Run a shell command in the checkout, with its output in `log`. Raises BuildError.
+
+    All of its processes are gone when it returns.
+    """
+    mark = secrets.token_hex(16)
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - the command that the user configured
+            [SHELL, "-c", command],
+            cwd=checkout,
+            env={**environment, MARK_VARIABLE: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+        try:
+            status: int | None = process.wait(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            kill(process.pid, f"{MARK_VARIABLE}={mark}")
+            process.wait()
+    if status != 0:
+        reason = f"no end within {timeout_s:g} s" if status is None else f"exit status {status}"
+        msg = f"`{clean_text(command)}` failed: {reason}"[:MAX_DETAIL]
+        raise BuildError(msg, output=_end_of(log))
+
+
+def _end_of(log: Path) -> str:
+    with log.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - MAX_LOG_TAIL_BYTES))
+        return tail_of_text(file.read().decode(errors="replace"), MAX_LOG_TAIL_BYTES)

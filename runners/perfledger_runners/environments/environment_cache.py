@@ -1,0 +1,132 @@
+"""Keeps built environments below the user's cache folder, shared between checks."""
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+# Its presence says that the entry is complete; its time is that of the last use.
+COMPLETE_FILE = "complete.json"
+LOCK_SUFFIX = ".lock"
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentCache:
+    """A folder of built environments by the hash of what they are built from.
+
+    An entry is built and used at its final path, because a virtual environment cannot be moved. Its
+    lock is exclusive while it is built or removed, and shared while it is used.
+    """
+
+    folder: Path
+    max_age_s: float = 30 * DAY_S  # since its last use
+    max_bytes: int = 20 * 2**30
+    clock: Callable[[], float] = time.time
+
+    @contextmanager
+    def entry(self, key: str, build: Callable[[Path], bool]) -> Generator[Path]:
+        """Give the complete entry of `key`, building it into an empty folder if necessary.
+
+        `build` returns whether the entry can be used by later checks; one that cannot, and one
+        whose build raises, is removed.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self.folder / key
+        with _lock(self._lock_file(key)) as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+            while not self._is_complete(path):  # a change of the lock is not atomic: look again
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if not self._is_complete(path) and not self._build(path, build):
+                    try:
+                        yield path
+                    finally:
+                        shutil.rmtree(path, ignore_errors=True)
+                    return
+                fcntl.flock(descriptor, fcntl.LOCK_SH)
+            now = self.clock()
+            os.utime(path / COMPLETE_FILE, (now, now))
+            yield path
+
+    def clean(self) -> None:
+        """Remove unused entries that are old or half-built, and the oldest beyond the size."""
+        uses: dict[Path, tuple[float, int]] = {}
+        for path in self.folder.iterdir() if self.folder.is_dir() else ():
+            if path.is_dir():
+                uses[path] = _last_use(path)
+        total = sum(size for _, size in uses.values())
+        for path, (used_at, size) in sorted(uses.items(), key=lambda item: item[1]):
+            is_old = self.clock() - used_at > self.max_age_s
+            if (is_old or total > self.max_bytes) and self._remove(path):
+                total -= size
+
+    def _is_complete(self, path: Path) -> bool:
+        return (path / COMPLETE_FILE).is_file()
+
+    def _build(self, path: Path, build: Callable[[Path], bool]) -> bool:
+        """Build an entry; return whether it is complete."""
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(mode=0o700)
+        try:
+            is_reusable = build(path)
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
+        if is_reusable:
+            text = json.dumps({"bytes": _size(path)})
+            (path / COMPLETE_FILE).write_text(text, encoding="utf-8")
+        return is_reusable
+
+    def _remove(self, path: Path) -> bool:
+        """Remove an entry that nobody builds or uses; return whether it was removed."""
+        with _lock(self._lock_file(path.name)) as descriptor:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return False
+            (path / COMPLETE_FILE).unlink(missing_ok=True)
+            shutil.rmtree(path, ignore_errors=True)
+            return True
+
+    def _lock_file(self, key: str) -> Path:
+        return self.folder / f"{key}{LOCK_SUFFIX}"
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder of built environments below the user's cache folder."""
+    home = environment.get("XDG_CACHE_HOME", "")
+    base = Path(home) if Path(home).is_absolute() else Path.home() / ".cache"
+    return base / "perfledger" / "environments"
+
+
+@contextmanager
+def _lock(path: Path) -> Generator[int]:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _last_use(path: Path) -> tuple[float, int]:
+    """Return when an entry was last used, 0 for a half-built one, and its size in bytes."""
+    complete = path / COMPLETE_FILE
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        size = int(json.loads(complete.read_text(encoding="utf-8"))["bytes"])
+        return complete.stat().st_mtime, size
+    return 0.0, 0
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files in a folder."""
+    total = 0
+    for here, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += (Path(here) / name).lstat().st_size
+    return total

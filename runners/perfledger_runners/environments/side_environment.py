@@ -1,0 +1,213 @@
+"""Builds a virtual environment for one side of a check."""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from perfledger_runners.children.harness import drop_secrets
+from perfledger_runners.children.interpreter import (
+    Interpreter,
+    activation,
+    environment_python,
+)
+from perfledger_runners.environments.build import BuildError, run_build
+from perfledger_runners.environments.environment_cache import EnvironmentCache
+
+VENV = "venv"
+OUTPUTS = "outputs"  # the files that the build wrote into its checkout
+LOG = "build.log"
+INHERIT_FILE = "perfledger_inherited.pth"
+TOOL_TIMEOUT_S = 300.0
+# Larger outputs in the checkout are built again each time.
+MAX_OUTPUT_BYTES = 4 * 2**30
+# Compilers and their options, which change what the same sources become.
+COMPILER_VARIABLES = (
+    *("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS", "CMAKE_ARGS", "RUSTFLAGS"),
+    *("CUDA_HOME", "CUDACXX", "NVCC_FLAGS", "TORCH_CUDA_ARCH_LIST"),
+)
+SITE_PROGRAM = """
+import json, os, sys
+names = ("site-packages", "dist-packages")
+print(json.dumps([path for path in sys.path if os.path.basename(path) in names]))
+"""
+# The user's pip, which is inherited, else the one that comes with Python.
+PIP_SCRIPT = """#!/bin/sh
+"{0}" -c 'import pip' 2>/dev/null || "{0}" -m ensurepip || exit
+exec "{0}" -m pip "$@"
+"""
+# Variables by which a user's pip would install elsewhere.
+MISLEADING = ("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PYTHONHOME", "CONDA_PREFIX")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildRequest:
+    """What is built: a checkout of the sources with this digest, by this command."""
+
+    command: str
+    sources: str  # the digest of all files of the commit
+    interpreter: Interpreter
+    environment: Mapping[str, str]
+    timeout_s: float
+
+
+@contextmanager
+def side_environment(
+    cache: EnvironmentCache, request: BuildRequest, checkout: Path
+) -> Generator[Path]:
+    """Give the virtual environment that the command makes of the checkout.
+
+    It inherits the packages of the user's interpreter, behind its own. What the build writes into
+    the checkout is written there again if the environment comes from the cache. Raises BuildError.
+    """
+    inherited = _site_folders(request.interpreter)
+
+    def build(entry: Path) -> bool:
+        _make_venv(entry / VENV, request.interpreter, inherited)
+        before = _files(checkout)
+        run_build(
+            request.command,
+            checkout=checkout,
+            environment=build_variables(entry / VENV, request.environment),
+            log=entry / LOG,
+            timeout_s=request.timeout_s,
+        )
+        is_kept = _keep_outputs(checkout, before, entry / OUTPUTS)
+        return is_kept and not _points_into(entry / VENV, checkout)
+
+    is_new = False
+
+    def build_now(entry: Path) -> bool:
+        nonlocal is_new
+        is_new = True
+        return build(entry)
+
+    with cache.entry(_key(request, inherited), build_now) as entry:
+        if not is_new and (entry / OUTPUTS).is_dir():
+            shutil.copytree(entry / OUTPUTS, checkout, symlinks=True, dirs_exist_ok=True)
+        yield entry / VENV
+
+
+def build_variables(venv: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables with which pip and uv install into the virtual environment."""
+    variables = drop_secrets(environment)
+    for name in MISLEADING:
+        variables.pop(name, None)
+    return {
+        **variables,
+        **activation(venv, variables),
+        "UV_PROJECT_ENVIRONMENT": str(venv),
+        "PIP_USER": "0",
+        "PIP_NO_INPUT": "1",
+        "PIP_REQUIRE_VIRTUALENV": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+
+
+def _key(request: BuildRequest, inherited: tuple[str, ...]) -> str:
+    """Return the hash of all that decides what a build gives."""
+    installed = [
+        sorted(path.name for path in Path(folder).glob("*.dist-info")) for folder in inherited
+    ]
+    compilers = {name: request.environment.get(name, "") for name in COMPILER_VARIABLES}
+    inputs = {
+        "sources": request.sources,
+        "command": request.command,
+        "python": [str(request.interpreter.path.absolute()), list(request.interpreter.version)],
+        "machine": platform.machine(),
+        "installed": [list(inherited), installed],
+        "compilers": compilers,
+    }
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _make_venv(venv: Path, interpreter: Interpreter, inherited: tuple[str, ...]) -> None:
+    _ask(interpreter.path, "-E", "-m", "venv", "--without-pip", str(venv))
+    own_folders = sorted(venv.glob("lib/python*/site-packages"))
+    if not own_folders:
+        msg = f"{interpreter.path} made no usable virtual environment"
+        raise BuildError(msg)
+    # addsitedir also follows the .pth files of the inherited folders.
+    lines = (f"import site; site.addsitedir({folder!r})" for folder in inherited)
+    (own_folders[0] / INHERIT_FILE).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    for name in ("pip", "pip3"):
+        script = venv / "bin" / name
+        script.write_text(PIP_SCRIPT.format(environment_python(venv)), encoding="utf-8")
+        script.chmod(0o755)
+
+
+def _site_folders(interpreter: Interpreter) -> tuple[str, ...]:
+    """Return the folders of the user's installed packages."""
+    output = _ask(interpreter.path, "-E", "-c", SITE_PROGRAM)
+    try:
+        return tuple(map(str, cast("list[object]", json.loads(output.splitlines()[-1]))))
+    except (ValueError, IndexError) as error:
+        msg = f"{interpreter.path} does not name its folders of packages"
+        raise BuildError(msg) from error
+
+
+def _ask(python: Path, *arguments: str) -> str:
+    """Run the user's Python and return its output."""
+    try:
+        done = subprocess.run(  # noqa: S603 - the interpreter that the user configured
+            [str(python), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=TOOL_TIMEOUT_S,
+            check=True,
+        )
+    except subprocess.CalledProcessError as error:
+        msg = f"{python} could not make a virtual environment"
+        raise BuildError(msg, output=str(error.stderr)) from error
+    except (OSError, subprocess.SubprocessError) as error:
+        msg = f"{python} could not make a virtual environment: {error}"
+        raise BuildError(msg) from error
+    return done.stdout
+
+
+def _files(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return the files below a folder, with their times and sizes."""
+    files: dict[str, tuple[int, int]] = {}
+    for here, folders, names in os.walk(folder):
+        links = [name for name in folders if (Path(here) / name).is_symlink()]
+        for name in (*names, *links):
+            path = Path(here) / name
+            facts = path.lstat()
+            files[str(path.relative_to(folder))] = (facts.st_mtime_ns, facts.st_size)
+    return files
+
+
+def _keep_outputs(checkout: Path, before: Mapping[str, tuple[int, int]], outputs: Path) -> bool:
+    """Copy what the build wrote into its checkout; return whether it is small enough to keep."""
+    after = _files(checkout)
+    written = {
+        path: size for path, (time, size) in after.items() if before.get(path) != (time, size)
+    }
+    if sum(written.values()) > MAX_OUTPUT_BYTES:
+        return False
+    for path in written:
+        target = outputs / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(checkout / path, target, follow_symlinks=False)
+    return True
+
+
+def _points_into(venv: Path, checkout: Path) -> bool:
+    """Return whether an editable install points into the checkout, which will be gone."""
+    place = str(checkout).encode()
+    files = (
+        path
+        for folder in venv.glob("lib/python*/site-packages")
+        for path in folder.iterdir()
+        if path.suffix in {".pth", ".py", ".egg-link"} and path.is_file()
+    )
+    return any(place in path.read_bytes() for path in files)

@@ -1,0 +1,187 @@
+"""Checks that the code that ran is the code of its side."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfledger.package_code import LoadedPackage
+from perfledger.records import Failure, FailureReason, Run, Side
+from perfledger_runners.checkouts.source_tree import (
+    PackageFolder,
+    SourceTree,
+    changed_dependencies,
+    changed_paths,
+    is_below,
+    is_compiled_source,
+)
+from perfledger_runners.safe_text import MAX_DETAIL
+
+BUILD_ADVICE = "set `build` in [tool.perfledger] or run with --isolated"
+# git's hash of an empty file, which every package has.
+EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+MAX_NAMED = 3  # files in a sentence
+
+
+@dataclass(slots=True, kw_only=True)
+class CodeOriginCheck:
+    """A check of the code that runs loaded, against what differs between the two revisions.
+
+    `is_built` says that each side has an environment of its own.
+    """
+
+    base: SourceTree
+    head: SourceTree
+    is_built: bool = False
+    _changed: tuple[str, ...] = field(init=False)
+    _notes: dict[str, None] = field(default_factory=dict[str, None])
+    _compiled: dict[tuple[str, Side], dict[str, set[str]]] = field(
+        default_factory=dict[tuple[str, Side], dict[str, set[str]]]
+    )
+
+    def __post_init__(self) -> None:
+        self._changed = changed_paths(self.base, self.head)
+
+    def failure(self, run: Run) -> Failure | None:
+        """Return why a run measured other code than its side's, None if it did not."""
+        for package in run.packages:
+            folders = () if package.is_own else self._folders(package)
+            files = _relevant(self._changed, package, folders)
+            if not folders:
+                continue
+            if files:
+                return _failure(run, self._installed_detail(package, files))
+            self._note(
+                f"{package.name} ran from its installed copy at {package.folder} on both sides; "
+                "its files are the same in base and head"
+            )
+        return None if self.is_built else self._stale_binary(run)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return notes on installed copies that ran, and on changes that need a build."""
+        return tuple(self._notes)
+
+    def _note(self, text: str) -> None:
+        self._notes[text] = None
+
+    def _folders(self, package: LoadedPackage) -> tuple[PackageFolder, ...]:
+        """Return the folders of a loaded package; of a guessed name only with evidence."""
+        folders = [
+            folder
+            for tree in (self.base, self.head)
+            for folder in tree.packages
+            if folder.name == package.name
+        ]
+        sure = tuple(folder for folder in folders if folder.root)
+        if not sure and not package.is_own:
+            sure = tuple(each for each in folders if self._is_copy(Path(package.folder), each))
+        if not sure and package.name in self.base.extensions | self.head.extensions:
+            sure = (PackageFolder(name=package.name, root="", folder="", project="."),)
+        return tuple(dict.fromkeys(sure))
+
+    def _is_copy(self, installed: Path, place: PackageFolder) -> bool:
+        """Return whether an installed file is the same as in base or head."""
+        return any(
+            blob != EMPTY_BLOB
+            and is_below(path, place.folder)
+            and _blob(installed / path.removeprefix(f"{place.folder}/")) == blob
+            for tree in (self.base, self.head)
+            for path, blob in tree.hashes.items()
+        )
+
+    def _installed_detail(self, package: LoadedPackage, files: Iterable[str]) -> str:
+        copy = f"the installed copy of {package.name} at {package.folder} ran, not this commit"
+        advice = "let `build` install the package" if self.is_built else BUILD_ADVICE
+        return f"{copy} ({_listed(files)} changed): {advice}"
+
+    def _stale_binary(self, run: Run) -> Failure | None:
+        """Return a failure if sources changed that a project's compiled modules do not show."""
+        binaries = self._compiled.setdefault((run.workload, run.side), {})
+        for package in run.packages:
+            for folder in self._folders(package):
+                digests = binaries.setdefault(folder.project, set())
+                digests |= {module.digest for module in package.compiled}
+        facing = Side.HEAD if run.side is Side.BASE else Side.BASE
+        for project, digests in self._compiled.get((run.workload, facing), {}).items():
+            sources = [
+                path
+                for path in self._changed
+                if is_compiled_source(path) and is_below(path, project)
+            ]
+            if sources and digests and digests == binaries.get(project):
+                detail = (
+                    f"the same compiled modules ran on both sides although {_listed(sources)} "
+                    f"changed: {BUILD_ADVICE}"
+                )
+                return _failure(run, detail)
+        return None
+
+
+def build_note(base: SourceTree, head: SourceTree) -> str:
+    """Return what a check without builds cannot see of a change, "" if there is nothing."""
+    dependencies = changed_dependencies(base, head)
+    sources = [path for path in changed_paths(base, head) if is_compiled_source(path)]
+    if not (dependencies or sources):
+        return ""
+    kinds = [
+        *(["dependencies"] if dependencies else []),
+        *(["compiled sources"] if sources else []),
+    ]
+    return (
+        f"{' and '.join(kinds)} changed ({_listed((*dependencies, *sources))}); both sides ran "
+        "with what is installed: set `build` in [tool.perfledger] or run with --isolated"
+    )
+
+
+def distribution_notes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a note that names the distributions that differ between the sides, if any do."""
+    changes = [
+        f"{name} {base.get(name, 'absent')} \N{RIGHTWARDS ARROW} {head.get(name, 'absent')}"
+        for name in sorted(base.keys() | head.keys())
+        if base.get(name) != head.get(name)
+    ]
+    if not changes:
+        return ()
+    return (f"dependencies differ on head: {', '.join(changes)}"[:MAX_DETAIL],)
+
+
+def _relevant(
+    changed: Iterable[str], package: LoadedPackage, folders: Iterable[PackageFolder]
+) -> tuple[str, ...]:
+    """Return the changed files of the package, with compiled sources if it has compiled modules."""
+    return tuple(
+        path for path in changed if any(_is_part(path, package, folder) for folder in folders)
+    )
+
+
+def _is_part(path: str, package: LoadedPackage, folder: PackageFolder) -> bool:
+    if folder.folder and is_below(path, folder.folder):
+        return True
+    return bool(package.compiled) and is_compiled_source(path) and is_below(path, folder.project)
+
+
+def _failure(run: Run, detail: str) -> Failure:
+    """Return a failure of head: what is installed is base's code rather than the change's."""
+    return Failure(
+        workload=run.workload,
+        side=Side.HEAD,
+        why=FailureReason.WRONG_CODE,
+        detail=detail[:MAX_DETAIL],
+        pair=run.pair,
+    )
+
+
+def _listed(files: Iterable[str]) -> str:
+    names = tuple(files)
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return ", ".join(names[:MAX_NAMED]) + more
+
+
+def _blob(path: Path) -> str:
+    """Return git's hash of a file, "" if it cannot be read."""
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError):
+        return ""
+    head = f"blob {len(content)}\0".encode()
+    return hashlib.sha1(head + content, usedforsecurity=False).hexdigest()

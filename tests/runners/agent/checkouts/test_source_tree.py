@@ -1,0 +1,152 @@
+import pytest
+
+from perfledger.package_code import SourcePackage
+from perfledger_runners.checkouts.source_tree import (
+    changed_dependencies,
+    changed_paths,
+    is_below,
+    is_compiled_source,
+    read_source_tree,
+)
+
+
+@pytest.fixture
+def tree_of(theirs):
+    """Return a function that commits files and reads the commit's tree."""
+
+    def read(files, import_paths=(".", "src")):
+        for path, text in files.items():
+            theirs.write(path, text)
+        return read_source_tree(theirs.open(), theirs.commit("files"), import_paths=import_paths)
+
+    return read
+
+
+def packages(tree):
+    return {each.name: (each.root, each.folder) for each in tree.packages}
+
+
+@pytest.mark.parametrize(
+    ("folder", "root"),
+    [
+        ("mypkg", "."),
+        ("src/mypkg", "src"),
+        ("python/mypkg", "python"),
+        ("backend/mypkg", "backend"),
+        ("packages/one/src/mypkg", "packages/one/src"),
+    ],
+)
+def test_a_package_of_any_layout_is_found_by_its_name(tree_of, folder, root):
+    files = {f"{folder}/__init__.py": "", f"{folder}/inner/__init__.py": ""}
+    projects = {"backend/setup.py": "", "packages/one/pyproject.toml": ""}
+
+    found = packages(tree_of(files | projects))
+
+    assert found["mypkg"] == (root, folder)
+    assert "inner" not in found
+
+
+def test_a_package_in_a_namespace_has_its_full_name(tree_of):
+    tree = tree_of({"src/org/mine/__init__.py": ""})
+
+    assert packages(tree)["org.mine"] == ("src", "src/org/mine")
+
+
+def test_a_package_that_nothing_declares_is_a_guess_that_comes_last(tree_of):
+    tree = tree_of({"code/mypkg/__init__.py": "", "third_party/torch/__init__.py": ""})
+
+    assert packages(tree) == {
+        "code.mypkg": (".", "code/mypkg"),
+        "mypkg": ("", "code/mypkg"),
+    }
+    assert tree.tracked() == (SourcePackage("code.mypkg", "."), SourcePackage("mypkg", ""))
+
+
+def test_a_declared_package_comes_before_a_guess_of_the_same_name(tree_of):
+    tree = tree_of({"code/mypkg/__init__.py": "", "src/mypkg/__init__.py": ""})
+
+    assert SourcePackage("mypkg", "src") in tree.tracked()
+
+
+def test_a_single_module_beside_packages_is_one_too(tree_of):
+    tree = tree_of({"src/single.py": "A = 1", "scripts/tool.py": ""})
+
+    assert packages(tree) == {"single": ("src", "src/single.py")}
+
+
+def test_our_own_package_is_never_tracked(tree_of):
+    tree = tree_of({"src/perfledger/__init__.py": "", "src/perfledger_x/__init__.py": ""})
+
+    assert tree.tracked() == (SourcePackage("perfledger_x", "src"),)
+
+
+def test_extension_modules_are_named_by_sources_and_setup_files(tree_of):
+    tree = tree_of(
+        {
+            "setup.py": "setup(ext_modules=[CUDAExtension(name='fast_cuda', sources=[])])",
+            "csrc/a.cu": "PYBIND11_MODULE(fast_cpu, m) {}\nPYBIND11_MODULE( TORCH_NAME, m) {}",
+            "csrc/b.c": "PyMODINIT_FUNC PyInit_plain(void)",
+        }
+    )
+
+    assert tree.extensions == {"fast_cuda", "fast_cpu", "TORCH_NAME", "plain"}
+    assert SourcePackage("plain") in tree.tracked()
+
+
+def test_without_compiled_sources_there_are_no_extensions(tree_of):
+    assert tree_of({"notes.txt": "PyInit_plain"}).extensions == frozenset()
+
+
+def test_changed_added_and_removed_files_are_changed_paths(tree_of, theirs):
+    base = tree_of({"a.py": "1", "b.py": "1", "c.py": "1"})
+    (theirs.root / "c.py").unlink()
+    head = tree_of({"a.py": "1", "b.py": "2", "d.py": "1"})
+
+    assert changed_paths(base, head) == ("b.py", "c.py", "d.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "is_source"),
+    [
+        ("csrc/attention.cu", True),
+        ("mypkg/fast.pyx", True),
+        ("CMakeLists.txt", True),
+        ("rust/Cargo.lock", True),
+        ("mypkg/a.py", False),
+        ("tests/cpp/a.cpp", False),
+        ("docs/example.c", False),
+    ],
+)
+def test_compiled_sources_are_those_of_what_is_measured(path, is_source):
+    assert is_compiled_source(path) is is_source
+
+
+def test_changed_dependencies_are_locks_requirements_and_what_a_project_requires(tree_of):
+    project = "[project]\nname = 'a'\nversion = '{}'\ndependencies = ['torch{}']\n"
+    files = {"uv.lock": "1", "requirements-gpu.txt": "1", "tests/requirements.txt": "1"}
+    base = tree_of(files | {"pyproject.toml": project.format(1, "")})
+    same = tree_of({"pyproject.toml": project.format(2, ""), "tests/requirements.txt": "2"})
+    head = tree_of(
+        {
+            "uv.lock": "2",
+            "requirements-gpu.txt": "2",
+            "pyproject.toml": project.format(2, ">=2.13"),
+        }
+    )
+
+    assert changed_dependencies(base, same) == ()
+    assert changed_dependencies(base, head) == (
+        *("requirements-gpu.txt", "uv.lock"),
+        "pyproject.toml",
+    )
+
+
+def test_a_broken_project_file_requires_nothing(tree_of):
+    assert tree_of({"pyproject.toml": "= ="}).requirements == {"pyproject.toml": ""}
+
+
+def test_a_path_is_below_its_folders_and_not_below_others_of_the_same_beginning():
+    assert is_below("src/mypkg/a.py", "src/mypkg")
+    assert is_below("src/mypkg", "src/mypkg")
+    assert is_below("anything", ".")
+    assert not is_below("src/mypkg2/a.py", "src/mypkg")

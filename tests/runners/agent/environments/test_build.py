@@ -1,0 +1,85 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from perfledger_runners.environments.build import BuildError, default_build, run_build
+
+
+@pytest.fixture
+def build(tmp_path):
+    """Return a function that runs a command in an empty checkout."""
+    (tmp_path / "checkout").mkdir()
+
+    def run(command, timeout_s=600.0, **variables):
+        run_build(
+            command,
+            checkout=tmp_path / "checkout",
+            environment={"PATH": os.environ["PATH"], **variables},
+            log=tmp_path / "log",
+            timeout_s=timeout_s,
+        )
+        return (tmp_path / "log").read_text()
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        (("uv.lock", "pyproject.toml", "requirements.txt"), "uv sync --frozen --no-editable"),
+        (("requirements.txt",), "pip install -r requirements.txt"),
+        (("pyproject.toml",), "pip install ."),
+        (("setup.py", "setup.cfg"), "pip install ."),
+        (
+            ("requirements.txt", "setup.py"),
+            "pip install -r requirements.txt && pip install .",
+        ),
+        (("Makefile", "sub/setup.py"), ""),
+    ],
+)
+def test_the_usual_command_follows_from_the_files(files, command):
+    assert default_build(files) == command
+
+
+def test_a_build_runs_in_its_checkout_with_its_variables(build):
+    assert build('echo "$GREETING" > made; pwd', GREETING="hello").endswith("/checkout\n")
+
+
+def test_a_failed_build_says_its_status_and_what_it_printed_last(build):
+    with pytest.raises(
+        BuildError, match="`echo no compiler >&2; exit 7` failed: exit status 7"
+    ) as e:
+        build("echo no compiler >&2; exit 7")
+
+    assert e.value.output == "no nvcc\n"
+
+
+def test_the_kept_output_of_a_talkative_build_is_its_end(build):
+    with pytest.raises(BuildError) as caught:
+        build("yes x | head -n 100000; echo at last; exit 1")
+
+    assert caught.value.output.endswith("x\nat last\n")
+    assert len(caught.value.output) <= 16 * 1024
+
+
+def test_a_build_that_does_not_end_is_killed_with_its_processes(build, tmp_path):
+    with pytest.raises(BuildError, match=r"no end within 0\.5 s"):
+        build("(setsid sleep 3600 & echo $! > daemon); exec sleep 3600", timeout_s=0.5)
+
+    process = (tmp_path / "checkout" / "daemon").read_text().strip()
+    assert "sleep" not in _command(process)
+
+
+def test_a_build_leaves_no_processes_when_it_succeeds(build, tmp_path):
+    build("(setsid sleep 3600 & echo $! > daemon)")
+
+    process = (tmp_path / "checkout" / "daemon").read_text().strip()
+    assert "sleep" not in _command(process)
+
+
+def _command(process):
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:
+        return ""

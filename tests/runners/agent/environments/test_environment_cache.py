@@ -1,0 +1,164 @@
+import fcntl
+import threading
+
+import pytest
+
+from perfledger_runners.environments.environment_cache import (
+    COMPLETE_FILE,
+    EnvironmentCache,
+    cache_folder,
+)
+
+
+class Builder:
+    """A build that writes a file, and counts how often it ran."""
+
+    def __init__(self, *, size=1, is_reusable=True):
+        self.size = size
+        self.is_reusable = is_reusable
+        self.runs = 0
+
+    def __call__(self, entry):
+        assert list(entry.iterdir()) == []
+        self.runs += 1
+        (entry / "content").write_bytes(b"x" * self.size)
+        return self.is_reusable
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return EnvironmentCache(folder=tmp_path / "cache", max_age_s=100.0, max_bytes=1000)
+
+
+def at(cache, seconds):
+    """Return the cache at another time."""
+    return EnvironmentCache(
+        folder=cache.folder, max_age_s=cache.max_age_s, max_bytes=1000, clock=lambda: seconds
+    )
+
+
+def use(cache, key, build):
+    with cache.entry(key, build) as entry:
+        return (entry / "content").read_bytes()
+
+
+def keys(cache):
+    return {path.name for path in cache.folder.iterdir() if path.is_dir()}
+
+
+def test_an_entry_is_built_once_and_used_again(cache):
+    build = Builder()
+
+    assert [use(cache, "a", build), use(cache, "a", build)] == [b"x", b"x"]
+    assert build.runs == 1
+
+
+def test_entries_of_other_inputs_are_others(cache):
+    build = Builder()
+    use(cache, "a", build)
+    use(cache, "b", build)
+
+    assert build.runs == 2
+    assert keys(cache) == {"a", "b"}
+
+
+def test_a_half_built_entry_is_built_anew(cache):
+    def die(entry):
+        (entry / "half").write_text("")
+        (entry / "sub").mkdir()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        use(cache, "a", die)
+    assert keys(cache) == set()
+    (cache.folder / "a").mkdir()
+    (cache.folder / "a" / "half").write_text("")  # the process was killed
+
+    assert use(cache, "a", Builder()) == b"x"
+
+
+def test_an_entry_that_cannot_be_used_again_is_gone_afterwards(cache):
+    build = Builder(is_reusable=False)
+
+    use(cache, "a", build)
+    use(cache, "a", build)
+
+    assert build.runs == 2
+    assert keys(cache) == set()
+
+
+def test_two_checks_at_once_build_once(cache):
+    build = Builder()
+    threads = [threading.Thread(target=use, args=(cache, "a", build)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert build.runs == 1
+
+
+def test_two_checks_use_an_entry_at_once(cache):
+    use(cache, "a", Builder())
+
+    with cache.entry("a", Builder()) as first, cache.entry("a", Builder()) as second:
+        assert first == second
+
+
+def test_entries_that_nobody_used_for_long_are_removed(cache):
+    use(at(cache, 1000.0), "old", Builder())
+    use(at(cache, 1000.0), "used", Builder())
+    use(at(cache, 1060.0), "used", Builder())
+
+    at(cache, 1110.0).clean()
+
+    assert keys(cache) == {"used"}
+
+
+def test_the_longest_unused_entries_are_removed_beyond_the_size(cache):
+    for second, key in enumerate("abc"):
+        use(at(cache, 1000.0 + second), key, Builder(size=400))
+
+    at(cache, 1010.0).clean()
+
+    assert keys(cache) == {"b", "c"}
+
+
+def test_an_entry_in_use_is_never_removed(cache):
+    with at(cache, 1000.0).entry("a", Builder()) as entry:
+        at(cache, 5000.0).clean()
+
+        assert (entry / COMPLETE_FILE).exists()
+
+
+def test_an_entry_that_is_being_built_is_left_alone_and_a_dead_one_removed(cache):
+    for key in ("building", "dead"):
+        (cache.folder / key).mkdir(parents=True)
+    with (cache.folder / "building.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        cache.clean()
+
+    assert keys(cache) == {"building"}
+
+
+def test_a_damaged_mark_counts_as_half_built(cache):
+    use(cache, "a", Builder())
+    (cache.folder / "a" / COMPLETE_FILE).write_text("[]")
+
+    cache.clean()
+
+    assert keys(cache) == set()
+
+
+def test_cleaning_a_cache_that_is_not_there_does_nothing(cache):
+    cache.clean()
+
+    assert not cache.folder.exists()
+
+
+def test_the_cache_is_below_the_users(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert cache_folder({"XDG_CACHE_HOME": "/fast"}).parts[:2] == ("/", "fast")
+    assert cache_folder({"XDG_CACHE_HOME": "relative"}) == cache_folder({})
+    assert cache_folder({}).is_relative_to(tmp_path / ".cache" / "perfledger")

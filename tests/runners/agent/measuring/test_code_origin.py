@@ -1,0 +1,160 @@
+"""What ran is compared with what differs between two revisions."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import STEP_TIME
+from perfledger.package_code import CompiledModule, LoadedPackage
+from perfledger.records import FailureReason, Run, Side
+from perfledger_runners.checkouts.source_tree import PackageFolder, SourceTree
+from perfledger_runners.measuring.code_origin import (
+    CodeOriginCheck,
+    build_note,
+    distribution_notes,
+)
+
+MYPKG = PackageFolder(name="mypkg", root="python", folder="python/mypkg", project=".")
+GUESS = replace(MYPKG, root="")
+INSTALLED = LoadedPackage(
+    name="mypkg", folder="/venv/site-packages/mypkg", is_own=False, modules=1, digest="a" * 64
+)
+OWN = replace(INSTALLED, folder="python/mypkg", is_own=True)
+
+
+def tree(*packages, extensions=(), requirements=None, **hashes):
+    files = {path.replace("__", "/"): digest for path, digest in hashes.items()}
+    return SourceTree(
+        hashes={path.replace("_dot_", "."): digest for path, digest in files.items()},
+        packages=packages,
+        extensions=frozenset(extensions),
+        requirements=requirements or {},
+    )
+
+
+def run(*packages, side=Side.HEAD):
+    return Run(
+        workload="w:f",
+        side=side,
+        pair=0,
+        position=0,
+        process=0,
+        started_at="2026-11-20T12:00:00+00:00",
+        samples={STEP_TIME.name: (1.0,)},
+        packages=packages,
+    )
+
+
+def with_binary(package, digest="b" * 64):
+    module = CompiledModule(path="/venv/mypkg/_C.so", size_bytes=5, digest=digest)
+    return replace(package, compiled=(module,))
+
+
+BASE = tree(MYPKG, python__mypkg__a_dot_py="1", csrc__a_dot_cu="1", other_dot_py="1")
+PYTHON_CHANGED = tree(MYPKG, python__mypkg__a_dot_py="2", csrc__a_dot_cu="1", other_dot_py="1")
+SOURCES_CHANGED = tree(MYPKG, python__mypkg__a_dot_py="1", csrc__a_dot_cu="2", other_dot_py="1")
+UNRELATED = tree(MYPKG, python__mypkg__a_dot_py="1", csrc__a_dot_cu="1", other_dot_py="2")
+
+
+def test_a_changed_package_that_ran_from_its_installed_copy_is_not_measured():
+    failure = CodeOriginCheck(base=BASE, head=PYTHON_CHANGED).failure(run(INSTALLED))
+
+    assert (failure.workload, failure.side) == ("w:f", Side.HEAD)
+    assert failure.why is FailureReason.WRONG_CODE
+    assert failure.detail == (
+        "the installed copy of mypkg at /venv/site-packages/mypkg ran, not this commit "
+        "(python/mypkg/a.py changed): set `build` in [tool.perfledger] or run with --isolated"
+    )
+
+
+def test_a_changed_package_that_ran_from_its_checkout_is_measured():
+    check = CodeOriginCheck(base=BASE, head=PYTHON_CHANGED)
+
+    assert check.failure(run(OWN)) is None
+    assert check.notes() == ()
+
+
+def test_an_installed_copy_of_an_unchanged_package_is_measured_with_one_note():
+    check = CodeOriginCheck(base=BASE, head=UNRELATED)
+
+    assert [check.failure(run(INSTALLED, side=side)) for side in Side] == [None, None]
+    (note,) = check.notes()
+    assert "mypkg ran from its installed copy at /venv/site-packages/mypkg" in note
+
+
+def test_compiled_sources_matter_to_a_package_with_compiled_modules_alone():
+    check = CodeOriginCheck(base=BASE, head=SOURCES_CHANGED)
+
+    assert check.failure(run(INSTALLED)) is None
+    assert "csrc/a.cu changed" in check.failure(run(with_binary(INSTALLED))).detail
+
+
+def test_sources_that_changed_without_changing_the_binary_are_not_measured():
+    check = CodeOriginCheck(base=BASE, head=SOURCES_CHANGED)
+
+    assert check.failure(run(with_binary(OWN), side=Side.BASE)) is None
+    failure = check.failure(run(with_binary(OWN)))
+
+    assert failure.why is FailureReason.WRONG_CODE
+    assert failure.detail.startswith(
+        "the same compiled modules ran on both sides although csrc/a.cu changed"
+    )
+
+
+@pytest.mark.parametrize("head", [UNRELATED, SOURCES_CHANGED])
+def test_binaries_that_are_as_different_as_their_sources_are_measured(head):
+    check = CodeOriginCheck(base=BASE, head=head)
+    digest = "b" * 64 if head is UNRELATED else "c" * 64
+
+    check.failure(run(with_binary(OWN), side=Side.BASE))
+
+    assert check.failure(run(with_binary(OWN, digest))) is None
+
+
+def test_a_build_may_give_the_same_binary_but_must_replace_the_installed_copy():
+    check = CodeOriginCheck(base=BASE, head=SOURCES_CHANGED, is_built=True)
+
+    assert [check.failure(run(with_binary(OWN), side=side)) for side in Side] == [None, None]
+    assert "let `build` install the package" in check.failure(run(with_binary(INSTALLED))).detail
+
+
+def test_a_changed_extension_outside_any_package_is_not_measured():
+    extension = with_binary(replace(INSTALLED, name="fast_cuda", folder="/venv/site-packages"))
+    base = tree(csrc__a_dot_cu="1", extensions=("fast_cuda",))
+    head = tree(csrc__a_dot_cu="2", extensions=("fast_cuda",))
+
+    assert CodeOriginCheck(base=base, head=base).failure(run(extension)) is None
+    assert CodeOriginCheck(base=base, head=head).failure(run(extension)) is not None
+
+
+def test_a_guessed_name_needs_an_installed_file_that_is_the_revisions(tmp_path):
+    (tmp_path / "a.py").write_text("A = 1\n")
+    (tmp_path / "new.py").write_text("")
+    copy = replace(INSTALLED, folder=str(tmp_path))
+    empty = {"python__mypkg__new_dot_py": "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"}
+    git_hash = "76f516f79f036a434d6f258ab067f5cb5cb9c95a"  # of A = 1
+    base = tree(GUESS, python__mypkg__a_dot_py=git_hash, **empty)
+    head = tree(GUESS, python__mypkg__a_dot_py="2", **empty)
+    stranger = tree(GUESS, python__mypkg__a_dot_py="3", **empty)
+
+    assert CodeOriginCheck(base=base, head=head).failure(run(copy)) is not None
+    assert CodeOriginCheck(base=stranger, head=head).failure(run(copy)) is None
+
+
+def test_what_needs_a_build_is_noted():
+    locked = tree(MYPKG, uv_dot_lock="1")
+
+    assert build_note(BASE, PYTHON_CHANGED) == ""
+    assert build_note(BASE, SOURCES_CHANGED).startswith("compiled sources changed (csrc/a.cu)")
+    assert build_note(tree(MYPKG), locked).startswith("dependencies changed (uv.lock)")
+    assert "run with --isolated" in build_note(tree(MYPKG), locked)
+
+
+def test_distributions_that_differ_are_named():
+    base = {"torch": "2.12", "numpy": "2.0", "old": "1"}
+    head = {"torch": "2.13", "numpy": "2.0", "new": "1"}
+
+    assert distribution_notes(base, base) == ()
+    assert distribution_notes(base, head) == (
+        "dependencies differ on head: new absent → 1, old 1 → absent, torch 2.12 → 2.13",
+    )
