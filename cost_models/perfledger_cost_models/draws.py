@@ -4,13 +4,12 @@ from statistics import NormalDist
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
+
+from perfledger_cost_models.arrays import FloatArray
 
 DRAWS = 20_000  # P5 and P95 of an owned hour's cost are then stable to about half a cent
 SEED = 2026
 PERT_WEIGHT = 4.0  # of the mode relative to each end: Malcolm et al. 1959, the usual value
-
-FloatArray = NDArray[np.float64]
 
 
 def draw_pert(low: float, mode: float, high: float, *, name: str) -> FloatArray:

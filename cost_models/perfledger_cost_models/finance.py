@@ -10,7 +10,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from perfledger_cost_models.draws import FloatArray
+from perfledger_cost_models.arrays import FloatArray
 
 # Returns outside this range are of no use to compare investments.
 MIN_RETURN = -0.999

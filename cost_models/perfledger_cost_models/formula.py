@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from perfledger_cost_models.draws import FloatArray
+from perfledger_cost_models.arrays import FloatArray
 
 MAX_CHARACTERS = 2000
 

@@ -12,8 +12,8 @@ from math import ceil
 
 import numpy as np
 
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.cost_allocation import CostOwner, PoolUsage
-from perfledger_cost_models.draws import FloatArray
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, accelerator_of
 from perfledger_cost_models.units import HOURS_PER_DAY, SECONDS_PER_HOUR

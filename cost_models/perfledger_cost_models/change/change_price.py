@@ -17,6 +17,7 @@ import numpy as np
 
 from perfledger.bundle import Commitment, FleetUse, PricingConfig
 from perfledger.workload_pattern import is_match
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.change.fleet_entry_price import (
     FleetEntryPrice,
     MeasuredChange,
@@ -32,7 +33,7 @@ from perfledger_cost_models.change.memory_upgrade import (
     memory_of,
     next_rate,
 )
-from perfledger_cost_models.draws import DRAWS, FloatArray
+from perfledger_cost_models.draws import DRAWS
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, PriceSheet
 from perfledger_cost_models.quote import (

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perfledger.bundle import Commitment, FleetUse
+from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.change.memory_upgrade import MemoryGrowth
-from perfledger_cost_models.draws import DRAWS, FloatArray, draw_pert, draw_ratios
+from perfledger_cost_models.draws import DRAWS, draw_pert, draw_ratios
 from perfledger_cost_models.quote import HourlyRate, Interval
 from perfledger_cost_models.tco.onprem import RATE_COVERAGE
 
@@ -48,7 +48,7 @@ class PriceDraws:
     hours: FloatArray  # device-hours a year, before
     growth: FloatArray  # head / base of the step time
     usd_per_hour: FloatArray
-    has_moved: NDArray[np.bool_]  # the workload no longer fits the device
+    has_moved: BoolArray  # the workload no longer fits the device
     upgrade_usd_per_hour: FloatArray  # of the larger device
 
     @property

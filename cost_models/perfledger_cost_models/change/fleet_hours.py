@@ -17,8 +17,8 @@ from scipy.special import stdtrit
 
 from perfledger.bundle import FleetUse
 from perfledger.workload_pattern import is_match
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.allocated_hours import hours_between
-from perfledger_cost_models.draws import FloatArray
 from perfledger_cost_models.units import HOURS_PER_YEAR, SECONDS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError
 

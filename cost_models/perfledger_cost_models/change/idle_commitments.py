@@ -8,7 +8,7 @@ so they save no cash.
 import numpy as np
 
 from perfledger.bundle import Commitment
-from perfledger_cost_models.draws import FloatArray
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.queueing.queue_formulas import QueueError, mmc
 from perfledger_cost_models.quote import Interval, QueueEffect
 from perfledger_cost_models.units import HOURS_PER_YEAR, SECONDS_PER_HOUR

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.energy.energy import energy_kwh
 from perfledger_cost_models.energy.hourly_csv import HourlySeries
 from perfledger_cost_models.energy.start_objective import StartObjective
@@ -24,8 +24,6 @@ MAX_CELLS = 30_000_000
 MAX_KW = 1e6  # a gigawatt: more than any site draws, so a wrong unit
 # Tolerance for sums of the same values in another order.
 _SAME = 1e-12
-
-FloatArray = NDArray[np.float64]
 
 
 class StartWindowError(ValueError):
@@ -205,13 +203,13 @@ def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, 
     return _backtrack(has_stopped, has_loaded, work=work, pause=pause)
 
 
-def _is_less(left: FloatArray, right: FloatArray) -> NDArray[np.bool_]:
+def _is_less(left: FloatArray, right: FloatArray) -> BoolArray:
     """Whether costs differ by more than rounding of sums in another order."""
     return left < right * (1 - _SAME)
 
 
 def _backtrack(
-    has_stopped: NDArray[np.bool_], has_loaded: NDArray[np.bool_], *, work: int, pause: int
+    has_stopped: BoolArray, has_loaded: BoolArray, *, work: int, pause: int
 ) -> list[tuple[int, int]]:
     """Return the stretches in which the job runs, by backtracking from the last tick."""
     tick, is_on = len(has_stopped) - 1, False

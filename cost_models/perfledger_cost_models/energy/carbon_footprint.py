@@ -6,7 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from perfledger_cost_models.draws import FloatArray, draw_pert
+from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.draws import draw_pert
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from perfledger_cost_models.arrays import FloatArray
 
 # The weights to try. A hundred values cannot distinguish finer ones.
 ALPHAS = (0.05, 0.15, 0.3, 0.5, 0.8)

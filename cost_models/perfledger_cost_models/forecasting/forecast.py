@@ -10,8 +10,8 @@ from enum import StrEnum
 
 import numpy as np
 
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.forecasting.calendar_periods import PeriodCalendar
-from perfledger_cost_models.forecasting.exponential_smoothing import FloatArray
 from perfledger_cost_models.forecasting.past_periods import UsageHistory
 from perfledger_cost_models.forecasting.sample_paths import MIN_PERIODS, ForecastError, sample_paths
 from perfledger_cost_models.forecasting.seasonal_naive import seasonal_naive

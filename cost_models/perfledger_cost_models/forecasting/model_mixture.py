@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.forecasting.exponential_smoothing import (
     WALK,
-    FloatArray,
     candidate_models,
     first_seasons,
     run_models,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.draws import SEED
-from perfledger_cost_models.forecasting.exponential_smoothing import FloatArray
 from perfledger_cost_models.forecasting.model_mixture import ModelMixture, mixture_of
 from perfledger_cost_models.forecasting.seasonal_naive import MAX_AMOUNT, seasonal_naive
 

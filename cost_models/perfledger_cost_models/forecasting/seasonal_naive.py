@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfledger_cost_models.forecasting.exponential_smoothing import FloatArray
+from perfledger_cost_models.arrays import FloatArray
 
 MAX_AMOUNT = 1e15  # of a history and of its forecast
 # Differences between years that their median, the growth, needs.

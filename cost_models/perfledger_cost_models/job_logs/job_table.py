@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from numpy.typing import NDArray
+
+from perfledger_cost_models.arrays import BoolArray, IntArray
 
 MAX_JOBS = 5_000_000
 MAX_DEVICES = 1_000_000
@@ -17,8 +18,6 @@ MAX_SECONDS = 1e11  # three thousand years; sums over MAX_JOBS stay exact in 64 
 MAX_NAME = 200
 MAX_AMOUNT = 10**12  # milli-CPUs and MiB: more than any machine has
 WHOLE_DEVICE = 1000  # thousandths of a device
-
-IntArray = NDArray[np.int64]
 
 
 class JobLogError(ValueError):
@@ -50,7 +49,7 @@ class LabelColumn:
     codes: IntArray
     names: tuple[str, ...]
 
-    def __getitem__(self, rows: NDArray[np.bool_] | IntArray) -> "LabelColumn":
+    def __getitem__(self, rows: BoolArray | IntArray) -> "LabelColumn":
         return LabelColumn(self.codes[rows], self.names)
 
 
@@ -80,7 +79,7 @@ class JobTable:
         """Return the thousandths of devices that each job takes."""
         return self.devices * self.share_milli
 
-    def take(self, rows: NDArray[np.bool_] | IntArray) -> "JobTable":
+    def take(self, rows: BoolArray | IntArray) -> "JobTable":
         """Return some of the rows, in their order."""
         columns = [field.name for field in fields(self) if field.name != "start_s"]
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})

@@ -11,7 +11,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from perfledger_cost_models.draws import FloatArray, draw_pert
+from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.draws import draw_pert
 from perfledger_cost_models.formula import value_of
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.procurement.cost_model import CostModel, ModelInput, PurchaseOption

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import assert_never
 
-from perfledger_cost_models.draws import FloatArray
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
 from perfledger_cost_models.finance import FinanceError, internal_rate_of_return, payback_years
 from perfledger_cost_models.money import to_decimal

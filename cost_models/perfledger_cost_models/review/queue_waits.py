@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
 from perfledger_cost_models.procurement.plan import WaitObjective
 from perfledger_cost_models.review.quarter import Quarter
@@ -14,8 +14,6 @@ from perfledger_cost_models.scheduling.policy_comparison import CURVE
 # Of the jobs that ran. With fewer known starts, the longest waits may be the unknown ones.
 MIN_KNOWN_SHARE = 0.9
 MOST_TEAMS = 50
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

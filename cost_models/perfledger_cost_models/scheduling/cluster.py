@@ -8,11 +8,11 @@ from io import StringIO
 
 import numpy as np
 
+from perfledger_cost_models.arrays import IntArray
 from perfledger_cost_models.job_logs.job_table import (
     MAX_AMOUNT,
     MAX_DEVICES,
     MAX_NAME,
-    IntArray,
     JobLogError,
     LabelColumn,
     labels_of,

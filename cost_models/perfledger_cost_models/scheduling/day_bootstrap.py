@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from perfledger_cost_models.job_logs.job_table import IntArray
+from perfledger_cost_models.arrays import FloatArray, IntArray
 
 DRAWS = 2000  # the ends of a 95 % interval then hold to about a twentieth of its width
 SEED = 2026
@@ -25,8 +24,6 @@ MAX_STRETCHES = 1000
 # each 2 % farther from it than the one before: the ends are at most 2 % off for any number of jobs.
 GRID = 600
 NEAREST = 1e-6  # in shares of jobs
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ import heapq
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from perfledger_cost_models.job_logs.job_table import IntArray, JobTable
+from perfledger_cost_models.arrays import BoolArray, IntArray
+from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.device_time_accounting import DeviceTimeMeter
 from perfledger_cost_models.scheduling.expected_ends import NO_END, ExpectedEnds
@@ -173,7 +173,7 @@ class PoolSimulation:
         self._begin(job, allocation, now)
         return True
 
-    def _allowed(self, job: int, now: int) -> NDArray[np.bool_] | None:
+    def _allowed(self, job: int, now: int) -> BoolArray | None:
         return self._calendar.allowed(self._jobs.team[job], self._jobs.limit_ms[job], now)
 
     def _begin(self, job: int, allocation: JobAllocation, now: int) -> None:

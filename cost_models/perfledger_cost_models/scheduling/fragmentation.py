@@ -7,9 +7,9 @@ have less than m's share. FGD chooses the node, and its device, whose F grows le
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, IntArray, JobTable
+from perfledger_cost_models.arrays import FloatArray, IntArray
+from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.scheduling.free_devices import (
     FreeDevices,
     ResourceRequest,
@@ -18,8 +18,6 @@ from perfledger_cost_models.scheduling.free_devices import (
 
 # The most frequent requests that make up this share of the jobs count, as in the paper.
 POPULAR = 0.95
-
-FloatArray = NDArray[np.float64]
 
 
 class Fragmentation:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, IntArray, JobTable
+from perfledger_cost_models.arrays import BoolArray, IntArray
+from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, JobTable
 from perfledger_cost_models.prices.accelerator_names import MIG_SLICES
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.policy import DeviceSharing
@@ -69,7 +69,7 @@ class FreeDevices:
         self.free_milli = self.capacity_milli
         self.changed_nodes: list[int] = []  # nodes in the order in which they changed
 
-    def fitting(self, request: ResourceRequest, rows: IntArray) -> NDArray[np.bool_]:
+    def fitting(self, request: ResourceRequest, rows: IntArray) -> BoolArray:
         """Return which of the nodes fit a request on one node."""
         if request.share_milli == WHOLE_DEVICE:
             fits = self.idle_count[rows] >= request.devices
@@ -187,7 +187,7 @@ def _slices(sharing: DeviceSharing) -> Sequence[int]:
             return MIG_SLICES
 
 
-def _accepted(jobs: JobTable, cluster: Cluster) -> NDArray[np.bool_]:
+def _accepted(jobs: JobTable, cluster: Cluster) -> BoolArray:
     """Return which of the cluster's models each accelerator name of the jobs accepts.
 
     All names accept a node without a model.

@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from perfledger_cost_models.job_logs.job_table import IntArray, JobTable
+from perfledger_cost_models.arrays import FloatArray, IntArray
+from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.scheduling.policy import SchedulingPolicy
 from perfledger_cost_models.units import MILLI_MS_PER_HOUR
 
 # Shorter jobs would have slowdowns without bound (Feitelson et al., JSSPP 1997): ten seconds.
 SLOWDOWN_BOUND_S = 10.0
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from random import Random
 
 import numpy as np
-from numpy.typing import NDArray
 
-from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE, IntArray
+from perfledger_cost_models.arrays import BoolArray, FloatArray, IntArray
+from perfledger_cost_models.job_logs.job_table import WHOLE_DEVICE
 from perfledger_cost_models.scheduling.fragmentation import Fragmentation
 from perfledger_cost_models.scheduling.free_devices import (
     FreeDevices,
@@ -20,8 +20,6 @@ from perfledger_cost_models.scheduling.free_devices import (
     ResourceRequest,
 )
 from perfledger_cost_models.scheduling.policy import Locality, PlacementPolicy
-
-FloatArray = NDArray[np.float64]
 
 _TOP = 100  # Kubernetes' highest score
 _NONE = -1.0e9  # the score of a node that the job does not fit
@@ -50,7 +48,7 @@ class JobPlacer:
         self._all = np.arange(len(free_devices.size))
 
     def place(
-        self, request: ResourceRequest, allowed: NDArray[np.bool_] | None = None
+        self, request: ResourceRequest, allowed: BoolArray | None = None
     ) -> JobAllocation | None:
         """Return the allocation for a request, None if it does not fit; takes nothing.
 
@@ -68,7 +66,7 @@ class JobPlacer:
         return allocation
 
     def _on_one_node(
-        self, request: ResourceRequest, allowed: NDArray[np.bool_] | None
+        self, request: ResourceRequest, allowed: BoolArray | None
     ) -> JobAllocation | None:
         scores = self._current(request)
         if allowed is not None:
@@ -94,7 +92,7 @@ class JobPlacer:
         return self._free_devices.tightest(request, node)
 
     def _on_whole_nodes(
-        self, request: ResourceRequest, allowed: NDArray[np.bool_] | None
+        self, request: ResourceRequest, allowed: BoolArray | None
     ) -> JobAllocation | None:
         """Place a request larger than any node: on whole nodes, and the rest on one more."""
         free_devices = self._free_devices
@@ -118,9 +116,7 @@ class JobPlacer:
             parts += last.nodes
         return JobAllocation(request, tuple(parts))
 
-    def _anywhere(
-        self, shape: ResourceRequest, allowed: NDArray[np.bool_] | None
-    ) -> JobAllocation | None:
+    def _anywhere(self, shape: ResourceRequest, allowed: BoolArray | None) -> JobAllocation | None:
         """Place a request wherever whole devices are free, the emptiest nodes first."""
         free_devices = self._free_devices
         portion = _portion(shape, 1)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.job_logs.job_table import JobTable
 from perfledger_cost_models.quote import HourlyRate
 from perfledger_cost_models.scheduling.day_bootstrap import BootstrapInterval, ratio_interval
@@ -28,8 +28,6 @@ from perfledger_cost_models.units import DAYS_PER_YEAR, MILLI_MS_PER_HOUR, MS_PE
 
 # Shares of the curve of waits.
 CURVE = (*(place / 100 for place in range(100)), 0.995, 0.999, 1.0)
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfledger_cost_models.job_logs.job_table import IntArray
+from perfledger_cost_models.arrays import FloatArray, IntArray
 from perfledger_cost_models.scheduling.day_bootstrap import (
     BootstrapInterval,
-    FloatArray,
     quantile_interval,
     ratio_interval,
 )

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_cost_models.arrays import BoolArray
 from perfledger_cost_models.job_logs.job_table import MAX_SECONDS, JobLogError, JobTable
 from perfledger_cost_models.units import MS_PER_HOUR, SECONDS_PER_HOUR
 
@@ -45,7 +45,7 @@ class ReservationCalendar:
         self._nodes = nodes
         self.ends = tuple(each.end_ms for each in reservations)
 
-    def allowed(self, team: int, limit_ms: int, now: int) -> NDArray[np.bool_] | None:
+    def allowed(self, team: int, limit_ms: int, now: int) -> BoolArray | None:
         """Return the nodes where a team's job may start now; None for all nodes."""
         if not self._all:
             return None

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from perfledger_cost_models.job_logs.job_table import IntArray, JobLogError, JobTable
+from perfledger_cost_models.arrays import IntArray
+from perfledger_cost_models.job_logs.job_table import JobLogError, JobTable
 from perfledger_cost_models.scheduling.cluster import UNLIMITED, Cluster
 from perfledger_cost_models.scheduling.event_loop import PoolSimulation
 from perfledger_cost_models.scheduling.job_outcomes import JobOutcomes

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from perfledger_cost_models.queueing.queue_formulas import erlang_c
@@ -36,8 +35,6 @@ _HALVINGS = 40  # of an interval: a trillionth of it is left
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(48)
 # Capacities around the measured one in standard deviations, weighted by the normal density.
 _CAPACITIES = np.array([-2.0, -1.0, 0.0, 1.0, 2.0])
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from perfledger.load import MIN_GAIN
+from perfledger_cost_models.arrays import BoolArray, FloatArray
 from perfledger_cost_models.serving.load_curve import LoadMode, LoadPoint
 
 # With fewer points no point can be left out for a check.
@@ -60,8 +61,6 @@ UNKNOWN_SPREAD = 0.2
 TAIL_CORRELATION = 2.0
 
 _Z99 = 2.3263479  # of a standard normal
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -114,7 +113,7 @@ class _Cells:
     design: FloatArray  # (cells, n, 2), weighted by the inverse covariance of the points
     rest: FloatArray  # (cells, n): residuals of the regression, weighted likewise
 
-    def select(self, indices: NDArray[np.bool_] | NDArray[np.intp]) -> "_Cells":
+    def select(self, indices: BoolArray | NDArray[np.intp]) -> "_Cells":
         """Return the cells at a mask or at indices."""
         return _Cells(
             log_weight=self.log_weight[indices],

@@ -6,7 +6,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from perfledger_cost_models.draws import FloatArray, draw_pert
+from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.draws import draw_pert
 from perfledger_cost_models.finance import (
     FinanceError,
     internal_rate_of_return,

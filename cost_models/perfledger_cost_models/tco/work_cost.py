@@ -11,7 +11,8 @@ from statistics import mean
 
 import numpy as np
 
-from perfledger_cost_models.draws import FloatArray, draw_pert
+from perfledger_cost_models.arrays import FloatArray
+from perfledger_cost_models.draws import draw_pert
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 
 MILLION, THOUSAND = 1_000_000, 1_000

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.telemetry.signals import OwnerLevel, Signal
 from perfledger_cost_models.usage.device_spans import EARLIEST, LATEST, UsageFileError
 
@@ -21,8 +21,6 @@ MAX_SHARE = 1.05
 LATE_STEPS = 1.5
 NO_OWNER = "(nobody)"
 UNKNOWN_OWNER = "(unknown)"
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

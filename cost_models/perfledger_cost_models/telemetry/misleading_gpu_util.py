@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfledger_cost_models.telemetry.activity_samples import DeviceOwner, FloatArray
+from perfledger_cost_models.arrays import FloatArray, IntArray
+from perfledger_cost_models.telemetry.activity_samples import DeviceOwner
 from perfledger_cost_models.telemetry.sample_table import (
     ActivityTable,
     HourlyActivity,
-    IntArray,
     SampleTable,
     hourly_activity,
     sums_by,

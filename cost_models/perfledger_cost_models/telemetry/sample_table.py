@@ -4,19 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
-from perfledger_cost_models.telemetry.activity_samples import (
-    Activity,
-    ActivityExport,
-    DeviceOwner,
-    FloatArray,
-)
+from perfledger_cost_models.arrays import BoolArray, FloatArray, IntArray
+from perfledger_cost_models.telemetry.activity_samples import Activity, ActivityExport, DeviceOwner
 from perfledger_cost_models.telemetry.signals import Signal
 from perfledger_cost_models.units import SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import UsageFileError
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -35,12 +28,12 @@ class SampleTable:
     shares: FloatArray
     seconds: FloatArray
     missing: FloatArray
-    is_peak: NDArray[np.bool_]
+    is_peak: BoolArray
 
     def __len__(self) -> int:
         return len(self.starts)
 
-    def take(self, rows: NDArray[np.bool_] | IntArray) -> "SampleTable":
+    def take(self, rows: BoolArray | IntArray) -> "SampleTable":
         """Return some of the rows, in their order."""
         return SampleTable(
             **{column.name: getattr(self, column.name)[rows] for column in fields(self)}
@@ -195,7 +188,7 @@ def _check(
     device: IntArray,
     starts: FloatArray,
     ends: FloatArray,
-    is_same: NDArray[np.bool_],
+    is_same: BoolArray,
     names: Sequence[str],
 ) -> None:
     # Two consecutive files may both cover the moment between them.

@@ -18,12 +18,12 @@ from itertools import islice
 import msgspec
 import numpy as np
 
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.telemetry.activity_samples import (
     MAX_SHARE,
     Activity,
     ActivityExport,
     DeviceOwner,
-    FloatArray,
 )
 from perfledger_cost_models.telemetry.metric_values import nominal_bytes
 from perfledger_cost_models.telemetry.signals import Signal

@@ -10,7 +10,7 @@ from math import sqrt
 
 import numpy as np
 
-from perfledger_cost_models.telemetry.activity_samples import FloatArray
+from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.telemetry.sample_table import (
     ActivityTable,
     SampleTable,
