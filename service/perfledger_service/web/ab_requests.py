@@ -1,7 +1,7 @@
 """Serves `/api/v1/ab-requests`: the A/B runs that a project's default branch needs."""
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.history.branch_history import requested_ab_runs
@@ -15,16 +15,12 @@ router = APIRouter(prefix="/api/v1/ab-requests", tags=["uploads"])
 class SuspicionResponse(BaseModel):
     """A metric that may have changed, and by how much."""
 
-    model_config = ConfigDict(frozen=True)
-
     metric: str
     change: float
 
 
 class AbRequestResponse(BaseModel):
     """An A/B run to measure: a check of these two commits answers it."""
-
-    model_config = ConfigDict(frozen=True)
 
     workload: str
     device_class: str
@@ -39,8 +35,6 @@ class AbRequestResponse(BaseModel):
 
 class AbRequestsResponse(BaseModel):
     """All requested A/B runs, the most promising first."""
-
-    model_config = ConfigDict(frozen=True)
 
     repository: str
     requests: tuple[AbRequestResponse, ...]

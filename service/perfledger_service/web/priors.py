@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from perfledger_service.store.database import read_session
 from perfledger_service.usecases.pull_requests.spread_priors import history_on_devices
@@ -18,8 +18,6 @@ MAX_CLASSES = 100
 class PriorResponse(BaseModel):
     """Spread that earlier checks of one series predict for its next pair's difference of logs."""
 
-    model_config = ConfigDict(frozen=True, from_attributes=True)
-
     workload: str
     metric: str
     device_class: str
@@ -30,8 +28,6 @@ class PriorResponse(BaseModel):
 
 class PriorsResponse(BaseModel):
     """All known priors; a bundle names `history` to be judged by the same."""
-
-    model_config = ConfigDict(frozen=True, from_attributes=True)
 
     history: int
     priors: tuple[PriorResponse, ...]
@@ -49,4 +45,4 @@ def get_priors(
     """
     with read_session(state.engine) as session:
         history = history_on_devices(session, project.id, device_class or ())
-    return PriorsResponse.model_validate(history)
+    return PriorsResponse.model_validate(history, from_attributes=True)

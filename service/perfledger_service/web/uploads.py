@@ -6,7 +6,7 @@ from typing import Annotated
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Path, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.database import read_session
@@ -22,8 +22,6 @@ UPLOAD_ID = r"^[0-9a-f]{32}$"
 
 class UploadResponse(BaseModel):
     """An upload and its status; `url` is its page."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     repository: str

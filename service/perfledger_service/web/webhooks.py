@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Depends, Request
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from perfledger_service.errors import NotFoundError, RefusedError, TooLargeError, UsageError
 from perfledger_service.usecases.pull_requests.approvals import NewComment, receive_comment
@@ -31,8 +31,6 @@ router = APIRouter(prefix="/webhooks", tags=["webhooks"])
 
 class CommentResponse(BaseModel):
     """Whether a delivery was accepted, and if not, the reason."""
-
-    model_config = ConfigDict(frozen=True)
 
     is_accepted: bool
     reason: str
