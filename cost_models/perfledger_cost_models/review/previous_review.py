@@ -89,7 +89,7 @@ def read_previous_review(data: bytes, *, before: Quarter) -> PreviousReview:
     try:
         document = _document(data)
         quarter = quarter_of(document.quarter)
-    except (msgspec.DecodeError, QuarterError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, QuarterError, RecursionError) as error:
         msg = f"the last review cannot be read: {error}: pass its review.json"
         raise PreviousReviewError(msg) from error
     if quarter.after != before:

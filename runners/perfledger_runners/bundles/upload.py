@@ -159,7 +159,7 @@ def _send(request: Request, opener: UrlOpener) -> UploadReceipt:
         body = answer.read(MAX_ANSWER_BYTES)
     try:
         return msgspec.json.decode(body, type=UploadReceipt)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         msg = f"the service's answer is not a receipt: {error}"
         raise UploadError(msg) from error
 

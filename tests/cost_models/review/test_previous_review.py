@@ -121,6 +121,7 @@ def test_a_last_review_without_a_bill_has_no_actual(make_review):
     ("data", "says"),
     [
         (b"\xff", "cannot be read"),
+        (b'{"format": "\xff", "version": 2}', "cannot be read"),
         (b"[" * 100_000, "cannot be read"),
         (last(quarter="2026Q1"), "before 2026Q3"),
         (last(quarter="soon"), "cannot be read"),

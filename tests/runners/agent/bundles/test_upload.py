@@ -42,7 +42,7 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(text.encode())
+        self.wfile.write(text.encode(errors="surrogateescape"))
 
     do_GET = do_POST  # noqa: N815 - http.server's name
 
@@ -222,7 +222,17 @@ def test_no_redirect_is_followed_with_a_token(service, spooled, naps, status):
     assert thief.requests == []
 
 
-@pytest.mark.parametrize("body", ["", "<html>", "[]", '{"id": 42, "status": "s", "url": "u"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("", id="nothing"),
+        pytest.param("<html>", id="no JSON"),
+        pytest.param("[]", id="another type"),
+        pytest.param('{"id": 42, "status": "s", "url": "u"}', id="a number for a text"),
+        pytest.param('{"id": "\udcff", "status": "s", "url": "u"}', id="not UTF-8"),
+        pytest.param('{"x": ' + "[" * 100_000, id="too deep"),
+    ],
+)
 def test_an_answer_that_is_no_receipt_is_an_error(service, spooled, naps, body):
     server = service((200, {}, body))
 
