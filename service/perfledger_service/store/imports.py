@@ -54,7 +54,7 @@ def imports(
         .options(defer(content))
         .order_by(col(ImportedFileRow.kind), col(ImportedFileRow.source), col(ImportedFileRow.id))
     )
-    stored = (_stored(row) for row in rows)
+    stored = (row.to_value(StoredImport) for row in rows)
     matches = [
         one for one in stored if kind in (None, one.kind) and fnmatchcase(one.source, source)
     ]
@@ -82,7 +82,3 @@ def remove_import(session: Session, import_id: int) -> None:
 
 def _unknown(import_id: int) -> NotFoundError:
     return NotFoundError(f"no import {import_id}: `perfledger server import list` shows all")
-
-
-def _stored(row: ImportedFileRow) -> StoredImport:
-    return row.to_value(StoredImport)

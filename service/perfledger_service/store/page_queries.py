@@ -110,15 +110,14 @@ def _uploads(session: Session, *conditions: ColumnElement[bool]) -> tuple[Upload
         .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id))
         .limit(MAX_UPLOADS)
     )
-    return tuple(_upload(*row) for row in rows)
+    return tuple(
+        upload.to_value(UploadView, repository=project.repository, device_class=device_class)
+        for upload, project, device_class in rows
+    )
 
 
 def _left_out(session: Session, table: type[UploadRow | SeriesRow], limit: int) -> int:
     return max(0, session.exec(select(func.count()).select_from(table)).one() - limit)
-
-
-def _upload(row: UploadRow, project: ProjectRow, device_class: str) -> UploadView:
-    return row.to_value(UploadView, repository=project.repository, device_class=device_class)
 
 
 def _with_verdicts(session: Session, upload: UploadView) -> UploadView:
@@ -157,12 +156,11 @@ def _points(session: Session, series: SeriesRow) -> tuple[SeriesPoint, ...]:
         .order_by(*_NEWEST_FIRST)
         .limit(MAX_POINTS)
     ).all()
-    return tuple(_point(*row) for row in reversed(rows))
-
-
-def _point(row: ObservationRow, upload: UploadRow, sha: str) -> SeriesPoint:
-    return row.to_value(
-        SeriesPoint, sha=sha, pull_request=upload.pull_request, created_at=upload.created_at
+    return tuple(
+        row.to_value(
+            SeriesPoint, sha=sha, pull_request=upload.pull_request, created_at=upload.created_at
+        )
+        for row, upload, sha in reversed(rows)
     )
 
 

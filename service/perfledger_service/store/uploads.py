@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import insert, update
+from sqlalchemy import ColumnElement, insert, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
 
@@ -97,39 +97,28 @@ def add_if_new(session: Session, row: type[StoreRow], values: Mapping[str, objec
 
 def upload_of_bundle(session: Session, project_id: int, sha256: str) -> StoredUpload | None:
     """Return the project's upload of a bundle, None if it was never uploaded."""
-    row = session.exec(
-        select(UploadRow, ProjectRow)
-        .join(ProjectRow)
-        .where(col(UploadRow.project_id) == project_id, col(UploadRow.bundle_sha256) == sha256)
-    ).first()
-    return None if row is None else _upload(*row)
+    return _newest(
+        session, col(UploadRow.project_id) == project_id, col(UploadRow.bundle_sha256) == sha256
+    )
 
 
 def upload_by_id(session: Session, upload_id: str) -> StoredUpload:
     """Return an upload; raise NotFoundError for an unknown id."""
-    row = session.exec(
-        select(UploadRow, ProjectRow).join(ProjectRow).where(col(UploadRow.id) == upload_id)
-    ).first()
-    if row is None:
+    upload = _newest(session, col(UploadRow.id) == upload_id)
+    if upload is None:
         msg = f"no upload {upload_id[:80]!r}"
         raise NotFoundError(msg)
-    return _upload(*row)
+    return upload
 
 
 def newest_judged(session: Session, project_id: int, pull_request: int) -> StoredUpload | None:
     """Return a pull request's newest judged upload, None without one."""
-    row = session.exec(
-        select(UploadRow, ProjectRow)
-        .join(ProjectRow)
-        .where(
-            col(UploadRow.project_id) == project_id,
-            col(UploadRow.pull_request) == pull_request,
-            col(UploadRow.status).in_((UploadStatus.JUDGED, UploadStatus.POSTED)),
-        )
-        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
-        .limit(1)
-    ).first()
-    return None if row is None else _upload(*row)
+    return _newest(
+        session,
+        col(UploadRow.project_id) == project_id,
+        col(UploadRow.pull_request) == pull_request,
+        col(UploadRow.status).in_((UploadStatus.JUDGED, UploadStatus.POSTED)),
+    )
 
 
 def unfinished_uploads(session: Session) -> tuple[StoredUpload, ...]:
@@ -226,6 +215,17 @@ def verdicts_of(session: Session, upload_id: str) -> tuple[Verdict, ...]:
         .order_by(col(VerdictRow.position))
     )
     return tuple(_verdict(row) for row in rows)
+
+
+def _newest(session: Session, *conditions: ColumnElement[bool]) -> StoredUpload | None:
+    row = session.exec(
+        select(UploadRow, ProjectRow)
+        .join(ProjectRow)
+        .where(*conditions)
+        .order_by(col(UploadRow.created_at).desc(), col(UploadRow.id).desc())
+        .limit(1)
+    ).first()
+    return None if row is None else _upload(*row)
 
 
 def _upload(row: UploadRow, project: ProjectRow) -> StoredUpload:
