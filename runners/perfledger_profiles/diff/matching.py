@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 
 from perfledger.profile import Bucket, Operation, OperationFamily
-from perfledger_profiles.diff.fusion import match_fusions, with_regions
+from perfledger_profiles.diff.fusion import UnmatchedOperations, match_fusions, with_regions
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import normal_name, normal_path, plain_name
 from perfledger_profiles.parsing.operation_family import FUSED_ATTENTION
@@ -39,30 +39,24 @@ def match(
 
     `families` are those of the kernels, by name.
     """
-    changes: list[OperationChange] = []
-    left, right = list(base), list(head)
     same: _KeyOf = partial(_identity, renumbered=_renumbered(base, head))
     alike: _KeyOf = partial(_family, families or {})
-    first: tuple[tuple[MatchStage, _KeyOf], ...] = (
-        (MatchStage.INPUT, _input),
-        (MatchStage.SAME, same),
+    steps: tuple[Callable[[list[Operation], list[Operation]], UnmatchedOperations], ...] = (
+        partial(_stage, key=_input, stage=MatchStage.INPUT),
+        partial(_stage, key=same, stage=MatchStage.SAME),
+        _attention,
+        partial(_stage, key=_variant, stage=MatchStage.VARIANT),
+        partial(_stage, key=_name_and_place, stage=MatchStage.NAME),
+        partial(_stage, key=_name_and_shapes, stage=MatchStage.NAME),
+        partial(_stage, key=_name, stage=MatchStage.NAME),
+        match_fusions,
+        partial(_stage, key=_place, stage=MatchStage.PLACE),
+        partial(_stage, key=alike, stage=MatchStage.FAMILY),
     )
-    last: tuple[tuple[MatchStage, _KeyOf], ...] = (
-        (MatchStage.PLACE, _place),
-        (MatchStage.FAMILY, alike),
-    )
-    for stage, key in first:
-        matched, left, right = _stage(left, right, key, stage)
-        changes += matched
-    matched, left, right = _attention(left, right)
-    changes += matched
-    for stage, key in _NAME_STAGES:
-        matched, left, right = _stage(left, right, key, stage)
-        changes += matched
-    matched, left, right = match_fusions(left, right)
-    changes += matched
-    for stage, key in last:
-        matched, left, right = _stage(left, right, key, stage)
+    changes: list[OperationChange] = []
+    left, right = list(base), list(head)
+    for step in steps:
+        matched, left, right = step(left, right)
         changes += matched
     changes += [OperationChange(base=(one,), head=(), stage=MatchStage.ALONE) for one in left]
     changes += [OperationChange(base=(), head=(one,), stage=MatchStage.ALONE) for one in right]
@@ -110,12 +104,9 @@ def _identity(operation: Operation, *, renumbered: _Renumbered) -> _Key:
     return normal_path(name), operation.bucket, operation.shapes, place
 
 
-def _place_and_shapes(operation: Operation) -> _Key:
-    return (normal_path(operation.path), operation.shapes) if operation.shapes else None
-
-
 def _variant(operation: Operation) -> _Key:
-    return _place_and_shapes(operation) if _place(operation) is not None else None
+    place = _place(operation)
+    return (place, operation.shapes) if place is not None and operation.shapes else None
 
 
 def _name_and_place(operation: Operation) -> _Key:
@@ -144,17 +135,9 @@ def _family(families: Mapping[str, OperationFamily], operation: Operation) -> _K
     )
 
 
-_NAME_STAGES: tuple[tuple[MatchStage, _KeyOf], ...] = (
-    (MatchStage.VARIANT, _variant),
-    (MatchStage.NAME, _name_and_place),
-    (MatchStage.NAME, _name_and_shapes),
-    (MatchStage.NAME, _name),
-)
-
-
 def _stage(
-    base: Sequence[Operation], head: Sequence[Operation], key: _KeyOf, stage: MatchStage
-) -> tuple[list[OperationChange], list[Operation], list[Operation]]:
+    base: list[Operation], head: list[Operation], *, key: _KeyOf, stage: MatchStage
+) -> UnmatchedOperations:
     """Return the groups that both sides have, and the unmatched rest of each side."""
     before, after = _group_by(base, key), _group_by(head, key)
     common = before.keys() & after.keys()
@@ -177,9 +160,7 @@ def _group_by(operations: Sequence[Operation], key: _KeyOf) -> dict[Hashable, li
     return groups
 
 
-def _attention(
-    base: Sequence[Operation], head: Sequence[Operation]
-) -> tuple[list[OperationChange], list[Operation], list[Operation]]:
+def _attention(base: list[Operation], head: list[Operation]) -> UnmatchedOperations:
     """Match a fused attention on one side with an unfused one on the other."""
     for fused_side, parts_side, is_lost in ((base, head, True), (head, base, False)):
         fused = [operation for operation in fused_side if is_fused_attention(operation)]
@@ -193,7 +174,7 @@ def _attention(
             left = [operation for operation in base if operation not in before]
             right = [operation for operation in head if operation not in after]
             return [change], left, right
-    return [], list(base), list(head)
+    return [], base, head
 
 
 def _on_scores(operations: Sequence[Operation], parts: Sequence[Operation]) -> list[Operation]:

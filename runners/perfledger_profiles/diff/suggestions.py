@@ -203,16 +203,11 @@ def _is_recompiling(context: _ChangeContext) -> bool:
 
 
 def _is_fused_attention_lost(context: _ChangeContext) -> bool:
-    return _concerns_attention(context.change) and _fused_calls(context.head) < _fused_calls(
-        context.base
-    )
-
-
-def _concerns_attention(change: OperationChange) -> bool:
-    return any(
+    is_attention = any(
         is_attention_part(operation) or is_fused_attention(operation)
-        for operation in (*change.base, *change.head)
+        for operation in (*context.change.base, *context.change.head)
     )
+    return is_attention and _fused_calls(context.head) < _fused_calls(context.base)
 
 
 def _fused_calls(profile: Profile) -> float:
@@ -243,7 +238,8 @@ def _is_loading_here(context: _ChangeContext) -> bool:
         any(_SINGLE_LOADER.search(_where(one)) for one in side)
         for side in (context.change.head, context.change.base)
     )
-    return is_here and not was_here and _is_named(context.change.base, _SEVERAL_LOADERS)
+    was_elsewhere = any(_SEVERAL_LOADERS.search(_where(one)) for one in context.change.base)
+    return is_here and not was_here and was_elsewhere
 
 
 def _is_input(context: _ChangeContext) -> bool:
@@ -316,9 +312,7 @@ def _is_looping(context: _ChangeContext) -> bool:
 
 def _is_eager(context: _ChangeContext) -> bool:
     before, after = context.calls(re.compile(r"PjitFunction\(|Function\("))
-    is_host = context.concerns(_DISPATCH) or _is_named(
-        context.change.head, re.compile(OUTSIDE_NAME)
-    )
+    is_host = context.concerns(_DISPATCH) or _is_outside(context)
     return is_host and after >= MIN_LOOP_RATIO * max(before, 1.0)
 
 
@@ -342,14 +336,14 @@ def _has_new_layout(context: _ChangeContext) -> bool:
     """Return whether calls on the same sizes are slower after a new contiguous() of them."""
     sizes = {one.shapes.partition(" ")[0] for one in context.change.head if one.shapes}
     before, after = (
-        sum(one.count for one in side.operations if _is_contiguous(one) and one.shapes in sizes)
+        sum(
+            one.count
+            for one in side.operations
+            if one.name == "aten::contiguous" and one.shapes in sizes
+        )
         for side in (context.base, context.head)
     )
     return context.change.is_same_work and after > before
-
-
-def _is_contiguous(operation: Operation) -> bool:
-    return operation.name == "aten::contiguous"
 
 
 def _is_grown(context: _ChangeContext) -> bool:
@@ -358,11 +352,6 @@ def _is_grown(context: _ChangeContext) -> bool:
     return bool(before) and bool(after) and not before & after and not context.is_more_often
 
 
-def _is_named(operations: Iterable[Operation], pattern: re.Pattern[str]) -> bool:
-    return any(pattern.search(_where(operation)) for operation in operations)
-
-
-OUTSIDE_NAME = re.escape(OUTSIDE_OPERATIONS)
 # The first suggestion with evidence is used: those that say most about the code come first.
 _EVIDENCE: tuple[tuple[str, Callable[[_ChangeContext], bool]], ...] = (
     (CLOCK, lambda context: context.change.stage is MatchStage.CLOCK),
