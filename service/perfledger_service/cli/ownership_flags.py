@@ -19,8 +19,7 @@ class GridFlags:
     """The emissions of a kilowatt-hour."""
 
     location_kg_per_kwh: Annotated[
-        float | None,
-        how("CO2 of the grid", metavar="KG", default="the US mean"),
+        float | None, how("CO2 of the grid", metavar="KG", default="the US mean")
     ] = None
     market_kg_per_kwh: Annotated[
         float | None, how("CO2 of the contracted electricity", metavar="KG")
@@ -60,8 +59,7 @@ class OwnershipFlags:
         how("no support contract: failed cards are replaced at their price", flag="--no-support"),
     ] = False
     availability_percent: Annotated[
-        float,
-        how("share of hours that an owned server is up", metavar="PERCENT"),
+        float, how("share of hours that an owned server is up", metavar="PERCENT")
     ] = 100.0
     mean_kw: Annotated[
         float | None, how("measured mean power of an owned server", metavar="KW")

@@ -57,9 +57,7 @@ class GitHub:
                 return None
             raise
         return PullRequest(
-            number=number,
-            is_open=document.state == "open",
-            head_sha=document.head.sha,
+            number=number, is_open=document.state == "open", head_sha=document.head.sha
         )
 
     def comments(self, repository: str, number: int) -> tuple[PullRequestComment, ...]:
@@ -180,8 +178,5 @@ def _check_body(check: FinishedCheckRun) -> dict[str, object]:
         "conclusion": check.conclusion,
         "details_url": check.details_url,
         "external_id": check.external_id,
-        "output": {
-            "title": check.title[:MAX_TEXT],
-            "summary": check.summary[:MAX_TEXT],
-        },
+        "output": {"title": check.title[:MAX_TEXT], "summary": check.summary[:MAX_TEXT]},
     }

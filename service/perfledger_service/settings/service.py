@@ -1,13 +1,7 @@
 """Defines the settings of the service, of uploads and of prices."""
 
-from pydantic import (
-    Field,
-    SecretStr,
-)
-from pydantic_settings import (
-    BaseSettings,
-    SettingsConfigDict,
-)
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from perfledger_service.settings.check import ENV_PREFIX
 from perfledger_service.settings.validation import validate_settings

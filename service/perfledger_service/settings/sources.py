@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pydantic_settings import (
-    EnvSettingsSource,
-)
+from pydantic_settings import EnvSettingsSource
 
 from perfledger_service.errors import SettingsError
 from perfledger_service.settings.check import ENV_PREFIX, CheckSettings

@@ -4,18 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
-from pydantic import (
-    SecretStr,
-    ValidationError,
-)
-from pydantic_settings import (
-    BaseSettings,
-)
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import BaseSettings
 
 from perfledger_service.errors import SettingsError
-from perfledger_service.settings.tables import (
-    ConfigTable,
-)
+from perfledger_service.settings.tables import ConfigTable
 
 _Settings = TypeVar("_Settings", bound=BaseSettings)
 _USERINFO = re.compile(r"://.*@", re.DOTALL)  # to the last "@": a password may hold anything

@@ -31,11 +31,7 @@ class Observation:
 
 
 def add_observations(
-    session: Session,
-    observations: Sequence[Observation],
-    *,
-    project_id: int,
-    upload_id: str,
+    session: Session, observations: Sequence[Observation], *, project_id: int, upload_id: str
 ) -> None:
     """Store all that one upload measured, in one statement.
 

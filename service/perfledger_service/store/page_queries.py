@@ -64,9 +64,7 @@ def pull_request_view(session: Session, repository: str, number: int) -> PullReq
     """Return a pull request's uploads with their verdicts; raise NotFoundError without any."""
     project = project_named(session, repository)
     uploads = _uploads(
-        session,
-        col(UploadRow.project_id) == project.id,
-        col(UploadRow.pull_request) == number,
+        session, col(UploadRow.project_id) == project.id, col(UploadRow.pull_request) == number
     )
     if not uploads:
         where = f"{project.repository}#{number}"

@@ -34,11 +34,7 @@ class SeriesDifferences:
 
 
 def add_differences(
-    session: Session,
-    differences: Sequence[PairDifferences],
-    *,
-    project_id: int,
-    upload_id: str,
+    session: Session, differences: Sequence[PairDifferences], *, project_id: int, upload_id: str
 ) -> None:
     """Store the differences of an upload's pairs, in one statement.
 

@@ -12,14 +12,7 @@ from starlette.types import Scope
 
 from perfledger_service.rendering.check.web_pages import static_folder
 from perfledger_service.usecases.pull_requests.uploads import unfinished_work
-from perfledger_service.web import (
-    ab_requests,
-    health,
-    pages,
-    priors,
-    uploads,
-    webhooks,
-)
+from perfledger_service.web import ab_requests, health, pages, priors, uploads, webhooks
 from perfledger_service.web.app_state import AppState
 from perfledger_service.web.body_limit import BodySizeLimit
 from perfledger_service.web.error_responses import add_error_responses

@@ -23,8 +23,7 @@ class LoadFlags:
     """The requests to send and the duration of each point."""
 
     concurrency: Annotated[
-        str,
-        what("closed loop: numbers of concurrent clients, such as 1,2,4", metavar="COUNTS"),
+        str, what("closed loop: numbers of concurrent clients, such as 1,2,4", metavar="COUNTS")
     ] = ""
     request_rate: Annotated[
         str,

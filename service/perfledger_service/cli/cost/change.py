@@ -30,8 +30,7 @@ class PricedChangeFlags:
         float | None, what("step time of head / base, instead of a bundle", metavar="RATIO")
     ] = None
     interval: Annotated[
-        tuple[float, float] | None,
-        what("the ratio's 95 % interval", metavar="LOW HIGH"),
+        tuple[float, float] | None, what("the ratio's 95 % interval", metavar="LOW HIGH")
     ] = None
     workload: Annotated[
         str, what("workload of the ratio, to find its fleet entries", metavar="NAME")
@@ -54,8 +53,7 @@ class FleetFlags:
         float | None, what("device-hours a year, instead of a fleet", metavar="HOURS")
     ] = None
     device_hours_range: Annotated[
-        tuple[float, float] | None,
-        what("likely range of the hours", metavar="LOW HIGH"),
+        tuple[float, float] | None, what("likely range of the hours", metavar="LOW HIGH")
     ] = None
     purchase_option: Annotated[
         str, what("purchase option of these hours, such as p5.48xlarge/on_demand", metavar="OPTION")

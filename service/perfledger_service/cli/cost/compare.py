@@ -133,8 +133,7 @@ def compare(
     ] = None,
     work: WorkFlags,
     job_hours: Annotated[
-        float | None,
-        how("length of a job, for capacity blocks", metavar="HOURS"),
+        float | None, how("length of a job, for capacity blocks", metavar="HOURS")
     ] = None,
     spot: SpotFlags,
     ownership: OwnershipFlags,

@@ -56,7 +56,4 @@ def hours(
     if output.chosen is not Format.TABLE:  # the table has these among its lines
         for sentence in unmatched_sentences(profile):
             typer.echo(sentence, err=True)
-    output.write(
-        profile,
-        document_formats(fleet_document) | {Format.TOML: fleet_toml},
-    )
+    output.write(profile, document_formats(fleet_document) | {Format.TOML: fleet_toml})

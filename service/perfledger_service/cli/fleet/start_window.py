@@ -23,8 +23,7 @@ class JobFlags:
         what("when the job can start", metavar="TIME", default="the beginning of the file"),
     ] = None
     deadline: Annotated[
-        str | None,
-        what("when the job must be done, such as 2026-11-24T08:00Z", metavar="TIME"),
+        str | None, what("when the job must be done, such as 2026-11-24T08:00Z", metavar="TIME")
     ] = None
     mean_kw: Annotated[
         float | None, what("mean power with the facility's share, for CO2", metavar="KW")

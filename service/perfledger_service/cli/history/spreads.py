@@ -16,9 +16,7 @@ from perfledger_service.cli.service_target import UploadUrl, service_at
     )
 )
 def spreads(
-    *,
-    upload_url: UploadUrl = None,
-    output: Annotated[Output, Formats(Format.JSON)],
+    *, upload_url: UploadUrl = None, output: Annotated[Output, Formats(Format.JSON)]
 ) -> None:
     """Fetch the spread of the pairs of earlier checks, for `perfledger check --spreads`.
 

@@ -10,9 +10,7 @@ from perfledger_service.cli.service_target import UploadUrl, service_at
 
 @command(examples=("perfledger history suspects", "perfledger history suspects --json"))
 def suspects(
-    *,
-    upload_url: UploadUrl = None,
-    output: Annotated[Output, Formats(Format.SHELL, Format.JSON)],
+    *, upload_url: UploadUrl = None, output: Annotated[Output, Formats(Format.SHELL, Format.JSON)]
 ) -> None:
     """List the commits of the default branch that need an A/B run, with the command of each.
 

@@ -42,8 +42,7 @@ def rightsize(
     ],
     latency_metric: LatencyMetric = None,
     headroom: Annotated[
-        float,
-        how("share by which the rate may grow before replicas are added", metavar="SHARE"),
+        float, how("share by which the rate may grow before replicas are added", metavar="SHARE")
     ] = DEFAULT_HEADROOM,
     purchase_option: Annotated[
         list[str] | None,

@@ -71,8 +71,7 @@ class PolicyFlags:
     sharing: Annotated[DeviceSharing, how("what a part of a device is")] = DeviceSharing.EXACT
     backfill: Annotated[Backfill | None, how("backfill policy", default="the policy's own")] = None
     preemption: Annotated[
-        Preemption | None,
-        how("what happens to preempted jobs", default="the policy's own"),
+        Preemption | None, how("what happens to preempted jobs", default="the policy's own")
     ] = None
     quantum_seconds: Annotated[
         int | None, how("quantum of time-slice", metavar="SECONDS", default="360")

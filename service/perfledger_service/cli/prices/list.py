@@ -12,11 +12,7 @@ from perfledger_service.cli.price_flags import PriceFlags
         "perfledger prices list --overrides overrides.toml --format csv --output prices.csv",
     )
 )
-def list_prices(
-    *,
-    price_flags: PriceFlags,
-    output: DocumentOutput,
-) -> None:
+def list_prices(*, price_flags: PriceFlags, output: DocumentOutput) -> None:
     """List the prices that apply, with their dates.
 
     Old and superseded prices are marked. JSON and CSV name the source of each.

@@ -110,9 +110,5 @@ def _fetched(providers: Sequence[Provider], aws_regions: Sequence[str]) -> "tupl
         console.print("Google is left out: PERFLEDGER_GOOGLE_API_KEY is not set", markup=False)
     with DownloadBar(console) as watcher:
         return fetch_prices(
-            chosen,
-            aws_regions=aws_regions,
-            settings=settings,
-            progress=watcher,
-            today=today(),
+            chosen, aws_regions=aws_regions, settings=settings, progress=watcher, today=today()
         )

@@ -22,8 +22,7 @@ def diff(
     ],
     *,
     base_repeat: Annotated[
-        list[Path] | None,
-        how("another profile of the base, to estimate the noise", metavar="FILE"),
+        list[Path] | None, how("another profile of the base, to estimate the noise", metavar="FILE")
     ] = None,
     output: ChartOutput,
 ) -> None:

@@ -84,8 +84,7 @@ class StepFlags:
         what("the step's time on one device, with the same batch per device", metavar="SECONDS"),
     ] = None
     strong_scaling: Annotated[
-        bool,
-        what("--one-device-seconds is for the whole batch", flag="--strong-scaling"),
+        bool, what("--one-device-seconds is for the whole batch", flag="--strong-scaling")
     ] = False
 
     def facts(self, seconds: float, *, model_flops: float | None) -> "StepFacts":
@@ -126,8 +125,7 @@ def mfu(
     transformer: TransformerFlags,
     dtype: Annotated[str, how("data type of the computation", metavar="TYPE")] = "bfloat16",
     clock_mhz: Annotated[
-        float | None,
-        how("the clock during the step, if a power limit lowers it", metavar="MHZ"),
+        float | None, how("the clock during the step, if a power limit lowers it", metavar="MHZ")
     ] = None,
     output: DocumentOutput,
 ) -> None:

@@ -29,10 +29,7 @@ def summary(
         ),
     ],
     *,
-    output: Annotated[
-        Output,
-        Formats(*DOCUMENT, Format.SVG, Format.SPEEDSCOPE),
-    ],
+    output: Annotated[Output, Formats(*DOCUMENT, Format.SVG, Format.SPEEDSCOPE)],
 ) -> None:
     """Show where the time of a step goes, what it is bound by and what to do about it.
 

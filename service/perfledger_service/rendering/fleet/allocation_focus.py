@@ -167,11 +167,7 @@ def _quantity(row: AllocationRow, part: BillPart) -> str:
 
 def _nobody() -> AllocationRow:
     return AllocationRow(
-        team=UNALLOCATED,
-        hours=Decimal(0),
-        direct_usd=NO_USD,
-        idle_usd=NO_USD,
-        overhead_usd=NO_USD,
+        team=UNALLOCATED, hours=Decimal(0), direct_usd=NO_USD, idle_usd=NO_USD, overhead_usd=NO_USD
     )
 
 

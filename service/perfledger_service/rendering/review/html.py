@@ -4,12 +4,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from perfledger_cost_models.money import to_decimal
-from perfledger_cost_models.procurement.cost_model import (
-    GROWTH,
-    HOURS,
-    USE,
-    YEARS,
-)
+from perfledger_cost_models.procurement.cost_model import GROWTH, HOURS, USE, YEARS
 from perfledger_cost_models.procurement.decision import Band, evaluate_at_modes
 from perfledger_cost_models.quote import ChangePrice
 from perfledger_cost_models.review.review_document import (

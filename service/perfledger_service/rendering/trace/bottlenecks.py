@@ -116,12 +116,7 @@ def share_pairs(base: Classification | None, head: Classification | None) -> tup
 def advice_rows(recommendations: Sequence[Recommendation]) -> tuple[AdviceRow, ...]:
     """Return what to do, in the order in which it is recommended."""
     return tuple(
-        AdviceRow(
-            text=one.text,
-            trigger=one.trigger,
-            bound=_bound(one),
-        )
-        for one in recommendations
+        AdviceRow(text=one.text, trigger=one.trigger, bound=_bound(one)) for one in recommendations
     )
 
 

@@ -29,11 +29,7 @@ from perfledger_service.rendering.trace.bottlenecks import (
     bottleneck_phrase,
     share_rows,
 )
-from perfledger_service.rendering.trace.kernel_rows import (
-    bucket_rows,
-    kernel_rows,
-    operation_rows,
-)
+from perfledger_service.rendering.trace.kernel_rows import bucket_rows, kernel_rows, operation_rows
 from perfledger_service.rendering.trace.profile_json import trace_record
 from perfledger_service.values.trace_views import TraceView
 
@@ -79,9 +75,7 @@ def trace_document(view: TraceView) -> Document:
             *_bottleneck_blocks(view),
             *notes([roof] if (roof := roof_line(view.roof)) else []),
             *_table_blocks(view),
-            *notes(
-                (clean_sentence(note) for note in (*view.caveats, *profile.notes[:MAX_NOTES])),
-            ),
+            *notes(clean_sentence(note) for note in (*view.caveats, *profile.notes[:MAX_NOTES])),
         ),
     )
 

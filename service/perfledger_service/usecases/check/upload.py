@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-from perfledger_runners.bundles.upload import (
-    upload,
-)
+from perfledger_runners.bundles.upload import upload
 from perfledger_service.usecases.inputs.bundle_files import read_bundle_file
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.upload_target import UploadTarget

@@ -30,11 +30,7 @@ from perfledger_service.usecases.cost.purchase_options import (
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import PriceBooks
-from perfledger_service.values.cost_views import (
-    CheckpointIntervals,
-    CostRow,
-    CostView,
-)
+from perfledger_service.values.cost_views import CheckpointIntervals, CostRow, CostView
 
 # The accelerators of P4d, P4de, P5, P5e, P5en, A2, A3, ND A100, ND H100 and TPU v4 to v6e.
 FAMILIES = (

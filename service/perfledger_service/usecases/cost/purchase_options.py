@@ -36,17 +36,12 @@ from perfledger_cost_models.tco.purchase_modes import (
     block_usd_per_useful_hour,
     terms_of,
 )
-from perfledger_cost_models.tco.spot_interruption import (
-    InterruptionModel,
-    spot_cost,
-)
+from perfledger_cost_models.tco.spot_interruption import InterruptionModel, spot_cost
 from perfledger_cost_models.tco.work_cost import PricedWork
 from perfledger_cost_models.units import HOURS_PER_YEAR
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.inputs.price_books import PriceBooks
-from perfledger_service.values.cost_views import (
-    BreakEvenCurve,
-)
+from perfledger_service.values.cost_views import BreakEvenCurve
 
 # Without a job, the spot overhead is that of a week of work: in a shorter job the last checkpoint
 # would weigh more.
@@ -131,9 +126,7 @@ def accelerator_options(
     servers = [one for one in books.servers if one.accelerator == accelerator]
     options = [
         AcceleratorOption(
-            name=server.option,
-            option=owned_option_of(books, server, request),
-            server=server,
+            name=server.option, option=owned_option_of(books, server, request), server=server
         )
         for server in servers
     ]

@@ -1,11 +1,7 @@
 """Computes what owning a server costs a year."""
 
 from perfledger_cost_models.energy.carbon_footprint import owned_footprint
-from perfledger_cost_models.tco.buy_vs_rent import (
-    compare,
-    tornado,
-    yearly_parts,
-)
+from perfledger_cost_models.tco.buy_vs_rent import compare, tornado, yearly_parts
 from perfledger_service.errors import NotFoundError
 from perfledger_service.usecases.cost.purchase_options import (
     CostRequest,

@@ -60,12 +60,7 @@ def utilization_at(
                 raise UsageError(msg)
         models = {each.model for export in exports for each in export.activities if each.model}
         return utilization_report(
-            exports,
-            level=level,
-            signal=signal,
-            target=target,
-            parts=mig_parts(models),
-            rate=rate,
+            exports, level=level, signal=signal, target=target, parts=mig_parts(models), rate=rate
         )
 
 

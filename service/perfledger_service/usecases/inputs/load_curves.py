@@ -12,12 +12,7 @@ from pathlib import Path
 
 from perfledger.profile import Profile
 from perfledger.records import Side
-from perfledger_cost_models.serving.load_curve import (
-    LoadCurve,
-    LoadCurveError,
-    LoadMode,
-    LoadPoint,
-)
+from perfledger_cost_models.serving.load_curve import LoadCurve, LoadCurveError, LoadMode, LoadPoint
 from perfledger_cost_models.serving.load_test_json import MAX_LOAD_BYTES, read_load_curve
 from perfledger_profiles.benchmark_tools.genai_load import EVEN_ARRIVALS
 from perfledger_profiles.benchmark_tools.perf_analyzer import MAYBE_EVEN_ARRIVALS

@@ -194,10 +194,7 @@ def columns_of(document: object, source: str) -> ColumnTable:
         msg = f"{source} has {len(columns[0].cells)} labels for {len(rows)} values: one for each"
         raise UsageError(msg)
     return ColumnTable(
-        source=source,
-        row_word="item",
-        places=range(1, len(rows) + 1),
-        columns=tuple(columns),
+        source=source, row_word="item", places=range(1, len(rows) + 1), columns=tuple(columns)
     )
 
 

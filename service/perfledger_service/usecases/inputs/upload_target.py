@@ -2,11 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from perfledger_runners.bundles.upload import (
-    TOKEN,
-    UploadError,
-    check_url,
-)
+from perfledger_runners.bundles.upload import TOKEN, UploadError, check_url
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.service import UploadSettings
 

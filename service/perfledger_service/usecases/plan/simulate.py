@@ -68,11 +68,7 @@ class SimulationSettings:
 
 # Each policy with its own settings, jobs on as few nodes as possible, on whole devices.
 DEFAULT_SETTINGS = SimulationSettings(
-    placement=None,
-    locality=Locality.FEWEST,
-    sharing=DeviceSharing.EXACT,
-    reservations=(),
-    seed=0,
+    placement=None, locality=Locality.FEWEST, sharing=DeviceSharing.EXACT, reservations=(), seed=0
 )
 
 
@@ -101,11 +97,7 @@ def compare_policies(
         rate = None if option is None else rate_of(current_sheet(), option, today=today)
         outcomes = [
             simulate(
-                log.jobs,
-                cluster,
-                policy,
-                reservations=settings.reservations,
-                seed=settings.seed,
+                log.jobs, cluster, policy, reservations=settings.reservations, seed=settings.seed
             )
             for policy in policies
         ]

@@ -3,11 +3,7 @@
 from pathlib import Path
 
 from perfledger_cost_models.prices.price_check import SheetCheck, check_sheet
-from perfledger_cost_models.prices.price_sheet import (
-    packaged_sheet,
-    packaged_text,
-    read_sheet,
-)
+from perfledger_cost_models.prices.price_sheet import packaged_sheet, packaged_text, read_sheet
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import text_of_file
 

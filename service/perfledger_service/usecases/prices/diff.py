@@ -3,11 +3,7 @@
 from pathlib import Path
 
 from perfledger_cost_models.prices.price_diff import SheetDiff, sheet_diff
-from perfledger_cost_models.prices.price_sheet import (
-    PriceSheet,
-    packaged_sheet,
-    read_sheet,
-)
+from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet, read_sheet
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import text_of_file
 

@@ -11,12 +11,7 @@ from perfledger_service.github.pull_requests import FinishedCheckRun, PullReques
 from perfledger_service.rendering.check.comment import MARKER, check_summary, comment
 from perfledger_service.store.database import read_session, write_session
 from perfledger_service.store.github_posts import PostedIds, posted_ids, save_posted_ids
-from perfledger_service.store.uploads import (
-    StoredUpload,
-    set_posted,
-    set_status,
-    upload_by_id,
-)
+from perfledger_service.store.uploads import StoredUpload, set_posted, set_status, upload_by_id
 from perfledger_service.usecases.pull_requests.upload_reports import (
     UploadReports,
     measured_at,

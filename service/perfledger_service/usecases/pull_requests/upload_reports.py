@@ -18,12 +18,7 @@ from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_service.errors import NotFoundError
 from perfledger_service.store.approvals import approvals_of
-from perfledger_service.store.uploads import (
-    StoredUpload,
-    bundle_content,
-    upload_by_id,
-    verdicts_of,
-)
+from perfledger_service.store.uploads import StoredUpload, bundle_content, upload_by_id, verdicts_of
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.pull_requests.spread_priors import priors_of_bundle
 from perfledger_service.values.report import Conclusion, Report
@@ -125,11 +120,7 @@ class UploadReports:
         bundle = bundle_of(session, upload)
         with translate_errors():
             report = self._build(
-                bundle,
-                today=judged_on,
-                is_local=False,
-                priors=priors(bundle),
-                approvals=approvals,
+                bundle, today=judged_on, is_local=False, priors=priors(bundle), approvals=approvals
             )
         with self._lock:
             self._reports[key] = report, bundle

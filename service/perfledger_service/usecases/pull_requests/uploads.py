@@ -103,17 +103,9 @@ def judge_upload(engine: Engine, upload_id: str, *, reports: UploadReports, now:
                 now=now,
             )
             add_observations(
-                session,
-                observations,
-                project_id=upload.project_id,
-                upload_id=upload_id,
+                session, observations, project_id=upload.project_id, upload_id=upload_id
             )
-            add_differences(
-                session,
-                differences,
-                project_id=upload.project_id,
-                upload_id=upload_id,
-            )
+            add_differences(session, differences, project_id=upload.project_id, upload_id=upload_id)
             confirm_suspicions(
                 session,
                 bundle,

@@ -31,11 +31,7 @@ from perfledger_cost_models.review.previous_review import (
 )
 from perfledger_cost_models.review.quarter import Quarter, quarter_of
 from perfledger_cost_models.review.queue_waits import RecordedWaits, recorded_waits
-from perfledger_cost_models.review.review_document import (
-    Review,
-    ReviewSource,
-    UnknownFigure,
-)
+from perfledger_cost_models.review.review_document import Review, ReviewSource, UnknownFigure
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.hardware_inputs import (
     packaged_hardware_inputs,

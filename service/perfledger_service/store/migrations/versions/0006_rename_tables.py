@@ -130,7 +130,9 @@ def _rebuild(table: str, names: Mapping[str, str]) -> None:
     ).all()
     (_, create), *indexes = [(kind, _renamed(sql, names)) for kind, sql in statements]
     copy = f"{table}_copy"
-    connection.exec_driver_sql(re.sub(rf'^create table "?{table}"?', f"create table {copy}", create, flags=re.I))
+    connection.exec_driver_sql(
+        re.sub(rf'^create table "?{table}"?', f"create table {copy}", create, flags=re.I)
+    )
     connection.exec_driver_sql(f"insert into {copy} select * from {table}")
     connection.exec_driver_sql(f"drop table {table}")
     connection.exec_driver_sql(f"alter table {copy} rename to {table}")
