@@ -45,8 +45,8 @@ class MessageType(StrEnum):
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
-    # workload, started_at, samples, warmups_s, settling_s, left_out, turns, device, devices,
-    # packages
+    # workload, started_at, samples, warmups_s, settling_s, left_out, turns, core_times, device,
+    # devices, packages
     RUN = "run"
     PROFILED = "profiled"  # workload, tool, trace and again (paths), steps (kept), step_seconds
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a StepWork

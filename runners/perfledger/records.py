@@ -66,6 +66,19 @@ class WorkloadSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CoreTimes:
+    """How a step used the cores, in seconds per step: one reading per turn, or one in all.
+
+    `elapsed_s` is wall time, of which the step's thread spent `queued_s` in a run queue; helpers
+    are all other threads and the child processes. Empty where the kernel does not tell.
+    """
+
+    elapsed_s: tuple[float, ...] = ()
+    queued_s: tuple[float, ...] = ()
+    helpers_s: tuple[float, ...] = ()  # CPU time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One process's samples of one workload's metrics, unprocessed.
 
@@ -86,6 +99,7 @@ class Run:
     device: Device | None = None  # that it ran on; None: the machine's own
     devices: int = 1  # that a step computes on
     turns: tuple[int, ...] = ()  # steps per turn; turn i of both sides ran side by side
+    core_times: CoreTimes = CoreTimes()
     clock_mhz: float | None = None  # of the device's processors during the run, median
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
     packages: tuple[LoadedPackage, ...] = ()  # the repository's own, as the process loaded them

@@ -6,13 +6,12 @@ only floats, which the collector does not count.
 """
 
 import math
-import os
-import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from perfledger.measuring.core_use import THIS_HOST, CoreUse, CoreWatch, HostProbe
 from perfledger.meters.clock import Clock
 from perfledger.protocol import MeasuringEffort
 from perfledger.workload import Step
@@ -28,8 +27,8 @@ FIRST_BLOCK = 10  # steps between two checks of the samples; a check costs time 
 TURN_SECONDS = 0.03
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
-Affinity = Callable[[int], Collection[int]]
-AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
+# Is entered around so many steps.
+Around = Callable[[int], AbstractContextManager[None]]
 
 # The share of steady processes that are cut by mistake, which costs some steps; with autocorrelated
 # steps it is higher.
@@ -45,21 +44,7 @@ class StepSamples:
     settling_s: float  # time of the warm-ups after `on_sampling`
     steps_s: tuple[float, ...]
     turns: tuple[int, ...]  # steps per turn; empty if not interleaved
-    cpu_active: float  # share of the usable cores' time, at most 1
-
-
-def usable_cores(affinity: Affinity | None = AFFINITY) -> int:
-    """Return the number of cores this process may use, or of all cores where that is unknown."""
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostProbe:
-    """The host's clocks and cores; tests script them."""
-
-    wall: Callable[[], float] = time.perf_counter
-    cpu: Callable[[], float] = time.process_time
-    cores: Callable[[], int] = usable_cores
+    cores: CoreUse
 
 
 class TimedStep:
@@ -119,7 +104,7 @@ def measure(
     on_sampling: Callable[[], None] = lambda: None,
     after_step: Callable[[], None] = lambda: None,
     turn: Callable[[], None] | None = None,
-    host: HostProbe = HostProbe(),
+    host: HostProbe = THIS_HOST,
 ) -> StepSamples:
     """Set up and warm up, call `on_sampling`, then time the step until the samples suffice.
 
@@ -131,18 +116,20 @@ def measure(
     bench = TimedStep(set_up, clock, effort=effort, after_step=after_step)
     bench.renew()
     on_sampling()
-    watch = _Watch(host)
+    watch = CoreWatch(host)
     turns = (
-        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, around=watch)
+        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, around=watch.block)
         if turn is not None
-        else _sample(bench, effort, set_ups=set_ups, around=watch)
+        else _sample(bench, effort, set_ups=set_ups, around=watch.block)
     )
     return StepSamples(
         warmups_s=tuple(bench.warmups_s),
         settling_s=bench.settling_s,
         steps_s=tuple(bench.samples_s),
         turns=turns,
-        cpu_active=watch.active(),
+        cores=watch.use(
+            timed_s=bench.settling_s + math.fsum(bench.samples_s), in_turns=bool(turns)
+        ),
     )
 
 
@@ -193,7 +180,7 @@ def _ranks(times: Sequence[float]) -> tuple[float, ...]:
 
 
 def _sample(
-    bench: TimedStep, effort: MeasuringEffort, *, set_ups: int, around: AbstractContextManager[None]
+    bench: TimedStep, effort: MeasuringEffort, *, set_ups: int, around: Around
 ) -> tuple[int, ...]:
     """Time the step until the samples suffice, an equal part of them after each set-up.
 
@@ -219,12 +206,10 @@ def _sample(
     return ()
 
 
-def _fill(
-    bench: TimedStep, effort: MeasuringEffort, *, begun: int, around: AbstractContextManager[None]
-) -> None:
+def _fill(bench: TimedStep, effort: MeasuringEffort, *, begun: int, around: Around) -> None:
     """Time the step in blocks until the samples from `begun` on suffice."""
     while block := _next_block(bench.samples_s[begun:], effort):
-        with around:
+        with around(block):
             bench.time(block)
 
 
@@ -234,7 +219,7 @@ def _sample_in_turns(
     *,
     set_ups: int,
     turn: Callable[[], None],
-    around: AbstractContextManager[None],
+    around: Around,
 ) -> tuple[int, ...]:
     """Time the step in turns of TURN_SECONDS for `max_seconds`; return the steps per turn.
 
@@ -250,7 +235,7 @@ def _sample_in_turns(
         turn()
         if turns and _is_due(len(turns), most, set_ups):
             bench.renew()
-        with around:
+        with around(steps):
             bench.time(steps)
         turns.append(steps)
     return tuple(turns)
@@ -273,28 +258,6 @@ def _turns_of(warmups_s: Sequence[float], effort: MeasuringEffort) -> tuple[int,
     steps = max(1, min(max_steps, int(TURN_SECONDS / step_s))) if step_s > 0 else max_steps
     turns = math.ceil(effort.max_seconds / max(TURN_SECONDS, steps * step_s))
     return steps, max(1, turns, math.ceil(effort.min_steps / steps))
-
-
-class _Watch:
-    """The process's use of the host's cores while it is entered."""
-
-    def __init__(self, host: HostProbe) -> None:
-        self._host = host
-        self._wall = self._cpu = 0.0
-
-    def __enter__(self) -> None:
-        self._wall -= self._host.wall()
-        self._cpu -= self._host.cpu()
-
-    def __exit__(self, *_: object) -> None:
-        self._cpu += self._host.cpu()
-        self._wall += self._host.wall()
-
-    def active(self) -> float:
-        """Return the used share of the usable cores' time, at most 1."""
-        if self._wall <= 0:
-            return 0.0
-        return min(1.0, self._cpu / (self._wall * self._host.cores()))
 
 
 def _is_warm(times: Sequence[float], effort: MeasuringEffort) -> bool:

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import NoReturn, assert_never
 
 from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
+from perfledger.measuring.core_use import CoreUse
 from perfledger.measuring.step_samples import StepSamples, TimedStep, measure
 from perfledger.meters import process_memory
 from perfledger.meters.device_meter import DeviceMeter
 from perfledger.meters.framework_detection import framework_of
 from perfledger.meters.meter_choice import choose_meter
-from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, STEP_TIME
+from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
 from perfledger.process.discovery import ImportedWorkloads, ImportFailure, discover, import_roots
 from perfledger.process.environment_facts import environment_facts
 from perfledger.process.load_command import batch_size, run_load_points
@@ -216,13 +217,15 @@ def _measure(context: CommandContext, bound: BoundWorkload) -> Fields:
         "started_at": started_at,
         "samples": samples,
         "warmups_s": sampled.warmups_s,
+    cores = sampled.cores if device is Device.CPU else CoreUse()
         "settling_s": sampled.settling_s,
-        "left_out": {},
+        "left_out": cores.left_out,
         "turns": sampled.turns,
         "device": device,
         "devices": meter.devices(),
         "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
     }
+        "core_times": asdict(cores.times),
 
 
 class _Peaks:
@@ -256,12 +259,11 @@ def _turn(channel: MessageChannel, name: str) -> Callable[[], None]:
 def _samples(
     sampled: StepSamples, peak_bytes: float | None, device: Device
 ) -> Mapping[str, tuple[float, ...]]:
-    readings = {
-        CPU_ACTIVE.name: sampled.cpu_active if device is Device.CPU else None,
-        PEAK_MEMORY.name: peak_bytes,
-    }
+    cores = sampled.cores if device is Device.CPU else CoreUse()
+    readings = {CPU_ACTIVE.name: cores.active, PEAK_MEMORY.name: peak_bytes}
     nonzero = {name: (value,) for name, value in readings.items() if value}
-    return {STEP_TIME.name: sampled.steps_s, **nonzero}
+    cpu_time = {CPU_TIME.name: cores.cpu_time_s} if cores.cpu_time_s else {}
+    return {STEP_TIME.name: sampled.steps_s, **nonzero, **cpu_time}
 
 
 def _profile(context: CommandContext, bound: BoundWorkload, number: int) -> Fields:

@@ -6,13 +6,18 @@ from collections.abc import Collection, Iterable
 from typing import cast
 
 from perfledger.bundle import Bundle, Commitment, CostPolicy, KnownSpread, Plan, PricingConfig
-from perfledger.metrics import STEP_TIME, Metric
+from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
 from perfledger.package_code import MAX_COMPILED_MODULES, MAX_PACKAGES, LoadedPackage
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_work import CountedWork
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
-from perfledger_runners.children.reading_checks import MAX_READING, is_possible, is_utc
+from perfledger_runners.children.reading_checks import (
+    MAX_READING,
+    are_possible,
+    is_possible,
+    is_utc,
+)
 
 MAX_WORKLOADS = 2000
 MAX_METRICS = 100
@@ -189,6 +194,9 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
             _require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")
             is_fine = is_possible(metrics[name], samples)
             _require(is_fine, f"{where}.samples.{name}: an impossible reading")
+        readings = len(run.samples.get(CPU_TIME.name, ()))
+        is_fine = are_possible(run.core_times, readings=readings)
+        _require(is_fine, f"{where}.core_times: impossible, or not one for each CPU time")
 
 
 def _check_packages(where: str, packages: Collection[LoadedPackage]) -> None:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, LoopKind
-from perfledger.metrics import METRICS
+from perfledger.metrics import CPU_TIME, METRICS
 from perfledger.package_code import (
     MAX_COMPILED_MODULES,
     MAX_PACKAGES,
@@ -15,8 +15,13 @@ from perfledger.package_code import (
     LoadedPackage,
 )
 from perfledger.protocol import Command
-from perfledger.records import Device, FailureReason, Framework, Param
-from perfledger_runners.children.reading_checks import MAX_READING, is_possible, is_utc
+from perfledger.records import CoreTimes, Device, FailureReason, Framework, Param
+from perfledger_runners.children.reading_checks import (
+    MAX_READING,
+    are_possible,
+    is_possible,
+    is_utc,
+)
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 MAX_LINE_BYTES = 2**20
@@ -174,6 +179,7 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     turns: tuple[Annotated[int, Meta(ge=1)], ...] = ()
     packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
 
+    core_times: CoreTimes = CoreTimes()
 
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
     """A profiled workload: the file `trace`, and the file `again` of a repeated pass, if any."""
@@ -293,6 +299,9 @@ def _check_run(message: RunMessage) -> None:
 
 
 def _check_served(message: ServedMessage) -> None:
+    if not are_possible(message.core_times, readings=len(message.samples.get(CPU_TIME.name, ()))):
+        msg = "a run with impossible core times"
+        raise GarbageError(msg)
     """Reject impossible results: an answer without a service time, or shorter than it."""
     count = len(message.latencies_s)
     pairs = zip(message.latencies_s, message.services_s, strict=False)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from perfledger.metrics import Metric, MetricKind, MetricScale
+from perfledger.records import CoreTimes
 
 # Stored observations are 4-byte floats, whose maximum this is (IEEE 754: 3.4028e38).
 MAX_READING = 3.4e38
@@ -19,6 +20,19 @@ def is_possible(metric: Metric, samples: Sequence[float]) -> bool:
     if not samples or not all(map(math.isfinite, samples)) or max(samples) > MAX_READING:
         return False
     return min(samples) > 0 or (may_be_zero and min(samples) == 0)
+
+
+def are_possible(times: CoreTimes, *, readings: int) -> bool:
+    """Return whether there are as many core times as readings of CPU time, or none.
+
+    A step cannot wait for longer than it takes.
+    """
+    columns = (times.elapsed_s, times.queued_s, times.helpers_s)
+    if {len(column) for column in columns} not in ({0}, {readings}):
+        return False
+    is_number = all(0 <= value <= MAX_READING for column in columns for value in column)
+    waits = zip(times.queued_s, times.elapsed_s, strict=True)
+    return is_number and all(queued <= elapsed for queued, elapsed in waits)
 
 
 def is_utc(text: str) -> bool:

@@ -4,7 +4,7 @@ import platform
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfledger.measuring.step_samples import usable_cores
+from perfledger.measuring.core_use import usable_cores
 from perfledger.records import Device, Machine
 from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
 from perfledger_runners.machine.nvml import GpuFacts

@@ -333,6 +333,7 @@ class _Check:
             device=message.device,
             devices=message.devices,
             turns=message.turns,
+            core_times=message.core_times,
             packages=tuple(each.package() for each in message.packages),
         )
         failure = throttling_failure(run, readings, settling_s=message.settling_s)

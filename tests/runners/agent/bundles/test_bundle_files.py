@@ -18,6 +18,7 @@ from perfledger.bundle import (
 from perfledger.metrics import METRICS
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger.records import (
+    CoreTimes,
     Device,
     Failure,
     FailureReason,
@@ -65,7 +66,8 @@ BUNDLE = Bundle(
             position=0,
             process=0,
             started_at="2026-11-20T12:00:01+00:00",
-            samples={"step_time_p50": (0.1, 0.2), "sm_active": (0.0, 0.5)},
+            samples={"step_time_p50": (0.1, 0.2), "sm_active": (0.0, 0.5), "cpu_time": (0.3,)},
+            core_times=CoreTimes(elapsed_s=(0.15,), queued_s=(0.01,), helpers_s=(0.2,)),
             warmups_s=(1.5,),
             left_out={"throttled": 1},
         ),
@@ -345,6 +347,8 @@ def test_logs_that_pack_like_a_bomb_are_no_bomb():
         ("runs.0.started_at", "now", r"^runs\[0\]\.started_at"),
         ("runs.0.warmups_s", [-1.0], r"^runs\[0\]\.warmups_s"),
         ("runs.0.left_out", {"odd": -1}, r"^runs\[0\]\.left_out"),
+        ("runs.0.core_times.queued_s", [0.5], r"^runs\[0\]\.core_times"),
+        ("runs.0.core_times.helpers_s", [], r"^runs\[0\]\.core_times"),
         ("failures.0.why", "bored", r"\$\.failures"),
         ("failures.0.detail", "x" * 4001, r"^failures\[0\]\.detail: a text of more than 4000"),
         ("failures.0.log_tail", "x" * 20_001, r"^failures\[0\]\.log_tail"),

@@ -118,6 +118,9 @@ def test_every_event_of_the_protocol_has_a_message():
         run_line(workload="w" * 301),
         run_line(workload="w\x00"),
         run_line(workload="w\n"),
+        line("facts", distributions={"torch": "2" * 301}),
+        line("facts", distributions={"torch\n": "2"}),
+        line("facts", distributions={str(n): "1" for n in range(1001)}),
         run_line(packages=[{}]),
         run_line(packages=packages()["packages"] * (MAX_PACKAGES + 1)),
         run_line(**packages(name="")),
@@ -158,6 +161,18 @@ def test_an_idle_share_may_be_zero():
 
     assert isinstance(message, RunMessage)
     assert message.samples["cpu_active"] == (0.0,)
+
+
+@pytest.mark.parametrize(("queued", "is_possible"), [(0.5, True), (1.5, False)])
+def test_core_times_come_with_a_run_unless_they_are_impossible(queued, is_possible):
+    times = {"elapsed_s": [1.0], "queued_s": [queued], "helpers_s": [0.0]}
+    sent = run_line(samples={"step_time_p50": [1.0], "cpu_time": [0.5]}, core_times=times)
+
+    if is_possible:
+        assert decode_message(sent).core_times.queued_s == (0.5,)
+    else:
+        with pytest.raises(GarbageError, match="core times"):
+            decode_message(sent)
 
 
 def test_a_detail_is_cleaned_and_cut():

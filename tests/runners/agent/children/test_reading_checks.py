@@ -3,7 +3,13 @@ import math
 import pytest
 
 from perfledger.metrics import METRICS, OPTIONAL_METRICS, STEP_TIME, MetricKind
-from perfledger_runners.children.reading_checks import MAX_READING, is_possible, is_utc
+from perfledger.records import CoreTimes
+from perfledger_runners.children.reading_checks import (
+    MAX_READING,
+    are_possible,
+    is_possible,
+    is_utc,
+)
 
 SHARES = [m for m in (METRICS | OPTIONAL_METRICS).values() if m.kind is MetricKind.UTILIZATION]
 
@@ -24,6 +30,34 @@ def test_a_time_that_no_step_takes_is_impossible(samples):
 def test_shares_may_be_zero(metric):
     assert is_possible(metric, (0.0, 0.5))
     assert not is_possible(metric, (-0.5,))
+
+
+def core_times(elapsed=1.0, queued=0.5, helpers=2.0):
+    return CoreTimes(elapsed_s=(elapsed,), queued_s=(queued,), helpers_s=(helpers,))
+
+
+@pytest.mark.parametrize(
+    ("times", "readings"),
+    [(core_times(), 1), (core_times(queued=1.0), 1), (CoreTimes(), 1), (CoreTimes(), 0)],
+)
+def test_core_times_are_one_for_each_cpu_time_or_none(times, readings):
+    assert are_possible(times, readings=readings)
+
+
+@pytest.mark.parametrize(
+    ("times", "readings"),
+    [
+        pytest.param(core_times(), 2, id="too few"),
+        pytest.param(core_times(), 0, id="of no CPU time"),
+        pytest.param(CoreTimes(elapsed_s=(1.0,)), 1, id="a column is missing"),
+        pytest.param(core_times(queued=1.1), 1, id="a wait longer than the step"),
+        pytest.param(core_times(helpers=-1.0), 1, id="negative"),
+        pytest.param(core_times(elapsed=math.nan), 1, id="not a number"),
+        pytest.param(core_times(elapsed=2 * MAX_READING), 1, id="too large"),
+    ],
+)
+def test_core_times_that_no_step_has_are_impossible(times, readings):
+    assert not are_possible(times, readings=readings)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 import itertools
 import math
-import os
 import statistics
 import weakref
 from dataclasses import replace
@@ -8,13 +7,12 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from perfledger.measuring.core_use import HostProbe
 from perfledger.measuring.step_samples import (
     FIRST_BLOCK,
     MAX_SAMPLES,
     MAX_STANDARD_ERROR,
-    HostProbe,
     measure,
-    usable_cores,
     warm_up,
 )
 from perfledger.meters.clock import HostClock
@@ -226,27 +224,55 @@ def test_something_may_be_done_after_every_step_warm_ups_too(scripted_clock):
     assert len(calls) == len(sampled.warmups_s) + len(sampled.steps_s)
 
 
-@pytest.mark.parametrize(
-    ("cpu", "expected"),
-    [
-        pytest.param((0.0, 5.0), 0.25, id="a quarter of two cores"),
-        pytest.param((0.0, 40.0), 1.0, id="clocks disagree: never above one"),
-    ],
-)
-def test_cpu_activity_is_the_share_of_all_cores_time(scripted_clock, cpu, expected):
-    host = HostProbe(wall=iter((0.0, 10.0)).__next__, cpu=iter(cpu).__next__, cores=lambda: 2)
+class Host:
+    """A host on which each step takes two seconds, one of them on a core."""
 
-    sampled = measure(set_up, scripted_clock([1.0] * 99), effort=MeasuringEffort(), host=host)
+    def __init__(self, scripted_clock):
+        self.now = 0.0
+        self.clock = scripted_clock([2.0] * 99)
 
-    assert sampled.cpu_active == expected
+    def set_up(self):
+        def step():
+            self.now += 1.0
+
+        return step
+
+    def probe(self):
+        return HostProbe(
+            wall=lambda: 2 * self.now,
+            cpu=lambda: self.now,
+            thread=lambda: self.now / 2,
+            queued=lambda: self.now / 4,
+            clock_step=lambda: 1e-9,
+            cores=lambda: 2,
+        )
+
+    def measure(self, **options):
+        return measure(self.set_up, self.clock, host=self.probe(), **options)
 
 
-def test_no_time_passed_is_no_activity(scripted_clock):
-    host = HostProbe(wall=lambda: 1.0, cpu=lambda: 1.0, cores=lambda: 2)
+def test_the_use_of_cores_is_watched_while_steps_are_timed_and_not_before(scripted_clock):
+    sampled = Host(scripted_clock).measure(
+        effort=MeasuringEffort(min_warmups=3, max_warmups=3, min_steps=8, max_steps=8)
+    )
 
-    assert (
-        measure(set_up, scripted_clock([1.0] * 99), effort=MeasuringEffort(), host=host).cpu_active
-        == 0.0
+    assert len(sampled.warmups_s) == 3
+    assert sampled.cores.cpu_time_s == (1.0,)
+    assert sampled.cores.active == 0.25
+
+
+def test_every_turn_has_its_own_cpu_time(scripted_clock):
+    sampled = Host(scripted_clock).measure(
+        effort=MeasuringEffort(max_warmups=3, min_steps=1, max_seconds=20.0), turn=lambda: None
+    )
+
+    times = sampled.cores.times
+    assert len(sampled.turns) == 10
+    assert sampled.cores.cpu_time_s == (1.0,) * 10
+    assert (times.elapsed_s, times.queued_s, times.helpers_s) == (
+        (2.0,) * 10,
+        (0.25,) * 10,
+        (0.5,) * 10,
     )
 
 
@@ -255,14 +281,6 @@ def test_the_hosts_clock_times_the_step_itself():
 
     assert HostClock().time(lambda: calls.append(1)) > 0
     assert calls == [1]
-
-
-@pytest.mark.parametrize(
-    ("affinity", "expected"),
-    [(lambda _: {0, 3}, 2), (None, os.cpu_count())],
-)
-def test_the_usable_cores_are_those_that_the_process_may_run_on(affinity, expected):
-    assert usable_cores(affinity) == expected
 
 
 @pytest.mark.parametrize(("last_s", "has_ended"), [(0.25, True), (0.1875, False)])

@@ -202,7 +202,7 @@ def measured_jax(tmp_path_factory, run_child):
 def test_a_real_step_is_measured(measured_jax, name):
     samples = measured_jax[0].about(f"benchmarks.mul:{name}")["samples"]
 
-    assert set(samples) == {"step_time_p50", "cpu_active", "peak_memory"}
+    assert set(samples) - {"cpu_time"} == {"step_time_p50", "cpu_active", "peak_memory"}
     assert min(samples["step_time_p50"]) > 0
 
 

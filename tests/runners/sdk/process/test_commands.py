@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from perfledger.measuring.core_use import TOO_SHORT
 from perfledger.protocol import PROTOCOL_VERSION, Command
 from perfledger.records import FailureReason
 
@@ -15,6 +16,17 @@ import perfledger
 @perfledger.workload(unit="items", units_per_step=3)
 def fine():
     return lambda: sum(range(10))
+"""
+BUSY = """
+import time
+import perfledger
+@perfledger.workload()
+def busy():
+    def step():
+        until = time.process_time() + 0.02
+        while time.process_time() < until:
+            pass
+    return step
 """
 HEADER = "import perfledger\n"
 GRID = (
@@ -100,8 +112,24 @@ def test_a_run_holds_the_samples_and_keeps_warm_ups_apart(write, send_command):
     assert run["samples"]["peak_memory"][0] > 1_000_000
     assert 0 < run["samples"]["cpu_active"][0] <= 1
     assert run["started_at"].endswith("+00:00")
-    assert run["left_out"] == {}
+    assert run["left_out"] == {TOO_SHORT: 1}
+    assert "cpu_time" not in run["samples"]
     assert "flops_per_step" not in run["samples"]
+
+
+def test_a_run_on_a_cpu_has_its_cpu_time_and_the_wait_for_a_core(write, send_command):
+    answer = send_command(write({"benchmarks/busy.py": BUSY}), Command.MEASURE)
+
+    run = answer.about("benchmarks.busy:busy")
+    (cpu_s,) = run["samples"]["cpu_time"]
+    assert cpu_s >= 0.02
+    assert run["left_out"] == {}
+    assert {name: len(readings) for name, readings in run["core_times"].items()} == {
+        "elapsed_s": 1,
+        "queued_s": 1,
+        "helpers_s": 1,
+    }
+    assert run["core_times"]["elapsed_s"][0] >= 0.02
 
 
 def test_workloads_run_in_the_order_asked_for_and_are_told_their_device(write, send_command):

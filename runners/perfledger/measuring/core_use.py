@@ -1,0 +1,218 @@
+"""Watches how a process uses the host's cores while its steps are timed.
+
+Other load on a machine makes a step wait for a core, which stretches its wall time at random; the
+CPU time that it needs hardly changes. The kernel tells both: the clocks of threads and processes,
+and the time that a thread spent in a run queue.
+"""
+
+import math
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from perfledger.records import CoreTimes
+
+# Of a block's CPU time. A coarser clock would show its own ticks.
+MAX_CLOCK_STEP = 0.005
+# Of a block's time, in steps. Below it the CPU time is the harness's as much as the step's.
+MIN_TIMED_SHARE = 0.95
+LONGEST_CLOCK_STEP_S = 0.02  # two ticks of the slowest kernels
+
+TOO_COARSE = "cpu_time: the kernel's clock is too coarse"
+TOO_SHORT = "cpu_time: the steps are too short"
+NO_CHILDREN = "cpu_time: the kernel does not list child processes"
+
+TASKS = "task/*/children"
+PROCESSES = Path("/proc")
+RUN_QUEUE = Path("/proc/thread-self/schedstat")
+
+Affinity = Callable[[int], Collection[int]]
+AFFINITY: Affinity | None = getattr(os, "sched_getaffinity", None)  # Linux has it
+
+
+def usable_cores(affinity: Affinity | None = AFFINITY) -> int:
+    """Return the number of cores this process may use, or of all cores where that is unknown."""
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
+def process_cpu_s() -> float:
+    """Return user and system time of this process and its descendants, in seconds.
+
+    Descendants count whether they ended or not: work that moves to a pool of processes is no gain.
+    NaN where there are some that the kernel does not list.
+    """
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime + _live_children_cpu_s()
+
+
+def queued_s(path: Path = RUN_QUEUE) -> float:
+    """Return the seconds that this thread waited in a run queue; NaN where that is unknown.
+
+    Linux, Documentation/scheduler/sched-stats.rst: time on the CPU, time waiting, timeslices. A
+    kernel without these statistics writes zeros.
+    """
+    try:
+        _, waited_ns, slices = map(int, path.read_text(encoding="ascii").split())
+    except (OSError, ValueError):
+        return math.nan
+    return waited_ns / 1e9 if slices else math.nan
+
+
+def clock_step_s(
+    clock: Callable[[], float] = time.process_time, wall: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return the step of the CPU clock in seconds, at most about LONGEST_CLOCK_STEP_S."""
+    start, until = clock(), wall() + LONGEST_CLOCK_STEP_S
+    edge = start
+    while edge == start and wall() < until:
+        edge = clock()
+    after = edge
+    while after == edge and wall() < until:
+        after = clock()
+    return after - edge if after > edge else LONGEST_CLOCK_STEP_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostProbe:
+    """The host's clocks and cores; tests script them."""
+
+    wall: Callable[[], float] = time.perf_counter
+    cpu: Callable[[], float] = process_cpu_s
+    thread: Callable[[], float] = time.thread_time
+    queued: Callable[[], float] = queued_s
+    clock_step: Callable[[], float] = clock_step_s
+    cores: Callable[[], int] = usable_cores
+
+
+THIS_HOST = HostProbe()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreUse:
+    """A process's use of the host's cores during its steps.
+
+    `cpu_time_s` is per step, one reading per turn, or one in all; empty where it cannot be told
+    well enough, and `left_out` then has the reason and the number of readings.
+    """
+
+    active: float = 0.0  # share of the usable cores' time, at most 1
+    cpu_time_s: tuple[float, ...] = ()
+    times: CoreTimes = field(default_factory=CoreTimes)
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Some steps after each other, with the seconds that each clock advanced."""
+
+    steps: int
+    elapsed: float
+    cpu: float
+    thread: float
+    queued: float
+
+
+class CoreWatch:
+    """The use of the host's cores, block by block."""
+
+    def __init__(self, host: HostProbe) -> None:
+        self._host = host
+        self._blocks: list[_Block] = []
+
+    @contextmanager
+    def block(self, steps: int) -> Generator[None]:
+        """Watch a block of so many steps: a turn, or what is timed between two checks."""
+        host = self._host
+        # The wall clock encloses the others: what they report happened within its time.
+        clocks = (host.wall, host.cpu, host.thread, host.queued)
+        before = [clock() for clock in clocks]
+        yield
+        after = [clock() for clock in reversed(clocks)]
+        differences = (late - early for early, late in zip(before, reversed(after), strict=True))
+        self._blocks.append(_Block(steps, *differences))
+
+    def use(self, *, timed_s: float, in_turns: bool) -> CoreUse:
+        """Return the use so far; `timed_s` of it was in steps."""
+        if not self._blocks or self._sum().elapsed <= 0:
+            return CoreUse()
+        whole = self._sum()
+        used = 0.0 if math.isnan(whole.cpu) else whole.cpu
+        active = min(1.0, used / (whole.elapsed * self._host.cores()))
+        step = self._host.clock_step()
+        blocks = self._blocks if in_turns else [whole]
+        if _flaw(blocks, timed_s=timed_s, clock_step_s=step) == TOO_COARSE:
+            blocks = [whole]  # it may suffice for all turns together
+        if flaw := _flaw(blocks, timed_s=timed_s, clock_step_s=step):
+            return CoreUse(active=active, left_out={flaw: len(self._blocks) if in_turns else 1})
+        return CoreUse(
+            active=active,
+            cpu_time_s=tuple(block.cpu / block.steps for block in blocks),
+            times=_core_times(blocks),
+        )
+
+    def _sum(self) -> _Block:
+        return _Block(
+            steps=sum(block.steps for block in self._blocks),
+            elapsed=math.fsum(block.elapsed for block in self._blocks),
+            cpu=math.fsum(block.cpu for block in self._blocks),
+            thread=math.fsum(block.thread for block in self._blocks),
+            queued=math.fsum(block.queued for block in self._blocks),
+        )
+
+
+def _flaw(blocks: Sequence[_Block], *, timed_s: float, clock_step_s: float) -> str:
+    """Return why the blocks' CPU time cannot be used, or ""."""
+    if any(math.isnan(block.cpu) for block in blocks):
+        return NO_CHILDREN
+    if timed_s < MIN_TIMED_SHARE * math.fsum(block.elapsed for block in blocks):
+        return TOO_SHORT
+    if any(block.cpu * MAX_CLOCK_STEP < clock_step_s for block in blocks):
+        return TOO_COARSE
+    return ""
+
+
+def _core_times(blocks: Sequence[_Block]) -> CoreTimes:
+    if any(math.isnan(block.queued) for block in blocks):
+        return CoreTimes()
+    return CoreTimes(
+        elapsed_s=tuple(block.elapsed / block.steps for block in blocks),
+        queued_s=tuple(
+            min(max(block.queued, 0.0), block.elapsed) / block.steps for block in blocks
+        ),
+        helpers_s=tuple(max(block.cpu - block.thread, 0.0) / block.steps for block in blocks),
+    )
+
+
+def _live_children_cpu_s() -> float:
+    """Return the CPU time of descendants that have not been waited for."""
+    try:  # one call tells that there are none, which is the rule
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return 0.0
+    if sys.platform != "linux" or not Path(f"/proc/self/task/{os.getpid()}/children").exists():
+        return math.nan
+    return math.fsum(map(_clock_of, _descendants("self")))
+
+
+def _descendants(process: str) -> Generator[int]:
+    for path in (PROCESSES / process).glob(TASKS):
+        with suppress(OSError):  # a thread or a process that ended meanwhile
+            for child in path.read_text(encoding="ascii").split():
+                yield int(child)
+                yield from _descendants(child)
+
+
+def _clock_of(process: int) -> float:
+    """Return the CPU time of a process and all of its threads, also those that ended.
+
+    The number of a process's clock is part of Linux's interface: include/linux/posix-timers_types.h
+    has it as MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED).
+    """
+    with suppress(OSError):
+        return time.clock_gettime((~process << 3) | 2)
+    return 0.0
