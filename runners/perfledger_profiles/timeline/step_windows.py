@@ -88,17 +88,13 @@ def keep_one_process(trace: Trace) -> Trace:
 
 def _markers(trace: Trace) -> BoolArray:
     """Return which calls are step markers."""
-    is_marker = trace.is_on_host & trace.find_by_name([_number(n) is not None for n in trace.names])
+    is_named = trace.find_by_name([_MARKER.fullmatch(name) is not None for name in trace.names])
+    is_marker = trace.is_on_host & is_named
     if is_marker.any() or trace.tool == TORCH_PROFILER:
         return is_marker
     is_range = trace.find_by_name([_RANGE.fullmatch(name) is not None for name in trace.names])
     is_range_marker: BoolArray = is_range & (trace.kind == CallKind.ANNOTATION)
     return is_range_marker
-
-
-def _number(name: str) -> int | None:
-    match = _MARKER.fullmatch(name)
-    return int(match[1][-18:]) if match else None
 
 
 def _main_lane(trace: Trace, is_marker: BoolArray) -> int:

@@ -4,14 +4,18 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import TypeVar
 
 import numpy as np
 
 from perfledger.profile import Bucket, Kernel, OperationFamily
 from perfledger_profiles.parsing.operation_family import family_of
+from perfledger_profiles.timeline.breakdown import TimeSpan
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.xla.device_plane import KERNEL_DETAILS, STREAM, DeviceCall, DeviceWork
 from perfledger_profiles.xla.planes import Stats
+
+_Begun = TypeVar("_Begun", bound=TimeSpan)
 
 # The longest 200 are most of every step seen so far.
 MAX_KERNELS = 200
@@ -53,10 +57,7 @@ def kernels_of(works: Sequence[DeviceWork], windows: Sequence[TimeSegments]) -> 
     rows: dict[tuple[str, str, str], _Row] = {}
     for call in calls_in_steps(works, windows):
         key = (call.label.name, *_kind(call))
-        row = rows.get(key)
-        if row is None:
-            row = rows[key] = _Row(call)
-        row.add(call)
+        rows.setdefault(key, _Row(call)).add(call)
     programs: dict[str, set[str]] = {}
     for name, program, _ in rows:
         programs.setdefault(name, set()).add(program)
@@ -72,10 +73,15 @@ def calls_in_steps(
 ) -> Iterator[DeviceCall]:
     """Yield the calls that began in the kept steps of their device."""
     for work, device_windows in zip(works, windows, strict=True):
-        places = device_windows.at(np.array([call.start_ns for call in work.calls], dtype=np.int64))
-        for call, place in zip(work.calls, places.tolist(), strict=True):
-            if place != NO_CALL:
-                yield call
+        yield from began_in(work.calls, device_windows)
+
+
+def began_in(calls: Sequence[_Begun], windows: TimeSegments) -> Iterator[_Begun]:
+    """Yield the calls that began in the windows."""
+    starts = np.array([call.start_ns for call in calls], dtype=np.int64)
+    for call, place in zip(calls, windows.at(starts).tolist(), strict=True):
+        if place != NO_CALL:
+            yield call
 
 
 def first_count(facts: Stats, *names: str) -> float | None:
@@ -109,10 +115,7 @@ class _Row:
         self.picoseconds += call.picoseconds
         self.count += 1
         if call.is_leaf:
-            leaves = self.leaves.get(id(call.facts))
-            if leaves is None:
-                leaves = self.leaves[id(call.facts)] = _Leaves(call.facts)
-            leaves.count += 1
+            self.leaves.setdefault(id(call.facts), _Leaves(call.facts)).count += 1
 
     def total(self, fact: str) -> float | None:
         """Return the sum of a fact over the calls, None if a call lacks it."""

@@ -3,18 +3,20 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
-
-import numpy as np
 
 from perfledger.profile import Bucket, Profile, ProfileReading
-from perfledger_profiles.timeline.breakdown import TimeSpan, union_of
-from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments, intersection
+from perfledger_profiles.timeline.breakdown import union_of
+from perfledger_profiles.timeline.intervals import TimeSegments, intersection
 from perfledger_profiles.xla.device_plane import COPY_DETAILS, DeviceCall, DeviceWork
 from perfledger_profiles.xla.hlo import CopyDirection, direction_of
-from perfledger_profiles.xla.kernels import BYTES, FLOPS, MODEL_FLOPS, calls_in_steps, first_count
-
-_Begun = TypeVar("_Begun", bound=TimeSpan)
+from perfledger_profiles.xla.kernels import (
+    BYTES,
+    FLOPS,
+    MODEL_FLOPS,
+    began_in,
+    calls_in_steps,
+    first_count,
+)
 
 _NS = 1e9
 _OFF_DUTY = ("infeed", "outfeed", "send", "recv")
@@ -115,7 +117,7 @@ def _host_copies(
             # A TPU records asynchronous copies for some of its cores only.
             steps += device_windows.owner.size if copies else 0
             busy_ns += intersection(union_of(copies), device_windows).length_ns()
-            moved_bytes += [_copied_bytes(call) for call in _began_in(copies, device_windows)]
+            moved_bytes += [_copied_bytes(call) for call in began_in(copies, device_windows)]
         if busy_ns:
             seconds = busy_ns / _NS
             source = "union of copies, from start to done"
@@ -159,10 +161,8 @@ def _module_runs(
     for work, device_windows in zip(works, windows, strict=True):
         runs, steps = len(work.modules), 1
         if has_steps:
-            runs, steps = (
-                len(list(_began_in(work.modules, device_windows))),
-                device_windows.owner.size,
-            )
+            runs = len(list(began_in(work.modules, device_windows)))
+            steps = device_windows.owner.size
         if runs and steps:
             value = runs / steps
             yield ProfileReading(
@@ -193,13 +193,6 @@ def _direction(call: DeviceCall) -> CopyDirection | None:
     name = call.label.name.lower()
     by_name = next((way for way in CopyDirection if name.startswith(f"memcpy{way}")), None)
     return direction_of(call.text) if by_name is None else by_name
-
-
-def _began_in(calls: Sequence[_Begun], windows: TimeSegments) -> Iterator[_Begun]:
-    starts = np.array([call.start_ns for call in calls], dtype=np.int64)
-    for call, place in zip(calls, windows.at(starts).tolist(), strict=True):
-        if place != NO_CALL:
-            yield call
 
 
 def _copied_bytes(call: DeviceCall) -> float | None:

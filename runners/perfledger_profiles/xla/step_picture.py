@@ -1,12 +1,11 @@
 """Selects the calls that the picture of the median step shows."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from perfledger.profile import StepSlice
-from perfledger_profiles.timeline.breakdown import CallLabel, nest_calls
+from perfledger_profiles.timeline.breakdown import nest_calls
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.xla.host_events import LabelledSpan
 
@@ -32,43 +31,19 @@ def slices_of(
 
     Each entry is a window of `median_window` and its lanes. Calls are clipped to the window.
     """
-    drawn_calls = [
+    slices = [
         each
         for window, named in lanes
         for lane, calls in named.items()
         for each in _nested(lane, calls, window)
     ]
-    if len(drawn_calls) > MAX_SLICES:
-        longest = sorted(range(len(drawn_calls)), key=lambda number: -drawn_calls[number].length_ns)
-        drawn_calls = [drawn_calls[number] for number in sorted(longest[:MAX_SLICES])]
-    return tuple(each.slice() for each in drawn_calls)
-
-
-@dataclass(slots=True)
-class _DrawnCall:
-    """A call in its window."""
-
-    lane: str
-    label: CallLabel
-    start_ns: int  # since the window began
-    length_ns: int
-    depth: int
-
-    def slice(self) -> StepSlice:
-        """Return the call as a StepSlice."""
-        return StepSlice(
-            lane=self.lane,
-            name=self.label.name,
-            bucket=self.label.bucket,
-            start_seconds=self.start_ns / _NS,
-            seconds=self.length_ns / _NS,
-            depth=self.depth,
-        )
+    longest = sorted(range(len(slices)), key=lambda number: -slices[number].seconds)
+    return tuple(slices[number] for number in sorted(longest[:MAX_SLICES]))
 
 
 def _nested(
     lane: str, calls: Sequence[LabelledSpan], window: tuple[int, int]
-) -> Iterator[_DrawnCall]:
+) -> Iterator[StepSlice]:
     begin, end = window
     visible = [call for call in calls if call.start_ns < end and call.end_ns > begin]
     nesting = nest_calls(visible, range(len(visible)))
@@ -77,5 +52,11 @@ def _nested(
         call = visible[number]
         depths[number] = depths[parent] + 1
         start_ns = max(call.start_ns, begin)
-        length_ns = min(call.end_ns, end) - start_ns
-        yield _DrawnCall(lane, call.label, start_ns - begin, length_ns, depths[number])
+        yield StepSlice(
+            lane=lane,
+            name=call.label.name,
+            bucket=call.label.bucket,
+            start_seconds=(start_ns - begin) / _NS,
+            seconds=(min(call.end_ns, end) - start_ns) / _NS,
+            depth=depths[number],
+        )
