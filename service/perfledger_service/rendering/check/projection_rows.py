@@ -6,6 +6,7 @@ Workloads, units and notes are not yet escaped: each template does that in its o
 from dataclasses import dataclass
 
 from perfledger_cost_models.projection.projection import ProjectedCost, Projection
+from perfledger_service.rendering.cost import price_rows
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.report import Report
 
@@ -39,10 +40,6 @@ def projected_rows(report: Report) -> tuple[ProjectedCostRow, ...]:
 
 def _row(measured_on: str, cost: ProjectedCost, *, device: str) -> ProjectedCostRow:
     projection: Projection = cost.projection
-    ends = (
-        number_format.usd(end).removesuffix(f"{number_format.NBSP}USD")
-        for end in (cost.low, cost.high)
-    )
     return ProjectedCostRow(
         workload=projection.workload,
         unit=projection.unit,
@@ -55,7 +52,6 @@ def _row(measured_on: str, cost: ProjectedCost, *, device: str) -> ProjectedCost
         ),
         option=cost.rate.label,
         amount=number_format.usd(cost.usd),
-        interval=number_format.INTERVAL_TO.join(ends),
-        dated=f"{'read on' if cost.rate.is_read_date else 'as of'} "
-        f"{number_format.day(cost.rate.as_of)}",
+        interval=number_format.usd_interval(cost.low, cost.high),
+        dated=price_rows.dated(cost.rate),
     )

@@ -106,7 +106,7 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
         if low == high
         else number_format.INTERVAL_TO.join(map(number_format.count, (low, high))),
         hours_source=price.hours_source,
-        dated=_dated(price.rate) if price.rate else "",
+        dated=dated(price.rate) if price.rate else "",
         note=price.note,
         absorbed=yearly_cost_rows.absorbed_hours_sentence(price.absorbed_hours)
         if price.absorbed_hours
@@ -201,7 +201,7 @@ def _unit_cost_rows(costs: Sequence[UnitCost]) -> Iterable[UnitCostRow]:
             is_known=True,
             is_declared=cost.provenance is Provenance.DECLARED,
             why=_reason(cost),
-            dated=_dated(cost.rate),
+            dated=dated(cost.rate),
         )
     for why, alike in unknown.items():
         first = alike[0]
@@ -230,7 +230,7 @@ def _source_row(rate: HourlyRate) -> SourceRow:
         accelerator=rate.accelerator,
         per_hour=number_format.usd(rate.usd_per_device_hour),
         interval=_ends(rate.low, rate.high),
-        dated=_dated(rate),
+        dated=dated(rate),
         source=rate.source,
         assumed=rate.assumed,
         warnings=rate.warnings,
@@ -238,14 +238,12 @@ def _source_row(rate: HourlyRate) -> SourceRow:
     )
 
 
-def _dated(rate: HourlyRate) -> str:
+def dated(rate: HourlyRate) -> str:
+    """Return the day of a rate: when it was read, or as of when it is."""
     return f"{'read on' if rate.is_read_date else 'as of'} {number_format.day(rate.as_of)}"
 
 
 def _ends(low: Decimal | None, high: Decimal | None) -> str:
     if low is None or high is None or low == high:
         return ""
-    unit = f"{number_format.NBSP}USD"
-    return number_format.INTERVAL_TO.join(
-        number_format.usd(end).removesuffix(unit) for end in (low, high)
-    )
+    return number_format.usd_interval(low, high)

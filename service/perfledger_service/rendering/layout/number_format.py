@@ -187,6 +187,11 @@ def usd(value: Decimal) -> str:
     return f"{figure}{NBSP}USD"
 
 
+def usd_interval(low: Decimal, high: Decimal) -> str:
+    """Return the ends of an amount's interval, each as `usd` has it: "1.20 to 1.35"."""
+    return INTERVAL_TO.join(usd(end).removesuffix(f"{NBSP}USD") for end in (low, high))
+
+
 def cents(value: Decimal) -> str:
     """Return an amount to the cent, with separators and without its unit."""
     if not value.is_finite():
