@@ -50,11 +50,12 @@ def present_value(flows: Sequence[float], *, rate_per_year: float) -> float:
     return math.fsum(flow / (1 + rate_per_year) ** year for year, flow in enumerate(flows))
 
 
-def internal_rate_of_return(flows: Sequence[float]) -> float:
+def internal_rate_of_return(flows: Sequence[float]) -> float | None:
     """Return the rate a year at which the present value of the flows is zero.
 
-    Raises FinanceError where there is none between -99.9 % and 10,000 %, or several: flows that
-    change sign more than once can have several returns, and then none of them is meaningful.
+    None where there is none between -99.9 % and 10,000 %, or several: flows that change sign more
+    than once can have several returns, and then none of them is meaningful. Raises FinanceError as
+    `present_value` does.
     """
     _check(flows)
     years = np.arange(len(flows))
@@ -62,9 +63,7 @@ def internal_rate_of_return(flows: Sequence[float]) -> float:
     crossings = np.flatnonzero(np.sign(values[:-1]) * np.sign(values[1:]) < 0)
     exact = RETURNS[values == 0]
     if len(crossings) + len(exact) != 1:
-        count_text = "no" if len(crossings) + len(exact) == 0 else "more than one"
-        msg = f"{len(flows)} flows have {count_text} internal rate of return: use present values"
-        raise FinanceError(msg)
+        return None
     if len(exact):
         return float(exact[0])
     place = int(crossings[0])

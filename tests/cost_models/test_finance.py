@@ -105,6 +105,7 @@ def test_at_the_internal_rate_of_return_the_present_value_is_zero(income, years)
 
     found = internal_rate_of_return(payments)
 
+    assert found is not None
     assert present_value(payments, rate_per_year=found) == pytest.approx(0, abs=1e-9)
 
 
@@ -118,13 +119,11 @@ def test_the_whole_stake_lost_but_a_hundredth_is_a_return():
 
 @pytest.mark.parametrize("payments", [(100.0, 50.0), (-100.0,), (-100.0, 0.0)])
 def test_flows_that_never_change_sign_have_no_return(payments):
-    with pytest.raises(FinanceError, match="no internal rate of return"):
-        internal_rate_of_return(payments)
+    assert internal_rate_of_return(payments) is None
 
 
 def test_flows_with_two_returns_have_none():
-    with pytest.raises(FinanceError, match="more than one"):
-        internal_rate_of_return((-100.0, 230.0, -132.0))
+    assert internal_rate_of_return((-100.0, 230.0, -132.0)) is None
 
 
 def test_money_comes_evenly_within_the_year_that_repays():

@@ -98,7 +98,10 @@ def build_review(facts: ReviewInputs) -> Review:
     parameters = own_hardware_inputs(facts.parameters, plan.input, facts.today)
     holdings = _supply_of(plan, facts)
     figures = PlanData(plan=plan, sheet=facts.sheet, parameters=parameters)
-    model = _model(figures, _hours(plan, records, facts), holdings)
+    hours = demand_hours(
+        plan, bill=facts.bill, bill_name=facts.bill_name, records=records, sheet=facts.sheet
+    )
+    model = _model(figures, hours, holdings)
     stale = _stale(model, facts)
     decision = decide(model)
     decided = DecidedModel(
@@ -131,15 +134,6 @@ def build_review(facts: ReviewInputs) -> Review:
         sources=facts.sources,
         seed=SEED,
         draws=DRAWS,
-    )
-
-
-def _hours(
-    plan: ProcurementPlan, records: QuarterRecords | None, facts: ReviewInputs
-) -> InputRange:
-    """Return the useful hours a year that are needed."""
-    return demand_hours(
-        plan, bill=facts.bill, bill_name=facts.bill_name, records=records, sheet=facts.sheet
     )
 
 

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.energy.energy import CarbonEmissions, carbon_emissions
-from perfledger_cost_models.finance import FinanceError, internal_rate_of_return, payback_years
+from perfledger_cost_models.finance import internal_rate_of_return, payback_years
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS
 from perfledger_cost_models.procurement.cost_model import (
@@ -28,7 +28,7 @@ from perfledger_cost_models.procurement.plan import CarbonFactors
 from perfledger_cost_models.review.review_document import OptionFacts, UnknownFigure
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, break_even
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
-from perfledger_cost_models.tco.onprem import LICENCES, SERVERS, figures_of, yearly_cost
+from perfledger_cost_models.tco.onprem import SERVERS, figures_of, yearly_cost
 from perfledger_cost_models.tco.purchase_modes import break_even_use
 from perfledger_cost_models.units import HOURS_PER_YEAR
 
@@ -72,6 +72,7 @@ def _facts(
     likely: dict[str, FloatArray],
 ) -> OptionFacts:
     option = outcome.option
+    is_change = option != status_quo.option
     flows = [float(before - now) for before, now in zip(status_quo.paid, outcome.paid, strict=True)]
     return OptionFacts(
         outcome=outcome,
@@ -80,8 +81,8 @@ def _facts(
         owed_usd=_owed(option, likely),
         resale=_resale(decided, option),
         carbon=_carbon(decided, option, likely),
-        return_per_year=_return(flows) if option != status_quo.option else None,
-        payback_years=_payback(flows) if option != status_quo.option else None,
+        return_per_year=internal_rate_of_return(flows) if is_change else None,
+        payback_years=payback_years(flows) if is_change and flows[0] < 0 else None,
         expires=expiry(decided.input(option.rate)),
         curve=tuple((use, _hour_at(decided, option, use)) for use in USES),
     )
@@ -179,17 +180,6 @@ def _rented_kwh(decided: DecidedModel, accelerator: str, hours: float) -> float 
     return hours * power / server.accelerators * load * pue
 
 
-def _return(flows: list[float]) -> float | None:
-    try:
-        return internal_rate_of_return(flows)
-    except FinanceError:
-        return None
-
-
-def _payback(flows: list[float]) -> float | None:
-    return payback_years(flows) if flows[0] < 0 else None
-
-
 def _ratio(decided: DecidedModel, option: PurchaseOption) -> Decimal:
     if option.accelerator == decided.model.accelerator:
         return Decimal(1)
@@ -215,12 +205,8 @@ def _hour_at(decided: DecidedModel, option: PurchaseOption, use: float) -> Decim
         case PurchaseMode.COMMITMENT if option.terms is not None:
             return ratio * option.terms.usd_per_useful_hour(use, wacc=wacc)
         case PurchaseMode.OWNED if option.server is not None:
-            cost = yearly_cost(
-                option.server,
-                figures_of(decided.parameters, {}),
-                licence=decided.parameters.find(LICENCES).mode,
-                utilization=use,
-            )
+            figure = figures_of(decided.parameters, {})
+            cost = yearly_cost(option.server, figure, utilization=use)
             hours = to_decimal(use) * HOURS_PER_YEAR * option.server.accelerators
             return ratio * to_decimal(cost.total_usd[0]) / hours
         case (

@@ -16,7 +16,6 @@ from perfledger_cost_models.finance import capital_recovery_factor
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,
-    LICENCES,
     QUANTILES,
     Ownership,
     ServerSpec,
@@ -259,11 +258,8 @@ def yearly_parts(
     The most likely parts sum to the most likely total; the quantiles do not.
     """
     _check_use(use)
-    licence = sheet.find(LICENCES).mode
     likely, draws_cost = (
-        yearly_cost(
-            server, figures_of(sheet, figures), licence=licence, utilization=use, terms=terms
-        )
+        yearly_cost(server, figures_of(sheet, figures), utilization=use, terms=terms)
         for figures in ({}, draw_inputs(server, sheet, terms=terms))
     )
     parts: list[tuple[str, float, float, float]] = []
@@ -313,9 +309,8 @@ def _yearly_usd(
     figures: Mapping[str, FloatArray],
     terms: Ownership,
 ) -> FloatArray:
-    licence = sheet.find(LICENCES).mode
     figure = figures_of(sheet, figures)
-    return yearly_cost(server, figure, licence=licence, utilization=use, terms=terms).total_usd
+    return yearly_cost(server, figure, utilization=use, terms=terms).total_usd
 
 
 @lru_cache(maxsize=16)

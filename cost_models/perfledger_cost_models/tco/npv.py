@@ -9,7 +9,6 @@ import numpy as np
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.draws import draw_pert
 from perfledger_cost_models.finance import (
-    FinanceError,
     internal_rate_of_return,
     payback_years,
     present_value,
@@ -18,7 +17,6 @@ from perfledger_cost_models.tco.buy_vs_rent import WACC
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 from perfledger_cost_models.tco.onprem import (
     DEFAULT_OWNERSHIP,
-    LICENCES,
     QUANTILES,
     Ownership,
     ServerSpec,
@@ -82,8 +80,7 @@ def npv_of_owning(
 
     def flows(figures: dict[str, FloatArray], rent: FloatArray) -> tuple[FloatArray, ...]:
         figure = figures_of(sheet, figures)
-        licence = sheet.find(LICENCES).mode
-        cost = yearly_cost(server, figure, licence=licence, utilization=use, terms=terms)
+        cost = yearly_cost(server, figure, utilization=use, terms=terms)
         saved = rent * hours - cost.running_usd
         last = saved + figure(residual.name) * figure(server.price)
         return (-capex_usd(server, figure), *[saved] * (years - 1), last)
@@ -103,7 +100,7 @@ def npv_of_owning(
         chance_worth_it=float((worth > 0).mean()),
         payback_years=payback,
         payback_hours=None if payback is None else payback * hours / server.accelerators,
-        irr=_irr(likely),
+        irr=internal_rate_of_return(likely),
     )
 
 
@@ -112,10 +109,3 @@ def _present_values(flows: Sequence[FloatArray], rate: FloatArray) -> FloatArray
     for year, flow in enumerate(flows):
         total = total + flow / (1 + rate) ** year
     return total
-
-
-def _irr(flows: Sequence[float]) -> float | None:
-    try:
-        return internal_rate_of_return(flows)
-    except FinanceError:
-        return None

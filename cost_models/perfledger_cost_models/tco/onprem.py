@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
 from functools import lru_cache
 
 import numpy as np
@@ -23,7 +22,7 @@ QUANTILES = (0.05, 0.50, 0.95)
 RATE_COVERAGE = QUANTILES[-1] - QUANTILES[0]  # the share of draws between a rate's low and high
 
 UTILIZATION = "utilization_baseline"
-LICENCES = "software_licence_nvidia_ai_enterprise"
+LICENCES = "software_licence_nvidia_ai_enterprise"  # bought or not, but never drawn
 # The inputs of every server's cost besides its own price and power.
 SHARED_INPUTS = (
     "network_share_of_capex",
@@ -200,16 +199,8 @@ def hourly_cost(
         msg = f"utilization {utilization} is not a share above 0 and up to 1"
         raise ValueError(msg)
     useful_hours = HOURS_PER_YEAR * server.accelerators * terms.availability * utilization
-
-    licence = parameters.find(LICENCES).mode  # optional: bought or not, but not uncertain
     at_modes, draws = (
-        yearly_cost(
-            server,
-            figures_of(parameters, figures),
-            licence=licence,
-            utilization=utilization,
-            terms=terms,
-        )
+        yearly_cost(server, figures_of(parameters, figures), utilization=utilization, terms=terms)
         for figures in ({}, draw_inputs(server, parameters, terms=terms))
     )
     p5, p50, p95 = np.quantile(draws.total_usd / useful_hours, QUANTILES).tolist()
@@ -262,7 +253,6 @@ def yearly_cost(
     server: ServerSpec,
     figure: Callable[[str], FloatArray],
     *,
-    licence: Decimal,
     utilization: float,
     terms: Ownership = DEFAULT_OWNERSHIP,
 ) -> YearlyCost:
@@ -273,7 +263,7 @@ def yearly_cost(
     energy = kW·8760·PUE·price per kWh with kW = max·(load·u + idle·(1 - u)), u of all hours, or as
     measured; colocation = max kW·12·price per kW-month, or a facility = max kW·capex per
     kW·(crf over its years + operation); failures without support = rate·accelerators·card's price;
-    staff = FTE·salary; licences = `licence`·accelerators.
+    staff = FTE·salary; licences = price·accelerators.
     """
     price, max_kw = figure(server.price), figure(server.max_power)
     wacc, years = figure("wacc"), figure("depreciation_years")
@@ -291,7 +281,7 @@ def yearly_cost(
         energy_usd=energy_kwh * figure("pue_enterprise") * figure("electricity_us_industrial"),
         colocation_usd=rent,
         staff_usd=figure("staff_fte_per_8gpu_node_small") * figure("staff_cost_loaded"),
-        licences_usd=float(licence) * server.accelerators,
+        licences_usd=float(figure(LICENCES)[0]) * server.accelerators,
         facility_usd=facility,
         failures_usd=failures * server.accelerators,
     )

@@ -16,7 +16,6 @@ from perfledger_cost_models.procurement.plan import read_plan
 from perfledger_cost_models.procurement.purchase_options import purchase_options
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.onprem import (
-    LICENCES,
     SERVERS,
     figures_of,
     yearly_cost,
@@ -83,7 +82,6 @@ def test_owning_costs_what_the_cost_of_ownership_says(model, likely):
     cost = yearly_cost(
         server,
         figures_of(parameters, {}),
-        licence=parameters.find(LICENCES).mode,
         utilization=likely[f"{option.key}_load_1"],
     )
     nodes = option.devices / 8

@@ -9,9 +9,11 @@ from hypothesis import given, strategies as st
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hardware_inputs import packaged_hardware_inputs
 from perfledger_cost_models.tco.onprem import (
+    LICENCES,
     SERVERS,
     Ownership,
     OwnershipError,
+    figures_of,
     hourly_cost,
     inputs_of,
     owned_rate,
@@ -41,7 +43,7 @@ def with_mode(name, value):
 
 def test_the_parts_of_a_year_are_those_worked_out_by_hand():
     """320 kUSD · 1.21 · 1.03 = 398,816 of capital; 10.2 kW · (0.7·0.7 + 0.25·0.3) = 5.763 kW."""
-    cost = yearly_cost(H100, at_modes, licence=Decimal(0), utilization=0.7)
+    cost = yearly_cost(H100, at_modes, utilization=0.7)
 
     assert cost.capital_usd[0] == pytest.approx(398_816 * 0.2537658 - 38_400 * 0.1687658, rel=1e-6)
     assert cost.support_usd[0] == pytest.approx(0.08 * 320_000)
@@ -53,7 +55,8 @@ def test_the_parts_of_a_year_are_those_worked_out_by_hand():
 
 
 def test_licences_are_paid_for_each_accelerator():
-    cost = yearly_cost(H100, at_modes, licence=Decimal(4500), utilization=0.7)
+    licensed = figures_of(with_mode(LICENCES, Decimal(4500)), {})
+    cost = yearly_cost(H100, licensed, utilization=0.7)
 
     assert cost.licences_usd == 8 * 4500
 
@@ -135,7 +138,7 @@ def test_a_utilization_that_is_no_share_is_refused(utilization):
 @given(st.floats(0.05, 0.5))
 def test_better_use_makes_the_useful_hour_cheaper_but_not_in_proportion(utilization):
     def year(share):
-        return yearly_cost(H100, at_modes, licence=Decimal(0), utilization=share).total_usd[0]
+        return yearly_cost(H100, at_modes, utilization=share).total_usd[0]
 
     assert year(utilization) < year(2 * utilization) < 2 * year(utilization)
 
@@ -149,9 +152,7 @@ def test_a_dearer_input_makes_a_dearer_hour(name):
 
 
 def year(**terms):
-    return yearly_cost(
-        H100, at_modes, licence=Decimal(0), utilization=0.7, terms=Ownership(**terms)
-    )
+    return yearly_cost(H100, at_modes, utilization=0.7, terms=Ownership(**terms))
 
 
 def test_an_own_facility_is_its_annuity_and_operation_in_place_of_rent():
