@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfledger.metrics import STEP_TIME
 from perfledger.records import Side
 from perfledger.workload_pattern import is_match
-from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import MAX_ACCELERATORS
 from perfledger_cost_models.tco.work_cost import (
@@ -22,6 +20,7 @@ from perfledger_cost_models.tco.work_cost import (
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.settings.check import seconds
+from perfledger_service.usecases.cost.work_rates import throughput
 from perfledger_service.usecases.inputs import bundle_files
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 
@@ -206,17 +205,15 @@ def _of_bundle(path: Path, pattern: str) -> tuple[PricedWork, ...]:
     (spec,) = specs
     machine = bundle.machines().get((spec.id, Side.HEAD), bundle.machine)
     accelerator = accelerator_of(machine.model, machine.memory_bytes)
-    runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
-    times = typical_range(runs, metric=STEP_TIME)
+    speed = throughput(bundle, spec, devices=machine.count)
     works = [
         units_work(each.device, [each.units_per_second] * 3, unit=spec.unit, source=each.source)
         for each in bundle.pricing.declared
         if is_match(each.workload, spec.id) and each.device != accelerator
     ]
-    if accelerator is not None and times is not None:
-        low, typical, high = (spec.units_per_step / (time * machine.count) for time in times)
+    if accelerator is not None and speed is not None:
         source = f"measured on {machine.model}"
-        works.append(units_work(accelerator, (high, typical, low), unit=spec.unit, source=source))
+        works.append(units_work(accelerator, speed, unit=spec.unit, source=source))
     if not works:
         msg = f"{spec.id} was measured on {machine.model or 'no device'}, which has no price"
         raise UsageError(msg)

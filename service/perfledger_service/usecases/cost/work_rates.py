@@ -50,15 +50,20 @@ def work_rates(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[WorkRate, .
 
 
 def throughput(
-    bundle: Bundle, spec: WorkloadSpec, *, devices: int
+    bundle: Bundle, spec: WorkloadSpec, *, devices: int, side: Side = Side.HEAD
 ) -> tuple[float, float, float] | None:
-    """Return head's units of work per second of one device: low, typical, high."""
-    runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.HEAD)]
+    """Return a side's units of work per second of one device: low, typical, high."""
+    runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, side)]
     step = typical_range(runs, metric=STEP_TIME)
-    if step is None:
-        return None
-    low, typical, high = (seconds * devices for seconds in step)
-    return spec.units_per_step / high, spec.units_per_step / typical, spec.units_per_step / low
+    return None if step is None else units_per_second(spec.units_per_step, devices, step)
+
+
+def units_per_second(
+    units: float, devices: int, step_seconds: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """Return the units of work per second of one device from a step's time: low, typical, high."""
+    low, typical, high = (seconds * devices for seconds in step_seconds)
+    return units / high, units / typical, units / low
 
 
 def _peak(machine: Machine, state: DeviceState | None) -> float | None:

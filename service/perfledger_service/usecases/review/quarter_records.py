@@ -12,7 +12,6 @@ from sqlmodel import Session
 from perfledger.bundle import Bundle, FleetUse
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Side, WorkloadSpec
-from perfledger_baselines.estimation.typical_range import typical_range
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.review.measured_changes import (
@@ -31,6 +30,7 @@ from perfledger_service.store.quarter_queries import (
     stored_quarter,
 )
 from perfledger_service.store.uploads import bundle_content
+from perfledger_service.usecases.cost.work_rates import throughput, units_per_second
 from perfledger_service.usecases.inputs.bundle_files import read_bundle_file
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.history_sources import is_of_branch
@@ -198,7 +198,7 @@ def _speeds(stored: Sequence[StoredSpeed], heads: Mapping[str, _Head]) -> tuple[
                 unit=spec.unit,
                 device=model,
                 accelerator=accelerator_of(model, machine.memory_bytes if is_whole else None),
-                units_per_second=_rate(spec.units_per_step, count, one.step_seconds),
+                units_per_second=units_per_second(spec.units_per_step, count, one.step_seconds),
                 day=one.created_at.date(),
                 commit=one.commit[:SHOWN_SHA],
                 origin=f"upload {one.upload_id}",
@@ -213,30 +213,21 @@ def _bundle_speeds(ordered: Sequence[tuple[str, Bundle]]) -> tuple[MeasuredSpeed
     for name, bundle in ordered:
         machines = bundle.machines()
         for spec in bundle.workloads:
-            runs = [run for run in bundle.runs if (run.workload, run.side) == (spec.id, Side.BASE)]
-            step = typical_range(runs, metric=STEP_TIME)
-            if step is None:
+            machine = machines.get((spec.id, Side.BASE), bundle.machine)
+            speed = throughput(bundle, spec, devices=machine.count, side=Side.BASE)
+            if speed is None:
                 continue
-            machine = machines[spec.id, Side.BASE]
             speeds[spec.id, machine.device_class] = MeasuredSpeed(
                 workload=spec.id,
                 unit=spec.unit,
                 device=_model(machine),
                 accelerator=accelerator_of(_model(machine), machine.memory_bytes),
-                units_per_second=_rate(spec.units_per_step, machine.count, step),
+                units_per_second=speed,
                 day=_moment(bundle, name).date(),
                 commit=bundle.base.sha[:SHOWN_SHA],
                 origin=name,
             )
     return tuple(speeds[key] for key in sorted(speeds))
-
-
-def _rate(
-    units: float, devices: int, step_seconds: tuple[float, float, float]
-) -> tuple[float, float, float]:
-    """Return the units of work a second of one device: low, typical, high."""
-    low, typical, high = (seconds * devices for seconds in step_seconds)
-    return units / high, units / typical, units / low
 
 
 def _landed_change(stored: StoredChange) -> LandedChange:
