@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
 from perfledger.records import Run
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import hodges_lehmann
@@ -19,8 +19,12 @@ from perfledger_baselines.estimation.estimators import hodges_lehmann
 FEWEST_TURNS = 2
 
 
-def interleaved_difference(base: Run, head: Run) -> float | None:
-    """Return log(head / base) of the step time, turn by turn; None for runs without turns.
+# With a reading for each step, or one for each turn.
+INTERLEAVED_METRICS = (STEP_TIME, CPU_TIME)
+
+
+def interleaved_difference(base: Run, head: Run, metric: Metric = STEP_TIME) -> float | None:
+    """Return log(head / base) of a metric, turn by turn; None for runs without turns.
 
     The Hodges-Lehmann estimate of the differences of the turns' mean logs: up to 29 % of the turns
     may be disturbed on one side only. Turns that one side ran alone, at its end, have no neighbour
@@ -30,7 +34,7 @@ def interleaved_difference(base: Run, head: Run) -> float | None:
     turns = min(len(base.turns), len(head.turns))
     if turns < FEWEST_TURNS:
         return None
-    before, after = _turn_means(base), _turn_means(head)
+    before, after = _turn_means(base, metric), _turn_means(head, metric)
     if before is None or after is None:
         return None
     differences = after[:turns] - before[:turns]
@@ -43,10 +47,14 @@ def apply_difference(base: float, head: float, *, difference: float) -> tuple[fl
     return middle * math.exp(-difference / 2), middle * math.exp(difference / 2)
 
 
-def _turn_means(run: Run) -> FloatArray | None:
-    """Return the mean log of each turn's steps; None where that is not a number."""
-    samples = np.array(run.samples.get(STEP_TIME.name, ()), dtype=np.float64)
-    if sum(run.turns) != len(samples) or not (np.isfinite(samples) & (samples > 0)).all():
+def _turn_means(run: Run, metric: Metric) -> FloatArray | None:
+    """Return the mean log of each turn's readings; None where that is not a number."""
+    samples = np.array(run.samples.get(metric.name, ()), dtype=np.float64)
+    if not (np.isfinite(samples) & (samples > 0)).all():
+        return None
+    if metric.name != STEP_TIME.name:
+        return np.log(samples) if len(samples) == len(run.turns) else None
+    if sum(run.turns) != len(samples):
         return None
     starts = np.cumsum((0, *run.turns[:-1]))
     means: FloatArray = np.add.reduceat(np.log(samples), starts) / np.array(run.turns)

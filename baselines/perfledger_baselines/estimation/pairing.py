@@ -15,7 +15,12 @@ from perfledger_baselines.estimation.clock_states import (
     has_usual_clocks,
 )
 from perfledger_baselines.estimation.estimators import point_estimates
-from perfledger_baselines.estimation.interleaving import apply_difference, interleaved_difference
+from perfledger_baselines.estimation.foreign_load import UnqueuedDifference, unqueued_difference
+from perfledger_baselines.estimation.interleaving import (
+    INTERLEAVED_METRICS,
+    apply_difference,
+    interleaved_difference,
+)
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES
 
 
@@ -30,6 +35,7 @@ class Pair:
     base: Mapping[str, float]
     head: Mapping[str, float]
     clock_difference: float | None = None
+    unqueued: UnqueuedDifference | None = None  # None where the core times were not recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +53,7 @@ class PairedTest:
     head: tuple[float | None, ...]
     numbers: tuple[int, ...]
     other_clocks: int = 0
+    unqueued: tuple[UnqueuedDifference, ...] = ()  # of a step time: each pair's, or none at all
 
     @property
     def key(self) -> tuple[str, str]:
@@ -149,7 +156,7 @@ def match_runs(runs: Iterable[Run]) -> dict[str, tuple[tuple[Run, Run], ...]]:
 def estimate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) -> tuple[Pair, ...]:
     """Reduce every run to one value per metric; quickest for many pairs at once.
 
-    Interleaved runs get step times whose ratio is that of their turns (`interleaving`).
+    Interleaved runs get step and CPU times whose ratio is that of their turns (`interleaving`).
     """
     runs = [run for pair in pairs for run in pair]
     estimates: list[dict[str, float]] = [{} for _ in runs]
@@ -159,13 +166,15 @@ def estimate_pairs(pairs: Sequence[tuple[Run, Run]], metrics: Sequence[Metric]) 
                 estimate[metric.name] = value
     sides = tuple(zip(estimates[::2], estimates[1::2], strict=True))
     for (base, head), (before, after) in zip(pairs, sides, strict=True):
-        difference = interleaved_difference(base, head)
-        if difference is not None:
-            before[STEP_TIME.name], after[STEP_TIME.name] = apply_difference(
-                before[STEP_TIME.name], after[STEP_TIME.name], difference=difference
-            )
+        for metric in INTERLEAVED_METRICS:
+            difference = interleaved_difference(base, head, metric)
+            if difference is not None and metric.name in before.keys() & after.keys():
+                before[metric.name], after[metric.name] = apply_difference(
+                    before[metric.name], after[metric.name], difference=difference
+                )
     return tuple(
-        Pair(*side, clock_difference(*runs)) for side, runs in zip(sides, pairs, strict=True)
+        Pair(*side, clock_difference(*runs), unqueued_difference(*runs))
+        for side, runs in zip(sides, pairs, strict=True)
     )
 
 
@@ -196,6 +205,8 @@ def tests_of(
 def _test(
     workload: str, metric: Metric, pairs: Sequence[tuple[int, Pair]], *, of: int
 ) -> PairedTest:
+    unqueued = tuple(pair.unqueued for _, pair in pairs if pair.unqueued is not None)
+    is_settleable = metric.name == STEP_TIME.name and len(unqueued) == len(pairs)
     return PairedTest(
         workload=workload,
         metric=metric,
@@ -203,4 +214,5 @@ def _test(
         head=tuple(pair.head.get(metric.name) for _, pair in pairs),
         numbers=tuple(number for number, _ in pairs),
         other_clocks=of - len(pairs),
+        unqueued=unqueued if is_settleable else (),
     )

@@ -5,14 +5,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from perfledger.metrics import Metric, WorseDirection
+import numpy as np
+
+from perfledger.metrics import CPU_TIME, STEP_TIME, Metric, WorseDirection
+from perfledger_baselines.estimation.foreign_load import mean_queued_share
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome
 from perfledger_baselines.significance.bimodality import Bimodality, find_bimodality
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
-from perfledger_baselines.significance.paired_t_tests import TTestResult
+from perfledger_baselines.significance.paired_t_tests import TTestResult, t_tests
 from perfledger_baselines.significance.power import detectable_change, relative
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
@@ -20,6 +23,8 @@ from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 # On the log scale. Logs, means and differences are rounded on their way; whether a change of just
 # the floor or the margin counts must not depend on that.
 ROUNDING = 1e-12
+# Of the steps' wall time, in run queues. Below it other load is not what makes wall time noisy.
+LOADED_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +32,8 @@ class Decision:
     """The outcome of one test and the figures that it rests on.
 
     `floor` is the smallest relative change of this series that is called one. `adjusted` is None
-    for a test with a flaw, `estimate` for one with too few runs as well.
+    for a test with a flaw, `estimate` for one with too few runs as well. `queued_share` is set
+    where CPU time settled a step time: the share of it that steps waited for a core.
     """
 
     outcome: Outcome
@@ -37,6 +43,7 @@ class Decision:
     is_warning: bool = False  # a worsening that Benjamini-Hochberg calls and Holm does not
     prior: SpreadPrior | None = None
     states: Bimodality | None = None
+    queued_share: float | None = None
 
 
 def decide_paired(
@@ -46,10 +53,19 @@ def decide_paired(
     rule: DecisionRule,
     priors: Priors,
 ) -> tuple[Decision, ...]:
-    """Decide paired tests, in order."""
-    return tuple(
+    """Decide paired tests, in order; CPU time may settle a step time that load made too noisy."""
+    decisions = tuple(
         _decide_pairs(test, result, rule, priors.get(test.key))
         for test, result in zip(tests, adjusted, strict=True)
+    )
+    cpu_times = {
+        test.workload: decision
+        for test, decision in zip(tests, decisions, strict=True)
+        if test.metric.name == CPU_TIME.name
+    }
+    return tuple(
+        _settle_by_cpu_time(test, decision, cpu_times.get(test.workload), rule)
+        for test, decision in zip(tests, decisions, strict=True)
     )
 
 
@@ -80,6 +96,45 @@ def _decide_pairs(
         looks=looks_until(rule.looks, len(test.base)),
     )
     return replace(decision, prior=prior, states=find_bimodality(base, head))
+
+
+def _settle_by_cpu_time(
+    test: PairedTest, decision: Decision, cpu_time: Decision | None, rule: DecisionRule
+) -> Decision:
+    """Return UNCHANGED where other load hides that a step time is; else the decision as it is.
+
+    Wall time decides where it can: it must be undecided, without any sign of a change. The steps
+    must have waited for a core, CPU time must be proven unchanged by as many pairs, and so must
+    the wall time without that wait. CPU time alone would call a sleep, a slower disk or less
+    parallel work unchanged. Both proofs are needed, so that a false one is no likelier than of
+    either.
+    """
+    if test.metric.name != STEP_TIME.name or not test.unqueued:
+        return decision
+    share = mean_queued_share(test.unqueued)
+    is_open = decision.outcome is Outcome.UNDECIDED and not decision.is_warning
+    has_sign = decision.adjusted is None or decision.adjusted.is_clear
+    if not is_open or has_sign or share < LOADED_SHARE:
+        return decision
+    is_same_work = (
+        cpu_time is not None
+        and cpu_time.outcome is Outcome.UNCHANGED
+        and cpu_time.estimate is not None
+        and cpu_time.estimate.pairs == len(test.base)
+    )
+    if not (is_same_work and _is_same_unqueued(test, rule)):
+        return decision
+    return replace(decision, outcome=Outcome.UNCHANGED, queued_share=share)
+
+
+def _is_same_unqueued(test: PairedTest, rule: DecisionRule) -> bool:
+    """Return whether wall time without the wait for other programs is within the margin."""
+    bounds = np.array([(each.low, each.high) for each in test.unqueued], dtype=np.float64).T
+    low, high = t_tests(bounds, looks=looks_until(rule.looks, len(test.base)), alpha=rule.alpha)
+    margin = rule.log_margin + ROUNDING
+    return (
+        low.mean - low.narrow_half_width >= -margin and high.mean + high.narrow_half_width <= margin
+    )
 
 
 def _decide(

@@ -24,6 +24,7 @@ class DecidedBy(StrEnum):
     IDENTITY = "identity"  # every pair agreed to the last bit
     CHANGE = "change"  # significant in the whole family, and at least the floor
     WARNING = "warning"  # significant by Benjamini-Hochberg, not by Holm
+    CPU_TIME = "CPU time"  # other load made wall time too noisy; CPU time lies inside the margin
     EQUIVALENCE = "equivalence"  # the narrow interval lies inside the margin
     FAMILY = "family"  # significant alone, not in the family
     FLOOR = "floor"  # significant, smaller than the floor, and not inside the margin either
@@ -73,7 +74,8 @@ def _decided_by(verdict: Verdict, rule: DecisionRule) -> DecidedBy:
         case Outcome.REGRESSED | Outcome.IMPROVED:
             return DecidedBy.CHANGE
         case Outcome.UNCHANGED:
-            return DecidedBy.EQUIVALENCE
+            is_settled = verdict.queued_share is not None
+            return DecidedBy.CPU_TIME if is_settled else DecidedBy.EQUIVALENCE
         case Outcome.UNDECIDED:
             return _undecided_by(verdict, rule)
         case _ as unreachable:

@@ -23,6 +23,9 @@ from perfledger_baselines.significance.paired_t_tests import paired_results
 from perfledger_baselines.significance.spread_prior import Priors, priors_of_plan
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest, unpaired_results
 
+# What may get worse for speed.
+TRADED_KINDS = frozenset({MetricKind.UTILIZATION, MetricKind.CPU_TIME})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
@@ -99,12 +102,13 @@ def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tupl
 
 
 def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
-    """Whether a utilization fell while the same workload became faster.
+    """Whether a utilization fell, or CPU time rose, while the same workload became faster.
 
-    Work done in less time often leaves the device idle for a larger share of it. Such a fall stays
-    a regression of the utilization, and is shown, but does not fail a check.
+    Work done in less time often leaves the device idle for a larger share of it, and work that is
+    divided among cores costs more time of all of them. It stays a regression of that metric, and is
+    shown, but does not fail a check.
     """
-    if verdict.metric.kind is not MetricKind.UTILIZATION or not verdict.is_regression:
+    if verdict.metric.kind not in TRADED_KINDS or not verdict.is_regression:
         return False
     return any(
         other.workload == verdict.workload

@@ -59,6 +59,7 @@ class Verdict:
     reason: str
     states: Bimodality | None = None  # where runs are in one of two states, which a mean hides
     prior: SpreadPrior | None = None
+    queued_share: float | None = None  # of the wall time, where CPU time settled the outcome
 
     @property
     def is_regression(self) -> bool:

@@ -60,6 +60,7 @@ def _verdict(workload: str, metric: Metric, decision: Decision, reason: str) -> 
         reason=reason,
         states=decision.states,
         prior=decision.prior,
+        queued_share=decision.queued_share,
     )
 
 
@@ -112,6 +113,12 @@ def _no_change_reason(
 ) -> str:
     within = f"within ±{_percent(max(rule.margin, rule.floor))}"
     floor = f"smaller than the floor of {_percent(decision.floor)}"
+    if decision.queued_share is not None:
+        return (
+            "unchanged by CPU time: wall time was too noisy under load (steps waited "
+            f"{_percent(decision.queued_share)} of it for a core; the rest of it and CPU time are "
+            f"{within} after {after})"
+        )
     if decision.outcome is Outcome.UNCHANGED:
         clear = f"; a clear change, but {floor}" if adjusted.is_clear else ""
         return f"proven {within} after {after}{clear}"

@@ -1,0 +1,73 @@
+"""Estimates how a step time differs without the wait for a core that other load caused.
+
+A thread's wall time is its time on a core, its wait in a run queue and the time that it is off the
+CPU: asleep, waiting for data, for another thread or a process. Only the run queue may be the work
+of other programs. Not all of it is: a thread may queue behind its own process's threads. While it
+does, they run, so that at most their CPU time of its wait is their doing. What remains of the wall
+time therefore lies between two bounds, which coincide where one thread does all the work. Where
+several do, the bounds are far apart and prove nothing.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perfledger.records import CoreTimes, Run
+from perfledger_baselines.estimation.arrays import FloatArray
+from perfledger_baselines.estimation.estimators import hodges_lehmann
+from perfledger_baselines.estimation.interleaving import FEWEST_TURNS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnqueuedDifference:
+    """Bounds of log(head / base) of a pair's step time without the wait for other programs.
+
+    `queued_share` is the share of both sides' wall time that the steps spent in run queues.
+    """
+
+    low: float
+    high: float
+    queued_share: float
+
+
+def unqueued_difference(base: Run, head: Run) -> UnqueuedDifference | None:
+    """Compare two runs turn by turn; None where either did not record its core times."""
+    readings = _comparable_readings(base, head)
+    if readings == 0:
+        return None
+    base_least, base_most = _bounds(base.core_times, readings)
+    head_least, head_most = _bounds(head.core_times, readings)
+    if min(base_least.min(), head_least.min()) <= 0:  # clocks that contradict each other
+        return None
+    rows = np.array(
+        [np.log(head_least) - np.log(base_most), np.log(head_most) - np.log(base_least)]
+    )
+    low, high = hodges_lehmann(rows).tolist()
+    times = (base.core_times, head.core_times)
+    elapsed_s = math.fsum(value for each in times for value in each.elapsed_s[:readings])
+    queued_s = math.fsum(value for each in times for value in each.queued_s[:readings])
+    return UnqueuedDifference(low=low, high=high, queued_share=queued_s / elapsed_s)
+
+
+def mean_queued_share(differences: Sequence[UnqueuedDifference]) -> float:
+    """Return the mean share of their wall time that these pairs' steps spent in run queues."""
+    return math.fsum(each.queued_share for each in differences) / len(differences)
+
+
+def _comparable_readings(base: Run, head: Run) -> int:
+    """Return how many readings of both runs belong together: one for each turn, or one in all."""
+    counts = [len(run.core_times.elapsed_s) for run in (base, head)]
+    if counts == [len(base.turns), len(head.turns)] and min(counts) >= FEWEST_TURNS:
+        return min(counts)
+    return 1 if counts == [1, 1] else 0
+
+
+def _bounds(times: CoreTimes, readings: int) -> tuple[FloatArray, FloatArray]:
+    """Return the least and the most that the wall time can be without other programs."""
+    elapsed_s, queued_s, helpers_s = (
+        np.array(column[:readings], dtype=np.float64)
+        for column in (times.elapsed_s, times.queued_s, times.helpers_s)
+    )
+    return elapsed_s - queued_s, elapsed_s - np.maximum(queued_s - helpers_s, 0.0)

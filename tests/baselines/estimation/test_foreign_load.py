@@ -1,0 +1,112 @@
+"""The wall time of a step without the wait that other programs caused, between two bounds."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.records import CoreTimes, Side
+from perfledger_baselines.estimation.foreign_load import mean_queued_share, unqueued_difference
+
+TURNS = 5
+shares = st.floats(0.0, 0.95)
+
+
+@pytest.fixture(scope="session")
+def run_of(build):
+    def run_of(elapsed, queued=0.0, helpers=0.0, *, turns=TURNS, side=Side.BASE):
+        columns = [
+            tuple(value) if isinstance(value, list) else (value,) * turns
+            for value in (elapsed, queued, helpers)
+        ]
+        return replace(
+            build.run(side=side, step_time_p50=columns[0]),
+            turns=(1,) * turns,
+            core_times=CoreTimes(elapsed_s=columns[0], queued_s=columns[1], helpers_s=columns[2]),
+        )
+
+    return run_of
+
+
+@given(base_share=shares, head_share=shares, change=st.floats(0.5, 2.0))
+def test_one_threads_wait_does_not_count(run_of, base_share, head_share, change):
+    base = run_of(1 / (1 - base_share), base_share / (1 - base_share))
+    head = run_of(change / (1 - head_share), change * head_share / (1 - head_share))
+
+    difference = unqueued_difference(base, head)
+
+    assert difference.low == pytest.approx(math.log(change), abs=1e-9)
+    assert difference.high == pytest.approx(math.log(change), abs=1e-9)
+
+
+def test_time_off_the_cpu_counts(run_of):
+    asleep = run_of(1.1, 0.0)
+
+    assert unqueued_difference(run_of(1.0), asleep).low == pytest.approx(math.log(1.1))
+
+
+def test_a_wait_behind_own_threads_may_be_no_other_programs_doing(run_of):
+    base, head = run_of(1.0), run_of(2.0, 1.0, 0.75)
+
+    difference = unqueued_difference(base, head)
+
+    assert difference.low == pytest.approx(math.log(1.0))
+    assert difference.high == pytest.approx(math.log(1.75))
+
+
+@given(st.lists(st.tuples(shares, st.floats(0, 3)), min_size=2 * TURNS, max_size=2 * TURNS))
+def test_the_bounds_enclose_and_swap_with_the_sides(run_of, drawn):
+    base, head = (
+        run_of([1.0] * TURNS, [share for share, _ in part], [helpers for _, helpers in part])
+        for part in (drawn[:TURNS], drawn[TURNS:])
+    )
+
+    there, back = unqueued_difference(base, head), unqueued_difference(head, base)
+
+    assert there.low <= there.high + 1e-12
+    assert (back.low, back.high) == pytest.approx((-there.high, -there.low))
+    assert back.queued_share == pytest.approx(there.queued_share)
+
+
+def test_the_share_of_the_wait_is_that_of_both_sides(run_of):
+    quiet, loaded = run_of(1.0), run_of(3.0, 2.0)
+
+    difference = unqueued_difference(quiet, loaded)
+
+    assert difference.queued_share == 0.5
+    assert mean_queued_share([difference, unqueued_difference(quiet, quiet)]) == 0.25
+
+
+def test_turns_without_a_neighbour_do_not_count(run_of):
+    difference = unqueued_difference(run_of(1.0), run_of([1.0] * 5 + [99.0] * 20, turns=25))
+
+    assert difference.high == 0.0
+
+
+def test_runs_without_turns_have_one_reading_in_all(run_of):
+    base, head = (replace(run_of(elapsed, turns=1), turns=()) for elapsed in (1.0, 1.5))
+
+    assert unqueued_difference(base, head).high == pytest.approx(math.log(1.5))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"core_times": CoreTimes()}, id="not recorded"),
+        pytest.param({"turns": (1,) * (TURNS - 1)}, id="not one for each turn"),
+        pytest.param(
+            {
+                "core_times": CoreTimes(
+                    elapsed_s=(1.0,) * 5, queued_s=(1.0,) * 5, helpers_s=(0,) * 5
+                )
+            },
+            id="nothing but waiting",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_proves_nothing(run_of, change):
+    broken = replace(run_of(1.0), **change)
+
+    assert unqueued_difference(run_of(1.0), broken) is None
+    assert unqueued_difference(broken, run_of(1.0)) is None
