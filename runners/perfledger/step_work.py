@@ -21,13 +21,15 @@ CODE_MEMORY = "code_memory"
 class Count:
     """One count that follows from the code alone: the same code gives exactly the same count.
 
-    Two counts are comparable only if their `source` is the same.
+    Two counts are comparable only if their `source` is the same. One that is not complete is a
+    lower bound: some of the step's work cannot be counted, and the step's limits name it.
     """
 
     name: str
     unit: str
     value: float
     source: str
+    is_complete: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,18 +11,29 @@ from perfledger_baselines.estimation.estimators import location_estimates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountChange:
-    """One count of a step on both sides. Counts are exact: any difference is a change."""
+    """One count of a step on both sides.
+
+    Complete counts are exact: any difference is a change. A side that is not complete has at least
+    its count, and what it leaves out may be all of the difference.
+    """
 
     name: str
     unit: str
     base: float
     head: float
     source: str
+    base_is_complete: bool = True
+    head_is_complete: bool = True
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether both sides count all of the work."""
+        return self.base_is_complete and self.head_is_complete
 
     @property
     def change(self) -> float | None:
-        """Return head / base - 1; None where base is zero."""
-        return self.head / self.base - 1 if self.base > 0 else None
+        """Return head / base - 1; None where base is zero, or where a side is not complete."""
+        return self.head / self.base - 1 if self.base > 0 and self.is_complete else None
 
     @property
     def has_changed(self) -> bool:
@@ -77,9 +88,11 @@ def work_change(bundle: Bundle, workload: str) -> WorkChange | None:
     A static count, made before anything ran, is preferred to what the measured processes counted.
     A count gets no verdict of its own: twice the operations in the same time harm nobody, and the
     time has its verdict. It says whether a slower step does more work. None where either side was
-    not counted, or the base's count is zero.
+    not counted or not completely, or where a count is zero.
     """
     count = count_change(bundle, workload, FLOPS)
+    if count is not None and not count.is_complete:
+        return None
     if count is not None and min(count.base, count.head) > 0:
         return WorkChange(count.base, count.head)
     base, head = (_count(bundle, workload, side) for side in (Side.BASE, Side.HEAD))
@@ -117,7 +130,13 @@ def _comparison(workload: str, base: StepWork, head: StepWork) -> WorkComparison
 
 def _change(base: Count, head: Count) -> CountChange:
     return CountChange(
-        name=head.name, unit=head.unit, base=base.value, head=head.value, source=head.source
+        name=head.name,
+        unit=head.unit,
+        base=base.value,
+        head=head.value,
+        source=head.source,
+        base_is_complete=base.is_complete,
+        head_is_complete=head.is_complete,
     )
 
 

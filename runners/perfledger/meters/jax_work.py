@@ -8,6 +8,7 @@ runs in a process that measures nothing.
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -25,14 +26,21 @@ MAX_REASON = 300  # JAX's errors span pages
 LOWERED_PROGRAM = "XLA cost analysis of the program as written"
 COMPILED_PROGRAM = "XLA cost analysis of the compiled program"
 LARGEST_PROGRAM = "XLA memory analysis of the largest compiled program"
+OPAQUE_LIMIT = "is not counted, because XLA cannot analyse it"
 SEVERAL_DEVICES = "the sizes of compiled programs are unknown for a step on several devices"
 
 _JITTED = ("jit", "pjit")
 _LOOP_WITH_LENGTH, _LOOP = "scan", "while"
 # Moves and waits, which are not programs.
 _NOT_PROGRAMS = ("device_put", "copy_p", "optimization_barrier")
-# Code that XLA cannot analyse.
+# Code that XLA cannot analyse, by the name of its primitive.
 _OPAQUE = ("pallas_call", "custom_call", "ffi_call", "triton_kernel_call", "pure_callback")
+# A call of foreign code in a program, and the calls that only annotate, move or draw bits.
+_CUSTOM_CALL = re.compile(r'stablehlo\.custom_call @(?:"([^"]+)"|([\w.$-]+))')
+_CALLS_WITHOUT_ARITHMETIC = re.compile(
+    r"Sharding|SPMD\w+|LayoutConstraint|MoveTo\w+|annotate_device_placement|shape_assertion"
+    r"|xla\.sdy\..*|\w+_threefry2x32\w*|mhlo\.topk"
+)
 _MOVED = "bytes accessed"
 _COSTS = {
     "flops": (step_work.FLOPS, "FLOP"),
@@ -71,7 +79,9 @@ def count_jax_work(jax: Foreign, core: Foreign, step: Step) -> StepWork:
         return StepWork(
             limits=(*limits, f"one of its programs cannot be compiled alone: {_reason(error)}")
         )
-    counts = (*_costs(programs, built), _runs(programs))
+    for program, each in zip(programs, built, strict=True):
+        limits |= dict.fromkeys(_foreign_calls(program.jaxpr.jaxpr, each.text))
+    counts = (*_costs(programs, built, is_complete=not limits), _runs(programs))
     if all(map(_is_on_one_device, traced.consts)):
         counts = (*counts, *_memory(built))
     else:
@@ -226,9 +236,22 @@ def _limits(jaxpr: Foreign) -> Iterator[str]:
         if name == _LOOP:
             yield "a loop without a fixed number of iterations is counted as one iteration"
         if name in _OPAQUE:
-            yield f"the work of {name} is not counted, because XLA cannot analyse it"
+            yield f"the work of {name} {OPAQUE_LIMIT}"
         for part in _parts(equation):
             yield from _limits(part)
+
+
+def _foreign_calls(jaxpr: Foreign, text: str) -> Iterator[str]:
+    """Yield the limits that foreign code in a program's text sets to XLA's counts.
+
+    Where a primitive is known to be opaque, its calls have that limit already.
+    """
+    if any(limit.endswith(OPAQUE_LIMIT) for limit in _limits(jaxpr)):
+        return
+    for quoted, plain in dict.fromkeys(_CUSTOM_CALL.findall(text)):
+        target = quoted or plain
+        if not _CALLS_WITHOUT_ARITHMETIC.fullmatch(target):
+            yield f"the work of the custom call {target[:MAX_REASON]} {OPAQUE_LIMIT}"
 
 
 def _parts(equation: Foreign) -> Iterator[Foreign]:
@@ -241,7 +264,9 @@ def _parts(equation: Foreign) -> Iterator[Foreign]:
                 yield inner
 
 
-def _costs(programs: Sequence[_Program], built: Sequence[_CompiledProgram]) -> Iterator[Count]:
+def _costs(
+    programs: Sequence[_Program], built: Sequence[_CompiledProgram], *, is_complete: bool
+) -> Iterator[Count]:
     """Yield the sums over all of a step's programs, for counts that every program has."""
     keys = dict.fromkeys(key for each in built for key in each.costs)
     for name, source in keys:
@@ -251,7 +276,7 @@ def _costs(programs: Sequence[_Program], built: Sequence[_CompiledProgram]) -> I
                 for program, each in zip(programs, built, strict=True)
             )
             count, unit = _COSTS[name]
-            yield Count(name=count, unit=unit, value=value, source=source)
+            yield Count(name=count, unit=unit, value=value, source=source, is_complete=is_complete)
 
 
 def _runs(programs: Sequence[_Program]) -> Count:

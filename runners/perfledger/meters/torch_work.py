@@ -6,18 +6,23 @@ is counted in one real step instead, with a note. Fake tensors may remain in the
 so this runs in a process that measures nothing.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+import sys
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any, cast
 
 from perfledger import step_work
 from perfledger.failure_reason import text_of
+from perfledger.meters.torch_formulas import missing_formulas, needs_formula, operator_name
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
 MAX_REASON = 300
+MAX_NAMES = 5  # of a limit
 FLOP_COUNTER = "torch.utils.flop_counter"
 DISPATCH = "torch.utils._python_dispatch"
+TRITON = "triton.runtime.jit"
 FAKE_TENSOR = "torch._subclasses.fake_tensor"
 
 # Operators that return uninitialised memory.
@@ -37,17 +42,18 @@ def count_torch_work(torch: Foreign, load: TorchLoader, set_up: Callable[[], Ste
     """
     try:
         with _without_data(load):
-            return StepWork(counts=_counts(torch, load, set_up()))
+            return _counted(torch, load, set_up())
     except Exception:  # a boundary: fake tensors do not support all user code
         step = set_up()
     try:
         with _without_data(load):
-            return StepWork(counts=_counts(torch, load, step))
+            return _counted(torch, load, step)
     except Exception as error:  # a boundary: the step may need a tensor's value
         limit = f"counted in a real step, because it needs tensor values: {_reason(error)}"
     step = set_up()
     try:
-        return StepWork(counts=_counts(torch, load, step), limits=(limit,))
+        work = _counted(torch, load, step)
+        return replace(work, limits=(limit, *work.limits))
     except Exception as error:  # a boundary: some code fails under a dispatch mode
         return StepWork(limits=(f"its step fails while it is counted: {_reason(error)}",))
 
@@ -59,33 +65,85 @@ def _without_data(load: TorchLoader) -> AbstractContextManager[object]:
     return context
 
 
-def _counts(torch: Foreign, load: TorchLoader, step: Step) -> tuple[Count, ...]:
-    flops = load(FLOP_COUNTER).FlopCounterMode(display=False)
+def _counted(torch: Foreign, load: TorchLoader, step: Step) -> StepWork:
+    counter = load(FLOP_COUNTER)
+    formulas = missing_formulas(torch.ops.aten, getattr(counter, "flop_registry", {}))
+    flops = counter.FlopCounterMode(display=False, custom_mapping=formulas)
     traffic = _Traffic(torch.Tensor)
     with ExitStack() as stack:
         stack.enter_context(_without_compiling(torch))
         step()
+        launches = stack.enter_context(_triton_launches())
         stack.enter_context(traffic.mode(load(DISPATCH).TorchDispatchMode))
         stack.enter_context(flops)
         step()
+    counted = {str(operator) for operator in flops.get_flop_counts().get("Global", {})}
+    called = traffic.called.items()
+    without = [name for name, operator in called if needs_formula(operator, counted)]
+    limits = (
+        *_limit("operators that torch has no FLOP formula for", without),
+        *_limit("Triton kernels called without an operator", launches),
+    )
+    counts = _counts(flops, traffic, is_complete=not limits, is_visible=not launches)
+    return StepWork(counts=counts, limits=limits)
+
+
+def _limit(what: str, names: Collection[str]) -> tuple[str, ...]:
+    more = len(names) - MAX_NAMES
+    first = ", ".join(sorted(names)[:MAX_NAMES])
+    text = f"the work of {what} is not counted: {first}"
+    return (f"{text} and {more} more" if more > 0 else text,) if names else ()
+
+
+@contextmanager
+def _triton_launches() -> Generator[Collection[str]]:
+    """Yield the names of the Triton kernels that Python launches meanwhile.
+
+    No dispatch mode sees them, unless they are wrapped as operators of torch.library.
+    """
+    names: dict[str, None] = {}
+    kernel: Foreign = getattr(sys.modules.get(TRITON), "JITFunction", None)
+    run = getattr(kernel, "run", None)
+    if run is None:
+        yield names.keys()
+        return
+
+    def record(self: Foreign, *arguments: object, **options: object) -> object:
+        names[str(getattr(self, "__name__", "a kernel"))] = None
+        return run(self, *arguments, **options)
+
+    kernel.run = record
+    try:
+        yield names.keys()
+    finally:
+        kernel.run = run
+
+
+def _counts(
+    flops: Foreign, traffic: "_Traffic", *, is_complete: bool, is_visible: bool
+) -> tuple[Count, ...]:
+    """Return the counts; work is `is_visible` unless kernels ran that are no operators."""
     return (
         Count(
             name=step_work.FLOPS,
             unit="FLOP",
             value=float(flops.get_total_flops()),
             source="torch's FlopCounterMode",
+            is_complete=is_complete,
         ),
         Count(
             name=step_work.BYTES,
             unit="B",
             value=float(traffic.bytes),
             source="inputs and outputs of every operator, unfused",
+            is_complete=is_visible,
         ),
         Count(
             name=step_work.OPERATORS,
             unit="1",
             value=float(traffic.operators),
             source="torch's dispatcher, unfused",
+            is_complete=is_visible,
         ),
     )
 
@@ -106,6 +164,7 @@ class _Traffic:
         self._tensor = tensor
         self.operators = 0
         self.bytes = 0
+        self.called: dict[str, Foreign] = {}  # by name: what the FLOP counter did not decompose
 
     def mode(self, base: type) -> AbstractContextManager[object]:
         """Return a dispatch mode that counts every operator."""
@@ -132,6 +191,8 @@ class _Traffic:
         result: object,
     ) -> None:
         name = str(getattr(operator, "_opname", ""))
+        if any(map(_is_floating, self._tensors((arguments, tuple(options.values()), result)))):
+            self.called.setdefault(operator_name(operator), operator)
         # In-place operators on lists return nothing: they write their first argument.
         written = list(self._tensors(arguments[:1] if result is None else result))
         if not written or getattr(operator, "is_view", False) or name in _SAME_MEMORY:
@@ -151,6 +212,10 @@ class _Traffic:
 
 def _size(tensor: Foreign) -> int:
     return int(tensor.numel()) * int(tensor.element_size())
+
+
+def _is_floating(tensor: Foreign) -> bool:
+    return bool(tensor.is_floating_point() or tensor.is_complex())
 
 
 def _reason(error: BaseException) -> str:

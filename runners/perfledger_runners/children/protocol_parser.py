@@ -199,6 +199,7 @@ class CountValue(Struct, frozen=True, kw_only=True):
     unit: ShortText
     value: Annotated[float, Meta(ge=0, le=MAX_READING)]
     source: ShortText
+    is_complete: bool = True
 
 
 class CountedMessage(Message, frozen=True, kw_only=True, tag="counted"):

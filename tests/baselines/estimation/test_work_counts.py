@@ -109,3 +109,21 @@ def test_what_was_counted_before_goes_before_what_the_runs_counted(bundle):
 
     assert work_change(bundle(*parts, samples=samples), "m:f") == WorkChange(2e9, 4e9)
     assert work_change(bundle(parts[0], samples=samples), "m:f") == WorkChange(1e9, 1e9)
+
+
+@pytest.mark.parametrize("incomplete_side", Side)
+def test_an_incomplete_count_has_no_change_and_gives_no_rate(bundle, incomplete_side):
+    parts = (
+        counted(side, replace(count(value), is_complete=side is not incomplete_side))
+        for side, value in ((Side.BASE, 6e8), (Side.HEAD, 5e8))
+    )
+    found = bundle(*parts, samples={"flops_per_step": [(1e9, 1e9)]})
+
+    (change,) = work_comparisons(found)[0].changes
+
+    assert (change.is_complete, change.change) == (False, None)
+    assert (change.base_is_complete, change.head_is_complete) == (
+        incomplete_side is Side.HEAD,
+        incomplete_side is Side.BASE,
+    )
+    assert work_change(found, "m:f") is None

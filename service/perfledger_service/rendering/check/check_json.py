@@ -103,8 +103,9 @@ def _work(rate: WorkRate) -> Record:
 
 def _work_comparison(comparison: WorkComparison) -> Record:
     count_names = ("name", "unit", "base", "head", "change", "source")
+    completeness = ("base_is_complete", "head_is_complete")
     return {
         **attributes(comparison, "workload", "is_same_program"),
-        "counts": [attributes(count, *count_names) for count in comparison.counts],
+        "counts": [attributes(count, *count_names, *completeness) for count in comparison.counts],
         "limits": comparison.limits,
     }

@@ -17,6 +17,8 @@ from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.values.report import Report, WorkRate
 
+# In place of a change: what a count leaves out may be all of the difference.
+INCOMPLETE = "incomplete"
 # A smaller change of a count is shown as 0.00 %: the page and the JSON have it.
 _SEEN = 5e-5
 
@@ -84,9 +86,10 @@ class CountRow:
     what: str  # foreign, if it is none of our counts
     base: str
     head: str
-    change: str  # "" where base is nothing
+    change: str  # "" where base is nothing, INCOMPLETE where a count is a lower bound
     source: str  # foreign
     has_changed: bool
+    is_complete: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,12 +242,24 @@ def _count_row(workload: str, count: CountChange) -> CountRow:
     return CountRow(
         workload=workload,
         what=vocabulary.count_label(count.name),
-        base=vocabulary.count_with_unit(count.base, count.unit),
-        head=vocabulary.count_with_unit(count.head, count.unit),
-        change="" if count.change is None else number_format.percent(count.change),
+        base=_count_text(count.base, count.unit, is_complete=count.base_is_complete),
+        head=_count_text(count.head, count.unit, is_complete=count.head_is_complete),
+        change=_change_text(count),
         source=count.source,
         has_changed=count.has_changed,
+        is_complete=count.is_complete,
     )
+
+
+def _count_text(number: float, unit: str, *, is_complete: bool) -> str:
+    text = vocabulary.count_with_unit(number, unit)
+    return text if is_complete else f"at least {text}"
+
+
+def _change_text(count: CountChange) -> str:
+    if not count.is_complete:
+        return INCOMPLETE
+    return "" if count.change is None else number_format.percent(count.change)
 
 
 def _shares(rate: WorkRate) -> str:

@@ -42,6 +42,12 @@ def measured_descriptor(
     if flops is None or moved_bytes is None or not (flops.value > 0 and moved_bytes.value > 0):
         msg = f"the work of {spec.id} was not counted: declare it in a file of workloads"
         raise NotFoundError(msg)
+    if not (flops.is_complete and moved_bytes.is_complete):
+        msg = (
+            f"the work of {spec.id} was not counted completely, and the check's report says what "
+            "is missing: declare it in a file of workloads"
+        )
+        raise NotFoundError(msg)
     steps = 1 / spec.units_per_step
     return WorkloadDescriptor(
         name=spec.id,

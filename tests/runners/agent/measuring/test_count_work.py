@@ -98,9 +98,26 @@ def test_a_workload_that_fails_on_base_is_not_tried_on_head(scripted, sides):
     assert only.work.limits == ("not counted: raised: KeyError: weights",)
 
 
-@pytest.mark.parametrize("value", [-1.0, 1e39, "many", None])
-def test_what_is_no_count_is_garbage(scripted, sides, value):
-    counted = message("counted", counts=[COUNT | {"value": value}])
+@pytest.mark.parametrize(("word", "is_complete"), [({}, True), ({"is_complete": False}, False)])
+def test_a_count_is_complete_unless_its_child_says_otherwise(scripted, sides, word, is_complete):
+    counted = message("counted", counts=[COUNT | word])
+    harness = scripted({"event": "facts"}, message("started"), counted, {"event": "done"})
+
+    base, _ = count_both(harness, sides("pass"), [spec("matmul")])
+
+    assert base.work.counts[0].is_complete is is_complete
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        *({"value": value} for value in (-1.0, 1e39, "many", None)),
+        *({"is_complete": value} for value in (1, "yes", None, [])),
+    ],
+    ids=str,
+)
+def test_what_is_no_count_is_garbage(scripted, sides, foreign):
+    counted = message("counted", counts=[COUNT | foreign])
     harness = scripted({"event": "facts"}, message("started"), counted, {"event": "done"})
 
     (only,) = count_both(harness, sides("pass"), [spec("matmul")])

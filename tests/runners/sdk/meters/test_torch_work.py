@@ -1,6 +1,7 @@
 """What a torch step asks for, counted by the real torch on the CPU."""
 
 import importlib
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -133,7 +134,7 @@ def test_a_step_that_does_not_run_is_a_limit(count):
 
 
 def test_a_torch_that_cannot_leave_out_compiling_counts_all_the_same(torch):
-    older = SimpleNamespace(Tensor=torch.Tensor, compiler=SimpleNamespace())
+    older = SimpleNamespace(Tensor=torch.Tensor, ops=torch.ops, compiler=SimpleNamespace())
 
     def set_up():
         x = torch.ones(8, 8)
@@ -143,6 +144,199 @@ def test_a_torch_that_cannot_leave_out_compiling_counts_all_the_same(torch):
         values(count_torch_work(older, importlib.import_module, set_up))[step_work.FLOPS]
         == 2 * 8**3
     )
+
+
+BATCH, HEADS, QUERIES, KEYS, WIDTH = 2, 4, 48, 32, 16
+ATTENTION_FLOPS = 4 * BATCH * HEADS * QUERIES * KEYS * WIDTH
+
+
+def attend(torch, *, is_causal=False, is_trained=False):
+    """Return a set-up whose step is torch's fused attention."""
+
+    def set_up():
+        keys = QUERIES if is_causal else KEYS
+        query, key, value = (
+            torch.randn(BATCH, HEADS, length, WIDTH, requires_grad=is_trained)
+            for length in (QUERIES, keys, keys)
+        )
+        attention = torch.nn.functional.scaled_dot_product_attention
+
+        def step():
+            result = attention(query, key, value, is_causal=is_causal)
+            return torch.autograd.grad(result.sum(), (query, key, value)) if is_trained else result
+
+        return step
+
+    return set_up
+
+
+@pytest.mark.parametrize(
+    ("options", "flops"),
+    [
+        pytest.param({}, ATTENTION_FLOPS, id="forward"),
+        # Two products forward and five backward, of the same size.
+        pytest.param({"is_trained": True}, ATTENTION_FLOPS * 7 / 2, id="forward and backward"),
+        # The masked half is counted, as torch's own formulas do on a GPU.
+        pytest.param({"is_causal": True}, ATTENTION_FLOPS * QUERIES / KEYS, id="causal"),
+    ],
+)
+def test_fused_attention_on_a_cpu_is_counted(torch, count, options, flops):
+    found = count(attend(torch, **options))
+
+    assert values(found)[step_work.FLOPS] == flops
+    assert found.limits == ()
+
+
+def test_attention_counts_the_same_fused_and_as_products(torch, count):
+    def products():
+        query, key, value = (
+            torch.randn(BATCH, HEADS, length, WIDTH) for length in (QUERIES, KEYS, KEYS)
+        )
+        return lambda: torch.softmax(query @ key.mT / 4.0, dim=-1) @ value
+
+    assert values(count(products))[step_work.FLOPS] == ATTENTION_FLOPS
+
+
+@pytest.mark.parametrize(
+    ("product", "flops"),
+    [
+        pytest.param(lambda a, v: a @ v, 2 * 6 * 4, id="mv"),
+        pytest.param(lambda _, v: v @ v, 2 * 4, id="dot"),
+        pytest.param(lambda a, v: v.new_zeros(6).addmv_(a, v), 2 * 6 * 4, id="addmv_"),
+        pytest.param(lambda a, v: v.new_zeros(6, 6).addmm_(a, a.t()), 2 * 6 * 4 * 6, id="addmm_"),
+    ],
+)
+def test_products_that_torch_has_no_formula_for_are_counted(torch, count, product, flops):
+    def set_up():
+        matrix, vector = torch.ones(6, 4), torch.ones(4)
+        return lambda: product(matrix, vector)
+
+    found = count(set_up)
+
+    assert (values(found)[step_work.FLOPS], found.limits) == (flops, ())
+
+
+WITHOUT_FORMULA = "the work of operators that torch has no FLOP formula for is not counted"
+
+
+def incomplete(found):
+    return {count.name for count in found.counts if not count.is_complete}
+
+
+def test_what_works_on_elements_needs_no_formula(torch, count):
+    def set_up():
+        x = torch.randn(4, 8, 8)
+        norm, pool = torch.nn.BatchNorm1d(8), torch.nn.MaxPool1d(2)
+        table = torch.nn.Embedding(10, 8)
+
+        def step():
+            y = torch.nn.functional.layer_norm(pool(norm(x)), (4,)).softmax(-1).cumsum(0)
+            return torch.cat([y.sort().values.flatten(), table(torch.tensor([1, 2])).flatten()])
+
+        return step
+
+    found = count(set_up)
+
+    assert (found.limits, incomplete(found)) == ((), set())
+
+
+def test_a_torch_operator_without_a_formula_is_named(torch, count):
+    def set_up():
+        x = torch.eye(8)
+        return lambda: torch.linalg.cholesky(x) @ torch.fft.fft(x).real
+
+    found = count(set_up)
+
+    assert found.limits == (f"{WITHOUT_FORMULA}: aten._fft_r2c, aten.linalg_cholesky_ex",)
+    assert values(found)[step_work.FLOPS] == 2 * 8**3
+    assert incomplete(found) == {step_work.FLOPS}
+
+
+@pytest.fixture
+def own_operator(torch):
+    """A library of operators that a test defines."""
+    library = torch.library.Library("perfledger_test", "FRAGMENT")
+
+    def define(name, function, **options):
+        library.define(f"{name}(Tensor a) -> Tensor", **options)
+        library.impl(name, function, "CPU")
+        library.impl(name, function, "Meta")
+        return getattr(torch.ops.perfledger_test, name)
+
+    yield define
+    library._destroy()
+
+
+def test_an_operator_of_another_library_without_a_formula_is_named(torch, count, own_operator):
+    for number in range(7):
+        own_operator(f"square{number}", torch.empty_like)
+
+    def set_up():
+        x = torch.ones(8, 8)
+        return lambda: [
+            getattr(torch.ops.perfledger_test, f"square{number}")(x) for number in range(7)
+        ]
+
+    found = count(set_up)
+
+    names = ", ".join(f"perfledger_test.square{number}" for number in range(5))
+    assert found.limits == (f"{WITHOUT_FORMULA}: {names} and 2 more",)
+    assert incomplete(found) == {step_work.FLOPS}
+
+
+def test_an_operator_of_another_library_counts_by_the_formula_that_it_registers(
+    torch, count, own_operator
+):
+    flop_counter = importlib.import_module("torch.utils.flop_counter")
+    operator = own_operator("cube", torch.empty_like)
+    flop_counter.register_flop_formula(operator)(lambda shape, **_: 4 * shape[0] ** 3)
+
+    def set_up():
+        x = torch.ones(8, 8)
+        return lambda: operator(x)
+
+    found = count(set_up)
+
+    del flop_counter.flop_registry[operator]
+    assert (values(found)[step_work.FLOPS], found.limits) == (4 * 8**3, ())
+
+
+def test_an_operator_that_is_tagged_as_working_on_elements_needs_no_formula(
+    torch, count, own_operator
+):
+    operator = own_operator("half", torch.empty_like, tags=(torch.Tag.pointwise,))
+
+    def set_up():
+        x = torch.ones(8, 8)
+        return lambda: operator(x)
+
+    assert incomplete(count(set_up)) == set()
+
+
+class JITFunction:
+    """A kernel as Triton has it, which runs nothing."""
+
+    __name__ = "attention_kernel"
+
+    def run(self, *arguments, grid):
+        return (arguments, grid)
+
+
+def test_a_triton_kernel_that_is_no_operator_is_named(torch, count, monkeypatch):
+    monkeypatch.setitem(sys.modules, "triton.runtime.jit", SimpleNamespace(JITFunction=JITFunction))
+    run = JITFunction.run
+
+    def set_up():
+        x = torch.ones(8, 8)
+        return lambda: JITFunction().run(x @ x, grid=(1,))
+
+    found = count(set_up)
+
+    assert found.limits == (
+        "the work of Triton kernels called without an operator is not counted: attention_kernel",
+    )
+    assert incomplete(found) == {step_work.FLOPS, step_work.BYTES, step_work.OPERATORS}
+    assert JITFunction.run is run
 
 
 def test_a_set_up_that_fails_is_the_callers_business(count):
@@ -198,6 +392,7 @@ def test_a_child_answers_for_each_workload(answer):
         "unit": "FLOP",
         "value": 8192.0,
         "source": "torch's FlopCounterMode",
+        "is_complete": True,
     }
     failed = answer.about("benchmarks.mul:fails")
     assert (failed["event"], failed["reason"]) == ("failed", "raised")

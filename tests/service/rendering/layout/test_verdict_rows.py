@@ -71,6 +71,23 @@ def test_counts_that_differ_by_less_than_can_be_shown_are_on_the_page_only(repor
     assert [row.has_changed for row in group.counts] == [True, True, True, False]
 
 
+def test_an_incomplete_count_is_a_lower_bound_without_a_change(reports):
+    count = CountChange(
+        name="flops_per_step",
+        unit="FLOP",
+        base=604e6,
+        head=470e6,
+        source="a counter",
+        head_is_complete=False,
+    )
+    compared = WorkComparison(workload="m:f", counts=(count,), limits=(), is_same_program=None)
+
+    (row,) = verdict_rows.changed_counts(replace(reports["unchanged"], work_counts=(compared,)))
+
+    assert (row.base, row.head) == ("604\xa0MFLOP", "at least 470\xa0MFLOP")
+    assert row.change == "incomplete"
+
+
 def test_workloads_with_changed_counts_come_first(reports):
     report = counted(reports, (1.0, 2.0))
     quiet = replace(report.work_counts[0], workload="a:quiet", counts=(), is_same_program=True)

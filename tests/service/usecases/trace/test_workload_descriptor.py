@@ -89,6 +89,15 @@ def test_a_count_that_is_missing_or_zero_is_not_taken_for_no_work(bundle, counts
         described(replace(bundle, work=(counted(*counts),)))
 
 
+@pytest.mark.parametrize("name", [FLOPS, BYTES])
+def test_an_incomplete_count_is_not_projected(bundle, name):
+    counts = (count(FLOPS, 4e12), count(BYTES, 8e9))
+    found = tuple(replace(each, is_complete=each.name != name) for each in counts)
+
+    with pytest.raises(NotFoundError, match="the work of gpt:step was not counted completely"):
+        described(replace(bundle, work=(counted(*found),)))
+
+
 def test_a_step_on_several_devices_exchanges_what_is_not_counted(bundle):
     with pytest.raises(UsageError, match="ran on 8 devices, whose communication is not counted"):
         described(replace(bundle, machine=replace(A100, count=8)))

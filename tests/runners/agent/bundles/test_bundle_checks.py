@@ -1,0 +1,75 @@
+"""Tests what a bundle may say of counted work and of base, as hostile bundles would say it."""
+
+import json
+
+import pytest
+
+from perfledger.bundle import Bundle, Plan
+from perfledger.records import Device, Machine, Revision, Side, WorkloadSpec
+from perfledger.step_work import FLOPS, Count, CountedWork, StepWork
+from perfledger_runners.bundles.bundle_checks import BundleError
+from perfledger_runners.bundles.bundle_files import read_bundle
+
+COUNT = Count(name=FLOPS, unit="FLOP", value=6e8, source="a counter", is_complete=False)
+BUNDLE = Bundle(
+    id="0" * 32,
+    created_at="2026-11-20T12:00:00+00:00",
+    base=Revision(sha="a" * 40),
+    head=Revision(sha="b" * 40),
+    machine=Machine(device=Device.CPU, model="A Xeon"),
+    plan=Plan(seed=1, order=("base",), looks=(4,)),
+    workloads=(WorkloadSpec(id="m:f", module="m", function="f"),),
+    metrics=(),
+    runs=(),
+    new_workloads=("m:f",),
+    base_configuration="",
+    other_base_workloads=("old/bench.py",),
+    work=(CountedWork(workload="m:f", side=Side.HEAD, work=StepWork(counts=(COUNT,))),),
+)
+
+
+def written(*path, **changes):
+    """Return the bundle as bytes, with other fields at a place of its document."""
+    document = json.loads(BUNDLE.to_json())
+    place = document
+    for step in path:
+        place = place[step]
+    place.update(changes)
+    return json.dumps(document).encode()
+
+
+COUNT_PATH = ("work", 0, "work", "counts", 0)
+
+
+def test_a_bundle_keeps_what_it_says():
+    assert read_bundle(written()) == BUNDLE
+
+
+def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
+    document = json.loads(BUNDLE.to_json())
+    del document["base_configuration"], document["other_base_workloads"]
+    del document["work"][0]["work"]["counts"][0]["is_complete"]
+
+    bundle = read_bundle(json.dumps(document).encode())
+
+    assert (bundle.base_configuration, bundle.other_base_workloads) == (None, ())
+    assert bundle.work[0].work.counts[0].is_complete
+
+
+@pytest.mark.parametrize(
+    ("path", "changes", "complaint"),
+    [
+        (COUNT_PATH, {"is_complete": 0}, "is_complete"),
+        (COUNT_PATH, {"is_complete": "no"}, "is_complete"),
+        (COUNT_PATH, {"is_complete": None}, "is_complete"),
+        (COUNT_PATH, {"value": -1.0}, "is not a count"),
+        ((), {"base_configuration": 0}, "base_configuration"),
+        ((), {"base_configuration": "x" * 301}, "more than 300"),
+        ((), {"other_base_workloads": "old"}, "other_base_workloads"),
+        ((), {"other_base_workloads": ["x" * 301]}, "more than 300"),
+        ((), {"other_base_workloads": [None]}, "other_base_workloads"),
+    ],
+)
+def test_what_cannot_be_is_refused(path, changes, complaint):
+    with pytest.raises(BundleError, match=complaint):
+        read_bundle(written(*path, **changes))
