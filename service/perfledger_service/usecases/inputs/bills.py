@@ -6,7 +6,7 @@ from perfledger_cost_models.billing.focus import Bill, read_focus
 from perfledger_cost_models.billing.focus_parquet import MAX_BYTES, read_focus_parquet
 from perfledger_service.errors import TooLargeError, UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_bytes, size_of
+from perfledger_service.usecases.inputs.files import read_bytes, read_head, size_of
 
 PARQUET = b"PAR1"  # the first bytes of a Parquet file
 # CSV is read line by line: this limits time to minutes, not memory.
@@ -18,9 +18,8 @@ def read_bill(path: Path, *, team_tag: str = "") -> Bill:
     if size_of(path) > MAX_CSV_BYTES:
         msg = f"{path} is larger than {MAX_CSV_BYTES:,} bytes: export shorter periods"
         raise TooLargeError(msg)
+    is_parquet = read_head(path, len(PARQUET)) == PARQUET
     try:
-        with path.open("rb") as file:
-            is_parquet = file.read(len(PARQUET)) == PARQUET
         with translate_errors():
             if is_parquet:
                 data = read_bytes(path, most_bytes=MAX_BYTES)
@@ -29,7 +28,4 @@ def read_bill(path: Path, *, team_tag: str = "") -> Bill:
                 return read_focus(lines, team_tag=team_tag)
     except UnicodeDecodeError as error:
         msg = f"{path} is neither text in UTF-8 nor Parquet: export the bill as one of them"
-        raise UsageError(msg) from error
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
         raise UsageError(msg) from error

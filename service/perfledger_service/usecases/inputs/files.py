@@ -47,6 +47,15 @@ def read_bytes(path: Path, *, most_bytes: int) -> bytes:
     return data
 
 
+def read_head(path: Path, count: int) -> bytes:
+    """Read a file's first bytes; raises NotFoundError and UsageError."""
+    try:
+        with path.open("rb") as file:
+            return file.read(count)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
 def read_text(path: Path, *, most_bytes: int) -> str:
     """Read a file of UTF-8; raises NotFoundError, TooLargeError and UsageError."""
     return NamedBytes(str(path), read_bytes(path, most_bytes=most_bytes)).text

@@ -25,9 +25,9 @@ from perfledger_cost_models.prices.price_sheet import (
     read_sheet,
 )
 from perfledger_cost_models.prices.price_sheet_writer import text_of
-from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
-from perfledger_service.usecases.inputs.files import read_bytes
+from perfledger_service.usecases.inputs.files import read_bytes, read_head
 from perfledger_service.usecases.inputs.price_books import text_of_file
 from perfledger_service.usecases.prices.provider import Provider
 from perfledger_service.values.price_update import PriceUpdate
@@ -131,7 +131,7 @@ def _place(price: Price) -> tuple[str, str, PricingModel]:
 
 
 def _provider_of(path: Path) -> Provider:
-    head = _head(path).removeprefix(BOM_UTF8)  # PowerShell writes one before JSON too
+    head = _head(path)
     if head.lstrip()[:1] not in {b"{", b"["}:
         return Provider.AWS
     if b'"offerCode"' in head:
@@ -149,20 +149,13 @@ def _provider_of(path: Path) -> Provider:
 
 
 def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD_BYTES)
-    except FileNotFoundError as error:
-        msg = f"no file {path}"
-        raise NotFoundError(msg) from error
-    except OSError as error:
-        msg = f"{path} cannot be read: {error.strerror}"
-        raise UsageError(msg) from error
+    # PowerShell writes a byte order mark before JSON too.
+    return read_head(path, HEAD_BYTES).removeprefix(BOM_UTF8)
 
 
 def _read_aws_file(path: Path, day: date) -> BulkPrices:
     origin = FeedOrigin(source=path.name, retrieved_at=day)
-    if _head(path).removeprefix(BOM_UTF8).lstrip()[:1] == b"{":
+    if _head(path).lstrip()[:1] == b"{":
         data = _page(path, most_bytes=MAX_BYTES)
         with translate_errors():
             return _with_digest(
