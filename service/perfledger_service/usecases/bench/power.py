@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -202,12 +202,4 @@ def _spread_of_test(
     if test.metric.name != STEP_TIME.name:
         return spread
     steps, note = best_steps(bundle, runs)
-    return SpreadView(
-        name=name,
-        sd=spread.sd,
-        source=source,
-        detectable=spread.detectable,
-        needed=spread.needed,
-        steps=steps,
-        steps_note=note,
-    )
+    return replace(spread, steps=steps, steps_note=note)
