@@ -38,7 +38,7 @@ class Command(StrEnum):
 class MessageType(StrEnum):
     """The kind of a child's message."""
 
-    FACTS = "facts"  # python, frameworks, device: sent once, after importing the user's code
+    FACTS = "facts"  # python, frameworks, device, distributions: once, after the user's imports
     WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
     STARTED = "started"  # workload: its set-up begins

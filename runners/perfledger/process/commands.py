@@ -60,7 +60,12 @@ def run_command(request: ChildRequest, channel: MessageChannel) -> None:
     os.chdir(root)
     sys.path[:0] = [str(folder) for folder in roots]
     prefer_checkout(
-        root, request.packages, search_path=sys.path, finders=sys.meta_path, at=len(roots)
+        root,
+        request.packages,
+        search_path=sys.path,
+        add_finder=lambda finder: sys.meta_path.insert(0, finder),
+        at=len(roots),
+        environment=request.environment,
     )
     own_folders = [root, *([Path(request.environment)] if request.environment else [])]
     context = CommandContext(

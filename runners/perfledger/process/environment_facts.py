@@ -9,6 +9,7 @@ from typing import Any
 from perfledger.failure_reason import text_of
 from perfledger.meters.jax_clock import jax_facts, load_jax
 from perfledger.meters.torch_clock import load_torch, torch_facts
+from perfledger.process.distributions import loaded_distributions
 from perfledger.records import Framework
 
 FrameworkLoader = Callable[[], Any]
@@ -23,11 +24,12 @@ VERSIONED_PACKAGES = ("torch", "jax", "jaxlib", "numpy")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentFacts:
-    """The interpreter's version, its frameworks' versions and their facts about the device."""
+    """The interpreter, its frameworks with their facts about the device, and what is installed."""
 
     python: str
     frameworks: Mapping[str, str]
     device: Mapping[str, object]
+    distributions: Mapping[str, str]  # in use: name → version
 
 
 def environment_facts(frameworks: Iterable[Framework]) -> EnvironmentFacts:
@@ -45,6 +47,7 @@ def environment_facts(frameworks: Iterable[Framework]) -> EnvironmentFacts:
         python=platform.python_version(),
         frameworks={name: str(version) for name, version in versions.items() if version},
         device=device,
+        distributions=loaded_distributions(sys.modules, sys.path),
     )
 
 

@@ -42,10 +42,10 @@ class PackageRecorder:
         """Return the packages of which one of `modules` is a part, by name."""
         files: dict[str, dict[str, str]] = {}
         for name, module in tuple(modules.items()):
-            package = self._package_of(name) if isinstance(name, str) else None
+            package = self._package_of(str(name))  # sys.modules may have any key
             path = None if package is None else _file_of(module)
             if package is not None and path is not None:
-                files.setdefault(package, {})[name] = path
+                files.setdefault(package, {})[str(name)] = path
         mapped = self._mapped() if files else ()
         return tuple(self._loaded(name, files[name], mapped) for name in sorted(files))[
             :MAX_PACKAGES

@@ -1,7 +1,7 @@
 """Imports the repository's own packages from the checkout although copies are installed."""
 
 import sys
-from collections.abc import Iterator, MutableSequence, Sequence
+from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, PathFinder
 from pathlib import Path
@@ -36,15 +36,19 @@ def prefer_checkout(
     packages: Sequence[SourcePackage],
     *,
     search_path: MutableSequence[str],
-    finders: MutableSequence[MetaPathFinder],
+    add_finder: Callable[[InstalledCopyFinder], object],
     at: int,
+    environment: str = "",
 ) -> None:
     """Put the packages' folders below `root` on the search path, from position `at` on.
 
     A package whose installed copy has compiled modules that the checkout lacks cannot run from the
-    checkout: it is imported from the copy. So nothing that ran before fails now.
+    checkout: it is imported from the copy, first from one in the side's own `environment`. So
+    nothing that ran before fails now.
     """
     installed = [each for each in search_path if _is_installed(Path(each))]
+    if environment:  # PYTHONPATH may name other copies before it
+        installed.sort(key=lambda each: not Path(each).is_relative_to(environment))
     places: dict[str, str] = {}
     for package in packages:
         copy = _installed_copy(package, installed) if package.root else None
@@ -58,7 +62,7 @@ def prefer_checkout(
         if folder.is_relative_to(root) and str(folder) not in search_path and _is_safe(folder)
     ]
     if places:
-        finders.insert(0, InstalledCopyFinder(places))
+        add_finder(InstalledCopyFinder(places))
 
 
 def _is_installed(folder: Path) -> bool:

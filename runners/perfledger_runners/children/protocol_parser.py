@@ -31,6 +31,7 @@ MAX_COUNTS = 100
 MAX_BATCH = 2**31
 MAX_LIMITS = 20
 MAX_INTEGER = 2**63 - 1
+MAX_DISTRIBUTIONS = 1000
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 
@@ -77,11 +78,12 @@ class DeviceFacts(Struct, frozen=True, kw_only=True):
 
 
 class FactsMessage(Message, frozen=True, kw_only=True, tag="facts"):
-    """The child's Python, frameworks and device."""
+    """The child's Python, frameworks, device, and distributions in use with their versions."""
 
     python: ShortText = ""
     frameworks: dict[ShortText, ShortText] = {}
     device: DeviceFacts = DeviceFacts()
+    distributions: Annotated[dict[ShortText, ShortText], Meta(max_length=MAX_DISTRIBUTIONS)] = {}
 
 
 class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):

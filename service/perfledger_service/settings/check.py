@@ -61,6 +61,13 @@ class CheckSettings(BaseSettings):
         (".", "src"), description="folders of the checkout put first on the import path"
     )
     python: str = Field("", description="the repository's interpreter (.venv/bin/python if empty)")
+    build: Annotated[str, Field(max_length=limits.MAX_WORD)] = Field(
+        "", description="shell command that installs a checkout into an environment of its own"
+    )
+    build_timeout: Seconds = Field(1800.0, description="most time for the build of one side")
+    isolated: bool = Field(
+        False, description="an environment for each side, with the usual build if none is set"
+    )
     device: Literal["auto", "cpu", "cuda", "tpu"] = Field("auto", description="where to measure")
     margin: Share = Field(0.01, description="relative change that counts as unchanged")
     floor: Share = Field(0.003, description="relative change below which nothing is a regression")

@@ -99,3 +99,14 @@ def test_the_environment_is_read_by_who_keeps_origins_and_not_behind_its_back(mo
 def test_a_wrong_value_names_the_setting(values, message):
     with pytest.raises(SettingsError, match=message):
         check_settings(**values)
+
+
+def test_a_build_is_a_command_that_the_bundle_can_hold():
+    settings = check_settings(build="pip install .", build_timeout="1h", isolated=True)
+
+    in_force = settings.in_force()
+
+    assert (in_force["build"], in_force["isolated"]) == ("pip install .", True)
+    assert in_force["build_timeout"] == 3600.0
+    with pytest.raises(SettingsError, match="build"):
+        check_settings(build="x" * 301)

@@ -76,16 +76,25 @@ class MeasuringFlags:
         str | None,
         how("USD per hour of this machine's device, or its purchase option", metavar="USD|OPTION"),
     ] = None
+    build: Annotated[
+        str | None,
+        how("shell command that installs a checkout into an environment", metavar="COMMAND"),
+    ] = None
+    isolated: Annotated[bool, how("an environment of its own for each side", flag="--isolated")] = (
+        False
+    )
     spreads: Annotated[
         Path | None,
         how("a file of `history spreads` (default: ask the service)", metavar="FILE"),
     ] = None
 
     @property
-    def settings(self) -> dict[str, str | None]:
+    def settings(self) -> dict[str, str | bool | None]:
         """Return the settings that these options set."""
         return {
             "device": self.device,
+            "build": self.build,
+            "isolated": self.isolated or None,
             "budget": self.budget,
             "budget_usd": self.budget_usd,
             "device_price": self.device_price,

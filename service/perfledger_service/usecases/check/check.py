@@ -36,7 +36,7 @@ from perfledger_runners.machine.fingerprint import fingerprint, host_notes, read
 from perfledger_runners.machine.nvml import Gpu, find_gpu, load_nvml
 from perfledger_runners.machine.telemetry import ENERGY_SECONDS, GpuTelemetry
 from perfledger_runners.measuring.count_work import count_both
-from perfledger_runners.measuring.discovery import Discovery, discover
+from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.paired_runs import MeasuringProgress, PairedRuns, measure_pairs
 from perfledger_runners.measuring.profile_runs import profile_both
 from perfledger_service.errors import UsageError
@@ -55,6 +55,7 @@ from perfledger_service.usecases.check.revisions import (
     configuration_of,
     resolve_revisions,
 )
+from perfledger_service.usecases.check.side_code import SideCode, prepare_code
 from perfledger_service.usecases.check.workload_plan import WorkloadPlan, plan_workloads
 from perfledger_service.usecases.history.known_spreads import KnownSpreads, find_known_spreads
 from perfledger_service.usecases.inputs.error_translation import translate_errors
@@ -110,7 +111,7 @@ def check(
         repository = Repository.open(folder)
         sides = resolve_revisions(repository, base=request.base, head=request.head)
         configuration = configuration_of(repository, sides, flags=flags)
-        with _check_out_revisions(repository, sides, configuration) as site:
+        with _check_out_revisions(repository, sides, configuration, progress) as site:
             bundle = _measure(site, request, progress, history=history)
         bundle = replace(
             bundle,
@@ -129,15 +130,23 @@ class _CheckSite:
     sides: RevisionPair
     configuration: CheckConfiguration
     harness: Harness
-    requests: Mapping[Side, ChildRequest]
+    code: SideCode
     notes: tuple[str, ...]
+
+    @property
+    def requests(self) -> Mapping[Side, ChildRequest]:
+        """Return the request that lists each side's workloads."""
+        return self.code.requests
 
 
 @contextmanager
 def _check_out_revisions(
-    repository: Repository, sides: RevisionPair, configuration: CheckConfiguration
+    repository: Repository,
+    sides: RevisionPair,
+    configuration: CheckConfiguration,
+    progress: CheckProgress,
 ) -> Generator[_CheckSite]:
-    """Check out both revisions side by side, and remove everything at the end."""
+    """Check out and build both revisions side by side, and remove the checkouts at the end."""
     settings = configuration.settings
     interpreter = find_python(repository.root, settings.python)
     limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
@@ -155,15 +164,23 @@ def _check_out_revisions(
             *fill_submodules(repository.root, base, sides.base.sha),
             *fill_submodules(repository.root, head, sides.head.sha),
         )
-        notes = tuple(dict.fromkeys(submodule_notes))
-        yield _CheckSite(
-            repository=repository,
-            sides=sides,
-            configuration=configuration,
-            harness=harness,
-            requests=requests,
-            notes=notes,
-        )
+        with prepare_code(
+            repository,
+            sides,
+            requests,
+            settings,
+            interpreter=interpreter,
+            environment=os.environ,
+            stage=progress.stage,
+        ) as code:
+            yield _CheckSite(
+                repository=repository,
+                sides=sides,
+                configuration=configuration,
+                harness=harness,
+                code=code,
+                notes=tuple(dict.fromkeys(submodule_notes)),
+            )
 
 
 def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> ChildRequest:
@@ -207,7 +224,7 @@ def _measure(
 ) -> Bundle:
     settings = site.configuration.settings
     progress.stage("finding workloads")
-    base, head = (discover(site.harness, site.requests[side]) for side in (Side.BASE, Side.HEAD))
+    base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
     workload_plan = plan_workloads(base, head, globs=request.globs, params=settings.params)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(settings, request))
@@ -255,7 +272,12 @@ def _measure(
         undecided=settings.undecided,
         settings=settings.in_force(),
         logs=paired_runs.logs,
-        notes=advice + workload_plan.notes + notes + allowance.notes + known_spreads.notes,
+        notes=site.code.notes(base, head)
+        + advice
+        + workload_plan.notes
+        + notes
+        + allowance.notes
+        + known_spreads.notes,
         perfledger=version("perfledger"),
     )
     requests = _interleaved_requests(site.requests, machine.device)
@@ -320,6 +342,7 @@ def _pairs(
         budget_s=budget_s,
         telemetry=_telemetry(gpu, settings),
         progress=progress,
+        check_run=site.code.origin.failure,
     )
 
 

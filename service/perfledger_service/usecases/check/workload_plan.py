@@ -114,9 +114,9 @@ def _breaks(file: UnreadablePath, module: str) -> bool:
 
 
 def _stands_for_all(file: UnreadablePath) -> bool:
-    """Return whether this is a folder, several paths or a clash of names."""
+    """Return whether this is a folder, several paths, a clash of names or a failed build."""
     is_file = file.path.endswith(".py") and ", " not in file.path
-    return not is_file or file.reason is FailureReason.WRONG_CODE
+    return not is_file or file.reason in {FailureReason.WRONG_CODE, FailureReason.BUILD}
 
 
 def _module_names(file: UnreadablePath) -> tuple[str, ...]:
@@ -149,9 +149,15 @@ def _import_failure(name: str, side: Side, file: UnreadablePath) -> Failure:
         workload=name,
         side=side,
         why=file.reason,
-        detail=f"{_cut(file.path)} cannot be imported: {file.detail}"[:MAX_DETAIL],
+        detail=_import_detail(file)[:MAX_DETAIL],
         log_tail=file.log_tail,
     )
+
+
+def _import_detail(file: UnreadablePath) -> str:
+    if file.reason is FailureReason.BUILD:  # no file of the side was tried
+        return file.detail
+    return f"{_cut(file.path)} cannot be imported: {file.detail}"
 
 
 def _missing_failure(spec: WorkloadSpec, broken: Iterable[UnreadablePath]) -> Failure:

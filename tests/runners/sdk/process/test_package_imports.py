@@ -1,6 +1,5 @@
 """Real children import packages that are installed as copies as well as checked out."""
 
-import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 
 import pytest
@@ -80,9 +79,30 @@ def test_the_folders_come_at_their_position_once_and_only_from_the_checkout(tmp_
     search_path = [str(root), str(root / "src"), "/usr/lib/python3"]
     packages = [SourcePackage("a", "src"), SourcePackage("b", "python"), SourcePackage("c", "..")]
 
-    prefer_checkout(root, packages, search_path=search_path, finders=sys.meta_path[:], at=2)
+    prefer_checkout(root, packages, search_path=search_path, add_finder=pytest.fail, at=2)
 
     assert search_path == [
         *(str(root), str(root / "src"), str(root / "python")),
         "/usr/lib/python3",
     ]
+
+
+def test_the_sides_own_environment_comes_before_a_copy_on_the_users_path(tmp_path, write):
+    name = f"site-packages/mypkg/_C{EXTENSION_SUFFIXES[0]}"
+    write({f"{place}/{name}": "" for place in ("theirs", "environment/lib")})
+    sites = [str(tmp_path / place / "site-packages") for place in ("theirs", "environment/lib")]
+    finders = []
+
+    prefer_checkout(
+        tmp_path / "checkout",
+        [SourcePackage("mypkg", "src")],
+        search_path=sites,
+        add_finder=finders.append,
+        at=0,
+        environment=str(tmp_path / "environment"),
+    )
+
+    (finder,) = finders
+    found = finder.find_spec("mypkg", None)
+    assert list(found.submodule_search_locations) == [f"{sites[1]}/mypkg"]
+    assert finder.find_spec("another", None) is None

@@ -1,0 +1,53 @@
+"""Lists the installed distributions whose modules a process has loaded."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+
+MAX_DISTRIBUTIONS = 1000
+METADATA_SUFFIX = ".dist-info"
+# Of a list of files: enough for the packages of a distribution that names them nowhere else.
+RECORD_BYTES = 2**16
+
+
+def loaded_distributions(modules: Collection[str], search_path: Iterable[str]) -> Mapping[str, str]:
+    """Return the versions of distributions by name, the first of each name on the path.
+
+    Folders are listed and small files read; importlib.metadata would parse every RECORD, which
+    takes half a second in each child.
+    """
+    loaded = {name.partition(".")[0] for name in modules}
+    versions: dict[str, str] = {}
+    for folder in _metadata_folders(search_path):
+        name, _, version = folder.name.removesuffix(METADATA_SUFFIX).partition("-")
+        if name not in versions and _is_loaded(folder, name, loaded):
+            versions[name] = version
+        if len(versions) == MAX_DISTRIBUTIONS:
+            break
+    return versions
+
+
+def _metadata_folders(search_path: Iterable[str]) -> Iterator[Path]:
+    for place in dict.fromkeys(search_path):
+        try:
+            yield from sorted(Path(place).glob(f"*{METADATA_SUFFIX}")) if place else ()
+        except (OSError, ValueError):  # a search path may hold any text
+            continue
+
+
+def _is_loaded(folder: Path, name: str, loaded: Collection[str]) -> bool:
+    """Return whether a top-level module of the distribution is loaded."""
+    if name in loaded or name.lower() in loaded:
+        return True
+    top_level = _start_of(folder / "top_level.txt")
+    if top_level:
+        return any(line.strip() in loaded for line in top_level.splitlines())
+    paths = (line.partition(",")[0] for line in _start_of(folder / "RECORD").splitlines())
+    return any(path.partition("/")[0].removesuffix(".py") in loaded for path in paths)
+
+
+def _start_of(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(RECORD_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
