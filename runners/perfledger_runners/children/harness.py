@@ -11,6 +11,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from perfledger.protocol import FD_VARIABLE, ChildRequest
+from perfledger.records import Device
 from perfledger_runners.children.interpreter import (
     Interpreter,
     activation,
@@ -24,6 +25,11 @@ MARK_VARIABLE = "PERFLEDGER_CHILD"
 SECRET = re.compile(
     r"PERFLEDGER_.*|ACTIONS_.*|GH_TOKEN|GITHUB_(TOKEN|ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)"
 )
+
+# Threads that spin while they wait for work would take cores from the other side's turns, and
+# their waiting would count as CPU time. OpenMP's runtimes (GNU, LLVM and Intel) then sleep. XLA's
+# thread pool on the CPU has no such switch: it spins for microseconds.
+PASSIVE_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +108,33 @@ def child_environment(
         variables |= activation(Path(request.environment), variables)
     if request.device == "cpu":
         variables["JAX_PLATFORMS"] = "cpu"
+    if request.is_interleaved:
+        variables |= passive_waiting(variables)
     return variables
+
+
+def passive_waiting(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that make threads sleep while they wait, if the user set none of them.
+
+    One that the user set decides for all: each runtime reads several of them.
+    """
+    return {} if PASSIVE_WAITING.keys() & environment.keys() else dict(PASSIVE_WAITING)
+
+
+def waiting_notes(environment: Mapping[str, str], device: Device) -> tuple[str, ...]:
+    """Return the note of a check on this device that threads wait in another way than by default.
+
+    Only on a CPU are the sides interleaved.
+    """
+    chosen = passive_waiting(environment) if device is Device.CPU else {}
+    if not chosen:
+        return ()
+    variables = ", ".join(f"{name}={value}" for name, value in chosen.items())
+    note = (
+        f"OpenMP's threads sleep while they wait, on both sides ({variables}): set one of these "
+        "variables to choose otherwise"
+    )
+    return (note,)
 
 
 def drop_secrets(environment: Mapping[str, str]) -> dict[str, str]:

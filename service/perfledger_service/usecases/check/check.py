@@ -30,7 +30,7 @@ from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.spread_prior import priors_of_plan
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.submodules import fill_submodules
-from perfledger_runners.children.harness import ChildLimits, Harness, prepare_harness
+from perfledger_runners.children.harness import ChildLimits, Harness, prepare_harness, waiting_notes
 from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.machine.fingerprint import fingerprint, host_notes, read_host
 from perfledger_runners.machine.nvml import Gpu, find_gpu, load_nvml
@@ -387,7 +387,7 @@ def _machine(
         gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=os.environ)
         facts = gpu.facts() if gpu else None
         machine = fingerprint(head.facts, requested=settings.device, host=host, gpu=facts)
-    return machine, gpu, host_notes(host, facts)
+    return machine, gpu, host_notes(host, facts) + waiting_notes(os.environ, machine.device)
 
 
 def _no_workloads_message(settings: CheckSettings, request: CheckRequest) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from perfledger.bundle import Bundle
-from perfledger.records import Device, Side
+from perfledger.records import Side
 from perfledger_baselines.estimation.interleaving import interleaved_difference
 from perfledger_baselines.estimation.pairing import match_runs
 from perfledger_baselines.estimation.work_counts import work_comparisons
@@ -17,6 +17,7 @@ from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.tco.hourly_rates import standard_rates
 from perfledger_cost_models.tco.unit_cost import unit_costs
+from perfledger_service.usecases.check.report_notes import report_notes
 from perfledger_service.usecases.check.step_count import process_steps
 from perfledger_service.usecases.cost.change import (
     CheckConclusion,
@@ -93,7 +94,7 @@ def build_report(
         steps=process_steps(bundle),
         interleaved_workloads=_interleaved_workloads(bundle),
         work_counts=work_comparisons(bundle),
-        notes=bundle.notes + _other_device_notes(bundle),
+        notes=bundle.notes + report_notes(bundle, verdicts),
         is_local=is_local,
     )
 
@@ -226,16 +227,4 @@ def _interleaved_workloads(bundle: Bundle) -> tuple[str, ...]:
         workload
         for workload, pairs in match_runs(bundle.runs).items()
         if any(interleaved_difference(*pair) is not None for pair in pairs)
-    )
-
-
-def _other_device_notes(bundle: Bundle) -> tuple[str, ...]:
-    """Return notes on workloads that ran on another kind of device than the machine's."""
-    kinds: dict[Device, set[str]] = {}
-    for (workload, _), machine in bundle.machines().items():
-        if machine.device is not bundle.machine.device:
-            kinds.setdefault(machine.device, set()).add(workload)
-    return tuple(
-        f"measured on the {device}, not on the {bundle.machine.device}: {', '.join(sorted(names))}"
-        for device, names in kinds.items()
     )

@@ -4,7 +4,14 @@ import pytest
 
 import perfledger
 from perfledger.protocol import ChildRequest, Command
-from perfledger_runners.children.harness import child_environment, prepare_harness, python_of
+from perfledger.records import Device
+from perfledger_runners.children.harness import (
+    PASSIVE_WAITING,
+    child_environment,
+    prepare_harness,
+    python_of,
+    waiting_notes,
+)
 
 
 def prepared_environment(interpreter, environment, *, device="auto", own=""):
@@ -72,6 +79,37 @@ def test_both_sides_hash_strings_alike_whatever_the_user_set(interpreter):
     _, made = prepared_environment(interpreter, {"PYTHONHASHSEED": "random"})
 
     assert made["PYTHONHASHSEED"] == "0"
+
+
+def waiting(interpreter, environment, *, is_interleaved):
+    with prepare_harness(interpreter, environment=environment) as harness:
+        request = ChildRequest(
+            command=Command.MEASURE, root="/", repository="/", is_interleaved=is_interleaved
+        )
+        made = child_environment(harness, request, descriptor=7, mark="abc")
+    return {name: made[name] for name in PASSIVE_WAITING if name in made}
+
+
+def test_threads_of_interleaved_sides_sleep_while_they_wait(interpreter):
+    assert waiting(interpreter, {}, is_interleaved=True) == {
+        "OMP_WAIT_POLICY": "passive",
+        "GOMP_SPINCOUNT": "0",
+        "KMP_BLOCKTIME": "0",
+    }
+    assert waiting(interpreter, {}, is_interleaved=False) == {}
+
+
+@pytest.mark.parametrize("name", PASSIVE_WAITING)
+def test_whoever_says_how_threads_wait_decides_it(interpreter, name):
+    assert waiting(interpreter, {name: "7"}, is_interleaved=True) == {name: "7"}
+
+
+def test_a_check_on_the_cpu_says_how_threads_wait():
+    (note,) = waiting_notes({"PATH": "/bin"}, Device.CPU)
+
+    assert "OMP_WAIT_POLICY=passive, GOMP_SPINCOUNT=0, KMP_BLOCKTIME=0" in note
+    assert waiting_notes({"KMP_BLOCKTIME": "200"}, Device.CPU) == ()
+    assert waiting_notes({}, Device.CUDA) == ()
 
 
 def test_only_a_check_on_the_cpu_keeps_jax_there(interpreter):
