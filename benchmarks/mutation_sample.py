@@ -3,12 +3,12 @@
     python benchmarks/mutation_sample.py --seed 1 [--sites 60] [--only cost_models baselines]
 
 Mutants run in a copy of the last commit. For each, the fast tests of the module's name run first,
-then those that import the module, then those of its folder, then the slow tests of its name and
-folder, and last the fast rest of its package. The first failure ends it. The service's rest takes
-minutes and is left out, so the rate is a lower bound there. A mutant that equals the original, such
-as a larger cache or a longer time limit that no input can reach, survives and counts against the
-rate too. A test that fails without the mutant says nothing of it: such a mutant is left out and
-counted.
+then those that import the module, then those of its folder and those of documented limits, then the
+slow tests of its name and folder, and last the fast rest of its package. The first failure ends it.
+The service's rest takes minutes and is left out, so the rate is a lower bound there. A mutant that
+equals the original, such as a larger cache or a longer time limit that no input can reach, survives
+and counts against the rate too. A test that fails without the mutant says nothing of it: such a
+mutant is left out and counted.
 """
 
 import argparse
@@ -37,6 +37,7 @@ TESTS = {
     "perfledger_cost_models": "tests/cost_models",
     "perfledger_service": "tests/service",
 }
+LIMITS = Path("tests/test_limits.py")  # of every package
 # A mutant of these could end or delete what is not the tests': the processes of a whole machine.
 LEFT_OUT = ("runners/perfledger_runners/children/process_tree.py",)
 # A test that a mutant keeps busy for so long hangs: on an idle machine none takes a tenth of it.
@@ -153,7 +154,7 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
     ]
     near = sorted((tests / Path(*path.parts[2:-1])).rglob("test_*.py"))
     rest = sorted(tests.rglob("test_*.py")) if path.parts[0] != "service" else []
-    groups = [named, direct, near]
+    groups = [named, direct, [*near, root / LIMITS]]
     seen: set[Path] = set()
     for group in groups:
         yield FAST, [test for test in group if test not in seen]

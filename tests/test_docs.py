@@ -95,7 +95,11 @@ def test_a_page_is_short_enough_to_read(path):
     lines = path.read_text(encoding="utf-8").splitlines()
 
     assert len(lines) <= 250
-    assert [line for line in lines if len(line) > 120] == []
+    # A row of a table cannot be broken: those of limits hold the comments of the code.
+    is_generated = path.parent.name == "limits"
+    assert [
+        line for line in lines if len(line) > 120 and not (is_generated and line.startswith("|"))
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,200 @@
+"""Every limit and threshold of the product stands in docs/limits with its value.
+
+PERFLEDGER_UPDATE_GOLDEN=1 writes the pages.
+"""
+
+import ast
+import importlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+from itertools import groupby
+from pathlib import Path
+from textwrap import fill
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FOLDER = ROOT / "docs" / "limits"
+MAX_LINE = 120
+KIB = 2**10
+UNITS = ((2**30, "GiB"), (2**20, "MiB"), (KIB, "KiB"))
+UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
+# What a limit is called: the most or the least of something, or an amount in its unit.
+LIMIT = re.compile(
+    r"_?(MAX|MIN|MOST|FEWEST|LONGEST|SHORTEST|LARGEST|SMALLEST|LEAST|DEFAULT)(_[A-Z0-9_]+)?"
+    r"|_?[A-Z][A-Z0-9_]*_(BYTES|SECONDS|S|MS|ROWS|DAYS|HOURS|SHARE|TIMEOUT)"
+)
+# Of each page: the title, the folder whose modules it lists, and what happens beyond a limit.
+PAGES = {
+    "service": (
+        "the service and its commands",
+        "service/perfledger_service",
+        """The service and the commands refuse a file, table or request beyond its limit, with an
+        error that says what is too large. A time limit ends one attempt.""",
+    ),
+    "reports": (
+        "reports, pages and charts",
+        "service/perfledger_service/rendering",
+        """Longer texts are shortened. Longer tables show their first rows and how many more there
+        are. A chart with too many rows or points shows the largest, or fewer points.""",
+    ),
+    "sdk": (
+        "the SDK in a workload's process",
+        "runners/perfledger",
+        """The SDK refuses a workload that is declared beyond a limit. It stops measuring at a
+        limit of time or samples, and shortens texts.""",
+    ),
+    "runner": (
+        "the runner",
+        "runners/perfledger_runners",
+        """The runner ends a child process that exceeds a limit, and its run counts as not
+        measured. It refuses a bundle or a message that is too large.""",
+    ),
+    "profiles": (
+        "files of profilers and benchmark tools",
+        "runners/perfledger_profiles",
+        """A reader refuses a file beyond a limit, or reads a part of it and adds a note. A share is
+        a threshold: it decides which bottleneck, cause or advice is reported.""",
+    ),
+    "judging": (
+        "judging and history",
+        "baselines/perfledger_baselines",
+        """With less evidence than the minimum, a verdict is undecided and nothing raises an
+        alert.""",
+    ),
+    "utilization": (
+        "telemetry of devices",
+        "cost_models/perfledger_cost_models/telemetry",
+        """A reader refuses an export beyond a limit and names the place. Over less time than the
+        minimum, utilization is reported without advice.""",
+    ),
+    "costs": (
+        "prices, fleets and costs",
+        "cost_models/perfledger_cost_models",
+        """A reader refuses a file or an entry beyond a limit and names the place. A figure beyond
+        a plausibility threshold stays and gets a warning.""",
+    ),
+}
+NOTE = (
+    "A test checks that every limit of the code is here with its value. "
+    f"`{UPDATE}=1 pytest tests/test_limits.py` writes this page."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A constant of a module, with the comment beside or above it."""
+
+    path: Path  # relative to the repository
+    name: str
+    value: str
+    comment: str
+
+
+def limits_of(path: Path) -> Iterator[Limit]:
+    """Yield a file's constants that are called like limits and are amounts."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    nodes = [(name, node) for node in ast.parse(text).body if (name := name_of(node))]
+    if not nodes:
+        return
+    module = importlib.import_module(".".join(path.with_suffix("").parts[1:]))
+    for name, node in nodes:
+        if shown := amount(getattr(module, name), name):
+            yield Limit(path, name, shown, comment_at(lines, node))
+
+
+def name_of(node: ast.stmt) -> str:
+    """Return the name of the limit that a statement sets, or nothing."""
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name if LIMIT.fullmatch(name) else ""
+        case _:
+            return ""
+
+
+def amount(value: object, name: str) -> str:
+    """Return an amount as people write it, every digit of it; nothing for what is no amount."""
+    match value:
+        case bool():
+            return ""
+        case int() if "BYTES" in name:
+            return f"{value:,} ({in_bytes(value)})" if value >= KIB else f"{value}"
+        case int():
+            return f"{value:,}"
+        case float() | Decimal() | Fraction() | timedelta():
+            return str(value)
+        case _:
+            return ""
+
+
+def in_bytes(value: int) -> str:
+    """Return a size in the largest unit that is not larger."""
+    size, unit = next(each for each in UNITS if value >= each[0])
+    return f"{value / size:.4g} {unit}"
+
+
+def comment_at(lines: list[str], node: ast.stmt) -> str:
+    """Return the comment behind a statement of one line, else the one above it."""
+    line = lines[node.lineno - 1]
+    if node.lineno == node.end_lineno and "  # " in line:
+        return line.partition("  # ")[2].partition("noqa")[0].rstrip("# ")
+    above: list[str] = []
+    for each in reversed(lines[: node.lineno - 1]):
+        if not each.startswith("# "):
+            break
+        above.insert(0, each.removeprefix("# "))
+    return " ".join(above)
+
+
+def limits_under(folder: str) -> Iterator[Limit]:
+    """Yield the limits of a folder, without those of folders that have a page of their own."""
+    within = [
+        ROOT / other
+        for _, other, _ in PAGES.values()
+        if other != folder and Path(other).is_relative_to(folder)
+    ]
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        if "migrations" not in path.parts and not any(map(path.is_relative_to, within)):
+            yield from limits_of(path.relative_to(ROOT))
+
+
+def page(title: str, folder: str, beyond: str) -> str:
+    """Return the text of a page: a table for each folder."""
+    parts = [
+        f"# Limits: {title}",
+        *(fill(" ".join(text.split()), MAX_LINE) for text in (beyond, NOTE)),
+    ]
+    for parent, limits in groupby(limits_under(folder), key=lambda limit: limit.path.parent):
+        parts.append(f"## `{parent.relative_to(parent.parts[0])}`")
+        rows = [
+            f"| `{limit.path.stem}` | `{limit.name}` | {limit.value} | {cell(limit.comment)} |"
+            for limit in limits
+        ]
+        parts.append("\n".join(["| module | limit | value | |", "|---|---|---|---|", *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+TEXTS = {name: page(*facts) for name, facts in PAGES.items()}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_limits_of_a_part_stand_on_its_page_with_their_values(name):
+    path = FOLDER / f"{name}.md"
+    if os.environ.get(UPDATE) == "1":
+        path.write_text(TEXTS[name], encoding="utf-8")
+
+    assert TEXTS[name] == path.read_text(encoding="utf-8"), f"run again with {UPDATE}=1 if intended"
+
+
+def test_every_page_is_of_a_part():
+    assert {path.stem for path in FOLDER.iterdir()} == {"README", *TEXTS}
