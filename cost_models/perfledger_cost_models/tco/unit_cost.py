@@ -75,8 +75,8 @@ def _declaration(
 
 def _unknown_reason(units_per_second: Throughput | None, device_model: str) -> str:
     if units_per_second is None:
-        return "not known on this device: not measured anywhere"
-    return f"not known on this device: measured on {device_model or 'an unnamed device'}"
+        return "unavailable on this device: not measured anywhere"
+    return f"unavailable on this device: measured on {device_model or 'an unnamed device'}"
 
 
 def _priced(

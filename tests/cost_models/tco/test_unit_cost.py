@@ -74,7 +74,7 @@ def test_a_measurement_counts_only_for_the_accelerator_it_was_made_on():
     for cost in found:
         is_known = cost.provenance is Provenance.MEASURED
         assert (cost.usd is not None) is is_known
-        assert cost.reason == ("" if is_known else f"not known on this device: measured on {H100}")
+        assert cost.reason == ("" if is_known else f"unavailable on this device: measured on {H100}")
 
 
 @given(st.text(), st.none() | st.integers(0, 10**12))
@@ -128,9 +128,9 @@ def test_a_declared_throughput_that_is_none_leaves_the_cost_unknown(speed):
 @pytest.mark.parametrize(
     ("speed", "model", "why"),
     [
-        (None, H100, "not known on this device: not measured anywhere"),
-        ((1.0, 1.0, 1.0), XEON, f"not known on this device: measured on {XEON}"),
-        ((1.0, 1.0, 1.0), "", "not known on this device: measured on an unnamed device"),
+        (None, H100, "unavailable on this device: not measured anywhere"),
+        ((1.0, 1.0, 1.0), XEON, f"unavailable on this device: measured on {XEON}"),
+        ((1.0, 1.0, 1.0), "", "unavailable on this device: measured on an unnamed device"),
     ],
 )
 def test_an_unknown_cost_says_why(speed, model, why):

@@ -23,8 +23,8 @@ from perfledger_service.rendering.layout.escape import clean
 _MAX_NAME = 200  # as the reader of the JSON allows
 _QUANTILES = ("p50", "p95", "p99")
 _MEANING = (
-    "A request is one call of the step. Its latency runs from when it was to begin; step: what of "
-    "the median one is not waiting; memory: the most so far."
+    "A request is one call of the step. Latency counts from its scheduled start; step: the "
+    "median without waiting; memory: the peak so far."
 )
 _FEW = 1000  # answers a second; three digits of more would hide some
 
@@ -62,7 +62,7 @@ def load_title(view: MeasuredLoad) -> str:
 def load_notes(view: MeasuredLoad) -> tuple[str, ...]:
     """Return what keeps a point from being believed, in sentences."""
     grown = tuple(
-        f"At {load_name(point)} the queue grew: its latencies are those of this length of time."
+        f"At {load_name(point)} the queue grew: its latencies depend on how long it was measured."
         for point in view.points
         if not point.has_kept_up
     )

@@ -32,7 +32,7 @@ def load_svg(view: MeasuredLoad) -> str:
     return picture_svg(
         Picture(
             title=load_title(view),
-            summary=notes or "What is answered a second, and how long that takes",
+            summary=notes or "Throughput and latency",
             charts=(load_chart(view),),
         )
     )
@@ -62,12 +62,12 @@ def load_chart(view: MeasuredLoad) -> Chart:
     seconds = [y for mark in marks if isinstance(mark, LineMark) for _, y in mark.points]
     counted = "requests times batch" if has_batches else "requests"
     return Chart(
-        x=linear_axis(0.0, most * 1.05, label="{:g}".format, title=f"answered a second: {counted}"),
+        x=linear_axis(0.0, most * 1.05, label="{:g}".format, title=f"{counted} per second"),
         y=log_axis(
             min(seconds) / _FREE,
             max(seconds) * _FREE,
             label=number_format.seconds,
-            title="latency, from when a request was to begin; upright: 95 % of P99",
+            title="latency from the scheduled start; vertical bars: 95 % interval of P99",
         ),
         marks=tuple(marks),
         legend=_LEGEND,

@@ -48,13 +48,13 @@ def _tables(view: PowerView) -> Iterator[Block]:
     changes = dict.fromkeys(change for spread in view.spreads for change, _ in spread.needed)
     series: Column[SpreadView] = name("", "series", lambda spread: spread.name, limit=_MAX_NAME)
     if pairs:
-        yield heading("Smallest change that so many pairs detect")
+        yield heading("Smallest detectable change, by number of pairs")
         columns = [
             figure("", f"{count:,}", _change_at(count), number_format.share) for count in pairs
         ]
         yield table((series, *columns), [each for each in view.spreads if each.detectable])
     if changes:
-        yield heading("Pairs that a change needs")
+        yield heading("Pairs needed, by size of the change")
         columns = [figure("", number_format.margin(each), _pairs_for(each)) for each in changes]
         yield table((series, *columns), [each for each in view.spreads if each.needed])
 
@@ -87,7 +87,7 @@ def _spread(spread: SpreadView) -> str:
     if spread.sd is None:
         return spread.source
     source = f" ({spread.source})" if spread.source else ""
-    return f"a pair differs by {number_format.share(spread.sd)} without cause{source}"
+    return f"pairs differ by {number_format.share(spread.sd)} without a change{source}"
 
 
 def _steps_sentences(view: PowerView) -> Iterator[str]:
@@ -98,14 +98,15 @@ def _steps_sentences(view: PowerView) -> Iterator[str]:
 
 def _steps(spread: SpreadView) -> str:
     if spread.steps is not None:
-        return f"A process is best used for {spread.steps} steps (Kalibera and Jones, 2013)."
-    return f"Best steps per process: not known: {spread.steps_note}." if spread.steps_note else ""
+        return f"Best steps per process: {spread.steps} (Kalibera and Jones, 2013)."
+    return f"Best steps per process: unknown: {spread.steps_note}." if spread.steps_note else ""
 
 
 def _rule(view: PowerView) -> str:
     shared = f" shared by {view.tests:,} tests" if view.tests > 1 else ""
     return (
-        f"Found {number_format.whole_share(view.power)} of the time or more, with a chance of "
-        f"{number_format.margin(view.alpha)}{shared} of any false change, over all looks of a "
-        f"check. Below {number_format.margin(view.floor)} nothing is called a change."
+        f"Found with a chance of {number_format.whole_share(view.power)} or more. The chance of "
+        "any false change over all looks of a check is "
+        f"{number_format.margin(view.alpha)}{shared}. Changes below "
+        f"{number_format.margin(view.floor)} are never reported."
     )

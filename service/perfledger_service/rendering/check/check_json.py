@@ -81,6 +81,7 @@ def _verdict(verdict: Verdict, plan: Plan) -> Record:
         **attributes(why, "decided_by", "pairs_needed", "expected_outcome"),
         "prior": prior,
         "states": verdict.states,
+        "queued_share": verdict.queued_share,
     }
 
 

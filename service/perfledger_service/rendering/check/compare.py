@@ -26,9 +26,9 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.comparison_view import ComparisonView
 
 UNPAIRED_NOTE = (
-    "Not measured in pairs: how the machine differed from one file to the other is part of the "
-    "change, and not of its interval. For an answer to rely on, measure both sides in turns on one "
-    "machine: perfledger check --base REV --head REV."
+    "Not measured in pairs: differences of the machine between the files are part of the change, "
+    "but not of its interval. For a reliable answer measure both sides in pairs on one machine: "
+    "perfledger check --base REV --head REV."
 )
 _MAX_NAME = 200
 _STYLES = {
@@ -49,7 +49,7 @@ _ESTIMATE_PARTS = (
 def comparison_document(view: ComparisonView, *, exit_code: int) -> Document:
     """Return each metric's values, its change with its interval, and the verdict."""
     names = (view.base, view.head)
-    empty = [] if view.verdicts else ["Nothing to compare: neither has a workload."]
+    empty = [] if view.verdicts else ["Nothing to compare: neither file has a workload."]
     assumed = [f"{view.assumed}."] if view.assumed else []
     return Document(
         name="perfledger-comparison",
@@ -149,7 +149,7 @@ def _detectable(verdict: Verdict) -> str:
     estimate = verdict.estimate
     if estimate is None or estimate.low == estimate.high:
         return ""
-    return f"; a change shows from {number_format.share(estimate.smallest_detectable)} on"
+    return f"; smallest detectable change {number_format.share(estimate.smallest_detectable)}"
 
 
 def _judged_by(view: ComparisonView) -> str:
@@ -157,7 +157,7 @@ def _judged_by(view: ComparisonView) -> str:
     within = number_format.margin(view.margin)
     return (
         f"Chance of any false change among all of these tests: {level} (Holm). "
-        f"Unchanged means proven to be within {within}."
+        f"Unchanged means proven to lie within {within}."
     )
 
 

@@ -83,7 +83,7 @@ def _detectable(group: Sequence[verdict_rows.VerdictTableRow]) -> Iterator[Text]
     """Yield the smallest changes that would have been seen: what "unchanged" is worth."""
     limits = [f"{clean(row.metric)} {row.detectable}" for row in group if row.interval]
     if limits:
-        yield Text(f"a change shows from: {', '.join(limits)}", style="dim")
+        yield Text(f"smallest detectable change: {', '.join(limits)}", style="dim")
 
 
 def _pictures(
@@ -142,7 +142,7 @@ def _missing(report: Report) -> Iterator[RenderableType]:
     if report.new_workloads or report.skipped:
         yield Text()
     for name in report.new_workloads:
-        yield Text(f"New in head, nothing to compare with: {clean(name, limit=_MAX_NAME)}")
+        yield Text(f"New in head, without a base: {clean(name, limit=_MAX_NAME)}")
     for name, why in report.skipped:
         yield Text(f"Skipped {clean(name, limit=_MAX_NAME)}: {clean(why, limit=400)}")
 
@@ -151,7 +151,7 @@ def _counts(report: Report) -> Iterator[RenderableType]:
     changed = verdict_rows.changed_counts(report)
     if not changed:
         return
-    yield _heading("What a step asks for, counted before it ran")
+    yield _heading("Work per step (static count)")
     for workload, group in groupby(changed[:_MAX_COUNTS], key=lambda row: row.workload):
         yield Padding(Text(clean(workload, limit=_MAX_NAME), style="bold"), _INDENT)
         grid = Table.grid(padding=(0, 1))
@@ -175,7 +175,7 @@ def _prices(report: Report) -> Iterator[RenderableType]:
     unit_costs = price_rows.unit_cost_rows(report)
     if not loud and not unit_costs and not report.policy_evaluations:
         return
-    yield _heading("What it costs")
+    yield _heading("Cost")
     for row in yearly_cost_rows.policy_evaluation_rows(report.policy_evaluations):
         yield Padding(_ruling_line(row), _INDENT)
     for price in loud:
@@ -183,7 +183,7 @@ def _prices(report: Report) -> Iterator[RenderableType]:
     yield from (Padding(line, _INDENT) for line in _total_lines(report))
     for (workload, unit), costs in groupby(unit_costs, key=lambda cost: (cost.workload, cost.unit)):
         name = clean(workload, limit=_MAX_NAME)
-        yield Padding(Text(f"A million {clean(unit, limit=20)} of {name}:"), _INDENT)
+        yield Padding(Text(f"Per million {clean(unit, limit=20)} of {name}:"), _INDENT)
         yield Padding(_unit_cost_grid(tuple(costs)), (0, 0, 0, 4))
     for source in price_rows.source_rows(report):
         for caveat in source.caveats:
@@ -239,7 +239,7 @@ def _price_line(price: price_rows.PriceRow) -> Text:
             line.append("costs no cash", style="bold")
         case "no detectable change":
             line.append("no detectable change in cost", style="bold")
-            line.append(f", somewhere from {price.interval} USD a year")
+            line.append(f" ({price.interval} USD a year)")
         case unproven:
             line.append(f"{unproven} {price.amount} a year ({price.interval}); not proven")
     if price.option:

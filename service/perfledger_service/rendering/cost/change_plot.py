@@ -59,7 +59,7 @@ def change_picture(view: ChangePriceView) -> Picture:
     if policies:
         charts.append(_chart(policies, axis))
     return Picture(
-        title="What the change costs a year",
+        title="Yearly cost of the change",
         summary=_summary(view),
         charts=tuple(charts),
         notes=(*_far_limits(policies, axis), *_notes(view)),
@@ -178,7 +178,7 @@ def _figure(price: AnyPrice | None) -> tuple[str, str]:
     if price.is_detectable:
         is_free = low == high == 0
         return ("no cash", "") if is_free else (f"{'-' if middle < 0 else '+'}{amount}", interval)
-    certainty = "no detectable change" if low <= 0 <= high else "somewhere in"
+    certainty = "no detectable change" if low <= 0 <= high else "within"
     return certainty, interval
 
 
@@ -201,7 +201,7 @@ def _far_limits(entries: Sequence[_Entry], axis: Axis) -> Iterator[str]:
     for entry in entries:
         for word, usd in entry.limits:
             if usd > axis.high:
-                yield f"{entry.name}: {_limit_text(word, usd)}, off the picture"
+                yield f"{entry.name}: {_limit_text(word, usd)}, outside the chart"
 
 
 def _notes(view: ChangePriceView) -> Iterator[str]:

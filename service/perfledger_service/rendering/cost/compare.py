@@ -83,7 +83,7 @@ def _columns(longest: float) -> tuple[Column[CostRow], ...]:
         *facts("mode_usd", "p5_usd", "p50_usd", "p95_usd", of="cost"),
         fact("chance_cheapest", lambda row: _chance(row, row.cost)),
         display("cheapest", chance_cheapest),
-        display("own from", lambda row: break_even_phrase(row.break_even)),
+        display("break-even", lambda row: break_even_phrase(row.break_even)),
         display("as of", _as_of, in_terminal=False),
         fact("work", _work, parts=field_names(OptionComparison)),
         fact("break_even", lambda row: row.break_even, parts=field_names(BreakEven)),
@@ -106,7 +106,7 @@ def owning_table(investments: Sequence[tuple[str, Investment]]) -> Table:
     """Return what owning is worth in place of each option, for people."""
     return table(
         (
-            name("", "in place of", lambda row: row[0], limit=MAX_OPTION),
+            name("", "instead of", lambda row: row[0], limit=MAX_OPTION),
             display("NPV, 1000 USD", lambda row: _present_value(row[1])),
             display("payback", lambda row: _payback(row[1])),
             display("after", lambda row: _payback_use(row[1])),
@@ -128,7 +128,7 @@ def footprint_record(footprint: CarbonFootprint | None) -> Mapping[str, object] 
 
 def title_of(view: CostView) -> str:
     """Return what is compared, in a sentence."""
-    share = f"with {percent(view.use)} of the hours paid for useful"
+    share = f"with {percent(view.use)} of the paid hours useful"
     if view.piece:
         return f"{view.piece.capitalize()}, {share}"
     if len(view.accelerators) == 1:
@@ -169,9 +169,9 @@ def notes_of(view: CostView) -> Iterator[str]:
     yield "Medians and, in brackets, the 5 % and 95 % quantiles of 20,000 draws."
     if not view.piece and len(view.accelerators) > 1:
         yield (
-            "Hours of different accelerators are not alike: the chances are among options of one. "
-            "Give their speeds (--throughput, --step-seconds, --queries-per-second, "
-            "--time-to-train, --bundle) to compare them."
+            "Hours of different accelerators are not comparable: each chance is among the "
+            "options of one accelerator. To compare them, give their speeds (--throughput, "
+            "--step-seconds, --queries-per-second, --time-to-train or --bundle)."
         )
     for work in view.works:
         hours = f"{work.hours:.4g} accelerator-hours"
@@ -195,7 +195,7 @@ def energy_phrase(footprint: CarbonFootprint) -> str:
         for kg in (carbon.location_kg, carbon.market_kg)
     )
     energy = f"{amount(carbon.energy_kwh)} kWh ({ends})"
-    return f"{energy}, CO2 {by_location} by location, {by_market} by market"
+    return f"{energy}, CO2 {by_location} location-based, {by_market} market-based"
 
 
 def age_notes(warnings: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
             if row.owner == owner and row.investment is not None
         ]
         years = investments[0][1].years
-        yield heading(f"Owning {owner} in place of, over {years} years", names=[owner])
+        yield heading(f"Owning {owner} instead of renting, over {years} years", names=[owner])
         yield owning_table(investments)
 
 
@@ -261,20 +261,21 @@ def _row_notes(view: CostView) -> Iterator[str]:
         )
     elif is_spot and (saves := view.checkpoint_intervals) is not None:
         yield (
-            f"Spot has what interruptions cost, with a save every {saves.best_h:.3g} h: the "
-            f"interval at which work is done soonest (Young's formula {saves.young_h:.3g} h, "
-            f"Daly's {saves.daly_h:.3g} h)."
+            f"Spot prices include interruptions, with a checkpoint every {saves.best_h:.3g} h, "
+            f"the interval that finishes work soonest (Young's formula: {saves.young_h:.3g} h, "
+            f"Daly's: {saves.daly_h:.3g} h)."
         )
     if any(row.is_doubtful for row in view.rows):
-        yield f"{DOUBT} marks a price of low confidence: it is in no chance of being cheapest."
+        yield f"{DOUBT} marks a price of low confidence, which is left out of the chances."
     if any(row.break_even for row in view.rows):
         yield (
-            "Own from: owning pays from that use on; against a commitment, from there on if no "
-            "more is committed to than is used. NPV is against the cost above, at this use."
+            "Break-even: the utilization from which owning is cheaper; against a commitment, if "
+            "it is not larger than the use. NPV is relative to the cost above, at this "
+            "utilization."
         )
     owners = {row.cost.accelerator: row.owner for row in view.rows if row.is_same_work}
     for accelerator, owner in owners.items():
-        yield f"{accelerator} is held against {owner} by the same work."
+        yield f"{accelerator} is compared with {owner} for the same work."
 
 
 def _footprint_notes(view: CostView) -> Iterator[str]:
@@ -291,7 +292,10 @@ def _footprint_notes(view: CostView) -> Iterator[str]:
     for (accelerator, where), each in footprints.items():
         yield f"Energy of {what} on {accelerator}, {where}: {energy_phrase(each)}."
     if unknown:
-        yield f"Energy and carbon are unknown for {', '.join(unknown)}: no draw of its servers."
+        yield (
+            f"Energy and carbon are unknown for {', '.join(unknown)}: the power of the servers is "
+            "unknown."
+        )
 
 
 def _with_interval(cost: OptionComparison) -> str:

@@ -45,7 +45,7 @@ _LEGEND = (
     LegendKey(label="owned, 5 to 95 %", tone=Tone.BLUE, shape=KeyShape.LINE),
     LegendKey(label="paid by the hour", tone=Tone.MUTED, shape=KeyShape.LINE),
     LegendKey(label="commitment", tone=Tone.ORANGE, shape=KeyShape.DASHES),
-    LegendKey(label="owning pays from here", tone=Tone.BLUE, shape=KeyShape.DOT),
+    LegendKey(label="owning is cheaper from here", tone=Tone.BLUE, shape=KeyShape.DOT),
 )
 
 _SWINGS = (
@@ -58,10 +58,10 @@ def costs_svg(view: CostView) -> str:
     """Return the break-even chart of the first accelerator that could be owned, and all options."""
     longest = max(shown_cost(row).p50_usd for row in view.rows)
     rows = [_cost_row(row, longest) for row in view.rows]
-    title = "USD, chance of being the cheapest, use from which owning pays, 5 and 95 % quantiles"
+    title = "USD, chance of being the cheapest, break-even utilization, 5 and 95 % quantiles"
     charts = [bar_rows_chart(title, rows)]
     if view.curves:
-        title = f"{view.owner} against every way to rent"
+        title = f"{view.owner} against every rental option"
         charts.insert(0, break_even_chart(view.curves, title=title))
     return picture_svg(
         Picture(
@@ -114,9 +114,9 @@ def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Ch
             low=first,
             high=last,
             ticks=tuple(Tick(value=at, label=f"{at:.0%}") for at in _USES),
-            title="share of the hours paid for that are useful",
+            title="useful share of the paid hours",
         ),
-        y=linear_axis(0.0, most, label="{:g}".format, title="USD a useful hour"),
+        y=linear_axis(0.0, most, label="{:g}".format, title="USD per useful hour"),
         marks=(*lines, *(dot for own in owned for dot in _crossings(own, rented))),
         title=title,
         legend=_LEGEND,
@@ -130,12 +130,12 @@ def tornado_chart(swings: Sequence[CostSwing], *, mode_usd: float) -> Chart:
     ends = [end for swing in wide for end in (swing.low_usd, swing.high_usd)] or [mode_usd * 0.9]
     marks = [mark for row, one in enumerate(wide) for mark in _swing_marks(row, one, mode_usd)]
     low, high = widened(min(*ends, mode_usd), max(*ends, mode_usd * 1.001), share=_FIGURES)
-    label = f"{mode_usd:.2f} USD a useful hour"
+    label = f"{mode_usd:.2f} USD per useful hour"
     return Chart(
         x=Axis(low=low, high=high),
         y=rows_axis([swing.parameter.replace("_", " ") for swing in wide]),
         marks=(*marks, RuleMark(x=mode_usd, label=label)),
-        title="What each input does to a useful hour",
+        title="Effect of each input on the cost of a useful hour",
         legend=_SWINGS,
     )
 

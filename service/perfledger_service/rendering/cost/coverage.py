@@ -51,10 +51,10 @@ def coverage_document(coverage: CoveredHour, hours: int) -> Document:
 
 def _sentences(coverage: CoveredHour) -> Iterator[str]:
     paid = coverage.reserved_usd + coverage.committed_usd
-    used = f", {1 - coverage.unused_usd / paid:.1%} of it used" if paid else ""
+    used = f", {1 - coverage.unused_usd / paid:.1%} used" if paid else ""
     saved = coverage.list_usd - coverage.total_usd
     verb = "saved" if saved >= 0 else "lost"
-    yield f"{paid:,.2f} USD committed{used}; {coverage.unused_usd:,.2f} USD covered nothing"
+    yield f"{paid:,.2f} USD committed{used}; {coverage.unused_usd:,.2f} USD unused"
     yield f"{coverage.on_demand_usd:,.2f} USD on demand"
     yield (
         f"{coverage.total_usd:,.2f} USD in total; all on demand {coverage.list_usd:,.2f} USD: "

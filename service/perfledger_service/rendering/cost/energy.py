@@ -28,9 +28,9 @@ def energy_document(hours: float, emissions: CarbonEmissions, assumed: Sequence[
             title(f"{hours:,.10g} accelerator-hours"),
             *sentences(
                 (
-                    f"Energy, the facility's included: {energy}",
-                    f"CO2 by location: {_carbon(emissions.location_kg)}",
-                    f"CO2 by market: {_carbon(emissions.market_kg)}",
+                    f"Energy, including the facility: {energy}",
+                    f"CO2, location-based: {_carbon(emissions.location_kg)}",
+                    f"CO2, market-based: {_carbon(emissions.market_kg)}",
                 )
             ),
             *notes([f"Assumed: {', '.join(assumed)}."] if assumed else []),

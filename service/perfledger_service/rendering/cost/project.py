@@ -67,13 +67,13 @@ def projection_document(view: ProjectionView, *, is_part: bool = False) -> Docum
 
 def projection_title(view: ProjectionView) -> str:
     """Return what is projected from where; its name is foreign."""
-    return f"{clean(view.descriptor.name)}, projected from {view.source}: not measured"
+    return f"{clean(view.descriptor.name)}, projected from {view.source}, not measured"
 
 
 def _source(view: ProjectionView) -> str:
     unit = clean(view.descriptor.unit)
     if view.units_per_second is None:
-        return f"How fast {view.source} does it was not said: there is no price of a million {unit}"
+        return f"The speed on {view.source} is unknown, so there is no cost per million {unit}"
     low, middle, high = view.units_per_second
     between = "" if low == high else f" ({number_format.count(low)} to {number_format.count(high)})"
     provenance = "Measured" if view.is_measured else "Declared"
@@ -91,7 +91,10 @@ def _notes(view: ProjectionView) -> Iterator[str]:
     ]
     if far:
         names = ", ".join(far)
-        yield f"Little was published between such designs of chip, so it is wider: {names}."
+        yield (
+            "Few results are published for such pairs of chip designs, so the interval is wider: "
+            f"{names}."
+        )
     shares = [
         row.projection.unexplained
         for row in view.rows
@@ -99,12 +102,12 @@ def _notes(view: ProjectionView) -> Iterator[str]:
     ]
     if shares and shares[0] >= _LITTLE:
         share = number_format.whole_share(shares[0])
-        host = "may be the host's" if view.descriptor.fixed is None else "is taken to scale alike"
-        yield f"{share} of the time on {view.source} is not explained by its roofs, and {host}."
+        host = "may be host time" if view.descriptor.fixed is None else "is assumed to scale alike"
+        yield f"{share} of the time on {view.source} is not explained by its roofline, and {host}."
     yield from (f"A unit takes {basis}." for basis in _bases(view))
     rates = [cost.rate for row in view.rows for cost in row.costs]
     if assumed := tuple(dict.fromkeys(words for rate in rates for words in rate.assumed)):
-        yield f"Prices assume, not measured: {', '.join(assumed)}."
+        yield f"Assumed for the prices, not measured: {', '.join(assumed)}."
     yield from (f"{rate.label}: {warning}." for rate in rates for warning in rate.warnings)
 
 
@@ -123,7 +126,9 @@ def _bases(view: ProjectionView) -> Iterator[str]:
         )
         yield _based(words, sent.source, is_assumed=sent.is_assumed)
     if descriptor.fixed is not None:
-        words = f"{number_format.seconds(descriptor.fixed.seconds)} that no device makes shorter"
+        words = (
+            f"{number_format.seconds(descriptor.fixed.seconds)} that are the same on every device"
+        )
         yield _based(words, descriptor.fixed.source, is_assumed=descriptor.fixed.is_assumed)
 
 
@@ -179,7 +184,7 @@ def _device_columns() -> tuple[Column[ProjectionRow], ...]:
     return (
         name("device", "projected onto", lambda row: row.device),
         fact("provenance", lambda _: PROJECTED_MARK),
-        display("computes in", _dtypes),
+        display("data type", _dtypes),
         display("times as fast", _speed),
         display(_BETWEEN, _speed_between),
         *record_facts(Projection, _projection, without=("workload", "unit", "source")),

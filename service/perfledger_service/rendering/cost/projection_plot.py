@@ -14,7 +14,7 @@ def projection_svg(view: ProjectionView) -> str:
     unknown = [row.device for row in view.rows if isinstance(row.projection, MissingProjection)]
     summary = "Projected by roofline, not measured; lines are 90 % intervals"
     if unknown:
-        summary += f"; not known: {', '.join(unknown)}"
+        summary += f"; unknown: {', '.join(unknown)}"
     return picture_svg(
         Picture(title=projection_title(view), summary=summary, charts=(speed_chart(view),))
     )

@@ -85,7 +85,9 @@ def _tornado(view: OwningView) -> Table:
     return table(
         (
             words(
-                "", "USD a useful hour, when this is", lambda row: row.parameter.replace("_", " ")
+                "",
+                "USD per useful hour, if this input is",
+                lambda row: row.parameter.replace("_", " "),
             ),
             fact("parameter", lambda row: row.parameter),
             figure("low_usd", "low", lambda row: row.low_usd, amount),
@@ -109,7 +111,7 @@ def _rents(view: OwningView) -> Iterator[Block]:
     )
     if view.rents:
         years = view.rents[0].investment.years
-        yield heading(f"In place of renting, over {years} years")
+        yield heading(f"Instead of renting, over {years} years")
         yield owning_table([(doubted(rent.name, rent), rent.investment) for rent in view.rents])
     yield table(columns, view.rents, key="in_place_of")
 
@@ -117,11 +119,11 @@ def _rents(view: OwningView) -> Iterator[Block]:
 def title_of_owning(view: OwningView) -> str:
     """Return what is owned and how, in a sentence."""
     terms = view.terms
-    words = [f"{view.label} at {percent(view.use)} use"]
+    words = [f"{view.label} at {percent(view.use)} utilization"]
     if terms.availability < 1:
         words.append(f"of {terms.availability:.1%} of the hours")
     if terms.site is ServerSite.FACILITY:
-        words.append("in an own facility")
+        words.append("in your own facility")
     if not terms.has_support:
         words.append("without support")
     return ", ".join(words)
@@ -132,7 +134,7 @@ def useful_hour_sentence(view: OwningView) -> str:
     ends = amount_interval(view.hour)
     between = f" ({ends})" if ends else ""
     return (
-        f"A useful hour of one of its {view.accelerators} accelerators: "
+        f"Cost per useful hour of one of its {view.accelerators} accelerators: "
         f"{amount(view.hour.p50_usd)} USD{between}"
     )
 
@@ -141,7 +143,7 @@ def owning_notes(view: OwningView) -> Iterator[str]:
     """Yield what a reader has to know about an owned server's figures."""
     yield f"Energy of a useful hour: {energy_phrase(view.footprint)}."
     if view.terms.drawn_kw is not None:
-        yield f"The draw of {view.terms.drawn_kw:g} kW was given as measured."
+        yield f"The measured power of {view.terms.drawn_kw:g} kW is as given."
     if view.hour.assumed:
         yield f"Assumed, not measured: {', '.join(view.hour.assumed)}."
     if any(rent.is_doubtful for rent in view.rents):

@@ -94,7 +94,7 @@ def absorbed_hours_sentence(hours: Interval) -> str:
     what, ends = _hours(hours)
     if hours[1] < 0:
         return f"{what} device-hours a year ({ends}) are freed on devices that are paid for anyway"
-    return f"idle devices that are paid for take {what} device-hours a year ({ends})"
+    return f"idle devices that are paid for absorb {what} device-hours a year ({ends})"
 
 
 def _amount(price: SummedPrice) -> str:
@@ -104,7 +104,7 @@ def _amount(price: SummedPrice) -> str:
     if price.low == price.high == 0:
         return "no cash a year"
     if price.low < 0 < price.high:
-        return f"no detectable change in cost, somewhere from {interval} USD a year"
+        return f"no detectable change in cost ({interval} USD a year)"
     if not price.is_detectable:
         return f"from {interval} USD a year"
     return f"{'+' if price.usd > 0 else '-'}{amount} a year ({interval})"
@@ -121,14 +121,14 @@ def _why(ruling: PolicyEvaluation) -> str:
     parts = [_amount(price)] if price is not None and price.usd is not None else []
     match ruling.outcome:
         case PolicyOutcome.FAILS if limit is not None:
-            parts.append(f"all of the interval is above the limit of {_limit(limit)}")
+            parts.append(f"the whole interval is above the limit of {_limit(limit)}")
         case PolicyOutcome.NEEDS_APPROVAL | PolicyOutcome.APPROVED if (
             limit is not None and price and price.low is not None
         ):
-            reach = "all" if price.low > limit else "a part"
-            parts.append(f"{reach} of the interval is above the limit of {_limit(limit)}")
+            reach = "the whole" if price.low > limit else "a part of the"
+            parts.append(f"{reach} interval is above the limit of {_limit(limit)}")
         case PolicyOutcome.PASSES if not parts:
-            parts.append("nothing of its workloads changed")
+            parts.append("none of its workloads changed")
         case (
             PolicyOutcome.FAILS
             | PolicyOutcome.NEEDS_APPROVAL
@@ -150,7 +150,7 @@ def _command(ruling: PolicyEvaluation, head: str) -> str:
 
 
 def _approval(approval: Approval, ruling: PolicyEvaluation) -> ApprovalTableRow:
-    unpriced = " and for what has no price" if approval.covers_unpriced else ""
+    unpriced = " and for workloads without a price" if approval.covers_unpriced else ""
     since, until = approval.approved_at.date(), approval.until
     terms = (
         f"up to {approval.usd_per_year:,f}{number_format.NBSP}USD a year{unpriced}, on "
@@ -183,7 +183,7 @@ def _queue(queue: QueueEffect) -> str:
     return (
         f"{text}; a job waits about {number_format.hours(middle)} ({waits}) {longer} than the "
         f"{number_format.hours(queue.wait_s)} before, {hours} hours a year ({ends}) over all jobs; "
-        "a screening by M/M/c, jobs that start in gangs wait longer"
+        "an M/M/c estimate: gang-scheduled jobs wait longer"
     )
 
 

@@ -69,13 +69,13 @@ def allocation_sentences(allocation: CostAllocation) -> Iterator[str]:
     share = f" ({number_format.share(float(used / paid))})" if paid else ""
     yield (
         f"{allocation.start} to {allocation.end} (not included), USD: {used:,.1f} of {paid:,.1f} "
-        f"device-hours paid for were used{share}."
+        f"paid device-hours were used{share}."
     )
     if any(row.team == UNALLOCATED and row.idle_usd for row in allocation.rows):
-        yield f"Nobody is entitled to what stood idle: it is the row {UNALLOCATED}."
+        yield f"No owner has a quota for the idle devices: they are the row {UNALLOCATED}."
     if any(row.team == UNALLOCATED and row.overhead_usd for row in allocation.rows):
-        yield f"Nobody used what overhead is shared by: it is the row {UNALLOCATED}."
-    yield clean_sentence(f"who used what is told by {allocation.source}")
+        yield f"There is no use to share the overhead by: it is the row {UNALLOCATED}."
+    yield clean_sentence(f"the usage is from {allocation.source}")
     yield from map(clean_sentence, allocation.notes)
 
 

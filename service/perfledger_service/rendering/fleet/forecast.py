@@ -96,16 +96,16 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
     for each in view.forecasts:
         tested = each.backtest
         if tested is None:
-            yield f"{each.quantity}: the history is too short to go back and test the forecast."
+            yield f"{each.quantity}: the history is too short for a backtest."
             continue
         yield (
             f"Backtest of {each.quantity}: {tested.periods} {step}s forecast at {tested.origins} "
-            f"earlier times, {number_format.whole_share(tested.coverage)} inside P10 to P90 (80 % "
-            f"should be); pinball loss {number_format.share(tested.loss)} of the mean {step}, "
+            f"earlier dates, {number_format.whole_share(tested.coverage)} within P10 to P90 "
+            f"(target: 80 %); pinball loss {number_format.share(tested.loss)} of the mean {step}, "
             f"seasonal naive {number_format.share(tested.naive_loss)}."
         )
     if len(first.past) < 2 * step.season:
-        yield "The history has not two whole years: a year's course is not in the forecast."
+        yield "The history is shorter than two years, so the forecast has no yearly seasonality."
     if view.rate is not None:
         yield f"USD at {view.rate.label}, as of {view.rate.as_of.isoformat()}."
         yield from (f"{view.rate.label}: {caveat}." for caveat in view.rate.caveats)
@@ -160,7 +160,7 @@ def _rows(forecast: Forecast) -> Iterator[_Row]:
     for place, quantiles in enumerate(forecast.periods):
         period = period_name(forecast, count + place)
         yield _Row(quantity=quantity, period=period, quantiles=quantiles)
-    yield _Row(quantity=quantity, period="sum ahead", quantiles=forecast.total)
+    yield _Row(quantity=quantity, period="total ahead", quantiles=forecast.total)
 
 
 def _amount(value: float) -> str:
@@ -173,16 +173,16 @@ def _sentences(forecast: Forecast) -> Iterator[str]:
     match forecast.quantity:
         case ForecastQuantity.HOURS:
             yield (
-                f"{span} need {_amount(middle)} device-hours most likely, {_amount(low)} to "
-                f"{_amount(high)} with four chances of five."
+                f"{span} need about {_amount(middle)} device-hours (80 % interval: {_amount(low)} "
+                f"to {_amount(high)})."
             )
         case ForecastQuantity.USD:
             budget, more = (
                 number_format.usd(to_decimal(round(usd, 2))) for usd in (middle, high - middle)
             )
             yield (
-                f"{span} cost {budget} most likely (P50, the budget); a contingency of {more} on "
-                "top is enough with nine chances of ten (P90)."
+                f"{span} cost about {budget} (P50, the budget); with a contingency of {more} that "
+                "is enough in 90 % of cases (P90)."
             )
     if forecast.budget is not None:
         yield _budget(forecast.budget, forecast.calendar.start(len(forecast.past)))
@@ -196,23 +196,23 @@ def _budget(budget_day: BudgetDay, ahead: date) -> str:
     )
     words = f"The budget of {number_format.usd(budget_day.budget.usd)}{since}"
     if budget_day.budget.since is not None:
-        words += f", of which {number_format.usd(to_decimal(budget_day.spent_usd))} is spent,"
+        words += f", of which {number_format.usd(to_decimal(budget_day.spent_usd))} has been spent,"
     if early is not None and early < ahead:
         return f"{words} was spent on {early.isoformat()}."
     if middle is None:
-        first = "" if early is None else f", and no sooner than {early.isoformat()} (P10)"
+        first = "" if early is None else f", and until {early.isoformat()} at least (P10)"
         return (
-            f"{words} lasts beyond what is forecast most likely{first}: "
-            f"{number_format.share(budget_day.chance)} chance of being spent by then."
+            f"{words} probably lasts beyond the forecast{first}; the chance that it is spent by "
+            f"then is {number_format.share(budget_day.chance)}."
         )
     if early == late:
-        return f"{words} is spent on {middle.isoformat()}."
+        return f"{words} will be spent on {middle.isoformat()}."
     between = f"{_day(early)} to {_day(late)}"
-    return f"{words} is spent on {middle.isoformat()} most likely ({between}, P10 to P90)."
+    return f"{words} will probably be spent on {middle.isoformat()} ({between}, P10 to P90)."
 
 
 def _day(day: date | None) -> str:
-    return "later than is forecast" if day is None else day.isoformat()
+    return "after the forecast" if day is None else day.isoformat()
 
 
 def _document(forecast: Forecast) -> dict[str, object]:

@@ -36,7 +36,7 @@ def heat_picture(heat: HeatMap) -> Picture:
     return Picture(
         title="Device-hours by team and week",
         summary=f"{total:,.0f} device-hours, {heat.starts[0]} to {heat.end} (not included); "
-        "the stronger the colour, the more devices were held on average",
+        "a stronger colour means more devices allocated on average",
         charts=(_chart(heat, teams),),
     )
 

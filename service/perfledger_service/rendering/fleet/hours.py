@@ -41,7 +41,7 @@ def fleet_document(profile: FleetProfile) -> Document:
             for label, hours in profile.unmatched
         )
         hours = number_format.count(profile.unmatched_hours)
-        lines.append(f"{hours} device-hours of the period belong to no workload: {names}")
+        lines.append(f"{hours} device-hours of the period match no workload: {names}")
     return Document(
         name="perfledger-fleet",
         version=2,

@@ -57,7 +57,11 @@ def import_rows(imports: Sequence[StoredImport]) -> tuple[ImportRow, ...]:
 
 def imports_document(imports: Sequence[StoredImport]) -> Document:
     """Return imported files."""
-    empty = [] if imports else ["No file is imported yet: perfledger server import usage FILE"]
+    empty = (
+        []
+        if imports
+        else ["No files are imported yet; to import one: perfledger server import usage FILE"]
+    )
     return Document(
         name="perfledger-imports",
         blocks=(table(_COLUMNS, import_rows(imports), key="imports"), *sentences(empty)),

@@ -24,17 +24,17 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.fleet_views import MeasuredUtilization
 
 NO_CHECKS_NOTE = (
-    "no check measured how busy a device is yet: GPUs tell it to a check's runner, CPUs always"
+    "no check has measured utilization yet: run one on a CPU, or on a GPU that reports it"
 )
 WHAT_IS_ACTIVE = (
-    "Active: multiprocessors with work (of a CPU its cores), while steps were timed in the newest "
-    "check of the default branch. GPU-util: any kernel ran, in a profiled step."
+    "Active: share of multiprocessors (on a CPU: cores) with work during timed steps, in the "
+    "newest check of the default branch. GPU-util: share of a profiled step in which any kernel "
+    "ran."
 )
 WHAT_IS_IDLE = (
-    "Hours a year are those of the fleet's entries that the workload matches, on the accelerator "
-    "that was measured; idle is the share of them in which multiprocessors had no work though the "
-    "device was held: faster code, a larger batch or a part of a device (MIG) takes them, no "
-    "scheduler does."
+    "Hours a year: those of the workload's fleet entries on the measured accelerator. Idle: the "
+    "share of them in which multiprocessors of an allocated device had no work. Faster code, "
+    "larger batches or a MIG slice can use them, a scheduler cannot."
 )
 _COLUMNS: tuple[Column[MeasuredUtilization], ...] = (
     name("repository", None, lambda use: use.repository),
@@ -44,7 +44,7 @@ _COLUMNS: tuple[Column[MeasuredUtilization], ...] = (
     *facts("low", "high", "readings"),
     figure("gpu_busy", "GPU-util", lambda use: use.gpu_busy, number_format.share),
     figure("device_hours_per_year", "h a year", lambda use: use.device_hours_per_year, amount),
-    figure("idle_hours", "of them idle", lambda use: use.idle_hours, amount),
+    figure("idle_hours", "idle", lambda use: use.idle_hours, amount),
     *facts("upload_id", "created_at"),
 )
 
@@ -102,6 +102,6 @@ def _herring(use: MeasuredUtilization) -> str:
     if use.gpu_busy is None or use.gpu_busy < HIGH_GPU_UTIL or use.active >= LOW_SM_ACTIVE:
         return ""
     return (
-        f"looks busy and is not: GPU-util {number_format.share(use.gpu_busy)}, SM-active "
+        f"looks busy but is not: GPU-util {number_format.share(use.gpu_busy)}, SM-active "
         f"{number_format.share(use.active)}"
     )

@@ -41,7 +41,7 @@ def window_document(view: StartWindow) -> Document:
             title(window_headline(view)),
             table(_columns(has_pauses=len(view.best.runs) > 1), runs, key="runs", most=_MAX_RUNS),
             *sentences(window_savings(view)),
-            *notes(["Hours are as the file has them: where it is a forecast, so is this."]),
+            *notes(["The values are those of the file; if they are a forecast, so is this."]),
         ),
     )
 
@@ -62,7 +62,7 @@ def window_headline(view: StartWindow) -> str:
     """Return when to start, and until when."""
     runs = view.best.runs
     if view.best.runs == view.at_once.runs:
-        return f"Start at once, {_moment(runs[0][0])}: no later time is better"
+        return f"Start immediately, {_moment(runs[0][0])}: no later time is better"
     pauses = len(runs) - 1
     paused = {0: "", 1: ", paused once"}.get(pauses, f", paused {pauses} times")
     return f"Start {_moment(runs[0][0])}, done by {_moment(runs[-1][1])}{paused}"
@@ -73,16 +73,17 @@ def window_savings(view: StartWindow) -> Iterator[str]:
     before, after = view.at_once, view.best
     if before.usd is not None and after.usd is not None:
         usd, once = (number_format.usd(to_decimal(each)) for each in (after.usd, before.usd))
-        yield f"It costs {usd}, started at once {once}{_change(before.usd, after.usd)}."
+        yield f"It costs {usd}, an immediate start {once}{_change(before.usd, after.usd)}."
     if before.kg is not None and after.kg is not None:
         yield (
-            f"It emits {after.kg:,.3g} kg of CO2, started at once {before.kg:,.3g} kg"
-            f"{_change(before.kg, after.kg)}."
+            f"It emits {after.kg:,.3g} kg of CO2, an immediate start {before.kg:,.3g} "
+            f"kg{_change(before.kg, after.kg)}."
         )
     elif before.kg_per_kwh is not None and after.kg_per_kwh is not None:
         yield (
-            f"A kWh emits {after.kg_per_kwh:.3g} kg of CO2 then, at once {before.kg_per_kwh:.3g} kg"
-            f"{_change(before.kg_per_kwh, after.kg_per_kwh)}; give --mean-kw for kilograms."
+            f"A kWh emits {after.kg_per_kwh:.3g} kg of CO2 then, after an immediate start "
+            f"{before.kg_per_kwh:.3g} kg{_change(before.kg_per_kwh, after.kg_per_kwh)}; give "
+            "--mean-kw for kilograms."
         )
 
 

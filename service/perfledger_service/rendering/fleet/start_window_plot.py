@@ -15,7 +15,7 @@ _UNITS = {StartObjective.KG: "kg of CO2 a kWh", StartObjective.USD: "USD an hour
 _MAX_LABELS = 8
 _LEGEND = (
     LegendKey(label="the best plan", tone=Tone.GREEN, opacity=0.28),
-    LegendKey(label="started at once", tone=Tone.MUTED, shape=KeyShape.DASHES),
+    LegendKey(label="immediate start", tone=Tone.MUTED, shape=KeyShape.DASHES),
 )
 
 

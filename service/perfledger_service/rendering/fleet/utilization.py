@@ -88,7 +88,7 @@ def utilization_sentences(view: UtilizationReport) -> tuple[str, ...]:
         return (first,)
     ends = number_format.INTERVAL_TO.join(map(number_format.share, use.range))
     missing = amount(use.missing_hours)
-    rest = f"{missing} more are not known: {ends} were those all idle, or all busy."
+    rest = f"{missing} more are unknown: utilization is {ends} if they were all idle or all busy."
     return first, rest
 
 
@@ -97,7 +97,7 @@ def gain_sentences(view: UtilizationReport) -> tuple[str, ...]:
     gain = view.gain
     target = number_format.whole_share(gain.target)
     if not gain.freed_hours:
-        return (f"Use is at the target of {target} or above: nothing is to be freed.",)
+        return (f"Utilization is at or above the target of {target}: there is nothing to free.",)
     least = "at least " if view.total.is_upper_bound else ""
     freed = amount(gain.freed_hours)
     words = f"The same work at {target} takes {least}{freed} fewer device-hours{_price(gain)}"
@@ -149,10 +149,10 @@ def _columns(view: UtilizationReport) -> tuple[Column[OwnerUtilization], ...]:
 def _evidence_blocks(view: UtilizationReport) -> Iterator[Block]:
     """Yield the jobs that hold devices without work, look busy, or would fit on a part."""
     if view.idle:
-        yield heading("Held without work")
+        yield heading("Allocated without work")
     yield table(_idle_columns(), view.idle, key="idle_jobs", most=MAX_EVIDENCE, in_csv=False)
     if view.misleading:
-        yield heading("Look busy and are not")
+        yield heading("Look busy but are not")
     yield table(
         _misleading_columns(),
         view.misleading,
@@ -161,7 +161,7 @@ def _evidence_blocks(view: UtilizationReport) -> Iterator[Block]:
         in_csv=False,
     )
     if view.candidates:
-        yield heading("Would fit on a part (MIG)")
+        yield heading("Would fit on a MIG slice")
     yield table(
         _candidate_columns(), view.candidates, key="mig_candidates", most=MAX_EVIDENCE, in_csv=False
     )
@@ -179,17 +179,15 @@ def _price(gain: UtilizationGain) -> str:
 
 def _evidence(gain: UtilizationGain) -> str:
     evidence = [
-        f"{amount(hours)} that {who}"
+        f"{amount(hours)} h {who}"
         for hours, who in (
-            (gain.idle_hours, "jobs held without work"),
-            (gain.free_hours, "nobody held"),
+            (gain.idle_hours, "allocated to jobs without work"),
+            (gain.free_hours, "not allocated"),
         )
         if hours
     ]
     if not evidence:
-        return (
-            "No stretch without work is known: only denser packing or smaller devices lead there."
-        )
+        return "No idle periods are known: only denser packing or smaller devices can reach it."
     reached = (
         "nothing is left"
         if gain.reached is None
@@ -203,7 +201,7 @@ def _idle_line(job: IdleJob) -> str:
     activity = f"{SIGNALS[job.signal]} at most {highest} in {job.samples:,} samples"
     sure = f"surely {amount(job.least_hours)}"
     memory = (
-        "" if job.memory is None else f"; {number_format.whole_share(job.memory)} of memory held"
+        "" if job.memory is None else f"; {number_format.whole_share(job.memory)} of memory in use"
     )
     allocated = f"{amount(job.device_hours)} h on {amount(job.devices)} {_devices(job.devices)}"
     longest = f"{_minute(job.start)}{number_format.INTERVAL_TO}{_minute(job.end)}"
@@ -237,24 +235,27 @@ def _notes(view: UtilizationReport) -> Iterator[str]:
     )
     if any(use.burstiness is not None for use in view.by_owner):
         yield (
-            "Bursty: the hours' levels spread by more than half their mean (Goh and Barabasi's B "
-            "is -1/3 or more). Share devices among the bursty; give the steady smaller ones."
+            "Bursty: hourly levels vary by more than half their mean (Goh and Barabasi's B is "
+            "-1/3 or more). Share devices among bursty owners; give steady ones smaller devices."
         )
     if view.idle:
         yield (
-            "Held without work: an hour or longer without a gap; surely: with 95 % confidence, by "
-            "how often it was looked at."
+            "Allocated without work: for an hour or longer; surely: with 95 % confidence, given "
+            "the number of samples."
         )
     if view.candidates:
-        yield "On a part a kernel that fills the whole device for a moment takes longer."
+        yield "On a MIG slice, a kernel that briefly fills the whole device takes longer."
     if view.total.is_upper_bound:
-        yield "Slurm keeps the highest values that it saw: use is at most what is shown (<)."
+        yield "Slurm records maxima only: utilization is at most what is shown (<)."
     if view.gain.rate is not None:
-        yield "Freed hours are cash only where they are paid by the hour; else room for other work."
+        yield (
+            "Freed hours save cash only if they are paid by the hour; otherwise they are free "
+            "for other work."
+        )
         yield from (f"{view.gain.rate.label}: {caveat}." for caveat in view.gain.rate.caveats)
     if view.left_out:
         samples = "1 sample is" if view.left_out == 1 else f"{view.left_out:,} samples are"
-        yield f"{samples} no share: not known."
+        yield f"{samples} not a share from 0 to 1 and count as unknown."
     yield from (f"{note[:1].upper()}{note[1:]}." for note in view.notes)
 
 

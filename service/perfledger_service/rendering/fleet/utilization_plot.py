@@ -71,7 +71,7 @@ def week_chart(week: Sequence[float | None]) -> Chart:
             if level is not None
             for mark in _cell(hour, level)
         ),
-        caption="hour of the week, UTC: the stronger, the more in use",
+        caption="hour of the week, UTC; a stronger colour means more in use",
         height=_HOUR_HEIGHT * len(_DAYS),
     )
 

@@ -24,7 +24,7 @@ from perfledger_service.values.branch_views import AbRequestView, AlertView, Bra
 _MAX_PATTERN = 300
 _WITNESSES = {
     True: "confirmed on another device of the class",
-    False: "confirmed on a device that it was seen on",
+    False: "confirmed on a device where it was seen",
     None: "",
 }
 
@@ -77,7 +77,7 @@ def ab_request_rows(views: Sequence[AbRequestView], *, url: str) -> tuple[AbRequ
 def ab_requests_script(service_requests: ServiceAbRequests, *, url: str) -> str:
     """Return what a service asks for as lines of a shell script: the reasons are its comments."""
     if not service_requests.requests:
-        return f"# nothing is suspected of {escape.clean(service_requests.repository)}\n"
+        return f"# no suspects in {escape.clean(service_requests.repository)}\n"
     return "".join(
         f"{line}\n" for one in service_requests.requests for line in _lines(one, url=url)
     )
@@ -141,9 +141,9 @@ def _why(view: AbRequestView) -> str:
     looks = ", ".join(_suspected(one) for one in view.suspicions)
     match view.request.purpose:
         case AbPurpose.CONFIRM:
-            return f"looks as if it had changed: {looks}"
+            return f"suspected change: {looks}"
         case AbPurpose.BISECT:
-            return f"to find the commit of a confirmed change: {looks}"
+            return f"bisection of a confirmed change: {looks}"
 
 
 def _suspected(suspicion: AbCandidate) -> str:

@@ -35,8 +35,8 @@ def false_alarm_sentence(gate: FalseAlarmRate | None) -> str:
     """Return how often the gate was red on unchanged code, with its bound."""
     if gate is None:
         return (
-            "How often the gate is red without cause is not known: no check compared a commit with "
-            "itself yet. Each that does counts: perfledger check --base HEAD --head HEAD "
+            "The false-alarm rate is unknown: no check has compared a commit with itself yet. To "
+            "measure it: perfledger check --base HEAD --head HEAD "
             "--upload-url"
         )
     checks = "1 check" if gate.checks == 1 else f"{gate.checks:,} checks"
@@ -44,6 +44,6 @@ def false_alarm_sentence(gate: FalseAlarmRate | None) -> str:
     if gate.false:
         bound = f"{number_format.share(gate.low)} to {number_format.share(gate.high)}"
     return (
-        f"The gate was red in {gate.false:,} of {checks} of unchanged code: its rate of false "
-        f"alarms is {bound} with 95 % confidence"
+        f"The gate was red in {gate.false:,} of {checks} of unchanged code: the false-alarm rate "
+        f"is {bound} with 95 % confidence"
     )

@@ -56,7 +56,7 @@ def findings_sentence(searched: SearchedSeries) -> str:
     if searched.series.epochs:
         looked += f" in {count_phrase(len(searched.series.epochs) + 1, 'epoch')}"
     if measured < FEWEST_POINTS:
-        return f"{looked}: nothing can be said of fewer than {FEWEST_POINTS}"
+        return f"{looked}: at least {FEWEST_POINTS} are needed"
     parts = [
         count_phrase(len(findings), word)
         for findings, word in (
@@ -64,7 +64,7 @@ def findings_sentence(searched: SearchedSeries) -> str:
             (history.drifts, "drift"),
             (history.spread_changes, "change of the noise"),
             (history.state_changes, "change of states"),
-            (history.transients, "excursion that came back"),
+            (history.transients, "transient"),
         )
         if findings
     ]
@@ -190,7 +190,7 @@ def _suspects(searched: SearchedSeries) -> Iterator[FindingRow]:
         place=place if suspect.observations == 1 else f"from {place} on",
         size=number_format.percent(suspect.change),
         interval="",
-        detail="too few to tell: an A/B against its parent would",
+        detail="too few to tell: an A/B against its parent decides",
         confidence="",
     )
 

@@ -22,9 +22,9 @@ from perfledger_service.rendering.layout import number_format
 MAX_MOVED_SERIES = 8
 
 _ELSEWHERE = {
-    OtherClasses.CONFIRMED: "other machines moved as well",
-    OtherClasses.CONTRADICTED: "other machines did not move",
-    OtherClasses.MIXED: "some other machines moved, some did not",
+    OtherClasses.CONFIRMED: "other machines changed as well",
+    OtherClasses.CONTRADICTED: "other machines did not change",
+    OtherClasses.MIXED: "some other machines changed, some did not",
 }
 
 
@@ -134,7 +134,7 @@ def _machine_row(change: EnvironmentChange, commits: Sequence[str]) -> EventRow:
         tone="undecided",
         summary=f"{change.changed_workloads} of {watched} on {change.machine_class}",
         moved_series=tuple(_moved_rows(believed, first=None)),
-        detail="no commit is to blame: the state that the machine is kept in changed there",
+        detail="no commit is responsible: the state of the machine changed there",
     )
 
 

@@ -67,11 +67,11 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
         f"chance of any false one over the whole check (Holm's correction over all its {tests} "
         "tests)."
     )
-    green = f"Unchanged: shown to be within {margin} either way. Undecided: neither could be shown."
+    green = f"Unchanged: proven to lie within {margin} either way. Undecided: neither is proven."
     level = f"Each interval has level {number_format.margin(1 - plan.alpha)}"
     stop = f"{level}."
     if looks:
-        stop = f"{level} at whichever look it stopped; allowed to stop after {looks} pairs."
+        stop = f"{level}, whichever look it stopped at; it could stop after {looks} pairs."
     return _measured(report, many), red, green, stop, *_leaning(report)
 
 
@@ -82,7 +82,7 @@ def _own_floors(report: Report) -> str:
     if PriorSource.PAIRS not in sources or plan.margin <= plan.floor:
         return ""
     most = number_format.margin(plan.margin)
-    return f", or by more than a series' own floor where earlier pairs tell one (at most {most})"
+    return f", or by more than a series' own floor, learnt from earlier pairs (at most {most})"
 
 
 def _measured(report: Report, many: str) -> str:
@@ -93,14 +93,14 @@ def _measured(report: Report, many: str) -> str:
         return f"Measured in {many} of fresh processes."
     if not turned:
         return (
-            f"Measured in {many} of fresh processes, base and head back to back on one device, "
-            f"their order drawn with seed {seed}; what is compared is one figure for each process."
+            f"Measured in {many} of fresh processes, base and head back to back on one device in "
+            f"random order (seed {seed}); one figure per process is compared."
         )
     where = "" if turned == measured else f" in {len(turned)} of {len(measured)} workloads"
     return (
-        f"Measured in {many} of fresh processes, base and head taking turns{where}; which went "
-        f"first was drawn with seed {seed}. Of step times{where} neighbouring turns are compared, "
-        "of all else one figure for each process."
+        f"Measured in {many} of fresh processes, base and head interleaved{where} in random order "
+        f"(seed {seed}). Step times{where} are compared turn by turn, other metrics by one figure "
+        "per process."
     )
 
 
@@ -112,9 +112,8 @@ def _leaning(report: Report) -> tuple[str, ...]:
     values = sorted({prior.values for prior in priors})
     many = f"{values[0]}" if len(values) == 1 else f"{values[0]} to {values[-1]}"
     leaning = (
-        f"How much pairs differ without cause was known for {len(priors)} of "
-        f"{len(report.verdicts)} verdicts: from {many} earlier pairs of the same workload, metric "
-        "and class of device."
+        f"For {len(priors)} of {len(report.verdicts)} verdicts the spread of pairs was known from "
+        f"{many} earlier pairs of the same workload, metric and machine class."
     )
     return (leaning,)
 

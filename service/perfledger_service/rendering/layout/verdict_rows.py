@@ -47,6 +47,7 @@ class VerdictTableRow:
     reason: str
     is_warning: bool
     has_states: bool  # the runs are in one of two: the reason says how often
+    is_settled: bool  # by CPU time, as load made wall time too noisy: the reason says so
     is_early: bool  # changed after fewer pairs than are a test by themselves: the reason says why
     kind: MetricKind
     series_id: int | None = None  # where its history is, if it is stored
@@ -122,7 +123,11 @@ def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ..
     return tuple(
         row
         for row in rows
-        if row.outcome is Outcome.UNDECIDED or row.is_warning or row.has_states or row.is_early
+        if row.outcome is Outcome.UNDECIDED
+        or row.is_warning
+        or row.has_states
+        or row.is_settled
+        or row.is_early
     )
 
 
@@ -355,6 +360,7 @@ def _verdict_row(
         reason=verdict.reason + vocabulary.undecided_advice(explain_verdict(verdict, report.plan)),
         is_warning=verdict.is_warning,
         has_states=verdict.states is not None,
+        is_settled=verdict.queued_share is not None,
         is_early=_is_early(verdict),
         kind=metric.kind,
     )

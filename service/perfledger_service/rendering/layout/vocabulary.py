@@ -67,12 +67,12 @@ _COUNTS = {
     step_work.ARGUMENT_MEMORY: "its arguments",
     step_work.OUTPUT_MEMORY: "its results",
     step_work.TEMPORARY_MEMORY: "its temporaries",
-    step_work.ALIASED_MEMORY: "its results in place of arguments",
+    step_work.ALIASED_MEMORY: "its results in the memory of arguments",
     step_work.CODE_MEMORY: "its code",
 }
 _WHY = {
     FailureReason.MISSING: "is not registered",
-    FailureReason.CHANGED: "counts another unit of work than before",
+    FailureReason.CHANGED: "has another unit of work than before",
     FailureReason.RAISED: "raised an error",
     FailureReason.HUNG: "did not finish in time",
     FailureReason.OUT_OF_MEMORY: "ran out of memory",
@@ -83,7 +83,7 @@ _WHY = {
     FailureReason.BUILD: "could not be built",
     FailureReason.PYTHON: "has no interpreter that can run it",
     FailureReason.THROTTLED: "ran on a throttled device",
-    FailureReason.BUDGET: "did not get its turn before the time was spent",
+    FailureReason.BUDGET: "was not reached before the time limit",
 }
 # At most fourteen characters: the first column of a terminal's table.
 _BUCKETS = {
@@ -106,15 +106,15 @@ _BOTTLENECKS = {
     Bottleneck.COMPUTE: "compute",
     Bottleneck.MEMORY: "memory bandwidth",
     Bottleneck.LATENCY: "latency",
-    Bottleneck.UNKNOWN: "something that the profile does not tell",
+    Bottleneck.UNKNOWN: "something that the profile does not show",
 }
 _REASONS = {
     ChangeReason.UNKNOWN: "",
-    ChangeReason.CLOCK: "all by one ratio, as by a clock",
+    ChangeReason.CLOCK: "all by one ratio, as with another clock",
     ChangeReason.SHAPE: "other input sizes",
     ChangeReason.TYPE: "another type",
     ChangeReason.VARIANT: "another kernel for the same work",
-    ChangeReason.FUSION: "put together or taken apart",
+    ChangeReason.FUSION: "fused or split",
     ChangeReason.OCCUPANCY: "another occupancy",
     ChangeReason.BYTES: "other amounts of memory moved",
 }
@@ -217,9 +217,9 @@ def change_phrase(cause: Cause) -> str:
         case ChangeKind.NEW:
             return f"new, {call_count_phrase(cause.head_count)} a step"
         case ChangeKind.GONE:
-            return f"gone, {call_count_phrase(cause.base_count)} a step before"
+            return f"removed, {call_count_phrase(cause.base_count)} a step before"
         case ChangeKind.REPLACED:
-            return "takes the place of"
+            return "replaces"
 
 
 def change_kind_phrase(cause: Cause) -> str:
@@ -271,4 +271,4 @@ def provenance(origin: Provenance) -> str:
         case Provenance.DECLARED:
             return "declared"
         case Provenance.UNKNOWN:
-            return "not known on this device"
+            return "unavailable on this device"

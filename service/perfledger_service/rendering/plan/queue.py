@@ -22,31 +22,32 @@ def _sentences(plan: QueuePlan) -> Iterator[str]:
     arrivals = plan.arrivals
     per_hour = number_format.count(arrivals.arrivals_per_s * SECONDS_PER_HOUR)
     busy = f"{number_format.count(plan.load)} busy of {plan.devices:,}"
-    yield f"{per_hour} devices wanted an hour, for {duration(arrivals.service_s)} each: {busy}"
+    yield f"{per_hour} devices requested an hour, for {duration(arrivals.service_s)} each: {busy}"
     if plan.exact is None:
-        yield "The queue grows without end: more is wanted than there is."
+        yield "The queue grows without limit: demand exceeds capacity."
     else:
         yield from _waits(plan)
     if plan.target is not None and plan.devices_needed is not None:
         share = number_format.share(plan.target.share)
         target = f"{share} wait at most {duration(plan.target.wait_s)}"
-        yield f"{plan.devices_needed:,} devices are enough that {target}."
+        yield f"{plan.devices_needed:,} devices are enough so that {target}."
 
 
 def _waits(plan: QueuePlan) -> Iterator[str]:
     if plan.exact is not None:
         chance = number_format.share(plan.exact.chance_of_waiting)
         yield (
-            f"M/M/c: {chance} wait, {duration(plan.exact.wait_s)} on average over all; "
-            f"{number_format.count(round(plan.exact.queue_length, 4))} wait at any moment"
+            f"M/M/c: {chance} of the jobs wait, {duration(plan.exact.wait_s)} on average over all "
+            f"jobs; {number_format.count(round(plan.exact.queue_length, 4))} are waiting at any "
+            "time"
         )
         yield ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in plan.quantiles_s)
     if plan.screening is not None and plan.arrivals.jobs:
         yield (
-            f"G/G/c, a screening: {duration(plan.screening.wait_s)} on average, with this log's "
+            f"G/G/c (screening): {duration(plan.screening.wait_s)} on average, with this log's "
             f"variation ({plan.arrivals.arrival_cv2:.3g} of arrivals, "
-            f"{plan.arrivals.service_cv2:.3g} of services; random is 1). Jobs of several devices "
-            "wait for all of them at once, and longer: perfledger plan simulate decides."
+            f"{plan.arrivals.service_cv2:.3g} of services; random is 1). Jobs on several devices "
+            "wait longer, because they need all at once: perfledger plan simulate decides."
         )
     if plan.met_share is not None and plan.target is not None:
         yield f"{number_format.share(plan.met_share)} wait at most {duration(plan.target.wait_s)}."

@@ -39,11 +39,11 @@ _MAX_WORKLOAD = 200
 _MAX_NOTE = 300
 
 _REASONS = {
-    SizingConstraint.LATENCY: "one replica less: its P99 is too long (latency)",
-    SizingConstraint.THROUGHPUT: "one replica less cannot serve so many requests (throughput)",
-    SizingConstraint.MEMORY: "what is cheaper needs more memory than the device has (memory)",
-    SizingConstraint.HEADROOM: "one replica less would do, but for the headroom (headroom)",
-    SizingConstraint.SMALLEST: "it is one replica, the smallest that was measured (smallest)",
+    SizingConstraint.LATENCY: "with one replica fewer the P99 is too long (latency)",
+    SizingConstraint.THROUGHPUT: "one replica fewer cannot serve so many requests (throughput)",
+    SizingConstraint.MEMORY: "cheaper configurations need more memory than the device has (memory)",
+    SizingConstraint.HEADROOM: "one replica fewer is enough only without the headroom (headroom)",
+    SizingConstraint.SMALLEST: "it is one replica, the smallest measured size (smallest)",
 }
 
 
@@ -104,20 +104,20 @@ def sizing_title(sizing: SizingResult) -> str:
 def sizing_sentence(sizing: SizingResult) -> str:
     """Return the sentence for who pays."""
     if sizing.verdict is SizingVerdict.NONE:
-        return "Nothing that was measured keeps this P99 at this rate."
+        return "No measured configuration keeps this P99 at this rate."
     if not sizing.best:
-        return "Undecided: nothing keeps this P99 for sure, and something may."
+        return "Undecided: no configuration surely keeps this P99, but some may."
     best = sizing.best[0]
     words = f"{_devices(best)}{_workload(best.plan.setting, sizing)}{_price(best)}"
     if sizing.verdict is SizingVerdict.DECIDED:
-        return f"Take {words.removesuffix(',')}. Why no less: {_REASONS[best.constraint]}."
-    return f"Undecided: {words} is enough, and something cheaper may be."
+        return f"Take {words.removesuffix(',')}. Not less, because {_REASONS[best.constraint]}."
+    return f"Undecided: {words} is enough, but a cheaper one may be as well."
 
 
 def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:
     """Return what a replica is and how it is run, and of which workload where there are several."""
     batch = f", batch {setting.batch}" if setting.batch > 1 else ""
-    limit = f", {setting.concurrency} at once" if setting.concurrency else ""
+    limit = f", {setting.concurrency} concurrent" if setting.concurrency else ""
     servers = f", {setting.curve.servers} servers" if setting.curve.servers > 1 else ""
     return f"{replica_name(setting.curve)}{_workload(setting, sizing)}{servers}{batch}{limit}"
 
@@ -170,8 +170,8 @@ def _price(option: SizedOption) -> str:
     bought = tariff.paid_devices(option.plan.devices)
     paid = f", {bought} paid for" if bought > option.plan.devices else ""
     return (
-        f" for {number_format.usd(usd)} an hour{paid}, {number_format.usd(per_million)} a million "
-        f"requests, at {clean(tariff.rate.label, limit=80)}"
+        f" for {number_format.usd(usd)} an hour{paid}, {number_format.usd(per_million)} per "
+        f"million requests, at {clean(tariff.rate.label, limit=80)}"
     )
 
 
@@ -183,7 +183,7 @@ def _columns(sizing: SizingResult) -> tuple[Column[_Option], ...]:
         display("devices", _devices_cell),
         figure("replicas", "replicas", lambda row: row.option.plan.replicas),
         figure("batch", "batch", lambda row: row.option.plan.setting.batch),
-        figure("concurrency", "at once", lambda row: row.option.plan.setting.concurrency),
+        figure("concurrency", "clients", lambda row: row.option.plan.setting.concurrency),
         figure("usd_per_hour", "USD/h", lambda row: row.option.plan.usd_per_hour, "{:.2f}".format),
         figure(
             "usd_per_million_requests",
@@ -234,9 +234,9 @@ def _measure(rival: RivalOption, sizing: SizingResult) -> str:
         f"chance of {number_format.share(option.plan.chance)}"
     )
     if setting.is_even:
-        words += " where requests come at even times, as they were measured"
+        words += " if requests arrive evenly, as they were measured"
     if rival.requests is None:
-        return f"{words}: so near the limit that no measurement tells; take the sure one."
+        return f"{words}: too close to the limit to measure; take the sure option."
     length = number_format.seconds(rival.requests / rate)
     if rival.requests / rate > SECONDS_PER_HOUR:
         length = number_format.hours(rival.requests / rate)
@@ -244,7 +244,8 @@ def _measure(rival: RivalOption, sizing: SizingResult) -> str:
     load = f"{number_format.count(rate)} requests{batch} a second"
     return (
         f"{words}. Measure one replica in open loop{times} at {load} for "
-        f"{number_format.count(rival.requests)} requests ({length}) to know{_command(rival, rate)}."
+        f"{number_format.count(rival.requests)} requests ({length}) to "
+        f"decide{_command(rival, rate)}."
     )
 
 
@@ -262,7 +263,7 @@ def _command(rival: RivalOption, rate: float) -> str:
     seconds = math.ceil(requests / rate / parts)
     return (
         f": perfledger bench load '{workload}' --request-rate {rate:.6g}x{parts} "
-        f"--seconds-per-point {seconds}{options} --save-curve FILE, and FILE beside the others"
+        f"--seconds-per-point {seconds}{options} --save-curve FILE, then add FILE to the others"
     )
 
 
@@ -271,8 +272,8 @@ def _notes(sizing: SizingResult) -> Iterator[str]:
         name = setting_name(option.plan.setting, sizing)
         if option.plan.setting.is_screening:
             yield (
-                f"{name}: measured in closed loop only; its P99 at random arrivals is that of "
-                "M/G/k, a screening."
+                f"{name}: measured in closed loop only; its P99 at random arrivals is estimated "
+                "by M/G/k (screening)."
             )
         elif errors:
             sizes = sorted(map(abs, errors))
@@ -282,13 +283,13 @@ def _notes(sizing: SizingResult) -> Iterator[str]:
                 f"{number_format.share(sizes[-1])} at worst."
             )
         else:
-            yield f"{name}: too few points to check one by the others."
+            yield f"{name}: too few points to check each against the others."
     if sizing.best:
         most = number_format.count(sizing.best[0].most_per_second)
         yield f"The first carries {most} requests a second until its P99 is as likely above."
     yield (
-        "Requests come at random times, are spread at random and do not know each other; a batch "
-        "waits until it is full."
+        "Assumes that requests arrive at random, are independent and go to a random replica; a "
+        "batch waits until it is full."
     )
     yield from (f"{clean(each, limit=200)}." for each in sizing.left_out)
     doubts = (note for setting in sizing.settings for note in setting.curve.notes)

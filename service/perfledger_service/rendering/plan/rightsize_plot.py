@@ -68,7 +68,7 @@ def sizing_chart(result: SizingResult) -> Chart:
 
 
 def _key(setting: ReplicaSettings, tone: Tone, result: SizingResult) -> LegendKey:
-    loop = "closed loop: M/G/k, a screening" if setting.is_screening else "open loop"
+    loop = "closed loop: M/G/k (screening)" if setting.is_screening else "open loop"
     return LegendKey(label=f"{setting_name(setting, result)}, {loop}", tone=tone)
 
 

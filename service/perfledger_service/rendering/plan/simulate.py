@@ -183,21 +183,24 @@ def _title(view: PolicyComparison) -> str:
 def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison) -> str:
     figures_of = row.figures
     wait, before = duration(figures_of.wait_mean_s), duration(base_wait_s)
-    than = f", not {before}" if wait != before else ", as it did"
-    words = f"With {figures_of.policy} in place of {base}, a job waits {wait} on average{than}"
+    than = f", not {before}" if wait != before else ", as before"
+    words = f"With {figures_of.policy} instead of {base}, a job waits {wait} on average{than}"
     gained = row.hours_gained
     if gained is None:
         return f"{words}."
     if gained.low is None or gained.high is None:
-        return f"{words}; the log has too few days to say what a year gains."
+        return f"{words}; the log has too few days to estimate the gain of a year."
     if gained.low <= 0 <= gained.high:
-        return f"{words}; the log's days do not agree whether less stands idle while wanted."
+        return (
+            f"{words}; the days of the log do not agree whether fewer devices stand idle while "
+            "jobs wait."
+        )
     # The log's work is the same under all policies: nothing more of it is done, only sooner.
     kind = "fewer" if gained.middle > 0 else "more"
     hours = sorted((abs(gained.low), abs(gained.high)))
     words += (
         f"; {abs(gained.middle):,.0f} {kind} device-hours a year ({hours[0]:,.0f} to "
-        f"{hours[1]:,.0f}) stand idle while somebody waits for as many"
+        f"{hours[1]:,.0f}) stand idle while a job waits for as many"
     )
     if view.rate is None:
         return f"{words}."
@@ -205,14 +208,15 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
         Decimal(hour) * view.rate.usd_per_device_hour for hour in (abs(gained.middle), *hours)
     )
     amount, ends = number_format.yearly_usd(usd, low, high)
-    return f"{words}; to add or keep as many costs {amount} ({ends}) at {view.rate.label}."
+    return f"{words}; renting as many hours costs {amount} ({ends}) at {view.rate.label}."
 
 
 def _notes(view: PolicyComparison) -> Iterator[str]:
     yield (
-        "Waits: mean over jobs. In use: of all devices, from first to last submission, less what "
-        "was done again. Idle: device-hours free while somebody waited for that many. Unusable: by "
-        "typical jobs, of what was free (fragmentation). Redone: by preemption, device-hours."
+        "Waits: mean over jobs. In use: share of all devices from the first to the last "
+        "submission, without redone work. Idle: device-hours that were free while a job waited "
+        "for that many. Unusable: share of the free devices that typical jobs do not fit on "
+        "(fragmentation). Redone: device-hours repeated after preemption."
     )
     yield from left_out_sentences(view)
     yield from view.notes

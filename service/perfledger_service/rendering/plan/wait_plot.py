@@ -89,7 +89,7 @@ def queue_svg(plan: QueuePlan) -> str:
             title=f"{number_format.count(plan.load)} of {plan.devices:,} devices busy on average",
             summary="Random arrivals, exponential services (M/M/c)"
             if plan.curve_s
-            else "The queue grows without end: more is wanted than there is",
+            else "The queue grows without limit: demand exceeds capacity",
             bars="Devices in use",
         )
     )

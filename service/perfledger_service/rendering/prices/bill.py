@@ -54,7 +54,7 @@ def _hourly(usage: BilledUsage) -> str:
 def _sentences(bill: Bill) -> Iterator[str]:
     used = sum(usage.effective_usd for usage in bill.usage)
     yield f"From {bill.start:%Y-%m-%d} to {bill.end:%Y-%m-%d}, {bill.rows:,} rows, effective cost:"
-    yield f"{used:z,.2f} USD for accelerators that were used"
-    yield f"{bill.unused_usd:z,.2f} USD for commitments to them that covered nothing"
-    yield f"{bill.other_usd:z,.2f} USD for all else"
+    yield f"{used:z,.2f} USD for used accelerators"
+    yield f"{bill.unused_usd:z,.2f} USD for unused commitments to accelerators"
+    yield f"{bill.other_usd:z,.2f} USD for everything else"
     yield f"{bill.effective_usd:z,.2f} USD in total; invoiced {bill.billed_usd:z,.2f} USD"

@@ -89,5 +89,5 @@ def _old(stale: Sequence[StalePrice]) -> Iterator[str]:
 
 def _summary(check: SheetCheck) -> str:
     rejected = len({finding.row for finding in check.rejected})
-    usable = f"{len(check.sheet.prices)} of {check.rows} rows can be used"
+    usable = f"{len(check.sheet.prices)} of {check.rows} rows are usable"
     return f"{clean(check.name, limit=MAX_OPTION)}: {usable}, {rejected} rejected"

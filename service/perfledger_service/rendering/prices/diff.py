@@ -72,7 +72,7 @@ def price_update_document(update: PriceUpdate) -> Document:
         name="perfledger-price-update",
         blocks=(
             *(block for part in parts for block in part.blocks),
-            *notes([f"Left out of what was read: {left_out}."] if left_out else []),
+            *notes([f"Left out when reading: {left_out}."] if left_out else []),
         ),
     )
 

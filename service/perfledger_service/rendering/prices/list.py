@@ -139,6 +139,7 @@ def _style(row: _Row) -> TextStyle:
 def _legend() -> str:
     days = ", ".join(f"{kind} prices {limit}" for kind, limit in MAX_AGE_DAYS.items())
     return (
-        f"old: beyond the days that its kind keeps ({days}); read: the day it was read; "
-        "superseded: a newer one counts; unknown: looked for until then and not found, never zero"
+        f"old: older than its kind stays valid, in days ({days}); read: the date is that of "
+        "reading; superseded: a newer price applies; unknown: searched for until then and not "
+        "found"
     )

@@ -21,7 +21,7 @@ _MAX_TEXT = 400
 def supply_sheet(book: Workbook, supply: SupplySection) -> None:
     """Write how much of the need is carried, by what, and what the bill says of its use."""
     titles = (
-        "Year", "useful hours needed", "carried by what is there", "to be bought", "coverage",
+        "Year", "useful hours needed", "carried by the existing supply", "to be bought", "coverage",
         "", "",
     )  # fmt: skip
     sheet = book.sheet("Supply", titles, (40, *[20] * 6))
@@ -40,8 +40,8 @@ def supply_sheet(book: Workbook, supply: SupplySection) -> None:
 def waits_sheet(book: Workbook, review: Review) -> None:
     """Write how long jobs waited, by team, and how long they would have under other policies."""
     titles = (
-        "Team or policy", "jobs", "mean wait, h", "half waited at most, h",
-        "95 % waited at most, h", "within the objective", "devices in use", "idle while wanted, h",
+        "Team or policy", "jobs", "mean wait, h", "median wait, h",
+        "P95 of the wait, h", "within the objective", "devices in use", "idle while jobs waited, h",
     )  # fmt: skip
     sheet = book.sheet("Waits", titles, (40, *[18] * 7))
     row = _recorded(sheet, review.supply.waits, review.quarter.name)
@@ -50,7 +50,7 @@ def waits_sheet(book: Workbook, review: Review) -> None:
 
 def _capacity(sheet: Worksheet, supply: SupplySection, top: int) -> int:
     """Write what is owned or committed to from a row on; return the row after it."""
-    heads = ("What is there", "accelerator", "devices", "kind", "since", "until", "USD a year")
+    heads = ("Existing supply", "accelerator", "devices", "kind", "since", "until", "USD a year")
     _heads(sheet, top, heads)
     for row, one in enumerate(supply.entries, start=top + 1):
         kind = "owned" if one.is_owned else "committed"
@@ -67,7 +67,7 @@ def _capacity(sheet: Worksheet, supply: SupplySection, top: int) -> int:
 
 
 def _billed(sheet: Worksheet, supply: SupplySection, top: int) -> None:
-    _heads(sheet, top, ("What the bill says", "accelerator-hours", "effective USD", "USD per hour"))
+    _heads(sheet, top, ("The bill", "accelerator-hours", "effective USD", "USD per hour"))
     if isinstance(supply.by_mode, UnknownFigure):
         sheet.text(top + 1, 0, unknown_line(supply.by_mode))
         return
@@ -79,7 +79,7 @@ def _billed(sheet: Worksheet, supply: SupplySection, top: int) -> None:
             sheet.formula(row, 3, f"C{row + 1}/B{row + 1}", float(usd / hours), CellStyle.MONEY)
     if not isinstance(supply.unused_usd, UnknownFigure):
         last = top + len(supply.by_mode) + 1
-        sheet.text(last, 0, "commitments that nobody used")
+        sheet.text(last, 0, "unused commitments")
         sheet.number(last, 2, float(supply.unused_usd), CellStyle.MONEY)
 
 
@@ -104,7 +104,7 @@ def _replayed(sheet: Worksheet, policies: PolicyComparison | UnknownFigure, top:
     if isinstance(policies, UnknownFigure):
         sheet.text(top, 0, unknown_line(policies))
         return
-    _heads(sheet, top, (f"replayed on {policies.devices} devices, empty at first",))
+    _heads(sheet, top, (f"replayed on {policies.devices} devices, initially empty",))
     for row, one in enumerate(policies.rows, start=top + 1):
         _policy(sheet, row, one.figures)
 

@@ -36,10 +36,12 @@ def first_page(review: Review) -> FirstPage:
     name = clean(choice.option.name)
     devices = "" if choice.option.devices is None else f", {choice.option.devices:,} accelerators"
     return FirstPage(
-        take=f"Recommended: {name}{devices}" if review.is_change else f"Go on as today: {name}",
+        take=f"Recommended: {name}{devices}"
+        if review.is_change
+        else f"Keep today's option: {name}",
         why=_why(review),
         facts=_facts(review),
-        no_switch="Nothing within the ranges of the inputs, one at a time."
+        no_switch="No single input within its range."
         if decision.is_clear or review.is_change
         else "At the most likely inputs another option is cheaper already: see the reason above.",
     )
@@ -49,20 +51,19 @@ def outlook_sentence(review: Review) -> str:
     """Return the next quarter's budget in a sentence."""
     expected = review.expected_quarter
     if expected.usd is None:
-        return f"Not known: {expected.reason}."
+        return f"Unknown: {expected.reason}."
     return (
         f"{number_format.cents(expected.usd)} USD for {plain_number(expected.hours)} useful hours: "
-        "what is "
-        f"committed to at what it costs, the rest at "
-        f"{clean(review.choice.option.name)}. The next review holds "
-        "the bill against it (give it this review's JSON with --previous)."
+        "commitments at their cost, the rest at "
+        f"{clean(review.choice.option.name)}. The next review compares the bill with it (pass "
+        "this review's JSON with --previous)."
     )
 
 
 def unknown_line(part: UnknownFigure) -> str:
     """Return what is not known, why, and how to supply it, in a line."""
     return clean(
-        f"Not known: {part.name}. Why: {part.reason}. How to supply it: {part.remedy}.",
+        f"Unknown: {part.name}. Reason: {part.reason}. Remedy: {part.remedy}.",
         limit=_MAX_TEXT,
     )
 
@@ -73,16 +74,16 @@ def _why(review: Review) -> str:
         low, middle, high = decision.saving
         saving, interval = number_format.yearly_usd(middle, low, high)
         clear = (
-            "It is the best of all options nearly surely."
+            "It is almost certainly the best of all options."
             if decision.is_clear
             else f"It is the best of {len(review.options)} options in "
-            f"{chance(review.choice.chance_best)} of futures; where another turns out "
-            "best, little is lost (regret, below)."
+            f"{chance(review.choice.chance_best)} of the simulated futures; if another option "
+            "turns out best, little is lost (see regret below)."
         )
         return (
-            f"Over {YEARS} years it costs {saving} less than going on with {status_quo}, in "
+            f"Over {YEARS} years it costs {saving} less than {status_quo}, in "
             "today's "
-            f"money ({interval} in nine futures of ten). {clear}"
+            f"money ({interval} in 90 % of the futures). {clear}"
         )
     best = decision.of(decision.best_mean)
     if best.option.key == decision.recommendation:
@@ -103,7 +104,7 @@ def _facts(review: Review) -> tuple[KeyFigure, ...]:
         number_format.yearly_usd(usd, usd, usd)[0]
         for usd in (decision.regret_mean, decision.regret_p95)
     )
-    cheaper = (KeyFigure(chance(choice.chance_cheaper), "of futures: cheaper than today's way"),)
+    cheaper = (KeyFigure(chance(choice.chance_cheaper), "of futures: cheaper than today's option"),)
     saved = (KeyFigure(saving, f"saved over {YEARS} years, today's money ({interval}, 5 to 95 %)"),)
     return (
         KeyFigure(chance(choice.chance_best), f"of futures: best of {len(review.options)}"),
@@ -120,7 +121,7 @@ def _facts(review: Review) -> tuple[KeyFigure, ...]:
 
 def _expiry(review: Review) -> str:
     if review.expires is None:
-        return "the day until which these prices are good"
+        return "last day on which these prices are valid"
     if review.expires < review.made_on:
-        return "was the last day of these prices: ask for new ones before anything is signed"
-    return "is the last day of the prices of this option and of today's way"
+        return "was the last day of these prices: get new quotes before signing"
+    return "is the last day of the prices of this and of today's option"

@@ -23,7 +23,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.review.rows import plain_number
 
 _LOW, _MIDDLE, _HIGH = (QUANTILES.index(share) for share in (0.1, 0.5, 0.9))
-_BANDS = "The darker band holds half of what may come, the lighter one 80 %"
+_BANDS = "Dark band: 50 % interval; light band: 80 % interval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

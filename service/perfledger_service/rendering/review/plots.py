@@ -64,7 +64,7 @@ def npv_chart(review: Review) -> Chart:
         name, tone = one.outcome.option.name, _tone(review, one)
         rows.append(_IntervalRow(name=name, low=low, high=high, mark=mark, tone=tone))
     return _interval_chart(
-        "What each option costs over three years, in today's money (5 to 95 %, median)", rows
+        "Cost of each option over three years, in today's money (median, 5 to 95 %)", rows
     )
 
 
@@ -78,12 +78,12 @@ def useful_hour_chart(review: Review) -> Chart:
         if points:
             lines.append(_line(review, one, points))
     ticks = tuple(Tick(value=use / 10, label=f"{use * 10} %") for use in range(1, 11))
-    title = "share of the hours paid for that is useful"
+    title = "useful share of the paid hours"
     return Chart(
         x=Axis(low=0.1, high=1.0, ticks=ticks, title=title, has_grid=False),
         y=linear_axis(0.0, most, label="{:,.6g}".format, title="USD"),
         marks=tuple(_on_top(lines)),
-        title="USD per useful hour, by the share of held hours that is useful",
+        title="USD per useful hour, by the useful share of the paid hours",
         height=_CURVES_HEIGHT,
     )
 
@@ -136,7 +136,8 @@ def _tornado(review: Review) -> Iterator[Chart]:
         if one.width >= swings[0].width * _LEAST_SWING
     ]
     yield _interval_chart(
-        f"What {clean(best.option.name)} saves against today, when one input goes from low to high",
+        f"Saving of {clean(best.option.name)} over today's option, as one input goes from low to "
+        "high",
         rows,
     )
 

@@ -46,9 +46,9 @@ def projection_check_sentence(check: ProjectionCheck | None) -> str:
         return ""
     return (
         f"Of {check.ratios} published ratios of two devices (MLPerf and others), each projected "
-        f"without its own model's results, the point was off by "
+        "without the results of its own model, the estimate was off by "
         f"{number_format.whole_share(check.median_error)} at the median, and "
-        f"{number_format.whole_share(check.covered_share)} were inside the interval."
+        f"{number_format.whole_share(check.covered_share)} were within the interval."
     )
 
 
@@ -87,10 +87,13 @@ def _notes(speeds: Sequence[ProjectedSpeed]) -> Iterator[str]:
     ]
     dtypes = sorted({dtype for _, each in projections for dtype in each.dtypes})
     if dtypes:
-        yield f"Taken to compute in {', '.join(dtypes)}: the counts do not say in which type"
+        yield f"Assumed to compute in {', '.join(dtypes)}: the counts have no data type"
     far = sorted({device for device, each in projections if not each.is_calibrated})
     if far:
-        yield f"Little was published between such designs of chip, so it is wider: {', '.join(far)}"
+        yield (
+            "Few results are published for such pairs of chip designs, so the interval is wider: "
+            f"{', '.join(far)}"
+        )
     for one in speeds:
         for cost in one.costs:
             if cost.rate.assumed:

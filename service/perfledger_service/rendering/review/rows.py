@@ -259,7 +259,7 @@ def _returns(facts: OptionFacts) -> str:
     if facts.return_per_year is not None:
         parts.append(f"{number_format.whole_share(facts.return_per_year)} a year")
     if facts.payback_years is not None:
-        parts.append(f"back in {facts.payback_years:.1f} years")
+        parts.append(f"paid back in {facts.payback_years:.1f} years")
     return ", ".join(parts) or number_format.NOTHING
 
 

@@ -78,7 +78,7 @@ def _decision(book: Workbook, review: Review) -> None:
     sheet.text(row + 1, 0, "cheapest option")
     sheet.formula(row + 1, 1, cheapest, best.name, CellStyle.PLAIN)
     choice, status_quo = review.choice, review.status_quo
-    sheet.text(row + 2, 0, "what the recommendation saves against today's way, USD")
+    sheet.text(row + 2, 0, "saving of the recommendation over today's option, USD")
     saving = f"{status_quo.option.npv}-{choice.option.npv}"
     sheet.formula(row + 2, 1, saving, float(status_quo.npv - choice.npv), CellStyle.MONEY)
     sheet.text(row + 4, 0, f"Budget for {review.expected_quarter.quarter}")
@@ -94,13 +94,13 @@ def _options(book: Workbook, review: Review) -> None:
         "at the start, USD",
         *(f"{year}, USD" for year in years),
         "sum, USD",
-        "worth today, USD",
+        "present value, USD",
         "USD per useful hour",
-        "drawn: worth today, 5 %",
-        "drawn: median",
+        "simulated: present value, 5 %",
+        "simulated: median",
         "drawn: 95 %",
-        "drawn: best in",
-        "drawn: cheaper than today in",
+        "simulated: best in",
+        "simulated: cheaper than today's option in",
     )
     sheet = book.sheet("Options", titles, (28, 34, 9, *[15] * 12))
     for row, option_row in enumerate(option_rows(review), start=1):
@@ -228,7 +228,7 @@ def _projected_row(sheet: Worksheet, row: int, projected: ProjectedSpeed) -> Non
 def _allocation(book: Workbook, review: Review) -> None:
     titles = (
         "Team", "Project", "device-hours", "direct, USD", "idle, USD", "overhead, USD",
-        "together, USD",
+        "total, USD",
     )  # fmt: skip
     sheet = book.sheet("Allocation", titles, (40, 30, *[18] * 5))
     allocation = review.allocation
@@ -255,7 +255,7 @@ def _allocation(book: Workbook, review: Review) -> None:
 
 def _notes(book: Workbook, review: Review) -> None:
     sheet = book.sheet(
-        "Notes", ("Kind", "What", "Why, or from where", "How, or SHA-256"), (12, 60, 48, 40)
+        "Notes", ("Kind", "What", "Reason, or origin", "Remedy, or SHA-256"), (12, 60, 48, 40)
     )
     rows = [("not known", one.name, one.reason, one.remedy) for one in review.unknowns]
     rows += [(str(one.basis), one.name, "", "") for one in review.risks]

@@ -8,7 +8,7 @@ from perfledger_profiles.hardware.device_state import POWER_CAP, DeviceState
 from perfledger_service.rendering.layout import number_format
 
 _NOT_THE_CODE = "that is the device, not the code"
-_CAPPED = "code that draws more power meets the cap sooner"
+_CAPPED = "code that uses more power reaches the cap sooner"
 
 
 def caveats(explanation: StepTimeExplanation) -> str:
@@ -30,7 +30,7 @@ def _clocks(explanation: StepTimeExplanation) -> Iterator[str]:
 
 
 def _clock(device: DeviceState) -> str:
-    slowdown = f", held down by {' and '.join(device.slowed_by)}," if device.slowed_by else ""
+    slowdown = f", slowed by {' and '.join(device.slowed_by)}," if device.slowed_by else ""
     return f"{number_format.hertz(device.clock_hertz)}{slowdown}"
 
 
@@ -43,8 +43,8 @@ def _residual(explanation: StepTimeExplanation) -> Iterator[str]:
         number_format.signed_seconds, (profiled_s + left, profiled_s, left)
     )
     yield (
-        f"Timed without a profiler the step changed by {timed}, and the profiles differ by "
-        f"{profiles}: {unexplained} of the change is not explained."
+        f"Without a profiler the step changed by {timed}; the profiles differ by {profiles}, so "
+        f"{unexplained} of the change is not explained."
     )
 
 

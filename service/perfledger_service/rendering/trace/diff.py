@@ -28,7 +28,7 @@ from perfledger_service.values.trace_views import TraceDiffView
 
 MAX_CAUSES = 12
 MAX_ROWS = 10
-TWO_DEVICES = "These are two devices: what differs is theirs as well as the code's."
+TWO_DEVICES = "The files are from two devices, so not only the code differs."
 
 _MAX_SHORT = 90
 _MAX_COMMAND = 600

@@ -18,8 +18,8 @@ MAX_DEVICES = 4
 
 _LEFT = 100.0  # as the timeline above it has
 _HEIGHT = 84.0
-_HELD = (LegendKey(label="held by the allocator", tone=Tone.MUTED, shape=KeyShape.DASHES),)
-_ONLY_CHANGES = ". Only changes were recorded: counted from the least in use"
+_HELD = (LegendKey(label="reserved by the allocator", tone=Tone.MUTED, shape=KeyShape.DASHES),)
+_ONLY_CHANGES = ". Only changes were recorded: relative to the minimum"
 
 # What is above it is no memory of a device, and no time of a step.
 _MAX_BYTES = 2.0**60

@@ -29,10 +29,7 @@ _LABELS = {
 }
 
 
-_NOTHING = (
-    "Nothing more was given: --units-per-step, --model-flops or a transformer's shape say what a "
-    "step does."
-)
+_NOTHING = "For more figures give --units-per-step, --model-flops or the shape of a transformer."
 
 
 def step_metrics_document(view: StepMetricsView) -> Document:

@@ -87,7 +87,7 @@ def _sentences(view: RanksView) -> Iterator[str]:
     """Yield who it is, how often and at what cost to the others, and where to look."""
     stragglers, slowest = view.stragglers, view.stragglers.slowest
     if not stragglers.is_uneven:
-        yield f"None of the {len(stragglers.ranks)} ranks is waited for."
+        yield f"None of the {len(stragglers.ranks)} ranks makes the others wait."
     elif stragglers.skew is not None:
         share = slowest.late_seconds / slowest.step_seconds if slowest.step_seconds > 0 else 0.0
         yield (
@@ -98,7 +98,7 @@ def _sentences(view: RanksView) -> Iterator[str]:
     if stragglers.is_uneven:
         yield _where_to_look(stragglers)
     if stragglers.skew is None:
-        yield "No collective is in all of these files: who waits cannot be told from who works."
+        yield "No collective is in all of these files, so waiting cannot be told from working."
     else:
         yield (
             "The first and the last rank join a collective "

@@ -119,7 +119,7 @@ def _timelines(sides: Mapping[Side, Profile]) -> Iterator[tuple[str, str]]:
     for side, profile in sides.items():
         chart = timeline_chart(profile, span_seconds=span_s)
         if chart is not None:
-            label = f"One step of {side}; the table below has what takes longest"
+            label = f"One step of {side}; the table below lists the longest calls"
             yield str(side), embedded_svg(chart, label=label)
 
 

@@ -128,7 +128,7 @@ def _rows(explanation: StepTimeExplanation) -> Iterator[WaterfallRow]:
     yield _step_row("head", head_s)
     left = explanation.residual_seconds
     if left is not None:
-        detail = "what was measured without a profiler, less what the profiles differ by"
+        detail = "the change without a profiler minus that of the profiles"
         yield _row(BarKind.RESIDUAL, "unprofiled", head_s, head_s + left, detail=detail)
 
 

@@ -64,6 +64,6 @@ def _factor(speedup: Speedup) -> str:
 
 def _bound(what_if: WhatIf) -> str:
     if not isfinite(what_if.ceiling):
-        return "With all of it gone nothing would be left of the step"
+        return "Without it nothing would be left of the step"
     ceiling = number_format.factor(what_if.ceiling)
-    return f"With all of it gone the step would be {ceiling} as fast (Amdahl)"
+    return f"Without it the step would be {ceiling} as fast (Amdahl's law)"

@@ -100,7 +100,7 @@ def test_no_number_of_pairs_detects_a_change_below_the_floor():
         is None
     )
     assert ">10k" in shown
-    assert "Below 0.3 % nothing is called a change" in " ".join(shown.split())
+    assert "Changes below 0.3 % are never reported" in " ".join(shown.split())
 
 
 def test_a_large_spread_needs_many_pairs():
@@ -181,7 +181,7 @@ def test_the_best_step_count_is_in_json_and_in_words(tmp_path, make_bundle):
     path = bundle_file(tmp_path, timed(make_bundle(samples=20, pairs=10)))
 
     assert document(path)["spreads"][0]["steps"] == 30
-    assert "best used for 30 steps" in power(path)
+    assert "Best steps per process: 30" in power(path)
 
 
 def test_without_a_best_step_count_there_is_the_reason(tmp_path, make_bundle):
@@ -207,7 +207,7 @@ def test_the_table_fits_a_terminal_and_markdown_is_a_table(tmp_path, make_bundle
 
     assert max(map(len, shown.splitlines())) <= 80
     assert "shared by 40 tests" in " ".join(shown.split())
-    assert "`gpt:step step_time_p50`: a pair differs by" in laid_out
+    assert "`gpt:step step_time_p50`: pairs differ by" in laid_out
     assert "| series | 4 | 5 |" in laid_out
     assert "Kalibera and Jones" in laid_out
 
@@ -215,8 +215,10 @@ def test_the_table_fits_a_terminal_and_markdown_is_a_table(tmp_path, make_bundle
 def test_both_a_table_and_json_can_be_written_to_a_file(tmp_path):
     written = tmp_path / "power.txt"
 
-    assert "Pairs that a change needs" in power("--spread-percent", "1", "--output", written)
-    assert "Pairs that a change needs" in written.read_text()
+    assert "Pairs needed, by size of the change" in power(
+        "--spread-percent", "1", "--output", written
+    )
+    assert "Pairs needed, by size of the change" in written.read_text()
     assert power("--spread-percent", "1", "--format", "json", "--output", written) == ""
     assert json.loads(written.read_text())["format"] == "perfledger-power"
 

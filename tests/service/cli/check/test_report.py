@@ -67,7 +67,7 @@ def test_a_report_names_the_workloads_that_were_interleaved(followed):
     shown = [comment(reported(replace(followed, runs=runs))) for runs in (followed.runs, turns)]
 
     assert "back to back on one device" in shown[0]
-    assert "taking turns in 1 of 2 workloads" in shown[1]
+    assert "interleaved in 1 of 2 workloads" in shown[1]
 
 
 def test_the_document_has_both(followed):

@@ -144,9 +144,9 @@ def test_an_idle_commitment_costs_waiting_and_no_cash(run, written):
     shown = " ".join(run("cost", "change", *RATIO, "--config", written(IDLE)).split())
 
     assert "costs no cash" in shown
-    assert "Idle devices that are paid for take 2,400 device-hours a year" in shown
+    assert "Idle devices that are paid for absorb 2,400 device-hours a year" in shown
     assert "a job waits about" in shown
-    assert "a screening by M/M/c" in shown
+    assert "an M/M/c estimate" in shown
 
 
 def test_hours_that_are_freed_save_no_cash(run, written):

@@ -155,7 +155,7 @@ def test_interruptions_raise_the_cost_of_spot_and_a_fallback_raises_it_more(run)
         )
 
     often = ("--interruptions-per-hour", "0.1", "--checkpoint-minutes", "3")
-    assert "with a save every 0.967 h" in " ".join(run("cost", "compare", *often).split())
+    assert "with a checkpoint every 0.967 h" in " ".join(run("cost", "compare", *often).split())
     assert usd() < usd(*often) < usd(*often, "--fallback-percent", "10")
 
 
@@ -204,9 +204,9 @@ def test_every_family_that_is_named_is_in_one_table(run):
 def test_energy_and_carbon_are_known_by_location_and_unknown_by_market(run):
     shown = " ".join(run("cost", "compare").split())
 
-    assert "CO2 0.381 kg by location, unknown by market" in shown
+    assert "CO2 0.381 kg location-based, unknown market-based" in shown
     known = " ".join(run("cost", "compare", "--market-kg-per-kwh", "0.1").split())
-    assert "kg by market" in known
+    assert "kg market-based" in known
 
 
 def test_youngs_and_dalys_intervals_stand_beside_the_best_one(run):
@@ -217,8 +217,8 @@ def test_youngs_and_dalys_intervals_stand_beside_the_best_one(run):
         ).split()
     )
 
-    assert "with a save every 1.94 h" in shown
-    assert "(Young's formula 2 h, Daly's 1.94 h)" in shown
+    assert "with a checkpoint every 1.94 h" in shown
+    assert "(Young's formula: 2 h, Daly's: 1.94 h)" in shown
 
 
 def test_the_drawing_is_one_svg_that_loads_and_runs_nothing(run):

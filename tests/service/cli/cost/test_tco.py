@@ -22,7 +22,7 @@ def test_the_widest_bar_of_the_tornado_is_first(run):
     shown = run("cost", "tco", "--utilization-percent", "70")
 
     lines = shown.splitlines()
-    first = next(place for place, line in enumerate(lines) if "when this is" in line) + 1
+    first = next(place for place, line in enumerate(lines) if "if this input is" in line) + 1
     assert lines[first].startswith("staff fte per 8gpu node small")
     assert max(map(len, lines)) <= 80
 

@@ -71,8 +71,8 @@ def test_a_table_has_the_cost_of_each_owner_and_idle_devices(run, usage):
     assert "vision 156.0" in words
     assert "(untagged) 12.0 35.71" in words
     assert "(unallocated) 0.0 0.00 427.09" in words
-    assert "192.5 of 336.0 device-hours paid for were used (57.3 %)" in words
-    assert "Nobody is entitled to what stood idle" in words
+    assert "192.5 of 336.0 paid device-hours were used (57.3 %)" in words
+    assert "No owner has a quota for the idle devices" in words
     assert max(map(len, shown.splitlines())) <= 80
 
 
@@ -158,7 +158,7 @@ def test_overhead_that_nobody_used_anything_for_is_no_idle(run, usage):
 
     shown = run(usage, *paid)
 
-    assert "Nobody used what overhead is shared by" in shown
+    assert "There is no use to share the overhead by" in shown
     assert "entitled" not in shown
 
 

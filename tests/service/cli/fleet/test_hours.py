@@ -55,7 +55,7 @@ def test_usage_becomes_the_fleet_that_a_change_is_priced_on(run, written, sacct,
     (price,) = json.loads(run("cost", "change", *RATIO, *words))["prices"]
 
     assert "70,080" in shown
-    assert "720 device-hours of the period belong to no workload: job=eval 720" in shown
+    assert "720 device-hours of the period match no workload: job=eval 720" in shown
     assert price["device_hours_per_year"] == 8 * 8760
     assert price["hours_source"].startswith("Slurm accounting, 2026-09-01 to 2026-10-01")
 

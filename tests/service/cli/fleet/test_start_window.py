@@ -18,14 +18,14 @@ def test_a_window_has_its_times_and_savings(run, grid):
     shown = " ".join(run("start-window", grid, "--job-hours", 4, "--mean-kw", 10, *day).split())
 
     assert "Start 2026-11-25T00:00Z, done by 2026-11-25T04:00Z" in shown
-    assert "It costs 8.00 USD, started at once 16.00 USD, 50.0 % less." in shown
-    assert "It emits 8 kg of CO2, started at once 16 kg, 50.0 % less." in shown
+    assert "It costs 8.00 USD, an immediate start 16.00 USD, 50.0 % less." in shown
+    assert "It emits 8 kg of CO2, an immediate start 16 kg, 50.0 % less." in shown
 
 
 def test_a_window_without_power_has_emissions_per_kilowatt_hour(run, grid):
     shown = " ".join(run("start-window", grid, "--job-hours", 4, "--objective", "kg").split())
 
-    assert "Start at once" in shown
+    assert "Start immediately" in shown
     assert "give --mean-kw for kilograms" in shown
 
 

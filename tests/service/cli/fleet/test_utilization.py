@@ -62,12 +62,12 @@ def test_the_sentences_say_what_to_do_with_the_evidence(run, export):
     shown = " ".join(run(export).split())
 
     assert "34.8 % of 767.5 known device-hours were in use by GPU-util." in shown
-    assert "0.5 more are not known: " in shown
-    assert "Without 96 that jobs held without work and 192 that nobody held, 55.6 % is rea" in shown
+    assert "0.5 more are unknown: utilization is " in shown
+    assert "Without 96 h allocated to jobs without work and 192 h not allocated, 55.6 % is rea" in shown
     assert "nlp/[red]train-0: 96 h on 1 device (surely 95.5), GPU-util at most" in shown
     assert "ads/serve-0: GPU-util 91.0 %, SM-active 15.6 % over 192 h" in shown
     assert f"lab/notebook: 1g.10gb of {MODEL}; SM-active P99 4.0 %" in shown
-    assert "not known" in shown
+    assert "unknown" in shown
 
 
 def test_the_default_dcgm_fields_reveal_misleading_gpu_utilization(run, tmp_path):
@@ -95,7 +95,7 @@ def test_a_target_has_its_price_with_where_that_is_from(run, export):
     assert "The same work at 50 % takes 233." in shown
     assert "these cost 1,610 USD at AWS p5.48xlarge, on demand (" in shown
     assert "2026-" in shown
-    assert "Freed hours are cash only where they are paid by the hour" in shown
+    assert "Freed hours save cash only if they are paid by the hour" in shown
 
 
 def test_an_owned_devices_price_has_its_range(run, export):
@@ -105,7 +105,7 @@ def test_an_owned_devices_price_has_its_range(run, export):
 
 
 def test_above_the_target_nothing_is_to_be_freed(run, export):
-    assert "nothing is to be freed" in run(export, "--target-utilization", 0.3)
+    assert "there is nothing to free" in run(export, "--target-utilization", 0.3)
 
 
 def test_figures_are_written_as_json(run, export):
@@ -193,7 +193,7 @@ def test_accounting_gives_an_upper_limit_of_use(run, tmp_path):
 
     assert "<30.0 % of 8 known device-hours" in shown
     assert "takes at least 4.571 fewer device-hours" in shown
-    assert "No stretch without work is known" in shown
+    assert "No idle periods are known" in shown
     assert "at most 30.0 %" in run(path, "--format", "svg")
 
 
@@ -207,8 +207,8 @@ def test_samples_outside_0_to_1_and_owners_without_the_signal_are_noted(run, tmp
 
     shown = run(path)
 
-    assert "1 sample is no share" in shown
-    assert "not known" in shown
+    assert "1 sample is not a share" in shown
+    assert "unknown" in shown
     assert "not known" in run(path, "--format", "svg")
 
 

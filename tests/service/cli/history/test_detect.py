@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_written_is_an_error(detect, tmp_path):
 
 
 def test_gaps_are_counted_and_few_points_show_nothing(detect):
-    assert "3 points and 1 gap: nothing can be said" in detect("ms\n1\nnan\n2\n3\n")
+    assert "3 points and 1 gap: at least 8 are needed" in detect("ms\n1\nnan\n2\n3\n")
     assert "30 points: nothing moved" in detect("ms\n" + "5\n" * 30)
 
 

@@ -93,7 +93,7 @@ def test_a_machine_that_changed_under_most_workloads_is_no_commits_doing(folder)
     [change] = shown["environment_changes"]
     assert (change["moved_workloads"], change["watched_workloads"]) == (3, 3)
     assert shown["events"] == []
-    assert "no commit is to blame" in detected(folder(machine, moves=WORKLOADS))
+    assert "no commit is responsible" in detected(folder(machine, moves=WORKLOADS))
 
 
 def test_a_single_series_of_a_file_has_no_events(tmp_path):

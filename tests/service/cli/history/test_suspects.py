@@ -101,7 +101,7 @@ def test_no_suspicion_is_a_comment(site):
         env={"PERFLEDGER_UPLOAD_TOKEN": TOKEN},
     )
 
-    assert done.stdout == "# nothing is suspected of octo/models\n"
+    assert done.stdout == "# no suspects in octo/models\n"
 
 
 def test_without_a_service_the_command_says_what_to_set():
@@ -119,7 +119,7 @@ def test_the_page_shows_requested_and_confirmed_suspicions(site, suspect):
     assert f'href="/runs/{upload}"' in page
     assert "aaaaaaaaaa..bbbbbbbbbb" in page
     assert "one commit is left" in page
-    assert "is not known: no check compared a commit with itself yet" in page
+    assert "is unknown: no check has compared a commit with itself yet" in page
 
 
 def test_the_page_holds_nothing_hostile(site, suspect):

@@ -24,25 +24,25 @@ def test_a_queue_says_waits_and_how_many_devices_are_enough(run):
     shown = " ".join(run("queue", *words).split())
 
     assert "20 busy of 24" in shown
-    assert "devices are enough that 95.0 % wait at most 5 min" in shown
+    assert "devices are enough so that 95.0 % wait at most 5 min" in shown
 
 
 def test_a_large_queue_is_shown_in_whole_devices(run):
     words = ("--arrivals-per-hour", 5600, "--service-minutes", 120, "--devices", 12_000)
     shown = " ".join(run("queue", *words).split())
 
-    assert "5,600 devices wanted an hour, for 2 h each: 11,200 busy of 12,000" in shown
-    assert "0 wait at any moment" in shown
+    assert "5,600 devices requested an hour, for 2 h each: 11,200 busy of 12,000" in shown
+    assert "0 are waiting at any time" in shown
 
 
 def test_a_queue_of_a_log_adds_a_screening(run, log):
     shown = " ".join(run("queue", log, "--devices", 4).split())
 
-    assert "G/G/c, a screening" in shown
+    assert "G/G/c (screening)" in shown
 
 
 def test_a_queue_without_end_says_so(run):
-    assert "grows without end" in run(
+    assert "grows without limit" in run(
         "queue", "--arrivals-per-hour", 40, "--service-minutes", 60, "--devices", 9
     )
 

@@ -172,7 +172,7 @@ def test_a_report_of_perf_analyzer_is_a_screening_by_concurrency(run, tmp_path):
     shown = " ".join(run(f"L40S={path}", *ASKED).split())
 
     assert "L40S" in shown
-    assert "M/G/k, a screening" in shown
+    assert "M/G/k (screening)" in shown
 
 
 @pytest.mark.slow

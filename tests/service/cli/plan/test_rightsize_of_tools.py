@@ -58,7 +58,7 @@ def test_an_aiperf_export_has_its_load_and_failures(run):
 
     shown = run("L40S", json.dumps(export), "--p99", "2s", "--request-rate", "30")
 
-    assert "L40S, 8 at once: measured in closed loop only" in shown
+    assert "L40S, 8 concurrent: measured in closed loop only" in shown
     assert "result: 5 requests failed: the times exclude them." in shown
 
 
@@ -73,8 +73,8 @@ def test_a_measurement_with_even_arrivals_may_not_suffice_for_random_ones(run):
     even = run("L40S", rates, *words)
     random = run("L40S@poisson", rates, *words)
 
-    assert "Undecided: nothing keeps this P99 for sure" in even
-    assert "where requests come at even times, as they were measured" in even
+    assert "Undecided: no configuration surely keeps this P99" in even
+    assert "if requests arrive evenly, as they were measured" in even
     assert "unless --request-distribution=poisson was set" in even
     assert "Take 1 x L40S" in random
     assert "even times" not in random
@@ -123,7 +123,7 @@ def test_a_result_of_nothing_but_overload_says_so(run):
         "ttft",
     )
 
-    assert "Nothing that was measured keeps this P99" in shown
+    assert "No measured configuration keeps this P99" in shown
     assert "vllm on L40S: overloaded at every rate; measure" in shown
 
 

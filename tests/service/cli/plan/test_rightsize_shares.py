@@ -179,5 +179,5 @@ def test_what_an_open_choice_asks_for_can_be_typed(written, run):
 
     shown = run(path, "--p99", "142ms", "--request-rate", "200", "--headroom", "0")
 
-    assert "to know: perfledger bench load 'b.w:f[size=3]' --request-rate" in shown
+    assert "to decide: perfledger bench load 'b.w:f[size=3]' --request-rate" in shown
     assert "--batch 2 --servers 2 --save-curve FILE" in shown

@@ -30,10 +30,10 @@ def test_the_sentence_says_hours_and_money_with_their_interval(run, log):
     words = ("simulate", log, "--devices-per-node", 4, "--policy", "fifo", "--policy", "easy")
     shown = " ".join(run(*words, "--purchase-option", "p5.48xlarge/on_demand").split())
 
-    assert "With easy in place of fifo, a job waits" in shown
+    assert "With easy instead of fifo, a job waits" in shown
     assert "fewer device-hours a year (" in shown
-    assert "stand idle while somebody waits for as many" in shown
-    assert "to add or keep as many costs" in shown
+    assert "stand idle while a job waits for as many" in shown
+    assert "renting as many hours costs" in shown
     assert "at AWS p5.48xlarge, on demand." in shown
 
 

@@ -18,7 +18,7 @@ def test_the_packaged_sheet_can_be_used_but_for_what_is_unknown(run):
     count, unknown = len(packaged_sheet().prices), len(packaged_sheet().unknown)
     shown = " ".join(run("prices", "check").split())
 
-    assert f"{count} of {count + unknown} rows can be used, 0 rejected" in shown
+    assert f"{count} of {count + unknown} rows are usable, 0 rejected" in shown
     assert shown.count("the row stays unknown") == unknown
 
 

@@ -115,7 +115,7 @@ def test_a_price_that_is_rejected_is_not_written(run, aws_file, tmp_path):
     )
     shown = run("prices", "update", "--file", bad, "--output", sheet)
 
-    assert "1 of 2 rows can be used, 1 rejected" in " ".join(shown.split())
+    assert "1 of 2 rows are usable, 1 rejected" in " ".join(shown.split())
     assert "us-west-2" not in sheet.read_text()
 
 

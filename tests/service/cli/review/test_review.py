@@ -148,7 +148,7 @@ def test_prices_that_are_too_old_are_refused_unless_allowed(run, plan, tmp_path)
         run("--plan", plan, "--as-of", "2027-06-01", *TEXTS)
 
     run("--plan", plan, "--as-of", "2027-06-01", "--allow-stale-prices", *TEXTS)
-    assert "too old to buy by were allowed" in (tmp_path / "out" / "review.html").read_text()
+    assert "Outdated prices were allowed" in (tmp_path / "out" / "review.html").read_text()
 
 
 def test_own_prices_take_the_place_of_published_ones(run, plan, tmp_path):

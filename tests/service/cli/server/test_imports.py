@@ -76,7 +76,7 @@ def test_a_removed_import_is_gone(run, accounting):
     run("server", "import", "usage", accounting)
 
     assert "import 1 removed" in run("server", "import", "remove", 1)
-    assert "No file is imported yet: perfledger server import usage FILE" in run(
+    assert "No files are imported yet; to import one: perfledger server import usage FILE" in run(
         "server", "import", "list"
     )
 

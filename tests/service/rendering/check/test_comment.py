@@ -83,7 +83,7 @@ def test_a_workload_that_is_only_new_is_no_failure(reports, make):
     text = comment(report)
 
     assert "Not measured" not in text
-    assert f"New in head, with nothing to compare with: `{make.GPT}`." in text
+    assert f"New in head, without a base: `{make.GPT}`." in text
 
 
 def test_a_failure_that_repeats_in_every_pair_is_said_once(reports):
@@ -99,7 +99,7 @@ def test_a_price_of_a_change_that_cannot_be_seen_is_no_point_but_an_interval(rep
 
     text = comment(report).replace("\u00a0", " ")
 
-    assert "**No detectable change in cost**, somewhere from -399 to +703 USD a year" in text
+    assert "**No detectable change in cost** (-399 to +703 USD a year)" in text
     assert "151" not in text
 
 
@@ -121,7 +121,7 @@ def test_what_cannot_be_priced_says_why(reports, make):
 def test_what_is_not_known_on_this_device_is_said_in_the_open(reports):
     text = comment(reports["cpu_only"]).partition("<summary>All")[0]
 
-    assert "**not known on this device** for `benchmarks.transformer:train_step`" in text
+    assert "**unavailable on this device** for `benchmarks.transformer:train_step`" in text
     assert "**declared**, not measured, for `benchmarks.gpt:train_step[batch=8]`" in text
 
 

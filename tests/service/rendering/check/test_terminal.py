@@ -67,7 +67,7 @@ def test_the_page_is_named_where_there_is_one(reports):
 def test_what_cannot_be_priced_says_so(reports):
     text = " ".join(plain_text(reports["cpu_only"]).split())
 
-    assert "not known on this device: measured on a CPU, which is not on the price sheet" in text
+    assert "unavailable on this device: measured on a CPU, which is not on the price sheet" in text
     assert "on AWS p5.48xlarge, on demand, declared" in text.replace("0.00466 USD AWS", "on AWS")
 
 
@@ -126,7 +126,7 @@ def test_what_a_change_that_cannot_be_seen_could_cost_is_said(reports):
 
     text = " ".join(plain_text(replace(report, change_prices=(price, unpriced))).split())
 
-    assert "no detectable change in cost, somewhere from -399 to +703 USD a year on AWS" in text
+    assert "no detectable change in cost (-399 to +703 USD a year) on AWS" in text
     assert "has no yearly price. No fleet." in text
 
 

@@ -143,7 +143,7 @@ def test_a_limit_far_out_is_told_and_squeezes_nothing(drawn):
     rulings = [evaluate_policy(policy, total())]
 
     assert all(level(line) for line in drawn(LineMark, price(), rulings=rulings))
-    said = "Policy of nlp: fails above 1,000,000,000 USD, off the picture"
+    said = "Policy of nlp: fails above 1,000,000,000 USD, outside the chart"
     assert said in texts(price(), rulings=rulings)
 
 

@@ -133,7 +133,7 @@ def test_options_without_a_price_for_one_reason_are_one_row(reports, make):
     assert [(row.option, row.amount.replace("\xa0", " "), row.provenance) for row in rows] == [
         ("AWS p5.48xlarge, on demand", "0.00339 USD", "measured"),
         ("8 x H100 server on premises", "0.00212 USD", "measured"),
-        ("2 options", "", "not known on this device"),
+        ("2 options", "", "unavailable on this device"),
     ]
     assert rows[0].interval.replace("\xa0", " ") == "0.00336 to 0.00342"
     assert (rows[2].is_known, rows[2].why) == (False, "measured on another accelerator")
@@ -141,7 +141,7 @@ def test_options_without_a_price_for_one_reason_are_one_row(reports, make):
 
 def test_a_reason_does_not_repeat_the_word_before_it(reports, make):
     cost = make.unit_cost(
-        make.GPT, "tokens", make.P4D, None, reason="not known on this device: it has no price"
+        make.GPT, "tokens", make.P4D, None, reason="unavailable on this device: it has no price"
     )
 
     (row,) = price_rows.unit_cost_rows(replace(reports["regressed"], unit_costs=(cost,)))

@@ -22,9 +22,9 @@ def test_a_device_without_a_projection_is_named_and_not_drawn():
     view = projection_view()
     unknown = replace(view, rows=view.rows[2:])
 
-    assert "not known: T4" in projection_svg(view)
+    assert "unknown: T4" in projection_svg(view)
     assert speed_chart(unknown).y.ticks == ()
-    assert "not known" not in projection_svg(replace(view, rows=view.rows[:2]))
+    assert "unknown" not in projection_svg(replace(view, rows=view.rows[:2]))
 
 
 def test_speeds_are_shown_beside_the_one_that_was_measured():

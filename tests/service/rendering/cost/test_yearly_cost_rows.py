@@ -25,7 +25,7 @@ HEAD = "d41e7b9a0c2f4e6d8b1a3c5e7f9012345678abcd"
         (summed_price(-30, -25, -20), "-25.0 USD a year (20.0 to 30.0), 2 workloads"),
         (
             summed_price(-30, 5, 20),
-            "no detectable change in cost, somewhere from -30.0 to +20.0 USD a year, 2 workloads",
+            "no detectable change in cost (-30.0 to +20.0 USD a year), 2 workloads",
         ),
         (summed_price(0, 0, 20), "from 0.0 to 20.0 USD a year, 2 workloads"),
         (summed_price(0, 0, 0), "no cash a year, 2 workloads"),
@@ -76,12 +76,12 @@ def test_an_untouched_queue_is_not_worth_a_line():
 @pytest.mark.parametrize(
     ("found", "why"),
     [
-        (policy_evaluation(PolicyOutcome.PASSES), "nothing of its workloads changed"),
+        (policy_evaluation(PolicyOutcome.PASSES), "none of its workloads changed"),
         (policy_evaluation(PolicyOutcome.PASSES, summed_price(0, 0, 0)), "no cash a year"),
         (policy_evaluation(PolicyOutcome.NEEDS_APPROVAL, unpriced=("x",)), ""),
         (
             policy_evaluation(PolicyOutcome.NEEDS_APPROVAL, summed_price(20, 25, 30), 10),
-            "+25.0 USD a year (20.0 to 30.0); all of the interval is above the limit of 10 USD",
+            "+25.0 USD a year (20.0 to 30.0); the whole interval is above the limit of 10 USD",
         ),
     ],
 )
@@ -193,7 +193,7 @@ def test_an_approval_is_shown_with_its_terms_and_with_what_speaks_against_it():
 
     assert row.approval is not None
     assert row.approval.terms.replace("\N{NO-BREAK SPACE}", " ") == (
-        "up to 12,000 USD a year and for what has no price, on 2026-11-20, until 2026-12-20"
+        "up to 12,000 USD a year and for workloads without a price, on 2026-11-20, until 2026-12-20"
     )
     assert (row.approval.login, row.approval.objection) == ("ann", "it is over")
     assert (row.command, row.approvers) == ("", ())

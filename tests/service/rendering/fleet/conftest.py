@@ -11,7 +11,7 @@ NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 @pytest.fixture(scope="session")
 def busy() -> MeasuredUtilization:
-    """Return the use of a workload that looks busy and is not."""
+    """Return the use of a workload that looks busy but is not."""
     return MeasuredUtilization(
         repository="octo/models",
         workload="gpt:step",

@@ -15,7 +15,7 @@ def test_a_page_shows_use_and_imports_with_links_to_their_checks(busy, imported)
     page = capacity_page(CapacityView(imports=(imported,), utilization=(busy,)))
 
     assert f'<a href="/runs/{"1" * 32}">30.0\xa0%</a>' in page
-    assert "looks busy and is not: GPU-util 95.0" in page
+    assert "looks busy but is not: GPU-util 95.0" in page
     assert "48 device-hours" in page
     assert '<a href="/octo/models">' in page
     assert "more are in" not in page

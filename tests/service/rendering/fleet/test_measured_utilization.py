@@ -46,16 +46,16 @@ def test_a_workload_looks_busy_where_kernels_run_and_multiprocessors_do_not(
 ):
     (row,) = utilization_rows((replace(busy, gpu_busy=gpu_busy, active=active),))
 
-    assert row.herring.startswith("looks busy and is not") is is_misleading
+    assert row.herring.startswith("looks busy but is not") is is_misleading
 
 
 def test_the_table_says_what_looks_busy_and_what_its_words_mean(busy):
     text = shown(busy, replace(busy, workload="vit:step", active=0.9))
 
     assert "gpt:step 30.0 % 95.0 % 20,000 14,000" in text
-    assert "gpt:step: looks busy and is not: GPU-util 95.0 %, SM-active 30.0 %" in text
+    assert "gpt:step: looks busy but is not: GPU-util 95.0 %, SM-active 30.0 %" in text
     assert "vit:step: looks busy" not in text
-    assert "Active: multiprocessors with work" in text
+    assert "Active: share of multiprocessors" in text
 
 
 def test_without_a_check_that_is_said_and_nothing_else():

@@ -101,7 +101,7 @@ def test_no_foreign_name_begins_a_line_of_the_script():
     quiet = ab_requests_script(ServiceAbRequests(evil, ()), url=URL)
 
     assert [line.split()[0] for line in script.splitlines()] == ["#", "PERFLEDGER_MAX_PAIRS=8"]
-    assert quiet.startswith("# nothing is suspected of x reboot #")
+    assert quiet.startswith("# no suspects in x reboot #")
     assert len(quiet.splitlines()) == 1
 
 
@@ -128,8 +128,8 @@ def test_json_has_every_request_with_its_command():
 @pytest.mark.parametrize(
     ("purpose", "why"),
     [
-        (AbPurpose.CONFIRM, "looks as if it had changed: step time +5.0 %"),
-        (AbPurpose.BISECT, "to find the commit of a confirmed change: step time +5.0 %"),
+        (AbPurpose.CONFIRM, "suspected change: step time +5.0 %"),
+        (AbPurpose.BISECT, "bisection of a confirmed change: step time +5.0 %"),
     ],
 )
 def test_a_request_says_why_it_is_made_where_and_since_when(purpose, why):
@@ -162,8 +162,8 @@ def test_an_alert_says_what_changed_between_which_commits():
     [
         ("", ("GPU-1",), ""),
         ("GPU-1", (), ""),
-        ("GPU-1", ("GPU-1", "GPU-2"), "confirmed on a device that it was seen on"),
-        ("GPU-2", ("GPU-1", "GPU-2"), "confirmed on a device that it was seen on"),
+        ("GPU-1", ("GPU-1", "GPU-2"), "confirmed on a device where it was seen"),
+        ("GPU-2", ("GPU-1", "GPU-2"), "confirmed on a device where it was seen"),
         ("GPU-3", ("GPU-1", "GPU-2"), "confirmed on another device of the class"),
     ],
 )

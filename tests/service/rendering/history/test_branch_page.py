@@ -49,16 +49,16 @@ def test_a_page_shows_alerts_requests_and_what_happened(happenings):
     assert "--workload gpt:step --upload-url https://perf.example" in page
     assert "2 of 120 series" in page
     assert "1 other change of single series may be chance" in page
-    assert "no commit is to blame" in page
+    assert "no commit is responsible" in page
 
 
 def test_a_quiet_branch_says_so():
     page = branch_page(QUIET, url="https://perf.example")
 
-    assert "No A/B has borne a suspicion out." in page
-    assert "Nothing looks odd enough" in page
-    assert "No change that is sure among all series." in page
-    assert "is not known: no check compared a commit with itself yet" in page
+    assert "No confirmed regressions." in page
+    assert "No commit needs an A/B run" in page
+    assert "No significant change among all series." in page
+    assert "is unknown: no check has compared a commit with itself yet" in page
 
 
 def test_a_name_of_others_is_text_of_the_page(happenings, make_events):
@@ -91,11 +91,11 @@ def test_a_page_has_the_newest_events_only(make_events):
     [
         (
             FalseAlarmRate(checks=1, false=0, low=0.0, high=0.975),
-            "in 0 of 1 check of unchanged code: its rate of false alarms is at most 97.5 %",
+            "in 0 of 1 check of unchanged code: the false-alarm rate is at most 97.5 %",
         ),
         (
             FalseAlarmRate(checks=2000, false=1500, low=0.73, high=0.77),
-            "in 1,500 of 2,000 checks of unchanged code: its rate of false alarms is 73.0 % to ",
+            "in 1,500 of 2,000 checks of unchanged code: the false-alarm rate is 73.0 % to ",
         ),
     ],
 )
@@ -110,4 +110,4 @@ def test_the_bound_is_said_in_words():
 
     assert "red in 0 of 60 checks" in said
     assert "at most 6.0 % with 95 % confidence" in said
-    assert "not known" in false_alarm_sentence(None)
+    assert "is unknown" in false_alarm_sentence(None)

@@ -20,7 +20,7 @@ def spaced(text):
 
 def test_marks_run_out_politely_and_numbers_have_their_plural():
     assert (mark_of(0), mark_of(9), mark_of(500)) == ("1", "a", "^")
-    assert count_phrase(2, "excursion that came back") == "2 excursions that came back"
+    assert count_phrase(2, "transient") == "2 transients"
     assert count_phrase(1, "gap") == "1 gap"
 
 
@@ -109,16 +109,16 @@ def test_an_odd_end_is_suspect_and_no_change(everything, observations, place, se
 def test_everything_found_is_counted_in_one_sentence(everything):
     assert findings_sentence(everything) == (
         "80 points: 2 change points, 1 drift, 2 changes of the noise, 1 change of states, "
-        "2 excursions that came back"
+        "2 transients"
     )
 
 
 @pytest.mark.parametrize(
     ("values", "epochs", "sentence"),
     [
-        ((), (), "0 points: nothing can be said of fewer than 8"),
-        ((1.0, math.nan, 2.0), (), "2 points and 1 gap: nothing can be said of fewer than 8"),
-        ((1.0,) * 7, (), "7 points: nothing can be said of fewer than 8"),
+        ((), (), "0 points: at least 8 are needed"),
+        ((1.0, math.nan, 2.0), (), "2 points and 1 gap: at least 8 are needed"),
+        ((1.0,) * 7, (), "7 points: at least 8 are needed"),
         ((1.0,) * FEWEST_POINTS, (), "8 points: nothing moved"),
         ((1.0,) * 9, (3, 6), "9 points in 3 epochs: nothing moved"),
     ],

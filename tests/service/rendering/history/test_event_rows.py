@@ -91,15 +91,15 @@ SERIES = (Series("gpt:step", PEAK_MEMORY, "cpu:Other:1"),)
     ("values", "detail"),
     [
         ({}, ""),
-        ({"changed_elsewhere": SERIES}, "other machines moved as well"),
-        ({"unchanged_elsewhere": SERIES}, "other machines did not move"),
+        ({"changed_elsewhere": SERIES}, "other machines changed as well"),
+        ({"unchanged_elsewhere": SERIES}, "other machines did not change"),
         (
             {"changed_elsewhere": SERIES, "unchanged_elsewhere": SERIES},
-            "some other machines moved, some did not",
+            "some other machines changed, some did not",
         ),
         (
             {"changed_elsewhere": SERIES, "has_new_environment": True},
-            "other machines moved as well; the machine changed there too: measure again to be sure",
+            "other machines changed as well; the machine changed there too: measure again to be sure",
         ),
     ],
 )
@@ -123,7 +123,7 @@ def test_a_machine_that_changed_is_no_commits_fault(happenings):
     row = event_rows(happenings, COMMITS)[0]
 
     assert row.summary == "2 of 3 workloads on cpu:Test CPU:1"
-    assert row.detail.startswith("no commit is to blame")
+    assert row.detail.startswith("no commit is responsible")
     assert {one.was_first for one in row.moved_series} == {False}
 
 

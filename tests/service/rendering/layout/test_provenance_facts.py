@@ -73,8 +73,8 @@ def test_turns_are_said_of_the_workloads_that_took_them(reports, make):
         for names in ((make.GPT, make.TRANSFORMER), (make.GPT,), ())
     )
 
-    assert "base and head taking turns; which" in all_of_them
-    assert "base and head taking turns in 1 of 2 workloads; which" in some
+    assert "base and head interleaved in random" in all_of_them
+    assert "base and head interleaved in 1 of 2 workloads in random order" in some
     assert "base and head back to back" in none
     assert "turn" not in none
 
@@ -95,7 +95,7 @@ def test_a_floor_of_a_series_own_is_said_where_it_may_have_one(reports, source, 
 
     red = provenance_facts.decision_sentences(replace(report, verdicts=verdicts, plan=plan))[1]
 
-    own = ", or by more than a series' own floor where earlier pairs tell one (at most 1 %), with"
+    own = ", or by more than a series' own floor, learnt from earlier pairs (at most 1 %), with"
     assert (own in red.replace("\u00a0", " ")) == is_said
 
 
@@ -167,7 +167,7 @@ def test_earlier_pairs_are_said_to_have_helped_where_they_did(reports):
 
     sentence = provenance_facts.decision_sentences(replace(report, verdicts=verdicts))[-1]
 
-    many = f"was known for 2 of {len(report.verdicts)} verdicts: from 40 to 100 earlier pairs"
+    many = f"For 2 of {len(report.verdicts)} verdicts the spread of pairs was known from 40 to 100 "
     assert many in sentence
     assert "earlier pairs" not in provenance_facts.decision_sentences(report)[-1]
 

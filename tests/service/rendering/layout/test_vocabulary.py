@@ -47,8 +47,8 @@ def test_every_provenance_has_its_words():
         (ChangeKind.RATE, (2.0, 1.0), (3.0, 3.0), "each call is faster"),
         (ChangeKind.COUNT, (1.0, 2.0), (24.0, 60.5), "60.50 calls a step, 24 before"),
         (ChangeKind.NEW, (0.0, 1.0), (0.0, 1.0), "new, 1 call a step"),
-        (ChangeKind.GONE, (1.0, 0.0), (2.0, 0.0), "gone, 2 calls a step before"),
-        (ChangeKind.REPLACED, (1.0, 2.0), (1.0, 1.0), "takes the place of"),
+        (ChangeKind.GONE, (1.0, 0.0), (2.0, 0.0), "removed, 2 calls a step before"),
+        (ChangeKind.REPLACED, (1.0, 2.0), (1.0, 1.0), "replaces"),
     ],
 )
 def test_how_an_operation_changed(make, how, seconds, counts, expected):

@@ -147,7 +147,7 @@ def test_a_closed_loop_is_said_to_be_a_screening():
 
     chart = sizing_chart(sized(closed))
 
-    assert chart.legend[0].label.endswith("closed loop: M/G/k, a screening")
+    assert chart.legend[0].label.endswith("closed loop: M/G/k (screening)")
 
 
 def test_a_name_of_others_is_text_of_the_picture():

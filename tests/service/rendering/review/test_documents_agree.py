@@ -92,7 +92,7 @@ def forecast_compared(tables, book, document):
     (found,) = (
         one for one in document["demand"]["forecast"]["forecasts"] if one["quantity"] == "usd"
     )
-    shown = tables["What the next months need and cost"]
+    shown = tables["Forecast of the next months"]
     shown = shown[[row[0] for row in shown].index("USD") + 1 :]
     cells = [row for row in book["Forecast"].iter_rows(2, values_only=True) if row[0] == "USD"]
     expected = [*found["periods"], found["total"]]
@@ -135,7 +135,7 @@ def test_every_amount_that_page_workbook_and_json_share_is_the_same_to_the_cent(
         *allocation_compared(tables, book, document),
         *projected_compared(book, document),
     ]
-    budget = f"{Decimal(document['outlook']['usd']):,.2f} USD"
+    budget = f"{Decimal(document['expected_quarter']['usd']):,.2f} USD"
     decision = {row[0]: row[1] for row in book["Decision"].iter_rows(values_only=True)}
 
     differing = [
@@ -146,7 +146,7 @@ def test_every_amount_that_page_workbook_and_json_share_is_the_same_to_the_cent(
     assert differing == []
     assert len(compared) > 200
     assert budget in page
-    assert budget in decision[f"Budget for {document['outlook']['quarter']}"]
+    assert budget in decision[f"Budget for {document['expected_quarter']['quarter']}"]
     saving = decision["saving of the recommendation over today's option, USD"]
     assert cents(saving) == cents(str(example.status_quo.npv - example.choice.npv))
     assert f"{example.choice.npv:,.2f}" in page
@@ -156,9 +156,7 @@ def test_every_amount_that_page_workbook_and_json_share_is_the_same_to_the_cent(
 @pytest.mark.slow
 def test_the_page_and_json_have_the_same_figures_of_the_bill(documents):
     tables, _, document, _ = documents
-    shown = [
-        [cents(cell) for cell in row[2:3]] for row in tables["The bill of its use"][1:]
-    ]
+    shown = [[cents(cell) for cell in row[2:3]] for row in tables["Use according to the bill"][1:]]
     expected = [[cents(usd)] for _, _, usd in document["supply"]["by_mode"]]
 
     assert shown == [*expected, [cents(document["supply"]["unused_usd"])]]

@@ -32,8 +32,8 @@ def test_nothing_is_said_of_what_is_not_known(explanation):
 
 def test_what_only_the_timing_shows_is_said(explanation):
     assert said(replace(explanation, residual_seconds=0.25)) == (
-        "Timed without a profiler the step changed by +750 ms, and the profiles differ by +500 ms: "
-        "+250 ms of the change is not explained."
+        "Without a profiler the step changed by +750 ms; the profiles differ by +500 ms, "
+        "so +250 ms of the change is not explained."
     )
 
 
@@ -47,7 +47,7 @@ def test_a_slower_device_is_said_with_what_held_it_down(explanation):
     slow = DeviceState(clock_hertz=1.76e9, slowed_by=("heat", "the power supply's brake"))
 
     assert said(replace(explanation, base_device=FAST, head_device=slow)) == (
-        "The device ran at 1.98 GHz on base and at 1.76 GHz, held down by heat and the power "
+        "The device ran at 1.98 GHz on base and at 1.76 GHz, slowed by heat and the power "
         "supply's brake, on head (-11.1 %): that is the device, not the code."
     )
 
@@ -56,7 +56,7 @@ def test_a_power_cap_may_be_the_codes_own_doing(explanation):
     slow = DeviceState(clock_hertz=1.76e9, slowed_by=(POWER_CAP,))
 
     assert said(replace(explanation, base_device=slow, head_device=FAST)).endswith(
-        "(+12.5 %): code that draws more power meets the cap sooner."
+        "(+12.5 %): code that uses more power reaches the cap sooner."
     )
 
 

@@ -54,7 +54,7 @@ def test_what_was_counted_from_its_least_is_said_to_be_no_total(of):
     (chart,) = memory_charts(of(point(0.0, 50, is_lower_bound=True)))
 
     assert "at least" in chart.caption
-    assert chart.caption.endswith("Only changes were recorded: counted from the least in use")
+    assert chart.caption.endswith("Only changes were recorded: relative to the minimum")
 
 
 def test_what_the_allocator_holds_is_a_line_of_its_own_within_the_plot(of, marks_of):
@@ -64,7 +64,7 @@ def test_what_the_allocator_holds_is_a_line_of_its_own_within_the_plot(of, marks
     assert held.is_dashed
     assert held.points == ((0.0, 80 * MIB), (1.0, 80 * MIB), (1.0, 200 * MIB))
     assert chart.y.high == 200 * MIB
-    assert [key.label for key in chart.legend] == ["held by the allocator"]
+    assert [key.label for key in chart.legend] == ["reserved by the allocator"]
 
 
 def test_devices_are_in_the_order_of_their_names_the_hosts_memory_last(of):

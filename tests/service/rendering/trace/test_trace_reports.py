@@ -185,7 +185,7 @@ def test_a_what_if_says_what_comes_of_it_and_what_could_at_most(what_if):
     assert "30.0 %  input" in text
     assert "gone" in text
     assert "2.0 times as fast" in text
-    assert "With all of it gone the step would be 2.0 times as fast (Amdahl)." in text
+    assert "Without it the step would be 2.0 times as fast (Amdahl's law)." in text
     assert "What is removed here may uncover other work." in text
     assert "| `gemm` |" in to_markdown(what_if_document("trace.json", what_if))
 

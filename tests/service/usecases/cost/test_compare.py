@@ -1,4 +1,4 @@
-"""Owning is held against every way to rent, of whatever accelerator, where the work is known."""
+"""Owning is compared with every rental option, of whatever accelerator, where the work is known."""
 
 import json
 

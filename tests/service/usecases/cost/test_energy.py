@@ -67,7 +67,7 @@ def test_what_was_assumed_of_energy_is_said(run):
     shown = " ".join(run("cost", "energy", "8x5.3h", "--mean-watts", "700").split())
 
     assert "42.4 accelerator-hours" in shown
-    assert "CO2 by market: unknown" in shown
+    assert "CO2, market-based: unknown" in shown
     assert "Assumed: PUE 1.11 (pue hyperscale)" in shown
 
 

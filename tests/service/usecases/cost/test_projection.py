@@ -60,7 +60,7 @@ def test_the_comment_marks_every_projected_price(report):
     row = next(line for line in shown.splitlines() if "`H100-80GB` in `bfloat16`" in line)
     assert row.startswith("| `gpt:<b>\\|step` | `tokens` | `A100-80GB` |")
     assert "price read on 2026-11-20" in row
-    assert "Prices: where they were read" in shown
+    assert "Prices: sources and assumptions" in shown
     assert "us-east-1; " in shown
 
 

@@ -123,7 +123,7 @@ def test_the_table_says_what_looks_busy_and_is_not(run, engine, judged, busy_bun
     shown = " ".join(run("fleet", "utilization", "--checks").split())
 
     assert "gpt:step 30.0 % 95.0 % 20,000 14,000" in shown
-    assert "gpt:step: looks busy and is not: GPU-util 95.0 %, SM-active 30.0 %" in shown
+    assert "gpt:step: looks busy but is not: GPU-util 95.0 %, SM-active 30.0 %" in shown
 
 
 def test_figures_are_written_as_json_and_csv(run, engine, judged, busy_bundle):
@@ -138,7 +138,7 @@ def test_figures_are_written_as_json_and_csv(run, engine, judged, busy_bundle):
 
 
 def test_without_a_check_that_is_said(run):
-    assert "no check measured how busy a device is" in run("fleet", "utilization", "--checks")
+    assert "no check has measured utilization yet" in run("fleet", "utilization", "--checks")
 
 
 @pytest.mark.parametrize("words", [("x.json",), ("--source", "main"), ("--format", "svg")])
@@ -157,7 +157,7 @@ def test_the_page_shows_both_and_is_linked(site, busy_bundle, now):
 
     assert page.status_code == 200
     assert "gpt:step" in page.text
-    assert "looks busy and is not" in page.text
+    assert "looks busy but is not" in page.text
     assert "48 device-hours" in page.text
     assert "<script>" not in page.text
     assert 'href="/capacity"' in site.get("/").text

@@ -115,7 +115,7 @@ def test_the_comment_says_why_a_single_pair_was_enough(engine, learn, judged, a_
 
     text = comment(report)
     assert "uses the spread of 24 earlier pairs" in text
-    assert "How much pairs differ without cause was known for 1 of 2 verdicts" in text
+    assert "For 1 of 2 verdicts" in text
     assert "Measured in 1 pair of fresh processes" in text
 
 

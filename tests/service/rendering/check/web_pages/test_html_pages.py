@@ -134,7 +134,7 @@ def test_an_upload_that_was_refused_says_why_and_one_that_waits_says_so(pages):
 
 def test_verdicts_lead_to_their_history(pages):
     assert (
-        '<a href="/series/1" title="The history of this figure">step time</a>'
+        '<a href="/series/1" title="History of this figure">step time</a>'
         in (pages["/acme/models/pull/41"])
     )
 
@@ -159,11 +159,11 @@ def test_a_check_draws_the_pairs_of_what_changed(pages):
 def test_a_check_shows_policies_the_sum_and_what_paid_devices_take(pages):
     text = next(text for text in pages.values() if "Policy fails" in text)
 
-    assert "all of the interval is above the limit of 20,000\N{NO-BREAK SPACE}USD" in text
+    assert "the whole interval is above the limit of 20,000\N{NO-BREAK SPACE}USD" in text
     assert "without a price: benchmarks.new:step" in text
     assert "<b>Together</b>: +24,000\N{NO-BREAK SPACE}USD a year" in text
     assert '<p class="amount">No cash</p>' in text
-    assert "Idle devices that are paid for take 5,982 device-hours a year" in text
+    assert "Idle devices that are paid for absorb 5,982 device-hours a year" in text
 
 
 def test_a_check_shows_why_its_step_changed_in_words_and_pictures(pages):
@@ -171,14 +171,14 @@ def test_a_check_shows_why_its_step_changed_in_words_and_pictures(pages):
     page = Page(text)
 
     evidence = "<code>fused attention became matmul and softmax</code>"
-    assert f"put together or taken apart: {evidence}" in text
+    assert f"fused or split: {evidence}" in text
     assert "in <code>train_step/Attention.forward</code>" in text
     assert "Bound by compute (81.0 % of the step, high confidence) on base, and by memory" in text
     assert "Capture the step in a CUDA graph" in text
     assert any(label.endswith("bucket by bucket") for label in page.values("aria-label"))
     assert [label for label in page.values("aria-label") if label.startswith("One step of")] == [
-        "One step of base; the table below has what takes longest",
-        "One step of head; the table below has what takes longest",
+        "One step of base; the table below lists the longest calls",
+        "One step of head; the table below lists the longest calls",
     ]
     assert "Memory in use on base: cuda:0: peak 1.00 GiB, at 0 s" in page.values("aria-label")
     assert "Memory in use on head: not recorded; profile(profile_memory=True) of" in text
@@ -197,7 +197,7 @@ def test_a_check_without_profiles_has_no_pictures(pages):
 def test_a_check_without_a_price_says_what_is_not_known(pages):
     text = pages[f"/runs/{4:032x}"]
 
-    assert "not known on this device: measured on a CPU, which is not on the price sheet" in text
+    assert "unavailable on this device: measured on a CPU, which is not on the price sheet" in text
 
 
 def test_the_series_is_drawn_without_a_script_and_its_data_is_beside_it(pages, series):
