@@ -188,6 +188,16 @@ def test_reasons_are_for_what_is_uncertain_or_was_decided_early(reports, make):
     ]
 
 
+def test_what_cpu_time_settled_says_so(reports, make):
+    proven = make.verdict(make.GPT, make.STEP_TIME, Outcome.UNCHANGED, (1.0, 1.0))
+    settled = replace(proven, workload=make.RESNET, queued_share=0.3)
+    report = replace(reports["undecided"], verdicts=(proven, settled))
+
+    rows = verdict_rows.uncertain_rows(verdict_rows.verdict_rows(report))
+
+    assert [(row.workload, row.word) for row in rows] == [(make.RESNET, "unchanged")]
+
+
 def test_rows_are_grouped_by_workload_in_their_order(reports, make):
     rows = verdict_rows.verdict_rows(reports["regressed"])
 

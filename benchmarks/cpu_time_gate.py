@@ -1,0 +1,158 @@
+"""Measures what wall time and CPU time find beside other load, by real checks.
+
+python benchmarks/cpu_time_gate.py [--checks 3] [--loops 0 2 4] [--budget 12s] [--case NAME]
+
+Each check is `perfledger check` on a repository made for it, whose step works for about 6 ms. The
+head is unchanged, works 10 % more, or sleeps for 10 % of its time. Busy loops run beside it.
+A row counts the outcomes of the step time by wall time alone, of the step time as it was judged,
+where CPU time may settle it, and of the CPU time. The check's own report is the second and third;
+the first is judged again from its bundle, without the other metrics. A change is false where there
+is none, an `unchanged` is false where there is a change.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import CPU_TIME, STEP_TIME
+from perfledger.records import CoreTimes
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_runners.bundles.bundle_files import read_bundle
+
+STEP = """
+import time
+import perfledger
+
+@perfledger.workload()
+def work():
+    def step():
+        total = 0
+        for number in range({rounds}):
+            total += number * number
+        time.sleep({asleep_s})
+        return total
+    return step
+"""
+CONFIGURATION = 'paths = ["benchmarks"]\nmargin = 0.05\nmax_pairs = 8\n'
+ROUNDS, ASLEEP_S = 100_000, 0.0
+# name: rounds of the head's loop, seconds that its step sleeps.
+CASES = {
+    "unchanged": (ROUNDS, ASLEEP_S),
+    "10 % more work": (round(1.1 * ROUNDS), ASLEEP_S),
+    "10 % asleep": (ROUNDS, 0.0006),
+}
+
+
+def check(folder: Path, case: str, *, budget: str) -> Bundle:
+    """Commit base and head of a case, and check the head against the base."""
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    (folder / "benchmarks").mkdir()
+    (folder / "perfledger.toml").write_text(CONFIGURATION, encoding="utf-8")
+    for message, (rounds, asleep_s) in (("base", (ROUNDS, ASLEEP_S)), ("head", CASES[case])):
+        step = STEP.format(rounds=rounds, asleep_s=asleep_s) + f"# {message}\n"
+        (folder / "benchmarks" / "work.py").write_text(step, encoding="utf-8")
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message", message)
+    bundle = folder.parent / "bundle.json"
+    command = ["-m", "perfledger_service", "check", "--base", "HEAD~1", "--head", "HEAD"]
+    options = ["--budget", budget, "--json", "--save-bundle", str(bundle), "--device", "cpu"]
+    done = subprocess.run(
+        [sys.executable, *command, *options],
+        cwd=folder,
+        check=False,  # a regression is an exit code as well
+        capture_output=True,
+        text=True,
+    )
+    if not bundle.exists():
+        raise SystemExit(done.stderr or done.stdout)
+    return read_bundle(bundle.read_bytes())
+
+
+def git(folder: Path, *arguments: str) -> None:
+    """Run git with a name for the commits."""
+    identity = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@example.com")
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True)
+
+
+@contextmanager
+def busy_loops(count: int) -> Generator[None]:
+    """Keep so many cores busy."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def by_wall_time_alone(bundle: Bundle) -> Verdict:
+    """Judge a bundle as if step times were all that it holds."""
+    runs = tuple(
+        replace(
+            run,
+            samples={STEP_TIME.name: run.samples[STEP_TIME.name]},
+            core_times=CoreTimes(),
+        )
+        for run in bundle.runs
+    )
+    (verdict,) = judge_bundle(replace(bundle, runs=runs, metrics=(STEP_TIME,)))
+    return verdict
+
+
+def verdict_on(bundle: Bundle, metric: str) -> Verdict | None:
+    """Return the verdict on a metric, None if it was not measured."""
+    return next((each for each in judge_bundle(bundle) if each.metric.name == metric), None)
+
+
+def row(title: str, verdicts: Iterable[Verdict | None]) -> str:
+    """Return a line of the table: how often each outcome came, and the typical change."""
+    measured = [verdict for verdict in verdicts if verdict is not None]
+    counts = Counter(verdict.outcome for verdict in measured)
+    changes = [100 * each.estimate.change for each in measured if each.estimate is not None]
+    change = (
+        f"{median(changes):+.1f} ({min(changes):+.1f} to {max(changes):+.1f})" if changes else ""
+    )
+    shown = (Outcome.REGRESSED, Outcome.IMPROVED, Outcome.UNCHANGED, Outcome.UNDECIDED)
+    return f"| {title} | {' | '.join(str(counts[each]) for each in shown)} | {change} |"
+
+
+def main() -> None:
+    """Make the checks and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--checks", type=int, default=3)
+    parser.add_argument("--loops", type=int, nargs="+", default=[0, 2, 4])
+    parser.add_argument("--budget", default="12s")
+    parser.add_argument("--case", choices=CASES, action="append")
+    options = parser.parse_args()
+    print(
+        "| head, busy loops, judged by | regressed | improved | unchanged | undecided | change, % |"
+    )
+    print("|---|---|---|---|---|---|")
+    for case in options.case or CASES:
+        for loops in options.loops:
+            bundles = []
+            for _ in range(options.checks):
+                with tempfile.TemporaryDirectory() as name, busy_loops(loops):
+                    folder = Path(name) / "repository"
+                    folder.mkdir()
+                    bundles.append(check(folder, case, budget=options.budget))
+            title = f"{case}, {loops} loops"
+            print(row(f"{title}: wall time alone", map(by_wall_time_alone, bundles)))
+            judged = [verdict_on(bundle, STEP_TIME.name) for bundle in bundles]
+            print(row(f"{title}: step time", judged))
+            cpu = [verdict_on(bundle, CPU_TIME.name) for bundle in bundles]
+            print(row(f"{title}: CPU time", cpu), flush=True)
+
+
+if __name__ == "__main__":
+    main()
