@@ -5,11 +5,15 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import chdir
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
-pytestmark = pytest.mark.slow
+from perfledger_service.cli.app import app
+from perfledger_service.errors import PerfledgerError
 
 CONFIG = """
 paths = ["bench"]
@@ -40,20 +44,28 @@ def workloads(*, times=1, more=""):
     return WORKLOADS.format(additions=20_000, times=times) + more
 
 
-@pytest.fixture
-def repository(tmp_path):
-    root = tmp_path / "repository"
+def make_repository(folder, config=CONFIG):
+    """Commit the workloads on main, and return the repository."""
+    root = folder / "repository"
     (root / "bench").mkdir(parents=True)
-    (root / "perfledger.toml").write_text(CONFIG)
+    (root / "perfledger.toml").write_text(config)
     (root / "bench" / "sums.py").write_text(workloads())
     git(root, "init", "-q", "-b", "main")
     commit(root, "base")
     return root
 
 
+@pytest.fixture
+def repository(tmp_path):
+    return make_repository(tmp_path)
+
+
 def git(root, *arguments):
     identity = ["-c", "user.name=test", "-c", "user.email=test@example.invalid"]
-    subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
+    done = subprocess.run(
+        ["git", *identity, *arguments], cwd=root, check=True, capture_output=True, text=True
+    )
+    return done.stdout
 
 
 def commit(root, message):
@@ -62,6 +74,7 @@ def commit(root, message):
 
 
 def perfledger(root, *arguments, **variables):
+    """Run the command as a process of its own."""
     environment = {
         name: value
         for name, value in os.environ.items()
@@ -79,113 +92,12 @@ def perfledger(root, *arguments, **variables):
     )
 
 
-def test_an_uncommitted_slowdown_is_a_regression_in_the_right_workload(repository):
-    (repository / "bench" / "sums.py").write_text(workloads(times=2))
-
-    done = perfledger(repository, "check", "--format", "json")
-
-    assert done.returncode == 1, done.stderr
-    report = json.loads(done.stdout)
-    slower = [one for one in report["verdicts"] if one["outcome"] == "regressed"]
-    assert {one["workload"] for one in slower} == {"bench.sums:add"}
-    assert report["head"]["is_dirty"] is True
-
-
-def test_a_tail_that_the_configuration_asks_for_is_judged_on_enough_steps(repository, tmp_path):
-    asking = CONFIG.replace("max_pairs = 6", 'max_pairs = 4\nmetrics = ["step_time_p95"]')
-    (repository / "perfledger.toml").write_text(asking)
-    commit(repository, "ask for the tail")
-    (repository / "bench" / "sums.py").write_text(workloads(times=2))
-    bundle = tmp_path / "bundle.json"
-
-    done = perfledger(
-        repository, "check", "--workload", "*:add", "--save-bundle", str(bundle), "--format", "json"
-    )
-
-    verdicts = {one["metric"]["name"]: one for one in json.loads(done.stdout)["verdicts"]}
-    assert verdicts["step_time_p95"]["outcome"] != "not measured", done.stderr
-    runs = json.loads(bundle.read_text())["runs"]
-    assert min(len(run["samples"]["step_time_p50"]) for run in runs) >= 20
-
-
-def test_energy_without_a_reading_is_reported_missing(repository):
-    asking = CONFIG.replace("max_pairs = 6", 'max_pairs = 4\nmetrics = ["energy_per_step"]')
-    (repository / "perfledger.toml").write_text(asking)
-    commit(repository, "ask for the energy of a step")
-    (repository / "bench" / "sums.py").write_text(workloads(times=2))
-
-    done = perfledger(repository, "check", "--workload", "*:add", "--format", "json")
-
-    verdicts = {one["metric"]["name"]: one for one in json.loads(done.stdout)["verdicts"]}
-    assert verdicts["energy_per_step"]["outcome"] == "not measured", done.stdout + done.stderr
-    assert "energy_per_step was not read" in verdicts["energy_per_step"]["reason"]
-
-
-def test_a_cap_in_money_without_a_price_ends_before_anything_is_measured(repository):
-    (repository / "bench" / "sums.py").write_text(workloads(times=2))
-
-    done = perfledger(repository, "check", "--budget-usd", "0.5")
-
-    assert done.returncode == 2
-    assert "the price of an hour of" in done.stderr
-    assert "set device_price to its price in USD per hour" in done.stderr
-    assert "measuring pairs" not in done.stderr
-
-
-def test_a_cap_in_money_is_shown_with_its_price(repository):
-    (repository / "bench" / "sums.py").write_text(workloads(times=2))
-    money = ("--budget-usd", "0.05", "--device-price", "3600")
-
-    done = perfledger(repository, "check", *money, "--format", "json")
-
-    (note,) = (each for each in json.loads(done.stdout)["notes"] if "measuring was" in each)
-    assert "at most 0.05 USD: 0 s of 1 of" in note
-    assert done.returncode == 3  # the first pair is finished, and decides nothing
-
-
-def test_the_bundle_can_be_judged_again_from_its_file(repository, tmp_path):
-    bundle = tmp_path / "bundle.json"
-    (repository / "bench" / "sums.py").write_text(workloads(times=2))
-    perfledger(repository, "check", "--save-bundle", str(bundle), "--workload", "*:add")
-
-    done = perfledger(tmp_path, "report", str(bundle), "--format", "markdown")
-
-    assert done.returncode == 1, done.stderr
-    assert "bench.sums:add" in done.stdout
-    assert "USD" in done.stdout
-
-
-def test_what_head_broke_is_not_measured_and_the_others_are(repository):
-    git(repository, "switch", "-q", "-c", "change")
-    (repository / "bench" / "sums.py").write_text(
-        workloads(more="\n@perfledger.workload()\ndef fresh():\n    return lambda: None\n").replace(
-            "    numbers = list(range(50_000))", "    raise ValueError('planted')"
-        )
-    )
-    commit(repository, "break one, add one")
-
-    done = perfledger(repository, "check", "--base", "main", "--head", "change", "--format", "json")
-
-    assert done.returncode == 3, done.stderr
-    report = json.loads(done.stdout)
-    outcomes = {one["workload"]: one["outcome"] for one in report["verdicts"]}
-    assert outcomes["bench.sums:steady"] == "not measured"
-    assert outcomes["bench.sums:add"] != "not measured"
-    assert report["new_workloads"] == ["bench.sums:fresh"]
-    assert "planted" in done.stdout
-
-
-def test_workloads_that_moved_are_not_compared_and_said_to_be_elsewhere(repository):
-    git(repository, "mv", "bench", "speed")
-
-    done = perfledger(
-        repository, "check", "--format", "json", PERFLEDGER_PATHS=json.dumps(["speed"])
-    )
-
-    report = json.loads(done.stdout)
-    assert done.returncode == 3, done.stderr
-    assert (report["title"], report["conclusion"]) == ("Nothing to compare", "failure")
-    assert any("base registers bench/sums.py instead" in note for note in report["notes"])
+def invoke(root, *arguments):
+    """Run the command in this process; what it measures are real children all the same."""
+    unset = {name: None for name in os.environ if name.startswith(("PERFLEDGER_", "GITHUB_"))}
+    own = {"XDG_STATE_HOME": str(root.parent / "state"), "COLUMNS": "100"}
+    with chdir(root):
+        return CliRunner().invoke(app, arguments, env=unset | own)
 
 
 class Refusing(BaseHTTPRequestHandler):
@@ -200,7 +112,7 @@ class Refusing(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def refusing_service():
     server = HTTPServer(("127.0.0.1", 0), Refusing)
     thread = threading.Thread(target=server.serve_forever)
@@ -211,28 +123,129 @@ def refusing_service():
     server.server_close()
 
 
-def test_a_service_that_takes_no_bundle_costs_no_verdict(repository, tmp_path, refusing_service):
-    bundle = tmp_path / "bundle.json"
-    (repository / "bench" / "sums.py").write_text(workloads(times=2))
-
+@pytest.fixture(scope="module")
+def slowdown(tmp_path_factory, refusing_service):
+    """A check of an uncommitted slowdown, as a process, whose bundle no service takes."""
+    root = make_repository(tmp_path_factory.mktemp("slowdown"))
+    (root / "bench" / "sums.py").write_text(workloads(times=2))
+    bundle = root.parent / "bundle.json"
     done = perfledger(
-        repository,
-        *(
-            "check",
-            "--workload",
-            "*:add",
-            "--save-bundle",
-            str(bundle),
-            "--upload-url",
-            refusing_service,
-        ),
+        root,
+        *("check", "--format", "json", "--save-bundle", str(bundle)),
+        *("--upload-url", refusing_service),
         PERFLEDGER_UPLOAD_TOKEN="pl_0123abcd_secret",
     )
+    return SimpleNamespace(done=done, bundle=bundle)
 
-    assert done.returncode == 4, done.stderr
-    assert "Performance regressed" in done.stdout
-    assert f"perfledger upload {bundle}" in done.stderr
-    assert bundle.exists()
+
+@pytest.fixture(scope="module")
+def capped(tmp_path_factory):
+    """A check that a cap in money ends after one pair, with every metric that is asked for."""
+    asked = 'metrics = ["step_time_p95", "energy_per_step"]\n'
+    root = make_repository(tmp_path_factory.mktemp("capped"), asked + CONFIG)
+    (root / "bench" / "sums.py").write_text(workloads(times=2))
+    bundle = root.parent / "bundle.json"
+    done = invoke(
+        root,
+        *("check", "--format", "json", "--save-bundle", str(bundle), "--workload", "*:add"),
+        *("--budget-usd", "0.05", "--device-price", "3600"),
+    )
+    report = json.loads(done.stdout)
+    verdicts = {one["metric"]["name"]: one for one in report["verdicts"]}
+    return SimpleNamespace(root=root, done=done, bundle=bundle, report=report, verdicts=verdicts)
+
+
+@pytest.mark.slow
+def test_an_uncommitted_slowdown_is_a_regression_in_the_right_workload(slowdown):
+    report = json.loads(slowdown.done.stdout)
+
+    slower = [one for one in report["verdicts"] if one["outcome"] == "regressed"]
+    assert {one["workload"] for one in slower} == {"bench.sums:add"}
+    assert report["head"]["is_dirty"] is True
+
+
+@pytest.mark.slow
+def test_a_service_that_takes_no_bundle_costs_no_verdict(slowdown):
+    assert slowdown.done.returncode == 4, slowdown.done.stderr
+    assert json.loads(slowdown.done.stdout)["headline"].startswith("Performance regressed")
+    assert f"perfledger upload {slowdown.bundle}" in slowdown.done.stderr
+    assert slowdown.bundle.exists()
+
+
+@pytest.mark.slow
+def test_the_bundle_can_be_judged_again_from_its_file(slowdown, tmp_path):
+    done = invoke(tmp_path, "report", str(slowdown.bundle), "--format", "markdown")
+
+    assert done.exit_code == 1, done.output
+    assert "bench.sums:add" in done.stdout
+    assert "USD" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_cap_in_money_is_shown_with_its_price(capped):
+    (note,) = (each for each in capped.report["notes"] if "measuring was" in each)
+    assert "at most 0.05 USD: 0 s of 1 of" in note
+    assert capped.done.exit_code == 3  # the first pair is finished, and decides nothing
+
+
+@pytest.mark.slow
+def test_a_tail_that_the_configuration_asks_for_is_judged_on_enough_steps(capped):
+    runs = json.loads(capped.bundle.read_text())["runs"]
+
+    assert capped.verdicts["step_time_p95"]["outcome"] == "undecided", capped.done.stderr
+    assert min(len(run["samples"]["step_time_p50"]) for run in runs) >= 20
+
+
+@pytest.mark.slow
+def test_energy_without_a_reading_is_reported_missing(capped):
+    energy = capped.verdicts["energy_per_step"]
+
+    assert energy["outcome"] == "not measured"
+    assert "energy_per_step was not read" in energy["reason"]
+
+
+@pytest.mark.slow
+def test_nothing_is_left_behind(capped):
+    assert len(git(capped.root, "worktree", "list").splitlines()) == 1
+    assert git(capped.root, "status", "--porcelain") == " M bench/sums.py\n"
+
+
+@pytest.mark.slow
+def test_a_cap_in_money_without_a_price_ends_before_anything_is_measured(repository):
+    (repository / "bench" / "sums.py").write_text(workloads(times=2))
+
+    done = perfledger(repository, "check", "--budget-usd", "0.5")
+
+    assert done.returncode == 2
+    assert "the price of an hour of" in done.stderr
+    assert "set device_price to its price in USD per hour" in done.stderr
+    assert "measuring pairs" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_what_head_broke_is_not_measured_and_the_others_are(tmp_path):
+    root = make_repository(tmp_path, 'undecided = "neutral"\n' + CONFIG)
+    git(root, "switch", "-q", "-c", "change")
+    (root / "bench" / "sums.py").write_text(
+        workloads(more="\n@perfledger.workload()\ndef fresh():\n    return lambda: None\n").replace(
+            "    numbers = list(range(50_000))", "    raise ValueError('planted')"
+        )
+    )
+    commit(root, "break one, add one")
+
+    done = invoke(
+        root,
+        *("check", "--base", "main", "--head", "change", "--budget", "1s", "--format", "json"),
+    )
+
+    assert done.exit_code == 3, done.stderr
+    report = json.loads(done.stdout)
+    outcomes = {one["workload"]: one["outcome"] for one in report["verdicts"]}
+    assert outcomes["bench.sums:steady"] == "not measured"
+    assert outcomes["bench.sums:add"] == "undecided"  # after a single pair
+    assert report["new_workloads"] == ["bench.sums:fresh"]
+    assert "planted" in done.stdout
 
 
 def test_ids_with_brackets_are_listed_in_full(repository):
@@ -241,28 +254,18 @@ def test_ids_with_brackets_are_listed_in_full(repository):
         "def add(n):\n    return lambda: sum(range(n))\n"
     )
 
-    listed = perfledger(repository, "bench", "list").stdout
+    listed = invoke(repository, "bench", "list").stdout
 
     assert "bench.sums:add[n=3]" in listed
     assert "bench.sums:add[n=5]" in listed
 
 
-def test_nothing_is_left_behind(repository):
-    (repository / "bench" / "sums.py").write_text(workloads(times=2))
-
-    perfledger(repository, "check", "--budget", "1s")
-
-    listed = subprocess.run(
-        ["git", "worktree", "list"], cwd=repository, capture_output=True, text=True, check=True
-    )
-    assert len(listed.stdout.splitlines()) == 1
-    assert git_status(repository) == " M bench/sums.py\n"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check", "--workload", "nothing:*"], "matches nothing:*"),
+        pytest.param(
+            ["check", "--workload", "nothing:*"], "matches nothing:*", marks=pytest.mark.slow
+        ),
         (["check", "--base", "no-such-branch"], "no-such-branch"),
         (["check", "--device", "abacus"], "device"),
         (["check", "--output", "no/such/report.md"], "there is no folder no/such"),
@@ -279,14 +282,8 @@ def test_nothing_is_left_behind(repository):
 def test_a_usage_error_exits_with_code_2(repository, arguments, message):
     (repository / "bench" / "sums.py").write_text(workloads(times=2))
 
-    done = perfledger(repository, *arguments)
+    done = invoke(repository, *arguments)
 
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def git_status(root):
-    return subprocess.run(
-        ["git", "status", "--porcelain"], cwd=root, capture_output=True, text=True, check=True
-    ).stdout
+    assert isinstance(done.exception, PerfledgerError)
+    assert done.exception.exit_code == 2
+    assert message in str(done.exception)
