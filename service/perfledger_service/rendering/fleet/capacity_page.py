@@ -1,11 +1,14 @@
 """Renders the page of the fleet's capacity."""
 
-from perfledger_service.rendering.fleet.imported_files import import_rows
+from perfledger_service.rendering.fleet.imported_files import period
 from perfledger_service.rendering.fleet.measured_utilization import (
     WHAT_IS_ACTIVE,
     WHAT_IS_IDLE,
-    utilization_rows,
+    misleading_words,
 )
+from perfledger_service.rendering.fleet.utilization import amount
+from perfledger_service.rendering.history import stored_verdict_rows
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.fleet_views import CapacityView
 
@@ -16,9 +19,15 @@ def capacity_page(view: CapacityView) -> str:
     """Return the page of the fleet: how busy workloads keep devices, and what was imported."""
     return render(
         "html/capacity.html.j2",
-        uses=utilization_rows(view.utilization[:MAX_ROWS]),
+        uses=view.utilization[:MAX_ROWS],
         notes=(WHAT_IS_ACTIVE, WHAT_IS_IDLE),
-        imports=import_rows(view.imports[:MAX_ROWS]),
+        imports=view.imports[:MAX_ROWS],
         left_out=max(0, len(view.utilization) - MAX_ROWS),
         imports_left_out=max(0, len(view.imports) - MAX_ROWS),
+        amount=amount,
+        day=number_format.day,
+        device=stored_verdict_rows.device,
+        misleading_words=misleading_words,
+        period=period,
+        share=number_format.share,
     )

@@ -1,7 +1,6 @@
 """Presents the files that were imported."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
@@ -15,44 +14,22 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.fleet_views import StoredImport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRow:
-    """One imported file as it is shown."""
-
-    id: int
-    kind: str
-    source: str
-    name: str
-    period: str
-    summary: str
-    day: str
+def period(stored: StoredImport) -> str:
+    """Return the first and the last day of a file, "" for one without times."""
+    if stored.since is None or stored.until is None:
+        return ""
+    return number_format.INTERVAL_TO.join(map(number_format.day, (stored.since, stored.until)))
 
 
-_COLUMNS: tuple[Column[ImportRow], ...] = (
-    figure("id", "no.", lambda row: row.id, str),
-    figure("kind", "kind", lambda row: row.kind),
-    name("source", "source", lambda row: row.source),
-    name("name", "file", lambda row: row.name),
-    figure("period", "period", lambda row: row.period),
-    name("summary", "content", lambda row: row.summary),
-    figure("day", "imported", lambda row: row.day),
+_COLUMNS: tuple[Column[StoredImport], ...] = (
+    figure("id", "no.", lambda stored: stored.id, str),
+    figure("kind", "kind", lambda stored: stored.kind),
+    name("source", "source", lambda stored: stored.source),
+    name("name", "file", lambda stored: stored.name),
+    figure("period", "period", period),
+    name("summary", "content", lambda stored: stored.summary),
+    figure("day", "imported", lambda stored: number_format.day(stored.created_at)),
 )
-
-
-def import_rows(imports: Sequence[StoredImport]) -> tuple[ImportRow, ...]:
-    """Return imported files as rows, in their order."""
-    return tuple(
-        ImportRow(
-            id=one.id,
-            kind=one.kind,
-            source=one.source,
-            name=one.name,
-            period=_period(one),
-            summary=one.summary,
-            day=number_format.day(one.created_at.date()),
-        )
-        for one in imports
-    )
 
 
 def imports_document(imports: Sequence[StoredImport]) -> Document:
@@ -64,13 +41,5 @@ def imports_document(imports: Sequence[StoredImport]) -> Document:
     )
     return Document(
         name="perfledger-imports",
-        blocks=(table(_COLUMNS, import_rows(imports), key="imports"), *sentences(empty)),
-    )
-
-
-def _period(stored: StoredImport) -> str:
-    if stored.since is None or stored.until is None:
-        return ""
-    return number_format.INTERVAL_TO.join(
-        number_format.day(each.date()) for each in (stored.since, stored.until)
+        blocks=(table(_COLUMNS, imports, key="imports"), *sentences(empty)),
     )

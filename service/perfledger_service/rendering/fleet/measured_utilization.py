@@ -5,11 +5,9 @@ multiprocessors with work, read while the steps were timed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfledger_cost_models.telemetry.misleading_gpu_util import HIGH_GPU_UTIL, LOW_SM_ACTIVE
 from perfledger_service.rendering.fleet.utilization import amount
-from perfledger_service.rendering.history import stored_verdict_rows
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
@@ -49,44 +47,9 @@ _COLUMNS: tuple[Column[MeasuredUtilization], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UtilizationRow:
-    """One workload's use as it is shown; "" is not known."""
-
-    repository: str
-    workload: str
-    device: str
-    active: str
-    range: str
-    gpu_busy: str
-    hours: str
-    apart: str
-    herring: str
-    upload_id: str
-
-
-def utilization_rows(uses: Sequence[MeasuredUtilization]) -> tuple[UtilizationRow, ...]:
-    """Return workloads' use as rows, in their order."""
-    return tuple(
-        UtilizationRow(
-            repository=use.repository,
-            workload=use.workload,
-            device=stored_verdict_rows.device(use.device_class),
-            active=number_format.share(use.active),
-            range=number_format.INTERVAL_TO.join(map(number_format.share, (use.low, use.high))),
-            gpu_busy="" if use.gpu_busy is None else number_format.share(use.gpu_busy),
-            hours="" if use.device_hours_per_year is None else amount(use.device_hours_per_year),
-            apart="" if use.idle_hours is None else amount(use.idle_hours),
-            herring=_herring(use),
-            upload_id=use.upload_id,
-        )
-        for use in uses
-    )
-
-
 def measured_utilization_document(uses: Sequence[MeasuredUtilization]) -> Document:
     """Return workloads' use, and what it means; null is not known."""
-    misleading = [f"{row.workload}: {row.herring}" for row in utilization_rows(uses) if row.herring]
+    misleading = [f"{use.workload}: {words}" for use in uses if (words := misleading_words(use))]
     names = [use.workload for use in uses]
     return Document(
         name="perfledger-measured-utilization",
@@ -98,7 +61,8 @@ def measured_utilization_document(uses: Sequence[MeasuredUtilization]) -> Docume
     )
 
 
-def _herring(use: MeasuredUtilization) -> str:
+def misleading_words(use: MeasuredUtilization) -> str:
+    """Return that a workload looks busy but is not, "" where GPU-util does not mislead."""
     if use.gpu_busy is None or use.gpu_busy < HIGH_GPU_UTIL or use.active >= LOW_SM_ACTIVE:
         return ""
     return (

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 from perfledger_service.rendering.fleet.capacity_page import MAX_ROWS, capacity_page
@@ -19,6 +20,23 @@ def test_a_page_shows_use_and_imports_with_links_to_their_checks(busy, imported)
     assert "48 device-hours" in page
     assert '<a href="/octo/models">' in page
     assert "more are in" not in page
+
+
+def test_a_row_has_its_shares_and_hours(busy):
+    page = capacity_page(CapacityView(imports=(), utilization=(busy,)))
+
+    texts = re.sub(r"<[^>]+>|&nbsp;|\s+", " ", page[page.index("<tbody") :])
+    assert "gpt:step octo/models on NVIDIA H100 80GB HBM3 (cuda)" in " ".join(texts.split())
+    assert "30.0 % (20.0 % to 40.0 %) 95.0 % 20,000 14,000" in " ".join(texts.split())
+
+
+def test_what_was_not_profiled_or_declared_is_a_dash(busy):
+    unknown = replace(busy, gpu_busy=None, device_hours_per_year=None)
+
+    page = capacity_page(CapacityView(imports=(), utilization=(unknown,)))
+
+    for column in ("GPU-util", "Hours a year", "Idle"):
+        assert f'data-label="{column}" class="number">\N{EN DASH}</td>' in page
 
 
 def test_names_of_others_are_text_of_the_page(busy, imported):
