@@ -218,19 +218,19 @@ def _measure(context: CommandContext, bound: BoundWorkload) -> Fields:
             turn=_turn(channel, name) if context.request.is_interleaved else None,
         )
         samples = _samples(sampled, peaks.first(), device)
+    cores = sampled.cores if device is Device.CPU else CoreUse()
     return {
         "started_at": started_at,
         "samples": samples,
         "warmups_s": sampled.warmups_s,
-    cores = sampled.cores if device is Device.CPU else CoreUse()
         "settling_s": sampled.settling_s,
         "left_out": cores.left_out,
         "turns": sampled.turns,
+        "core_times": asdict(cores.times),
         "device": device,
         "devices": meter.devices(),
         "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
     }
-        "core_times": asdict(cores.times),
 
 
 class _Peaks:

@@ -179,9 +179,9 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     device: Device
     devices: Annotated[int, Meta(ge=1, le=MAX_DEVICES)] = 1
     turns: tuple[Annotated[int, Meta(ge=1)], ...] = ()
+    core_times: CoreTimes = CoreTimes()
     packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
 
-    core_times: CoreTimes = CoreTimes()
 
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
     """A profiled workload: the file `trace`, and the file `again` of a repeated pass, if any."""
@@ -299,12 +299,12 @@ def _check_run(message: RunMessage) -> None:
         if metric is None or not is_possible(metric, samples):
             msg = f"a run with impossible readings of {name!r}: {samples[:3]}"
             raise GarbageError(msg)
-
-
-def _check_served(message: ServedMessage) -> None:
     if not are_possible(message.core_times, readings=len(message.samples.get(CPU_TIME.name, ()))):
         msg = "a run with impossible core times"
         raise GarbageError(msg)
+
+
+def _check_served(message: ServedMessage) -> None:
     """Reject impossible results: an answer without a service time, or shorter than it."""
     count = len(message.latencies_s)
     pairs = zip(message.latencies_s, message.services_s, strict=False)

@@ -336,7 +336,9 @@ class _Check:
             core_times=message.core_times,
             packages=tuple(each.package() for each in message.packages),
         )
-        failure = throttling_failure(run, readings, settling_s=message.settling_s)
+        failure = self.check_run(run) or throttling_failure(
+            run, readings, settling_s=message.settling_s
+        )
         if failure is not None:
             self.failures.setdefault(run.workload, failure)
         run = with_telemetry(run, readings, settling_s=message.settling_s)
