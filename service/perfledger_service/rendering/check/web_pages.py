@@ -163,8 +163,11 @@ def series_page(view: SeriesView) -> str:
         direction=stored_verdict_rows.direction(view.worse),
         svg="" if chart is None else embedded_svg(chart, label=spoken),
         data=series_data(view),
-        points=stored_verdict_rows.point_rows(view, newest),
+        points=newest,
         hidden=len(view.points) - len(newest),
+        moment=number_format.moment,
+        short_sha=provenance_facts.short_sha,
+        value=vocabulary.value,
     )
 
 

@@ -1,12 +1,11 @@
-"""Lists stored verdicts and points of series for web pages."""
+"""Lists stored verdicts for web pages."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfledger.metrics import WorseDirection
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_service.rendering.layout import number_format, provenance_facts, vocabulary
-from perfledger_service.values.upload_views import SeriesPoint, SeriesView, UploadView, VerdictView
+from perfledger_service.values.upload_views import UploadView, VerdictView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,20 +22,6 @@ class StoredVerdictRow:
     tone: str
     word: str
     series_id: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeriesPointRow:
-    """One point of a series as it is shown."""
-
-    sha: str
-    side: str
-    center: str
-    interval: str
-    processes: int
-    upload_id: str
-    pull_request: int | None
-    moment: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,25 +58,6 @@ def stored_groups(upload: UploadView) -> tuple[tuple[str, tuple[StoredVerdictRow
     rows = [_stored_row(verdict) for verdict in sorted(upload.verdicts, key=_urgency)]
     workloads = dict.fromkeys(row.workload for row in rows)
     return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
-
-
-def point_rows(view: SeriesView, points: Sequence[SeriesPoint]) -> tuple[SeriesPointRow, ...]:
-    """Return a series' points as rows."""
-    return tuple(
-        SeriesPointRow(
-            sha=provenance_facts.short_sha(point.sha)[:7],
-            side=str(point.side),
-            center=vocabulary.value(point.center, view.unit),
-            interval=number_format.INTERVAL_TO.join(
-                vocabulary.value(end, view.unit) for end in (point.low, point.high)
-            ),
-            processes=point.processes,
-            upload_id=point.upload_id,
-            pull_request=point.pull_request,
-            moment=number_format.moment(point.created_at),
-        )
-        for point in points
-    )
 
 
 def device(device_class: str) -> str:

@@ -9,7 +9,6 @@ from perfledger.metrics import WorseDirection
 from perfledger_service.rendering.history.stored_verdict_rows import (
     device,
     direction,
-    point_rows,
     stored_groups,
     upload_headline,
 )
@@ -133,19 +132,6 @@ def test_an_uploads_headline_has_the_colour_of_what_became_of_it(values, headlin
     assert (shown.headline, shown.tone) == (headline, tone)
     assert (shown.base, shown.head, shown.device) == ("aaaaaaa", "bbbbbbb", "AMD EPYC (cpu)")
     assert shown.moment == "2026-11-22 00:00 UTC"
-
-
-def test_points_of_a_series_are_rows_in_the_order_given(series):
-    first, last = point_rows(series, (series.points[0], series.points[-1]))
-
-    texts = (first.center, first.interval, first.moment)
-    assert tuple(text.replace("\u00a0", " ") for text in texts) == (
-        "12.3 ms",
-        "12.2 ms to 12.4 ms",
-        "2026-11-20 12:00 UTC",
-    )
-    assert (first.side, first.pull_request, first.processes) == ("base", None, 6)
-    assert (last.side, last.pull_request, last.upload_id) == ("head", 51, f"{11:032x}")
 
 
 @pytest.mark.parametrize(

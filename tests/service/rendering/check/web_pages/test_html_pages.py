@@ -1,5 +1,6 @@
 import json
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -209,6 +210,17 @@ def test_the_series_is_drawn_without_a_script_and_its_data_is_beside_it(pages, s
     assert data["base_center"][0] == pytest.approx(12.3)
     assert data["head_center"].count(None) == 12
     assert len({len(data[name]) for name in data if name != "unit"}) == 1
+
+
+def test_points_of_a_series_are_rows_the_newest_first(pages):
+    table = pages["/series/1"].partition("<tbody>")[2]
+
+    plain = (re.sub(r"<[^>]*>", " ", unescape(row)) for row in table.split("<tr>")[1:])
+    rows = [" ".join(row.split()) for row in plain]
+    assert rows[0].partition(" ")[2].startswith("head ")
+    assert "#51" in rows[0]
+    assert "base 12.3 ms 12.2 ms to 12.4 ms 6 \N{EN DASH} 2026-11-20 12:00 UTC" in rows[-1]
+    assert f'<a href="/runs/{11:032x}">' in table
 
 
 def test_a_page_with_nothing_to_show_says_what_to_do(pages):
