@@ -24,14 +24,14 @@ class FindingRow:
     """One finding as it is shown; what there is no figure for is ""."""
 
     index: int  # of its first point, from zero: the order of the rows
-    mark: str  # under the picture; "" for what has none there
     what: str
     label: str  # foreign: the first point's
     place: str
     size: str
-    interval: str
-    detail: str
-    confidence: str
+    mark: str = ""  # under the picture
+    interval: str = ""
+    detail: str = ""
+    confidence: str = ""
 
 
 def finding_rows(searched: SearchedSeries) -> tuple[FindingRow, ...]:
@@ -113,14 +113,10 @@ def _transients(searched: SearchedSeries) -> Iterator[FindingRow]:
     for transient in searched.history.transients:
         yield FindingRow(
             index=transient.first,
-            mark="",
             what="came back",
             label=_label(searched, transient.first),
             place=_stretch(transient.first, transient.last),
             size=number_format.percent(transient.change),
-            interval="",
-            detail="",
-            confidence="",
         )
 
 
@@ -129,14 +125,12 @@ def _drifts(searched: SearchedSeries) -> Iterator[FindingRow]:
         size, interval = number_format.change(drift.change, drift.low, drift.high)
         yield FindingRow(
             index=drift.first,
-            mark="",
             what="drift",
             label=_label(searched, drift.first),
             place=_stretch(drift.first, drift.last),
             size=size,
             interval="" if interval == number_format.NOT_KNOWN else interval,
             detail="over the whole stretch",
-            confidence="",
         )
 
 
@@ -146,7 +140,6 @@ def _spread_changes(searched: SearchedSeries) -> Iterator[FindingRow]:
         ends = (number_format.factor(end).removesuffix(times) for end in (change.low, change.high))
         yield FindingRow(
             index=change.index,
-            mark="",
             what="noisier" if change.ratio > 1 else "quieter",
             label=_label(searched, change.index),
             place=f"from point {change.index + 1:,} on",
@@ -166,12 +159,10 @@ def _state_changes(searched: SearchedSeries) -> Iterator[FindingRow]:
         distance = number_format.share(change.distance)
         yield FindingRow(
             index=change.index,
-            mark="",
             what="two states",
             label=_label(searched, change.index),
             place=f"from point {change.index + 1:,} on",
             size=_TO.join(shares),
-            interval="",
             detail=f"of points in the upper state, {distance} above the other",
             confidence=number_format.confidence(change.confidence),
         )
@@ -184,14 +175,11 @@ def _suspects(searched: SearchedSeries) -> Iterator[FindingRow]:
     place = f"point {suspect.index + 1:,}"
     yield FindingRow(
         index=suspect.index,
-        mark="",
         what="suspect",
         label=_label(searched, suspect.index),
         place=place if suspect.observations == 1 else f"from {place} on",
         size=number_format.percent(suspect.change),
-        interval="",
         detail="too few to tell: an A/B against its parent decides",
-        confidence="",
     )
 
 
