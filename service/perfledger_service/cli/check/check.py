@@ -37,8 +37,7 @@ class ChangeFlags:
         list[str] | None, what("only workloads whose id matches; repeatable", metavar="GLOB")
     ] = None
     repository: Annotated[
-        str,
-        what("owner/name on GitHub", metavar="NAME", environment="GITHUB_REPOSITORY"),
+        str, what("owner/name on GitHub", metavar="NAME", environment="GITHUB_REPOSITORY")
     ] = ""
     pull_request: Annotated[
         int | None,
@@ -84,8 +83,7 @@ class MeasuringFlags:
         False
     )
     spreads: Annotated[
-        Path | None,
-        how("a file of `history spreads` (default: ask the service)", metavar="FILE"),
+        Path | None, how("a file of `history spreads` (default: ask the service)", metavar="FILE")
     ] = None
 
     @property

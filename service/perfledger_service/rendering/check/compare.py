@@ -40,10 +40,7 @@ _STYLES = {
     "unchanged": TextStyle.PLAIN,
 }
 # An estimate's, with the runs of the side that has fewer in place of its pairs.
-_ESTIMATE_PARTS = (
-    *(part for part in field_names(EffectEstimate) if part != "pairs"),
-    "runs",
-)
+_ESTIMATE_PARTS = (*(part for part in field_names(EffectEstimate) if part != "pairs"), "runs")
 
 
 def comparison_document(view: ComparisonView, *, exit_code: int) -> Document:

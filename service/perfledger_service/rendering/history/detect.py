@@ -35,11 +35,7 @@ from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.measured_series import SearchedSeries
 
 _MAX_NAME = 200
-_STYLES = {
-    "up": TextStyle.WARNING,
-    "down": TextStyle.WARNING,
-    "came back": TextStyle.NOTE,
-}
+_STYLES = {"up": TextStyle.WARNING, "down": TextStyle.WARNING, "came back": TextStyle.NOTE}
 _FINDING_COLUMNS: tuple[Column[change_rows.FindingRow], ...] = (
     words("", "", lambda row: row.mark),
     words("", "what", lambda row: row.what),

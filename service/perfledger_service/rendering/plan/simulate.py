@@ -112,11 +112,7 @@ def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
         fact("wait_curve_s", lambda row: row.wait_curve_s, in_csv=False),
         fact("wait_saved_s", lambda row: row.wait_saved_s, parts=_INTERVAL_PARTS),
         fact("hours_gained_a_year", lambda row: row.hours_gained, parts=_INTERVAL_PARTS),
-        fact(
-            "usd_gained_a_year",
-            lambda row: _usd(row.hours_gained, view),
-            parts=_INTERVAL_PARTS,
-        ),
+        fact("usd_gained_a_year", lambda row: _usd(row.hours_gained, view), parts=_INTERVAL_PARTS),
     )
 
 

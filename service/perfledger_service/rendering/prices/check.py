@@ -41,9 +41,7 @@ _COLUMNS: tuple[Column[PriceFinding], ...] = (
     words("rule", "rule", lambda finding: finding.rule),
     words("reason", "why", lambda finding: finding.reason, kind=CellKind.REMARK),
     *record_facts(
-        PriceFinding,
-        lambda finding: finding,
-        without=("row", "option", "level", "rule", "reason"),
+        PriceFinding, lambda finding: finding, without=("row", "option", "level", "rule", "reason")
     ),
 )
 _OLD_COLUMNS: tuple[Column[StalePrice], ...] = (

@@ -57,10 +57,7 @@ def price_diff_document(diff: SheetDiff) -> Document:
         name="perfledger-price-diff",
         version=2,
         facts={"before": diff.before, "after": diff.after, "same": diff.same},
-        blocks=(
-            table(_columns(), rows, key="prices", style=_style, most=_MAX_ROWS),
-            summary,
-        ),
+        blocks=(table(_columns(), rows, key="prices", style=_style, most=_MAX_ROWS), summary),
     )
 
 

@@ -10,11 +10,7 @@ from perfledger_cost_models.prices.price_sheet import (
     PriceSheet,
     UnknownPrice,
 )
-from perfledger_cost_models.prices.staleness import (
-    MAX_AGE_DAYS,
-    max_age_of,
-    staleness_warnings,
-)
+from perfledger_cost_models.prices.staleness import MAX_AGE_DAYS, max_age_of, staleness_warnings
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -51,10 +47,7 @@ def sheet_document(sheet: PriceSheet, *, today: date) -> Document:
     return Document(
         name="perfledger-prices",
         facts={"sheet": sheet.name},
-        blocks=(
-            table(_columns(), rows, key="prices", style=_style),
-            *notes([_legend()]),
-        ),
+        blocks=(table(_columns(), rows, key="prices", style=_style), *notes([_legend()])),
     )
 
 

@@ -1,11 +1,7 @@
 """Writes the sheets of a review's capacity: devices, and how long jobs waited for them."""
 
 from perfledger_cost_models.review.queue_waits import RecordedWaits
-from perfledger_cost_models.review.review_document import (
-    Review,
-    SupplySection,
-    UnknownFigure,
-)
+from perfledger_cost_models.review.review_document import Review, SupplySection, UnknownFigure
 from perfledger_cost_models.scheduling.job_outcomes import PolicySummary
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.units import SECONDS_PER_HOUR

@@ -63,8 +63,7 @@ def outlook_sentence(review: Review) -> str:
 def unknown_line(part: UnknownFigure) -> str:
     """Return what is not known, why, and how to supply it, in a line."""
     return clean(
-        f"Unknown: {part.name}. Reason: {part.reason}. Remedy: {part.remedy}.",
-        limit=_MAX_TEXT,
+        f"Unknown: {part.name}. Reason: {part.reason}. Remedy: {part.remedy}.", limit=_MAX_TEXT
     )
 
 

@@ -66,9 +66,7 @@ def trace_diff_document(view: TraceDiffView) -> Document:
             ),
             *([heading("What runs longest")] if kernels else []),
             table(
-                _KERNEL_COLUMNS,
-                kernels,
-                style=lambda row: _STYLES.get(row.tone, TextStyle.PLAIN),
+                _KERNEL_COLUMNS, kernels, style=lambda row: _STYLES.get(row.tone, TextStyle.PLAIN)
             ),
         ),
     )

@@ -72,9 +72,7 @@ def _columns(view: RanksView) -> tuple[Column[_Rank], ...]:
             kind=CellKind.REMARK,
         ),
         fact(
-            "classification",
-            lambda row: classification_record(row[0].classification),
-            in_csv=False,
+            "classification", lambda row: classification_record(row[0].classification), in_csv=False
         ),
     )
 

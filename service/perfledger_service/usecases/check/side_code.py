@@ -14,11 +14,7 @@ from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.environments.build import BuildError, default_build
 from perfledger_runners.environments.environment_cache import EnvironmentCache, cache_folder
 from perfledger_runners.environments.side_environment import BuildRequest, side_environment
-from perfledger_runners.measuring.code_origin import (
-    CodeOriginCheck,
-    build_note,
-    distribution_notes,
-)
+from perfledger_runners.measuring.code_origin import CodeOriginCheck, build_note, distribution_notes
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath, discover
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.revisions import RevisionPair
