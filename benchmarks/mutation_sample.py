@@ -5,10 +5,10 @@
 Mutants run in a copy of the last commit. For each, the fast tests of the module's name run first,
 then those that import the module, then those of its folder and those of documented limits, then the
 slow tests of its name and folder, and last the fast rest of its package. The first failure ends it.
-The service's rest takes minutes and is left out, so the rate is a lower bound there. A mutant that
-equals the original, such as a larger cache or a longer time limit that no input can reach, survives
-and counts against the rate too. A test that fails without the mutant says nothing of it: such a
-mutant is left out and counted.
+The service's rest takes minutes: only what its commands write is compared with the golden files, so
+the rate is a lower bound there. A mutant that equals the original, such as a larger cache or a
+longer time limit that no input can reach, survives and counts against the rate too. A test that
+fails without the mutant says nothing of it: such a mutant is left out and counted.
 """
 
 import argparse
@@ -38,6 +38,7 @@ TESTS = {
     "perfledger_service": "tests/service",
 }
 LIMITS = Path("tests/test_limits.py")  # of every package
+COMMAND_OUTPUTS = Path("tests/service/cli/test_golden_outputs.py")
 # A mutant of these could end or delete what is not the tests': the processes of a whole machine.
 LEFT_OUT = ("runners/perfledger_runners/children/process_tree.py",)
 # A test that a mutant keeps busy for so long hangs: on an idle machine none takes a tenth of it.
@@ -160,6 +161,8 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
         yield FAST, [test for test in group if test not in seen]
         seen |= set(group)
     yield SLOW, sorted({*named, *near})
+    if path.parts[0] == "service":
+        yield SLOW, [root / COMMAND_OUTPUTS]
     yield FAST, [test for test in rest if test not in seen]
 
 

@@ -1,0 +1,55 @@
+"""The example's workbook and charts, whole: cells, values for who does not compute, and looks."""
+
+import io
+import re
+
+import openpyxl
+import pytest
+
+from perfledger_service.rendering.chart.svg import embedded_svg
+from perfledger_service.rendering.review.plots import review_charts
+
+pytestmark = pytest.mark.slow
+
+# Another processor may add in another order: what is compared has nine digits.
+LONG_NUMBER = re.compile(r"-?\d+\.\d{6,}(?:e-?\d+)?")
+
+
+def comparable(text):
+    return LONG_NUMBER.sub(lambda number: f"{float(number[0]):.9g}", text)
+
+
+def lines_of(content):
+    """Yield each sheet's columns and cells: value or formula with its value, and number format."""
+    books = [
+        openpyxl.load_workbook(io.BytesIO(content), data_only=is_value)
+        for is_value in (False, True)
+    ]
+    for sheet in books[0]:
+        widths = [
+            f"{one.min}-{one.max} {one.width:.4g}" for one in sheet.column_dimensions.values()
+        ]
+        yield f"== {sheet.title}: {', '.join(widths)}"
+        values = books[1][sheet.title]
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.value is not None:
+                    yield line_of(cell, values[cell.coordinate].value)
+    for name, defined in books[0].defined_names.items():
+        yield f"{name} = {defined.attr_text}"
+
+
+def line_of(cell, value):
+    shown = cell.value if cell.value == value else f"{cell.value} -> {value}"
+    looks = "" if cell.number_format == "General" else f" [{cell.number_format}]"
+    return f"{cell.coordinate}{' bold' if cell.font.bold else ''}{looks} {shown}"
+
+
+def test_the_workbook_is_its_golden_dump(matches_golden, content):
+    matches_golden("review_workbook.txt", comparable("\n".join(lines_of(content))) + "\n")
+
+
+def test_the_charts_are_their_golden_pictures(matches_golden, example):
+    drawn = [embedded_svg(chart, label=chart.title) for chart in review_charts(example)]
+
+    matches_golden("review_charts.svg.txt", comparable("\n".join(drawn)) + "\n")
