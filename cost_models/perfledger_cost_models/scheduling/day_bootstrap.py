@@ -64,10 +64,11 @@ def quantile_interval(values: FloatArray, days: IntArray, share: float) -> Boots
     stretches = -(-count // length)
     places = (days // length) * len(grid) + np.searchsorted(grid, values)
     table = np.bincount(places, minlength=stretches * len(grid)).reshape(stretches, -1)
-    below: FloatArray = np.cumsum(_times(stretches) @ table.astype(np.float64), axis=1)
-    below = below[below[:, -1] > 0]
-    positions = (below < share * below[:, -1:]).sum(axis=1)
-    return _between(middle, grid[np.minimum(positions, len(grid) - 1)], days=days_with_jobs)
+    below: FloatArray = _times(stretches) @ np.cumsum(table, axis=1, dtype=np.float64)
+    jobs = below[:, -1:]
+    positions = (below < share * jobs).sum(axis=1)
+    resampled = grid[np.minimum(positions, len(grid) - 1)][jobs[:, 0] > 0]
+    return _between(middle, resampled, days=days_with_jobs)
 
 
 def _length(days: int) -> int:
