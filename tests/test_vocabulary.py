@@ -77,8 +77,10 @@ LOOP_WORDS = frozenset(
 RETIRED_WORDS = re.compile(r"(docket|errand|yielding|hub|catalog|anytime)s?")
 
 
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    """Every module of the product, parsed once."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 
 
 def loop_names(tree: ast.Module) -> set[ast.AST]:
@@ -108,21 +110,21 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
                 pass
 
 
-def test_a_public_class_name_stands_for_one_class():
+def test_a_public_class_name_stands_for_one_class(trees):
     homes: defaultdict[str, list[str]] = defaultdict(list)
-    for path in MODULES:
-        for node in tree_of(path).body:
+    for path, tree in trees.items():
+        for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(str(path.relative_to(ROOT)))
 
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 
 
-def test_no_class_is_imported_by_a_private_name():
+def test_no_class_is_imported_by_a_private_name(trees):
     private = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {alias.name}"
-        for path in MODULES
-        for node in ast.walk(tree_of(path))
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if alias.name.startswith("_") and not alias.name.startswith("__")
@@ -132,12 +134,12 @@ def test_no_class_is_imported_by_a_private_name():
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_no_result_is_named_by_a_bare_participle_or_pronoun(source):
+def test_no_result_is_named_by_a_bare_participle_or_pronoun(source, trees):
     bare = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path in MODULES
+        for path, tree in trees.items()
         if path.is_relative_to(ROOT / source)
-        for name, line, in_loop in bound_names(tree_of(path))
+        for name, line, in_loop in bound_names(tree)
         if name.strip("_") in BARE_WORDS or (name.strip("_") in LOOP_WORDS and not in_loop)
     ]
 
@@ -156,11 +158,11 @@ def test_no_module_is_named_by_a_bare_participle_or_a_retired_word():
     ] == []
 
 
-def test_no_name_holds_a_retired_word():
+def test_no_name_holds_a_retired_word(trees):
     retired = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
-        for path in MODULES
-        for name, line, _ in bound_names(tree_of(path))
+        for path, tree in trees.items()
+        for name, line, _ in bound_names(tree)
         if any(RETIRED_WORDS.fullmatch(part) for part in name.strip("_").split("_"))
     ]
 
@@ -186,12 +188,9 @@ def test_the_glossary_gives_each_word_one_meaning_on_one_page():
     "word",
     ["Verdict", "Run", "Plan", "Metric", "Machine", "Report", "Profile", "Cause", "Workload"],
 )
-def test_the_glossarys_owner_keeps_the_bare_word(word):
+def test_the_glossarys_owner_keeps_the_bare_word(word, trees):
     classes = {
-        node.name
-        for path in MODULES
-        for node in tree_of(path).body
-        if isinstance(node, ast.ClassDef)
+        node.name for tree in trees.values() for node in tree.body if isinstance(node, ast.ClassDef)
     }
 
     assert word.lower() in terms()
