@@ -43,7 +43,8 @@ QUICK = MeasuringEffort(
     min_steps=2, max_steps=2, min_seconds=0.0, max_seconds=0.1, min_warmups=1, max_warmups=1
 )
 # Copies the package into the environment that is active, as `pip install .` would.
-INSTALL = "cp -r {}/mypkg $(python -c 'import sysconfig; print(sysconfig.get_path(\"purelib\"))')"
+SITE = "$VIRTUAL_ENV/lib/python3.*/site-packages"
+INSTALL = f"cp -r {{}}/mypkg {SITE}"
 SETUP = """
 from setuptools import Extension, setup
 setup(name="mypkg", version="1", packages=["mypkg"], package_dir={"": "python"},
@@ -301,11 +302,10 @@ def test_changed_dependencies_are_named(project):
     mine = project()
     mine.change("python/mypkg/late.py", WORK.format(10), WORK.format(30))
     version = "$(grep -q 10 python/mypkg/late.py && echo 2.12 || echo 2.13)"
-    folder = "$(python -c 'import sysconfig as s; print(s.get_path(\"purelib\"))')"
 
     _, failures, notes = mine.measure(
-        build=f"{INSTALL.format('python')} && echo NAME=1 > {folder}/helper.py && "
-        f"mkdir {folder}/helper-{version}.dist-info && echo import helper >> bench.py"
+        build=f"echo import helper >> bench.py && v={version} && cd {SITE} && "
+        "echo A=1 > helper.py && mkdir helper-$v.dist-info"
     )
 
     assert failures == ()
