@@ -219,7 +219,7 @@ def _no_baseline(request: BaselineRequest, ordered: Sequence[BaselineCandidate])
     )
     return (
         f"no baseline for {_series(request)} ({obstacles or 'no run is stored'}): measure the "
-        f"merge base on {request.machine_class}, best in the same check as the head "
+        f"merge base on {request.machine_class}, ideally in the same check as the head "
         "(`perfledger check`)"
     )
 

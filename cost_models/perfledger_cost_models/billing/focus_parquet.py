@@ -95,7 +95,7 @@ def _cell(value: object, column: str) -> str:
             )
             raise BillError(msg)
     if len(text) > MAX_CELL_CHARACTERS:
-        msg = f"the bill's column {column} has a cell of {len(text)} characters: this is no bill"
+        msg = f"the bill's column {column} has a cell of {len(text)} characters: this is not a bill"
         raise BillError(msg)
     return text
 

@@ -84,7 +84,7 @@ def start_window(task: DeferrableJob, series: HourlySeries, *, aim: StartObjecti
     """
     values = series.kg_per_kwh if aim is StartObjective.KG else series.usd_per_hour
     if values is None:
-        msg = f"the file has no values of {aim}: minimise one that it has"
+        msg = f"the file has no values of {aim}: choose an objective that it has"
         raise StartWindowError(msg)
     grid = _grid(task, series)
     cost = _ticks(values, grid, series)
@@ -125,7 +125,7 @@ class _Grid:
 
 def _grid(task: DeferrableJob, series: HourlySeries) -> _Grid:
     if task.kw is not None and not 0 < task.kw <= MAX_KW:
-        msg = f"a draw of {task.kw:g} kW: give the job's mean, above 0 and up to {MAX_KW:,.0f}"
+        msg = f"a power of {task.kw:g} kW: give the job's mean, above 0 and up to {MAX_KW:,.0f}"
         raise StartWindowError(msg)
     start = math.ceil(_minutes(task.earliest_s, "the earliest start"))
     deadline = math.floor(_minutes(task.deadline_s, "the deadline"))
@@ -138,7 +138,10 @@ def _grid(task: DeferrableJob, series: HourlySeries) -> _Grid:
         raise StartWindowError(msg)
     if start + work > deadline:
         hours_late = (start + work - deadline) / 60
-        msg = f"the job ends {hours_late:.3g} h after the deadline even if started at once: move it"
+        msg = (
+            f"the job ends {hours_late:.3g} h after the deadline even with an immediate start: "
+            "move the deadline"
+        )
         raise StartWindowError(msg)
     if series.start_s > start * _MINUTE_S or series.end_s < deadline * _MINUTE_S:
         msg = "the file does not cover the earliest start to the deadline: give more hours"

@@ -35,7 +35,7 @@ def energy_kwh(*, power_w: float, seconds: float, pue: float) -> float:
     _check("power_w", power_w)
     _check("seconds", seconds)
     if not 1 <= pue <= MAX_PUE:
-        msg = f"PUE {pue} is not the facility's energy over the computers', 1 to {MAX_PUE:g}"
+        msg = f"PUE {pue} is not facility energy over IT energy, 1 to {MAX_PUE:g}"
         raise EnergyError(msg)
     return power_w * seconds / JOULES_PER_KWH * pue
 

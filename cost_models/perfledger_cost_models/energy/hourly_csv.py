@@ -63,7 +63,7 @@ def read_hourly_series(text: str, name: str) -> HourlySeries:
         kg = None if grams is None else tuple(each / 1000 for each in grams)
     usd = amounts(rows, _USD, maximum=MAX_USD_PER_HOUR)
     if kg is None and usd is None:
-        msg = f"{name} has no column {_KG}, {_GRAMS[0]} or {_USD}: name its columns so"
+        msg = f"{name} has no column {_KG}, {_GRAMS[0]} or {_USD}: rename its columns"
         raise UsageFileError(msg)
     return HourlySeries(
         start_s=times[0], step_s=_step(times, name), kg_per_kwh=kg, usd_per_hour=usd

@@ -70,7 +70,7 @@ def _csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
 def _check_lengths(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         if len(line) > MAX_LINE_CHARACTERS:
-            msg = f"AWS's price list has a line of {len(line)} characters: this is no price list"
+            msg = f"AWS's price list has a line of {len(line)} characters: this is not a price list"
             raise BulkFileError(msg)
         yield line
 

@@ -52,7 +52,7 @@ class ReplicaSettings:
     @property
     def label(self) -> str:
         """Return the label of the setting."""
-        details = f", {self.concurrency} at once" if self.concurrency else ""
+        details = f", {self.concurrency} concurrent" if self.concurrency else ""
         details += f", {self.curve.servers} servers" if self.curve.servers > 1 else ""
         slices = self.curve.time_slices
         details += f", one of {slices} time slices" if slices > 1 else ""

@@ -66,7 +66,7 @@ class Ownership:
             msg = f"availability {self.availability}: give a share above 0 and up to 1"
             raise OwnershipError(msg)
         if self.drawn_kw is not None and not 0 < self.drawn_kw < MAX_KW:
-            msg = f"a draw of {self.drawn_kw} kW: give a server's, above 0 and below {MAX_KW}"
+            msg = f"a power of {self.drawn_kw} kW: give a server's, above 0 and below {MAX_KW}"
             raise OwnershipError(msg)
 
 

@@ -24,7 +24,7 @@ MAX_MEMORY_BYTES = 2.0**43
 NO_MEMORY_SIZE = "memory is left out for devices of unknown size: export their free memory as well"
 
 SHARES_NOT_PERCENT = (
-    "no GPU-util is above 1 %: if the file has shares in place of percent, export them times 100"
+    "no GPU-util is above 1 %: if the file has shares instead of percent, export them times 100"
 )
 
 _Samples = Sequence[tuple[float, float]]

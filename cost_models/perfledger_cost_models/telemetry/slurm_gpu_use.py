@@ -209,7 +209,7 @@ def _missing_note(jobs: Sequence[_Job], activities: Sequence[Activity]) -> Itera
     if known_hours < MIN_ACCOUNTED_SHARE * held_hours:
         yield (
             f"{held_hours - known_hours:,.1f} of the {held_hours:,.1f} device-hours of jobs have "
-            "no activity: they are unknown and in no mean"
+            "no activity: they are unknown and left out of means"
         )
 
 

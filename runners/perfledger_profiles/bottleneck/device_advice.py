@@ -103,11 +103,11 @@ def _attention(case: AdviceContext) -> Recommendation | None:
         return None
     if not (case.matching(_SOFTMAX) and case.matching(_PRODUCT)):
         return None
-    return case.advice(ATTENTION, case.matching(_SCORES), "is attention in parts")
+    return case.advice(ATTENTION, case.matching(_SCORES), "is unfused attention")
 
 
 def _channels_last(case: AdviceContext) -> Recommendation | None:
-    return case.advice(CHANNELS_LAST, case.matching(_LAYOUT), "rearranges images")
+    return case.advice(CHANNELS_LAST, case.matching(_LAYOUT), "converts the layout of images")
 
 
 def _contiguous(case: AdviceContext) -> Recommendation | None:
@@ -122,7 +122,7 @@ def _tensor_cores(case: AdviceContext) -> Recommendation | None:
     if _capability(case) < TENSOR_CAPABILITY:
         return None
     text = TENSOR_CORES_HALF if _capability(case) < TF32_CAPABILITY else TENSOR_CORES
-    what = "is matrix work off the tensor cores"
+    what = "is matrix work without tensor cores"
     return case.advice(text, case.of_kernels(kernels), what, least=NOTABLE_SHARE)
 
 

@@ -178,12 +178,12 @@ def _zero_grad(case: AdviceContext) -> Recommendation | None:
 
 
 def _pageable(case: AdviceContext) -> Recommendation | None:
-    what = "is copies from memory that is not pinned that nothing hides"
+    what = "is exposed copies from memory that is not pinned"
     return case.advice(PINNED, _exposed(case, _PAGEABLE), what)
 
 
 def _to_host(case: AdviceContext) -> Recommendation | None:
-    what = "is copies to the host that nothing hides"
+    what = "is exposed copies to the host"
     return case.advice(TO_HOST, _exposed(case, _TO_HOST), what)
 
 
@@ -191,7 +191,7 @@ def _to_device(case: AdviceContext) -> Recommendation | None:
     operations = _exposed(case, _TO_DEVICE)
     is_many = sum(operation.count for operation in operations) > MANY_COPIES
     text = FEWER_COPIES if is_many else OVERLAP_COPIES
-    what = "is copies to the device that nothing hides"
+    what = "is exposed copies to the device"
     return case.advice(text, operations, what, least=MODERATE_TRANSFER)
 
 
@@ -212,7 +212,7 @@ def _collectives(case: AdviceContext) -> Recommendation | None:
         return None
     detail = communication_detail(case.profile)
     cause = f": {detail}" if detail is not BottleneckDetail.NONE else ""
-    trigger = f"{share:.1%} of the step waits for collectives that nothing hides{cause}"
+    trigger = f"{share:.1%} of the step waits for exposed collectives{cause}"
     text = COLLECTIVES.get(detail, ANY_COLLECTIVE)
     return case.recommendation(text, trigger=trigger, share=share)
 

@@ -148,7 +148,7 @@ def _note_on_unseen(share: float) -> str:
 
 def _note_on_exchanged(share: float) -> str:
     return (
-        f"new and gone kernels without a match cancel out {share:.0%} of the change: "
+        f"new and removed kernels without a match cancel out {share:.0%} of the change: "
         f"{PROFILE_AGAIN}, with input shapes recorded"
     )
 

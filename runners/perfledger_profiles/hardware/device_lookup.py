@@ -142,7 +142,7 @@ def _match_slice(
     compute_slices, gigabytes = int(size[2]), int(size[3])
     fitting = [(row, slices) for row in rows if (slices := _memory_slices(row, gigabytes))]
     if len(fitting) != 1:
-        return _unknown(f"MIG {profile} is no profile of {rows[0].names[0]!r}")
+        return _unknown(f"MIG {profile} is not a profile of {rows[0].names[0]!r}")
     row, memory_slices = fitting[0]
     memory = row.memory_bytes * memory_slices // MIG_MEMORY_SLICES
     if not is_memory(memory_bytes, memory):

@@ -127,7 +127,7 @@ def upgrade(
         raise BundleError(msg)
     if version > current:
         msg = (
-            f"bundle version {version} is newer than this perfledger understands ({current}): "
+            f"bundle version {version} is newer than this perfledger reads ({current}): "
             "update perfledger"
         )
         raise BundleError(msg)

@@ -81,10 +81,10 @@ def read_history(data: bytes) -> ServiceHistory:
         answer = msgspec.json.decode(data, type=ServiceHistory)
         check_spreads("priors", answer.priors)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, BundleError) as error:
-        msg = f"the service's answer is no history: {error}"
+        msg = f"the service's answer is not a history: {error}"
         raise ServiceHistoryError(msg) from error
     if answer.history < 0:
-        msg = f"the service's answer is no history: it has {answer.history} entries"
+        msg = f"the service's answer is not a history: it has {answer.history} entries"
         raise ServiceHistoryError(msg)
     return answer
 

@@ -105,7 +105,7 @@ def upload(
             complaint, wait_s = f"no answer ({error})", None
         if attempt < MAX_ATTEMPTS - 1:
             sleep(2.0**attempt if wait_s is None else wait_s)
-    msg = f"{url} did not take the bundle in {MAX_ATTEMPTS} attempts: {complaint}; {path} is kept"
+    msg = f"{url} did not accept the bundle in {MAX_ATTEMPTS} attempts: {complaint}; {path} is kept"
     raise UploadError(msg)
 
 

@@ -66,7 +66,7 @@ def test_a_few_turns_that_hit_one_side_alone_do_not_move_it(in_turns):
     [
         pytest.param([(1.0, 1.0)], id="a single turn"),
         pytest.param([(1.0,), (0.0,)], id="a reading of zero"),
-        pytest.param([(1.0,), (math.inf,)], id="a reading that is no number"),
+        pytest.param([(1.0,), (math.inf,)], id="a reading that is not a number"),
     ],
 )
 def test_without_turns_to_compare_there_is_no_difference(in_turns, turns):

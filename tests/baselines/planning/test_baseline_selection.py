@@ -224,7 +224,7 @@ def test_no_baseline_says_what_was_passed_over_and_how_to_get_one():
     assert str(error.value) == (
         "no baseline for step_time_p50 of 'm:f' on cuda:H100:1 (2 runs of another machine class; "
         "1 run of a commit that the head does not contain): measure the merge base on "
-        "cuda:H100:1, best in the same check as the head (`perfledger check`)"
+        "cuda:H100:1, ideally in the same check as the head (`perfledger check`)"
     )
 
 

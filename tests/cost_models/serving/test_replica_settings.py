@@ -44,7 +44,7 @@ def test_an_open_loop_is_one_setting_and_closed_loops_are_one_each():
         (8, 2, True),
         (8, 4, True),
     ]
-    assert settings[2].label == "m:f on H100-80GB, batch 8, 4 at once"
+    assert settings[2].label == "m:f on H100-80GB, batch 8, 4 concurrent"
 
 
 def test_equal_points_are_one_measurement():

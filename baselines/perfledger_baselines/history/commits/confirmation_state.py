@@ -37,7 +37,7 @@ class BisectionStatus(StrEnum):
 
     ONE_COMMIT = "one commit is left"
     UNDER_WAY = "being narrowed down"
-    UNDECIDED = "the A/Bs between them could not tell"
+    UNDECIDED = "the A/B runs between them are undecided"
     NOT_MEASURED = "the commits between them cannot be measured"
 
 

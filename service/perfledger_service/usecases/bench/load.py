@@ -217,7 +217,7 @@ def _unusable_reason(point: LoadRunPoint) -> str:
     if not result.answered:
         return (
             f"At {offered} requests a second (batch {point.batch}) none was answered within "
-            f"{result.seconds:g} s: give it more --seconds-per-point."
+            f"{result.seconds:g} s: increase --seconds-per-point."
         )
     return ""
 

@@ -58,7 +58,7 @@ class PowerRequest:
             msg = f"--alpha {self.alpha:g} is not an error rate: give one such as 0.05"
             raise UsageError(msg)
         if not 1 <= self.tests <= MAX_TESTS:
-            msg = f"--tests {self.tests}: give how many metrics of workloads share alpha, from 1"
+            msg = f"--tests {self.tests}: give the number of tests that share alpha, from 1"
             raise UsageError(msg)
         if not all(FEWEST_PAIRS <= count <= MAX_PAIRS for count in self.counts):
             msg = f"--pairs {self.counts[0]}: a test needs {FEWEST_PAIRS} to {MAX_PAIRS:,} pairs"
@@ -161,7 +161,11 @@ def _spread_of_runs(series: MeasuredSeries, request: PowerRequest) -> SpreadView
         raise UsageError(msg) from error
     source = f"from {len(values):,} runs, of which two make a pair"
     if changes:
-        source += f"; {len(changes)} steps taken out" if len(changes) > 1 else "; a step taken out"
+        source += (
+            f"; {len(changes)} level shifts removed"
+            if len(changes) > 1
+            else "; a level shift removed"
+        )
     return _spread(series.name, math.sqrt(prior.variance), source, request)
 
 

@@ -268,4 +268,6 @@ def _metric_of(name: str, worse: WorseDirection | None) -> Metric:
 
 
 def _assumption_text(metric: Metric) -> str:
-    return f"column {metric.name} was taken as a time (higher is worse); use --worse lower if not"
+    return (
+        f"column {metric.name} was read as a time (higher is worse); use --worse lower if it is not"
+    )

@@ -49,8 +49,8 @@ def measuring_allowance(
         msg = f"device_price {settings.device_price!r}: {error}"
         raise UsageError(msg) from error
     note = (
-        f"measuring was to cost at most {settings.budget_usd:f} USD: {budget.seconds:.0f} s of "
-        f"{machine.count} of {_name(machine)} at {price.usd_per_hour:.2f} USD an hour each "
+        f"the cost of measuring was limited to {settings.budget_usd:f} USD: {budget.seconds:.0f} s "
+        f"of {machine.count} of {_name(machine)} at {price.usd_per_hour:.2f} USD an hour each "
         f"({price.source})"
     )
     return MeasuringAllowance(budget.seconds, (note,))

@@ -63,7 +63,7 @@ def configuration_of(
         if config is not None:
             notes = (f"base has no configuration: the head's {config[0]} was used",)
     if sides.base.sha == sides.head.sha:
-        notes += ("base and head are the same commit: whatever differs is noise",)
+        notes += ("base and head are the same commit: any difference is noise",)
     name, table = config or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
     return CheckConfiguration(settings=settings, base_file=base_file, notes=notes)

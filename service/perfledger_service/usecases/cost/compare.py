@@ -92,7 +92,7 @@ def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
         works=tuple(request.works),
         unknown=(
             *(words for each in every for words in each.unknown),
-            *(f"{name}: no speed was given for it" for name in without_speed),
+            *(f"{name}: no speed given" for name in without_speed),
         ),
         sheet=books.sheet.name,
         curves=curves,

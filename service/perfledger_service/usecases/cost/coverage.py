@@ -54,7 +54,7 @@ def usage_hours(
     for match in map(_match_count, count_texts):
         counts[match["sku"]] = counts.get(match["sku"], Decimal(0)) + Decimal(match["count"])
     if (file is None) is not bool(counts):
-        msg = "give a table of what was used by the hour, or --usage 4xp5.48xlarge of one hour"
+        msg = "give a CSV of usage by the hour, or --usage 4xp5.48xlarge for one hour"
         raise UsageError(msg)
     if file is None:
         return _with_idle((counts,), all_hours)

@@ -73,12 +73,12 @@ class CostRequest:
         """Refuse what is no share and no length of a job; raises UsageError."""
         if not LEAST_USE <= self.use <= 1:
             msg = (
-                f"a use of {self.use * 100:g} %: give a percentage above 0, "
+                f"a utilization of {self.use * 100:g} %: give a percentage above 0, "
                 f"{LEAST_USE:.1%} at least, and up to 100"
             )
             raise UsageError(msg)
         if not 0 <= self.fallback_share <= 1:
-            msg = f"a fall-back of {self.fallback_share * 100:g} %: give a percentage, 0 to 100"
+            msg = f"a fallback of {self.fallback_share * 100:g} %: give a percentage, 0 to 100"
             raise UsageError(msg)
         if self.job_h is not None and not 0 < self.job_h <= MOST_JOB_H:
             msg = f"a job of {self.job_h:g} hours: give a number above 0, up to {MOST_JOB_H:,.0f}"

@@ -137,7 +137,7 @@ def _range(text: str) -> tuple[float, float, float]:
     try:
         numbers = [float(part) for part in parts]
     except ValueError as error:
-        msg = f"{text[:80]!r} is no number, and no low:middle:high"
+        msg = f"{text[:80]!r} is neither a number nor low:middle:high"
         raise UsageError(msg) from error
     if len(numbers) not in _RANGE_PARTS or sorted(numbers) != numbers:
         msg = f"{text[:80]!r}: give one number, or low:middle:high in this order"
@@ -188,7 +188,7 @@ def _times_to_train(path: Path) -> tuple[float, ...]:
         raise UsageError(msg) from error
     times = tuple(each.value for each in profile.readings if each.name == TIME_TO_TRAIN)
     if not times:
-        reason = "; ".join(profile.notes) or "it is no log of a training"
+        reason = "; ".join(profile.notes) or "it is not the log of a training"
         msg = f"{path.name} has no time to train: {reason}"
         raise UsageError(msg)
     return times

@@ -31,7 +31,7 @@ from perfledger_service.usecases.inputs.error_translation import translate_error
 from perfledger_service.usecases.inputs.files import NamedBytes, read_text
 
 MAX_DEVICES = 10_000_000
-HOW_TO_PAY = "say what is to be shared out: --bill FILE, or --amount-usd USD and --devices N"
+HOW_TO_PAY = "give the cost to allocate: --bill FILE, or --amount-usd USD and --devices N"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

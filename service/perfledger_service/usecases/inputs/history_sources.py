@@ -245,9 +245,7 @@ def _series(
     column = _column_named(sheet, name) if name is not None else _values_column(sheet)
     values = sheet.numbers(column)
     if all(value != value for value in values):  # noqa: PLR0124 - only NaN differs from itself
-        msg = (
-            f"{sheet.source}, column {quote_text(column.name)}: no value at all, nothing to look at"
-        )
+        msg = f"{sheet.source}, column {quote_text(column.name)}: no value, nothing to analyse"
         raise UsageError(msg)
     label_column = _label_column(sheet, column)
     labels = tuple(map(_label, label_column.cells)) if label_column else ()
@@ -291,7 +289,7 @@ def _values_column(sheet: ColumnTable) -> TableColumn:
     """Return the only column of numbers, or of mostly numbers."""
     named = [column for column in sheet.columns if column.name.lower() not in LABEL_NAMES]
     if not sheet.places:
-        msg = f"{sheet.source} has no value at all: there is nothing to look at"
+        msg = f"{sheet.source} has no value: there is nothing to analyse"
         raise UsageError(msg)
     for candidates in (
         [column for column in named if column.is_numeric()],

@@ -35,8 +35,8 @@ from perfledger_service.values.fleet_views import ImportKind, StoredImport
 MAX_TOGETHER_BYTES = 16 * MAX_USAGE_BYTES
 _NO_NAME = "*?[/\\"  # of globs, and of folders, which clean names are without
 HOW_TO_CUT = (
-    "cut it at the days that it is of (sacct --truncate), give --source if it is of another "
-    "cluster, or `perfledger server import remove` the other"
+    "cut it at the days that it covers (sacct --truncate), give --source if it is from another "
+    "cluster, or remove the other with `perfledger server import remove`"
 )
 
 
@@ -58,7 +58,10 @@ def import_file(
     file, and ConflictError for one whose period overlaps with another file of its source.
     """
     if any(mark in source for mark in _NO_NAME):
-        msg = f"a source's name must not contain {' '.join(_NO_NAME)}: sources are found by globs"
+        msg = (
+            f"a source's name must not contain {' '.join(_NO_NAME)}, because sources are selected "
+            "by globs"
+        )
         raise UsageError(msg)
     if len(file.data) > MAX_USAGE_BYTES:
         msg = f"{file.name} is larger than {MAX_USAGE_BYTES:,} bytes: export shorter periods"

@@ -24,8 +24,8 @@ from perfledger_service.errors import NotFoundError, UsageError
 REQUEST_LATENCY = "request_latency"
 HOW_TO_ASK = (
     "write FILE, DEVICE=FILE, 2xDEVICE=FILE, 1/4xDEVICE=FILE for one of four time slices, "
-    "DEVICE@concurrency:8=FILE and DEVICE@rate:20=FILE where the file does not say its load, "
-    "DEVICE@batch:4=FILE where it does not say its batch, DEVICE@poisson=FILE where requests were "
+    "DEVICE@concurrency:8=FILE and DEVICE@rate:20=FILE if the file does not contain its load, "
+    "DEVICE@batch:4=FILE if it does not contain its batch, DEVICE@poisson=FILE if requests were "
     "sent at random times"
 )
 _LOAD_FILE = re.compile(
@@ -147,7 +147,7 @@ def _relabel_curve(curve: LoadCurve, file_spec: _LoadFile, latency: str) -> Load
         raise UsageError(msg)
     if file_spec.load or file_spec.batch or file_spec.is_poisson:
         name = clean_name(str(file_spec.path))
-        msg = f"{name} says its loads and batches itself: leave out what follows the @"
+        msg = f"{name} contains its loads and batches: leave out the part after @"
         raise UsageError(msg)
     return replace(
         curve,
@@ -169,7 +169,7 @@ def _foreign_curves(file_spec: _LoadFile, name: str, latency: str) -> Iterator[L
     doubts = tuple(note for note in profile.notes if not (file_spec.is_poisson and note in _EVEN))
     by_name, left_out = _points(profile, file_spec, name, latency)
     if not by_name:
-        lacks = f"{name} has no {latency}_p99 with its throughput: let the tool save percentiles"
+        lacks = f"{name} has no {latency}_p99 with its throughput: make the tool save percentiles"
         raise UsageError(left_out[0] if left_out else lacks)
     for label, points in by_name.items():
         yield LoadCurve(
@@ -191,13 +191,15 @@ def _points(
     left_out: list[str] = []
     subjects = {one.subject: None for one in profile.readings if one.name == f"{latency}_p99"}
     if file_spec.load and len(subjects) > 1:
-        msg = f"{name} has {len(subjects)} loads, and says them itself: leave out @{file_spec.load}"
+        msg = (
+            f"{name} has {len(subjects)} loads, which it names itself: leave out @{file_spec.load}"
+        )
         raise UsageError(msg)
     for subject in subjects:
         failed = _failed(profile, subject)
         if failed > MAX_FAILED_SHARE:
             where = f" at {subject}" if subject else ""
-            much = f"{100 * failed:.1f} % of its requests failed, and a P99 leaves room for 1 %"
+            much = f"{100 * failed:.1f} % of its requests failed, but a P99 allows only 1 %"
             left_out.append(f"{name}{where}: left out, {much}")
             continue
         load = _load(profile, subject, file_spec, name)
@@ -227,7 +229,10 @@ def _load(profile: Profile, subject: str, file_spec: _LoadFile, name: str) -> _L
         return _Load(kind=kind, amount=float(match["amount"]), batch=batch, name=label)
     limit = profile.reading("max_concurrency", subject=subject)
     if limit is None:
-        msg = f"{name} does not say at which load it was measured, or it had no limit: {HOW_TO_ASK}"
+        msg = (
+            f"{name} does not contain the load that it was measured at, or the load had no limit: "
+            f"{HOW_TO_ASK}"
+        )
         raise UsageError(msg)
     return _Load(kind="concurrency", amount=limit, batch=batch, name=label)
 
@@ -286,8 +291,8 @@ def _of_inferences(figure: Callable[[str], float | None], load: _Load, what: str
     most = load.amount if load.kind == "rate" else taken_s and load.amount / taken_s
     if most and inferences > _MOST_TIMES_ASKED * most:
         msg = (
-            f"{what}: {inferences:g} inferences a second are more than its {most:g} requests; say "
-            f"how many each has: {HOW_TO_ASK}"
+            f"{what}: {inferences:g} inferences a second are more than its {most:g} requests; "
+            f"give the batch: {HOW_TO_ASK}"
         )
         raise LoadCurveError(msg)
     return inferences

@@ -179,8 +179,8 @@ def columns_of(document: object, source: str) -> ColumnTable:
             columns = [TableColumn("labels", tuple(map(_cell, cast("list[object]", labels))))]
     if not isinstance(items, list):
         msg = (
-            f"{source} is JSON of another form: a list of numbers, a list of objects with a field "
-            'of numbers, or {"values": [...], "labels": [...]} is read'
+            f"{source} is JSON of an unknown form: give a list of numbers, a list of objects "
+            'with a field of numbers, or {"values": [...], "labels": [...]}'
         )
         raise UsageError(msg)
     rows = cast("list[object]", items)
@@ -191,7 +191,9 @@ def columns_of(document: object, source: str) -> ColumnTable:
         columns.append(TableColumn("values", tuple(map(_cell, rows))))
     lengths = {len(column.cells) for column in columns}
     if len(lengths) > 1:
-        msg = f"{source} has {len(columns[0].cells)} labels for {len(rows)} values: one for each"
+        msg = (
+            f"{source} has {len(columns[0].cells)} labels for {len(rows)} values: give one for each"
+        )
         raise UsageError(msg)
     return ColumnTable(
         source=source, row_word="item", places=range(1, len(rows) + 1), columns=tuple(columns)
@@ -245,7 +247,7 @@ def _cell(value: object) -> Cell:
 def _check_names(names: Iterable[str], source: str) -> None:
     all_names = tuple(names)
     if len(all_names) > MAX_COLUMNS:
-        msg = f"{source} has more than {MAX_COLUMNS} columns: that is no table of measurements"
+        msg = f"{source} has more than {MAX_COLUMNS} columns: it is not a table of measurements"
         raise TooLargeError(msg)
     if len(set(all_names)) < len(all_names):
         twice = next(name for name in all_names if all_names.count(name) > 1)
@@ -264,7 +266,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(fields) != len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        msg = f"the key {quote_text(twice)} is there twice"
+        msg = f"the key {quote_text(twice)} is a duplicate"
         raise ValueError(msg)
     return fields
 
@@ -272,7 +274,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _constant(constant: str) -> float:
     if constant == "NaN":  # what Python writes for a gap
         return math.nan
-    msg = f"{constant} is no number"
+    msg = f"{constant} is not a number"
     raise ValueError(msg)
 
 

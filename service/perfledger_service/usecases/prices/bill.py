@@ -10,6 +10,6 @@ def paid_sheet(bill: Bill, *, source: str) -> str:
     """Return a price list of what was paid; raises UsageError for a bill without accelerators."""
     prices = paid_prices(bill, source=source)
     if not prices:
-        msg = "no hour of an accelerator that is known is on this bill: there are no prices"
+        msg = "this bill has no hours of a known accelerator, so there are no prices"
         raise UsageError(msg)
     return text_of(PriceSheet(name=source, prices=prices))

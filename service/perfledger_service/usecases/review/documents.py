@@ -33,7 +33,7 @@ def write_review(review: Review, folder: Path, *, forms: Sequence[ReviewFormat])
             path = folder / f"{'focus' if form is ReviewFormat.CSV else 'review'}.{form}"
             content = write(review)
             if content is None:
-                yield f"{path}: not written: it is a bill's rows by team, and no bill was given"
+                yield f"{path}: not written, because it needs --bill"
             else:
                 path.write_bytes(content)
                 yield str(path)

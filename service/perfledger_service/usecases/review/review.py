@@ -172,7 +172,7 @@ def _records(
         return records, (_records_source(records, request.quarter),)
     engine = _engine(request.database_url)
     if engine is None:
-        reason = "there is no database of the service here, and no bundles were given"
+        reason = "there is no service database, and no bundles were given"
         return UnknownFigure(name="measured records", reason=reason, remedy=HOW_RECORDS), ()
     try:
         origin = f"the store {engine.url.render_as_string(hide_password=True)}"

@@ -25,8 +25,7 @@ from perfledger_service.values.trace_views import StepMetricsView
 
 _SHARES = ("mfu", "hfu")
 _IMPOSSIBLE = (
-    "no device does more than its dense peak: the step's time, its FLOPs, --dtype or --devices is "
-    "not what was measured"
+    "no device exceeds its dense peak: check the step's time, its FLOPs, --dtype and --devices"
 )
 
 
@@ -109,7 +108,7 @@ def _doubts(hardware: HardwareSpec | None, figures: Sequence[StepMetric]) -> Ite
     if hardware is None:
         yield "without a known device there is no peak, and no MFU: name one with --device"
     elif hardware.unreachable_reason:
-        yield "for an MFU say with --clock-mhz at how many MHz it computed"
+        yield "for an MFU give its clock with --clock-mhz"
     if any(one.name in _SHARES and one.value > 1 for one in figures):
         yield _IMPOSSIBLE
 
@@ -124,7 +123,9 @@ def _timed_profile(file: Path, device: str, clock_hz: float | None) -> _TimedSte
         if device
         else _match_profiled_device(view.profile, clock_hz)
     )
-    slower = "a profiler's step is longer than one without it: --step-seconds takes the true one"
+    slower = (
+        "a profiled step is longer than one without a profiler: give that one with --step-seconds"
+    )
     reason = (match.reason,) if match.reason else ()
     return _TimedStep(
         seconds=view.profile.step_seconds,
@@ -161,7 +162,7 @@ def _match_named_device(device: str, clock_hz: float | None) -> HardwareMatch:
     match = match_hardware(name, memory_bytes=memory, clock_hz=clock_hz)
     if match.hardware is None:
         if near := _similar_devices(device):
-            which = f"it may be {' or '.join(near)}: say which"
+            which = f"it may be {' or '.join(near)}: choose one"
         else:
             keys = ", ".join(row.key for row in known_hardware())
             which = f"{clean(match.reason, limit=200)}; choose from {keys}"
@@ -173,9 +174,7 @@ def _match_named_device(device: str, clock_hz: float | None) -> HardwareMatch:
 def _check_clock_applies(match: HardwareMatch) -> HardwareMatch:
     """Return the match; raise UsageError if its board is not power-limited."""
     if match.hardware is not None and not match.is_power_capped:
-        msg = (
-            f"--clock-mhz is for boards that their power limit holds back: not {match.hardware.key}"
-        )
+        msg = f"--clock-mhz is for boards slowed by their power limit, not for {match.hardware.key}"
         raise UsageError(msg)
     return match
 

@@ -246,7 +246,7 @@ def test_a_bundle_from_before_there_were_repeats_is_read():
 def test_a_newer_version_is_refused_with_advice():
     with pytest.raises(
         BundleError,
-        match=rf"^bundle version {BUNDLE_VERSION + 1} is newer than this perfledger understands "
+        match=rf"^bundle version {BUNDLE_VERSION + 1} is newer than this perfledger reads "
         rf"\({BUNDLE_VERSION}\): update perfledger$",
     ):
         read_bundle(changed("version", BUNDLE_VERSION + 1))

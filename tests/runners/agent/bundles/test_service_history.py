@@ -112,7 +112,7 @@ def test_the_question_names_the_classes_and_shows_the_token():
     ],
 )
 def test_an_answer_that_is_no_history_is_an_error(answer):
-    with pytest.raises(ServiceHistoryError, match="no history"):
+    with pytest.raises(ServiceHistoryError, match="not a history"):
         ask(answer)
 
 

@@ -49,7 +49,7 @@ def test_a_device_is_known_by_its_name_memory_and_capability(
         ),
         ("NVIDIA A100-SXM4-40GB", {"compute_capability": "9.0"}, "capability 9.0"),
         ("NVIDIA A100-SXM4-40GB", {"mig": "enabled"}, "the slice is unknown"),
-        ("NVIDIA A100-SXM4-40GB MIG 3g.33gb", {}, "no profile"),
+        ("NVIDIA A100-SXM4-40GB MIG 3g.33gb", {}, "not a profile"),
         ("NVIDIA A100-SXM4-40GB MIG 5g.20gb", {}, "multiprocessors"),
         ("NVIDIA A100-SXM4-40GB MIG 1c.3g.20gb", {}, "shares its memory"),
         ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", {"multiprocessors": 108}, "multiprocessors"),

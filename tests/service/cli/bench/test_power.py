@@ -120,7 +120,7 @@ def test_steps_of_a_history_are_no_spread(tmp_path):
     (spread,) = document(runs_file(tmp_path, step=1.5))["spreads"]
 
     assert spread["sd"] == pytest.approx(0.01 * math.sqrt(2), rel=0.2)
-    assert spread["source"].endswith("; a step taken out")
+    assert spread["source"].endswith("; a level shift removed")
 
 
 def test_the_pairs_of_a_bundle_give_a_spread_without_their_common_change(tmp_path, make_bundle):

@@ -171,10 +171,10 @@ def test_an_unknown_column_is_taken_as_a_time_with_a_note(compare):
     assumed = compare(runs(), runs(ratio=1.1), code=1)
     stated = compare(runs(), runs(ratio=1.1), "--worse", "lower", code=0)
 
-    assert "column ms was taken as a time (higher is worse)" in " ".join(assumed.split())
-    assert "taken as a time" in compare(runs(), runs(), "--format", "markdown", code=0)
+    assert "column ms was read as a time (higher is worse)" in " ".join(assumed.split())
+    assert "read as a time" in compare(runs(), runs(), "--format", "markdown", code=0)
     assert "improved" in stated
-    assert "taken as a time" not in stated
+    assert "read as a time" not in stated
 
 
 def test_a_column_named_after_a_metric_has_its_direction_and_unit(compare):
@@ -183,7 +183,7 @@ def test_a_column_named_after_a_metric_has_its_direction_and_unit(compare):
     shown = compare(a, b, code=1)
 
     assert "90.0 %" in shown
-    assert "taken as a time" not in shown
+    assert "read as a time" not in shown
 
 
 def test_few_runs_and_zeros_are_no_verdict(compare):

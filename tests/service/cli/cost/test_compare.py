@@ -130,7 +130,7 @@ def test_a_training_that_reached_no_target_has_no_cost(run, tmp_path):
     ("words", "reason"),
     [
         (("--throughput", "fast"), "ACCELERATOR=VALUE"),
-        (("--throughput", "H100-80GB=fast"), "no number"),
+        (("--throughput", "H100-80GB=fast"), "neither a number"),
         (("--throughput", "H100-80GB=3:2:1"), "in this order"),
         (("--throughput", "H100-80GB=0"), "above zero"),
         (("--throughput", "H100-80GB=nan"), "above zero|order"),
@@ -253,7 +253,7 @@ def test_every_format_names_the_assumptions(run, command, form):
                 "--checkpoint-minutes",
                 "2",
             ),
-            "a fall-back of 200 %",
+            "a fallback of 200 %",
         ),
     ],
 )

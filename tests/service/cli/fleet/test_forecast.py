@@ -220,7 +220,7 @@ def test_a_budget_that_is_not_yet_spent_has_a_future_date(run, tmp_path):
         (
             ("start-window", "GRID", "--job-hours", "1", "--mean-kw", "nan"),
             UsageError,
-            "a draw of nan kW",
+            "a power of nan kW",
         ),
     ],
 )

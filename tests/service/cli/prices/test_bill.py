@@ -60,7 +60,7 @@ def test_prices_that_were_paid_are_a_sheet_that_counts(run, bill, tmp_path):
 def test_a_bill_without_accelerators_has_no_prices(run, bill, tmp_path):
     bill.write_text(bill.read_text().replace("p5.48xlarge", "m7i.large"))
 
-    with pytest.raises(UsageError, match="no hour of an accelerator"):
+    with pytest.raises(UsageError, match="no hours of a known accelerator"):
         run("prices", "bill", bill, "--save-prices", tmp_path / "paid.csv")
 
 

@@ -32,7 +32,7 @@ def test_money_buys_time_of_all_devices(allowed):
 
     assert found.seconds == 360
     (note,) = found.notes
-    assert note.startswith("measuring was to cost at most 2 USD: 360 s of 8 of NVIDIA H100 80GB")
+    assert note.startswith("the cost of measuring was limited to 2 USD: 360 s of 8 of NVIDIA H100 80GB")
     assert note.endswith("at 2.50 USD an hour each (declared as device_price)")
 
 
@@ -73,4 +73,4 @@ def test_a_cap_that_is_no_amount_of_money_is_an_error(allowed, usd):
 
 
 def test_money_is_exact_in_what_is_said(allowed):
-    assert "at most 0.10 USD" in allowed(budget_usd="0.10", device_price="2.50").notes[0]
+    assert "limited to 0.10 USD" in allowed(budget_usd="0.10", device_price="2.50").notes[0]

@@ -157,4 +157,4 @@ def test_a_commit_compared_with_itself_has_a_note(checkout):
 
     configuration = configuration_of(repository, checkout.resolve(base="main"), flags={})
 
-    assert configuration.notes == ("base and head are the same commit: whatever differs is noise",)
+    assert configuration.notes == ("base and head are the same commit: any difference is noise",)

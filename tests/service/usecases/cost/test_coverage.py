@@ -68,7 +68,7 @@ def test_hours_without_usage_pay_for_the_commitment(run, aws):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "give a table"),
+        ((), "give a CSV"),
         (("--usage", "r5"), "write COUNTxINSTANCE"),
         (("--usage", "1xnothing"), "no price for"),
         (("--usage", "1xr5.4xlarge", "--savings-plan", "much"), "USD an hour and the term"),

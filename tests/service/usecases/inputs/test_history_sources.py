@@ -64,8 +64,8 @@ def test_gaps_are_kept_as_gaps(read, content):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("commit,ms\n", "no value at all"),
-        ("[]", "no value at all"),
+        ("commit,ms\n", "no value"),
+        ("[]", "no value"),
         ("commit,ms\na,\nb,nan\n", "a point for decimals: there are 'commit', 'ms'"),
         ("a;b\nx;1,5\ny;2,5\n", "with a point for decimals"),
         ("a,b\nx,y\n", "no column of numbers"),
@@ -106,7 +106,7 @@ def test_the_values_do_not_tell_of_themselves(read, other):
 
 
 def test_a_chosen_column_without_a_value_is_nothing_to_look_at(read):
-    with pytest.raises(UsageError, match="column 'ms': no value at all"):
+    with pytest.raises(UsageError, match="column 'ms': no value, nothing to analyse"):
         read("commit,ms\na,\n", column="ms")
 
 

@@ -137,7 +137,7 @@ def test_a_prefix_of_another_form_says_how_to_write_it(prefix):
 
 @pytest.mark.parametrize("prefix", ["L40S@rate:3", "L40S@batch:2", "L40S@poisson"])
 def test_our_own_file_takes_no_load_from_the_command_line(read, prefix):
-    with pytest.raises(UsageError, match="says its loads and batches itself"):
+    with pytest.raises(UsageError, match="contains its loads and batches"):
         read((prefix, ours()))
 
 
@@ -211,7 +211,7 @@ def test_inferences_become_requests_with_a_given_batch(read):
 
 @pytest.mark.slow
 def test_more_inferences_than_requests_can_be_need_a_batch(read):
-    with pytest.raises(UsageError, match=r"400 inferences a second .* say how many each has"):
+    with pytest.raises(UsageError, match=r"400 inferences a second .* give the batch"):
         read(("L40S", BATCHED))
 
 
@@ -238,7 +238,7 @@ def test_even_arrivals_are_known_unless_the_user_says_otherwise(read):
 @pytest.mark.parametrize(
     ("prefix", "content", "message"),
     [
-        ("L40S@concurrency:8", BATCHED, "result0 has 2 loads, and says them itself"),
+        ("L40S@concurrency:8", BATCHED, "result0 has 2 loads, which it names itself"),
         ("L40S", STREAMED | {"p99_ttft_ms": 40.0}, "result0: latencies"),
         ("L40S", STREAMED | {"p99_ttft_ms": 0.0}, "result0: a load of vllm has no"),
         ("L40S", STREAMED | {"request_rate": "inf"}, "or it had no limit"),

@@ -212,12 +212,12 @@ def test_json_is_read_in_its_usual_forms(text, columns):
         ("\n", "history.csv is empty"),
         ("[1, 2", "is not JSON"),
         ("[" * 100_000, "nested too deeply"),
-        ("[1, 2, -Infinity]", "-Infinity is no number"),
-        ("{}", "JSON of another form"),
-        ("12", "JSON of another form"),
-        ('{"values": 1}', "JSON of another form"),
+        ("[1, 2, -Infinity]", "-Infinity is not a number"),
+        ("{}", "JSON of an unknown form"),
+        ("12", "JSON of an unknown form"),
+        ('{"values": 1}', "JSON of an unknown form"),
         ('{"values": [1], "labels": ["a", "b"]}', "2 labels for 1 values"),
-        ('[{"ms": 1, "ms": 2}]', "the key 'ms' is there twice"),
+        ('[{"ms": 1, "ms": 2}]', "the key 'ms' is a duplicate"),
     ],
 )
 def test_json_that_cannot_be_read_says_why(text, message):
