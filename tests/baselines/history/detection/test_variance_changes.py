@@ -84,3 +84,15 @@ def test_shares_before_and_after_are_those_of_the_stretches():
 @pytest.mark.parametrize("count", [39, 200])
 def test_a_share_that_stays_has_no_shift(count):
     assert find_share_shifts(np.arange(count) % 4 == 0) == ()
+
+
+def test_the_distance_of_two_states_is_relative_also_where_a_zero_makes_the_scale_linear(make):
+    rare = make.two_states(200, seed=17, share=0.15)
+    often = make.two_states(200, seed=18, share=0.75)
+    values = make.series(np.concatenate([rare, often]))
+    with_zero = values.copy()
+    with_zero[5] = 0.0
+
+    ((logarithmic,), (linear,)) = (detect(each).state_changes for each in (values, with_zero))
+
+    assert linear.distance == pytest.approx(logarithmic.distance, rel=0.1)

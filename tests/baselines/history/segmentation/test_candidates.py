@@ -31,6 +31,13 @@ def test_candidates_are_as_far_apart_as_a_stretch_is_long(make):
     assert 5 <= places[0] <= places[-1] <= 295
 
 
+def test_of_two_steps_too_close_that_are_equally_high_one_stays():
+    half = [2, 1, 0, -2, -1, -3, -3, -3, -2, 2, 1, 3, 0, 1, 3, 2, 1, 0, 0, 3]
+    levels = np.array([*half, *reversed(half)], dtype=float)  # there and back: steps come in pairs
+
+    assert places_in(levels, need=0.3, fewest=5) == [9, 19, 31]
+
+
 def test_rows_come_in_order_with_their_places(make):
     levels = np.array([make.noise(100, seed=seed) for seed in (3, 4)])
     levels[:, 60:] += 0.2

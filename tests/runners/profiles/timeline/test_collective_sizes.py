@@ -48,6 +48,42 @@ def test_each_collective_counts_its_message_as_nccl_tests_does(step, name, size,
     assert bandwidth == pytest.approx(size / 1e-3 * factor)
 
 
+# Bytes of an element of each c10::ScalarType: c10/core/ScalarType.h of PyTorch.
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [
+        ("Byte", 1),
+        ("Char", 1),
+        ("Bool", 1),
+        ("Float8_e4m3fn", 1),
+        ("Float8_e5m2", 1),
+        ("Float8_e4m3fnuz", 1),
+        ("Float8_e5m2fnuz", 1),
+        ("Short", 2),
+        ("Half", 2),
+        ("BFloat16", 2),
+        ("Int", 4),
+        ("Float", 4),
+        ("Long", 8),
+        ("Double", 8),
+        ("ComplexFloat", 8),
+        ("ComplexDouble", 16),
+    ],
+)
+def test_an_element_has_the_bytes_of_its_type(step, dtype, size):
+    profile = collective(step, 0, 1000, **{**ALL_REDUCE, "dtype": dtype}).read()
+
+    assert profile.reading("comm_message_bytes") == 1_000_000 * size
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_smallest_groups_have_a_bandwidth(step, ranks):
+    profile = collective(step, 0, 1000, **{**ALL_REDUCE, "Group size": ranks}).read()
+
+    bandwidth = profile.reading("bus_bw", subject=f"all_reduce of {ranks} ranks")
+    assert bandwidth == pytest.approx(4e6 / 1e-3 * 2 * (ranks - 1) / ranks)
+
+
 def test_the_message_is_that_of_the_median_of_the_time(step):
     for at, lasts, elements in ((0, 10, 1), (20, 10, 2), (40, 10, 3), (100, 500, 1000)):
         collective(step, at, lasts, **{**ALL_REDUCE, "In msg nelems": elements})

@@ -56,6 +56,31 @@ def test_how_an_operation_changed(make, how, seconds, counts, expected):
 
 
 @pytest.mark.parametrize(
+    ("how", "seconds", "counts", "expected"),
+    [
+        (ChangeKind.RATE, (1.0, 1.001), (3.0, 3.0), "slower"),
+        (ChangeKind.RATE, (1.0, 0.999), (3.0, 3.0), "faster"),
+        (ChangeKind.COUNT, (1.0, 1.5), (24.0, 24.5), "more calls"),
+        (ChangeKind.COUNT, (1.0, 0.5), (24.5, 24.0), "fewer calls"),
+        (ChangeKind.NEW, (0.0, 1.0), (0.0, 1.0), "new"),
+        (ChangeKind.GONE, (1.0, 0.0), (1.0, 0.0), "gone"),
+    ],
+)
+def test_in_a_narrow_column_a_change_is_a_word_or_two(make, how, seconds, counts, expected):
+    cause = make.cause("op", how, seconds, counts)
+
+    assert vocabulary.change_kind_phrase(cause) == expected
+
+
+@pytest.mark.parametrize("seconds", [(1.0, 1.001), (1.0, 0.999)])
+def test_the_least_change_of_a_call_has_its_direction(make, seconds):
+    cause = make.cause("op", ChangeKind.RATE, seconds, (3.0, 3.0))
+
+    pace = "slower" if seconds[1] > seconds[0] else "faster"
+    assert vocabulary.change_phrase(cause) == f"each call is {pace}"
+
+
+@pytest.mark.parametrize(
     ("value", "unit", "shown"),
     [(812.0, "1", "812"), (1184.0, "1", "1,184"), (4.2e6, "FLOP", "4.20\xa0MFLOP")],
 )

@@ -102,6 +102,30 @@ def test_emissions_are_drawn_for_the_options_of_which_they_are_known(small, mark
 
 
 @pytest.mark.parametrize(
+    ("usd", "unit", "factor"),
+    [
+        (1_000_000.0, "million USD", 1e-6),
+        (999_999.0, "thousand USD", 1e-3),
+        (1000.0, "thousand USD", 1e-3),
+        (999.0, "USD", 1.0),
+    ],
+)
+def test_money_is_in_the_largest_unit_of_which_there_is_one(small, usd, unit, factor):
+    cumulated = ((0.0, 0.0, 0.0), (0.0, usd, usd))
+    outcomes = [replace(one.outcome, cumulated=cumulated) for one in small.options]
+    options = tuple(
+        replace(one, outcome=outcome) for one, outcome in zip(small.options, outcomes, strict=True)
+    )
+
+    chart = cumulative_cash_chart(replace(small, options=options))
+
+    assert chart.y.title == unit
+    labelled = [tick for tick in chart.y.ticks if tick.label]
+    shown = [float(tick.label.replace(",", "")) for tick in labelled]
+    assert shown == pytest.approx([tick.value * factor for tick in labelled])
+
+
+@pytest.mark.parametrize(
     "carbon", [UNKNOWN, CarbonEmissions(energy_kwh=0.0, location_kg=0.0, market_kg=None)]
 )
 def test_without_emissions_there_is_no_chart_of_them(small, carbon):
