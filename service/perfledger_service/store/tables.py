@@ -4,12 +4,13 @@ Table models do not validate: input is checked where it enters the service. Text
 fit both databases: `read_bundle` refuses others. Blobs are only read by name, never with their row.
 """
 
+import re
 from datetime import date, datetime
 from typing import TypeVar
 
 import msgspec
 from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, MetaData, Text, UniqueConstraint
-from sqlalchemy.orm import registry
+from sqlalchemy.orm import declared_attr, registry
 from sqlmodel import Field, SQLModel
 
 from perfledger_service.store.database import UtcTime
@@ -23,10 +24,16 @@ _NAMES = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
+_WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_NAMES))):
     """Base of all tables, with metadata of their own, apart from other users of SQLModel."""
+
+    @declared_attr.directive
+    def __tablename__(cls) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: N805
+        """Return the name of a class's table: `pair_spread` of `PairSpreadRow`."""
+        return _WORD_ENDS.sub("_", cls.__name__.removesuffix("Row")).lower()
 
     def to_value(self, kind: type[Value], **others: object) -> Value:
         """Return a dataclass whose fields are the columns of the same names, and `others`."""
@@ -38,8 +45,6 @@ class StoreRow(SQLModel, registry=registry(metadata=MetaData(naming_convention=_
 class ProjectRow(StoreRow, table=True):
     """A repository that may upload; `repository_key` is its name in lower case, as on GitHub."""
 
-    __tablename__ = "project"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
-
     id: int | None = Field(default=None, primary_key=True)
     repository: str
     repository_key: str = Field(unique=True)
@@ -48,8 +53,6 @@ class ProjectRow(StoreRow, table=True):
 
 class TokenRow(StoreRow, table=True):
     """A project's token: only its hash, and a prefix by which people tell tokens apart."""
-
-    __tablename__ = "token"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
     id: int | None = Field(default=None, primary_key=True)
     project_id: int = Field(foreign_key="project.id", index=True)
@@ -62,8 +65,6 @@ class TokenRow(StoreRow, table=True):
 class EnvironmentRow(StoreRow, table=True):
     """A machine's fingerprint, by the hash of its JSON."""
 
-    __tablename__ = "environment"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
-
     hash: str = Field(primary_key=True)
     device_class: str
     machine: str = Field(sa_type=Text)
@@ -71,8 +72,6 @@ class EnvironmentRow(StoreRow, table=True):
 
 class BundleRow(StoreRow, table=True):
     """An uploaded bundle, gzipped, by the SHA-256 of its JSON."""
-
-    __tablename__ = "bundle"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
     sha256: str = Field(primary_key=True)
     unpacked_bytes: int
@@ -82,7 +81,6 @@ class BundleRow(StoreRow, table=True):
 class UploadRow(StoreRow, table=True):
     """One bundle in one project, with its status and its verdict in one line."""
 
-    __tablename__ = "upload"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (UniqueConstraint("project_id", "bundle_sha256"),)
 
     id: str = Field(primary_key=True)
@@ -110,7 +108,6 @@ class RevisionRow(StoreRow, table=True):
     were first seen there; NULL for a commit that was only ever the head of a pull request.
     """
 
-    __tablename__ = "revision"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (
         UniqueConstraint("project_id", "sha"),
         UniqueConstraint("project_id", "branch_position"),
@@ -129,7 +126,6 @@ class SeriesRow(StoreRow, table=True):
     an index row of PostgreSQL.
     """
 
-    __tablename__ = "series"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (UniqueConstraint("project_id", "key"),)
 
     id: int | None = Field(default=None, primary_key=True)
@@ -146,7 +142,6 @@ class SeriesRow(StoreRow, table=True):
 class ObservationRow(StoreRow, table=True):
     """What one upload measured of one commit for one series, clustered by the primary key."""
 
-    __tablename__ = "observation"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = {"sqlite_with_rowid": False}
 
     series_id: int = Field(foreign_key="series.id", primary_key=True)
@@ -166,7 +161,6 @@ class PairSpreadRow(StoreRow, table=True):
     `differences` are log head - log base of each pair, as little-endian floats of 4 bytes.
     """
 
-    __tablename__ = "pair_spread"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (UniqueConstraint("upload_id", "series_id"), Index(None, "series_id", "id"))
 
     id: int | None = Field(default=None, primary_key=True)
@@ -180,8 +174,6 @@ class VerdictRow(StoreRow, table=True):
 
     `spread_*` is the spread prior that the verdict used; NULL without one.
     """
-
-    __tablename__ = "verdict"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
     upload_id: str = Field(foreign_key="upload.id", primary_key=True)
     position: int = Field(primary_key=True)  # in the report's order
@@ -236,7 +228,6 @@ class ApprovalRow(StoreRow, table=True):
     `comment_id` is GitHub's id of the comment; the amount is kept as it was written.
     """
 
-    __tablename__ = "approval"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (
         UniqueConstraint("project_id", "comment_id"),
         Index(None, "project_id", "pull_request", "head_sha"),
@@ -259,16 +250,12 @@ class ApprovalRow(StoreRow, table=True):
 class ConfirmationStateRow(StoreRow, table=True):
     """A project's suspected and confirmed changes; `content` is MessagePack."""
 
-    __tablename__ = "confirmation_state"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
-
     project_id: int = Field(foreign_key="project.id", primary_key=True)
     content: bytes
 
 
 class AlertRow(StoreRow, table=True):
     """A change that an A/B run confirmed; rows are only added."""
-
-    __tablename__ = "alert"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
 
     id: int | None = Field(default=None, primary_key=True)
     project_id: int = Field(foreign_key="project.id", index=True)
@@ -283,7 +270,6 @@ class ImportedFileRow(StoreRow, table=True):
     times.
     """
 
-    __tablename__ = "imported_file"  # pyright: ignore[reportAssignmentType] - SQLModel types it as declared_attr
     __table_args__ = (UniqueConstraint("kind", "source", "sha256"),)
 
     id: int | None = Field(default=None, primary_key=True)
