@@ -38,16 +38,15 @@ def list_projects(*, output: DocumentOutput) -> None:
     from perfledger_service.rendering.server.project import UploadTokenRow, tokens_document
 
     with open_store() as engine:
-        from perfledger_service.usecases.pull_requests.projects import list_projects
+        from perfledger_service.usecases.pull_requests.projects import list_tokens
 
         rows = [
             UploadTokenRow(
-                repository=project.repository,
+                repository=token.project.repository,
                 prefix=token.prefix,
                 created_on=token.created_at.date().isoformat(),
                 revoked_on=token.revoked_at.date().isoformat() if token.revoked_at else None,
             )
-            for project, tokens in list_projects(engine)
-            for token in tokens
+            for token in list_tokens(engine)
         ]
     output.write_document(rows, tokens_document)

@@ -19,7 +19,6 @@ from perfledger_service.store.projects import (
     StoredToken,
     add_token,
     project_for,
-    projects,
     revoke_token as store_revocation,
     token_of_prefix,
     tokens,
@@ -63,14 +62,10 @@ def revoke_token(engine: Engine, prefix: str, *, now: datetime) -> None:
         session.commit()
 
 
-def list_projects(engine: Engine) -> tuple[tuple[Project, tuple[StoredToken, ...]], ...]:
-    """Return every project with its tokens: prefixes and dates, never the tokens."""
+def list_tokens(engine: Engine) -> tuple[StoredToken, ...]:
+    """Return the tokens of all projects: prefixes and dates, never the tokens."""
     with read_session(engine) as session:
-        all_tokens = tokens(session)
-        return tuple(
-            (project, tuple(token for token in all_tokens if token.project == project))
-            for project in projects(session)
-        )
+        return tokens(session)
 
 
 def project_of(engine: Engine, token: str) -> Project:
