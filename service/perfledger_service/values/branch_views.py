@@ -49,6 +49,5 @@ class BranchView:
     requests: tuple[AbRequestView, ...]  # the most promising first
     happenings: GroupedChanges
     watched: int  # series
-    false_alarm_rate: (
-        FalseAlarmRate | None
-    )  # None where the gate never saw a check of unchanged code
+    # None where the gate never saw a check of unchanged code.
+    false_alarm_rate: FalseAlarmRate | None

@@ -16,6 +16,5 @@ class ComparisonView:
     floor: float
     assumed: str  # an assumption about the column's metric, "" without one
     verdicts: tuple[Verdict, ...]
-    baselines: tuple[
-        tuple[str, str], ...
-    ] = ()  # of a folder: series, and its baseline with the reason
+    # Of a folder: series, and its baseline with the reason.
+    baselines: tuple[tuple[str, str], ...] = ()

@@ -69,9 +69,8 @@ class CostView:
     sheet: str = ""  # the name of the prices
     curves: tuple[BreakEvenCurve, ...] = ()  # of the first accelerator that could be owned
     owner: str = ""  # the server that the break-even is of
-    checkpoint_intervals: CheckpointIntervals | None = (
-        None  # None where interruptions are not known
-    )
+    # None where interruptions are not known.
+    checkpoint_intervals: CheckpointIntervals | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
