@@ -152,9 +152,8 @@ def _check_status(answer: Response, url: str) -> None:
 
 def _length(answer: Response) -> int | None:
     length = answer.headers.get("Content-Length", "")
-    is_packed = (
-        "Content-Encoding" in answer.headers
-    )  # then the length is not of the bytes that we count
+    # The length of a packed answer is not of the bytes that we count.
+    is_packed = "Content-Encoding" in answer.headers
     return int(length) if length.isdecimal() and not is_packed else None
 
 
