@@ -130,6 +130,7 @@ class Bundle:
     base_configuration: str | None = None  # base's file, "" without one; None: not recorded
     # Where all of head's workloads are new: what base registers elsewhere, ids and files.
     other_base_workloads: tuple[str, ...] = ()
+    accepted_work: tuple[str, ...] = ()  # workloads (globs) whose work need not be proven
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
     profiles: tuple[Profile, ...] = ()
     repeats: tuple[Profile, ...] = ()  # the same code profiled again, operations only: their noise

@@ -14,14 +14,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from perfledger.load import Load
 from perfledger.package_code import SourcePackage
 from perfledger.records import Param
 
 # 1: first version. 2: `is_interleaved`, and the `reason` of a failure.
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION: Final = 2
 FD_VARIABLE = "PERFLEDGER_FD"
 
 
@@ -46,7 +46,7 @@ class MessageType(StrEnum):
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
     TURN = "turn"  # workload: waits for a byte on the descriptor before its next steps
     # workload, started_at, samples, warmups_s, settling_s, left_out, turns, core_times, device,
-    # devices, packages
+    # devices, packages, evidence
     RUN = "run"
     PROFILED = "profiled"  # workload, tool, trace and again (paths), steps (kept), step_seconds
     COUNTED = "counted"  # workload, counts, limits, program: the fields of a StepWork

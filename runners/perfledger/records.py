@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Self
 
 from perfledger.package_code import LoadedPackage
+from perfledger.step_evidence import StepEvidence
 
 Param = str | int | float | bool
 
@@ -49,6 +50,8 @@ class FailureReason(StrEnum):
     PYTHON = "python"  # no interpreter, or too old
     THROTTLED = "throttled"
     BUDGET = "budget"  # time ran out before the first pair
+    UNPROVEN = "unproven work"  # it cannot be told whether head still does the work
+    DIFFERENT = "different result"  # by the workload's own check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,7 @@ class Run:
     clock_mhz: float | None = None  # of the device's processors during the run, median
     slowed: Mapping[str, float] = field(default_factory=dict[str, float])  # cause → share, 0 to 1
     packages: tuple[LoadedPackage, ...] = ()  # the repository's own, as the process loaded them
+    evidence: StepEvidence = field(default_factory=StepEvidence)  # that the step does its work
 
     def __post_init__(self) -> None:
         if not self.samples or not all(self.samples.values()):

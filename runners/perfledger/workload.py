@@ -17,6 +17,7 @@ MAX_TEXT_LENGTH = 100  # of a parameter's value, which is part of an id
 FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous or break a code span
 
 Step = Callable[[], object]
+Check = Callable[..., object]  # of one argument, a step's result
 Units = float | Callable[..., float]
 SetUp = TypeVar("SetUp", bound=Callable[..., Step])
 
@@ -36,6 +37,8 @@ class Workload:
     device: str = "auto"
     framework: Framework | None = None  # None: detected from the function's code
     set_ups: int = 1  # in each process
+    check: Check | None = None  # of what the step returns
+    check_tolerance: float = 0.0  # relative
     params: Mapping[str, tuple[Param, ...]] = field(default_factory=dict[str, tuple[Param, ...]])
 
     @property
@@ -50,6 +53,9 @@ class Workload:
             raise _error(self, f"device {self.device!r} is not one of {', '.join(DEVICES)}")
         if type(self.set_ups) is not int or not 1 <= self.set_ups <= MAX_SET_UPS:
             raise _error(self, f"set_ups {self.set_ups!r} is not a number from 1 to {MAX_SET_UPS}")
+        if not 0 <= self.check_tolerance < 1:
+            what = f"check_tolerance {self.check_tolerance!r} is not a share from 0 to below 1"
+            raise _error(self, what)
         _check_grid(self, self.params)
         for name, parameter in _parameters(self).items():
             is_filled = name in self.params or name == DEVICE_PARAMETER
@@ -100,6 +106,8 @@ def workload(
     device: str = "auto",
     framework: str | None = None,
     set_ups: int = 1,
+    check: Check | None = None,
+    check_tolerance: float = 0.0,
     params: Mapping[str, Sequence[Param]] | None = None,
 ) -> Callable[[SetUp], SetUp]:
     """Register the decorated function as a workload.
@@ -111,6 +119,10 @@ def workload(
     "jax" or "host") is detected by default. Each process calls the function `set_ups` times and
     divides its steps among them: the placement of memory makes one set-up faster than another, and
     starting a process takes longer than a set-up.
+
+    `check` receives what the first step of a process returned, outside the timing, and returns a
+    number, a short text, or a dict or tuple of such. Base and head must agree, numbers within
+    `check_tolerance` of the larger one; the change is "not measured" if not.
 
     Raises WorkloadError for an invalid argument or a name that is in use.
     """
@@ -124,6 +136,8 @@ def workload(
             device=device,
             framework=_framework(framework, function),
             set_ups=set_ups,
+            check=check,
+            check_tolerance=check_tolerance,
             params=_grid(params or {}, function),
         )
         existing = REGISTERED_WORKLOADS.get(registered.key)

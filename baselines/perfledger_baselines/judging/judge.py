@@ -6,7 +6,7 @@ says why.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,6 +17,7 @@ from perfledger_baselines.estimation.pairing import PairedTest, paired_tests
 from perfledger_baselines.judging.decision import Decision, decide_paired, decide_unpaired
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.wording import paired_verdicts, unpaired_verdicts
+from perfledger_baselines.judging.work_evidence import unproven_gains, work_failures
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.multiple_testing import adjust_family
 from perfledger_baselines.significance.paired_t_tests import paired_results
@@ -32,13 +33,15 @@ class Judgement:
     """The verdicts on a check, with the tests and decisions that they rest on.
 
     `verdicts` are by workload in the bundle's order, then by metric. `tests` are those whose pairs
-    decide, and `decisions` one for each of them.
+    decide, and `decisions` one for each of them. `failures` are those that judging adds to the
+    bundle's: workloads of which it cannot be told whether they still do their work.
     """
 
     rule: DecisionRule
     tests: tuple[PairedTest, ...]
     decisions: tuple[Decision, ...]
     verdicts: tuple[Verdict, ...]
+    failures: tuple[Failure, ...] = ()
 
 
 def judge_bundle(bundle: Bundle, *, priors: Priors | None = None) -> tuple[Verdict, ...]:
@@ -58,18 +61,20 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     """
     rule = DecisionRule.from_plan(bundle.plan)
     tests = paired_tests(bundle, most=rule.most_pairs)
-    failures = _failures(bundle)
+    doubts = work_failures(bundle)
+    failures = _failures((*bundle.failures, *doubts), new_workloads=bundle.new_workloads)
     deciding, untested = _family(bundle, tests, failures)
     spreads = priors_of_plan(bundle.plan) if priors is None else priors
     decisions = _decisions(deciding, rule=rule, untested=untested, priors=spreads)
-    by_workload: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for verdict in paired_verdicts(deciding, decisions, rule=rule, failures=failures):
-        by_workload[verdict.workload].append(verdict)
+    verdicts = paired_verdicts(deciding, decisions, rule=rule, failures=failures)
+    gains = unproven_gains(bundle, verdicts)
+    by_workload = _by_workload(verdicts, gains, rule=rule)
     return Judgement(
         rule=rule,
         tests=deciding,
         decisions=decisions,
         verdicts=tuple(verdict for name in tests for verdict in by_workload[name]),
+        failures=(*doubts, *gains),
     )
 
 
@@ -138,11 +143,24 @@ def _family(
     return deciding, sum(test.is_noisy for name in failures for test in tests[name])
 
 
-def _failures(bundle: Bundle) -> dict[str, Failure]:
+def _by_workload(
+    verdicts: Iterable[Verdict], gains: Iterable[Failure], *, rule: DecisionRule
+) -> Mapping[str, Sequence[Verdict]]:
+    """Return the verdicts by workload; one with an unproven gain has that failure alone."""
+    by_workload: defaultdict[str, list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        by_workload[verdict.workload].append(verdict)
+    unproven = {failure.workload: failure for failure in gains}
+    for verdict in paired_verdicts((), (), rule=rule, failures=unproven):
+        by_workload[verdict.workload] = [verdict]
+    return by_workload
+
+
+def _failures(failures: Iterable[Failure], *, new_workloads: Collection[str]) -> dict[str, Failure]:
     """Return each failed workload's first failure; one that is only missing on base is new."""
-    failures: dict[str, Failure] = {}
-    for failure in bundle.failures:
+    first: dict[str, Failure] = {}
+    for failure in failures:
         is_missing_on_base = failure.why is FailureReason.MISSING and failure.side is Side.BASE
-        if not (is_missing_on_base and failure.workload in bundle.new_workloads):
-            failures.setdefault(failure.workload, failure)
-    return failures
+        if not (is_missing_on_base and failure.workload in new_workloads):
+            first.setdefault(failure.workload, failure)
+    return first

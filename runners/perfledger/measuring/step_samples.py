@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from statistics import median
 
 from perfledger.measuring.core_use import THIS_HOST, CoreUse, CoreWatch, HostProbe
 from perfledger.meters.clock import Clock
 from perfledger.protocol import MeasuringEffort
+from perfledger.step_evidence import MAX_STEPS_PER_READING
 from perfledger.workload import Step
 
 WARMUP_WINDOW = 3  # the median of three ignores one outlier
@@ -25,6 +27,11 @@ FIRST_BLOCK = 10  # steps between two checks of the samples; a check costs time 
 # Length of a turn when base and head are interleaved. Other load on a machine changes within tenths
 # of a second: unchanged pairs spread by 8 % with turns of 0.1 s, and by 1 % with this length.
 TURN_SECONDS = 0.03
+# A reading lasts this many times the harness's own cost of one, so that the cost hides no change.
+MIN_READING_COSTS = 20
+# Longer steps are never short of that: a reading costs microseconds.
+MAX_SHORT_STEP_SECONDS = 1e-3
+CALIBRATION_READINGS = 51  # of an empty step: their median ignores what disturbs some of them
 MAX_SAMPLES = 2_000  # per process: more would make a bundle of micro-steps megabytes long
 
 # Is entered around so many steps.
@@ -43,8 +50,10 @@ class StepSamples:
     warmups_s: tuple[float, ...]
     settling_s: float  # time of the warm-ups after `on_sampling`
     steps_s: tuple[float, ...]
-    turns: tuple[int, ...]  # steps per turn; empty if not interleaved
+    turns: tuple[int, ...]  # readings per turn; empty if not interleaved
     cores: CoreUse
+    steps_per_reading: int
+    empty_step_s: float | None  # of an empty step that is read alike; None for long steps
 
 
 class TimedStep:
@@ -57,13 +66,17 @@ class TimedStep:
         *,
         effort: MeasuringEffort,
         after_step: Callable[[], None],
+        on_result: Callable[[object], None] = lambda _: None,
     ) -> None:
         self._set_up, self._clock = set_up, clock
         self._effort, self._after_step = effort, after_step
+        self._on_result = on_result
         self.step: Step = _no_step
         self.warmups_s: list[float] = []
         self.settling_s = 0.0
-        self.samples_s: list[float] = []
+        self.readings_s: list[float] = []
+        self.steps_per_reading = 1
+        self.empty_step_s: float | None = None
 
     def renew(self) -> None:
         """Release the step, set up again and warm up: briefly after the first time."""
@@ -71,7 +84,28 @@ class TimedStep:
         self.step = self._set_up()
         effort, is_repeated = self._effort, bool(self.warmups_s)
         brief = replace(effort, max_warmups=effort.min_warmups) if is_repeated else effort
-        self.warmups_s += warm_up(self.step, self._clock, effort=brief, after_step=self._after_step)
+        self.warmups_s += warm_up(
+            self.step,
+            self._clock,
+            effort=brief,
+            after_step=self._after_step,
+            on_result=None if is_repeated else self._on_result,
+        )
+
+    def calibrate(self) -> None:
+        """Choose how many steps make a reading, by the time of an empty step."""
+        last_s = self.warmups_s[-WARMUP_WINDOW:]
+        step_s = median(last_s) if last_s else 0.0
+        if not 0 < step_s < MAX_SHORT_STEP_SECONDS:
+            return
+        cost_s = self._empty_reading_s()
+        steps = math.ceil(MIN_READING_COSTS * cost_s / step_s)
+        self.steps_per_reading = max(1, min(steps, MAX_STEPS_PER_READING))
+        self.empty_step_s = self._empty_reading_s() / self.steps_per_reading
+
+    def _empty_reading_s(self) -> float:
+        empty = _repeated(_no_step, self.steps_per_reading)
+        return median(self._clock.time(empty) for _ in range(CALIBRATION_READINGS))
 
     def settle(self) -> None:
         """Move the samples before a change point in the first set-up's steps to the warm-ups.
@@ -81,15 +115,15 @@ class TimedStep:
         if sum(self.warmups_s) >= self._effort.max_warmup_seconds:
             return
         room = max(0, self._effort.max_warmups - len(self.warmups_s))
-        stop = min(room, count_warmup_steps(self.samples_s))
-        self.warmups_s += self.samples_s[:stop]
-        self.settling_s = math.fsum(self.samples_s[:stop])
-        del self.samples_s[:stop]
+        stop = min(room, count_warmup_steps(self.readings_s))
+        self.warmups_s += [each / self.steps_per_reading for each in self.readings_s[:stop]]
+        self.settling_s = math.fsum(self.readings_s[:stop])
+        del self.readings_s[:stop]
 
     def time(self, count: int) -> None:
-        """Add `count` samples, each of a step, two clock readings and one check."""
-        step = self.step
-        timed, keep, after_step = self._clock.time, self.samples_s.append, self._after_step
+        """Add `count` readings, each with a check after it."""
+        step = _repeated(self.step, self.steps_per_reading)
+        timed, keep, after_step = self._clock.time, self.readings_s.append, self._after_step
         for _ in range(count):
             keep(timed(step))
             after_step()
@@ -104,17 +138,21 @@ def measure(
     on_sampling: Callable[[], None] = lambda: None,
     after_step: Callable[[], None] = lambda: None,
     turn: Callable[[], None] | None = None,
+    on_result: Callable[[object], None] = lambda _: None,
     host: HostProbe = THIS_HOST,
 ) -> StepSamples:
     """Set up and warm up, call `on_sampling`, then time the step until the samples suffice.
 
-    `after_step` is called after every step and not timed. `turn` returns when it is this process's
-    turn for the next TURN_SECONDS of steps; without it the steps are consecutive. The samples are
-    divided evenly among `set_ups`, each warmed up; the previous step is released. First samples
-    that belong to the warm-up are moved there, except in turns, whose neighbours warm up alike.
+    `on_result` receives what the first step returned, and `after_step` is called after every
+    reading; neither is timed. A reading is one step, or several short ones. `turn` returns when it
+    is this process's turn for the next TURN_SECONDS of steps; without it the steps are consecutive.
+    The readings are divided evenly among `set_ups`, each warmed up; the previous step is released.
+    First readings that belong to the warm-up are moved there, except in turns, whose neighbours
+    warm up alike.
     """
-    bench = TimedStep(set_up, clock, effort=effort, after_step=after_step)
+    bench = TimedStep(set_up, clock, effort=effort, after_step=after_step, on_result=on_result)
     bench.renew()
+    bench.calibrate()
     on_sampling()
     watch = CoreWatch(host)
     turns = (
@@ -125,11 +163,13 @@ def measure(
     return StepSamples(
         warmups_s=tuple(bench.warmups_s),
         settling_s=bench.settling_s,
-        steps_s=tuple(bench.samples_s),
+        steps_s=tuple(each / bench.steps_per_reading for each in bench.readings_s),
         turns=turns,
         cores=watch.use(
-            timed_s=bench.settling_s + math.fsum(bench.samples_s), in_turns=bool(turns)
+            timed_s=bench.settling_s + math.fsum(bench.readings_s), in_turns=bool(turns)
         ),
+        steps_per_reading=bench.steps_per_reading,
+        empty_step_s=bench.empty_step_s,
     )
 
 
@@ -139,12 +179,20 @@ def warm_up(
     *,
     effort: MeasuringEffort,
     after_step: Callable[[], None] = lambda: None,
+    on_result: Callable[[object], None] | None = None,
 ) -> tuple[float, ...]:
-    """Run `step` until it is steady or the effort is spent; return all times in seconds."""
+    """Run `step` until it is steady or the effort is spent; return all times in seconds.
+
+    `on_result` receives what the first step returned, before the second.
+    """
     times: list[float] = []
+    results: list[object] = []
     while not _is_warm(times, effort):
-        times.append(clock.time(step))
+        is_kept = on_result is not None and not times
+        times.append(clock.time(_keeping(step, results) if is_kept else step))
         after_step()
+        if on_result is not None and results:
+            on_result(results.pop())
     return tuple(times)
 
 
@@ -198,7 +246,7 @@ def _sample(
     for number in range(set_ups):
         if number > 0:
             bench.renew()
-        begun = len(bench.samples_s)
+        begun = len(bench.readings_s)
         _fill(bench, part, begun=begun, around=around)
         if number == 0:
             bench.settle()
@@ -208,8 +256,8 @@ def _sample(
 
 def _fill(bench: TimedStep, effort: MeasuringEffort, *, begun: int, around: Around) -> None:
     """Time the step in blocks until the samples from `begun` on suffice."""
-    while block := _next_block(bench.samples_s[begun:], effort):
-        with around(block):
+    while block := _next_block(bench.readings_s[begun:], effort):
+        with around(block * bench.steps_per_reading):
             bench.time(block)
 
 
@@ -221,23 +269,24 @@ def _sample_in_turns(
     turn: Callable[[], None],
     around: Around,
 ) -> tuple[int, ...]:
-    """Time the step in turns of TURN_SECONDS for `max_seconds`; return the steps per turn.
+    """Time the step in turns of TURN_SECONDS for `max_seconds`; return the readings per turn.
 
     The other process takes as many, so that each turn has a neighbour: the end depends on time and
     not on the noise. Steps of microseconds make shorter turns, not fewer. A new set-up runs in its
     own turn, because it would disturb the other's.
     """
     turns: list[int] = []
-    steps, most = _turns_of(bench.warmups_s, effort)
+    last_readings_s = [each * bench.steps_per_reading for each in bench.warmups_s[-WARMUP_WINDOW:]]
+    readings, most = _turns_of(last_readings_s, effort)
     while len(turns) < most and (
-        len(bench.samples_s) < effort.min_steps or sum(bench.samples_s) < effort.max_seconds
+        len(bench.readings_s) < effort.min_steps or sum(bench.readings_s) < effort.max_seconds
     ):
         turn()
         if turns and _is_due(len(turns), most, set_ups):
             bench.renew()
-        with around(steps):
-            bench.time(steps)
-        turns.append(steps)
+        with around(readings * bench.steps_per_reading):
+            bench.time(readings)
+        turns.append(readings)
     return tuple(turns)
 
 
@@ -250,8 +299,33 @@ def _no_step() -> None:
     """Do nothing, in place of a step."""
 
 
+def _repeated(step: Step, times: int) -> Step:
+    """Return a step that runs `step` so many times, and returns the last result."""
+    if times == 1:
+        return step
+    others = range(times - 1)
+
+    def run() -> object:
+        for _ in others:
+            step()
+        return step()
+
+    return run
+
+
+def _keeping(step: Step, results: list[object]) -> Step:
+    """Return a step that also adds its result to `results`."""
+
+    def run() -> object:
+        result = step()
+        results.append(result)
+        return result
+
+    return run
+
+
 def _turns_of(warmups_s: Sequence[float], effort: MeasuringEffort) -> tuple[int, int]:
-    """Return the steps per turn and the number of turns, estimated from the last warm-ups."""
+    """Return the readings per turn and the number of turns, estimated from the last warm-ups."""
     shortest = math.ceil(effort.max_seconds / TURN_SECONDS)
     step_s = math.fsum(warmups_s[-WARMUP_WINDOW:]) / max(1, len(warmups_s[-WARMUP_WINDOW:]))
     max_steps = max(1, MAX_SAMPLES // max(1, shortest))

@@ -5,7 +5,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import NoReturn, assert_never
 
 from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
 from perfledger.measuring.core_use import CoreUse
+from perfledger.measuring.step_results import check_answer, result_state
 from perfledger.measuring.step_samples import StepSamples, TimedStep, measure
 from perfledger.meters import process_memory
 from perfledger.meters.device_meter import DeviceMeter
@@ -29,6 +30,7 @@ from perfledger.process.package_imports import prefer_checkout
 from perfledger.process.process_state import preserved_state
 from perfledger.protocol import ChildRequest, Command, MessageType
 from perfledger.records import Device, FailureReason, WorkloadSpec
+from perfledger.step_evidence import StepEvidence
 from perfledger.workload import DEVICE_PARAMETER, Step, Workload
 
 Fields = Mapping[str, object]
@@ -208,6 +210,7 @@ def _measure(context: CommandContext, bound: BoundWorkload) -> Fields:
     started_at = datetime.now(UTC).isoformat()
     with meter.device_context():
         peaks = _Peaks(lambda: _set_up(context, bound, device, meter), meter)
+        results = _Results(bound.workload)
         sampled = measure(
             peaks.set_up,
             meter.clock,
@@ -216,6 +219,7 @@ def _measure(context: CommandContext, bound: BoundWorkload) -> Fields:
             on_sampling=lambda: channel.send(MessageType.SAMPLING, {"workload": name}),
             after_step=channel.leave_if_forked,
             turn=_turn(channel, name) if context.request.is_interleaved else None,
+            on_result=results.examine,
         )
         samples = _samples(sampled, peaks.first(), device)
     cores = sampled.cores if device is Device.CPU else CoreUse()
@@ -230,7 +234,30 @@ def _measure(context: CommandContext, bound: BoundWorkload) -> Fields:
         "device": device,
         "devices": meter.devices(),
         "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
+        "evidence": asdict(results.evidence(sampled)),
     }
+
+
+class _Results:
+    """What a workload's first step returned, examined."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._evidence = StepEvidence(tolerance=workload.check_tolerance)
+
+    def examine(self, result: object) -> None:
+        """Keep the state of a step's result, and what the workload's own check says of it."""
+        check = self._workload.check
+        answer = check_answer(check, result) if check is not None else {}
+        self._evidence = replace(self._evidence, result=result_state(result), answer=answer)
+
+    def evidence(self, sampled: StepSamples) -> StepEvidence:
+        """Return the evidence, with how the step was read."""
+        return replace(
+            self._evidence,
+            steps_per_reading=sampled.steps_per_reading,
+            empty_step_s=sampled.empty_step_s,
+        )
 
 
 class _Peaks:

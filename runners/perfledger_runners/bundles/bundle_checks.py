@@ -10,6 +10,7 @@ from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
 from perfledger.package_code import MAX_COMPILED_MODULES, MAX_PACKAGES, LoadedPackage
 from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
+from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
 from perfledger_runners.children.reading_checks import (
@@ -190,6 +191,7 @@ def _check_runs(runs: Iterable[Run], ids: Collection[str], metrics: dict[str, Me
         is_whole = not run.turns or (min(run.turns) >= 1 and sum(run.turns) == steps)
         _require(is_whole, f"{where}.turns: not as many steps as there are samples")
         _check_packages(where, run.packages)
+        _check_evidence(f"{where}.evidence", run.evidence)
         for name, samples in run.samples.items():
             _require(name in metrics, f"{where}.samples: {name!r} is not one of its metrics")
             is_fine = is_possible(metrics[name], samples)
@@ -208,10 +210,18 @@ def _check_packages(where: str, packages: Collection[LoadedPackage]) -> None:
         _require(package.modules >= 1, f"{at}.modules: not positive")
         is_short = len(package.compiled) <= MAX_COMPILED_MODULES
         _require(is_short, f"{at}.compiled: more than {MAX_COMPILED_MODULES}")
-        for each in (package, *package.compiled):
-            _require(DIGEST.fullmatch(each.digest), f"{at}: a digest is not 64 hex digits")
+        for digest in (package.digest, *(each.digest for each in package.compiled)):
+            _require(DIGEST.fullmatch(digest), f"{at}: a digest is not 64 hex digits")
         smallest = min((each.size_bytes for each in package.compiled), default=0)
         _require(smallest >= 0, f"{at}.compiled: a negative size")
+
+
+def _check_evidence(where: str, evidence: StepEvidence) -> None:
+    _require(len(evidence.answer) <= MAX_ANSWERS, f"{where}.answer: more than {MAX_ANSWERS}")
+    _require(0 <= evidence.tolerance < 1, f"{where}.tolerance: not a share below 1")
+    is_possible_number = 1 <= evidence.steps_per_reading <= MAX_STEPS_PER_READING
+    _require(is_possible_number, f"{where}.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
+    _require((evidence.empty_step_s or 0) >= 0, f"{where}.empty_step_s: negative")
 
 
 def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:

@@ -14,8 +14,9 @@ from perfledger.package_code import (
     CompiledModule,
     LoadedPackage,
 )
-from perfledger.protocol import Command
+from perfledger.protocol import PROTOCOL_VERSION, Command
 from perfledger.records import CoreTimes, Device, FailureReason, Framework, Param
+from perfledger_runners.children.evidence_parser import Evidence
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
@@ -181,6 +182,7 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
     turns: tuple[Annotated[int, Meta(ge=1)], ...] = ()
     core_times: CoreTimes = CoreTimes()
     packages: Annotated[tuple[PackageFiles, ...], Meta(max_length=MAX_PACKAGES)] = ()
+    evidence: Evidence = Evidence()
 
 
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
@@ -270,7 +272,7 @@ DECODER: msgspec.json.Decoder[AnyMessage] = msgspec.json.Decoder(AnyMessage)
 
 def failed_message(workload: str, reason: FailureReason, detail: str) -> FailedMessage:
     """Return the failure that the agent reports in place of a dead child."""
-    return FailedMessage(version=1, workload=workload, reason=reason, detail=detail)
+    return FailedMessage(version=PROTOCOL_VERSION, workload=workload, reason=reason, detail=detail)
 
 
 def decode_message(line: bytes) -> AnyMessage:

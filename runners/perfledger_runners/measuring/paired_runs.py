@@ -335,6 +335,7 @@ class _Check:
             turns=message.turns,
             core_times=message.core_times,
             packages=tuple(each.package() for each in message.packages),
+            evidence=message.evidence.step_evidence(),
         )
         failure = self.check_run(run) or throttling_failure(
             run, readings, settling_s=message.settling_s

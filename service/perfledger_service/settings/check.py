@@ -87,6 +87,9 @@ class CheckSettings(BaseSettings):
     undecided: Literal["action_required", "neutral"] = Field(
         "action_required", description="the check's conclusion when a verdict is undecided"
     )
+    accepted_work: tuple[str, ...] = Field(
+        (), description="workloads (patterns) whose head may do less work than can be shown"
+    )
     params: dict[str, dict[str, tuple[Param, ...]]] = Field(
         default_factory=dict[str, dict[str, tuple[Param, ...]]],
         description="parameter grids by module:function, in place of the decorator's",

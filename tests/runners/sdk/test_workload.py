@@ -217,3 +217,15 @@ def test_a_lambda_needs_a_name():
 def test_a_class_is_not_a_function():
     with pytest.raises(WorkloadError, match="is not a function: decorate the function"):
         perfledger.workload()(type("Step", (), {}))
+
+
+def test_a_check_and_its_tolerance_are_kept():
+    found = registered(plain, check=len, check_tolerance=0.05)
+
+    assert (found.check, found.check_tolerance) == (len, 0.05)
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, 1.0, float("nan")])
+def test_a_tolerance_is_a_share(tolerance):
+    with pytest.raises(WorkloadError, match=r"check_tolerance .* is not a share"):
+        registered(plain, check=len, check_tolerance=tolerance)

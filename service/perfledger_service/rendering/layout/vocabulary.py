@@ -84,6 +84,8 @@ _WHY = {
     FailureReason.PYTHON: "has no interpreter that can run it",
     FailureReason.THROTTLED: "ran on a throttled device",
     FailureReason.BUDGET: "was not reached before the time limit",
+    FailureReason.UNPROVEN: "has unproven work",
+    FailureReason.DIFFERENT: "has a different result",
 }
 # At most fourteen characters: the first column of a terminal's table.
 _BUCKETS = {
@@ -122,7 +124,7 @@ _WARNING_MARK = "\N{LARGE ORANGE CIRCLE}"
 
 
 def mark(outcome: Outcome, *, is_warning: bool = False) -> str:
-    """Return the coloured circle of an outcome; the word always stands beside it."""
+    """Return the coloured circle of an outcome, which is always shown beside the word."""
     if is_warning:
         return _WARNING_MARK
     match outcome:
@@ -139,7 +141,7 @@ def mark(outcome: Outcome, *, is_warning: bool = False) -> str:
 
 
 def conclusion_mark(report: Report) -> str:
-    """Return the circle of the whole check, so that the headline's colour is the check's."""
+    """Return the circle of the whole check, for the headline."""
     match report.conclusion:
         case Conclusion.FAILURE:
             is_red = any(
@@ -158,42 +160,42 @@ def conclusion_mark(report: Report) -> str:
 
 
 def verdict_words(verdict: Verdict, *, has_traded: bool = False) -> str:
-    """Return the verdict's word, with what softens it."""
+    """Return the word of the verdict, with its qualification."""
     if has_traded:
         return f"{verdict.outcome}, for speed"
     return f"{verdict.outcome}, warning" if verdict.is_warning else str(verdict.outcome)
 
 
 def undecided_advice(explanation: VerdictExplanation) -> str:
-    """Return what would decide an undecided verdict, to be added to its reason; "" if nothing."""
+    """Return what would settle an undecided verdict, to append to its reason; "" if nothing."""
     if explanation.pairs_needed is None or explanation.expected_outcome is None:
         return ""
     return f"; about {explanation.pairs_needed} pairs would settle it"
 
 
 def tone(outcome: str, *, is_warning: bool = False) -> str:
-    """Return the name of an outcome's colour, as the style sheet knows it."""
+    """Return the name of an outcome's colour in the style sheet."""
     tones = {str(tones): str(tones).replace(" ", "-") for tones in Outcome}
     return "warning" if is_warning else tones.get(outcome, "unknown")
 
 
 def metric_label(name: str) -> str | None:
-    """Return what people call a metric, or None for one that perfledger does not know."""
+    """Return the label of a metric, None for an unknown one."""
     return _LABELS.get(name)
 
 
 def count_label(name: str) -> str:
-    """Return what people call something counted; a name that is not ours is foreign text."""
+    """Return the label of a work count; an unknown name is foreign text."""
     return _COUNTS.get(name, name)
 
 
 def count_with_unit(number: float, unit: str) -> str:
-    """Return a count as a figure, with its unit where it has one."""
+    """Return a count as a figure, with its unit if it has one."""
     return number_format.count(number) if unit == "1" else value(number, unit)
 
 
 def value(number: float, unit: str) -> str:
-    """Return a metric's value as a figure; a unit that is not one of ours is not in it."""
+    """Return a metric's value as a figure, without a foreign unit."""
     return _FIGURES.get(unit, number_format.count)(number)
 
 
@@ -203,7 +205,7 @@ def foreign_unit(unit: str) -> str:
 
 
 def change_phrase(cause: Cause) -> str:
-    """Return in which way an operation's time changed, without its names."""
+    """Return how an operation's time changed, without names."""
     match cause.kind:
         case ChangeKind.RATE:
             slower = "slower" if cause.delta_seconds > 0 else "faster"
@@ -223,7 +225,7 @@ def change_phrase(cause: Cause) -> str:
 
 
 def change_kind_phrase(cause: Cause) -> str:
-    """Return in a word or two in which way an operation's time changed, for a narrow column."""
+    """Return how an operation's time changed in a word or two, for a narrow column."""
     match cause.kind:
         case ChangeKind.RATE:
             return "slower" if cause.delta_seconds > 0 else "faster"
@@ -238,17 +240,17 @@ def change_kind_phrase(cause: Cause) -> str:
 
 
 def change_reason_phrase(cause: Cause) -> str:
-    """Return why each call takes another time, as far as the profiles tell; "" if they do not."""
+    """Return why the time of each call changed, "" if the profiles do not show it."""
     return _REASONS[cause.reason]
 
 
 def bucket(of: Bucket) -> str:
-    """Return what a stretch of a step was spent on."""
+    """Return the label of a bucket of a step's time."""
     return _BUCKETS[of]
 
 
 def bottleneck(of: Bottleneck) -> str:
-    """Return what a step is bound by: what follows "bound by"."""
+    """Return the name of a bottleneck, to follow "bound by"."""
     return _BOTTLENECKS[of]
 
 
@@ -259,12 +261,12 @@ def call_count_phrase(count: float) -> str:
 
 
 def failure_reason_phrase(reason: FailureReason) -> str:
-    """Return why something was not measured: what follows its name and precedes its side."""
+    """Return why a workload was not measured, to follow its name and precede its side."""
     return _WHY[reason]
 
 
 def provenance(origin: Provenance) -> str:
-    """Return where a figure comes from, in the words of the report."""
+    """Return the provenance of a figure in the words of the report."""
     match origin:
         case Provenance.MEASURED:
             return "measured"

@@ -266,6 +266,7 @@ def _measure(
         new_workloads=tuple(spec.id for spec in workload_plan.new),
         base_configuration=site.configuration.base_file,
         other_base_workloads=others,
+        accepted_work=settings.accepted_work,
         work=step_works,
         pricing=settings.pricing,
         pull_request=request.pull_request,

@@ -74,7 +74,7 @@ def build_report(
         workloads=bundle.workloads,
         verdicts=verdicts,
         tests=judgement.tests,
-        failures=bundle.failures,
+        failures=bundle.failures + judgement.failures,
         new_workloads=bundle.new_workloads,
         skipped=tuple(bundle.skipped.items()),
         explanations=explanations,

@@ -7,11 +7,13 @@ from perfledger.bundle import Bundle
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
 from perfledger.records import Device, Side
 from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.judging.work_evidence import huge_gains
 
 
 def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return notes on other devices, on readings left out, and on how busy the CPU was."""
+    """Return notes on huge gains, other devices, readings left out, and how busy the CPU was."""
     return (
+        *huge_gains(verdicts),
         *_other_device_notes(bundle),
         *_left_out_notes(bundle),
         *_cpu_activity_notes(bundle, verdicts),

@@ -5,7 +5,9 @@ import json
 import pytest
 
 from perfledger.bundle import Bundle, Plan
-from perfledger.records import Device, Machine, Revision, Side, WorkloadSpec
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger.step_evidence import ResultState, StepEvidence
 from perfledger.step_work import FLOPS, Count, CountedWork, StepWork
 from perfledger_runners.bundles.bundle_checks import BundleError
 from perfledger_runners.bundles.bundle_files import read_bundle
@@ -19,11 +21,29 @@ BUNDLE = Bundle(
     machine=Machine(device=Device.CPU, model="A Xeon"),
     plan=Plan(seed=1, order=("base",), looks=(4,)),
     workloads=(WorkloadSpec(id="m:f", module="m", function="f"),),
-    metrics=(),
-    runs=(),
+    metrics=(STEP_TIME,),
+    runs=(
+        Run(
+            workload="m:f",
+            side=Side.HEAD,
+            pair=0,
+            position=0,
+            process=0,
+            started_at="2026-11-20T12:00:01+00:00",
+            samples={STEP_TIME.name: (1e-6,)},
+            evidence=StepEvidence(
+                result=ResultState.FINITE,
+                answer={"loss": 1.5, "steps": 3, "is_done": True, "name": "a"},
+                tolerance=0.01,
+                steps_per_reading=20,
+                empty_step_s=2e-8,
+            ),
+        ),
+    ),
     new_workloads=("m:f",),
     base_configuration="",
     other_base_workloads=("old/bench.py",),
+    accepted_work=("m:*",),
     work=(CountedWork(workload="m:f", side=Side.HEAD, work=StepWork(counts=(COUNT,))),),
 )
 
@@ -38,6 +58,7 @@ def written(*path, **changes):
     return json.dumps(document).encode()
 
 
+EVIDENCE_PATH = ("runs", 0, "evidence")
 COUNT_PATH = ("work", 0, "work", "counts", 0)
 
 
@@ -48,12 +69,14 @@ def test_a_bundle_keeps_what_it_says():
 def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
     document = json.loads(BUNDLE.to_json())
     del document["base_configuration"], document["other_base_workloads"]
+    del document["accepted_work"], document["runs"][0]["evidence"]
     del document["work"][0]["work"]["counts"][0]["is_complete"]
 
     bundle = read_bundle(json.dumps(document).encode())
 
     assert (bundle.base_configuration, bundle.other_base_workloads) == (None, ())
     assert bundle.work[0].work.counts[0].is_complete
+    assert (bundle.accepted_work, bundle.runs[0].evidence) == ((), StepEvidence())
 
 
 @pytest.mark.parametrize(
@@ -63,6 +86,14 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         (COUNT_PATH, {"is_complete": "no"}, "is_complete"),
         (COUNT_PATH, {"is_complete": None}, "is_complete"),
         (COUNT_PATH, {"value": -1.0}, "is not a count"),
+        (EVIDENCE_PATH, {"result": "fine"}, "result"),
+        (EVIDENCE_PATH, {"answer": {"loss": None}}, "answer"),
+        (EVIDENCE_PATH, {"answer": {str(place): 1 for place in range(101)}}, "more than 100"),
+        (EVIDENCE_PATH, {"answer": {"loss": "x" * 301}}, "more than 300"),
+        (EVIDENCE_PATH, {"tolerance": 1.0}, "not a share below 1"),
+        (EVIDENCE_PATH, {"steps_per_reading": 0}, "not 1 to"),
+        (EVIDENCE_PATH, {"empty_step_s": -1.0}, "negative"),
+        ((), {"accepted_work": "m:*"}, "accepted_work"),
         ((), {"base_configuration": 0}, "base_configuration"),
         ((), {"base_configuration": "x" * 301}, "more than 300"),
         ((), {"other_base_workloads": "old"}, "other_base_workloads"),

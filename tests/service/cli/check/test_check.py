@@ -94,10 +94,79 @@ def perfledger(root, *arguments, **variables):
 
 def invoke(root, *arguments):
     """Run the command in this process; what it measures are real children all the same."""
-    unset = {name: None for name in os.environ if name.startswith(("PERFLEDGER_", "GITHUB_"))}
+    unset: dict[str, str | None] = {
+        name: None for name in os.environ if name.startswith(("PERFLEDGER_", "GITHUB_"))
+    }
     own = {"XDG_STATE_HOME": str(root.parent / "state"), "COLUMNS": "100"}
     with chdir(root):
         return CliRunner().invoke(app, arguments, env=unset | own)
+
+
+NO_WORK = """
+import perfledger
+
+def total(step):
+    numbers = list(range(20_000))
+    return step or (lambda: float(sum(numbers)))
+
+@perfledger.workload()
+def empties():
+    return total({empties})
+
+@perfledger.workload()
+def poisons():
+    return total({poisons})
+
+@perfledger.workload(check=lambda result: {{"sum": result}})
+def caches():
+    return total({caches})
+"""
+
+
+def test_no_work_is_not_fast_unless_the_workloads_own_check_agrees(repository):
+    path = repository / "bench" / "sums.py"
+    path.write_text(NO_WORK.format(empties=None, poisons=None, caches=None))
+    commit(repository, "three sums")
+    steps = {
+        "empties": "lambda: None",
+        "poisons": "lambda: float('nan')",
+        "caches": "lambda: 199990000.0",
+    }
+    path.write_text(NO_WORK.format(**steps))
+
+    done = perfledger(repository, "check", "--base", "HEAD", "--format", "json")
+
+    report = json.loads(done.stdout)
+    outcomes = {
+        one["workload"]: (one["outcome"], one["reason"])
+        for one in report["verdicts"]
+        if one["metric"]["name"] == "step_time_p50"
+    }
+    assert done.returncode == 3, done.stderr
+    assert (report["title"], report["conclusion"]) == ("Not measured", "failure")
+    for name in ("empties", "poisons"):
+        outcome, reason = outcomes[f"bench.sums:{name}"]
+        assert outcome == "not measured"
+        assert "cannot tell whether head still does the work" in reason
+    assert outcomes["bench.sums:caches"][0] == "improved"
+    assert any("bench.sums:caches is 100% faster" in note for note in report["notes"])
+
+
+def test_work_that_is_accepted_is_judged_as_it_is(repository):
+    path = repository / "bench" / "sums.py"
+    path.write_text(NO_WORK.format(empties=None, poisons=None, caches=None))
+    commit(repository, "three sums")
+    path.write_text(NO_WORK.format(empties="lambda: None", poisons=None, caches=None))
+    choice = ("--workload", "*:empties")
+
+    done = perfledger(
+        repository,
+        *("check", "--base", "HEAD", "--format", "json", *choice),
+        PERFLEDGER_ACCEPTED_WORK=json.dumps(["*:empties"]),
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["title"] == "Performance improved"
 
 
 class Refusing(BaseHTTPRequestHandler):

@@ -1,0 +1,202 @@
+"""Finds workloads of which it cannot be told whether head still does the work of base.
+
+No work is not fast: a step that became empty, or returns NaN, is no improvement. What is in doubt
+is not measured until the workload is accepted in the configuration, or its own check agrees.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+
+from perfledger.bundle import Bundle
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Failure, FailureReason, Run, Side
+from perfledger.step_evidence import Answer, ResultState
+from perfledger.step_work import BYTES, FLOPS, Count
+from perfledger.workload_pattern import is_match
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+
+# Of base's counted work: algorithms save factors, but rarely ten at once.
+LEAST_WORK = 0.1
+# Of the step time. Below it, missing work would show in the counts or hardly pay.
+LARGE_GAIN = 0.5
+# Of the step time: even with equal counts it is worth a look.
+HUGE_GAIN = 0.9
+# A step that takes less than this many empty steps cannot be told from one.
+EMPTY_STEPS = 2.0
+MAX_PLACES = 3  # of an answer that differ, in a message
+
+DOUBT = "cannot tell whether head still does the work"
+WAY_ON = "give the workload a check=, or name it in accepted_work"
+
+Pairs = Mapping[int, Mapping[Side, Run]]
+
+
+def work_failures(bundle: Bundle) -> tuple[Failure, ...]:
+    """Return a failure for each workload whose head returns something else, or takes no time."""
+    failures = (
+        _failure_of(workload, pairs)
+        for workload, pairs in _pairs(bundle).items()
+        if not _is_accepted(bundle, workload)
+    )
+    return tuple(failure for failure in failures if failure is not None)
+
+
+def unproven_gains(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[Failure, ...]:
+    """Return a failure for each workload that is much faster while its counts cannot confirm it."""
+    pairs = _pairs(bundle)
+    failures: list[Failure] = []
+    for verdict in verdicts:
+        name, gain = verdict.workload, _gain(verdict)
+        if gain <= LARGE_GAIN or _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
+            continue
+        if doubt := _count_doubt(bundle, name):
+            detail = f"{DOUBT}: it is {gain:.0%} faster, and {doubt}; {WAY_ON}"
+            failures.append(_failure(name, FailureReason.UNPROVEN, detail))
+    return tuple(failures)
+
+
+def huge_gains(verdicts: Iterable[Verdict]) -> tuple[str, ...]:
+    """Return a warning for each improvement that is large enough to be a mistake."""
+    return tuple(
+        f"{verdict.workload} is {_gain(verdict):.0%} faster: look whether its result is still right"
+        for verdict in verdicts
+        if verdict.outcome is Outcome.IMPROVED and _gain(verdict) > HUGE_GAIN
+    )
+
+
+def _gain(verdict: Verdict) -> float:
+    """Return the share of the step time that head saves; 0 for other metrics."""
+    if verdict.metric.name != STEP_TIME.name or verdict.estimate is None:
+        return 0.0
+    return -verdict.estimate.change
+
+
+def _pairs(bundle: Bundle) -> Mapping[str, Pairs]:
+    """Return the runs by workload, pair and side; workloads without a base have none."""
+    excluded = {*bundle.skipped, *bundle.new_workloads}
+    pairs: defaultdict[str, defaultdict[int, dict[Side, Run]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for run in bundle.runs:
+        if run.workload not in excluded:
+            pairs[run.workload][run.pair][run.side] = run
+    return pairs
+
+
+def _is_accepted(bundle: Bundle, workload: str) -> bool:
+    return any(is_match(pattern, workload) for pattern in bundle.accepted_work)
+
+
+def _failure_of(workload: str, pairs: Pairs) -> Failure | None:
+    if places := _differing_places(pairs):
+        named = ", ".join(place or "its value" for place in places[:MAX_PLACES])
+        detail = f"the workload's check disagrees between base and head: {named}"
+        return _failure(workload, FailureReason.DIFFERENT, detail)
+    doubt = "" if _agrees(pairs) else _result_doubt(pairs) or _time_doubt(pairs)
+    if not doubt:
+        return None
+    return _failure(workload, FailureReason.UNPROVEN, f"{DOUBT}: {doubt}; {WAY_ON}")
+
+
+def _failure(workload: str, why: FailureReason, detail: str) -> Failure:
+    return Failure(workload=workload, side=Side.HEAD, why=why, detail=detail)
+
+
+def _answers(pairs: Pairs) -> list[tuple[Run, Run]]:
+    """Return the pairs in which both sides' checks answered."""
+    return [
+        (sides[Side.BASE], sides[Side.HEAD])
+        for sides in pairs.values()
+        if len(sides) == len(Side) and all(run.evidence.answer for run in sides.values())
+    ]
+
+
+def _agrees(pairs: Pairs) -> bool:
+    """Whether the workload's own check was answered alike in every pair that it answered."""
+    return bool(_answers(pairs)) and not _differing_places(pairs)
+
+
+def _differing_places(pairs: Pairs) -> list[str]:
+    places = (
+        place
+        for base, head in _answers(pairs)
+        # The stricter of both: head may not relax its own check.
+        for place in _differences(
+            base.evidence.answer,
+            head.evidence.answer,
+            tolerance=min(base.evidence.tolerance, head.evidence.tolerance),
+        )
+    )
+    return list(dict.fromkeys(places))
+
+
+def _differences(base: Answer, head: Answer, *, tolerance: float) -> list[str]:
+    places = dict.fromkeys((*base, *head))
+    return [
+        place
+        for place in places
+        if place not in base
+        or place not in head
+        or not _is_alike(base[place], head[place], tolerance=tolerance)
+    ]
+
+
+def _is_alike(base: object, head: object, *, tolerance: float) -> bool:
+    if isinstance(base, bool | str) or isinstance(head, bool | str):
+        return type(base) is type(head) and base == head
+    if isinstance(base, int | float) and isinstance(head, int | float):
+        return abs(head - base) <= tolerance * max(abs(base), abs(head))
+    return False
+
+
+def _result_doubt(pairs: Pairs) -> str:
+    """Return what is wrong with head's result and was right with base's, or ""."""
+    base, head = (_states(pairs, side) for side in Side)
+    if ResultState.NOT_READY in head and ResultState.NOT_READY not in base:
+        return "its step returns before its work is done (a coroutine, generator or future)"
+    if ResultState.NOT_FINITE in head and base == {ResultState.FINITE}:
+        return "its step returns a NaN or an infinity, and base's does not"
+    return ""
+
+
+def _states(pairs: Pairs, side: Side) -> set[ResultState]:
+    return {sides[side].evidence.result for sides in pairs.values() if side in sides}
+
+
+def _time_doubt(pairs: Pairs) -> str:
+    """Return that most of head's steps take no longer than empty ones, or ""."""
+    runs = [sides[Side.HEAD] for sides in pairs.values() if Side.HEAD in sides]
+    ratios = [ratio for run in runs if (ratio := _empty_steps(run)) is not None]
+    if 2 * len(ratios) <= len(runs) or median(ratios) >= EMPTY_STEPS:
+        return ""
+    return f"its step takes {median(ratios):.2g} times as long as an empty one"
+
+
+def _empty_steps(run: Run) -> float | None:
+    """Return a run's typical step in empty steps; None for steps too long to be taken for one."""
+    empty_s, times = run.evidence.empty_step_s, run.samples.get(STEP_TIME.name)
+    return median(times) / empty_s if empty_s and times else None
+
+
+def _count_doubt(bundle: Bundle, workload: str) -> str:
+    """Return how the counted work fails to confirm a gain, or ""."""
+    base, head = (_counts(bundle, workload, side) for side in Side)
+    name = next((name for name in (FLOPS, BYTES) if name in base and base[name].value > 0), "")
+    if not name:
+        return ""
+    before, after = base[name], head.get(name)
+    if after is None or not after.is_complete:
+        return "its work cannot be counted completely"
+    if before.is_complete and after.value < LEAST_WORK * before.value:
+        return f"its counted work fell from {before.value:.3g} to {after.value:.3g} {after.unit}"
+    return ""
+
+
+def _counts(bundle: Bundle, workload: str, side: Side) -> dict[str, Count]:
+    works: Sequence[Mapping[str, Count]] = [
+        {count.name: count for count in each.work.counts}
+        for each in bundle.work
+        if (each.workload, each.side) == (workload, side)
+    ]
+    return dict(works[0]) if works else {}

@@ -1,0 +1,154 @@
+"""Examines what a step returns: whether it is finite and ready, and what its own check says."""
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from typing import Any, cast
+
+from perfledger.failure_reason import UnmeasurableError
+from perfledger.records import FailureReason
+from perfledger.step_evidence import MAX_ANSWERS, Answer, ResultState
+
+MAX_LEAVES = 1000  # of a result: a model's gradients have fewer
+MAX_TEXT = 100  # of an answer
+MAX_NUMBER = 3.4e38  # a reading's limit; NaN is not below it either
+
+Foreign = Any  # an array of torch, JAX or numpy
+
+
+def result_state(result: object) -> ResultState:
+    """Return the state of a step's result; what cannot be examined says nothing."""
+    states: set[ResultState] = set()
+    for number, leaf in enumerate(_leaves(result)):
+        if number >= MAX_LEAVES:
+            break
+        states.add(_leaf_state(leaf))
+    order = (ResultState.NOT_READY, ResultState.NOT_FINITE, ResultState.FINITE)
+    return next((state for state in order if state in states), ResultState.UNKNOWN)
+
+
+def check_answer(check: Callable[[object], object], result: object) -> Answer:
+    """Return what `check` says of a result: a number, text, or dict or sequence of such.
+
+    Raises UnmeasurableError for any other answer, and what `check` raises.
+    """
+    answer = dict(_answers("", check(result)))
+    if len(answer) > MAX_ANSWERS:
+        text = f"{len(answer)} values (at most {MAX_ANSWERS})"
+        raise _unusable_answer(text)
+    return answer
+
+
+def _leaves(result: object) -> Iterator[object]:
+    """Yield what containers and dataclasses hold, each container once."""
+    pending, visited = [result], set[int]()
+    while pending:
+        value = pending.pop()
+        inside = _items(value)
+        if inside is None:
+            yield value
+        elif id(value) not in visited:
+            visited.add(id(value))
+            pending += inside
+
+
+def _items(value: object) -> list[object] | None:
+    """Return what a container holds, None for anything else."""
+    match value:
+        case dict():
+            return list(cast("dict[object, object]", value).values())
+        case list() | tuple() | set() | frozenset():
+            return list(cast("list[object]", value))
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return [getattr(value, each.name, None) for each in fields(value)]
+        case _:
+            return None
+
+
+def _leaf_state(leaf: object) -> ResultState:
+    if _is_unfinished(leaf):
+        return ResultState.NOT_READY
+    try:
+        bounds = _bounds(leaf)
+    except Exception:  # a boundary: arrays that are sparse, remote or of unusual types
+        return ResultState.UNKNOWN
+    if not bounds:
+        return ResultState.UNKNOWN
+    is_finite = all(map(math.isfinite, bounds))
+    return ResultState.FINITE if is_finite else ResultState.NOT_FINITE
+
+
+def _is_unfinished(leaf: object) -> bool:
+    """Whether this stands for work that the step only began, or has not begun."""
+    if inspect.iscoroutine(leaf) or inspect.isgenerator(leaf):
+        with suppress(Exception):  # its own clean-up may fail
+            leaf.close()  # else Python warns that it was never awaited
+        return True
+    is_future = callable(getattr(leaf, "done", None)) and callable(getattr(leaf, "result", None))
+    is_torch_future = callable(getattr(leaf, "done", None)) and callable(
+        getattr(leaf, "wait", None)
+    )
+    return inspect.isawaitable(leaf) or inspect.isasyncgen(leaf) or is_future or is_torch_future
+
+
+def _bounds(leaf: Foreign) -> tuple[float, ...]:
+    """Return the smallest and largest number in a leaf, NaN if it holds one; () without numbers."""
+    torch: Foreign = sys.modules.get("torch")
+    numpy: Foreign = sys.modules.get("numpy")
+    if isinstance(leaf, complex):
+        return leaf.real, leaf.imag
+    if isinstance(leaf, int | float):
+        return (float(leaf),)
+    if torch is not None and isinstance(leaf, torch.Tensor):
+        return _tensor_bounds(torch, leaf.detach())
+    if numpy is not None and hasattr(leaf, "dtype") and hasattr(leaf, "shape"):
+        array = numpy.asarray(leaf)
+        parts = (array.real, array.imag) if array.dtype.kind == "c" else (array,)
+        return tuple(float(bound) for part in parts for bound in (part.min(), part.max()))
+    return ()
+
+
+def _tensor_bounds(torch: Foreign, tensor: Foreign) -> tuple[float, ...]:
+    if tensor.is_complex():
+        tensor = torch.view_as_real(tensor.resolve_conj())
+    if not tensor.numel():
+        return ()
+    # Unlike isfinite, this needs no memory, which is being measured.
+    return tuple(float(bound.item()) for bound in torch.aminmax(tensor))
+
+
+def _answers(place: str, value: Foreign) -> Iterator[tuple[str, str | int | float | bool]]:
+    """Yield the values in an answer by their place, such as "loss" and "norms.0"."""
+    match value:
+        case dict():
+            inside = cast("Mapping[object, object]", value).items()
+        case list() | tuple():
+            inside = enumerate(cast("list[object]", value))
+        case _:
+            yield place[:MAX_TEXT], _answer(value)
+            return
+    for key, item in inside:
+        yield from _answers(f"{place}.{key}".lstrip("."), item)
+
+
+def _answer(value: Foreign) -> str | int | float | bool:
+    if callable(getattr(value, "item", None)):  # a scalar of numpy, torch or JAX
+        value = value.item()
+    is_text = isinstance(value, str) and len(value) <= MAX_TEXT and value.isprintable()
+    is_number = isinstance(value, int | float) and abs(value) <= MAX_NUMBER
+    if is_text or is_number:
+        answer: str | int | float | bool = value
+        return answer
+    text = f"{value!r:.100}"
+    raise _unusable_answer(text)
+
+
+def _unusable_answer(text: str) -> UnmeasurableError:
+    detail = (
+        f"the workload's check returned {text}: return a finite number, a short text, or a dict or "
+        "tuple of such"
+    )
+    return UnmeasurableError(FailureReason.RAISED, detail)

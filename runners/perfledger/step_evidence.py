@@ -1,0 +1,36 @@
+"""Holds the evidence that a process's step does its work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+Answer = Mapping[str, str | int | float | bool]
+
+MAX_ANSWERS = 100  # entries of a check's answer: it is a fingerprint, not the result itself
+MAX_STEPS_PER_READING = 1000
+
+
+class ResultState(StrEnum):
+    """What the first step of a process returned."""
+
+    UNKNOWN = ""  # not examined, or nothing in it can be
+    FINITE = "finite"
+    NOT_FINITE = "not finite"  # a NaN or an infinity is in it
+    NOT_READY = "not ready"  # a coroutine, generator or future: its work was not waited for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEvidence:
+    """What a process's step returned, and whether its time differs from an empty step's.
+
+    `answer` is what the workload's own check said of the first step's result, by place, and
+    `tolerance` how much numbers of base and head may differ, relative to the larger one. A reading
+    of a short step times `steps_per_reading` steps; `empty_step_s` is the time of an empty step
+    that is read alike, None where the step is too long to be taken for one.
+    """
+
+    result: ResultState = ResultState.UNKNOWN
+    answer: Answer = field(default_factory=dict[str, str | int | float | bool])
+    tolerance: float = 0.0
+    steps_per_reading: int = 1
+    empty_step_s: float | None = None

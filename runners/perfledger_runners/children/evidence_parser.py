@@ -1,0 +1,46 @@
+"""Parses and validates the evidence in a child's messages that its steps do their work."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from perfledger.records import Param
+from perfledger.step_evidence import (
+    MAX_ANSWERS,
+    MAX_STEPS_PER_READING,
+    ResultState,
+    StepEvidence,
+)
+from perfledger_runners.children.reading_checks import MAX_READING
+from perfledger_runners.safe_text import clean_text
+
+MAX_ANSWER_TEXT = 300
+
+AnswerText = Annotated[str, Meta(max_length=MAX_ANSWER_TEXT)]
+AnswerNumber = Annotated[float, Meta(ge=-MAX_READING, le=MAX_READING)]
+
+
+class Evidence(Struct, frozen=True, kw_only=True):
+    """What a step returned and how it was read, with the fields of a StepEvidence."""
+
+    result: ResultState = ResultState.UNKNOWN
+    answer: Annotated[
+        dict[AnswerText, bool | AnswerNumber | AnswerText], Meta(max_length=MAX_ANSWERS)
+    ] = {}
+    tolerance: Annotated[float, Meta(ge=0, lt=1)] = 0.0
+    steps_per_reading: Annotated[int, Meta(ge=1, le=MAX_STEPS_PER_READING)] = 1
+    empty_step_s: Annotated[float, Meta(ge=0, le=MAX_READING)] | None = None
+
+    def step_evidence(self) -> StepEvidence:
+        """Return the evidence with texts that can be shown and stored."""
+        return StepEvidence(
+            result=self.result,
+            answer={clean_text(place): _clean(value) for place, value in self.answer.items()},
+            tolerance=self.tolerance,
+            steps_per_reading=self.steps_per_reading,
+            empty_step_s=self.empty_step_s,
+        )
+
+
+def _clean(value: Param) -> Param:
+    return clean_text(value) if isinstance(value, str) else value

@@ -1,0 +1,229 @@
+"""Tests when a head that may not do its work is not measured, however fast it is."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.metrics import STEP_TIME
+from perfledger.records import FailureReason, Side
+from perfledger.step_evidence import ResultState, StepEvidence
+from perfledger.step_work import BYTES, FLOPS, Count, CountedWork, StepWork
+from perfledger_baselines.judging.judge import judge_bundle, judgement_of
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.judging.work_evidence import huge_gains, work_failures
+
+FINITE = StepEvidence(result=ResultState.FINITE)
+
+
+def count(name, value, *, is_complete=True):
+    return Count(name=name, unit="FLOP", value=value, source="a counter", is_complete=is_complete)
+
+
+def work(side, *counts):
+    return CountedWork(workload="m:f", side=side, work=StepWork(counts=counts))
+
+
+@pytest.fixture
+def checked(build):
+    """A check of one workload whose step time changes by a ratio."""
+
+    def make(*, ratio=1.0, base=FINITE, head=FINITE, counts=None, **values):
+        bundle = build.bundle({"m:f": {"step_time_p50": build.changed(ratio)}}, **values)
+        evidence = {Side.BASE: base, Side.HEAD: head}
+        runs = tuple(replace(run, evidence=evidence[run.side]) for run in bundle.runs)
+        works = tuple(
+            work(side, *each) for side, each in zip(Side, counts or ((), ()), strict=True)
+        )
+        return replace(bundle, runs=runs, work=works)
+
+    return make
+
+
+def outcome(bundle):
+    (verdict,) = judge_bundle(bundle)
+    return verdict.outcome
+
+
+def whys(bundle):
+    return [failure.why for failure in judgement_of(bundle).failures]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "base", "head", "expected"),
+    [
+        pytest.param(0.3, [count(FLOPS, 1e9)], [count(FLOPS, 1e9)], "improved", id="equal"),
+        pytest.param(0.3, [count(FLOPS, 1e9)], [count(FLOPS, 1e8)], "improved", id="a tenth"),
+        pytest.param(0.3, [count(FLOPS, 1e9)], [count(FLOPS, 9e7)], "not measured", id="less"),
+        pytest.param(0.6, [count(FLOPS, 1e9)], [count(FLOPS, 9e7)], "improved", id="a small gain"),
+        pytest.param(
+            0.3,
+            [count(FLOPS, 1e9)],
+            [count(FLOPS, 1e9, is_complete=False)],
+            "not measured",
+            id="incomplete on head",
+        ),
+        pytest.param(
+            0.3,
+            [count(FLOPS, 1e9, is_complete=False)],
+            [count(FLOPS, 1e6)],
+            "improved",
+            id="incomplete on base: nothing to compare with",
+        ),
+        pytest.param(0.3, [count(FLOPS, 1e9)], [], "not measured", id="not counted on head"),
+        pytest.param(0.3, [], [], "improved", id="never counted"),
+        pytest.param(
+            0.3,
+            [count(FLOPS, 0.0), count(BYTES, 1e9)],
+            [count(FLOPS, 0.0), count(BYTES, 10.0)],
+            "not measured",
+            id="fewer bytes, where there are no products",
+        ),
+        pytest.param(1.5, [count(FLOPS, 1e9)], [count(FLOPS, 0.0)], "regressed", id="slower"),
+    ],
+)
+def test_a_large_gain_needs_counts_that_confirm_it(checked, ratio, base, head, expected):
+    assert outcome(checked(ratio=ratio, counts=(base, head))) == expected
+
+
+def test_an_unproven_gain_says_why_and_how_to_go_on(checked):
+    bundle = checked(ratio=0.02, counts=([count(FLOPS, 6e8)], [count(FLOPS, 0.0)]))
+
+    judgement = judgement_of(bundle)
+
+    (failure,) = judgement.failures
+    (verdict,) = judgement.verdicts
+    assert (failure.why, failure.side) == (FailureReason.UNPROVEN, Side.HEAD)
+    assert failure.detail == (
+        "cannot tell whether head still does the work: it is 98% faster, and its counted work fell "
+        "from 6e+08 to 0 FLOP; give the workload a check=, or name it in accepted_work"
+    )
+    assert verdict.metric is STEP_TIME
+    assert verdict.estimate is None
+    assert verdict.reason.startswith("unproven work on head: cannot tell whether head still does")
+
+
+def test_every_metric_of_a_doubtful_workload_is_not_measured(build):
+    bundle = build.bundle(
+        {"m:f": {"step_time_p50": build.changed(0.1), "peak_memory": build.changed(1.0)}}
+    )
+    works = (work(Side.BASE, count(FLOPS, 1e9)), work(Side.HEAD, count(FLOPS, 0.0)))
+
+    assert outcome(replace(bundle, work=works)) is Outcome.NOT_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "is_doubtful"),
+    [
+        (ResultState.FINITE, ResultState.NOT_FINITE, True),
+        (ResultState.FINITE, ResultState.NOT_READY, True),
+        (ResultState.UNKNOWN, ResultState.NOT_READY, True),
+        (ResultState.NOT_FINITE, ResultState.NOT_FINITE, False),
+        (ResultState.NOT_READY, ResultState.NOT_READY, False),
+        (ResultState.UNKNOWN, ResultState.NOT_FINITE, False),
+        (ResultState.FINITE, ResultState.UNKNOWN, False),
+        (ResultState.NOT_FINITE, ResultState.FINITE, False),
+    ],
+)
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 1.5])
+def test_a_result_that_base_had_and_head_lacks_is_not_measured_at_any_speed(
+    checked, base, head, is_doubtful, ratio
+):
+    bundle = checked(ratio=ratio, base=StepEvidence(result=base), head=StepEvidence(result=head))
+
+    assert (outcome(bundle) is Outcome.NOT_MEASURED) is is_doubtful
+    assert whys(bundle) == [FailureReason.UNPROVEN] * is_doubtful
+
+
+@pytest.mark.parametrize(("empty_steps", "is_doubtful"), [(0.9, True), (1.9, True), (2.1, False)])
+def test_a_step_that_takes_as_long_as_an_empty_one_is_not_measured(
+    checked, empty_steps, is_doubtful
+):
+    found = checked()
+    step_s = found.runs[0].samples["step_time_p50"][0]
+    short = replace(FINITE, steps_per_reading=20, empty_step_s=step_s / empty_steps)
+
+    assert (outcome(checked(head=short)) is Outcome.NOT_MEASURED) is is_doubtful
+    assert outcome(checked(base=short)) is not Outcome.NOT_MEASURED
+
+
+DOUBTFUL = replace(FINITE, result=ResultState.NOT_FINITE)
+
+
+def answered(evidence, answer, tolerance=0.0):
+    return replace(evidence, answer=answer, tolerance=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        (answered(FINITE, {"": 1.0}), answered(DOUBTFUL, {"": 1.0})),
+        (answered(FINITE, {"": 100.0}, 0.01), answered(DOUBTFUL, {"": 101.0}, 0.01)),
+        (answered(FINITE, {"a": True, "b": "x"}), answered(DOUBTFUL, {"a": True, "b": "x"})),
+    ],
+)
+def test_a_check_that_agrees_settles_the_doubt(checked, base, head):
+    lessened = ([count(FLOPS, 1e9)], [count(FLOPS, 0.0)])
+
+    assert outcome(checked(ratio=0.1, base=base, head=head, counts=lessened)) is Outcome.IMPROVED
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        (answered(FINITE, {"": 1.0}), answered(FINITE, {"": 1.0 + 1e-12})),
+        (answered(FINITE, {"": 100.0}, 0.01), answered(FINITE, {"": 102.0}, 0.01)),
+        pytest.param(
+            answered(FINITE, {"": 100.0}, 0.01),
+            answered(FINITE, {"": 50.0}, 0.9),
+            id="head relaxes its own tolerance",
+        ),
+        (answered(FINITE, {"a": 1.0}), answered(FINITE, {"b": 1.0})),
+        (answered(FINITE, {"a": 1}), answered(FINITE, {"a": True})),
+        (answered(FINITE, {"a": "x"}, 0.5), answered(FINITE, {"a": "y"}, 0.5)),
+    ],
+)
+def test_a_check_that_disagrees_is_not_measured_whatever_the_speed(checked, base, head):
+    bundle = checked(base=base, head=head)
+
+    assert outcome(bundle) is Outcome.NOT_MEASURED
+    assert whys(bundle) == [FailureReason.DIFFERENT]
+
+
+def test_one_pair_that_disagrees_is_enough(checked):
+    bundle = checked(base=answered(FINITE, {"loss": 1.0}), head=answered(FINITE, {"loss": 1.0}))
+    *others, last = bundle.runs
+    runs = (*others, replace(last, evidence=answered(FINITE, {"loss": 2.0})))
+
+    (failure,) = work_failures(replace(bundle, runs=runs))
+
+    assert failure.detail == "the workload's check disagrees between base and head: loss"
+
+
+def test_a_check_that_only_head_has_settles_nothing(checked):
+    bundle = checked(base=FINITE, head=answered(DOUBTFUL, {"": 1.0}))
+
+    assert whys(bundle) == [FailureReason.UNPROVEN]
+
+
+@pytest.mark.parametrize(("pattern", "is_accepted"), [("m:*", True), ("m:g", False)])
+def test_what_is_accepted_is_judged_as_it_is(checked, pattern, is_accepted):
+    lessened = ([count(FLOPS, 1e9)], [count(FLOPS, 0.0)])
+    bundle = checked(ratio=0.1, head=DOUBTFUL, counts=lessened, accepted_work=(pattern,))
+
+    assert (outcome(bundle) is Outcome.IMPROVED) is is_accepted
+
+
+def test_new_and_skipped_workloads_are_not_doubted(checked):
+    assert work_failures(checked(head=DOUBTFUL, new_workloads=("m:f",))) == ()
+    assert work_failures(checked(head=DOUBTFUL, skipped={"m:f": "same"})) == ()
+
+
+@pytest.mark.parametrize(("ratio", "is_huge"), [(0.2, False), (0.05, True)])
+def test_a_huge_gain_is_improved_with_a_warning(checked, ratio, is_huge):
+    equal = ([count(FLOPS, 1e9)], [count(FLOPS, 1e9)])
+    verdicts = judge_bundle(checked(ratio=ratio, counts=equal))
+
+    assert verdicts[0].outcome is Outcome.IMPROVED
+    assert huge_gains(verdicts) == (
+        ("m:f is 95% faster: look whether its result is still right",) if is_huge else ()
+    )

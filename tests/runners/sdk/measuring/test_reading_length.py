@@ -1,0 +1,95 @@
+"""Tests that readings of short steps are long enough to be told from the harness's own cost."""
+
+from perfledger.measuring.step_samples import (
+    MAX_SHORT_STEP_SECONDS,
+    MIN_READING_COSTS,
+    TURN_SECONDS,
+    measure,
+)
+from perfledger.protocol import MeasuringEffort
+from perfledger.step_evidence import MAX_STEPS_PER_READING
+
+EFFORT = MeasuringEffort(min_seconds=0.001, max_seconds=0.06)
+
+
+class CountingClock:
+    """A clock by which each step costs `step_s` and each reading `cost_s`."""
+
+    def __init__(self, *, step_s, cost_s):
+        self._step_s, self._cost_s = step_s, cost_s
+        self.calls = 0
+
+    def step(self):
+        self.calls += 1
+        return self.calls
+
+    def time(self, step):
+        before = self.calls
+        step()
+        return self._cost_s + (self.calls - before) * self._step_s
+
+
+def measured(clock, **options):
+    return measure(lambda: clock.step, clock, effort=EFFORT, **options)
+
+
+def test_a_short_step_is_read_several_at_a_time():
+    clock = CountingClock(step_s=0.9e-6, cost_s=1e-7)
+
+    found = measured(clock)
+
+    assert found.steps_per_reading == 2  # 20 costs are two steps with a reading's cost
+    assert all(abs(step_s - 0.95e-6) < 1e-12 for step_s in found.steps_s)
+
+
+def test_every_reading_lasts_twenty_times_its_cost():
+    for step_s in (1e-8, 1e-7, 3e-7, 1e-6, 1e-5):
+        found = measured(CountingClock(step_s=step_s, cost_s=1e-7))
+        length = found.steps_per_reading * found.steps_s[0]
+
+        assert length >= 0.95 * MIN_READING_COSTS * 1e-7 or found.steps_per_reading > 1
+        assert found.steps_per_reading <= MIN_READING_COSTS + 1
+
+
+def test_a_step_without_work_is_as_long_as_an_empty_one():
+    found = measured(CountingClock(step_s=0.0, cost_s=1e-7))
+
+    assert found.empty_step_s is not None
+    assert abs(found.steps_s[0] / found.empty_step_s - 1) < 1e-9
+
+
+def test_a_long_step_is_read_alone_and_not_calibrated():
+    clock = CountingClock(step_s=MAX_SHORT_STEP_SECONDS, cost_s=0.0)
+
+    found = measured(clock)
+
+    assert (found.steps_per_reading, found.empty_step_s) == (1, None)
+
+
+def test_a_reading_never_times_more_than_the_most_steps():
+    class Odd(CountingClock):
+        def time(self, step):
+            passed = super().time(step)
+            return passed if self.calls else 1.0
+
+    clock = Odd(step_s=1e-9, cost_s=0.0)
+    clock.step()
+
+    assert measured(clock).steps_per_reading <= MAX_STEPS_PER_READING
+
+
+def test_turns_count_readings_and_blocks_count_steps():
+    clock = CountingClock(step_s=0.9e-6, cost_s=1e-7)
+
+    found = measured(clock, turn=lambda: None)
+
+    assert sum(found.turns) == len(found.steps_s)
+    assert len(found.turns) >= EFFORT.max_seconds / TURN_SECONDS
+
+
+def test_the_first_result_is_handed_over_once():
+    results = []
+
+    measured(CountingClock(step_s=2e-3, cost_s=0.0), set_ups=2, on_result=results.append)
+
+    assert results == [1]

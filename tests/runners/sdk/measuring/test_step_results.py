@@ -1,0 +1,169 @@
+"""Tests what a step's result says of its work, with plain Python, numpy and torch."""
+
+import asyncio
+import math
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import numpy
+import pytest
+
+from perfledger.failure_reason import UnmeasurableError
+from perfledger.measuring.step_results import MAX_LEAVES, check_answer, result_state
+from perfledger.step_evidence import MAX_ANSWERS, ResultState
+
+NAN, INF = math.nan, math.inf
+
+
+@dataclass
+class Output:
+    loss: object
+    logits: object = None
+
+
+async def coroutine():
+    return 1.0
+
+
+def generator():
+    yield 1.0
+
+
+async def async_generator():
+    yield 1.0
+
+
+class TorchFuture:
+    """A future as torch.futures has it."""
+
+    def done(self):
+        return True
+
+    def wait(self):
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    ("result", "state"),
+    [
+        (None, ResultState.UNKNOWN),
+        ("text", ResultState.UNKNOWN),
+        ((), ResultState.UNKNOWN),
+        (1, ResultState.FINITE),
+        (True, ResultState.FINITE),
+        (0.5, ResultState.FINITE),
+        (NAN, ResultState.NOT_FINITE),
+        (-INF, ResultState.NOT_FINITE),
+        (complex(1, NAN), ResultState.NOT_FINITE),
+        ({"loss": 1.0, "norms": [2.0, (3.0, INF)]}, ResultState.NOT_FINITE),
+        ({"loss": 1.0, "norms": [2.0, (3.0, "text")]}, ResultState.FINITE),
+        (Output(loss=1.0, logits={"a": NAN}), ResultState.NOT_FINITE),
+        (Output, ResultState.UNKNOWN),
+        (numpy.ones(3), ResultState.FINITE),
+        (numpy.array([1.0, NAN]), ResultState.NOT_FINITE),
+        (numpy.array([1, 2]), ResultState.FINITE),
+        (numpy.array([1j, complex(0, INF)]), ResultState.NOT_FINITE),
+        (numpy.float16(INF), ResultState.NOT_FINITE),
+        (numpy.empty(0), ResultState.UNKNOWN),
+        (numpy.array(["a"]), ResultState.UNKNOWN),
+        (Future(), ResultState.NOT_READY),
+        ([TorchFuture()], ResultState.NOT_READY),
+    ],
+    ids=repr,
+)
+def test_what_a_result_says(result, state):
+    assert result_state(result) is state
+
+
+@pytest.mark.parametrize("unfinished", [coroutine, generator, async_generator])
+def test_work_that_has_not_begun_is_not_ready(unfinished):
+    assert result_state({"loss": 1.0, "later": unfinished()}) is ResultState.NOT_READY
+
+
+def test_what_is_awaited_later_is_not_ready():
+    loop = asyncio.new_event_loop()
+
+    state = result_state(loop.create_future())
+
+    loop.close()
+    assert state is ResultState.NOT_READY
+
+
+def test_a_result_that_holds_itself_is_examined_once():
+    result = [1.0]
+    result.append(result)
+
+    assert result_state(result) is ResultState.FINITE
+
+
+def test_a_long_result_is_examined_in_part():
+    assert result_state([NAN] + [1.0] * MAX_LEAVES) is ResultState.FINITE
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("values", "options", "state"),
+    [
+        ([1.0, 2.0], {"requires_grad": True}, ResultState.FINITE),
+        ([1.0, NAN], {}, ResultState.NOT_FINITE),
+        ([6e4, INF], {"dtype": "float16"}, ResultState.NOT_FINITE),
+        ([1.0, -INF], {"dtype": "bfloat16"}, ResultState.NOT_FINITE),
+        ([1j, complex(NAN, 0)], {}, ResultState.NOT_FINITE),
+        ([1, 2], {"dtype": "int64"}, ResultState.FINITE),
+        ([], {}, ResultState.UNKNOWN),
+    ],
+)
+def test_what_a_tensor_says(torch, values, options, state):
+    if "dtype" in options:
+        options = {**options, "dtype": getattr(torch, options["dtype"])}
+
+    assert result_state((torch.tensor(values, **options), None)) is state
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_a_tensor_that_cannot_be_examined_says_nothing(torch):
+    assert result_state(torch.eye(2).to_sparse()) is ResultState.UNKNOWN
+    assert result_state(torch.empty(2, device="meta")) is ResultState.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [
+        (1.5, {"": 1.5}),
+        (7, {"": 7}),
+        (True, {"": True}),
+        ("ok", {"": "ok"}),
+        ((1, 2.5), {"0": 1, "1": 2.5}),
+        ({"loss": 1.0, "norms": [2, 3]}, {"loss": 1.0, "norms.0": 2, "norms.1": 3}),
+        (numpy.float32(0.5), {"": 0.5}),
+        (numpy.array(3), {"": 3}),
+    ],
+)
+def test_an_answer_is_kept_by_place(value, answer):
+    assert check_answer(lambda _: value, None) == answer
+
+
+def test_a_check_receives_the_result():
+    assert check_answer(sum, [1, 2]) == {"": 3}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, NAN, INF, 10**400, object(), "x" * 101, "\x1b[31m", {"loss": NAN}, numpy.ones(3)],
+    ids=lambda value: repr(value)[:20],
+)
+def test_what_is_no_answer_is_refused(value):
+    with pytest.raises((UnmeasurableError, ValueError)):
+        check_answer(lambda _: value, None)
+
+
+def test_a_long_answer_is_refused():
+    with pytest.raises(UnmeasurableError, match=r"101 values \(at most 100\)"):
+        check_answer(lambda _: range(MAX_ANSWERS + 1) and [0] * (MAX_ANSWERS + 1), None)
+
+
+def test_what_a_check_raises_is_the_workloads_failure():
+    with pytest.raises(ZeroDivisionError):
+        check_answer(lambda result: result / 0, 1)
