@@ -30,7 +30,7 @@ _FEW = 1000  # answers a second; three digits of more would hide some
 
 
 def load_document(view: MeasuredLoad) -> Document:
-    """Return the points; right-sizing reads the JSON."""
+    """Return the points; `plan rightsize` reads the JSON."""
     failures = (Paragraph(text=each, style=TextStyle.MISSING) for each in view.failures)
     warnings = (Paragraph(text=each, style=TextStyle.WARNING) for each in load_notes(view))
     return Document(
@@ -53,14 +53,14 @@ def load_document(view: MeasuredLoad) -> Document:
 
 
 def load_title(view: MeasuredLoad) -> str:
-    """Return what was loaded on what."""
+    """Return the workload, its device and its servers."""
     servers = "1 server" if view.servers == 1 else f"{view.servers} servers"
     on = clean(view.device) if view.devices == 1 else f"{view.devices} of {clean(view.device)}"
     return f"{clean(view.workload)} on {on}, {servers}"
 
 
 def load_notes(view: MeasuredLoad) -> tuple[str, ...]:
-    """Return what keeps a point from being believed, in sentences."""
+    """Return sentences about points with doubtful latencies."""
     grown = tuple(
         f"At {load_name(point)} the queue grew: its latencies depend on how long it was measured."
         for point in view.points
@@ -70,7 +70,7 @@ def load_notes(view: MeasuredLoad) -> tuple[str, ...]:
 
 
 def load_name(point: MeasuredPoint | LoadResult) -> str:
-    """Return what was asked of the servers: "4 clients", "120/s"."""
+    """Return the offered load: "4 clients", "120/s"."""
     if point.concurrency is None:
         return rate(point.offered_per_second or 0)
     return "1 client" if point.concurrency == 1 else f"{point.concurrency:,} clients"
@@ -123,7 +123,7 @@ def _style(point: MeasuredPoint) -> TextStyle:
 
 
 def _interval(of: LatencyQuantile) -> str:
-    """Return the ends of an interval against its value: "-4 to +23 %"; a ? is not known."""
+    """Return the ends of an interval relative to its value: "-4 to +23 %"; "?" is unknown."""
     low, high = (
         "?" if end is None else f"{100 * (end / of.seconds - 1):+.0f}" for end in (of.low, of.high)
     )

@@ -1,7 +1,7 @@
 """Draws a measured load curve: throughput against P50, P95 and P99.
 
-The axis of latencies is logarithmic; P99 has its interval. Lines join the points of one loop and
-one batch.
+The latency axis is logarithmic; P99 has its interval. Lines join the points of one loop and one
+batch.
 """
 
 from collections.abc import Iterator, Sequence

@@ -23,7 +23,7 @@ _BEYOND = ">10k"  # pairs: more than a check ever takes
 
 
 def power_document(view: PowerView) -> Document:
-    """Return for each series its spread, what pairs detect and what changes need."""
+    """Return the spread of each series, the detectable changes and the pairs that changes need."""
     return Document(
         name="perfledger-power",
         facts={
@@ -43,7 +43,7 @@ def power_document(view: PowerView) -> Document:
 
 
 def _tables(view: PowerView) -> Iterator[Block]:
-    """Yield the smallest changes by pairs, and the pairs by changes, a row for each series."""
+    """Yield the smallest changes by pairs, and the pairs by changes, one row per series."""
     pairs = dict.fromkeys(pairs for spread in view.spreads for pairs, _ in spread.detectable)
     changes = dict.fromkeys(change for spread in view.spreads for change, _ in spread.needed)
     series: Column[SpreadView] = name("", "series", lambda spread: spread.name, limit=_MAX_NAME)

@@ -14,7 +14,7 @@ _MAX_DECADES = 3.0
 class Tick:
     """A labelled value of an axis.
 
-    A row has lines below its label, and a figure with its own line right of the plot.
+    A row has detail lines below its label, and a figure with its own line right of the plot.
     """
 
     label: str
@@ -38,7 +38,7 @@ class Axis:
     has_grid: bool = True
 
     def share(self, value: float) -> float:
-        """Return where `value` lies between the ends: 0 at the low one, 1 at the high one."""
+        """Return the place of `value` between the ends: 0 at the low one, 1 at the high one."""
         low, high, at = self.low, self.high, value
         if self.is_log:
             low, high, at = math.log(low), math.log(high), math.log(at)
@@ -53,7 +53,7 @@ def linear_axis(
     factor: float = 1.0,
     title: str = "",
 ) -> Axis:
-    """Return a straight axis; its ticks are round in its values times `factor`."""
+    """Return a linear axis; its ticks are round in its values times `factor`."""
     ticks = tuple(
         Tick(value=value / factor, label=label(value))
         for value in nice_ticks(low * factor, high * factor)
@@ -76,13 +76,13 @@ def log_axis(
 
 
 def share_axis(*, title: str = "") -> Axis:
-    """Return an axis from nothing to all, in quarters."""
+    """Return an axis from 0 to 1, in quarters."""
     ticks = tuple(Tick(value=at / 4, label=f"{at * 25} %") for at in range(5))
     return Axis(low=0.0, high=1.0, ticks=ticks, title=title)
 
 
 def places_axis(labels: Sequence[str], *, most: int) -> Axis:
-    """Return an axis of places 0, 1, 2, …, of which about `most`, evenly apart, have a label."""
+    """Return an axis of places 0, 1, 2, …, with about `most` evenly spaced labels."""
     every = max(math.ceil(len(labels) / most), 1)
     ticks = tuple(Tick(value=at, label=labels[at]) for at in range(0, len(labels), every))
     return Axis(low=-0.5, high=len(labels) - 0.5, ticks=ticks, has_grid=False)
@@ -107,6 +107,6 @@ def nice_ticks(low: float, high: float) -> tuple[float, ...]:
 
 
 def widened(low: float, high: float, *, share: float) -> tuple[float, float]:
-    """Return the two ends with `share` of the range free on either side; never a single point."""
+    """Return the two ends with `share` of the range free on each side; never a single point."""
     margin = (high - low) * share or abs(high) * share or 1.0
     return low - margin, high + margin

@@ -30,7 +30,7 @@ class BarRow:
 
 
 def bar_rows_chart(title: str, rows: Sequence[BarRow], *, is_numbered: bool = False) -> Chart:
-    """Return the rows as a chart; where they are numbered, other charts' dots have the numbers."""
+    """Return the rows as a chart; numbers of rows are those of dots in other charts."""
     detail_start = _DETAIL if any(row.share for row in rows) else _FIGURE_END + 12.0
     marks: list[Mark] = []
     for number, row in enumerate(rows):
@@ -48,7 +48,7 @@ def bar_rows_chart(title: str, rows: Sequence[BarRow], *, is_numbered: bool = Fa
 
 
 def _marks(row: BarRow, number: int, name: str, *, detail_start: float) -> Iterator[Mark]:
-    """Yield the name, and on the line below it the bar and what is known of it."""
+    """Yield the name, and on the line below it the bar with its details."""
     middle = number + 0.5
     top, bottom = _BAR
     yield TextMark(x=0.0, y=middle, text=name, dy=_NAME_ABOVE, title=row.name, is_soft=False)

@@ -1,4 +1,4 @@
-"""Writes elements of SVG: every text is cleaned and escaped here, and nowhere else."""
+"""Writes elements of SVG; the only place where their texts are cleaned and escaped."""
 
 from collections.abc import Mapping
 from html import escape
@@ -12,7 +12,7 @@ Attributes = Mapping[str, object]  # text, or a number in units of the picture
 
 
 def element(name: str, attributes: Attributes, *, title: str = "") -> str:
-    """Return an element without content, but for a title that is shown under the pointer."""
+    """Return an element without content, except for a title that is shown on hover."""
     written = " ".join(f'{key}="{_value(value)}"' for key, value in attributes.items())
     if not title:
         return f"<{name} {written}/>"

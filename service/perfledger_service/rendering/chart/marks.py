@@ -1,4 +1,4 @@
-"""Holds the marks of charts: lines, bands, dots, bars, rules and words, in their axes' values."""
+"""Holds the marks of charts: lines, bands, dots, bars, rules and words, in axis values."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ Span = tuple[float, float]  # two values along one axis
 
 
 class Tone(StrEnum):
-    """A colour of the style sheet, which has a light and a dark one by each name."""
+    """A colour of the style sheet, which has a light and a dark form of each."""
 
     INK = "ink"
     MUTED = "muted"
@@ -30,7 +30,7 @@ SERIES_TONES = tuple(Tone)[3:]
 
 
 class Anchor(StrEnum):
-    """Which part of the words stands at their place."""
+    """The part of a text that is at its position."""
 
     START = "start"
     MIDDLE = "middle"
@@ -60,7 +60,7 @@ class BandMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DotMark:
-    """A point; the radius is in units of the picture, `title` is shown under the pointer."""
+    """A point; the radius is in units of the picture, `title` is shown on hover."""
 
     x: float
     y: float
@@ -74,7 +74,7 @@ class DotMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarMark:
-    """A rectangle; None along x or y is the whole axis. `label` is inside, where there is room."""
+    """A rectangle; None along x or y is the whole axis. `label` is inside, if there is room."""
 
     x: Span | None = None
     y: Span | None = None

@@ -1,4 +1,4 @@
-"""Holds charts, and pictures, which are charts below each other under one title."""
+"""Holds charts, and pictures of several charts under one title."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ WIDTH = 720.0
 
 
 class KeyShape(StrEnum):
-    """What an entry of a legend shows."""
+    """The shape of a legend entry."""
 
     BOX = "box"
     LINE = "line"
@@ -32,9 +32,9 @@ class LegendKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Two axes with marks; sizes are units of the picture, `height` is that of the plot alone.
+    """Two axes with marks; sizes are in units of the picture, `height` is that of the plot only.
 
-    A height of None is as much as rows need, or 200; a margin of None has room for its labels.
+    A height of None fits the rows, or is 200; a margin of None fits the labels.
     """
 
     x: Axis

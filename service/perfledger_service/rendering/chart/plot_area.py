@@ -51,7 +51,7 @@ def plot_area(chart: Chart, *, top: float) -> PlotArea:
 
 
 def fitted(text: str, *, width: float, character: float = CHARACTER_WIDTH) -> str:
-    """Return clean text that fits: of a longer one both ends, where long names differ."""
+    """Return clean text that fits; of a longer one both ends, because long names differ there."""
     limit = max(int(width / character), _SHORTEST)
     line = clean(text, limit=_LONGEST)
     half = limit // 2
@@ -59,7 +59,7 @@ def fitted(text: str, *, width: float, character: float = CHARACTER_WIDTH) -> st
 
 
 def spread_labels(preferred: Sequence[float], *, top: float, bottom: float) -> tuple[float, ...]:
-    """Return the heights of labels, from the top down, as near to those wanted as they can be."""
+    """Return the heights of labels, from the top down, as close as possible to the wanted ones."""
     places: list[float] = []
     for place in preferred:
         places.append(max(place, places[-1] + LABEL_HEIGHT if places else top))

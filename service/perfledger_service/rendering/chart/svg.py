@@ -1,4 +1,4 @@
-"""Writes pictures as SVG, which follows the reader's light or dark colours and loads nothing."""
+"""Writes pictures as SVG that follows the light or dark theme and loads nothing."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -40,7 +40,7 @@ def picture_svg(picture: Picture) -> str:
 
 
 def embedded_svg(picture: Picture | Chart, *, label: str, has_style: bool = False) -> str:
-    """Return a picture or one chart for a page; screen readers say `label`.
+    """Return a picture or one chart for a page; `label` is for screen readers.
 
     `has_style` is for a page that does not load picture.css.
     """
@@ -64,7 +64,7 @@ def _document(picture: Picture, *, label: str, has_style: bool) -> str:
 
 
 def _body(picture: Picture) -> tuple[list[str], float]:
-    """Return the elements of a picture and how high it is."""
+    """Return the elements of a picture and its height."""
     parts: list[str] = []
     y = 4.0
     for line in _lines(picture.title, _TITLE_CHARACTERS)[:_TITLE_LINES]:
@@ -101,7 +101,7 @@ def _chart(chart: Chart) -> tuple[list[str], float]:
 
 
 def _head(chart: Chart) -> tuple[list[str], float]:
-    """Return what stands above a plot, and how high it is."""
+    """Return the elements above a plot, and their height."""
     parts: list[str] = []
     y = 0.0
     characters = int((chart.width - 2 * EDGE) / CHARACTER_WIDTH)
@@ -152,7 +152,7 @@ def _row_label(tick: Tick, area: PlotArea, y: float) -> Iterator[str]:
 
 
 def _columns(area: PlotArea) -> Iterator[str]:
-    """Yield the ticks of the x axis; a label that would touch the one before it is left out."""
+    """Yield the ticks of the x axis; a label that would touch the previous one is left out."""
     ends = {"y1": area.top, "y2": area.bottom}
     last = -inf
     for tick in area.chart.x.ticks:

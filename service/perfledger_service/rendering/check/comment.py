@@ -1,7 +1,7 @@
 """Renders a report as the Markdown of a pull request's comment and of its check run.
 
-Both fit GitHub's limits whatever comes in: when a text is too long it is laid out again with less
-detail, rung by rung of a ladder, and says what was left out and where to find it.
+Both always fit GitHub's limits: a text that is too long is laid out again with less detail, step by
+step, and says what was left out and where to find it.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _Row = TypeVar("_Row")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentLimits:
-    """How much of each kind of detail a layout has room for."""
+    """The room of a layout for each kind of detail."""
 
     logs: int = 8
     log_lines: int = 30
@@ -92,7 +92,7 @@ LADDER = (
 
 
 class ListTruncation:
-    """Cuts lists to their limits and remembers what it left out, in words."""
+    """Cuts lists to their limits and records what it left out."""
 
     def __init__(self) -> None:
         self.left_out: list[str] = []
@@ -107,8 +107,8 @@ class ListTruncation:
 def comment(report: Report, *, url: str = "") -> str:
     """Return the comment under a pull request, at most 65,536 characters of Markdown.
 
-    Its first line is the marker by which it is found again. `url` is the page with all the detail,
-    on our own service; without it the comment links to nothing.
+    Its first line is a marker to find it again. `url` is the service's page with all details;
+    without it the comment has no link.
     """
     return _fitted(report, url=url, first=MARKER + "\n", limit=MAX_COMMENT)
 

@@ -113,7 +113,7 @@ def _reason(verdict: Verdict) -> str:
 
 
 def _baselines(view: ComparisonView) -> tuple[str, ...]:
-    """Return what of a folder the head is held against, each choice once."""
+    """Return the baselines chosen from a folder, each once."""
     reasons = dict.fromkeys(reason for _, reason in view.baselines)
     counts = {reason: sum(other == reason for _, other in view.baselines) for reason in reasons}
     return tuple(
@@ -122,7 +122,7 @@ def _baselines(view: ComparisonView) -> tuple[str, ...]:
 
 
 def _figures(verdict: Verdict) -> tuple[str, str, str, str]:
-    """Return both sides' values, the change and its interval; dashes where there are none."""
+    """Return the values of both sides, the change and its interval; dashes for missing ones."""
     estimate = verdict.estimate
     if estimate is None:
         return NO_FIGURE, NO_FIGURE, NO_FIGURE, ""

@@ -1,4 +1,4 @@
-"""Presents the settings, and where each value comes from."""
+"""Presents the settings with the origin of each value."""
 
 from collections.abc import Sequence
 

@@ -23,7 +23,7 @@ def interval_text(
 ) -> str:
     """Return a line with the interval above the margin, and one with the pairs' own changes.
 
-    All are relative; `changes` of no pairs have no line. "" where a bound is no number.
+    All values are relative; without `changes` there is no second line. "" if a bound is not finite.
     """
     marks = (estimate.low, estimate.high, -margin, margin, 0.0, *changes)
     low, high = min(marks), max(marks)

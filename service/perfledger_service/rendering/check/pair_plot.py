@@ -33,7 +33,7 @@ def pairs_by_result(report: Report) -> Mapping[tuple[str, str], PairedTest]:
 def pair_chart(verdict: Verdict, test: PairedTest, *, margin: float) -> Chart | None:
     """Return the chart of a verdict's pairs, or None if there is nothing to draw.
 
-    `margin` is relative: within it on either side a change counts as none.
+    `margin` is relative: smaller changes count as unchanged.
     """
     estimate = verdict.estimate
     changes = {

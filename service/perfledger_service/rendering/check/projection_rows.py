@@ -1,6 +1,6 @@
-"""Lists what a report projects onto hardware that was not measured.
+"""Lists a report's projections onto hardware that was not measured.
 
-Workloads, units and notes are not yet escaped: each template does that in its own way.
+Workloads, units and notes are not escaped yet: each template does that for its format.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from perfledger_service.values.report import Report
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectedCostRow:
-    """What a million units of work are projected to cost on one purchase option, as it is shown."""
+    """The projected cost of a million units of work on one purchase option, as shown."""
 
     workload: str
     unit: str
@@ -29,7 +29,7 @@ class ProjectedCostRow:
 
 
 def projected_rows(report: Report) -> tuple[ProjectedCostRow, ...]:
-    """Return the projected costs, workload by workload; what was not projected has no row."""
+    """Return the projected costs by workload; workloads without a projection have no row."""
     return tuple(
         _row(view.source, cost, device=row.device)
         for view in report.projections

@@ -1,7 +1,7 @@
 """Shows a report in a terminal of 80 columns or more.
 
-Colour only repeats what the words say. Nothing that others wrote reaches the terminal but as clean
-text: no control characters, no rich markup.
+Colour only repeats the words. Foreign text reaches the terminal only as clean text: no control
+characters, no rich markup.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ def _results(report: Report) -> Iterator[RenderableType]:
 
 
 def _detectable(group: Sequence[verdict_rows.VerdictTableRow]) -> Iterator[Text]:
-    """Yield the smallest changes that would have been seen: what "unchanged" is worth."""
+    """Yield the smallest detectable changes, which show what "unchanged" is worth."""
     limits = [f"{clean(row.metric)} {row.detectable}" for row in group if row.interval]
     if limits:
         yield Text(f"smallest detectable change: {', '.join(limits)}", style="dim")
@@ -89,7 +89,7 @@ def _detectable(group: Sequence[verdict_rows.VerdictTableRow]) -> Iterator[Text]
 def _pictures(
     report: Report, workload: str, tests: Mapping[tuple[str, str], PairedTest]
 ) -> Iterator[str]:
-    """Yield the pairs, the interval and the margin of each result that is not as before."""
+    """Yield the pairs, the interval and the margin of each result that is not unchanged."""
     for verdict in report.verdicts:
         test = tests.get((verdict.workload, verdict.metric.name))
         is_quiet = verdict.outcome is Outcome.UNCHANGED and not verdict.is_warning
@@ -269,7 +269,7 @@ def _heading(text: str) -> Padding:
 
 
 def _indented(line: str) -> str:
-    """Return a log's line with its own indentation, which `clean` would take away."""
+    """Return a log line with its indentation, which `clean` would remove."""
     expanded = line.expandtabs(4)
     depth = min(len(expanded) - len(expanded.lstrip(" ")), 40)
     return " " * depth + clean(expanded, limit=400) if expanded.strip() else ""

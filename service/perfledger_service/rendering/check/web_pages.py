@@ -1,9 +1,8 @@
 """Renders stored views and reports as HTML documents.
 
-The pages work without scripts; those there are draw the series page's chart, and hand a check's
-steps over to a viewer of traces. They are written for CONTENT_SECURITY_POLICY: nothing inline,
-nothing from elsewhere. Besides the routes of `views` a check's page links to its bundle, as a
-download, at `/runs/{id}/bundle.json`.
+The pages work without scripts; the scripts draw the chart of a series, and hand the steps of a
+check to a trace viewer. CONTENT_SECURITY_POLICY allows nothing inline and nothing from other hosts.
+The page of a check also links to its bundle, as a download, at `/runs/{id}/bundle.json`.
 """
 
 from collections.abc import Iterable
@@ -98,7 +97,7 @@ def pull_request_page(view: PullRequestView) -> str:
 def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
     """Return the page of one check: verdicts, pairs, causes, prices, machine and logs.
 
-    `report` is what `bundle` was judged to be; the bundle itself gives the profiles and the logs.
+    `report` is the judged `bundle`; the bundle itself has the profiles and the logs.
     """
     series = {(one.workload, one.metric): one.series_id for one in upload.verdicts}
     every = tuple(
@@ -149,7 +148,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
 
 
 def series_page(view: SeriesView) -> str:
-    """Return the page of one series: its chart, drawn with and without a script, and its points."""
+    """Return the page of one series: its chart, with and without a script, and its points."""
     label = vocabulary.metric_label(view.metric) or view.metric
     newest = tuple(reversed(view.points))[:_MAX_POINTS]
     chart = series_chart(view)
@@ -172,7 +171,7 @@ def series_page(view: SeriesView) -> str:
 
 
 def _plots(report: Report) -> tuple[NamedPlot, ...]:
-    """Return the plots of what changed, or may have, and of every step time."""
+    """Return the plots of changed and possibly changed results, and of every step time."""
     plots: list[NamedPlot] = []
     tests = pairs_by_result(report)
     for verdict, row in zip(

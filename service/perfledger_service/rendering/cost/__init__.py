@@ -1,1 +1,1 @@
-"""What hours, work, changes and energy cost."""
+"""The cost of hours, work, changes and energy."""

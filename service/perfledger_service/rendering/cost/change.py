@@ -1,4 +1,4 @@
-"""Presents what changes cost a year, the queues they lengthen and the policies they meet."""
+"""Presents the yearly cost of changes, their effect on queues and the results of policies."""
 
 from collections.abc import Iterator, Sequence
 
@@ -36,7 +36,7 @@ _Priced = tuple[ChangePrice, PriceRow]
 
 
 def change_document(view: ChangePriceView) -> Document:
-    """Return what each change costs, all together, and what queues and policies make of it."""
+    """Return the cost of each change and of all together, the queues and the policies."""
     rows = [(price, price_row(price, is_proven=True)) for price in view.prices.prices]
     names = [price.workload for price, _ in rows]
     remarks = dict.fromkeys(note for price, row in rows for note in _notes(row, price.rate))

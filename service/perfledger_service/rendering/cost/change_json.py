@@ -16,7 +16,7 @@ RATE_PARTS = (
 
 
 def change_price_record(price: ChangePrice) -> Record:
-    """Return what one workload's change costs a year on one entry of the fleet."""
+    """Return the yearly cost of one workload's change on one fleet entry."""
     low, mode, high = price.device_hours_per_year
     return {
         "workload": price.workload,
@@ -33,7 +33,7 @@ def change_price_record(price: ChangePrice) -> Record:
 
 
 def summed_price_record(price: SummedPrice | None) -> Record | None:
-    """Return what changes cost together; None where there is nothing to add up."""
+    """Return the cost of all changes together; None without any."""
     if price is None:
         return None
     names = ("low", "high", "is_detectable", "workloads", "missing", "left_out")
@@ -41,7 +41,7 @@ def summed_price_record(price: SummedPrice | None) -> Record | None:
 
 
 def queue_records(queues: Iterable[QueueEffect]) -> list[Record]:
-    """Return what becomes of the queues for devices that are paid for anyway."""
+    """Return the effect on the queues for devices that are paid for anyway."""
     return [
         {
             **attributes(queue, "where", "absorbed_hours", "busy_share", "busy_share_after"),
@@ -54,7 +54,7 @@ def queue_records(queues: Iterable[QueueEffect]) -> list[Record]:
 
 
 def policy_evaluation_records(rulings: Iterable[PolicyEvaluation]) -> list[Record]:
-    """Return what each policy says."""
+    """Return the result of each policy."""
     return [
         {
             "team": ruling.team,

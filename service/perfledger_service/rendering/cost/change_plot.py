@@ -1,7 +1,6 @@
-"""Draws what changes cost a year: dots with their intervals about zero, and policies' limits.
+"""Draws the yearly cost of changes: dots with intervals around zero, and the limits of policies.
 
-Where no change was detected there is no dot: the interval is all that may be said. What has no
-price is named and never drawn.
+Undetected changes have an interval and no dot. Changes without a price are named, not drawn.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +36,7 @@ AnyPrice = ChangePrice | SummedPrice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Entry:
-    """What becomes one row; `price` is None where there is nothing to draw."""
+    """One row of the chart; `price` is None if there is nothing to draw."""
 
     name: str
     details: tuple[str, ...]
@@ -46,12 +45,12 @@ class _Entry:
 
 
 def change_svg(view: ChangePriceView) -> str:
-    """Return each workload's price a year, the sum, and each policy's with its limits."""
+    """Return the yearly prices of workloads, their sum, and those of policies with limits."""
     return picture_svg(change_picture(view))
 
 
 def change_picture(view: ChangePriceView) -> Picture:
-    """Return a chart of workloads, and where there are policies one of these, on one axis."""
+    """Return a chart of workloads, and one of policies if there are any, on one axis."""
     workloads = (*_workloads(view), *_sum(view))
     policies = tuple(map(_policy, view.policy_evaluations[:MAX_ROWS]))
     axis = _axis((*workloads, *policies))
@@ -84,7 +83,7 @@ def _workloads(view: ChangePriceView) -> tuple[_Entry, ...]:
 
 
 def _largest(view: ChangePriceView) -> list[ChangePrice]:
-    """Return what has a price, with the largest ends first."""
+    """Return the priced changes, those with the largest ends first."""
     priced = [(price, ends) for price in view.prices.prices if (ends := _ends(price)) is not None]
     priced.sort(key=lambda pair: -max(map(abs, pair[1])))
     return [price for price, _ in priced]
@@ -100,7 +99,7 @@ def _sum(view: ChangePriceView) -> Iterator[_Entry]:
 
 
 def _policy(ruling: PolicyEvaluation) -> _Entry:
-    """Return a policy's row: its limits are for all of its workloads together."""
+    """Return the row of a policy, whose limits are for all of its workloads together."""
     limits = {"asks": ruling.ask_above_usd, "fails": ruling.fail_above_usd}
     amounts = tuple((word, usd) for word, usd in limits.items() if usd is not None)
     is_untouched = ruling.price is None and not ruling.unpriced
@@ -111,7 +110,7 @@ def _policy(ruling: PolicyEvaluation) -> _Entry:
 
 
 def _ends(price: AnyPrice | None) -> tuple[Decimal, Decimal, Decimal] | None:
-    """Return low, middle and high; None where there is no price."""
+    """Return low, middle and high; None without a price."""
     if price is None or price.usd is None or price.low is None or price.high is None:
         return None
     bounds = price.low, price.usd, price.high
@@ -119,7 +118,7 @@ def _ends(price: AnyPrice | None) -> tuple[Decimal, Decimal, Decimal] | None:
 
 
 def _interval(price: AnyPrice | None) -> tuple[float, float, float] | None:
-    """Return low, middle and high as they are drawn; None where there is nothing to draw."""
+    """Return low, middle and high as drawn; None if there is nothing to draw."""
     ends = _ends(price)
     if ends is None or max(map(abs, ends)) > LARGEST_USD:
         return None
@@ -128,7 +127,7 @@ def _interval(price: AnyPrice | None) -> tuple[float, float, float] | None:
 
 
 def _axis(entries: Sequence[_Entry]) -> Axis:
-    """Return an axis with zero, all intervals, and the limits that are not far from them."""
+    """Return an axis with zero, all intervals, and the limits that are close to them."""
     ends = [end for entry in entries for end in _interval(entry.price) or ()]
     reach = LIMIT_REACH * max(map(abs, ends), default=0.0) or LARGEST_USD
     limits = [float(usd) for entry in entries for _, usd in entry.limits if usd <= reach]
@@ -139,7 +138,7 @@ def _axis(entries: Sequence[_Entry]) -> Axis:
 
 
 def _amount_label(value: float) -> str:
-    """Return six digits, and never a power of ten, which nobody reads as money."""
+    """Return six digits without an exponent, which nobody reads as money."""
     return f"{float(f'{value:.6g}'):,.15g}"
 
 
@@ -205,7 +204,7 @@ def _far_limits(entries: Sequence[_Entry], axis: Axis) -> Iterator[str]:
 
 
 def _notes(view: ChangePriceView) -> Iterator[str]:
-    """Yield what has no price, then what the picture has no room for."""
+    """Yield the changes without a price, then those without room in the picture."""
     unpriced = [price for price in view.prices.prices if _ends(price) is None]
     for price in unpriced[:_MAX_NOTES]:
         yield f"No price: {clean(price.workload)}: {clean(price.note, limit=_MAX_NOTE)}"

@@ -1,6 +1,6 @@
-"""Presents what hours and pieces of work cost on each purchase option.
+"""Presents the cost of hours and pieces of work on each purchase option.
 
-Nothing that others wrote reaches a page but as clean text.
+Foreign text is shown only as clean text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ FOOTPRINT_PARTS = (
 
 
 def costs_document(view: CostView) -> Document:
-    """Return what hours or work cost on each option."""
+    """Return the cost of hours or work on each option."""
     longest = max(shown_cost(row).p50_usd for row in view.rows)
     is_grouped = not view.piece and len(view.accelerators) > 1
     names = (view.sheet, *(row.cost.name for row in view.rows))
@@ -103,7 +103,7 @@ def _columns(longest: float) -> tuple[Column[CostRow], ...]:
 
 
 def owning_table(investments: Sequence[tuple[str, Investment]]) -> Table:
-    """Return what owning is worth in place of each option, for people."""
+    """Return the columns of the value of owning instead of each option, for people."""
     return table(
         (
             name("", "instead of", lambda row: row[0], limit=MAX_OPTION),
@@ -117,7 +117,7 @@ def owning_table(investments: Sequence[tuple[str, Investment]]) -> Table:
 
 
 def footprint_record(footprint: CarbonFootprint | None) -> Mapping[str, object] | None:
-    """Return energy and carbon for programs, None where the draw is not known."""
+    """Return energy and carbon for programs, None if the power is unknown."""
     if footprint is None:
         return None
     carbon = footprint.carbon
@@ -127,7 +127,7 @@ def footprint_record(footprint: CarbonFootprint | None) -> Mapping[str, object] 
 
 
 def title_of(view: CostView) -> str:
-    """Return what is compared, in a sentence."""
+    """Return the subject of the comparison as a sentence."""
     share = f"with {percent(view.use)} of the paid hours useful"
     if view.piece:
         return f"{view.piece.capitalize()}, {share}"
@@ -137,7 +137,7 @@ def title_of(view: CostView) -> str:
 
 
 def shown_cost(row: CostRow) -> OptionComparison:
-    """Return the cost that a row is about: of the piece of work, else of the hour."""
+    """Return the cost of a row: that of the piece of work, else that of the hour."""
     return row.cost if row.work is None else row.work
 
 
@@ -147,25 +147,25 @@ def amount(usd: float) -> str:
 
 
 def amount_interval(cost: OptionComparison) -> str:
-    """Return the 5 % and 95 % quantiles, "" where the amount is certain."""
+    """Return the 5 % and 95 % quantiles, "" if the amount is certain."""
     ends = amount(cost.p5_usd), amount(cost.p95_usd)
     return "" if ends[0] == ends[1] else "-".join(ends)
 
 
 def chance_cheapest(row: CostRow) -> str:
-    """Return the chance of being cheapest; "" for a price of low confidence, which is in none."""
+    """Return the chance of being cheapest; "" for a price of low confidence, which is left out."""
     return "" if row.is_doubtful else f"{shown_cost(row).chance_cheapest:.0%}"
 
 
 def break_even_phrase(break_even: BreakEven | None) -> str:
-    """Return from which use owning is cheaper, in words; "" where nothing is owned."""
+    """Return the break-even utilization in words; "" if nothing is owned."""
     if break_even is None:
         return ""
     return "never" if break_even.p50 is None else f"{break_even.p50:.0%}"
 
 
 def notes_of(view: CostView) -> Iterator[str]:
-    """Yield what a reader has to know about the figures, a sentence or two each."""
+    """Yield notes about the figures, a sentence or two each."""
     yield "Medians and, in brackets, the 5 % and 95 % quantiles of 20,000 draws."
     if not view.piece and len(view.accelerators) > 1:
         yield (
@@ -187,7 +187,7 @@ def notes_of(view: CostView) -> Iterator[str]:
 
 
 def energy_phrase(footprint: CarbonFootprint) -> str:
-    """Return energy and carbon in words, what is unknown as unknown."""
+    """Return energy and carbon in words; unknown values say so."""
     carbon = footprint.carbon
     ends = f"{amount(footprint.kwh_p5)}-{amount(footprint.kwh_p95)}"
     by_location, by_market = (
@@ -199,13 +199,13 @@ def energy_phrase(footprint: CarbonFootprint) -> str:
 
 
 def age_notes(warnings: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield each warning about a price's age once, after the names of those that it is about."""
+    """Yield each warning about the age of prices once, after the names of their options."""
     for warning, pairs in groupby(sorted(warnings), key=lambda pair: pair[0]):
         yield f"{', '.join(name for _, name in pairs)}: {warning}."
 
 
 def doubted(option: str, row: CostRow | RentalOption) -> str:
-    """Return a name that is marked where its price is of low confidence."""
+    """Return a name, marked if its price is of low confidence."""
     return f"{option} {DOUBT}" if row.is_doubtful else option
 
 
@@ -215,7 +215,7 @@ def percent(share: float) -> str:
 
 
 def _owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
-    """Yield a table for each server: what owning it is worth in place of each option."""
+    """Yield a table for each server: the value of owning it instead of each option."""
     owners = dict.fromkeys(row.owner for row in rows if row.investment is not None)
     for owner in owners:
         investments = [
@@ -233,7 +233,7 @@ def _as_of(row: CostRow) -> str:
 
 
 def _work(row: CostRow) -> Mapping[str, object] | None:
-    """Return what a piece of work costs; a doubtful price has no chance of being cheapest."""
+    """Return the cost of a piece of work; a doubtful price has no chance of being cheapest."""
     if row.work is None:
         return None
     return asdict(row.work) | {"chance_cheapest": _chance(row, row.work)}
@@ -252,7 +252,7 @@ def _present_value(investment: Investment) -> str:
 
 
 def _row_notes(view: CostView) -> Iterator[str]:
-    """Yield how to read spot, doubtful prices and the use from which owning pays."""
+    """Yield notes about spot prices, doubtful prices and the break-even."""
     is_spot = any(row.price and row.price.pricing_model is PricingModel.SPOT for row in view.rows)
     if is_spot and view.checkpoint_intervals is None:
         yield (
@@ -279,7 +279,7 @@ def _row_notes(view: CostView) -> Iterator[str]:
 
 
 def _footprint_notes(view: CostView) -> Iterator[str]:
-    """Yield the energy and carbon of a piece, or an hour, of each accelerator, owned and not."""
+    """Yield the energy and carbon of a piece of work, or an hour, on each accelerator."""
     footprints: dict[tuple[str, str], CarbonFootprint] = {}
     unknown: list[str] = []
     what = view.piece or "a useful hour"
@@ -308,7 +308,7 @@ def _payback(investment: Investment) -> str:
 
 
 def _payback_use(investment: Investment) -> str:
-    """Return the hours of the server's use in which it repays itself."""
+    """Return the hours of use after which the server has paid for itself."""
     return "never" if investment.payback_hours is None else f"{investment.payback_hours:,.0f} h"
 
 

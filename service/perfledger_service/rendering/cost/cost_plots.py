@@ -1,4 +1,4 @@
-"""Draws what hours cost at each use, what inputs do to it, and all options as rows."""
+"""Draws the cost of hours by utilization, its sensitivity to inputs, and all options as rows."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -55,7 +55,7 @@ _SWINGS = (
 
 
 def costs_svg(view: CostView) -> str:
-    """Return the break-even chart of the first accelerator that could be owned, and all options."""
+    """Return the break-even chart of the first accelerator that can be owned, and all options."""
     longest = max(shown_cost(row).p50_usd for row in view.rows)
     rows = [_cost_row(row, longest) for row in view.rows]
     title = "USD, chance of being the cheapest, break-even utilization, 5 and 95 % quantiles"
@@ -74,7 +74,7 @@ def costs_svg(view: CostView) -> str:
 
 
 def owning_svg(view: OwningView) -> str:
-    """Return the tornado of an owned server and what a year of it is made of."""
+    """Return the tornado of an owned server and the parts of its yearly cost."""
     most = max(likely for _, _, likely, _ in view.parts) or 1.0
     rows = [
         BarRow(
@@ -125,7 +125,7 @@ def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Ch
 
 
 def tornado_chart(swings: Sequence[CostSwing], *, mode_usd: float) -> Chart:
-    """Return the inputs that move the hour at all, each a bar to either side of the likely cost."""
+    """Return the inputs that change the cost of an hour, as bars around the most likely cost."""
     wide = [swing for swing in swings if swing.width_usd > 0]
     ends = [end for swing in wide for end in (swing.low_usd, swing.high_usd)] or [mode_usd * 0.9]
     marks = [mark for row, one in enumerate(wide) for mark in _swing_marks(row, one, mode_usd)]
@@ -155,7 +155,7 @@ def _curve_marks(curve: BreakEvenCurve) -> Iterator[Mark]:
 
 
 def _crossings(owned: BreakEvenCurve, rented: Sequence[BreakEvenCurve]) -> Iterator[DotMark]:
-    """Yield where the owned line falls below each other one, between two uses on a straight."""
+    """Yield the points where the owned line falls below each other one, by interpolation."""
     for other in rented:
         gaps = [
             (mine[0], mine[2] - theirs[2], mine[2])

@@ -1,4 +1,4 @@
-"""Presents what reservations and savings plans cover of some hours."""
+"""Presents the hours that reservations and savings plans cover."""
 
 from collections.abc import Iterator
 
@@ -32,7 +32,7 @@ _COLUMNS: tuple[Column[CoveredUsage], ...] = (
 
 
 def coverage_document(coverage: CoveredHour, hours: int) -> Document:
-    """Return what was covered of each thing that was used, and what it all comes to."""
+    """Return the coverage of each used item, and the totals."""
     return Document(
         name="perfledger-coverage",
         version=2,

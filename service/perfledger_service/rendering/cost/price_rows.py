@@ -1,6 +1,6 @@
-"""Lists what a change and a unit of work cost, with interval and provenance.
+"""Lists the cost of changes and of units of work, with interval and provenance.
 
-Workloads, units, sources and notes are not yet escaped: each template does that in its own way.
+Workloads, units, sources and notes are not escaped yet: each template does that for its format.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,12 +19,12 @@ from perfledger_service.values.report import Report
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceRow:
-    """What one workload's change costs a year on one purchase option, as it is shown.
+    """The yearly cost of one workload's change on one purchase option, as shown.
 
-    `verb` is "costs" or "saves" with an amount where the judge found a change, "could cost" or
-    "could save" where it did not but the interval has one sign, "no detectable change" where it has
-    both, "costs no cash" where idle devices that are paid for take all of it, and "" without an
-    amount: `note` then says why there is none. `absorbed_hours_text` says what such devices take.
+    `verb` is "costs" or "saves" with an amount for a detected change, "could cost" or "could save"
+    for an undetected one whose interval has one sign, "no detectable change" if it has both, "costs
+    no cash" if idle devices that are paid for absorb all of it, and "" without an amount: `note` is
+    then the reason. `absorbed_hours_text` is about such devices.
     """
 
     workload: str
@@ -43,9 +43,9 @@ class PriceRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnitCostRow:
-    """What a million units of work cost on one purchase option, as it is shown.
+    """The cost of a million units of work on one purchase option, as shown.
 
-    Options on which it is not known, for one reason, are one row: `option` then says how many.
+    Options on which it is unknown for the same reason are one row: `option` then says how many.
     """
 
     workload: str
@@ -62,7 +62,7 @@ class UnitCostRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRow:
-    """Where a rate was read, as it is shown."""
+    """The source of a rate, as shown."""
 
     option: str
     accelerator: str
@@ -76,7 +76,7 @@ class SourceRow:
 
 
 def price_rows(report: Report) -> tuple[PriceRow, ...]:
-    """Return what the changes cost a year, the largest amounts first, then what has no price."""
+    """Return the yearly cost of the changes, the largest first, those without a price last."""
     ordered = sorted(report.change_prices, key=_amount, reverse=True)
     proven = {
         verdict.workload
@@ -89,7 +89,7 @@ def price_rows(report: Report) -> tuple[PriceRow, ...]:
 
 
 def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
-    """Return one price as it is shown; `is_proven` when a judge or a person says it changed."""
+    """Return one price as shown; `is_proven` if a verdict or a person says that it changed."""
     verb = amount = interval = ""
     if price.usd is not None and price.low is not None and price.high is not None:
         amount, interval = number_format.yearly_usd(price.usd, price.low, price.high)
@@ -118,9 +118,9 @@ def price_row(price: ChangePrice, *, is_proven: bool) -> PriceRow:
 def split_price_rows(
     report: Report, verdicts: Iterable[VerdictTableRow]
 ) -> tuple[tuple[PriceRow, ...], tuple[PriceRow, ...]]:
-    """Return the prices of what changed or may have, and those of what did not.
+    """Return the prices of workloads that changed or may have, and of those that did not.
 
-    That there is no price for what did not change is not worth a line, unless the sum lacks it.
+    An unchanged workload without a price gets no row, unless it is missing from the sum.
     """
     missing = () if report.total_price is None else report.total_price.missing
     changed = {
@@ -136,7 +136,7 @@ def split_price_rows(
 
 
 def unit_cost_rows(report: Report) -> tuple[UnitCostRow, ...]:
-    """Return what a million units of each workload's work cost, workload by workload."""
+    """Return the cost of a million units of work of each workload."""
     rows: list[UnitCostRow] = []
     for _, costs in groupby(report.unit_costs, key=lambda cost: cost.workload):
         rows.extend(_unit_cost_rows(tuple(costs)))
@@ -144,7 +144,7 @@ def unit_cost_rows(report: Report) -> tuple[UnitCostRow, ...]:
 
 
 def source_rows(report: Report) -> tuple[SourceRow, ...]:
-    """Return each rate that a figure of this report rests on, once."""
+    """Return each rate that this report uses, once."""
     change = (rate for price in report.change_prices for rate in (price.rate, price.moves_to))
     unit = (cost.rate for cost in report.unit_costs if cost.usd is not None)
     projected = (
@@ -158,13 +158,13 @@ def source_rows(report: Report) -> tuple[SourceRow, ...]:
 
 
 def unknown_workloads(rows: Iterable[UnitCostRow]) -> tuple[str, ...]:
-    """Return the workloads that have no price per unit on any option."""
+    """Return the workloads without a unit cost on any option."""
     priced = {row.workload for row in rows if row.is_known}
     return tuple(dict.fromkeys(row.workload for row in rows if row.workload not in priced))
 
 
 def declared_workloads(rows: Iterable[UnitCostRow]) -> tuple[str, ...]:
-    """Return the workloads with a price that rests on a declared throughput."""
+    """Return the workloads with a unit cost from a declared throughput."""
     return tuple(dict.fromkeys(row.workload for row in rows if row.is_declared))
 
 
@@ -220,7 +220,7 @@ def _unit_cost_rows(costs: Sequence[UnitCost]) -> Iterable[UnitCostRow]:
 
 
 def _reason(cost: UnitCost) -> str:
-    """Return why, without the word for the provenance that stands before it."""
+    """Return the reason, without the provenance that precedes it."""
     return cost.reason.removeprefix(f"{vocabulary.provenance(cost.provenance)}: ")
 
 
@@ -239,7 +239,7 @@ def _source_row(rate: HourlyRate) -> SourceRow:
 
 
 def dated(rate: HourlyRate) -> str:
-    """Return the day of a rate: when it was read, or as of when it is."""
+    """Return the day of a rate: when it was read, or its as-of date."""
     return f"{'read on' if rate.is_read_date else 'as of'} {number_format.day(rate.as_of)}"
 
 

@@ -1,4 +1,4 @@
-"""Presents a workload's projected speed and cost on devices it was not measured on.
+"""Presents a workload's projected speed and cost on devices that it was not measured on.
 
 Everything here is marked as projected.
 """
@@ -39,7 +39,7 @@ _Cost = tuple[str, ProjectedCost]  # on a device
 
 
 def projection_document(view: ProjectionView, *, is_part: bool = False) -> Document:
-    """Return the projections; `is_part` of another document, they have no format of their own."""
+    """Return the projections; as `is_part` of another document they have no format name."""
     names = (view.descriptor.name, view.descriptor.unit)
     costs = [(row.device, cost) for row in view.rows for cost in row.costs]
     return Document(
@@ -66,7 +66,7 @@ def projection_document(view: ProjectionView, *, is_part: bool = False) -> Docum
 
 
 def projection_title(view: ProjectionView) -> str:
-    """Return what is projected from where; its name is foreign."""
+    """Return the workload and the source of the projection; the name is foreign."""
     return f"{clean(view.descriptor.name)}, projected from {view.source}, not measured"
 
 
@@ -82,7 +82,7 @@ def _source(view: ProjectionView) -> str:
 
 
 def _notes(view: ProjectionView) -> Iterator[str]:
-    """Yield what the figures rest on, and what to mind with them."""
+    """Yield the basis and the caveats of the figures."""
     yield f"90 % intervals, calibrated on {view.published} published ratios of two devices."
     far = [
         row.device
@@ -173,7 +173,7 @@ def _speed_between(row: ProjectionRow) -> str:
 
 
 def _workload_columns(view: ProjectionView) -> tuple[Column[object], ...]:
-    """Return what makes a row of the CSV complete: whose speed and cost it has."""
+    """Return the columns that make a row of the CSV complete: the workload and its unit."""
     return (
         fact("workload", lambda _: view.descriptor.name),
         fact("unit", lambda _: view.descriptor.unit),

@@ -1,4 +1,4 @@
-"""Presents what owning a server costs, and what moves that most."""
+"""Presents the cost of owning a server, and the inputs that matter most."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ from perfledger_service.values.cost_views import OwningView, RentalOption
 
 
 def owning_document(view: OwningView) -> Document:
-    """Return what a year of an owned server costs, its useful hour, and what renting costs."""
+    """Return the yearly cost of an owned server, its useful hour, and its value over renting."""
     names = (view.sheet, *(rent.name for rent in view.rents))
     return Document(
         name="perfledger-owning",
@@ -102,7 +102,7 @@ def _tornado(view: OwningView) -> Table:
 
 
 def _rents(view: OwningView) -> Iterator[Block]:
-    """Yield what owning is worth in place of each way to rent."""
+    """Yield the value of owning instead of each rental option."""
     columns: tuple[Column[RentalOption], ...] = (
         fact("option", lambda rent: rent.name),
         *facts("region", "as_of", "source", of="price"),
@@ -117,7 +117,7 @@ def _rents(view: OwningView) -> Iterator[Block]:
 
 
 def title_of_owning(view: OwningView) -> str:
-    """Return what is owned and how, in a sentence."""
+    """Return the owned server and its terms as a sentence."""
     terms = view.terms
     words = [f"{view.label} at {percent(view.use)} utilization"]
     if terms.availability < 1:
@@ -130,7 +130,7 @@ def title_of_owning(view: OwningView) -> str:
 
 
 def useful_hour_sentence(view: OwningView) -> str:
-    """Return what a useful hour of an owned server costs, in a sentence."""
+    """Return the cost of a useful hour of an owned server as a sentence."""
     ends = amount_interval(view.hour)
     between = f" ({ends})" if ends else ""
     return (
@@ -140,7 +140,7 @@ def useful_hour_sentence(view: OwningView) -> str:
 
 
 def owning_notes(view: OwningView) -> Iterator[str]:
-    """Yield what a reader has to know about an owned server's figures."""
+    """Yield notes about the figures of an owned server."""
     yield f"Energy of a useful hour: {energy_phrase(view.footprint)}."
     if view.terms.drawn_kw is not None:
         yield f"The measured power of {view.terms.drawn_kw:g} kW is as given."

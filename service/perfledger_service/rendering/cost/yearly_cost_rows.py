@@ -1,6 +1,6 @@
-"""Lists what a pull request costs in all, its queues and the policies.
+"""Lists the total cost of a pull request, its queues and the policies.
 
-Workloads and teams are not yet escaped: each template does that in its own way.
+Workloads and teams are not escaped yet: each template does that for its format.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YearlyTotal:
-    """What all changes cost a year together; `text` is the sentence after "Together"."""
+    """The yearly cost of all changes together; `text` follows "Together"."""
 
     text: str
     missing: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class YearlyTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalTableRow:
-    """What somebody entitled to it said; `objection` is why it does not count, "" where it does."""
+    """An approval as shown; `objection` is why it does not count, "" if it does."""
 
     login: str
     reason: str
@@ -35,7 +35,7 @@ class ApprovalTableRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyEvaluationRow:
-    """What a policy says, as it is shown."""
+    """The result of a policy, as shown."""
 
     team: str
     verb: str
@@ -48,14 +48,14 @@ class PolicyEvaluationRow:
 
 
 def yearly_total(total: SummedPrice | None, prices: int) -> YearlyTotal | None:
-    """Return the words of the sum of so many prices; None where it would repeat the only one."""
+    """Return the sum of several prices in words; None if it would repeat the only one."""
     if total is None or prices == 1 or not total.workloads:
         return None
     return YearlyTotal(text=f"{_amount(total)}{_share(total)}", missing=total.missing)
 
 
 def queue_sentences(queues: Sequence[QueueEffect]) -> tuple[str, ...]:
-    """Return what happens to the waits for devices that are paid for, where anything does."""
+    """Return the effect on the waits for devices that are paid for, if there is any."""
     return tuple(
         _queue(queue)
         for queue in queues
@@ -66,7 +66,7 @@ def queue_sentences(queues: Sequence[QueueEffect]) -> tuple[str, ...]:
 def policy_evaluation_rows(
     rulings: Sequence[PolicyEvaluation], *, head: str = ""
 ) -> tuple[PolicyEvaluationRow, ...]:
-    """Return the policies' rulings, the strictest first; `head` is what could be approved."""
+    """Return the results of the policies, the strictest first; `head` is the commit to approve."""
     order = (
         PolicyOutcome.FAILS,
         PolicyOutcome.NEEDS_APPROVAL,
@@ -90,7 +90,7 @@ def policy_evaluation_rows(
 
 
 def absorbed_hours_sentence(hours: Interval) -> str:
-    """Return what idle devices take, or get back, of a change."""
+    """Return the hours of a change that idle devices absorb or get back."""
     what, ends = _hours(hours)
     if hours[1] < 0:
         return f"{what} device-hours a year ({ends}) are freed on devices that are paid for anyway"
@@ -140,7 +140,7 @@ def _why(ruling: PolicyEvaluation) -> str:
 
 
 def _command(ruling: PolicyEvaluation, head: str) -> str:
-    """Return the comment that would approve what asks, "" where nobody could write it."""
+    """Return the comment that approves a policy's request, "" if nobody may write it."""
     if ruling.outcome is not PolicyOutcome.NEEDS_APPROVAL or not (ruling.approvers and head):
         return ""
     high = Decimal(0) if ruling.price is None else ruling.price.high or Decimal(0)
@@ -188,7 +188,7 @@ def _queue(queue: QueueEffect) -> str:
 
 
 def _hours(hours: Interval) -> tuple[str, str]:
-    """Return hours and their ends without signs: the words around them say which way."""
+    """Return hours and their ends without signs: the words around them give the direction."""
     low, middle, high = hours
     if high <= 0:
         low, middle, high = -high, -middle, -low

@@ -1,4 +1,4 @@
-"""Presents a bill that is shared out among teams and projects."""
+"""Presents a bill that is allocated to teams and projects."""
 
 from collections.abc import Iterator
 
@@ -27,12 +27,12 @@ _COST_COLUMNS: tuple[Column[AllocationRow], ...] = (
 
 
 def team_label(row: AllocationRow) -> str:
-    """Return the team's name as it is shown: use that nothing says the owner of is "(untagged)"."""
+    """Return the team's name as shown: "(untagged)" without a known owner."""
     return row.team or UNTAGGED
 
 
 def allocation_document(allocation: CostAllocation) -> Document:
-    """Return each owner's hours and cost, and what the bill comes to."""
+    """Return each owner's hours and cost, and the total of the bill."""
     rows = allocation.rows
     has_projects = any(row.project for row in rows)
     weeks = allocation.weeks
@@ -64,7 +64,7 @@ def allocation_document(allocation: CostAllocation) -> Document:
 
 
 def allocation_sentences(allocation: CostAllocation) -> Iterator[str]:
-    """Yield how much was used, whose idle is, where it is from, and what to know about it."""
+    """Yield the used share, the owner of idle cost, the source and the notes."""
     used, paid = allocation.used_hours, allocation.paid_hours
     share = f" ({number_format.share(float(used / paid))})" if paid else ""
     yield (

@@ -1,8 +1,8 @@
 """Writes an allocation as FOCUS rows, one for each owner and part, that sum to the bill.
 
 FinOps Open Cost and Usage Specification 1.2, https://focus.finops.org/focus-specification/v1-2/,
-with the columns of split cost allocation of 1.3. What the specification has no column for begins
-with `x_`. Unit prices are not there, nor ids of SKUs: the origin charges have them.
+with the columns of split cost allocation of 1.3. Columns that are not in the specification begin
+with `x_`. Unit prices and SKU ids are only in the original charges.
 """
 
 import csv
@@ -134,7 +134,7 @@ def _same_in_all(allocation: CostAllocation, quarter: str) -> dict[str, str]:
 
 
 def _holder(row: AllocationRow) -> dict[str, str]:
-    """Return who the row is of; the specification has no resource for what nobody pays."""
+    """Return the owner of a row; the specification has no resource for unpaid cost."""
     team, project = _cell(team_label(row)), _cell(row.project) if row.project else ""
     named = {"team": _cell(row.team) if row.team else "", "project": project}
     tags = json.dumps({key: value for key, value in named.items() if value})
@@ -152,7 +152,7 @@ def _holder(row: AllocationRow) -> dict[str, str]:
 
 
 def _method(row: AllocationRow, part: BillPart, usd: Decimal, total: Decimal) -> str:
-    """Return the share of the bill and what it was worked out by, as FOCUS 1.3 writes them."""
+    """Return the share of the bill and its basis, as FOCUS 1.3 writes them."""
     element: dict[str, object] = {"AllocatedRatio": float(usd / total) if total else 0.0}
     if part is BillPart.DIRECT:
         element |= {"UsageUnit": "Hours", "UsageQuantity": float(row.hours)}
@@ -160,7 +160,7 @@ def _method(row: AllocationRow, part: BillPart, usd: Decimal, total: Decimal) ->
 
 
 def _quantity(row: AllocationRow, part: BillPart) -> str:
-    """Return hours with a point: readers take a column of whole numbers for no decimals."""
+    """Return hours with a decimal point: readers take a column of whole numbers for integers."""
     text = f"{row.hours:f}" if part is BillPart.DIRECT else "0"
     return text if "." in text else f"{text}.0"
 

@@ -16,7 +16,7 @@ MAX_ROWS = 500  # a page of more is searched, not read: the commands write all o
 
 
 def capacity_page(view: CapacityView) -> str:
-    """Return the page of the fleet: how busy workloads keep devices, and what was imported."""
+    """Return the page of the fleet: utilization by workload, and the imported files."""
     return render(
         "html/capacity.html.j2",
         uses=view.utilization[:MAX_ROWS],

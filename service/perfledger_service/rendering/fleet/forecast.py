@@ -1,4 +1,4 @@
-"""Presents forecasts of hours and money, with sentences for who pays."""
+"""Presents forecasts of hours and spend, with summary sentences."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -36,7 +36,7 @@ _LOW, _MIDDLE, _HIGH = (_NAMES.index(name) for name in ("p10", "p50", "p90"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A period of the past with its amount, or one ahead with its quantiles."""
+    """A past period with its amount, or a future one with its quantiles."""
 
     quantity: ForecastQuantity
     period: str
@@ -45,7 +45,7 @@ class _Row:
 
 
 def period_name(forecast: Forecast, number: int) -> str:
-    """Return what a period is called: "2026-11", or a week's Monday."""
+    """Return the name of a period: "2026-11", or the Monday of a week."""
     start = forecast.calendar.start(number).isoformat()
     match forecast.calendar.step:
         case PeriodLength.MONTH:
@@ -55,7 +55,7 @@ def period_name(forecast: Forecast, number: int) -> str:
 
 
 def forecast_document(view: Forecasts) -> Document:
-    """Return the forecasts, and the sentences to take away."""
+    """Return the forecasts with their summary sentences."""
     return Document(
         name="perfledger-forecast",
         version=2,
@@ -76,7 +76,7 @@ def forecast_document(view: Forecasts) -> Document:
 
 
 def forecast_title(view: Forecasts) -> str:
-    """Return what was forecast from what."""
+    """Return the source and the horizon of the forecast."""
     first = view.forecasts[0]
     count, ahead = len(first.past), len(first.periods)
     step = first.calendar.step
@@ -85,12 +85,12 @@ def forecast_title(view: Forecasts) -> str:
 
 
 def forecast_sentences(view: Forecasts) -> tuple[str, ...]:
-    """Return the sum of each forecast, and the budget's last day, in sentences for who pays."""
+    """Return the total of each forecast and the last day of the budget, as sentences."""
     return tuple(sentence for each in view.forecasts for sentence in _sentences(each))
 
 
 def forecast_notes(view: Forecasts) -> Iterator[str]:
-    """Yield how well the forecast told what came, and what it rests on."""
+    """Yield the backtest and the basis of each forecast."""
     first = view.forecasts[0]
     step = first.calendar.step
     for each in view.forecasts:
@@ -112,7 +112,7 @@ def forecast_notes(view: Forecasts) -> Iterator[str]:
 
 
 def forecasts_record(view: Forecasts) -> dict[str, object]:
-    """Return all figures as a part of a JSON document."""
+    """Return all figures as part of a JSON document."""
     return {
         "name": clean(view.name, limit=400),
         "rate": None if view.rate is None else view.rate.label,
@@ -123,7 +123,7 @@ def forecasts_record(view: Forecasts) -> dict[str, object]:
 
 
 def _ahead(forecast: Forecast) -> Table:
-    """Return the periods ahead for people: a column for each quantile."""
+    """Return the future periods for people, one column per quantile."""
     unit = "device-hours" if forecast.quantity is ForecastQuantity.HOURS else USD
     columns: tuple[Column[_Row], ...] = (
         words("", unit, lambda row: row.period),
@@ -153,7 +153,7 @@ def _quantile(place: int) -> Callable[[_Row], float | None]:
 
 
 def _rows(forecast: Forecast) -> Iterator[_Row]:
-    """Yield what is known of the past, the periods ahead, and their sum."""
+    """Yield the past periods, the future ones, and their total."""
     count, quantity = len(forecast.past), forecast.quantity
     for place, amount in enumerate(forecast.past):
         yield _Row(quantity=quantity, period=period_name(forecast, place), amount=amount)
@@ -189,7 +189,7 @@ def _sentences(forecast: Forecast) -> Iterator[str]:
 
 
 def _budget(budget_day: BudgetDay, ahead: date) -> str:
-    """Return when the budget is spent; `ahead` is the first day that is forecast."""
+    """Return when the budget is spent; `ahead` is the first day of the forecast."""
     early, middle, late = budget_day.days
     since = (
         "" if budget_day.budget.since is None else f" since {budget_day.budget.since.isoformat()}"

@@ -1,7 +1,7 @@
-"""Draws forecasts as fan charts: what was, and the bands of what may come.
+"""Draws forecasts as fan charts: the past, and bands of the future.
 
-The line is what is known, then the median; the darker band holds half of what may come and the
-lighter one 80 %.
+The line is the past, then the median; the dark band is the 50 % interval, the light band the 80 %
+interval.
 """
 
 from dataclasses import replace
@@ -43,7 +43,7 @@ def forecast_svg(view: Forecasts) -> str:
 def forecast_picture(view: Forecasts, *, summary: str = "") -> Picture:
     """Return the fan chart of every forecast, one below the other.
 
-    Below the title stand the sentences to take away, or `summary` where they are said elsewhere.
+    Below the title are the summary sentences, or `summary` if they are shown elsewhere.
     """
     first, *further = map(fan_chart, view.forecasts)
     return Picture(
@@ -54,7 +54,7 @@ def forecast_picture(view: Forecasts, *, summary: str = "") -> Picture:
 
 
 def fan_chart(forecast: Forecast) -> Chart:
-    """Return the chart of one forecast; its places count the periods that are drawn."""
+    """Return the chart of one forecast; its x values count the drawn periods."""
     past = forecast.past[-_MAX_SEASONS * forecast.calendar.step.season :]
     before, count = len(forecast.past) - len(past), len(past) + len(forecast.periods)
     columns = tuple(zip(*forecast.periods, strict=True))
@@ -84,7 +84,7 @@ def fan_chart(forecast: Forecast) -> Chart:
 
 
 def _budget_marks(forecast: Forecast, before: int) -> tuple[Mark, ...]:
-    """Return a line on the day on which the budget is spent."""
+    """Return a line on the day when the budget is spent."""
     if forecast.budget is None or (day := forecast.budget.days[1]) is None:
         return ()
     calendar = forecast.calendar

@@ -1,7 +1,7 @@
 """Draws hours by team and week as a heat map.
 
-A cell's colour says how many devices the team held on average, so that a week of three days looks
-like one of seven; the number in it is device-hours.
+The colour of a cell is the mean number of the team's devices, so that a week of three days looks
+like one of seven; its number is device-hours.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Presents the device-hours a year that a fleet's workloads stand for."""
+"""Presents the device-hours a year of a fleet's workloads."""
 
 import json
 
@@ -33,7 +33,7 @@ _COLUMNS: tuple[Column[YearlyFleetHours], ...] = (
 
 
 def fleet_document(profile: FleetProfile) -> Document:
-    """Return each workload's hours, and which records and hours belong to none."""
+    """Return each workload's hours, and the records and hours without a workload."""
     lines = [f"{profile.source}: {profile.days:.0f} days", *unmatched_sentences(profile)]
     if profile.unmatched_hours:
         names = ", ".join(
@@ -68,7 +68,7 @@ def fleet_document(profile: FleetProfile) -> Document:
 
 
 def unmatched_sentences(profile: FleetProfile) -> tuple[str, ...]:
-    """Return which usage tables matched no record: they are left out, not counted as zero."""
+    """Return the usage tables that matched no record: they are left out, not counted as zero."""
     return tuple(
         f"no record matches {_matcher(matcher)}: left out" for matcher in profile.unused_matchers
     )
@@ -100,5 +100,5 @@ def _matcher(matcher: UsageMatcher) -> str:
 
 
 def _toml(text: str) -> str:
-    """Return a TOML string: JSON's escapes are TOML's too, which wants DEL escaped as well."""
+    """Return a TOML string: TOML has the escapes of JSON, and also needs DEL escaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

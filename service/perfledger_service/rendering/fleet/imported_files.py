@@ -1,4 +1,4 @@
-"""Presents the files that were imported."""
+"""Presents the imported files."""
 
 from collections.abc import Sequence
 

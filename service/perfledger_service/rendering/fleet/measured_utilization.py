@@ -1,4 +1,4 @@
-"""Presents how busy checks saw workloads keep their devices.
+"""Presents the device utilization of workloads that checks measured.
 
 GPU-util is the share of a profiled step in which any kernel ran; SM-active is that of the
 multiprocessors with work, read while the steps were timed.
@@ -48,7 +48,7 @@ _COLUMNS: tuple[Column[MeasuredUtilization], ...] = (
 
 
 def measured_utilization_document(uses: Sequence[MeasuredUtilization]) -> Document:
-    """Return workloads' use, and what it means; null is not known."""
+    """Return the utilization of workloads with notes; null is unknown."""
     misleading = [f"{use.workload}: {words}" for use in uses if (words := misleading_words(use))]
     names = [use.workload for use in uses]
     return Document(
@@ -62,7 +62,7 @@ def measured_utilization_document(uses: Sequence[MeasuredUtilization]) -> Docume
 
 
 def misleading_words(use: MeasuredUtilization) -> str:
-    """Return that a workload looks busy but is not, "" where GPU-util does not mislead."""
+    """Return the note that a workload looks busy but is not, "" if GPU-util does not mislead."""
     if use.gpu_busy is None or use.gpu_busy < HIGH_GPU_UTIL or use.active >= LOW_SM_ACTIVE:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""Presents the best time to run a job, and what it saves over starting at once."""
+"""Presents the best time to run a job, and its saving over an immediate start."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ _Run = tuple[str, StartPlan, tuple[float, float]]  # the plan's name, the plan, 
 
 
 def window_document(view: StartWindow) -> Document:
-    """Return when to run, what that saves, and both plans: the best one and starting at once."""
+    """Return when to run, the saving, and both plans: the best one and an immediate start."""
     plans = (("best", view.best), ("at_once", view.at_once))
     runs = [(label, plan, run) for label, plan in plans for run in plan.runs]
     return Document(
@@ -47,7 +47,7 @@ def window_document(view: StartWindow) -> Document:
 
 
 def _columns(*, has_pauses: bool) -> tuple[Column[_Run], ...]:
-    """Return a run's columns; people see them where there is more to see than the title says."""
+    """Return the columns of a run; people see them if the title does not say everything."""
     return (
         figure("plan", "plan" if has_pauses else None, lambda run: run[0]),
         figure("start", "start" if has_pauses else None, lambda run: _moment(run[2][0])),
@@ -69,7 +69,7 @@ def window_headline(view: StartWindow) -> str:
 
 
 def window_savings(view: StartWindow) -> Iterator[str]:
-    """Yield what the best plan costs and emits, against starting at once."""
+    """Yield the cost and emissions of the best plan, compared with an immediate start."""
     before, after = view.at_once, view.best
     if before.usd is not None and after.usd is not None:
         usd, once = (number_format.usd(to_decimal(each)) for each in (after.usd, before.usd))

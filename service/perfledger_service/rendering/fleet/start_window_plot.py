@@ -1,4 +1,4 @@
-"""Draws the values of the hours to come, and when a job runs in them."""
+"""Draws the hourly values ahead, and when a job runs."""
 
 import math
 from datetime import UTC, datetime

@@ -80,7 +80,7 @@ def utilization_document(view: UtilizationReport) -> Document:
 
 
 def utilization_sentences(view: UtilizationReport) -> tuple[str, ...]:
-    """Return how much of the known hours was in use, and what the rest is of which nobody knows."""
+    """Return the used share of the known hours, and the range that the unknown ones allow."""
     use = view.total
     hours = f"{amount(use.device_hours)} known device-hours"
     first = f"{_mean(use)} of {hours} were in use by {SIGNALS[view.signal]}."
@@ -93,7 +93,7 @@ def utilization_sentences(view: UtilizationReport) -> tuple[str, ...]:
 
 
 def gain_sentences(view: UtilizationReport) -> tuple[str, ...]:
-    """Return what the target would free, and how far the evidence leads there."""
+    """Return the hours that the target would free, and how far the evidence supports it."""
     gain = view.gain
     target = number_format.whole_share(gain.target)
     if not gain.freed_hours:
@@ -147,7 +147,7 @@ def _columns(view: UtilizationReport) -> tuple[Column[OwnerUtilization], ...]:
 
 
 def _evidence_blocks(view: UtilizationReport) -> Iterator[Block]:
-    """Yield the jobs that hold devices without work, look busy, or would fit on a part."""
+    """Yield the jobs that are idle, only look busy, or would fit on a MIG slice."""
     if view.idle:
         yield heading("Allocated without work")
     yield table(_idle_columns(), view.idle, key="idle_jobs", most=MAX_EVIDENCE, in_csv=False)

@@ -1,7 +1,7 @@
 """Draws how well devices are used: bars by owner, and the hours of the week.
 
-The thin bar is SM-active, where that is known beside the signal that is asked for; the line is the
-target. The stronger an hour's colour, the more was in use; an empty one is not known.
+The thin bar is SM-active, if known beside the chosen signal; the line is the target. A stronger
+colour of an hour means more use; an empty hour is unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _LABELLED_HOURS = (0, 6, 12, 18)
 
 
 def utilization_svg(view: UtilizationReport) -> str:
-    """Return use by owner and by hour of the week as an SVG document that stands alone."""
+    """Return utilization by owner and by hour of the week as a standalone SVG document."""
     hidden = len(view.by_owner) - _MAX_BARS
     return picture_svg(
         Picture(
@@ -60,7 +60,7 @@ def owners_chart(view: UtilizationReport) -> Chart:
 
 
 def week_chart(week: Sequence[float | None]) -> Chart:
-    """Return a cell for each hour of the week that is known; they begin with Monday's first."""
+    """Return a cell for each known hour of the week, from the first of Monday on."""
     ticks = tuple(Tick(value=hour, label=f"{hour:02}:00") for hour in _LABELLED_HOURS)
     return Chart(
         x=Axis(low=0.0, high=HOURS_PER_DAY, ticks=ticks, has_grid=False),

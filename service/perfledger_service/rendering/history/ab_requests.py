@@ -1,7 +1,7 @@
 """Lists requested A/B runs and the changes they confirmed.
 
-The commands are for a shell: whatever is foreign in them is quoted, or left out where it cannot be
-shown whole.
+The commands are for a shell: foreign text in them is quoted, or left out if it cannot be shown
+whole.
 """
 
 import shlex
@@ -31,7 +31,7 @@ _WITNESSES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbRequestRow:
-    """An A/B that is asked for: why, on which machine, since when, and how to make it."""
+    """A requested A/B run: its reason, machine, day and command."""
 
     workload: str  # foreign
     device: str  # foreign
@@ -42,7 +42,7 @@ class AbRequestRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertTableRow:
-    """A change that an A/B bore out."""
+    """A change that an A/B run confirmed."""
 
     workload: str  # foreign
     device: str  # foreign
@@ -55,7 +55,7 @@ class AlertTableRow:
 
 
 def ab_request_rows(views: Sequence[AbRequestView], *, url: str) -> tuple[AbRequestRow, ...]:
-    """Return the A/Bs that are asked for, in the order given; `url` is where their bundles go."""
+    """Return the requested A/B runs in the order given; `url` is where to upload their bundles."""
     return tuple(
         AbRequestRow(
             workload=one.request.workload,
@@ -75,7 +75,7 @@ def ab_request_rows(views: Sequence[AbRequestView], *, url: str) -> tuple[AbRequ
 
 
 def ab_requests_script(service_requests: ServiceAbRequests, *, url: str) -> str:
-    """Return what a service asks for as lines of a shell script: the reasons are its comments."""
+    """Return the requests of a service as lines of a shell script, with the reasons as comments."""
     if not service_requests.requests:
         return f"# no suspects in {escape.clean(service_requests.repository)}\n"
     return "".join(
@@ -84,7 +84,7 @@ def ab_requests_script(service_requests: ServiceAbRequests, *, url: str) -> str:
 
 
 def ab_requests_document(service_requests: ServiceAbRequests, *, url: str) -> Document:
-    """Return what a service asks for, each with its command, for programs."""
+    """Return the requests of a service, each with its command, for programs."""
     requests = [
         asdict(one) | {"command": _command(one, url=url)} for one in service_requests.requests
     ]
@@ -96,14 +96,14 @@ def ab_requests_document(service_requests: ServiceAbRequests, *, url: str) -> Do
 
 
 def alert_rows(view: BranchView) -> tuple[AlertTableRow, ...]:
-    """Return what A/Bs bore out, the newest first."""
+    """Return the changes that A/B runs confirmed, the newest first."""
     return tuple(_alert_row(one, view.commits) for one in view.alerts)
 
 
 def command_of(workload: str, *, base_sha: str, head_sha: str, max_pairs: int, url: str) -> str:
-    """Return the shell command that measures an A/B and hands its bundle in.
+    """Return the shell command that runs an A/B and uploads its bundle.
 
-    A name that cannot be shown whole would choose nothing: the command then measures everything.
+    A name that cannot be shown whole would match nothing: the command then measures everything.
     """
     is_whole = escape.clean(workload, limit=_MAX_PATTERN) == workload
     chosen = f" --workload {shlex.quote(workload)}" if is_whole else ""

@@ -13,9 +13,9 @@ MAX_EVENTS = 50
 
 
 def branch_page(view: BranchView, *, url: str) -> str:
-    """Return the page of a project: what is confirmed, asked for and put together of its series.
+    """Return the page of a project: alerts, A/B requests and events of its series.
 
-    `url` is the service's own address, where bundles are handed in.
+    `url` is the service's address, where bundles are uploaded.
     """
     names = [provenance_facts.short_sha(sha)[:10] for sha in view.commits]
     return render(
@@ -32,7 +32,7 @@ def branch_page(view: BranchView, *, url: str) -> str:
 
 
 def false_alarm_sentence(gate: FalseAlarmRate | None) -> str:
-    """Return how often the gate was red on unchanged code, with its bound."""
+    """Return the false-alarm rate of the gate, with its bound."""
     if gate is None:
         return (
             "The false-alarm rate is unknown: no check has compared a commit with itself yet. To "

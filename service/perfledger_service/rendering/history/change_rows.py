@@ -1,6 +1,6 @@
 """Lists the findings in a history: figures and words for any kind of page.
 
-Points are counted from one here, as people do; labels are text that others wrote, not yet escaped.
+Points are counted from one; labels are foreign text, not escaped yet.
 """
 
 import math
@@ -21,7 +21,7 @@ _TO = " \N{RIGHTWARDS ARROW} "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FindingRow:
-    """One finding as it is shown; what there is no figure for is ""."""
+    """One finding as shown; a missing figure is ""."""
 
     index: int  # of its first point, from zero: the order of the rows
     what: str
@@ -35,7 +35,7 @@ class FindingRow:
 
 
 def finding_rows(searched: SearchedSeries) -> tuple[FindingRow, ...]:
-    """Return everything that was found, in the order of its place."""
+    """Return all findings, in the order of their places."""
     rows = (
         *_changes(searched),
         *_transients(searched),
@@ -48,7 +48,7 @@ def finding_rows(searched: SearchedSeries) -> tuple[FindingRow, ...]:
 
 
 def findings_sentence(searched: SearchedSeries) -> str:
-    """Return in one sentence how much was looked at and what was found."""
+    """Return one sentence with the number of points and of findings."""
     history, values = searched.history, searched.series.values
     gaps = sum(map(math.isnan, values))
     measured = len(values) - gaps
@@ -73,7 +73,7 @@ def findings_sentence(searched: SearchedSeries) -> str:
 
 
 def count_phrase(number: int, word: str) -> str:
-    """Return a number and what it counts: "1 change point", "2 changes of states"."""
+    """Return a number and its noun: "1 change point", "2 changes of states"."""
     if number != 1:
         noun, space, rest = word.partition(" ")
         is_phrase = rest.startswith(("of ", "that "))
@@ -104,7 +104,7 @@ def _changes(searched: SearchedSeries) -> Iterator[FindingRow]:
 
 
 def _step(searched: SearchedSeries, change: ChangePoint) -> str:
-    """Return the size of a change from nothing, or from below it: relative to it there is none."""
+    """Return the size of a change from zero or below, which has no relative size."""
     sign = "+" if change.movement is Movement.UP else "-"
     return sign + _value(searched, abs(change.after - change.before))
 

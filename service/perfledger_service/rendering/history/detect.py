@@ -1,4 +1,4 @@
-"""Presents where histories changed, and what changes of several series amount to."""
+"""Presents the changes of histories, and the events that several series share."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -51,10 +51,10 @@ _FINDING_COLUMNS: tuple[Column[change_rows.FindingRow], ...] = (
 def histories_document(
     all_searched: Sequence[SearchedSeries], *, events: GroupedChanges | None = None
 ) -> Document:
-    """Return for each history its name, its picture and what was found in it.
+    """Return the name, the picture and the findings of each history.
 
-    `events` are what the changes of several series amount to: they stand at the end. Indices in
-    the JSON count from zero.
+    `events` are changes that several series share; they come last. Indices in the JSON count from
+    zero.
     """
     facts: dict[str, object] = {"series": [_record(searched) for searched in all_searched]}
     blocks = [block for searched in all_searched for block in _blocks(searched)]
@@ -77,7 +77,7 @@ def _blocks(searched: SearchedSeries) -> Iterator[Block]:
 
 
 def _names(all_searched: Sequence[SearchedSeries]) -> tuple[str, ...]:
-    """Return the names of the points that series of a folder have in common."""
+    """Return the names of the points that the series of a folder share."""
     return next(one.series.labels for one in all_searched if one.series.series is not None)
 
 

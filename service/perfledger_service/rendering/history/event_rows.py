@@ -1,6 +1,6 @@
 """Lists the changes that several series share: figures and words for any kind of page.
 
-Names of commits and workloads are text that others wrote, not yet escaped.
+Names of commits and workloads are foreign text, not escaped yet.
 """
 
 import math
@@ -30,7 +30,7 @@ _ELSEWHERE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovedSeriesRow:
-    """A series that moved."""
+    """A changed series."""
 
     workload: str  # foreign
     metric: str  # its name, foreign
@@ -42,7 +42,7 @@ class MovedSeriesRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRow:
-    """One thing that happened: where, how many series moved, and the largest of them."""
+    """One event: its commits, the number of changed series, and the largest changes."""
 
     commits: str  # foreign names: after the first, up to the second
     what: str
@@ -53,7 +53,7 @@ class EventRow:
 
 
 def event_rows(changes: GroupedChanges, commits: Sequence[str]) -> tuple[EventRow, ...]:
-    """Return what is believed to have happened, the newest first.
+    """Return the significant events, the newest first.
 
     `commits` are the names of all commits by their places.
     """
@@ -69,7 +69,7 @@ def event_rows(changes: GroupedChanges, commits: Sequence[str]) -> tuple[EventRo
 
 
 def doubtful_events_sentence(changes: GroupedChanges) -> str:
-    """Return how many events are not believed, "" if there is none."""
+    """Return the number of insignificant events, "" if there are none."""
     count = sum(not event.is_significant for event in changes.events)
     if not count:
         return ""
@@ -77,12 +77,12 @@ def doubtful_events_sentence(changes: GroupedChanges) -> str:
 
 
 def commits_between(commits: CommitRange, names: Sequence[str]) -> str:
-    """Return commits as git names them: after the first, up to the second."""
+    """Return commits as a git range: after the first, up to the second."""
     return f"{names[commits.first - 1]}..{names[commits.last]}"
 
 
 def events_record(changes: GroupedChanges, commits: Sequence[str]) -> dict[str, object]:
-    """Return all that happened for programs, believed or not; places count from zero."""
+    """Return all events for programs, significant or not; places count from zero."""
     return {
         "events": [
             {

@@ -1,7 +1,7 @@
-"""Draws a series over commits, and gives the page's script the same points.
+"""Draws a series over commits, and prepares the same points for the page's script.
 
-Base runs are the line with its band of intervals; heads of pull requests are dots beside it, for
-they may never be merged.
+Base runs are the line with its band of intervals; heads of pull requests are dots, because they may
+never be merged.
 """
 
 import math
@@ -20,7 +20,7 @@ _TONES = {Side.BASE: Tone.BLUE, Side.HEAD: Tone.ORANGE}
 
 
 def series_chart(view: SeriesView) -> Chart | None:
-    """Return the chart of a series, or None if it has no point that can be drawn."""
+    """Return the chart of a series, or None without a point to draw."""
     points = drawable(view.points)
     if not points:
         return None
@@ -48,7 +48,7 @@ def series_chart(view: SeriesView) -> Chart | None:
 
 
 def series_data(view: SeriesView) -> Mapping[str, object]:
-    """Return the same points as aligned columns for the chart's script; null where there is none.
+    """Return the same points as aligned columns for the chart's script; null for missing ones.
 
     `x` counts points, since commits are not evenly apart in time and some were measured twice.
     """

@@ -54,7 +54,7 @@ def sparkline(searched: SearchedSeries, *, width: int = WIDTH) -> str:
 
 
 def _level_values(searched: SearchedSeries) -> list[float]:
-    """Return the values without those of excursions that came back."""
+    """Return the values without those of transients."""
     values = list(searched.series.values)
     for transient in searched.history.transients:
         stop = transient.last + 1
@@ -63,7 +63,7 @@ def _level_values(searched: SearchedSeries) -> list[float]:
 
 
 def _levels(searched: SearchedSeries, level_values: Sequence[float]) -> list[float]:
-    """Return for each point the level of its stretch: the median of what is measured there."""
+    """Return the level of each point's stretch, the median of its values."""
     levels: list[float] = []
     for first, stop in searched.stretches:
         levels.extend([_median(level_values[first:stop])] * (stop - first))
@@ -86,14 +86,14 @@ def _range(dots: Sequence[float], lines: Sequence[float]) -> tuple[float, float]
 
 
 def _shape(value: float, low: float, high: float) -> str:
-    """Return a dot, or an arrow for what lies beyond the scale."""
+    """Return a dot, or an arrow for a value beyond the scale."""
     if value > high:
         return _ABOVE
     return _BELOW if value < low else _DOT
 
 
 def _row(value: float, low: float, high: float) -> int:
-    """Return the row of a value, 0 on top; what lies beyond the scale is at its edge."""
+    """Return the row of a value, 0 on top; values beyond the scale are at its edge."""
     if not low < high:
         return _HEIGHT // 2
     share = (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: 1e308 - -1e308 is no number

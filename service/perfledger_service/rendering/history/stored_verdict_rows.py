@@ -10,7 +10,7 @@ from perfledger_service.values.upload_views import UploadView, VerdictView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredVerdictRow:
-    """One stored verdict as it is shown; what was not measured has empty figures."""
+    """One stored verdict as shown; without a measurement its figures are empty."""
 
     workload: str
     metric: str
@@ -26,7 +26,7 @@ class StoredVerdictRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadHeadline:
-    """What is said of an upload above everything else."""
+    """The headline of an upload."""
 
     headline: str
     tone: str
@@ -37,7 +37,7 @@ class UploadHeadline:
 
 
 def upload_headline(upload: UploadView) -> UploadHeadline:
-    """Return an upload's headline, with the colour of what became of it."""
+    """Return an upload's headline, with the colour of its result."""
     tones = {"success": "improved", "failure": "regressed"}
     tone = tones.get(upload.conclusion, "undecided" if upload.conclusion else "unchanged")
     headline = upload.headline
@@ -54,14 +54,14 @@ def upload_headline(upload: UploadView) -> UploadHeadline:
 
 
 def stored_groups(upload: UploadView) -> tuple[tuple[str, tuple[StoredVerdictRow, ...]], ...]:
-    """Return an upload's verdicts by workload: what needs a reader first, else as stored."""
+    """Return an upload's verdicts by workload: those that need attention first, then as stored."""
     rows = [_stored_row(verdict) for verdict in sorted(upload.verdicts, key=_urgency)]
     workloads = dict.fromkeys(row.workload for row in rows)
     return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
 
 
 def device(device_class: str) -> str:
-    """Return a class of machines as people say it: "2 x NVIDIA H100 80GB HBM3 (cuda)"."""
+    """Return the display name of a machine class: "2 x NVIDIA H100 80GB HBM3 (cuda)"."""
     kind, _, rest = device_class.partition(":")
     model, _, many = rest.rpartition(":")
     if not model:

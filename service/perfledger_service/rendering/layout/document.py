@@ -1,7 +1,7 @@
-"""Holds the values that every command's result is made of: documents of paragraphs and tables.
+"""Holds the documents of paragraphs and tables that every command returns.
 
-A column says once what it is called, where its value is and how a person reads it. The writers in
-`writers` turn a document into terminal text, Markdown, CSV and JSON.
+A column defines its name, its value and its text once. The functions in `writers` turn a document
+into terminal text, Markdown, CSV and JSON.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ BLOCK = "\N{FULL BLOCK}"
 
 
 class CellKind(StrEnum):
-    """What a cell holds; it decides on alignment, on wrapping and on how Markdown escapes it."""
+    """The content of a cell, which decides on alignment, wrapping and escaping."""
 
     FIGURE = "figure"  # a number with its unit, a date, a word of ours: right, never wrapped
     NAME = "name"  # text that others wrote: left, wrapped, code in Markdown
@@ -37,7 +37,7 @@ class CellKind(StrEnum):
 
 
 class TextStyle(StrEnum):
-    """How much a paragraph, a row or a column stands out; words never depend on it."""
+    """The emphasis of a paragraph, a row or a column; no meaning depends on it alone."""
 
     PLAIN = "plain"
     TITLE = "title"
@@ -52,11 +52,11 @@ class TextStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnHead:
-    """A column's names: `key` for programs, `heading` for people; without one it is not theirs.
+    """The names of a column: `key` for programs, `heading` for people; None hides it from them.
 
-    The key names the unit, as all our names do: `usd_per_hour`, `latency_p99_s`. `parts` are the
-    fields of values that are records: JSON nests them, CSV has a column for each. A terminal, which
-    is narrow, leaves out what is not `in_terminal`.
+    A key names its unit: `usd_per_hour`, `latency_p99_s`. `parts` are the fields of values that are
+    records: JSON nests them, CSV has one column per field. A terminal, which is narrow, leaves out
+    columns that are not `in_terminal`.
     """
 
     key: str = ""
@@ -71,7 +71,7 @@ class ColumnHead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column(ColumnHead, Generic[Row_contra]):
-    """A column of a table: how its raw value is read from a row, and how a person reads it."""
+    """A column of a table: its raw value and its text for a row."""
 
     value: Callable[[Row_contra], object]
     show: Callable[[Row_contra], str]
@@ -92,8 +92,8 @@ class Table:
     """Rows of typed values under columns.
 
     `key` names the table in JSON; a table without one is for people only. People see the first
-    `most` rows, and how many more there are; programs get all. `footer` is a last row for people,
-    with a text for each column that they see. A table is not `in_json` where facts nest its rows.
+    `most` rows and the number of further ones; programs get all. `footer` is a last row for people,
+    with a text for each column that they see. A table is not `in_json` if facts nest its rows.
     """
 
     columns: tuple[ColumnHead, ...]
@@ -107,7 +107,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paragraph:
-    """A paragraph; `names` are texts of others that it quotes, each a span of code in Markdown."""
+    """A paragraph; `names` are the foreign texts that it quotes, each a code span in Markdown."""
 
     text: str
     style: TextStyle = TextStyle.PLAIN
@@ -116,7 +116,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Preformatted:
-    """Lines whose columns matter: a picture made of characters, or a command."""
+    """Lines with significant columns: a picture made of characters, or a command."""
 
     text: str
 
@@ -126,11 +126,11 @@ Block = Paragraph | Preformatted | Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A command's result: `facts` and the tables with a key for programs, `blocks` for people.
+    """The result of a command: `facts` and the tables with a key for programs, `blocks` for people.
 
     `row_facts` are the names of facts that every row of the CSV repeats. `name` and `version` are
-    the format's in JSON, "" for a part of another document; keys are only ever added within a
-    version.
+    those of the JSON format, "" for a part of another document. Within a version keys are only ever
+    added.
     """
 
     name: str
@@ -193,7 +193,7 @@ def name(
     show: Callable[[Row], str] | None = None,
     limit: int = MAX_NAME,
 ) -> Column[Row]:
-    """Return a column of text that others wrote; `show` is what people read in its place."""
+    """Return a column of foreign text; `show` returns the text for people."""
     return Column(
         key=key,
         heading=heading,
@@ -211,7 +211,7 @@ def words(
     *,
     kind: CellKind = CellKind.WORDS,
 ) -> Column[Row]:
-    """Return a column of our own words, or of remarks."""
+    """Return a column of our words, or of remarks."""
     return Column(
         key=key,
         heading=heading,
@@ -248,7 +248,7 @@ def display(
     style: TextStyle = TextStyle.PLAIN,
     in_terminal: bool = True,
 ) -> Column[Row]:
-    """Return a column for people only, of what other columns give to programs."""
+    """Return a column for people only, whose values programs get from other columns."""
     return Column(
         heading=heading,
         kind=kind,
@@ -261,7 +261,7 @@ def display(
 
 
 def bar(heading: str, share: Callable[[Row], float], *, longest: int = MAX_BAR) -> Column[Row]:
-    """Return a column of bars for people: `share` is a bar's part of the longest one."""
+    """Return a column of bars for people: `share` is relative to the longest bar."""
     return display(
         heading,
         lambda row: BLOCK * max(round(share(row) * longest), 1) if share(row) > 0 else "",
@@ -285,12 +285,12 @@ def facts(*keys: str, of: str = "") -> tuple[Column[object], ...]:
 def record_facts(
     of: type[object], record: Callable[[Row], object], *, without: Sequence[str] = ()
 ) -> tuple[Column[Row], ...]:
-    """Return a column for programs for each field of a dataclass that rows are, or may have."""
+    """Return a column for programs for each field of the dataclass of a row or of its part."""
     return tuple(fact(key, _field_of(record, key)) for key in field_names(of) if key not in without)
 
 
 def plain_figure(value: object) -> str:
-    """Return a figure for a person where nothing says how: counts, dates and words as they are."""
+    """Return the default text of a figure: counts, dates and words as they are."""
     match value:
         case bool():
             return "yes" if value else "no"
@@ -307,7 +307,7 @@ def plain_figure(value: object) -> str:
 
 
 def notes(texts: Iterable[str], *, names: Sequence[str] = ()) -> tuple[Paragraph, ...]:
-    """Return notes below a result: sentences of ours that may quote `names`."""
+    """Return notes below a result: our sentences, which may quote `names`."""
     return tuple(Paragraph(text=text, style=TextStyle.NOTE, names=tuple(names)) for text in texts)
 
 
@@ -322,7 +322,7 @@ def title(text: str, *, names: Sequence[str] = ()) -> Paragraph:
 
 
 def heading(text: str, *, names: Sequence[str] = ()) -> Paragraph:
-    """Return the line above a part of a document."""
+    """Return the heading of a part of a document."""
     return Paragraph(text=text, style=TextStyle.HEADING, names=tuple(names))
 
 

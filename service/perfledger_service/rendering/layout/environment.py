@@ -1,8 +1,7 @@
 """Renders templates with the one Jinja environment of the product.
 
-A value that a template names and is not given is an error. Templates of HTML and SVG escape by
-themselves; those of Markdown say for each foreign text how: `code` for a name, `prose` for a
-sentence of ours.
+A missing value is an error. Templates of HTML and SVG escape automatically; those of Markdown
+choose for each foreign text: `code` for a name, `prose` for a sentence of ours.
 """
 
 from typing import Any

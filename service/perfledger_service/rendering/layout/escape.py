@@ -1,7 +1,7 @@
-"""Escapes text that others wrote, for Markdown, terminals, CSV and paths.
+"""Escapes foreign text for Markdown, terminals, CSV and paths.
 
-Whatever comes from a pull request (names, parameters, errors, logs, commit subjects) goes through
-`code` or `fence`; sentences of our own that may quote such text go through `prose`.
+Text from a pull request (names, parameters, errors, logs, commit subjects) goes through `code` or
+`fence`; our sentences that may quote such text go through `prose`.
 """
 
 import re
@@ -46,12 +46,12 @@ def clean(text: str, *, limit: int = MAX_NAME) -> str:
 
 
 def visible(text: str) -> str:
-    """Return lines of ours, whose spaces matter, without what a terminal would obey."""
+    """Return our lines, whose spaces matter, without terminal control sequences."""
     return "\n".join("".join(map(_visible, line)) for line in text.split("\n"))
 
 
 def cell(text: str) -> str:
-    """Return `text` as a cell of a CSV that no spreadsheet takes for a formula.
+    """Return `text` as a CSV cell that no spreadsheet takes for a formula.
 
     Numbers, signed ones too, stay numbers; "-2+3" is a formula.
     """
@@ -77,10 +77,10 @@ def code(text: str, *, limit: int = MAX_NAME, in_table: bool = True) -> str:
 def prose(
     text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE, in_table: bool = True
 ) -> str:
-    """Return a sentence of ours with all that is not a plain word or figure in code spans.
+    """Return our sentence with everything but plain words and figures in code spans.
 
     Words that need one share it with their neighbours. `names` are foreign texts that the sentence
-    may quote: each is kept in one span of its own.
+    may quote: each gets one span.
     """
     line = clean(text, limit=limit)
     quotes = sorted({clean(name, limit=limit) for name in names if name}, key=len, reverse=True)
@@ -100,16 +100,16 @@ def prose(
 def sentence(
     text: str, *, names: Sequence[str] = (), limit: int = MAX_PROSE, in_table: bool = True
 ) -> str:
-    """Return prose with a capital at its start and a full stop at its end."""
+    """Return prose with an initial capital and a final full stop."""
     stopped = _stopped(clean(text, limit=limit))
     statement = prose(stopped, names=names, limit=limit + 1, in_table=in_table)
     return statement[:1].upper() + statement[1:]
 
 
 def clean_sentence(text: str, *, limit: int = MAX_PROSE) -> str:
-    """Return clean text with a full stop at its end, and a capital where it starts with a word.
+    """Return clean text with a final full stop, and an initial capital if it starts with a word.
 
-    A name stays as it is: `Benchmarks.gpt:step` is no workload's.
+    A name is unchanged: `Benchmarks.gpt:step` is not a workload.
     """
     statement = _stopped(clean(text, limit=limit))
     is_word = _PLAIN.fullmatch(statement.partition(" ")[0]) is not None
@@ -134,14 +134,14 @@ def link(url: str) -> str:
 
 
 def path(text: str) -> str:
-    """Return `owner/name` as the middle of a path on this site, whatever is in it."""
+    """Return `owner/name` as part of a path on this site, whatever it contains."""
     return "/".join(
         quote(part, safe="", errors="replace") for part in text.split("/") if part.strip(".")
     )
 
 
 def readable_lines(text: str, *, max_characters: int, max_lines: int) -> str:
-    """Return the last lines of a log, with nothing in them that a terminal or page would obey."""
+    """Return the last lines of a log, without control sequences or markup."""
     lines = text[-4 * max_characters :].splitlines()[-max_lines:]
     end = "\n".join("".join(map(_visible, line)).rstrip() for line in lines)[-max_characters:]
     return end.strip("\n") or EMPTY
@@ -170,7 +170,7 @@ def _is_plain(word: str) -> bool:
 
 
 def _spaced(text: str, *, is_start: bool, in_table: bool) -> str:
-    """Return what stands before, between or after names, with its outer spaces and stops."""
+    """Return the text before, between or after names, with its outer spaces and punctuation."""
     rest = text if is_start else text.lstrip(",.;: ")
     inner = rest.strip(" ")
     before, after = text[: len(text) - len(rest.lstrip(" "))], rest[len(rest.rstrip(" ")) :]
@@ -201,7 +201,7 @@ def _spanned(words: str, *, in_table: bool) -> str:
 
 
 def _unbracketed(text: str) -> tuple[str, str, str]:
-    """Part text from the sentence's brackets around it; "(anonymous)::f" and "f(x)" keep theirs."""
+    """Split off the sentence's brackets around a text; "(anonymous)::f" and "f(x)" keep theirs."""
     opening = text.rstrip(")")
     unopened = max(0, text.count(")") - text.count("("))
     closing = ")" * min(unopened, len(text) - len(opening))  # of what an earlier word opened

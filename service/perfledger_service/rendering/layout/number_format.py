@@ -1,7 +1,7 @@
 """Formats seconds, bytes, shares and dollars for people.
 
 The only place where numbers are rounded. A figure and its unit are joined by a no-break space, so
-that no table tears them apart. What is not a number is never shown: it is "not known".
+that no table separates them. NaN and infinity are shown as "not known".
 """
 
 import math
@@ -44,7 +44,7 @@ _TINY_USD = Decimal("1e-6")
 def seconds(value: float) -> str:
     """Return a duration in s, ms, µs or ns with three digits: "12.3 ms".
 
-    What is shorter than any clock tells is what rounding left of a sum: nothing.
+    A duration below any clock's resolution is a rounding error: zero.
     """
     return _scaled(0.0 if abs(value) < _SHORTEST_SECONDS else value, _SECONDS)
 
@@ -57,7 +57,7 @@ def hours(value: float) -> str:
 def duration(value: float) -> str:
     """Return a time, in seconds, in the largest unit that leaves a digit before the point: "1.5 h".
 
-    To the millisecond, as times are inside.
+    Rounded to milliseconds, like times inside.
     """
     value = round(value, 3)
     size, unit = next((pair for pair in _DURATIONS if abs(value) >= pair[0]), _DURATIONS[-1])
@@ -99,7 +99,7 @@ def flops_per_second(value: float) -> str:
 
 
 def bytes_per_second(value: float) -> str:
-    """Return a bandwidth in decimal units, as makers state theirs: "1.56 TB/s"."""
+    """Return a bandwidth in decimal units, as vendors state it: "1.56 TB/s"."""
     scale, prefix = _scale(value, _COUNTS)
     return f"{_significant(value / scale, 3)}{NBSP}{prefix}B/s" if _is_number(value) else NOT_KNOWN
 
@@ -147,7 +147,7 @@ def margin(value: float) -> str:
 
 
 def factor(value: float) -> str:
-    """Return by how many times something is as large: "2.1 times"."""
+    """Return a factor: "2.1 times"."""
     return f"{_significant(value, 2)}{NBSP}times" if _is_number(value) else NOT_KNOWN
 
 
@@ -170,8 +170,7 @@ def confidence(value: float) -> str:
 def usd(value: Decimal) -> str:
     """Return an amount: cents below 100 USD, whole dollars with separators above.
 
-    Rounds half to even. Below ten cents three digits are kept, for a price that is rounded to zero
-    would be a lie.
+    Rounds half to even. Below ten cents it keeps three digits, so that no price is rounded to zero.
     """
     if not value.is_finite():
         return NOT_KNOWN
@@ -203,8 +202,8 @@ def cents(value: Decimal) -> str:
 def yearly_usd(value: Decimal, low: Decimal, high: Decimal) -> tuple[str, str]:
     """Return a yearly amount and its interval: "12,300 USD", "10,900 to 13,800".
 
-    All have the three digits of the largest: an estimate that shows more claims to know more than
-    it does. The signs are kept in the interval only when its ends have different ones.
+    All are rounded to three digits of the largest, because an estimate is not more precise. The
+    interval has signs only if its ends have different ones.
     """
     if not all(amount.is_finite() for amount in (value, low, high)):
         return NOT_KNOWN, NOT_KNOWN
@@ -234,7 +233,7 @@ def axis(largest: float, unit: str) -> tuple[float, str]:
 
 
 def day(value: date) -> str:
-    """Return a date as ISO 8601 writes it: "2026-11-09"."""
+    """Return a date in ISO 8601: "2026-11-09"."""
     return value.isoformat()[:10]
 
 
@@ -277,7 +276,7 @@ def _significant(value: float, digits: int) -> str:
 
 
 def _percent_digits(values: Sequence[float]) -> int | None:
-    """Return how many decimals suit some relative changes; None if one of them is no number."""
+    """Return the decimals that suit some relative changes; None if one of them is not finite."""
     if not all(_is_number(value) for value in values):
         return None
     largest = max(abs(value * 100) for value in values)

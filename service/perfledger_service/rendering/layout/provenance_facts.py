@@ -21,7 +21,7 @@ _MAX_COMMAND = 76  # columns; a longer command is continued on the next line
 
 @dataclass(frozen=True, slots=True)
 class ProvenanceFact:
-    """A thing worth knowing: `value` is in our words, `foreign` is text that others wrote."""
+    """A fact: `value` is in our words, `foreign` is foreign text."""
 
     name: str
     value: str = ""
@@ -29,12 +29,12 @@ class ProvenanceFact:
 
 
 def machine_facts(machine: Machine) -> tuple[ProvenanceFact, ...]:
-    """Return what is known of the machine; what is not known is left out."""
+    """Return the known facts about the machine."""
     return tuple(fact for fact in _machine_facts(machine) if fact.value or any(fact.foreign))
 
 
 def revision_facts(report: Report) -> tuple[ProvenanceFact, ...]:
-    """Return which two commits were compared."""
+    """Return the two compared commits."""
     facts: list[ProvenanceFact] = []
     for name, revision in (("Base", report.base), ("Head", report.head)):
         value = short_sha(revision.sha)
@@ -46,14 +46,14 @@ def revision_facts(report: Report) -> tuple[ProvenanceFact, ...]:
 
 
 def foreign_names(report: Report) -> tuple[str, ...]:
-    """Return the texts of others that our own sentences may quote."""
+    """Return the foreign texts that our sentences may quote."""
     machine = report.machine
     names = (machine.model, machine.cpu_model, *(spec.id for spec in report.workloads[:100]))
     return tuple(name for name in names if len(name) > _SHORTEST_NAME)
 
 
 def decision_sentences(report: Report) -> tuple[str, ...]:
-    """Return the rule behind the verdicts, in sentences of ours with this check's own numbers."""
+    """Return the decision rule in sentences with the numbers of this check."""
     plan = report.plan
     tests = len(report.verdicts) - len(report.verdicts_of(Outcome.NOT_MEASURED))
     pairs = sorted({v.estimate.pairs for v in report.verdicts if v.estimate is not None})
@@ -76,7 +76,7 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
 
 
 def _own_floors(report: Report) -> str:
-    """Return what is said of floors above the plan's, if any series may have one."""
+    """Return the note on floors above the plan's, if any series may have one."""
     plan = report.plan
     sources = {verdict.prior.source for verdict in report.verdicts if verdict.prior is not None}
     if PriorSource.PAIRS not in sources or plan.margin <= plan.floor:
@@ -105,7 +105,7 @@ def _measured(report: Report, many: str) -> str:
 
 
 def _leaning(report: Report) -> tuple[str, ...]:
-    """Return why few pairs were enough, if that is so."""
+    """Return why few pairs were enough, if they were."""
     priors = [verdict.prior for verdict in report.verdicts if verdict.prior is not None]
     if not priors:
         return ()
@@ -119,7 +119,7 @@ def _leaning(report: Report) -> tuple[str, ...]:
 
 
 def reproduction(report: Report) -> str:
-    """Return the shell command that measures again what asks for it, on one line or several."""
+    """Return the shell command that reproduces the check, on one line or several."""
     loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
     names = [spec.id for spec in report.workloads if spec.id in loud]
     # A name that cannot be shown whole would choose nothing: the command then measures everything.
@@ -135,7 +135,7 @@ def reproduction(report: Report) -> str:
 
 
 def short_sha(sha: str) -> str:
-    """Return the start of a commit's name, with nothing in it but hexadecimal digits."""
+    """Return the start of a commit hash, with hexadecimal digits only."""
     return "".join(character for character in sha if character in hexdigits)[:_SHA_SHOWN]
 
 

@@ -7,7 +7,7 @@ _UNNAMED = "(anonymous namespace)"
 def short_name(name: str) -> str:
     """Return the name without a result of type void and without the list of parameters.
 
-    Template arguments stay: they are what tells kernels apart. What is no C++ stays as it is.
+    Template arguments stay, because they distinguish kernels. A name that is not C++ is unchanged.
     """
     shorter = name.removeprefix("void ")
     end = _parameters_start(shorter)
@@ -16,7 +16,7 @@ def short_name(name: str) -> str:
 
 
 def _parameters_start(name: str) -> int:
-    """Return where the first bracket outside of template arguments opens; the end without one."""
+    """Return the position of the first bracket outside template arguments; the end without one."""
     depth = 0
     for place, character in enumerate(name):
         if character == "(" and depth == 0 and not name.startswith(_UNNAMED, place):

@@ -1,4 +1,4 @@
-"""Shows a table in a terminal: a grid where it fits, else a list of rows with their headings."""
+"""Shows a table in a terminal: as a grid if it fits, else as a list of rows with headings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -40,10 +40,10 @@ _INDENT = (0, 0, 0, 2)
 
 
 class TerminalTable:
-    """A table that waits for the terminal's width."""
+    """A table that is laid out for the width of the terminal."""
 
     def __init__(self, table: Table) -> None:
-        """Keep the table, and the places of the columns that a terminal shows."""
+        """Keep the table, and the columns that a terminal shows."""
         self._table = table
         self._gap = 1
         places = [
@@ -55,7 +55,7 @@ class TerminalTable:
         self._places = [at for at in places if at not in self._remarks]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the groups of rows, and how many more there are."""
+        """Yield the groups of rows, and the number of further rows."""
         del console
         rows = self._table.rows[: self._table.most]
         widths = self._widths(options.max_width)
@@ -73,9 +73,9 @@ class TerminalTable:
             yield Text(f"and {left:,} more; --format json has all", style="dim")
 
     def _widths(self, most: int) -> list[int]:
-        """Return the columns' widths, empty where a grid of them cannot be read.
+        """Return the widths of the columns, none if the grid would be unreadable.
 
-        Columns of names and words share what the others leave: whole words first, then whole texts.
+        Columns of names and words share the room that is left: whole words first, then whole texts.
         """
         needs = [self._longest(at) for at in self._places]
         is_wrapped = [self._table.columns[at].kind in _WRAPPED for at in self._places]
@@ -107,7 +107,7 @@ class TerminalTable:
         yield from (row.texts[place] for row in self._table.rows)
 
     def _grids(self, rows: Sequence[TableRow], widths: Sequence[int]) -> Iterator[RenderableType]:
-        """Yield a grid of the rows; one for each row where lines stand between them."""
+        """Yield the rows as grids, with the lines between them."""
         headings = [self._table.columns[place].heading or "" for place in self._places]
         grid = self._grid(widths)
         if any(headings):
@@ -131,8 +131,8 @@ class TerminalTable:
     ) -> tuple[list[Text], list[Text], list[Text]]:
         """Return the lines above a row, its cells, and the lines below it.
 
-        A name that its column would break has a line to itself: above the row in the first column,
-        below it in the others.
+        A name that its column would break gets its own line: above the row for the first column,
+        below it for others.
         """
         cells = self._cells(row, self._places)
         above, below = list[Text](), list[Text]()
@@ -179,7 +179,7 @@ class TerminalTable:
 
 
 def _cell(column: ColumnHead, text: str) -> Text:
-    """Return a cell without what a terminal would obey; empty cells stay empty."""
+    """Return a cell without control sequences; empty cells stay empty."""
     is_plain = not text or column.kind not in _WRAPPED
     content = escape.visible(text) if is_plain else escape.clean(text, limit=column.limit)
     return Text(content, style=STYLES[column.style], no_wrap=column.kind is CellKind.PICTURE)

@@ -1,7 +1,7 @@
 """Lists a report's verdicts and failures: figures and words for any kind of page.
 
-A row's names, units, details and sources are text that others wrote and is not yet escaped: each
-template does that in its own way. Figures and words are ours.
+A row's names, units, details and sources are foreign text and not escaped yet: each template does
+that for its format. Figures and words are ours.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _SEEN = 5e-5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictTableRow:
-    """One verdict as it is shown; what was not measured has empty figures."""
+    """One verdict as shown; without a measurement its figures are empty."""
 
     workload: str
     metric: str
@@ -54,13 +54,13 @@ class VerdictTableRow:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing happened that a reader must look at."""
+        """Whether the row needs no attention."""
         return self.outcome is Outcome.UNCHANGED and not self.is_warning
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThroughputRow:
-    """A workload's step time in the unit that people speak of."""
+    """A workload's throughput in its unit of work."""
 
     workload: str
     unit: str
@@ -70,7 +70,7 @@ class ThroughputRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkRow:
-    """A workload's counted work, and how fast it was done; `share` is "" without a known peak."""
+    """A workload's work counts and achieved rate; `share` is "" without a known peak."""
 
     workload: str
     work: str
@@ -81,7 +81,7 @@ class WorkRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRow:
-    """One counted figure of a workload's step; exact, and known before it was measured."""
+    """One work count of a step; exact, and known before measuring."""
 
     workload: str
     what: str  # foreign, if it is none of our counts
@@ -95,7 +95,7 @@ class CountRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountGroup:
-    """What a workload's step asks for, by count; `limits` are foreign."""
+    """The work counts of a workload's step; `limits` are foreign."""
 
     workload: str
     counts: tuple[CountRow, ...]
@@ -110,7 +110,7 @@ class CountGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailureRow:
-    """One workload that could not be measured, as it is shown: `why` continues its name."""
+    """One workload that could not be measured, as shown: `why` continues its name."""
 
     workload: str
     why: str
@@ -119,7 +119,7 @@ class FailureRow:
 
 
 def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ...]:
-    """Return the rows whose reason a reader needs; what is certain speaks for itself."""
+    """Return the rows whose reason a reader needs: the uncertain ones."""
     return tuple(
         row
         for row in rows
@@ -132,7 +132,7 @@ def uncertain_rows(rows: Sequence[VerdictTableRow]) -> tuple[VerdictTableRow, ..
 
 
 def verdict_rows(report: Report) -> tuple[VerdictTableRow, ...]:
-    """Return all verdicts: what needs a reader first, then by size of the change."""
+    """Return all verdicts: those that need attention first, then by size of the change."""
     needed = {(one.workload, one.metric): _pairs(one.pairs) for one in report.pairs_needed}
     return tuple(
         _verdict_row(
@@ -153,7 +153,7 @@ def order_verdicts(report: Report) -> tuple[Verdict, ...]:
 def group_by_workload(
     rows: Sequence[VerdictTableRow],
 ) -> tuple[tuple[str, tuple[VerdictTableRow, ...]], ...]:
-    """Return rows in one group for each workload, both in the order in which they come."""
+    """Return rows grouped by workload, in the given order."""
     workloads = dict.fromkeys(row.workload for row in rows)
     return tuple((name, tuple(row for row in rows if row.workload == name)) for name in workloads)
 
@@ -161,9 +161,9 @@ def group_by_workload(
 def split_verdict_rows(
     rows: Sequence[VerdictTableRow], *, room: int
 ) -> tuple[tuple[VerdictTableRow, ...], int]:
-    """Return the rows for the small table on top, and how many quiet ones were left out of it.
+    """Return the rows of the summary table, and the number of quiet rows left out.
 
-    Everything that is not quiet is in it. Quiet rows fill up to `room`: all of them or, if they are
+    It has every row that is not quiet. Quiet rows fill it up to `room`: all of them or, if they are
     too many, only those about speed.
     """
     loud = tuple(row for row in rows if not row.is_quiet)
@@ -204,7 +204,7 @@ def step_count_sentence(report: Report) -> str:
 
 
 def work_rows(report: Report) -> tuple[WorkRow, ...]:
-    """Return how fast every workload whose work was counted did it, before and after."""
+    """Return the achieved rate of every workload with work counts, before and after."""
     return tuple(
         WorkRow(
             workload=rate.workload,
@@ -220,7 +220,7 @@ def work_rows(report: Report) -> tuple[WorkRow, ...]:
 
 
 def count_groups(report: Report) -> tuple[CountGroup, ...]:
-    """Return what every workload's step asks for on both sides; what changed comes first."""
+    """Return the work counts of every workload on both sides; changed ones come first."""
     groups = (
         CountGroup(
             workload=comparison.workload,
@@ -234,7 +234,7 @@ def count_groups(report: Report) -> tuple[CountGroup, ...]:
 
 
 def changed_counts(report: Report) -> tuple[CountRow, ...]:
-    """Return the counts in which the sides differ by more than a comment has digits for."""
+    """Return the counts that differ between the sides by more than the digits of a comment show."""
     return tuple(
         _count_row(comparison.workload, count)
         for comparison in report.work_counts
@@ -278,7 +278,7 @@ def _from_to(base: str, head: str) -> str:
 
 
 def failure_rows(report: Report) -> tuple[FailureRow, ...]:
-    """Return what could not be measured or judged, each workload, side and reason once."""
+    """Return the failures, each workload, side and reason once."""
     rows: dict[tuple[str, str, str], FailureRow] = {}
     for failure in report.failures:
         if not _is_only_new(failure, report):

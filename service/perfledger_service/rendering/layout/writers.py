@@ -40,12 +40,12 @@ _ACTIVE = re.compile(r"[`|*_\[\]\\@#$~!]|<\S")
 
 
 def to_terminal(document: Document) -> Group:
-    """Return a document for a terminal; tables too wide for it become lists of rows."""
+    """Return a document for a terminal; tables that are too wide become lists of rows."""
     return terminal_blocks(document.blocks)
 
 
 def terminal_blocks(blocks: Iterable[Block]) -> Group:
-    """Return blocks for a terminal, with an empty line where another kind of block begins."""
+    """Return blocks for a terminal, with empty lines between blocks of different kinds."""
     parts: list[RenderableType] = []
     previous: Block | None = None
     for block in blocks:
@@ -59,7 +59,7 @@ def terminal_blocks(blocks: Iterable[Block]) -> Group:
 
 
 def plain_lines(renderable: RenderableType, *, width: int = WIDTH) -> str:
-    """Return what a terminal would show as lines without colour, for a file or a log."""
+    """Return the terminal text without colour, for a file or a log."""
     console = Console(width=width, no_color=True, force_terminal=False, color_system=None)
     with console.capture() as capture:
         console.print(renderable)
@@ -67,7 +67,7 @@ def plain_lines(renderable: RenderableType, *, width: int = WIDTH) -> str:
 
 
 def to_markdown(document: Document) -> str:
-    """Return a document as Markdown in which nothing that others wrote has an effect."""
+    """Return a document as Markdown in which foreign text has no effect."""
     parts = (part for block in document.blocks for part in _markdown_block(block))
     return "\n\n".join(parts) + "\n"
 
@@ -78,7 +78,7 @@ def to_json(document: Document) -> str:
 
 
 def json_values(document: Document) -> dict[str, Plain]:
-    """Return what a document is as JSON, to be a part of another."""
+    """Return a document as JSON values, to be part of another."""
     head: dict[str, Plain] = (
         {"format": document.name, "version": document.version} if document.name else {}
     )
@@ -100,8 +100,8 @@ def json_values(document: Document) -> dict[str, Plain]:
 def to_csv(document: Document) -> str:
     """Return a document's tables as CSV, raw values under their keys; empty where unknown.
 
-    Several tables share one header: the column `table` says which one a row is of, and rows leave
-    the columns of others empty. A document without a table is one row of its facts.
+    Several tables share one header: the column `table` names the table of a row, and columns of
+    other tables are empty. A document without a table is one row of its facts.
     """
     tables = [table for table in document.keyed_tables if table.in_csv]
     head = dict(_flat({key: document.facts[key] for key in document.row_facts}))
@@ -125,7 +125,7 @@ def to_csv(document: Document) -> str:
 
 
 def plain_value(value: object) -> Plain:
-    """Return a value as JSON has it: records nested, money as text, null for no number."""
+    """Return a value for JSON: records nested, money as text, null for NaN and infinity."""
     if value is None or isinstance(value, str | int | float | Decimal | date):
         return _plain_scalar(value)
     if isinstance(value, Mapping):
@@ -159,7 +159,7 @@ def _is_shown(table: Table) -> bool:
 
 
 def _is_apart(previous: Block, block: Block) -> bool:
-    """Say whether an empty line stands between two blocks: around tables, before headings."""
+    """Return whether an empty line separates two blocks: around tables, before headings."""
     if isinstance(block, Paragraph) and isinstance(previous, Paragraph):
         return block.style is TextStyle.HEADING or (
             block.style is TextStyle.NOTE and previous.style is not TextStyle.NOTE
@@ -273,7 +273,7 @@ def _csv_record(columns: Sequence[ColumnHead], row: TableRow) -> dict[str, objec
 
 
 def _csv_value(raw: Plain) -> object:
-    """Return a value as a cell that no spreadsheet computes; lists of text are joined."""
+    """Return a value as a cell that no spreadsheet evaluates; lists of text are joined."""
     match raw:
         case None:
             return ""
@@ -294,7 +294,7 @@ def _joined(value: Plain) -> str:
 
 
 def _flat(values: Mapping[str, object], *, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Yield facts with one name each: those of a record with its name before theirs."""
+    """Yield facts with flat names: fields of a record are prefixed with its name."""
     for key, value in values.items():
         raw = plain_value(value)
         if isinstance(raw, dict):

@@ -1,6 +1,6 @@
 """Writes cells, formulas and names into an XLSX file; the only module that uses XlsxWriter.
 
-A text is always a text: nothing that others wrote is ever taken for a formula or an address.
+A text is always a text: foreign text is never taken for a formula or an address.
 """
 
 import math
@@ -14,7 +14,7 @@ import xlsxwriter  # pyright: ignore[reportMissingTypeStubs] - it ends here
 
 
 class CellStyle(StrEnum):
-    """How a cell looks."""
+    """The style of a cell."""
 
     PLAIN = "plain"
     WRAPPED = "wrapped"  # a text of several lines
@@ -46,7 +46,7 @@ _FORMATS: dict[CellStyle, dict[str, object]] = {
 
 
 class Worksheet:
-    """One sheet that is being written; rows and columns count from 0."""
+    """One sheet of a workbook; rows and columns count from 0."""
 
     def __init__(self, sheet: object, looks: dict[CellStyle, Any]) -> None:
         self._sheet: Any = sheet
@@ -70,12 +70,12 @@ class Worksheet:
         value: float | str,
         look: CellStyle = CellStyle.NUMBER,
     ) -> None:
-        """Write a formula, without "=", and what it comes to, for readers that do not compute."""
+        """Write a formula, without "=", and its value, for readers that do not compute."""
         self._sheet.write_formula(row, column, f"={formula}", self._looks[look], value)
 
 
 class Workbook:
-    """A workbook that is being written, in memory."""
+    """A workbook in memory."""
 
     def __init__(self, title: str, created: datetime) -> None:
         self._target = BytesIO()
@@ -85,7 +85,7 @@ class Workbook:
         self._looks = {look: self._book.add_format(form) for look, form in _FORMATS.items()}
 
     def sheet(self, name: str, titles: Sequence[str], widths: Sequence[int]) -> Worksheet:
-        """Add a sheet with a header row that stays in sight."""
+        """Add a sheet with a frozen header row."""
         added = self._book.add_worksheet(name)
         for column, width in enumerate(widths):
             added.set_column(column, column, width)
@@ -105,6 +105,6 @@ class Workbook:
         self._book.define_name(name, f"={cell}")
 
     def to_bytes(self) -> bytes:
-        """Return the file; nothing can be written any more."""
+        """Return the file; the workbook is then closed."""
         self._book.close()
         return self._target.getvalue()

@@ -1,4 +1,4 @@
-"""Presents the waits of a queue for devices, and how many devices a target needs."""
+"""Presents the waits of a queue for devices, and the devices that a target needs."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -11,7 +11,7 @@ from perfledger_service.rendering.layout.number_format import duration
 
 
 def queue_document(plan: QueuePlan) -> Document:
-    """Return a queue's load and waits; null where it grows without end."""
+    """Return a queue's load and waits; null if it grows without limit."""
     facts = asdict(plan) | {
         "quantiles_s": {f"p{share * 100:g}": wait_s for share, wait_s in plan.quantiles_s}
     }

@@ -10,7 +10,7 @@ NO_TEAM = "(no team)"
 
 
 def wait_rows(waits: RecordedWaits | UnknownFigure) -> list[dict[str, str]] | None:
-    """Return each team's waits and, last, everyone's; None where they are not known."""
+    """Return the waits of each team and, last, of all jobs; None if they are unknown."""
     if isinstance(waits, UnknownFigure):
         return None
     rows = [_row(one.team or NO_TEAM, one) for one in waits.teams]
@@ -18,7 +18,7 @@ def wait_rows(waits: RecordedWaits | UnknownFigure) -> list[dict[str, str]] | No
 
 
 def wait_sentence(waits: RecordedWaits | UnknownFigure, quarter: str) -> str:
-    """Return in a sentence how long jobs waited, and whether that was meant; "" if not known."""
+    """Return a sentence on the waits and the objective; "" if the waits are unknown."""
     if isinstance(waits, UnknownFigure):
         return ""
     overall = waits.overall

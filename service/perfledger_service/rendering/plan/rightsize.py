@@ -1,4 +1,4 @@
-"""Presents the sizes that meet a demand, and what to measure where that is open."""
+"""Presents the sizes that meet a demand, and what to measure if that is undecided."""
 
 import math
 import re
@@ -49,7 +49,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Option:
-    """A size that is enough, or one that is open until so many requests are measured."""
+    """A size that is enough, or one that needs more measured requests to decide."""
 
     option: SizedOption
     is_open: bool = False
@@ -57,7 +57,7 @@ class _Option:
 
 
 def sizing_document(sizing: SizingResult) -> Document:
-    """Return the answer in a sentence, the best options, and those that may be enough."""
+    """Return the answer as a sentence, the best options, and those that may be enough."""
     demand = sizing.demand
     options = [_Option(option=option) for option in sizing.best]
     options += [
@@ -92,7 +92,7 @@ def sizing_document(sizing: SizingResult) -> Document:
 
 
 def sizing_title(sizing: SizingResult) -> str:
-    """Return what was asked for."""
+    """Return the demand."""
     demand = sizing.demand
     return (
         f"{number_format.count(demand.rate_per_second)} requests a second, P99 at most "
@@ -102,7 +102,7 @@ def sizing_title(sizing: SizingResult) -> str:
 
 
 def sizing_sentence(sizing: SizingResult) -> str:
-    """Return the sentence for who pays."""
+    """Return the answer as a sentence."""
     if sizing.verdict is SizingVerdict.NONE:
         return "No measured configuration keeps this P99 at this rate."
     if not sizing.best:
@@ -115,7 +115,7 @@ def sizing_sentence(sizing: SizingResult) -> str:
 
 
 def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:
-    """Return what a replica is and how it is run, and of which workload where there are several."""
+    """Return a replica's devices and settings, and its workload if there are several."""
     batch = f", batch {setting.batch}" if setting.batch > 1 else ""
     limit = f", {setting.concurrency} concurrent" if setting.concurrency else ""
     servers = f", {setting.curve.servers} servers" if setting.curve.servers > 1 else ""
@@ -123,7 +123,7 @@ def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:
 
 
 def replica_name(curve: LoadCurve) -> str:
-    """Return what a replica runs on: "2 x H100-80GB", "1/4 of L40S"."""
+    """Return the devices of a replica: "2 x H100-80GB", "1/4 of L40S"."""
     device = clean(curve.accelerator or curve.device, limit=24)
     match curve.sharing:
         case ReplicaSharing.WHOLE:
@@ -144,14 +144,14 @@ def _devices(option: SizedOption) -> str:
 
 
 def _workload(setting: ReplicaSettings, sizing: SizingResult) -> str:
-    """Return which workload, or configuration of a model, where several were measured."""
+    """Return the workload, or the configuration of a model, if several were measured."""
     if len({each.curve.workload for each in sizing.settings}) == 1:
         return ""
     return f" of {clean(setting.curve.workload, limit=_MAX_WORKLOAD)}"
 
 
 def _kind(option: SizedOption, sizing: SizingResult) -> str:
-    """Return what tells one row's replicas from another's, "" for the one kind there is."""
+    """Return what distinguishes the replicas of a row, "" if there is only one kind."""
     curve = option.plan.setting.curve
     is_plain = curve.sharing is ReplicaSharing.WHOLE and curve.devices == 1
     servers = f"{curve.servers} servers" if curve.servers > 1 else ""
@@ -176,7 +176,7 @@ def _price(option: SizedOption) -> str:
 
 
 def _columns(sizing: SizingResult) -> tuple[Column[_Option], ...]:
-    """Return an option's columns; people see its kind of replica where there are several."""
+    """Return the columns of an option; people see its kind of replica if there are several."""
     options = [*sizing.best, *(rival.option for rival in sizing.rivals)]
     has_kinds = any(_kind(option, sizing) for option in options)
     return (
@@ -214,7 +214,7 @@ def _names(sizing: SizingResult) -> tuple[str, ...]:
 
 
 def _open(option: SizedOption) -> str:
-    """Return how likely an option is enough, as a cell of the table."""
+    """Return the chance that an option is enough, as a cell of the table."""
     even = " if even" if option.plan.setting.is_even else ""
     return f"{option.plan.chance:.0%}?{even}"
 
@@ -250,7 +250,7 @@ def _measure(rival: RivalOption, sizing: SizingResult) -> str:
 
 
 def _command(rival: RivalOption, rate: float) -> str:
-    """Return how our own load test measures that, of a workload that it can have measured."""
+    """Return the command of our load test that measures it, if the workload is one of ours."""
     setting, requests = rival.option.plan.setting, rival.requests or 0
     workload = clean(setting.curve.workload, limit=_MAX_WORKLOAD)
     if not _WORKLOAD.fullmatch(workload) or setting.curve.time_slices > 1:
@@ -306,7 +306,7 @@ def _rate(row: _Option) -> HourlyRate | None:
 
 
 def _option_facts() -> tuple[Column[_Option], ...]:
-    """Return what people see in sentences, or not at all."""
+    """Return the columns that people see only in sentences, or not at all."""
     return (
         fact("workload", lambda row: row.option.plan.setting.curve.workload),
         fact("device", lambda row: row.option.plan.setting.curve.device),

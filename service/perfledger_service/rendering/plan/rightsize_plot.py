@@ -1,8 +1,8 @@
 """Draws load curves and the sizes that follow from them.
 
-P99 against requests a second of one replica, both axes logarithmic: what was measured as dots with
-their intervals, what is made of it as lines with bands, the promised P99 as a line across, and on
-the best options' lines the rate that their replicas are planned for.
+P99 against requests per second of one replica, on logarithmic axes: measurements as dots with
+intervals, the model as lines with bands, the P99 objective as a horizontal line, and on the lines
+of the best options the rate that their replicas are planned for.
 """
 
 import math
@@ -40,7 +40,7 @@ _LEGEND = (
 
 
 def sizing_svg(result: SizingResult) -> str:
-    """Return the curves and the promise as an SVG document that stands alone."""
+    """Return the curves and the objective as a standalone SVG document."""
     chart = sizing_chart(result)
     return picture_svg(
         Picture(title=sizing_title(result), summary=sizing_sentence(result), charts=(chart,))
@@ -48,7 +48,7 @@ def sizing_svg(result: SizingResult) -> str:
 
 
 def sizing_chart(result: SizingResult) -> Chart:
-    """Return the curves of the best options, then of the others, with the promise across."""
+    """Return the curves of the best options, then of the others, with the objective."""
     planned = [option.plan.setting for option in _options(result)]
     settings = list(dict.fromkeys([*planned, *result.settings]))[:_MAX_LINES]
     x, y = _axes(settings, result)
@@ -115,7 +115,7 @@ def _marks(setting: ReplicaSettings, tone: Tone, result: SizingResult, y: Axis) 
 
 
 def _curve(setting: ReplicaSettings, y: Axis) -> Iterator[tuple[float, float, float, float]]:
-    """Yield rates with P99 at them: low, middle and high, up to the axis' end."""
+    """Yield rates with their P99 (low, middle and high), up to the end of the axis."""
     low = math.log(min(map(_rate, setting.points)) * _BEFORE)
     step = (math.log(setting.fit.capacity * setting.batch) - low) / _STEPS
     for number in range(_STEPS):
@@ -139,12 +139,12 @@ def _measured(point: LoadPoint, tone: Tone, y: Axis) -> Iterator[Mark]:
 
 
 def _rate(point: LoadPoint) -> float:
-    """Return the single requests a second that a point stands for: offered, or got through."""
+    """Return the requests per second of a point: offered, or completed."""
     is_kept = point.offered_per_second is not None and point.keeps_up
     served = point.offered_per_second if is_kept else point.throughput_per_second
     return (served or point.throughput_per_second) * point.batch
 
 
 def _within(axis: Axis, value: float) -> float:
-    """Return a value of the axis, its end for one beyond it."""
+    """Return a value clipped to the axis."""
     return min(max(value, axis.low), axis.high)

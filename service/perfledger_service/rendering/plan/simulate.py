@@ -1,6 +1,6 @@
-"""Presents what scheduling policies do to waits and devices.
+"""Presents the effect of scheduling policies on waits and devices.
 
-Nothing that others wrote reaches a page but as clean text.
+Foreign text is shown only as clean text.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,7 +37,7 @@ _INTERVAL_PARTS = ("middle", "low", "high")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waits:
-    """What people compare of a policy, and of what the log recorded."""
+    """The figures of a policy, or of the log as recorded, that people compare."""
 
     policy: str
     wait_mean_s: float
@@ -49,7 +49,7 @@ class _Waits:
 
 
 def policies_document(view: PolicyComparison) -> Document:
-    """Return policies side by side, with their intervals, and the sentences to take away."""
+    """Return policies side by side, with their intervals and summary sentences."""
     rate = view.rate
     return Document(
         name="perfledger-policies",
@@ -78,13 +78,13 @@ def policies_document(view: PolicyComparison) -> Document:
 
 
 def gain_sentences(view: PolicyComparison) -> tuple[str, ...]:
-    """Return for each other policy what it would change, in a sentence for who pays."""
+    """Return a sentence on the gain of each other policy."""
     first = view.rows[0].figures
     return tuple(_gain(row, first.policy, first.wait_mean_s, view) for row in view.rows[1:])
 
 
 def left_out_sentences(view: PolicyComparison) -> tuple[str, ...]:
-    """Return what of the log was not replayed, and why."""
+    """Return the rows of the log that were not replayed, with the reasons."""
     unplaceable = view.rows[0].figures.unplaceable
     misfits = f"{unplaceable:,} {_jobs(unplaceable)} on no pool, even empty: left out."
     rows = (
@@ -95,7 +95,7 @@ def left_out_sentences(view: PolicyComparison) -> tuple[str, ...]:
 
 
 def _columns(view: PolicyComparison) -> tuple[Column[PolicyGain], ...]:
-    """Return all figures for programs; people see what fragments and preemption take."""
+    """Return all figures for programs; people see fragmentation and redone work."""
     intervals: tuple[Column[PolicyGain], ...] = tuple(
         fact(f"{key}_interval", _spread_of(key), parts=_INTERVAL_PARTS[1:])
         for key in field_names(PolicyIntervals)
@@ -226,7 +226,7 @@ def _hours(hours: float) -> str:
 
 
 def _between(interval: BootstrapInterval | None, form: Callable[[float], str]) -> str:
-    """Return both ends, the unit once where they share it: "1.2-3.4 h"."""
+    """Return both ends, with the unit once if they share it: "1.2-3.4 h"."""
     if interval is None or interval.low is None or interval.high is None:
         return ""
     low, high = form(interval.low), form(interval.high)

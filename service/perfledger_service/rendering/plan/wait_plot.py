@@ -1,6 +1,7 @@
-"""Draws the waits of policies, of a queue or of a job log, and how much of the devices is in use.
+"""Draws the waits of policies, of a queue or of a job log, and the utilization of the devices.
 
-A curve says how many wait no longer than a time; its axis is logarithmic, from a second on.
+A curve is the share of jobs that wait no longer than a time; its axis is logarithmic, from one
+second on.
 """
 
 from collections.abc import Iterator, Sequence
@@ -40,7 +41,7 @@ _MAX_CURVES = len(SERIES_TONES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waits:
-    """One curve; `share` is what its bar shows, None where nothing is known of it."""
+    """One curve; `share` is the length of its bar, None if unknown."""
 
     name: str
     curve_s: Sequence[float]
@@ -49,7 +50,7 @@ class _Waits:
 
 
 def policies_svg(view: PolicyComparison) -> str:
-    """Return waits and use by policy as an SVG document that stands alone."""
+    """Return waits and utilization by policy as a standalone SVG document."""
     return picture_svg(policies_picture(view))
 
 
@@ -79,7 +80,7 @@ def policies_picture(view: PolicyComparison) -> Picture:
 
 
 def queue_svg(plan: QueuePlan) -> str:
-    """Return the waits of an M/M/c queue; a queue that grows without end has no line."""
+    """Return the waits of an M/M/c queue; a queue that grows without limit has no line."""
     share = min(plan.load / plan.devices, 1.0)
     name = f"{plan.devices} devices"
     return picture_svg(
@@ -96,9 +97,9 @@ def queue_svg(plan: QueuePlan) -> str:
 
 
 def recorded_picture(waits: RecordedWaits, *, quarter: str) -> Picture:
-    """Return the waits that a job log recorded, of all jobs and of the teams with the most.
+    """Return the recorded waits of all jobs, and of the teams with the most jobs.
 
-    The bars are the shares within the objective, where there is one.
+    The bars are the shares within the objective, if there is one.
     """
     everyone = waits.overall
     named = [("all jobs", everyone), *((one.team or "(no team)", one) for one in waits.teams)]
@@ -145,7 +146,7 @@ def _curves(by_tone: dict[Tone, _Waits], shares: Sequence[float]) -> Chart:
 def _points(
     waits: _Waits, shares: Sequence[float], longest_s: float
 ) -> tuple[tuple[float, float], ...]:
-    """Return where a curve goes; after its longest wait it stays where it is."""
+    """Return the points of a curve, which is flat after its longest wait."""
     points = [
         (max(wait_s, _SHORTEST_S), share)
         for wait_s, share in zip(waits.curve_s, shares, strict=False)

@@ -1,4 +1,4 @@
-"""Presents what a bill has of accelerators: who used what, and what the rest is."""
+"""Presents the accelerator-hours of a bill by team, and its other costs."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ _AMOUNTS = ("unused_usd", "other_usd", "effective_usd", "billed_usd")
 
 
 def bill_document(bill: Bill) -> Document:
-    """Return who used what, and what the rest of the bill is."""
+    """Return the use by team, and the other costs of the bill."""
     return Document(
         name="perfledger-bill",
         facts=attributes(bill, "start", "end", "rows", *_AMOUNTS),

@@ -1,4 +1,4 @@
-"""Presents what is wrong with a price sheet."""
+"""Presents the errors of a price sheet."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -52,7 +52,7 @@ _OLD_COLUMNS: tuple[Column[StalePrice], ...] = (
 
 
 def price_check_document(check: SheetCheck, *, today: date | None = None) -> Document:
-    """Return the findings; `today` tells which prices are old."""
+    """Return the findings; `today` decides which prices are old."""
     old = stale_prices(check.sheet, today=today)
     summary = Paragraph(
         text=_summary(check),
@@ -77,7 +77,7 @@ def price_check_document(check: SheetCheck, *, today: date | None = None) -> Doc
 
 
 def _old(stale: Sequence[StalePrice]) -> Iterator[str]:
-    """Yield for each kind of price how many are too old."""
+    """Yield the number of outdated prices of each kind."""
     for kind, days in MAX_AGE_DAYS.items():
         old = [each for each in stale if max_age_of(each.price.pricing_model) is kind]
         if old:

@@ -1,4 +1,4 @@
-"""Presents how two price sheets differ."""
+"""Presents the differences of two price sheets."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class _Row:
 
 
 def price_diff_document(diff: SheetDiff) -> Document:
-    """Return what differs, the largest changes first."""
+    """Return the differences, the largest changes first."""
     rows = [
         _Row(
             kind="changed",
@@ -62,7 +62,7 @@ def price_diff_document(diff: SheetDiff) -> Document:
 
 
 def price_update_document(update: PriceUpdate) -> Document:
-    """Return what new prices change, what was rejected and what a person has to approve."""
+    """Return the changes of new prices, the rejected ones and those that need approval."""
     parts = (price_diff_document(update.diff), price_check_document(update.check))
     left_out = ", ".join(f"{count} with {reason}" for reason, count in update.left_out)
     return Document(

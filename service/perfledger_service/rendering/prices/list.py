@@ -30,7 +30,7 @@ _NO_PRICE = "unknown"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A price, or one that was looked for and not found."""
+    """A price, or one that was searched for and not found."""
 
     price: Price | None
     listed: Price | UnknownPrice
@@ -40,7 +40,7 @@ class _Row:
 
 
 def sheet_document(sheet: PriceSheet, *, today: date) -> Document:
-    """Return each price, then each that is unknown: its amount is null and never zero."""
+    """Return each price, then each unknown one, whose amount is null, not zero."""
     newest = frozenset(newest_prices(sheet).values())
     rows = [_row(price, today, is_superseded=price not in newest) for price in sheet.prices]
     rows += [_unknown_row(unknown) for unknown in sheet.unknown]
@@ -52,7 +52,7 @@ def sheet_document(sheet: PriceSheet, *, today: date) -> Document:
 
 
 def option_name(price: Price | UnknownPrice) -> str:
-    """Return where a price is from: "aws:p5.48xlarge/on_demand@us-east-1"."""
+    """Return the full name of a price: "aws:p5.48xlarge/on_demand@us-east-1"."""
     region = f"@{price.region}" if price.region else ""
     return f"{price.provider}:{price.option}{region}"
 
@@ -115,7 +115,7 @@ def _unknown_row(unknown: UnknownPrice) -> _Row:
 
 
 def _dated(row: _Row) -> str:
-    """Return a price's day, and what is to be known of it; of an unknown one the last search."""
+    """Return the day of a price and its state; for an unknown price, the day of the last search."""
     if isinstance(row.listed, UnknownPrice):
         return f"{row.listed.searched_on}"
     read = " read" if row.listed.is_read_date else ""

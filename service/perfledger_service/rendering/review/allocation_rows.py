@@ -15,7 +15,7 @@ from perfledger_service.rendering.review.rows import MAX_ROWS, plain_number
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocationTables:
-    """Who pays what, as it is shown; the last rows are the bill."""
+    """The allocated cost as shown; the last rows are the bill."""
 
     teams: tuple[dict[str, str], ...]
     projects: tuple[dict[str, str], ...]  # none where no project is known
@@ -24,7 +24,7 @@ class AllocationTables:
 
 
 def allocation_tables(allocation: CostAllocation | UnknownFigure) -> AllocationTables | None:
-    """Return who pays what, at most MAX_ROWS of a kind; None where it is not known."""
+    """Return the allocated cost, at most MAX_ROWS of a kind; None if it is unknown."""
     if isinstance(allocation, UnknownFigure):
         return None
     total = {

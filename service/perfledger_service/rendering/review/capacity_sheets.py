@@ -1,4 +1,4 @@
-"""Writes the sheets of a review's capacity: devices, and how long jobs waited for them."""
+"""Writes the capacity sheets of a review: devices, and the waits for them."""
 
 from perfledger_cost_models.review.queue_waits import RecordedWaits
 from perfledger_cost_models.review.review_document import Review, SupplySection, UnknownFigure
@@ -15,7 +15,7 @@ _MAX_TEXT = 400
 
 
 def supply_sheet(book: Workbook, supply: SupplySection) -> None:
-    """Write how much of the need is carried, by what, and what the bill says of its use."""
+    """Write the coverage of the need, the existing supply, and its use by the bill."""
     titles = (
         "Year", "useful hours needed", "carried by the existing supply", "to be bought", "coverage",
         "", "",
@@ -34,7 +34,7 @@ def supply_sheet(book: Workbook, supply: SupplySection) -> None:
 
 
 def waits_sheet(book: Workbook, review: Review) -> None:
-    """Write how long jobs waited, by team, and how long they would have under other policies."""
+    """Write the waits by team, and those under other policies."""
     titles = (
         "Team or policy", "jobs", "mean wait, h", "median wait, h",
         "P95 of the wait, h", "within the objective", "devices in use", "idle while jobs waited, h",
@@ -45,7 +45,7 @@ def waits_sheet(book: Workbook, review: Review) -> None:
 
 
 def _capacity(sheet: Worksheet, supply: SupplySection, top: int) -> int:
-    """Write what is owned or committed to from a row on; return the row after it."""
+    """Write the existing supply from a row on; return the row after it."""
     heads = ("Existing supply", "accelerator", "devices", "kind", "since", "until", "USD a year")
     _heads(sheet, top, heads)
     for row, one in enumerate(supply.entries, start=top + 1):
@@ -80,7 +80,7 @@ def _billed(sheet: Worksheet, supply: SupplySection, top: int) -> None:
 
 
 def _recorded(sheet: Worksheet, waits: RecordedWaits | UnknownFigure, quarter: str) -> int:
-    """Write each team's waits, and everyone's; return the row after them."""
+    """Write the waits of each team and of all jobs; return the row after them."""
     if isinstance(waits, UnknownFigure):
         sheet.text(1, 0, unknown_line(waits))
         return 2

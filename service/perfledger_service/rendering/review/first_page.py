@@ -14,7 +14,7 @@ _MAX_TEXT = 2000
 
 @dataclass(frozen=True, slots=True)
 class KeyFigure:
-    """One figure of the first page, and what it is."""
+    """One figure of the first page with its caption."""
 
     value: str
     words: str
@@ -48,7 +48,7 @@ def first_page(review: Review) -> FirstPage:
 
 
 def outlook_sentence(review: Review) -> str:
-    """Return the next quarter's budget in a sentence."""
+    """Return the budget of the next quarter as a sentence."""
     expected = review.expected_quarter
     if expected.usd is None:
         return f"Unknown: {expected.reason}."
@@ -61,7 +61,7 @@ def outlook_sentence(review: Review) -> str:
 
 
 def unknown_line(part: UnknownFigure) -> str:
-    """Return what is not known, why, and how to supply it, in a line."""
+    """Return an unknown figure with its reason and remedy, in a line."""
     return clean(
         f"Unknown: {part.name}. Reason: {part.reason}. Remedy: {part.remedy}.", limit=_MAX_TEXT
     )

@@ -36,7 +36,7 @@ class ForecastRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastTable:
-    """One quantity's periods; the last row is the sum ahead, which has quantiles of its own."""
+    """The periods of one quantity; the last row is the total, which has its own quantiles."""
 
     unit: str
     rows: tuple[ForecastRow, ...]
@@ -44,7 +44,7 @@ class ForecastTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForecastTables:
-    """All that a review shows of what is coming."""
+    """The forecast of a review, as shown."""
 
     sentences: tuple[str, ...]
     notes: tuple[str, ...]
@@ -53,7 +53,7 @@ class ForecastTables:
 
 
 def forecast_tables(forecasts: Forecasts | UnknownFigure) -> ForecastTables | None:
-    """Return the forecast as it is shown, None where there is none."""
+    """Return the forecast as shown, None without one."""
     if isinstance(forecasts, UnknownFigure):
         return None
     picture = forecast_picture(forecasts, summary=_BANDS)
@@ -66,7 +66,7 @@ def forecast_tables(forecasts: Forecasts | UnknownFigure) -> ForecastTables | No
 
 
 def unit_of(forecast: Forecast) -> str:
-    """Return the unit of what is forecast."""
+    """Return the unit of the forecast quantity."""
     match forecast.quantity:
         case ForecastQuantity.HOURS:
             return "device-hours"
@@ -75,7 +75,7 @@ def unit_of(forecast: Forecast) -> str:
 
 
 def named_periods(forecast: Forecast) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Return what each period ahead, and last all together, is called, with its quantiles."""
+    """Return the name and quantiles of each future period, and last of their total."""
     count = len(forecast.past)
     ahead = (
         (period_name(forecast, count + place), quantiles)

@@ -1,4 +1,4 @@
-"""Renders a review as one HTML file that stands alone."""
+"""Renders a review as one standalone HTML file."""
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -44,7 +44,7 @@ from perfledger_service.rendering.review.rows import (
 
 @dataclass(frozen=True, slots=True)
 class ReviewFigure:
-    """A chart as SVG, and what stands above it."""
+    """A chart as SVG with its title."""
 
     title: str
     svg: str
@@ -67,7 +67,7 @@ class LandedChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviousQuarterText:
-    """Budget against actual, and what moved, as they are shown."""
+    """Budget against actual, and the changed inputs, as shown."""
 
     variance: tuple[tuple[str, str], ...]
     changes: tuple[tuple[str, str, str], ...]
@@ -75,7 +75,7 @@ class PreviousQuarterText:
 
 @dataclass(frozen=True, slots=True)
 class PolicyComparisonText:
-    """What other scheduling policies would do with the quarter's jobs, drawn and in words."""
+    """The effect of other scheduling policies on the quarter's jobs, as a chart and in words."""
 
     picture: str
     sentences: tuple[str, ...]
@@ -101,7 +101,7 @@ def review_html(review: Review) -> str:
 
 
 def _decided(review: Review) -> dict[str, object]:
-    """Return what the first page and the look back on the last review show."""
+    """Return the values of the first page and of the comparison with the last review."""
     return {
         "decision": first_page(review),
         "switches": switch_rows(review),
@@ -231,7 +231,7 @@ def _variance(last: PreviousDecision) -> tuple[tuple[str, str], ...]:
 
 
 def _demand(review: Review) -> list[dict[str, object]]:
-    """Return the inputs that the need is made of, each with its unit."""
+    """Return the inputs of the need, each with its unit."""
     return [
         {
             "number": number,

@@ -25,9 +25,9 @@ from perfledger_service.rendering.review.rows import paid_cents
 
 
 def review_json(review: Review) -> str:
-    """Return the review as JSON: money as decimal strings in USD, what is not known as an object.
+    """Return the review as JSON: money as decimal strings in USD, unknown values as objects.
 
-    That object has `unknown` (what is not known), `reason` and `remedy`.
+    Such an object has `unknown` (the name of the value), `reason` and `remedy`.
     """
     choice, likely = review.choice, evaluate_at_modes(review.model)
     document = {
@@ -57,7 +57,7 @@ def review_json(review: Review) -> str:
 
 
 def _decision(review: Review) -> dict[str, object]:
-    """Return the first page: what is recommended, how sure that is, what would change it."""
+    """Return the first page: the recommendation, its confidence and what would change it."""
     choice, decision = review.choice, review.decision
     return {
         "is_change": review.is_change,
@@ -126,14 +126,14 @@ def _band(band: tuple[Decimal, Decimal, Decimal]) -> Mapping[str, Decimal]:
 
 
 def _demand(demand: DemandSection) -> object:
-    """Return the demand, its forecast as `perfledger fleet forecast` writes it."""
+    """Return the demand, with the forecast as in `perfledger fleet forecast`."""
     if isinstance(demand.forecast, UnknownFigure):
         return demand
     return _fields(demand) | {"forecast": forecasts_record(demand.forecast)}
 
 
 def _performance(performance: PerformanceSection) -> object:
-    """Return what was measured, and apart from it what is projected, each marked as that."""
+    """Return the measured figures and, separately, the projected ones, which are marked."""
     if isinstance(performance.projection, UnknownFigure):
         return performance
     marked = [{"provenance": PROJECTED_MARK, **_fields(one)} for one in performance.projection]
@@ -141,7 +141,7 @@ def _performance(performance: PerformanceSection) -> object:
 
 
 def _allocation(allocation: CostAllocation | UnknownFigure) -> object:
-    """Return the allocation with its first version's hours by team."""
+    """Return the allocation with the hours by team of its first version."""
     if isinstance(allocation, UnknownFigure):
         return allocation
     hours = [(row.team, row.hours) for row in allocation.by_team()]
@@ -153,7 +153,7 @@ def _fields(value: object) -> dict[str, object]:
 
 
 def _json_value(value: object) -> Plain:
-    """Return a value as JSON has it, and what is not known as an object that says so."""
+    """Return a value for JSON; unknown values are objects that say so."""
     match value:
         case UnknownFigure():
             return {"unknown": value.name, "reason": value.reason, "remedy": value.remedy}

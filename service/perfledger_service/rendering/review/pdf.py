@@ -6,7 +6,7 @@ import weasyprint  # pyright: ignore[reportMissingTypeStubs] - it ends here
 
 
 def review_pdf(html: str) -> bytes:
-    """Return the PDF; nothing is loaded from anywhere: the document holds all of itself."""
+    """Return the PDF; the document is self-contained and loads nothing."""
     nowhere: Any = weasyprint.URLFetcher(allowed_protocols=())
     document: Any = weasyprint.HTML(string=html, url_fetcher=nowhere)
     content: bytes = document.write_pdf()

@@ -1,7 +1,7 @@
-"""Draws a review's figures: intervals of cost, swings, curves of use and of money.
+"""Draws the charts of a review: cost intervals, sensitivities, and curves of use and of money.
 
-What is recommended and what is done today have colours of their own, all others are grey: a chart
-of ten options is read for two of them.
+The recommended and today's option have their own colours, all others are grey, because these two
+matter in a chart of ten options.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ class _IntervalRow:
 
 
 def review_charts(review: Review) -> tuple[Chart, ...]:
-    """Return the charts in the order in which they are read, without those of unknown figures."""
+    """Return the charts in reading order, without those of unknown figures."""
     return (
         npv_chart(review),
         *_tornado(review),
@@ -69,7 +69,7 @@ def npv_chart(review: Review) -> Chart:
 
 
 def useful_hour_chart(review: Review) -> Chart:
-    """Return what a useful hour costs by the share of hours that are useful, a line an option."""
+    """Return the cost of a useful hour by the useful share of hours, one line per option."""
     today = next(one for one in review.options if one.outcome.option.key == review.model.keep.key)
     most = _MAX_TIMES_TODAY * max(float(usd) for _, usd in today.curve)
     lines: list[LineMark] = []
@@ -89,7 +89,7 @@ def useful_hour_chart(review: Review) -> Chart:
 
 
 def cumulative_cash_chart(review: Review) -> Chart:
-    """Return what was paid so far over the years: medians, of two options with 5 to 95 %."""
+    """Return the cumulative payments over the years: medians, with 5 to 95 % for two options."""
     bands: list[BandMark] = []
     lines: list[LineMark] = []
     for one in review.options:
@@ -118,7 +118,7 @@ def cumulative_cash_chart(review: Review) -> Chart:
 
 
 def _tornado(review: Review) -> Iterator[Chart]:
-    """Yield what each input alone does to the saving; nothing where no input is uncertain."""
+    """Yield the effect of each input alone on the saving; nothing if no input is uncertain."""
     swings = review.decision.swings[:_MAX_BARS]
     if not swings or not swings[0].width:
         return
@@ -143,7 +143,7 @@ def _tornado(review: Review) -> Iterator[Chart]:
 
 
 def _carbon(review: Review) -> Iterator[Chart]:
-    """Yield the first year's emissions by option, location-based; nothing where none is known."""
+    """Yield the location-based emissions of the first year by option; nothing if none is known."""
     rows: list[_IntervalRow] = []
     for one in review.options:
         if not isinstance(one.carbon, UnknownFigure) and one.carbon.location_kg is not None:
@@ -170,7 +170,7 @@ def _money(largest: float) -> tuple[float, str]:
 
 
 def _interval_chart(title: str, rows: Sequence[_IntervalRow], *, unit: str = "") -> Chart:
-    """Return rows over one axis that has zero on it; without a unit they are money."""
+    """Return rows over one axis that includes zero; without a unit they are money."""
     low = min(0.0, *(row.low for row in rows))
     high = max(0.0, *(row.high for row in rows)) or 1.0
     factor, scaled_unit = (1.0, unit) if unit else _money(max(abs(low), abs(high)))
@@ -206,5 +206,5 @@ def _line(review: Review, option: OptionFacts, points: tuple[tuple[float, float]
 
 
 def _on_top(lines: Sequence[LineMark]) -> list[LineMark]:
-    """Return the lines in the order in which they are drawn: what matters over the others."""
+    """Return the lines in drawing order: important ones over the others."""
     return sorted(lines, key=lambda line: _ORDER.index(line.tone))

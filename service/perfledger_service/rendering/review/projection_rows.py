@@ -16,7 +16,7 @@ from perfledger_service.rendering.layout import number_format
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewProjectionRow:
-    """One workload on one device that it was not measured on; `why` is "" where it is known."""
+    """One workload on one device that it was not measured on; `why` is "" if the speed is known."""
 
     workload: str
     source: str
@@ -31,17 +31,17 @@ class ReviewProjectionRow:
 def review_projection_rows(
     speeds: Sequence[ProjectedSpeed] | UnknownFigure,
 ) -> tuple[ReviewProjectionRow, ...] | None:
-    """Return the rows, None where nothing is projected."""
+    """Return the rows, None without projections."""
     return None if isinstance(speeds, UnknownFigure) else tuple(map(_line, speeds))
 
 
 def projection_notes(speeds: Sequence[ProjectedSpeed] | UnknownFigure) -> tuple[str, ...]:
-    """Return what the projections and their prices rest on."""
+    """Return the basis of the projections and of their prices."""
     return () if isinstance(speeds, UnknownFigure) else tuple(dict.fromkeys(_notes(speeds)))
 
 
 def projection_check_sentence(check: ProjectionCheck | None) -> str:
-    """Return in a sentence how far off published results were projected."""
+    """Return the error of projected published results as a sentence."""
     if check is None:
         return ""
     return (

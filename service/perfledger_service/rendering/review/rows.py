@@ -1,4 +1,4 @@
-"""Lists a review's options, inputs and switches, with the figures that all its documents share."""
+"""Lists the options, inputs and switches of a review, with the figures that all documents share."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -65,7 +65,7 @@ class InputRow:
 
 @dataclass(frozen=True, slots=True)
 class SwitchRow:
-    """What one input has to become for another option to be cheapest."""
+    """The value of one input at which another option is cheapest."""
 
     words: str
     number: int  # of the input
@@ -103,7 +103,7 @@ def input_rows(review: Review) -> tuple[InputRow, ...]:
 
 
 def switch_rows(review: Review) -> tuple[SwitchRow, ...]:
-    """Return what would change the answer, the smallest step first."""
+    """Return the values that would change the recommendation, the smallest step first."""
     numbers = {row.name: row.number for row in input_rows(review)}
     nearest = sorted(review.decision.switches, key=_distance)
     return tuple(
@@ -120,14 +120,14 @@ def switch_rows(review: Review) -> tuple[SwitchRow, ...]:
 
 
 def plain_number(value: Decimal) -> str:
-    """Return a number with at most four digits after the point, and separators."""
+    """Return a number with at most four decimals, and separators."""
     digits = 0 if abs(value) >= 1000 else 2 if abs(value) >= 100 else 4  # noqa: PLR2004 - as it reads
     figure = f"{value.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN) + 0:,f}"
     return figure.rstrip("0").rstrip(".") if "." in figure else figure
 
 
 def number_or_money(value: Decimal, unit: str) -> str:
-    """Return a number as `plain_number` does, but of money never less than its cents."""
+    """Return a number as `plain_number` does, but money always with cents."""
     is_cents = unit.startswith("USD") and abs(value) >= 1000 and value % 1  # noqa: PLR2004 - as it reads
     return number_format.cents(value) if is_cents else plain_number(value)
 
@@ -140,14 +140,14 @@ def with_unit(value: Decimal, unit: str) -> str:
 
 
 def paid_cents(outcome: OptionOutcome) -> tuple[Decimal, ...]:
-    """Return what a way pays at the start and at the end of each year, in whole cents."""
+    """Return the payments of an option at the start and at the end of each year, in whole cents."""
     return tuple(
         each.quantize(number_format.CENT, rounding=ROUND_HALF_EVEN) for each in outcome.paid
     )
 
 
 def chance(share: float) -> str:
-    """Return a chance in whole percent; what draws find is never certain nor impossible."""
+    """Return a chance in whole percent, never 0 or 100, because it is from random draws."""
     if share > 1 - HALF_PERCENT:
         return f">{number_format.NBSP}99{number_format.NBSP}%"
     if share < HALF_PERCENT:
@@ -156,7 +156,7 @@ def chance(share: float) -> str:
 
 
 def day(value: date | None) -> str:
-    """Return a day, "not known" without one."""
+    """Return a day, or "not known"."""
     return UNKNOWN_VALUE if value is None else number_format.day(value)
 
 

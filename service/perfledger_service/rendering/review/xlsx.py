@@ -1,7 +1,7 @@
 """Writes a review as a workbook whose figures are formulas over named inputs.
 
-The formulas are the model's own text: who changes an input sees what the review would have said at
-it. What was drawn stands there as a value, and says so.
+The formulas are the text of the model: changing an input shows what the review would have said.
+Results of random draws are values, marked as such.
 """
 
 from datetime import UTC, datetime, time

@@ -1,1 +1,1 @@
-"""Lists of what the service's database holds."""
+"""Lists of the contents of the service's database."""

@@ -8,7 +8,7 @@ from perfledger_service.rendering.layout.document import Column, Document, figur
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UploadTokenRow:
-    """One upload token as it is shown: by its prefix."""
+    """One upload token as shown: its prefix."""
 
     repository: str
     prefix: str

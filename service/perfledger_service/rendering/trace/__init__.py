@@ -1,1 +1,1 @@
-"""Profiles, what explains them, and their pictures."""
+"""Profiles, their explanations and their pictures."""

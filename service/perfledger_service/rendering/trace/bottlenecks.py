@@ -1,4 +1,4 @@
-"""Words what a step is bound by, its shares and the advice that follows."""
+"""Words the bottleneck of a step, its shares and the resulting advice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _ALL = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareRow:
-    """One candidate's share of the step, and what a step without it could gain at most."""
+    """The share of one candidate of the step, and the most that a step without it could gain."""
 
     name: str
     share: str
@@ -34,7 +34,7 @@ class ShareRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharePair:
-    """One candidate's share of both sides' steps; "" where a side has none."""
+    """The share of one candidate of both steps; "" if a side has none."""
 
     name: str
     base: str
@@ -44,7 +44,7 @@ class SharePair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceRow:
-    """What to do, why, and what it could bring; `text` and `trigger` are not yet escaped."""
+    """A recommendation, its trigger and its bound; `text` and `trigger` are not escaped yet."""
 
     text: str
     trigger: str
@@ -52,7 +52,7 @@ class AdviceRow:
 
 
 def bottleneck_phrase(classification: Classification) -> str:
-    """Return what a step is bound by: "input (55.2 % of the step, high confidence)"."""
+    """Return the bottleneck of a step: "input (55.2 % of the step, high confidence)"."""
     what = vocabulary.bottleneck(classification.primary)
     if classification.primary in (Bottleneck.UNKNOWN, Bottleneck.ENVIRONMENT):
         return what
@@ -70,7 +70,7 @@ def bottleneck_phrase(classification: Classification) -> str:
 
 
 def bottleneck_change_sentence(base: Classification | None, head: Classification | None) -> str:
-    """Return in a sentence what both sides are bound by; "" where neither is known."""
+    """Return a sentence on the bottlenecks of both sides; "" if neither is known."""
     if base is None or head is None:
         side = head or base
         return f"Bound by {bottleneck_phrase(side)}." if side is not None else ""
@@ -96,7 +96,7 @@ def share_rows(classification: Classification) -> tuple[ShareRow, ...]:
 
 
 def share_pairs(base: Classification | None, head: Classification | None) -> tuple[SharePair, ...]:
-    """Return the shares of both sides beside each other, head's largest first; none of nothing."""
+    """Return the shares of both sides, the largest of head first, without empty ones."""
     if base is None or head is None:
         return ()
     before, after = ({one.bottleneck: one.share for one in side.shares} for side in (base, head))
@@ -114,7 +114,7 @@ def share_pairs(base: Classification | None, head: Classification | None) -> tup
 
 
 def advice_rows(recommendations: Sequence[Recommendation]) -> tuple[AdviceRow, ...]:
-    """Return what to do, in the order in which it is recommended."""
+    """Return the recommendations in their order."""
     return tuple(
         AdviceRow(text=one.text, trigger=one.trigger, bound=_bound(one)) for one in recommendations
     )
@@ -134,7 +134,7 @@ def _share_on(classification: Classification) -> str:
 
 
 def _ceiling(share: BottleneckShare) -> str:
-    """Return Amdahl's bound in words: how much faster a step without this could be."""
+    """Return Amdahl's bound in words: the time of a step without this."""
     if not (isfinite(share.ceiling) and share.ceiling >= _LEAST_CEILING):
         return ""
     return f"{number_format.factor(share.ceiling)} as fast"

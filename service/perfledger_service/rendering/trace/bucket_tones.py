@@ -1,4 +1,4 @@
-"""Holds the colours of the buckets that a step's time goes to."""
+"""Holds the colours of the buckets of a step's time."""
 
 from perfledger.profile import Bucket
 from perfledger_service.rendering.chart.marks import Tone

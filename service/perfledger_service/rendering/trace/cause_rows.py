@@ -1,6 +1,6 @@
-"""Lists what made a step slower or faster.
+"""Lists the causes of a slower or faster step.
 
-Names, evidence, suggestions and notes are not yet escaped: each template does that in its own way.
+Names, evidence, suggestions and notes are not escaped yet: each template does that for its format.
 """
 
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ _ARROW = "\N{RIGHTWARDS ARROW}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CauseRow:
-    """One difference between two profiles as it is shown."""
+    """One difference between two profiles, as shown."""
 
     name: str
     short: str  # that fits a line
@@ -57,13 +57,13 @@ class CauseRow:
 
     @property
     def because(self) -> str:
-        """Return why each call takes another time and what that rests on; "" if unknown."""
+        """Return why the time of each call changed, with the evidence; "" if unknown."""
         return ": ".join(text for text in (self.why, self.evidence) if text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonBlock:
-    """Why one workload's step time changed, as it is shown."""
+    """The explanation of one workload's changed step time, as shown."""
 
     workload: str
     base: str
@@ -84,12 +84,12 @@ class ReasonBlock:
 
     @property
     def suggestions(self) -> tuple[str, ...]:
-        """Return what could be done, each thing once."""
+        """Return the suggestions, each once."""
         return tuple(dict.fromkeys(row.suggestion for row in self.causes if row.suggestion))
 
 
 def reason_blocks(report: Report, *, max_causes: int) -> tuple[ReasonBlock, ...]:
-    """Return why step times changed, the workloads that lost most first."""
+    """Return why step times changed, the workloads with the largest losses first."""
     advice = {one.workload: one.recommendations for one in report.advice}
     return tuple(
         reason_block(
@@ -107,7 +107,7 @@ def order_explanations(report: Report) -> tuple[StepTimeExplanation, ...]:
 def reason_block(
     explanation: StepTimeExplanation, *, max_causes: int, advice: Iterable[Recommendation] = ()
 ) -> ReasonBlock:
-    """Return why one step time changed, with what is recommended for head."""
+    """Return why one step time changed, with the recommendations for head."""
     causes = explanation.causes[:max_causes]
     total = explanation.head_step_seconds - explanation.base_step_seconds
     largest = max((abs(cause.delta_seconds) for cause in causes), default=0.0)
@@ -167,20 +167,20 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
 
 
 def _share_of_change(cause: Cause, explanation: StepTimeExplanation) -> str:
-    """Return which part of the step's change the cause is; "" of a change that is next to none."""
+    """Return the share of the cause in the step's change; "" if the change is tiny."""
     total = explanation.head_step_seconds - explanation.base_step_seconds
     is_shared = abs(total) > _MIN_SHARED_CHANGE * abs(cause.delta_seconds) > 0
     return number_format.whole_share(cause.delta_seconds / total) if is_shared else ""
 
 
 def _share_of_step(cause: Cause, explanation: StepTimeExplanation) -> str:
-    """Return the cause's difference as a part of base's step; "" of a step without a length."""
+    """Return the cause's difference as a share of base's step; "" for a step without length."""
     step_s = explanation.base_step_seconds
     return number_format.percent(cause.delta_seconds / step_s) if step_s > 0 else ""
 
 
 def _bound(cause: Cause, explanation: StepTimeExplanation) -> str:
-    """Return how fast a step can be at most when the cause is reverted (Amdahl); "" if unknown."""
+    """Return the step's time if the cause were reverted (Amdahl's law); "" if unknown."""
     step_s = explanation.head_step_seconds
     if cause.reverted_step_seconds is None or cause.delta_seconds <= 0 or step_s <= 0:
         return ""
@@ -189,7 +189,7 @@ def _bound(cause: Cause, explanation: StepTimeExplanation) -> str:
 
 
 def _end(path: str) -> str:
-    """Return the innermost parts of a path, as many as there is room for."""
+    """Return the innermost parts of a path that fit."""
     if len(path) <= _MAX_PATH:
         return path
     cut = path.find("/", len(path) - _MAX_PATH)
@@ -197,7 +197,7 @@ def _end(path: str) -> str:
 
 
 def _effects(cause: Cause) -> str:
-    """Say how much comes from the number of calls and from their length, where it is both."""
+    """Return how much comes from the number of calls and from their length, if it is both."""
     parts = (cause.count_effect_seconds, cause.rate_effect_seconds)
     if min(map(abs, parts)) <= _MIN_EFFECT * abs(cause.delta_seconds):
         return ""

@@ -1,4 +1,4 @@
-"""Words what an explanation of a step time does not attribute to a cause."""
+"""Words the part of a step's change that an explanation does not attribute."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ _CAPPED = "code that uses more power reaches the cap sooner"
 
 
 def caveats(explanation: StepTimeExplanation) -> str:
-    """Return what the device changed, what only a timer saw, and how loud the profiles are."""
+    """Return the change of the device, the change without a profiler, and the profiles' noise."""
     return " ".join((*_clocks(explanation), *_residual(explanation), *_noise(explanation)))
 
 

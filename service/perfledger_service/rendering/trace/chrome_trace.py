@@ -22,7 +22,7 @@ Json = Mapping[str, object]
 def chrome_trace(profiles: Mapping[str, Profile]) -> Json:
     """Return one trace of several steps, each a process by its title, as a JSON document.
 
-    Each begins at zero: they are steps of different runs, beside each other to be compared.
+    Each begins at zero, so that steps of different runs can be compared.
     """
     events: list[Json] = []
     for process, (title, profile) in enumerate(profiles.items(), start=1):

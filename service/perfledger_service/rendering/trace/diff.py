@@ -1,4 +1,4 @@
-"""Presents what changed between two profiles."""
+"""Presents the differences between two profiles."""
 
 from collections.abc import Iterator
 
@@ -47,7 +47,7 @@ _KERNEL_COLUMNS: tuple[Column[PairedKernelRow], ...] = (
 
 
 def trace_diff_document(view: TraceDiffView) -> Document:
-    """Return why a step changed, what it is bound by and what runs longest, on both sides."""
+    """Return why a step changed, and on both sides the bottleneck and the longest operations."""
     block = reason_block(view.explanation, max_causes=MAX_CAUSES, advice=view.head.recommendations)
     kernels = paired_kernel_rows(view.base.profile, view.head.profile, most=MAX_ROWS)
     return Document(
@@ -73,7 +73,7 @@ def trace_diff_document(view: TraceDiffView) -> Document:
 
 
 def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
-    """Yield why a step changed: causes, the waterfall, what it is bound by and what to do."""
+    """Yield why a step changed: causes, waterfall, bottleneck and recommendations."""
     summary = f"Profiled: {block.base} a step on base, {block.head} on head ({block.delta})."
     if not block.is_attributable:
         subject = "These do not account" if block.causes else "No operation accounts"
@@ -98,7 +98,7 @@ def reason_blocks_of(block: ReasonBlock) -> Iterator[Block]:
 
 
 def _side_blocks(view: TraceDiffView) -> Iterator[Block]:
-    """Yield what each side's file is, and its device."""
+    """Yield the file and the device of each side."""
     for side, trace in (("base", view.base), ("head", view.head)):
         yield Paragraph(
             text=f"{side} {trace.name}: {head_line(trace)}",
@@ -121,7 +121,7 @@ def _cause_columns() -> tuple[Column[CauseRow], ...]:
 
 
 def _cause_words(cause: CauseRow) -> str:
-    """Return how and why an operation's time changed, and what a step would take without it."""
+    """Return how and why an operation's time changed, and the step's time without it."""
     base = f" {clean(cause.base_name)}" if cause.base_name else ""
     because = f"; {cause.why}" if cause.why else ""
     evidence = f": {clean(cause.evidence, limit=160)}" if cause.evidence else ""

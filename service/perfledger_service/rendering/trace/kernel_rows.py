@@ -1,4 +1,4 @@
-"""Lists a profile's kernels as rows with bars, or its operations where no device ran any."""
+"""Lists a profile's kernels as rows with bars, or its operations if no device ran a kernel."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from perfledger_service.rendering.trace.bucket_tones import BUCKET_TONES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedKernelRow:
-    """One kernel or operation on both sides; parts are of the longest time of either side."""
+    """One kernel or operation on both sides; bars are relative to the longest time."""
 
     name: str  # foreign
     short: str  # the same, to fit a line
@@ -26,7 +26,7 @@ class PairedKernelRow:
 
 
 def bucket_rows(profile: Profile) -> tuple[BarRow, ...]:
-    """Return where the step's time goes, the buckets that have any, longest first."""
+    """Return the buckets of the step's time, the longest first."""
     spent = {bucket: seconds for bucket, seconds in profile.bucket_seconds().items() if seconds > 0}
     longest = max(spent.values(), default=0.0)
     return tuple(
@@ -44,7 +44,7 @@ def bucket_rows(profile: Profile) -> tuple[BarRow, ...]:
 
 
 def operation_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
-    """Return the operations that have the most of the step, longest first."""
+    """Return the operations with the most time of the step, the longest first."""
     operations = [operation for operation in profile.operations if operation.seconds > 0][:most]
     longest = max((operation.seconds for operation in operations), default=0.0)
     return tuple(
@@ -62,7 +62,7 @@ def operation_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
 
 
 def kernel_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
-    """Return the kernels that run longest, by name: what is known of each, over all its launches.
+    """Return the longest kernels by name, each over all its launches.
 
     Their times may overlap, and then they sum to more than the step.
     """
@@ -89,7 +89,7 @@ def kernel_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
 def paired_kernel_rows(base: Profile, head: Profile, *, most: int) -> tuple[PairedKernelRow, ...]:
     """Return both sides' kernels by name, those with the longest time of either side.
 
-    Operations stand in where no device ran a kernel on either side.
+    Without kernels on either side, return operations.
     """
     has_kernels = bool(base.kernels or head.kernels)
     before, after = (
@@ -106,7 +106,7 @@ def paired_kernel_rows(base: Profile, head: Profile, *, most: int) -> tuple[Pair
 
 
 def _kernel_detail(launches: Sequence[Kernel]) -> str:
-    """Return how often a kernel runs, and what is known of how it runs, weighted by time."""
+    """Return the calls of a kernel and the details of its launches, weighted by time."""
     parts = [vocabulary.call_count_phrase(sum(one.count for one in launches))]
     weighted = [(one.occupancy, one.seconds) for one in launches if one.occupancy is not None]
     seconds = sum(weight for _, weight in weighted)

@@ -1,6 +1,6 @@
 """Arranges the slices of a profile in lanes of nested calls.
 
-Profilers' clocks let a call end a little after the one that made it: what sticks out is cut off.
+With profilers' clocks a call may end slightly after its caller: the excess is cut off.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ _NS = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneCall:
-    """A slice in whole nanoseconds, since the step began; `depth` is how many are around it."""
+    """A slice in whole nanoseconds since the start of the step; `depth` is its nesting level."""
 
     name: str  # foreign
     bucket: Bucket
@@ -27,14 +27,14 @@ class LaneCall:
 
 @dataclass(frozen=True, slots=True)
 class StepLane:
-    """One lane's calls by their start, an outer one before those inside of it."""
+    """The calls of one lane by start, outer ones before inner ones."""
 
     name: str  # foreign
     calls: tuple[LaneCall, ...]
 
 
 def lanes_of(slices: Sequence[StepSlice], *, most: int) -> tuple[StepLane, ...]:
-    """Return the lanes in the order in which they first come, with the `most` longest slices."""
+    """Return the lanes in order of appearance, with the `most` longest slices."""
     usable = [one for one in slices if _is_usable(one)]
     longest = sorted(range(len(usable)), key=lambda place: -usable[place].seconds)[:most]
     by_lane: dict[str, list[StepSlice]] = {}

@@ -1,6 +1,6 @@
-"""Draws the memory in use over a profile's steps, a chart for each device.
+"""Draws the memory in use over a profile's steps, one chart per device.
 
-What is in use stays so until the next allocation or release: the line has steps, no slopes.
+Memory stays in use until the next allocation or release, so the line has steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,9 +38,9 @@ _OTHER = "traces of torch.profiler, with profile_memory=True, and of jax.profile
 
 
 def memory_charts(profile: Profile, *, among: Sequence[Profile] = ()) -> tuple[Chart, ...]:
-    """Return a chart of the memory in the kept steps for each device, none where none is recorded.
+    """Return a chart of the memory in the kept steps for each device, none if none is recorded.
 
-    With those that it is to be compared with it has its axes in common.
+    Profiles that are compared share the axes.
     """
     points = _by_device(profile)
     if not points:
@@ -60,14 +60,14 @@ def memory_charts(profile: Profile, *, among: Sequence[Profile] = ()) -> tuple[C
 
 
 def missing_memory_note(profile: Profile) -> str:
-    """Say that a step's memory was not recorded and how it is; "" where there is no step."""
+    """Return that a step's memory was not recorded and how to record it; "" without a step."""
     if not profile.slices or _by_device(profile):
         return ""
     return f"not recorded; {_PROFILERS.get(profile.tool, _OTHER)}."
 
 
 def _by_device(profile: Profile) -> dict[str, list[MemoryPoint]]:
-    """Return the devices' usable points by time, the device that uses most first."""
+    """Return the usable points of each device by time, the device with the highest use first."""
     by_device: dict[str, list[MemoryPoint]] = {}
     for point in sorted(filter(_is_usable, profile.memory), key=lambda point: point.seconds):
         by_device.setdefault(point.device, []).append(point)
@@ -76,7 +76,7 @@ def _by_device(profile: Profile) -> dict[str, list[MemoryPoint]]:
 
 
 def _lines(points: Mapping[str, list[MemoryPoint]]) -> list[tuple[str, list[MemoryPoint]]]:
-    """Return the devices that use most, by their names, the host's memory last."""
+    """Return the names of the devices with the highest use, the host last."""
     most = [*points.items()][:MAX_DEVICES]
     return sorted(most, key=lambda item: (item[0].startswith("cpu"), item[0]))
 
@@ -94,7 +94,7 @@ def _peak(points: Sequence[MemoryPoint]) -> MemoryPoint:
 
 
 def _most(device: str, every: Sequence[Mapping[str, list[MemoryPoint]]]) -> float:
-    """Return the most that the device, by its name, used or held in any of the profiles."""
+    """Return the most memory that a device used or reserved in any of the profiles."""
     points = [point for by_device in every for point in by_device.get(device, ())]
     return max(max(point.allocated_bytes, point.reserved_bytes or 0.0, 1.0) for point in points)
 

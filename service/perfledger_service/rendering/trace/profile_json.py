@@ -1,6 +1,6 @@
 """Turns profiles and their explanations into records for JSON: SI units, None for unknown.
 
-Keys are only ever added; what each holds is in docs/profiler-files.md.
+Keys are only ever added; they are documented in docs/profiler-files.md.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _SHARE = ("bottleneck", "share", "ceiling", "is_high", "is_moderate")
 
 
 def trace_diff_record(view: TraceDiffView) -> Record:
-    """Return what changed between two traces, without the profiles."""
+    """Return the differences between two traces, without the profiles."""
     return {
         "base": view.base.name,
         "head": view.head.name,
@@ -36,7 +36,7 @@ def trace_diff_record(view: TraceDiffView) -> Record:
 
 
 def trace_record(view: TraceView) -> Record:
-    """Return a trace's profile, its classification and what is recommended."""
+    """Return a trace's profile, its classification and the recommendations."""
     return {
         "name": view.name,
         "profile": _profile(view.profile),
@@ -63,7 +63,7 @@ def explanation_record(explanation: StepTimeExplanation) -> Record:
 
 
 def classification_record(classification: Classification | None) -> Record | None:
-    """Return what a step is bound by, with all its shares; None where that is not known."""
+    """Return the bottleneck of a step, with all its shares; None if unknown."""
     if classification is None:
         return None
     return {
@@ -74,7 +74,7 @@ def classification_record(classification: Classification | None) -> Record | Non
 
 
 def roof_record(roof: Roofline | None) -> Record | None:
-    """Return the roofs and the points below them; `step` is that of all the points together."""
+    """Return the roofs and the points below them; `step` is the point of all kernels together."""
     if roof is None:
         return None
     return {
@@ -87,5 +87,5 @@ def roof_record(roof: Roofline | None) -> Record | None:
 
 
 def _profile(profile: Profile) -> Record:
-    """Return the profile under its own names, and the buckets' sums beside them."""
+    """Return the fields of the profile, and the sums of the buckets."""
     return attributes(profile, *field_names(Profile)) | {"buckets": profile.bucket_seconds()}

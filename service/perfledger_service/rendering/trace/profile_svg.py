@@ -1,4 +1,4 @@
-"""Draws a trace, or two of them against each other, as one picture that stands alone."""
+"""Draws a trace, or two compared traces, as one standalone picture."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,12 +30,12 @@ def trace_svg(view: TraceView) -> str:
 
 
 def trace_diff_svg(view: TraceDiffView) -> str:
-    """Return the waterfall between two traces, and a step of each on one axis of time."""
+    """Return the waterfall between two traces, and a step of each on one time axis."""
     return picture_svg(trace_diff_picture(view))
 
 
 def trace_picture(view: TraceView) -> Picture:
-    """Return the charts of a trace; of a file that has no time to draw, its figures."""
+    """Return the charts of a trace, or the figures of a file without times."""
     profile = view.profile
     subject = "The step nearest to the median" if profile.has_steps else "The whole recording"
     memory = {"Memory in use": profile}
@@ -90,7 +90,7 @@ def trace_diff_picture(view: TraceDiffView) -> Picture:
 
 
 def _reading_lines(profile: Profile) -> Iterator[str]:
-    """Yield the figures of a file that has no time to draw, a line each."""
+    """Yield the figures of a file without times, one line each."""
     for reading in shown_readings(profile.readings)[:MAX_READINGS]:
         subject = f" of {reading.subject}" if reading.subject else ""
         yield f"{reading.name}{subject}: {' '.join(reading_value(reading)).strip()}"

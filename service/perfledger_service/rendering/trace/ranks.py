@@ -29,7 +29,7 @@ _Rank = tuple[TraceView, RankLoad]
 
 
 def ranks_document(view: RanksView) -> Document:
-    """Return how uneven the ranks are, in SI units for programs."""
+    """Return the imbalance of the ranks, in SI units for programs."""
     stragglers = view.stragglers
     rows = tuple(zip(view.traces, stragglers.ranks, strict=True))
     return Document(
@@ -82,7 +82,7 @@ def _rank(row: _Rank) -> RankLoad:
 
 
 def _sentences(view: RanksView) -> Iterator[str]:
-    """Yield who it is, how often and at what cost to the others, and where to look."""
+    """Yield the straggler, how often and how long others wait for it, and where to look."""
     stragglers, slowest = view.stragglers, view.stragglers.slowest
     if not stragglers.is_uneven:
         yield f"None of the {len(stragglers.ranks)} ranks makes the others wait."

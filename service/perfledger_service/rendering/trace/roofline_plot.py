@@ -1,4 +1,4 @@
-"""Draws what kernels attain as a roofline chart: work per byte along, work per second up.
+"""Draws kernels in a roofline chart: FLOP per byte on x, FLOP per second on y.
 
 Both axes are logarithmic. The roof is min(peak, intensity x bandwidth): Williams, Waterman and
 Patterson, "Roofline", CACM 52 (2009).
@@ -43,9 +43,9 @@ _LEGEND = (
 
 
 def roofline_chart(roof: Roofline, *, names: Sequence[str] = ()) -> Chart | None:
-    """Return the chart, None without a roof or without a kernel that can be placed under it.
+    """Return the chart, None without a roof or a kernel to place.
 
-    Dots of the kernels in `names` have their place there as a number, from 1.
+    Dots of the kernels in `names` are numbered by their position there, from 1.
     """
     peak = roof.ceilings.peak_flops_per_second
     bandwidth = roof.ceilings.peak_bytes_per_second
@@ -126,7 +126,7 @@ def _dots(
 
 
 def _labels(points: Sequence[RooflinePoint], x: Axis, y: Axis, names: Sequence[str]) -> list[str]:
-    """Return each dot's label: of dots that lie on each other the first has the numbers of all."""
+    """Return the label of each dot: the first of overlapping dots has all their numbers."""
     numbers = {name: str(place) for place, name in enumerate(names, start=1)}
     places = [
         (x.share(one.intensity_flop_per_byte) * WIDTH, y.share(one.flops_per_second) * _HEIGHT)

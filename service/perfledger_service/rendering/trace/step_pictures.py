@@ -1,4 +1,4 @@
-"""Collects the pictures that explain a check's step time on its page."""
+"""Collects the pictures that explain a step time on the page of a check."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _MAX_ROWS = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPictures:
-    """One workload's pictures as SVG; `data` is its place in the page's data for trace viewers."""
+    """The pictures of one workload as SVG; `data` is its place in the page's viewer data."""
 
     waterfall: str = ""
     timelines: tuple[tuple[str, str], ...] = ()  # by side
@@ -43,7 +43,7 @@ def step_pictures(
     *,
     roofs: Mapping[str, Roofline],
 ) -> tuple[StepPictures, ...]:
-    """Return each explanation's pictures; none of those beyond the first MAX_PICTURED.
+    """Return the pictures of the first MAX_PICTURED explanations.
 
     `roofs` are those of the heads' devices, by workload.
     """
@@ -62,7 +62,7 @@ def step_pictures(
 def steps_data(
     explanations: Sequence[StepTimeExplanation], profiles: Sequence[Profile]
 ) -> tuple[Mapping[str, object], ...]:
-    """Return what a viewer of traces is handed for each workload whose pictures have `data`."""
+    """Return the trace for each workload whose pictures have `data`."""
     by_side = {(profile.workload, profile.side): profile for profile in profiles}
     return tuple(
         {

@@ -1,4 +1,4 @@
-"""Presents what a trace says: where the step goes, what it is bound by, and what to do."""
+"""Presents a trace: where the step's time goes, its bottleneck, and what to do."""
 
 from collections.abc import Iterator, Sequence
 
@@ -64,7 +64,7 @@ _STREAM_COLUMNS: tuple[Column[StreamIdle], ...] = (
 
 
 def trace_document(view: TraceView) -> Document:
-    """Return what a trace says; the profile is whole for programs."""
+    """Return the summary of a trace; programs get the whole profile."""
     profile = view.profile
     return Document(
         name="perfledger-trace",
@@ -81,13 +81,13 @@ def trace_document(view: TraceView) -> Document:
 
 
 def advice_block(advice: AdviceRow, *, names: Sequence[str] = ()) -> Paragraph:
-    """Return what to do, why, and what it could bring."""
+    """Return a recommendation with its reason and bound."""
     text = f"{clean_sentence(advice.text)} Why: {advice.trigger}. {advice.bound}".rstrip()
     return Paragraph(text=text, names=tuple(names))
 
 
 def head_line(view: TraceView) -> str:
-    """Return what the file is: its tool, its steps, and what was lost in reading it."""
+    """Return the tool and the steps of the file, and the events that could not be read."""
     profile = view.profile
     if profile.has_steps:
         steps = f"{profile.steps} step{'s' * (profile.steps != 1)}"
@@ -103,7 +103,7 @@ def head_line(view: TraceView) -> str:
 
 
 def device_line(device: ProfiledDevice | None) -> str:
-    """Return the device as the profile itself states it, "" where it does not."""
+    """Return the device as stated in the profile, "" if it is not."""
     if device is None or not device.name:
         return ""
     parts = [f"{device.count} x {device.name}" if device.count > 1 else device.name]
@@ -117,7 +117,7 @@ def device_line(device: ProfiledDevice | None) -> str:
 
 
 def roof_line(roof: Roofline | None) -> str:
-    """Return how near a step comes to what its device can do, "" where that is not known."""
+    """Return the attained share of the roofline, "" if unknown."""
     if roof is None or roof.step is None:
         return ""
     ceilings, step = roof.ceilings, roof.step
@@ -138,9 +138,9 @@ def shown_readings(readings: Sequence[ProfileReading]) -> tuple[ProfileReading, 
 
 
 def reading_value(reading: ProfileReading) -> tuple[str, str]:
-    """Return a reading's value and its unit, "" where the value has it.
+    """Return a reading's value and its unit, "" if the value contains it.
 
-    What has no unit may be a share or a length of a queue: it is shown as it is.
+    A value without a unit may be a share or a queue length: it is shown as it is.
     """
     if reading.unit == "1":
         return number_format.count(reading.value), ""
@@ -153,7 +153,7 @@ def _device_notes(device: ProfiledDevice | None) -> tuple[Paragraph, ...]:
 
 
 def _bottleneck_blocks(view: TraceView) -> Iterator[Block]:
-    """Yield what the step is bound by, the shares that say so, and what to do."""
+    """Yield the bottleneck of the step, its shares, and what to do."""
     classification = view.classification
     yield heading(f"Bound by {bottleneck_phrase(classification)}")
     yield table(

@@ -1,6 +1,6 @@
-"""Draws the slices of a step as its timeline: a lane for each stream or thread, calls inside.
+"""Draws the slices of a step as a timeline: one lane per stream or thread, with nested calls.
 
-A step may have thousands of calls that are narrower than a pixel: neighbours are drawn as one.
+A step may have thousands of calls narrower than a pixel: neighbours are drawn as one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ class _LaneRows:
 
 
 def longest_seconds(*profiles: Profile) -> float:
-    """Return when the last slice of these profiles ends, 0 without slices."""
+    """Return the end of the last slice of these profiles, 0 without slices."""
     ends = [
         call.end_ns
         for profile in profiles
@@ -54,7 +54,7 @@ def longest_seconds(*profiles: Profile) -> float:
 def timeline_chart(profile: Profile, *, span_seconds: float) -> Chart | None:
     """Return the chart of the profile's step on an axis of `span_seconds`, None without slices.
 
-    Two steps that are to be compared have the same span. A row is one depth of calls.
+    Compared steps have the same span. A row is one nesting level.
     """
     lanes = lanes_of(profile.slices, most=_MAX_CALLS)
     if not lanes or span_seconds <= 0:
@@ -101,7 +101,7 @@ def _lane_rows(lanes: Sequence[StepLane]) -> Iterator[_LaneRows]:
 def _call_marks(
     lanes: Sequence[StepLane], rows: Sequence[_LaneRows], span_s: float
 ) -> tuple[Mark, ...]:
-    """Return the calls' bars; where there are too many, wider ones are drawn as one too."""
+    """Return the bars of the calls; if there are too many, merge wider ones too."""
     narrow_ns = _NARROWEST * span_s * _NS
     gap_s = _NARROWEST * span_s  # so that neighbours do not run into each other
     while True:
@@ -116,7 +116,7 @@ def _call_marks(
 
 
 def _drawn_as_one(calls: Sequence[LaneCall], narrow_ns: float) -> Iterator[tuple[LaneCall, ...]]:
-    """Yield the calls of each depth, neighbours together that are narrower than `narrow_ns`."""
+    """Yield the calls of each depth, with neighbours narrower than `narrow_ns` merged."""
     visible = sorted(
         (call for call in calls if call.depth < _MAX_DEPTH),
         key=lambda call: (call.depth, call.start_ns),

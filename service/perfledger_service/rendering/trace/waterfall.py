@@ -30,7 +30,7 @@ _TEXT_COLUMNS = 44  # of the bars: with names and figures, a line has 72
 
 
 class BarKind(StrEnum):
-    """What a row of the waterfall is."""
+    """The kind of a row of the waterfall."""
 
     STEP = "step"
     SLOWER = "slower"
@@ -61,9 +61,9 @@ class WaterfallRow:
 
 
 def waterfall_rows(explanation: StepTimeExplanation) -> tuple[WaterfallRow, ...]:
-    """Return base's step, the buckets that have any time, head's step and the residual.
+    """Return base's step, the buckets with any time, head's step and the residual.
 
-    Empty where the explanation has no buckets, or times that no step takes.
+    Empty if the explanation has no buckets, or impossible times.
     """
     rows = tuple(_rows(explanation)) if explanation.buckets else ()
     is_drawable = all(abs(row.last_seconds) < _LONGEST_SECONDS for row in rows)
@@ -109,7 +109,7 @@ def waterfall_chart(explanation: StepTimeExplanation) -> Chart | None:
 
 
 def waterfall_summary(explanation: StepTimeExplanation) -> str:
-    """Return both profiled steps and by how much they differ."""
+    """Return both profiled steps and their difference."""
     base_s, head_s = explanation.base_step_seconds, explanation.head_step_seconds
     ends = f"{number_format.seconds(base_s)} to {number_format.seconds(head_s)}"
     return f"profiled step from {ends} ({number_format.signed_seconds(head_s - base_s)})"

@@ -1,4 +1,4 @@
-"""Presents what a step would take if parts of it were faster."""
+"""Presents the predicted time of a step if parts of it were faster."""
 
 from math import isfinite
 
