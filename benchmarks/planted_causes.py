@@ -1,6 +1,6 @@
 """Planted changes are recorded for real and explained; a table of which causes were named out.
 
-python benchmarks/planted_causes.py [--kinds GLOB] [--seed N] [--keep FOLDER]
+python benchmarks/planted_causes.py [--kinds GLOB ...] [--seed N] [--keep FOLDER]
 
 Each kind is a step of torch or JAX code and a change to it. Base is recorded six times and head
 once, each in a process of its own, with the product's profilers on the CPU; then the product's
@@ -195,11 +195,11 @@ def summary(answers: Sequence[Answer]) -> tuple[str, bool]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kinds", default="*", help="which kinds, as a file name pattern")
+    parser.add_argument("--kinds", nargs="+", default=["*"], help="which kinds, as file patterns")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("--keep", type=Path, help="keep the traces here; use those kept before")
     arguments = parser.parse_args()
-    chosen = [kind for kind in KINDS if fnmatch(kind.name, arguments.kinds)]
+    chosen = [kind for kind in KINDS if any(fnmatch(kind.name, glob) for glob in arguments.kinds)]
     started = time.perf_counter()
     answers: list[Answer] = []
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())

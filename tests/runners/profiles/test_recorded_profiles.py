@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,24 +25,24 @@ torch.manual_seed(0)
 torch.set_num_threads(1)
 x = torch.randn(2, 4, 96, 64, requires_grad=True)
 w = torch.randn(900, 900)
-mode, path = sys.argv[1:]
+folder = sys.argv[1]
 
-def attention():
-    if mode == "parts":
-        return torch.softmax(x @ x.transpose(-2, -1) / 8, -1) @ x
-    return torch.nn.functional.scaled_dot_product_attention(x, x, x)
+def matmul():
+    torch.tanh(w @ w).sum()
 
-def step():
-    if mode == "matmul":
-        return torch.tanh(w @ w).sum()
-    attention().sum().backward()
+def fused():
+    torch.nn.functional.scaled_dot_product_attention(x, x, x).sum().backward()
 
-plan = schedule(wait=1, warmup=2, active=5, repeat=1)
-with profile(activities=[ProfilerActivity.CPU], schedule=plan, record_shapes=True) as profiler:
-    for _ in range(8):
-        step()
-        profiler.step()
-profiler.export_chrome_trace(path)
+def parts():
+    (torch.softmax(x @ x.transpose(-2, -1) / 8, -1) @ x).sum().backward()
+
+for step in (matmul, fused, parts):
+    plan = schedule(wait=1, warmup=2, active=5, repeat=1)
+    with profile(activities=[ProfilerActivity.CPU], schedule=plan, record_shapes=True) as profiler:
+        for _ in range(8):
+            step()
+            profiler.step()
+    profiler.export_chrome_trace(f"{folder}/{step.__name__}.json.gz")
 """
 
 JAX = """
@@ -49,7 +50,7 @@ import sys
 import jax
 import jax.numpy as jnp
 
-mode, folder = sys.argv[1:]
+folder = sys.argv[1]
 w = jax.random.normal(jax.random.key(0), (700, 700))
 
 def model(w):
@@ -57,43 +58,58 @@ def model(w):
 
 jitted = jax.jit(model)
 
-def step():
-    run = jax.jit(lambda w: model(w)) if mode == "rejit" else jitted
-    run(w).block_until_ready()
+def once():
+    jitted(w).block_until_ready()
 
-step()
-with jax.profiler.trace(folder):
-    for number in range(4):
-        with jax.profiler.StepTraceAnnotation("step", step_num=number):
-            step()
+def rejit():
+    jax.jit(lambda w: model(w))(w).block_until_ready()
+
+for step in (once, rejit):
+    step()
+    with jax.profiler.trace(f"{folder}/{step.__name__}"):
+        for number in range(4):
+            with jax.profiler.StepTraceAnnotation("step", step_num=number):
+                step()
 """
 
 
-def record(script, mode, target):
+PLANTED = ("torch: recompiling", "torch: slower data set", "jax: jit in every step")
+
+
+def record(script, folder):
     subprocess.run(
-        [sys.executable, "-c", script, mode, str(target)],
+        [sys.executable, "-c", script, str(folder)],
         check=True,
         capture_output=True,
         timeout=3600,
         env={**os.environ, "JAX_PLATFORMS": "cpu"},
     )
+    return folder
 
 
-def torch_profile(mode, folder: Path):
-    path = folder / f"{mode}.json.gz"
-    record(TORCH, mode, path)
-    return read_kineto(path.read_bytes(), workload="m:f", side=Side.BASE)
+@pytest.fixture(scope="module")
+def torch_profiles(tmp_path_factory):
+    """The profiles of three steps, recorded by one process."""
+    folder = record(TORCH, tmp_path_factory.mktemp("torch"))
+    return {
+        path.name.partition(".")[0]: read_kineto(path.read_bytes(), workload="m:f", side=Side.BASE)
+        for path in folder.iterdir()
+    }
 
 
-def jax_profile(mode, folder: Path):
-    record(JAX, mode, folder)
-    (path,) = folder.glob("plugins/profile/*/*.xplane.pb")
-    return read_xplane(path, workload="m:f", side=Side.BASE)
+@pytest.fixture(scope="module")
+def jax_profiles(tmp_path_factory):
+    """The profiles of two steps, recorded by one process."""
+    folder = record(JAX, tmp_path_factory.mktemp("jax"))
+    return {
+        path.relative_to(folder).parts[0]: read_xplane(path, workload="m:f", side=Side.BASE)
+        for path in folder.glob("*/plugins/profile/*/*.xplane.pb")
+    }
 
 
 @pytest.mark.torch
-def test_torchs_matmul_is_most_of_a_step_of_matmul(tmp_path):
-    profile = torch_profile("matmul", tmp_path)
+def test_torchs_matmul_is_most_of_a_step_of_matmul(torch_profiles):
+    profile = torch_profiles["matmul"]
 
     longest = profile.operations[0]
     assert (longest.name, longest.bucket, longest.count) == ("aten::mm", Bucket.COMPUTE, 1.0)
@@ -108,8 +124,8 @@ def test_torchs_matmul_is_most_of_a_step_of_matmul(tmp_path):
 
 
 @pytest.mark.torch
-def test_torchs_fused_attention_is_matched_with_its_parts(tmp_path):
-    base, head = torch_profile("fused", tmp_path), torch_profile("parts", tmp_path)
+def test_torchs_fused_attention_is_matched_with_its_parts(torch_profiles):
+    base, head = torch_profiles["fused"], torch_profiles["parts"]
 
     (change,) = [
         change
@@ -125,8 +141,8 @@ def test_torchs_fused_attention_is_matched_with_its_parts(tmp_path):
     )
 
 
-def test_jaxs_matmul_is_found_in_a_compiled_step(tmp_path):
-    profile = jax_profile("once", tmp_path)
+def test_jaxs_matmul_is_found_in_a_compiled_step(jax_profiles):
+    profile = jax_profiles["once"]
 
     compute = [o for o in profile.operations if o.bucket is Bucket.COMPUTE]
     assert compute
@@ -138,8 +154,8 @@ def test_jaxs_matmul_is_found_in_a_compiled_step(tmp_path):
     )
 
 
-def test_compiling_in_every_step_is_found(tmp_path):
-    profile = jax_profile("rejit", tmp_path)
+def test_compiling_in_every_step_is_found(jax_profiles):
+    profile = jax_profiles["rejit"]
 
     found = {o.name: o for o in profile.operations}
     compiling = found["(compiling) <lambda>"]
@@ -148,24 +164,36 @@ def test_compiling_in_every_step_is_found(tmp_path):
     assert found["(tracing) <lambda>"].count == 1.0
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param("torch: recompiling", marks=pytest.mark.torch),
-        pytest.param("torch: slower data set", marks=pytest.mark.torch),
-        "jax: jit in every step",
-    ],
-)
-def test_a_planted_change_that_was_recorded_is_the_first_cause(kind, tmp_path):
+@pytest.fixture(scope="module")
+def planted_rows(tmp_path_factory):
+    """The benchmark's row of each planted change, and what it ended with."""
     benchmark = Path(__file__).parents[3] / "benchmarks" / "planted_causes.py"
-
+    kinds = [kind for kind in PLANTED if find_spec(kind.partition(":")[0]) is not None]
     done = subprocess.run(
-        [sys.executable, str(benchmark), "--kinds", kind, "--keep", str(tmp_path)],
+        [
+            *(sys.executable, str(benchmark), "--kinds", *kinds),
+            *("--keep", str(tmp_path_factory.mktemp("planted"))),
+        ],
         check=False,
         capture_output=True,
         text=True,
         timeout=3600,
     )
-
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "the planted cause is first in 1 of 1" in done.stdout
+    assert f"the planted cause is first in {len(kinds)} of {len(kinds)}" in done.stdout
+    cells = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()]
+    return {row[0]: row for row in cells}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param(kind, marks=pytest.mark.torch if kind.startswith("torch") else ())
+        for kind in PLANTED
+    ],
+)
+def test_a_planted_change_that_was_recorded_is_the_first_cause(kind, planted_rows):
+    base_ms, head_ms, first, is_right = planted_rows[kind][1:5]
+
+    assert is_right == "yes", first
+    assert float(head_ms) > float(base_ms)
