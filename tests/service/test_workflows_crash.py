@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 
 import httpx
@@ -97,3 +98,31 @@ def test_killed_after_the_post_and_before_it_is_recorded_it_says_it_once(
     log = service_log.read_text(encoding="utf-8")
     assert "ghp_canary" not in log
     assert TOKEN[12:] not in log
+
+
+@pytest.mark.slow
+def test_an_interruption_during_a_post_ends_the_service_as_any_other(
+    service, at_github, make_bundle
+):
+    at_github.open_pull()
+    is_posting, is_over = threading.Event(), threading.Event()
+
+    def hold(method, path):
+        if method == "POST" and path.endswith("comments"):
+            is_posting.set()
+            is_over.wait(600)
+
+    at_github.server.state.after_handling = hold
+    try:
+        with service() as (process, url):
+            httpx.post(
+                f"{url}/api/v1/uploads",
+                content=make_bundle(ratio=1.2).to_json(),
+                headers={"Authorization": f"Bearer {TOKEN}"},
+                timeout=600,
+            ).raise_for_status()
+            assert is_posting.wait(600)
+    finally:
+        is_over.set()
+
+    assert process.returncode == 0

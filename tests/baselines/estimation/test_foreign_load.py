@@ -74,8 +74,12 @@ def test_the_share_of_the_wait_is_that_of_both_sides(run_of):
 
     difference = unqueued_difference(quiet, loaded)
 
+    unloaded = unqueued_difference(quiet, quiet)
+
+    assert difference is not None
+    assert unloaded is not None
     assert difference.queued_share == 0.5
-    assert mean_queued_share([difference, unqueued_difference(quiet, quiet)]) == 0.25
+    assert mean_queued_share([difference, unloaded]) == 0.25
 
 
 def test_turns_without_a_neighbour_do_not_count(run_of):

@@ -74,7 +74,9 @@ def test_a_measurement_counts_only_for_the_accelerator_it_was_made_on():
     for cost in found:
         is_known = cost.provenance is Provenance.MEASURED
         assert (cost.usd is not None) is is_known
-        assert cost.reason == ("" if is_known else f"unavailable on this device: measured on {H100}")
+        assert cost.reason == (
+            "" if is_known else f"unavailable on this device: measured on {H100}"
+        )
 
 
 @given(st.text(), st.none() | st.integers(0, 10**12))

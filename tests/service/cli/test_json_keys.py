@@ -87,6 +87,8 @@ def keys_of(value, path=""):
         case list():
             for each in value:
                 yield from keys_of(each, f"{path}[]")
+        case _:
+            return
 
 
 @pytest.mark.parametrize("command", COMMANDS)

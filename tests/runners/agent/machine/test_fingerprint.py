@@ -3,6 +3,7 @@ import platform
 
 import pytest
 
+from perfledger.protocol import PROTOCOL_VERSION
 from perfledger.records import Device, Machine
 from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
 from perfledger_runners.machine.fingerprint import (
@@ -26,7 +27,7 @@ HOST = HostFacts(
 
 def facts(**device):
     return FactsMessage(
-        version=1,
+        version=PROTOCOL_VERSION,
         python="3.12.1",
         frameworks={"torch": "2.13.0"},
         device=DeviceFacts(**device),

@@ -1,5 +1,6 @@
 """Two scripted sides in, the order in which they take their turns out."""
 
+from perfledger.protocol import PROTOCOL_VERSION
 from perfledger_runners.children.child_process import ChildContinuation
 from perfledger_runners.children.protocol_parser import ReadyMessage, StartedMessage, TurnMessage
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
@@ -57,10 +58,10 @@ def test_both_sides_set_up_and_end_at_the_same_time():
 
 
 def test_a_message_that_waits_names_its_stop():
-    assert stop_point(TurnMessage(version=1, workload="a")) == "a"
+    assert stop_point(TurnMessage(version=PROTOCOL_VERSION, workload="a")) == "a"
     assert (
-        stop_point(ReadyMessage(version=1, workload="a"))
+        stop_point(ReadyMessage(version=PROTOCOL_VERSION, workload="a"))
         == stop_point(ChildContinuation("a"))
         == "before a"
     )
-    assert stop_point(StartedMessage(version=1, workload="a")) is None
+    assert stop_point(StartedMessage(version=PROTOCOL_VERSION, workload="a")) is None

@@ -77,7 +77,8 @@ def test_kernels_that_may_be_the_same_under_other_names_are_a_doubt(make):
     doubtful, clear = explain(*pair(make, kernels=0.6e-3)), explain(*pair(make, kernels=0.4e-3))
 
     assert doubtful.note == (
-        "not attributable from this profile: new and removed kernels without a match cancel out 30% "
+        "not attributable from this profile: new and removed kernels without a match cancel out "
+        "30% "
         "of the change: profile both sides again, with input shapes recorded"
     )
     assert clear.is_attributable

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_profiles.parsing.units import (
+    UnitScale,
     count_of,
     decimal_mark,
     launch_shape,
@@ -82,6 +83,50 @@ def test_a_unit_becomes_an_si_unit(unit, factor, si):
     assert found is not None
     assert found.factor == pytest.approx(factor)
     assert found.unit == si
+
+
+@pytest.mark.parametrize(
+    ("factor", "si", "names"),
+    [
+        (1.0, "s", "s sec second seconds"),
+        (1e-3, "s", "ms msec msecond millisecond milliseconds"),
+        (1e-6, "s", "us usec usecond microsecond microseconds \u00b5s \u03bcs"),
+        (1e-9, "s", "ns nsec nsecond nanosecond nanoseconds"),
+        (1.0, "B", "B byte bytes"),
+        (1e3, "B", "KB kB kbyte Kbyte"),
+        (1e6, "B", "MB mbyte Mbyte"),
+        (1e9, "B", "GB gbyte Gbyte"),
+        (1e12, "B", "TB tbyte Tbyte"),
+        (1024.0, "B", "KiB"),
+        (1_048_576.0, "B", "MiB"),
+        (1_073_741_824.0, "B", "GiB"),
+        (1.0, "Hz", "Hz hz"),
+        (1e3, "Hz", "Khz kHz"),
+        (1e6, "Hz", "Mhz MHz"),
+        (1e9, "Hz", "Ghz GHz"),
+        (1.0, "J", "J"),
+        (1.0, "W", "W w"),
+        (1.0, "degC", "C c"),
+        (1.0, "cycle", "cycle"),
+        (1.0, "1", "1 count block blocks warp thread register sm inst req token pages images"),
+    ],
+)
+def test_every_name_of_a_unit_has_its_factor(factor, si, names):
+    found = {name: scale_of(name) for name in names.split()}
+
+    assert found == dict.fromkeys(names.split(), UnitScale(factor, si))
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_shape"), [("9" * 10, True), ("9" * 11, False)], ids=["ten digits", "eleven"]
+)
+def test_a_side_of_a_launch_has_at_most_ten_digits(cell, is_shape):
+    assert launch_shape([cell, "1", "1"]) == (f"{cell},1,1" if is_shape else "")
+
+
+@pytest.mark.parametrize(("length", "is_number"), [(64, True), (65, False)])
+def test_a_number_has_at_most_64_characters(length, is_number):
+    assert (number_of("0" * (length - 1) + "7") == 7) is is_number
 
 
 @pytest.mark.parametrize(

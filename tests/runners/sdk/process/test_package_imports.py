@@ -79,8 +79,11 @@ def test_the_folders_come_at_their_position_once_and_only_from_the_checkout(tmp_
     search_path = [str(root), str(root / "src"), "/usr/lib/python3"]
     packages = [SourcePackage("a", "src"), SourcePackage("b", "python"), SourcePackage("c", "..")]
 
-    prefer_checkout(root, packages, search_path=search_path, add_finder=pytest.fail, at=2)
+    finders = []
 
+    prefer_checkout(root, packages, search_path=search_path, add_finder=finders.append, at=2)
+
+    assert not finders
     assert search_path == [
         *(str(root), str(root / "src"), str(root / "python")),
         "/usr/lib/python3",

@@ -280,7 +280,9 @@ def test_a_bundle_says_itself_where_it_ran_and_how_fast(run, bundle_file):
 def test_time_that_the_roofline_does_not_explain_is_shown(run, bundle_file):
     shown = " ".join(run(bundle_file()).split())
 
-    assert "of the time on A100-80GB is not explained by its roofline, and may be host time" in shown
+    assert (
+        "of the time on A100-80GB is not explained by its roofline, and may be host time" in shown
+    )
 
 
 def test_a_profile_gives_the_hosts_share(run, bundle_file):

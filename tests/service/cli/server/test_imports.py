@@ -129,7 +129,11 @@ def test_a_period_without_activity_is_an_error(run, activity):
             NotFoundError,
             "perfledger server import usage FILE",
         ),
-        (("plan", "rightsize", "--p99", "1s", "--request-rate", "1"), UsageError, "either files or"),
+        (
+            ("plan", "rightsize", "--p99", "1s", "--request-rate", "1"),
+            UsageError,
+            "either files or",
+        ),
         (("server", "import", "remove", "7"), NotFoundError, "no import 7"),
         (
             (

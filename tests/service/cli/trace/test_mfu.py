@@ -193,7 +193,10 @@ def test_markdown_has_a_row_a_figure(mfu):
             ("--step-seconds", "1", "--device", "NVIDIA H100 80GB HBM3 MIG 3g.40gb"),
             "multiprocessors",
         ),
-        (("--step-seconds", "1", "--device", "h100-nvl", "--clock-mhz", "900"), "slowed by their power limit"),
+        (
+            ("--step-seconds", "1", "--device", "h100-nvl", "--clock-mhz", "900"),
+            "slowed by their power limit",
+        ),
         (("--step-seconds", "1", "--device", "t4", "--clock-mhz", "0"), "give a value above 0"),
         (("--step-seconds", "1", "--device", "a100-sxm4-80gb", "--dtype", "int3"), "no dense peak"),
         (("--step-seconds", "1", "--device", "t4"), "no dense peak of t4 is known for 'bfloat16'"),

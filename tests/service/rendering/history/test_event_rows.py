@@ -99,7 +99,10 @@ SERIES = (Series("gpt:step", PEAK_MEMORY, "cpu:Other:1"),)
         ),
         (
             {"changed_elsewhere": SERIES, "has_new_environment": True},
-            "other machines changed as well; the machine changed there too: measure again to be sure",
+            (
+                "other machines changed as well; the machine changed there too: "
+                "measure again to be sure"
+            ),
         ),
     ],
 )

@@ -81,7 +81,8 @@ def test_evidence_without_a_reason_stands_alone(row_of):
     )
     assert row_of(reason=ChangeReason.UNKNOWN, evidence="").because == ""
     assert (
-        row_of(reason=ChangeReason.CLOCK, evidence="").because == "all by one ratio, as with another clock"
+        row_of(reason=ChangeReason.CLOCK, evidence="").because
+        == "all by one ratio, as with another clock"
     )
 
 

@@ -67,14 +67,18 @@ def test_even_ranks_are_said_to_be_even(view):
     even = replace(UNEVEN, ranks=(load(0), load(1)), skew=0.05)
 
     assert sentences(view(even)) == (
-        "None of the 2 ranks makes the others wait. The first and the last rank join a collective 5.0 % of "
+        "None of the 2 ranks makes the others wait. The first and the last rank join a collective "
+        "5.0 % of "
         "its length apart, at the median of 20."
     )
 
 
 @pytest.mark.parametrize(
     ("compute_s", "sentence"),
-    [(0.005, "None of the 3 ranks makes the others wait."), (0.05, "Rank 1 computes 10 times as long")],
+    [
+        (0.005, "None of the 3 ranks makes the others wait."),
+        (0.05, "Rank 1 computes 10 times as long"),
+    ],
 )
 def test_without_a_common_collective_only_work_can_be_compared(view, compute_s, sentence):
     alone = Stragglers(

@@ -32,7 +32,9 @@ def test_money_buys_time_of_all_devices(allowed):
 
     assert found.seconds == 360
     (note,) = found.notes
-    assert note.startswith("the cost of measuring was limited to 2 USD: 360 s of 8 of NVIDIA H100 80GB")
+    assert note.startswith(
+        "the cost of measuring was limited to 2 USD: 360 s of 8 of NVIDIA H100 80GB"
+    )
     assert note.endswith("at 2.50 USD an hour each (declared as device_price)")
 
 

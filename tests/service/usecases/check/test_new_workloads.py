@@ -39,7 +39,7 @@ def others(tmp_path):
 
 def advice(names, *, file="perfledger.toml", globs=()):
     configuration = CheckConfiguration(
-        settings=CheckSettings(paths=("perf",)), base_file=file, notes=()
+        settings=CheckSettings.model_validate({"paths": ("perf",)}), base_file=file, notes=()
     )
     return comparison_advice(names, configuration, globs=globs)
 
