@@ -48,15 +48,11 @@ def flops(found):
 
 @pytest.mark.slow
 @pytest.mark.torch
-@pytest.mark.parametrize("is_at_once", [False, True])
-def test_both_sides_are_counted_without_being_measured(roomy, sides, is_at_once):
+def test_both_sides_are_counted_without_being_measured(roomy, sides):
     base, head = (TORCH.format(size=n) + JAX.format(size=n) for n in (8, 16))
 
     found = count_both(
-        roomy,
-        sides(base, head),
-        [spec("dot", Framework.JAX), spec("matmul"), spec("plain")],
-        is_at_once=is_at_once,
+        roomy, sides(base, head), [spec("dot", Framework.JAX), spec("matmul"), spec("plain")]
     )
 
     assert flops(found) == {
@@ -66,6 +62,16 @@ def test_both_sides_are_counted_without_being_measured(roomy, sides, is_at_once)
         ("matmul", Side.HEAD): 2 * 16**3,
     }
     assert [each.workload for each in found][:2] == ["benchmarks.w:dot"] * 2
+
+
+@pytest.mark.slow
+def test_both_sides_are_counted_at_once(roomy, sides):
+    base, head = (JAX.format(size=n) for n in (8, 16))
+    dot = [spec("dot", Framework.JAX)]
+
+    found = count_both(roomy, sides(base, head), dot, is_at_once=True)
+
+    assert flops(found) == {("dot", Side.BASE): 2 * 8**3, ("dot", Side.HEAD): 2 * 16**3}
 
 
 def message(event, name="matmul", **fields):

@@ -116,21 +116,14 @@ def test_on_a_cpu_the_windows_of_both_sides_alternate(roomy, sides, tmp_path):
     assert len(windows) >= 5  # of 8 steps each, five a side: base, head, head, base, ...
 
 
-def test_a_jax_workload_is_profiled_on_both_sides(roomy, sides):
-    explained = profile_both(roomy, sides(JAX), [spec("dot", Framework.JAX)])
+def test_a_jax_workload_is_profiled_on_both_sides_and_once_more(roomy, sides):
+    requests, specs = sides(JAX), [spec("dot", Framework.JAX)]
 
-    assert explained.notes == ()
+    explained, again = (profile_both(roomy, requests, specs) for _ in range(2))
+
+    assert explained.notes == again.notes == ()
     assert [profile.tool for profile in explained.profiles] == ["jax.profiler"] * 2
     assert [repeat.workload for repeat in explained.repeats] == ["benchmarks.w:dot"] * 2
-
-
-def test_a_jax_workload_can_be_profiled_once_more(roomy, sides):
-    requests, specs = sides(JAX), [spec("dot", Framework.JAX)]
-    profile_both(roomy, requests, specs)
-
-    again = profile_both(roomy, requests, specs)
-
-    assert again.notes == ()
     assert [profile.side for profile in again.profiles] == [Side.BASE, Side.HEAD]
 
 
