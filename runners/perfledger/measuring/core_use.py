@@ -13,7 +13,9 @@ import time
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
+from statistics import median
 
 from perfledger.records import CoreTimes
 
@@ -136,19 +138,33 @@ class CoreWatch:
         differences = (late - early for early, late in zip(before, reversed(after), strict=True))
         self._blocks.append(_Block(steps, *differences))
 
-    def use(self, *, timed_s: float, in_turns: bool) -> CoreUse:
-        """Return the use so far; `timed_s` of it was in steps."""
-        if not self._blocks or self._sum().elapsed <= 0:
+    def use(
+        self, readings_s: Sequence[float], *, settling_s: float, turns: Sequence[int]
+    ) -> CoreUse:
+        """Return the use so far, of which the readings, and those that settled, timed steps.
+
+        `turns` counts the readings of each block; it is empty where the blocks are no turns.
+        """
+        if not self._blocks or min(block.elapsed for block in self._blocks) <= 0:
             return CoreUse()
         whole = self._sum()
         used = 0.0 if math.isnan(whole.cpu) else whole.cpu
         active = min(1.0, used / (whole.elapsed * self._host.cores()))
+        blocks = self._blocks if turns else [whole]
+        # Of the typical turn: a wait for a core that falls between two steps is not the harness's.
+        timed_s = _sums(readings_s, turns) if turns else (settling_s + math.fsum(readings_s),)
+        shares = [timed / block.elapsed for timed, block in zip(timed_s, blocks, strict=True)]
         step = self._host.clock_step()
-        blocks = self._blocks if in_turns else [whole]
-        if _flaw(blocks, timed_s=timed_s, clock_step_s=step) == TOO_COARSE:
+        if _is_too_coarse(step, blocks):
             blocks = [whole]  # it may suffice for all turns together
-        if flaw := _flaw(blocks, timed_s=timed_s, clock_step_s=step):
-            return CoreUse(active=active, left_out={flaw: len(self._blocks) if in_turns else 1})
+        if math.isnan(whole.cpu):
+            flaw = NO_CHILDREN
+        elif median(shares) < MIN_TIMED_SHARE:
+            flaw = TOO_SHORT
+        else:
+            flaw = TOO_COARSE if _is_too_coarse(step, blocks) else ""
+        if flaw:
+            return CoreUse(active=active, left_out={flaw: len(turns) or 1})
         return CoreUse(
             active=active,
             cpu_time_s=tuple(block.cpu / block.steps for block in blocks),
@@ -165,15 +181,16 @@ class CoreWatch:
         )
 
 
-def _flaw(blocks: Sequence[_Block], *, timed_s: float, clock_step_s: float) -> str:
-    """Return why the blocks' CPU time cannot be used, or ""."""
-    if any(math.isnan(block.cpu) for block in blocks):
-        return NO_CHILDREN
-    if timed_s < MIN_TIMED_SHARE * math.fsum(block.elapsed for block in blocks):
-        return TOO_SHORT
-    if any(block.cpu * MAX_CLOCK_STEP < clock_step_s for block in blocks):
-        return TOO_COARSE
-    return ""
+def _sums(values: Sequence[float], counts: Sequence[int]) -> tuple[float, ...]:
+    """Return the sums of so many values after each other."""
+    ends = accumulate(counts)
+    return tuple(
+        math.fsum(values[end - count : end]) for end, count in zip(ends, counts, strict=True)
+    )
+
+
+def _is_too_coarse(clock_step_s: float, blocks: Sequence[_Block]) -> bool:
+    return any(block.cpu * MAX_CLOCK_STEP < clock_step_s for block in blocks)
 
 
 def _core_times(blocks: Sequence[_Block]) -> CoreTimes:

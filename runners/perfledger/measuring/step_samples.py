@@ -165,9 +165,7 @@ def measure(
         settling_s=bench.settling_s,
         steps_s=tuple(each / bench.steps_per_reading for each in bench.readings_s),
         turns=turns,
-        cores=watch.use(
-            timed_s=bench.settling_s + math.fsum(bench.readings_s), in_turns=bool(turns)
-        ),
+        cores=watch.use(bench.readings_s, settling_s=bench.settling_s, turns=turns),
         steps_per_reading=bench.steps_per_reading,
         empty_step_s=bench.empty_step_s,
     )

@@ -1,10 +1,11 @@
 import math
 import os
+import shlex
 import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 
 import pytest
@@ -23,6 +24,9 @@ from perfledger.measuring.core_use import (
     queued_s,
     usable_cores,
 )
+from perfledger.measuring.step_samples import measure
+from perfledger.meters.clock import HostClock
+from perfledger.protocol import MeasuringEffort
 from perfledger.records import CoreTimes
 
 SPIN = "x = 0\nwhile True:\n    x += 1\n"
@@ -54,7 +58,7 @@ def test_a_turn_has_its_cpu_time_per_step_and_where_the_rest_went():
     clocks.block(2, wall=10.0, cpu=5.0, thread=4.0, queued=3.0)
     clocks.block(1, wall=5.0, cpu=4.0, thread=4.0, queued=1.0)
 
-    use = clocks.watch.use(timed_s=15.0, in_turns=True)
+    use = clocks.watch.use((5.0, 5.0, 5.0), settling_s=0.0, turns=(2, 1))
 
     assert use.cpu_time_s == (2.5, 4.0)
     assert use.times == CoreTimes(elapsed_s=(5.0, 5.0), queued_s=(1.5, 1.0), helpers_s=(0.5, 0.0))
@@ -66,7 +70,7 @@ def test_without_turns_there_is_one_reading():
     clocks.block(2, wall=10.0, cpu=5.0, thread=5.0)
     clocks.block(6, wall=30.0, cpu=11.0, thread=11.0)
 
-    use = clocks.watch.use(timed_s=40.0, in_turns=False)
+    use = clocks.watch.use((35.0,), settling_s=5.0, turns=())
 
     assert use.cpu_time_s == (2.0,)
     assert use.times.elapsed_s == (5.0,)
@@ -78,14 +82,14 @@ def test_what_passes_between_blocks_does_not_count():
     clocks.now["cpu"] += 100.0
     clocks.block(1, wall=1.0, cpu=1.0)
 
-    assert clocks.watch.use(timed_s=2.0, in_turns=True).cpu_time_s == (1.0, 1.0)
+    assert clocks.watch.use((1.0, 1.0), settling_s=0.0, turns=(1, 1)).cpu_time_s == (1.0, 1.0)
 
 
 def test_clocks_that_disagree_never_show_more_than_all_cores():
     clocks = Clocks()
     clocks.block(1, wall=10.0, cpu=40.0, thread=50.0, queued=11.0)
 
-    use = clocks.watch.use(timed_s=10.0, in_turns=True)
+    use = clocks.watch.use((10.0,), settling_s=0.0, turns=(1,))
 
     assert use.active == 1.0
     assert (use.times.queued_s, use.times.helpers_s) == ((10.0,), (0.0,))
@@ -95,8 +99,8 @@ def test_no_time_passed_is_no_use():
     clocks = Clocks()
     clocks.block(1)
 
-    assert clocks.watch.use(timed_s=0.0, in_turns=True) == CoreUse()
-    assert Clocks().watch.use(timed_s=0.0, in_turns=False) == CoreUse()
+    assert clocks.watch.use((0.0,), settling_s=0.0, turns=(1,)) == CoreUse()
+    assert Clocks().watch.use((), settling_s=0.0, turns=()) == CoreUse()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +112,7 @@ def test_a_coarse_clock_reads_all_turns_at_once_or_nothing(clock_step, readings)
     for _ in range(4):
         clocks.block(1, wall=1.0, cpu=1.0)
 
-    use = clocks.watch.use(timed_s=4.0, in_turns=True)
+    use = clocks.watch.use((1.0,) * 4, settling_s=0.0, turns=(1,) * 4)
 
     assert len(use.cpu_time_s) == len(use.times.elapsed_s) == readings
     assert use.left_out == ({} if readings else {TOO_COARSE: 4})
@@ -120,17 +124,27 @@ def test_time_between_steps_is_not_taken_for_theirs(timed_s, readings):
     clocks = Clocks()
     clocks.block(100, wall=1.0, cpu=1.0)
 
-    use = clocks.watch.use(timed_s=timed_s, in_turns=True)
+    use = clocks.watch.use((timed_s,), settling_s=0.0, turns=(1,))
 
     assert len(use.cpu_time_s) == readings
     assert use.left_out == ({} if readings else {TOO_SHORT: 1})
+
+
+def test_a_wait_between_two_steps_is_not_taken_for_the_harness():
+    clocks = Clocks()
+    for elapsed in (1.0, 9.0, 1.0):
+        clocks.block(1, wall=elapsed, cpu=1.0)
+
+    use = clocks.watch.use((1.0,) * 3, settling_s=0.0, turns=(1,) * 3)
+
+    assert use.cpu_time_s == (1.0,) * 3
 
 
 def test_children_that_cannot_be_listed_leave_the_reading_out():
     clocks = Clocks()
     clocks.block(1, wall=1.0, cpu=math.nan)
 
-    use = clocks.watch.use(timed_s=1.0, in_turns=True)
+    use = clocks.watch.use((1.0,), settling_s=0.0, turns=(1,))
 
     assert (use.active, use.cpu_time_s, use.left_out) == (0.0, (), {NO_CHILDREN: 1})
 
@@ -139,7 +153,7 @@ def test_an_unknown_run_queue_leaves_the_cpu_time_and_no_core_times():
     clocks = Clocks()
     clocks.block(1, wall=1.0, cpu=0.5, queued=math.nan)
 
-    use = clocks.watch.use(timed_s=1.0, in_turns=True)
+    use = clocks.watch.use((1.0,), settling_s=0.0, turns=(1,))
 
     assert (use.cpu_time_s, use.times) == ((0.5,), CoreTimes())
 
@@ -249,6 +263,76 @@ def test_another_threads_work_counts_as_a_helpers():
         stop.set()
         helper.join()
 
-    use = watch.use(timed_s=math.inf, in_turns=True)
+    use = watch.use((math.inf,), settling_s=0.0, turns=(1,))
     assert use.cpu_time_s[0] > 0.1
     assert use.times.helpers_s[0] > 0.05
+
+
+def sleep():
+    time.sleep(0.02)
+
+
+def read_a_slow_pipe():
+    """Wait for data that another process writes later."""
+    reader, writer = os.pipe()
+    slow = subprocess.Popen(["sh", "-c", "sleep 0.02; echo"], stdout=writer)
+    os.close(writer)
+    os.read(reader, 1)
+    os.close(reader)
+    slow.wait()
+
+
+def wait_for_a_thread():
+    def work():
+        until_s = time.thread_time() + 0.02
+        while time.thread_time() < until_s:
+            pass
+
+    helper = threading.Thread(target=work)
+    helper.start()
+    helper.join()
+
+
+@contextmanager
+def one_shared_core():
+    """Share a single core with another program that is always ready to run."""
+    usable = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(usable)})
+    # No descendant of this process, whose work would count: the shell that starts it ends.
+    start = f"{shlex.quote(sys.executable)} -c {shlex.quote(SPIN)} >/dev/null 2>&1 & echo $!"
+    other = int(subprocess.run(["sh", "-c", start], check=True, capture_output=True).stdout)
+    try:
+        yield
+    finally:
+        os.kill(other, 9)
+        os.sched_setaffinity(0, usable)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait", [sleep, read_a_slow_pipe, wait_for_a_thread])
+def test_beside_load_a_step_that_waits_is_told_from_one_that_queues(wait):
+    effort = MeasuringEffort(min_warmups=1, max_warmups=1, min_steps=4, max_seconds=0.2)
+
+    def work():
+        until_s = time.thread_time() + 0.02
+        while time.thread_time() < until_s:
+            pass
+
+    def work_and_wait():
+        work()
+        wait()
+
+    with one_shared_core():
+        base, head = (
+            measure(lambda step=step: step, HostClock(), effort=effort, turn=lambda: None).cores
+            for step in (work, work_and_wait)
+        )
+
+    assert sum(base.times.queued_s) > 0
+    assert min(head.cpu_time_s) >= 0.02
+    without_queue = [
+        elapsed - queued
+        for elapsed, queued in zip(head.times.elapsed_s, head.times.queued_s, strict=True)
+    ]
+    assert min(without_queue) >= 0.035
+    assert (min(head.times.helpers_s) >= 0.015) == (wait is wait_for_a_thread)
