@@ -3,7 +3,7 @@
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
@@ -122,6 +122,7 @@ def _tensor_bounds(torch: Foreign, tensor: Foreign) -> tuple[float, ...]:
 
 def _answers(place: str, value: Foreign) -> Iterator[tuple[str, str | int | float | bool]]:
     """Yield the values in an answer by their place, such as "loss" and "norms.0"."""
+    inside: Iterable[tuple[object, object]]
     match value:
         case dict():
             inside = cast("Mapping[object, object]", value).items()

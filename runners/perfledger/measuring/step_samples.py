@@ -301,10 +301,10 @@ def _repeated(step: Step, times: int) -> Step:
     """Return a step that runs `step` so many times, and returns the last result."""
     if times == 1:
         return step
-    others = range(times - 1)
+    earlier_steps = range(times - 1)
 
     def run() -> object:
-        for _ in others:
+        for _ in earlier_steps:
             step()
         return step()
 

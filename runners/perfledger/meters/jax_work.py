@@ -248,8 +248,8 @@ def _foreign_calls(jaxpr: Foreign, text: str) -> Iterator[str]:
     """
     if any(limit.endswith(OPAQUE_LIMIT) for limit in _limits(jaxpr)):
         return
-    for quoted, plain in dict.fromkeys(_CUSTOM_CALL.findall(text)):
-        target = quoted or plain
+    for quoted, bare in dict.fromkeys(_CUSTOM_CALL.findall(text)):
+        target = quoted or bare
         if not _CALLS_WITHOUT_ARITHMETIC.fullmatch(target):
             yield f"the work of the custom call {target[:MAX_REASON]} {OPAQUE_LIMIT}"
 

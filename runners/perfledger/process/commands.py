@@ -248,7 +248,7 @@ class _Results:
     def examine(self, result: object) -> None:
         """Keep the state of a step's result, and what the workload's own check says of it."""
         check = self._workload.check
-        answer = check_answer(check, result) if check is not None else {}
+        answer = check_answer(check, result) if check is not None else self._evidence.answer
         self._evidence = replace(self._evidence, result=result_state(result), answer=answer)
 
     def evidence(self, sampled: StepSamples) -> StepEvidence:

@@ -228,7 +228,7 @@ def _measure(
     workload_plan = plan_workloads(base, head, globs=request.globs, params=settings.params)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(settings, request))
-    others, advice = _unmatched_on_base(site, workload_plan, base, request.globs)
+    other_names, advice = _unmatched_on_base(site, workload_plan, base, request.globs)
     machine, gpu, notes = _machine(head, settings)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     names = [spec.id for spec in workload_plan.to_measure]
@@ -265,7 +265,7 @@ def _measure(
         failures=workload_plan.failures + paired_runs.failures,
         new_workloads=tuple(spec.id for spec in workload_plan.new),
         base_configuration=site.configuration.base_file,
-        other_base_workloads=others,
+        other_base_workloads=other_names,
         accepted_work=settings.accepted_work,
         work=step_works,
         pricing=settings.pricing,
@@ -294,10 +294,10 @@ def _unmatched_on_base(
     if not plan.is_all_new:
         return (), ()
     configuration = site.configuration
-    others = other_base_workloads(
+    other_names = other_base_workloads(
         site.repository, site.sides.base.sha, base, paths=configuration.settings.paths
     )
-    return others[:MAX_NAMES], comparison_advice(others, configuration, globs=globs)
+    return other_names[:MAX_NAMES], comparison_advice(other_names, configuration, globs=globs)
 
 
 def _plan(settings: CheckSettings, workloads: Collection[str], known_spreads: KnownSpreads) -> Plan:

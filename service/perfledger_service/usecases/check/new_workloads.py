@@ -28,20 +28,21 @@ def other_base_workloads(
 
 
 def comparison_advice(
-    others: Sequence[str], configuration: CheckConfiguration, *, globs: Collection[str]
+    other_names: Sequence[str], configuration: CheckConfiguration, *, globs: Collection[str]
 ) -> tuple[str, ...]:
-    """Return what to do where nothing can be compared; `others` are what base registers instead.
+    """Return what to do where nothing can be compared.
 
-    Nothing where base has neither: the change introduces perfledger.
+    `other_names` are what base registers instead. Nothing where base has neither those nor a
+    configuration: the change introduces perfledger.
     """
     paths = ", ".join(configuration.settings.paths)
-    if others:
+    if other_names:
         change = (
             f"choose workloads of both sides (now --workload {' '.join(globs)})"
             if globs
             else f"keep their names, and set `paths` (now {paths}) to the folders of both sides"
         )
-        return (f"base registers {_first(others)} instead: {change}, or {OTHER_BASE}",)
+        return (f"base registers {_first(other_names)} instead: {change}, or {OTHER_BASE}",)
     if configuration.base_file:
         sentence = (
             f"base has the configuration {configuration.base_file} but no workload in {paths}: "
