@@ -1,1 +1,1 @@
-"""What perfledger does: load values, call the pure core, store and say the result."""
+"""Use cases: each loads values, calls the pure core, and stores and returns the result."""

@@ -41,7 +41,7 @@ from perfledger_service.usecases.inputs.files import read_text
 from perfledger_service.usecases.inputs.repository_config import configured_table
 
 MIN_SECONDS = 0.01
-MAX_RATE = 1e6  # Python itself begins no more requests a second
+MAX_RATE = 1e6  # Python itself cannot start more requests a second
 MAX_ARRIVALS_BYTES = 2**20
 MAX_DETAIL = 400
 
@@ -51,7 +51,7 @@ class LoadRequest:
     """The workload to load: `module:function`, or an id with its parameters."""
 
     workload: str
-    batches: tuple[int, ...] = ()  # in place of the decorator's; empty: the decorator's
+    batches: tuple[int, ...] = ()  # instead of the decorator's; empty: the decorator's
     device: str | None = None  # None: as configured
 
 

@@ -83,7 +83,7 @@ class CheckProgress(MeasuringProgress, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:
-    """What a check compares; "" leaves the choice to perfledger."""
+    """The revisions of a check; "" leaves the choice to perfledger."""
 
     base: str = ""
     head: str = ""

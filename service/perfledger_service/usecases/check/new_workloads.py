@@ -1,4 +1,4 @@
-"""Finds what base registers instead where all workloads of a head are new."""
+"""Finds the workloads of base if all workloads of a head are new."""
 
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath

@@ -1,4 +1,4 @@
-"""Prices what a bundle's changes cost a year, and evaluates policies on them."""
+"""Prices a year of a bundle's changes, and evaluates policies on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

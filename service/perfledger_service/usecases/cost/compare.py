@@ -55,12 +55,12 @@ class _OptionBesideOwner:
 
 
 def compare_costs(books: PriceBooks, request: CostRequest) -> CostView:
-    """Return what a useful hour costs on every known option of the accelerators.
+    """Return the cost of a useful hour on every known option of the accelerators.
 
     `use` is the share of useful hours: committed and owned hardware is paid for all hours, hourly
     rentals only for the useful ones. With work, accelerators are compared by the cost of a piece;
-    without it each is listed on its own, since their hours are not alike. Raises NotFoundError for
-    an accelerator without a price, and UsageError.
+    without it each is listed separately, because their hours are not comparable. Raises
+    NotFoundError for an accelerator without a price, and UsageError.
     """
     works = {work.accelerator: work for work in request.works}
     with translate_errors():

@@ -55,7 +55,7 @@ CURVE_USES = tuple(percent / 100 for percent in range(5, 101, 5))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRequest:
-    """What to compare, and under which assumptions."""
+    """The accelerators to compare, and the assumptions."""
 
     accelerators: Sequence[str] = ("H100-80GB",)
     use: float
@@ -67,10 +67,10 @@ class CostRequest:
     fallback_share: float = 0.0  # of work that finds no spot machine
     job_h: float | None = None  # of work at a time; with it a capacity block has its cliff
     works: Sequence[PricedWork] = ()  # one piece, on each accelerator where its speed is known
-    assumed: Sequence[str] = ()  # of the use, in words: it was not said and has no good source
+    assumed: Sequence[str] = ()  # of the use, in words: it was not given and has no good source
 
     def __post_init__(self) -> None:
-        """Refuse what is no share and no length of a job; raises UsageError."""
+        """Raise UsageError for an invalid share or job length."""
         if not LEAST_USE <= self.use <= 1:
             msg = (
                 f"a utilization of {self.use * 100:g} %: give a percentage above 0, "
@@ -113,7 +113,7 @@ class AcceleratorOptions:
     accelerator: str
     owner: ServerSpec | None
     options: tuple[AcceleratorOption, ...]
-    unknown: tuple[str, ...]  # what is on the sheet and cannot be priced, in words
+    unknown: tuple[str, ...]  # options on the sheet without a usable price, in words
 
 
 def accelerator_options(
@@ -163,7 +163,7 @@ def owned_option_of(books: PriceBooks, server: ServerSpec, request: CostRequest)
 def investment_of(
     books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
 ) -> Investment | None:
-    """Return what owning is worth in place of an option, for as many useful hours."""
+    """Return the value of owning instead of an option, for the same useful hours."""
     if owner is None or offer.price is None:
         return None
     return npv_of_owning(
@@ -180,7 +180,7 @@ def investment_of(
 def break_even_of(
     books: PriceBooks, request: CostRequest, owner: ServerSpec | None, offer: AcceleratorOption
 ) -> BreakEven | None:
-    """Return from which use owning is cheaper; a commitment counts with its rate."""
+    """Return the break-even utilization of owning; a commitment counts with its rate."""
     if owner is None or offer.price is None:
         return None
     usd = offer.usd_at(1.0, requested_use=request.use)

@@ -1,4 +1,4 @@
-"""Computes what owning a server costs a year."""
+"""Computes the yearly cost of owning a server."""
 
 from perfledger_cost_models.energy.carbon_footprint import owned_footprint
 from perfledger_cost_models.tco.buy_vs_rent import compare, tornado, yearly_parts
@@ -16,7 +16,7 @@ from perfledger_service.values.cost_views import OwningView, RentalOption
 
 
 def cost_of_owning(books: PriceBooks, option: str, request: CostRequest) -> OwningView:
-    """Return what owning a server costs a year, and what its useful hour depends on.
+    """Return the yearly cost of owning a server, and the sensitivity of its useful hour.
 
     Raises NotFoundError for an unknown server, UsageError for an invalid use.
     """

@@ -53,8 +53,8 @@ def forecast_files(
 ) -> Forecasts:
     """Forecast hours, spend or both from usage files and bills.
 
-    `option` prices the hours at its rate of today, in place of what was paid; the default sheet is
-    the current one. Raises UsageError for files that cannot be counted or forecast.
+    `option` prices the hours at its rate of today, instead of the amounts paid; the default sheet
+    is the current one. Raises UsageError for files that cannot be counted or forecast.
     """
     with translate_errors():
         history = _history(files, request.step)

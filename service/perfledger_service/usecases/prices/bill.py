@@ -1,4 +1,4 @@
-"""Writes a price sheet of what a bill shows was paid."""
+"""Writes the effective prices of a bill as a price sheet."""
 
 from perfledger_cost_models.billing.focus import Bill, paid_prices
 from perfledger_cost_models.prices.price_sheet import PriceSheet
@@ -7,7 +7,7 @@ from perfledger_service.errors import UsageError
 
 
 def paid_sheet(bill: Bill, *, source: str) -> str:
-    """Return a price list of what was paid; raises UsageError for a bill without accelerators."""
+    """Return the effective prices of a bill; raises UsageError without accelerators."""
     prices = paid_prices(bill, source=source)
     if not prices:
         msg = "this bill has no hours of a known accelerator, so there are no prices"

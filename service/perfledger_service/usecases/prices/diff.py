@@ -7,7 +7,7 @@ from perfledger_cost_models.prices.price_sheet import PriceSheet, packaged_sheet
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.price_books import text_of_file
 
-# In place of a file's name.
+# Instead of a file's name.
 PACKAGED = "packaged"
 
 

@@ -68,7 +68,7 @@ from perfledger_service.usecases.review.quarter_records import records_of_bundle
 from perfledger_service.values.fleet_views import ImportKind
 
 BYTES_PER_CHARACTER = 4  # of UTF-8, at most
-STORE_PREFIX = "store:"  # in a plan, marks the source of an import in place of a file name
+STORE_PREFIX = "store:"  # in a plan, marks the source of an import instead of a file name
 HOW_RECORDS = "PERFLEDGER_DATABASE_URL of the service's database, or --bundles FOLDER"
 
 
