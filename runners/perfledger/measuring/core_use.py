@@ -147,17 +147,17 @@ class CoreWatch:
         """
         if not self._blocks or min(block.elapsed for block in self._blocks) <= 0:
             return CoreUse()
-        whole = self._sum()
-        used = 0.0 if math.isnan(whole.cpu) else whole.cpu
-        active = min(1.0, used / (whole.elapsed * self._host.cores()))
-        blocks = self._blocks if turns else [whole]
+        total = self._sum()
+        used = 0.0 if math.isnan(total.cpu) else total.cpu
+        active = min(1.0, used / (total.elapsed * self._host.cores()))
+        blocks = self._blocks if turns else [total]
         # Of the typical turn: a wait for a core that falls between two steps is not the harness's.
         timed_s = _sums(readings_s, turns) if turns else (settling_s + math.fsum(readings_s),)
         shares = [timed / block.elapsed for timed, block in zip(timed_s, blocks, strict=True)]
         step = self._host.clock_step()
         if _is_too_coarse(step, blocks):
-            blocks = [whole]  # it may suffice for all turns together
-        if math.isnan(whole.cpu):
+            blocks = [total]  # it may suffice for all turns together
+        if math.isnan(total.cpu):
             flaw = NO_CHILDREN
         elif median(shares) < MIN_TIMED_SHARE:
             flaw = TOO_SHORT
