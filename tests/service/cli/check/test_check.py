@@ -19,7 +19,7 @@ CONFIG = """
 paths = ["bench"]
 margin = 0.3
 floor = 0.2
-max_pairs = 6
+max_pairs = 5
 [[fleet]]
 workload = "*"
 where = "p5.48xlarge/on_demand"

@@ -17,7 +17,7 @@ CONFIG = """
 paths = ["bench"]
 margin = 0.3
 floor = 0.2
-max_pairs = 6
+max_pairs = 5
 """
 WORKLOAD = """
 import perfledger
