@@ -322,11 +322,11 @@ def test_beside_load_a_step_that_waits_is_told_from_one_that_queues(wait):
         work()
         wait()
 
+    def cores_of(step):
+        return measure(lambda: step, HostClock(), effort=effort, turn=lambda: None).cores
+
     with one_shared_core():
-        base, head = (
-            measure(lambda step=step: step, HostClock(), effort=effort, turn=lambda: None).cores
-            for step in (work, work_and_wait)
-        )
+        base, head = cores_of(work), cores_of(work_and_wait)
 
     assert sum(base.times.queued_s) > 0
     assert min(head.cpu_time_s) >= 0.02
