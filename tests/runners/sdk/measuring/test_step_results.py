@@ -69,7 +69,6 @@ class TorchFuture:
         (Future(), ResultState.NOT_READY),
         ([TorchFuture()], ResultState.NOT_READY),
     ],
-    ids=repr,
 )
 def test_what_a_result_says(result, state):
     assert result_state(result) is state
