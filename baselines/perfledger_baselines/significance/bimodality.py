@@ -97,9 +97,9 @@ def _fisher_exact(upper: Sequence[int], runs: Sequence[int]) -> float:
 
     It is the chance of what occurs no more often than what was counted, in whole numbers of ways.
     """
-    drawn = sum(upper)
+    total = sum(upper)
     ways = [
-        math.comb(runs[0], of_base) * math.comb(runs[1], drawn - of_base)
-        for of_base in range(min(drawn, runs[0]) + 1)
+        math.comb(runs[0], of_base) * math.comb(runs[1], total - of_base)
+        for of_base in range(min(total, runs[0]) + 1)
     ]
     return sum(each for each in ways if each <= ways[upper[0]]) / sum(ways)
