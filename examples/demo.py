@@ -1,7 +1,7 @@
-"""A repository with two pull requests goes the whole way: measured, judged, explained and said.
+"""Runs two pull requests of an example repository end to end: measure, judge, explain, post.
 
-make demo runs this. Nothing is canned: the workloads run here, on this machine's CPU, the service
-is the real one on SQLite, and only GitHub is stood in for, over real HTTP.
+make demo runs this. The workloads run on this machine's CPU and the service is the real one on
+SQLite; only GitHub is a stand-in, over real HTTP.
 """
 
 import argparse
@@ -26,17 +26,24 @@ from demo_repository import (
     commit_of,
     git,
 )
-from demo_service import Said, Site, await_said, open_pull_request, running_site, submit
+from demo_service import (
+    PostedReport,
+    Site,
+    open_pull_request,
+    running_site,
+    upload_bundle,
+    wait_for_report,
+)
 from rich.console import Console
 from rich.markdown import Markdown
 
-# Says that a folder is the demo's own, and may be deleted by the next one.
+# Marks a folder of the demo, which the next demo may delete.
 MARKER = ".perfledger-demo"
-OUTCOME_VERSION = 1
+OUTCOME_VERSION = 2
 INTERRUPTED = 130
 INTRODUCTION = """\
-Two pull requests of an example repository go the whole way, for real. That takes
-three minutes on a quiet machine with two cores, and less than six on any:
+This runs two pull requests of an example repository end to end. It takes three
+minutes on a quiet machine with two cores, and less than six on any:
 
 1. A git repository with four workloads, two in PyTorch and two in JAX, and two
    branches: one slows a training step, the other only moves code.
@@ -49,22 +56,22 @@ All of it is written to {folder}; nothing leaves this machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the demo; return 0 when every part did its work, whatever the verdicts were."""
+    """Run the demo; return 0 if every part worked, whatever the verdicts are."""
     options = _options(arguments)
     console = Console(highlight=False)
     try:
         return _run(options, console)
     except DemoError as error:
         console.print(f"\n[bold red]The demo failed:[/] {_plain(str(error))}")
-        console.print(f"What was written so far is in {options.folder}.", markup=False)
+        console.print(f"The files written so far are in {options.folder}.", markup=False)
         return 1
     except KeyboardInterrupt:
-        console.print("\nInterrupted; everything that was started has been stopped.")
+        console.print("\nInterrupted; all processes are stopped.")
         return INTERRUPTED
 
 
 def chosen_branches(name: str | None) -> tuple[Branch, ...]:
-    """Return the branches to take the whole way; raise DemoError for a name that is none."""
+    """Return the branches to run; raise DemoError for an unknown name."""
     chosen = tuple(branch for branch in BRANCHES if name in (None, branch.name))
     if not chosen:
         known = ", ".join(branch.name for branch in BRANCHES)
@@ -74,53 +81,55 @@ def chosen_branches(name: str | None) -> tuple[Branch, ...]:
 
 
 def fresh_folder(folder: Path) -> None:
-    """Make the folder empty; raise DemoError rather than delete one that is not the demo's."""
+    """Empty the folder; raise DemoError instead of deleting one that is not the demo's."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER).exists():
-            msg = f"{folder} is not empty and not a demo's: name another folder, or empty it"
+            msg = f"{folder} is not empty and not from a demo: choose another folder, or empty it"
             raise DemoError(msg)
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARKER).write_text("deleted by the next demo\n", encoding="utf-8")
 
 
-def surprises(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """Return in words where the verdicts are not what was planted."""
-    found: list[str] = []
+def unexpected_verdicts(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
+    """Return sentences about verdicts that differ from what the branches do."""
+    sentences: list[str] = []
     for outcome in outcomes:
         red = set(outcome.regressed())
         if outcome.slower and outcome.slower not in red:
-            found.append(f"{outcome.branch} slows {outcome.slower}, which was not found")
-        found.extend(
-            f"{outcome.branch} does not slow {workload}, which is called slower"
+            sentences.append(
+                f"{outcome.branch} slows down {outcome.slower}, which was not detected"
+            )
+        sentences.extend(
+            f"{outcome.branch} does not slow down {workload}, but it was reported as slower"
             for workload in sorted(red - {outcome.slower})
         )
         if not outcome.slower and not red and outcome.exit_code != 0:
-            found.append(f"{outcome.branch} changes nothing, which was not shown")
-    return tuple(found)
+            sentences.append(f"{outcome.branch} changes nothing, but this was not proven")
+    return tuple(sentences)
 
 
 def terminal_text(comment: str) -> str:
-    """Return a comment's Markdown without the HTML that a terminal cannot fold."""
+    """Return a comment's Markdown without the HTML of collapsible sections."""
     text = re.sub(r"<summary>(.*?)</summary>", r"**▸ \1**", comment, flags=re.DOTALL)
     return re.sub(r"<!--.*?-->|</?(?:details|sub|sup)[^>]*>", "", text, flags=re.DOTALL)
 
 
 def first_part(comment: str) -> str:
-    """Return a comment up to its first folded part: what is seen before anything is clicked."""
+    """Return a comment up to its first collapsed section, as seen before any click."""
     return comment.partition("<details>")[0].rstrip() + "\n"
 
 
 def outcome_json(
-    outcomes: Sequence[Outcome], said: Mapping[str, Said], seconds: Mapping[str, float]
+    outcomes: Sequence[Outcome], reports: Mapping[str, PostedReport], seconds: Mapping[str, float]
 ) -> str:
-    """Return what happened as JSON, for programs."""
+    """Return the outcomes as JSON, for programs."""
     document = {
         "version": OUTCOME_VERSION,
         "seconds": dict(seconds),
         "branches": [
-            {**asdict(outcome), "said": asdict(said[outcome.branch])}
-            if outcome.branch in said
+            {**asdict(outcome), "posted": asdict(reports[outcome.branch])}
+            if outcome.branch in reports
             else asdict(outcome)
             for outcome in outcomes
         ],
@@ -131,7 +140,7 @@ def outcome_json(
 def _run(options: argparse.Namespace, console: Console) -> int:
     began = time.monotonic()
     branches = chosen_branches(options.only)
-    console.rule("[bold]perfledger, the whole way, once", align="left")
+    console.rule("[bold]perfledger, end to end", align="left")
     console.print(INTRODUCTION.format(folder=options.folder), markup=False)
     fresh_folder(options.folder)
     repository = options.folder / "repository"
@@ -140,20 +149,20 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     console.print(git(repository, "log", "--oneline", "--graph", "--all").rstrip(), markup=False)
     outcomes = [_check(branch, repository, options.folder, console) for branch in branches]
     seconds = {"measured": time.monotonic() - began}
-    said: dict[str, Said] = {}
+    reports: dict[str, PostedReport] = {}
     if not options.measure_only:
         _stage(console, "Starting the service and GitHub's stand-in, uploading both bundles")
         with running_site(options.folder) as site:
-            said = {
-                outcome.branch: _say(branch, outcome, repository, site)
+            reports = {
+                outcome.branch: _post(branch, outcome, repository, site)
                 for branch, outcome in zip(branches, outcomes, strict=True)
             }
-            _show(said, console)
+            _show(reports, console)
             seconds["all"] = time.monotonic() - began
-            _pictures(options, site, said, console)
-            _linger(options, site, console)
+            _pictures(options, site, reports, console)
+            _keep_serving(options, site, console)
     if options.json is not None:
-        options.json.write_text(outcome_json(outcomes, said, seconds), encoding="utf-8")
+        options.json.write_text(outcome_json(outcomes, reports, seconds), encoding="utf-8")
     _close(outcomes, time.monotonic() - began, console)
     return 0
 
@@ -167,52 +176,56 @@ def _check(branch: Branch, repository: Path, folder: Path, console: Console) -> 
     return outcome
 
 
-def _say(branch: Branch, outcome: Outcome, repository: Path, site: Site) -> Said:
+def _post(branch: Branch, outcome: Outcome, repository: Path, site: Site) -> PostedReport:
     commit = commit_of(repository, branch.name)
     open_pull_request(site, branch, commit)
-    page = submit(site, outcome.bundle)
-    return await_said(site, branch, page, commit)
+    page = upload_bundle(site, outcome.bundle)
+    return wait_for_report(site, branch, page, commit)
 
 
-def _show(said: Mapping[str, Said], console: Console) -> None:
-    for name, each in said.items():
+def _show(reports: Mapping[str, PostedReport], console: Console) -> None:
+    for name, each in reports.items():
         _stage(console, f"The comment on {name}")
         console.print(Markdown(terminal_text(first_part(each.comment))))
         folded = each.comment.count("<summary>")
-        console.print(f"[dim]and {folded} folded parts; all of it is on the page:[/] {each.page}")
+        console.print(
+            f"[dim]and {folded} collapsed sections; the page has everything:[/] {each.page}"
+        )
         console.print(f"check run: [bold]{each.conclusion}[/], {_plain(each.title)}")
 
 
 def _pictures(
-    options: argparse.Namespace, site: Site, said: Mapping[str, Said], console: Console
+    options: argparse.Namespace, site: Site, reports: Mapping[str, PostedReport], console: Console
 ) -> None:
     if options.screenshots is None:
         return
     _stage(console, f"Taking pictures for {options.screenshots}")
-    for path in take_pictures(site.url, said, options.screenshots):
+    for path in take_pictures(site.url, reports, options.screenshots):
         console.print(str(path), markup=False)
 
 
-def _linger(options: argparse.Namespace, site: Site, console: Console) -> None:
+def _keep_serving(options: argparse.Namespace, site: Site, console: Console) -> None:
     if not options.serve:
         return
-    console.print(f"\nThe service stays at {site.url} until Ctrl-C.")
+    console.print(f"\nThe service runs at {site.url} until Ctrl-C.")
     with suppress(KeyboardInterrupt):
         while True:
             time.sleep(3600)
 
 
 def _close(outcomes: Sequence[Outcome], seconds: float, console: Console) -> None:
-    _stage(console, "What happened")
+    _stage(console, "Results")
     for outcome in outcomes:
-        planted = f"slows {outcome.slower}" if outcome.slower else "does the same work"
-        console.print(f"{outcome.branch}, which {planted}: {outcome.headline}", markup=False)
-    unexpected = surprises(outcomes)
-    for surprise in unexpected:
-        console.print(f"[yellow]Not as planted:[/] {_plain(surprise)}")
+        effect = f"slows down {outcome.slower}" if outcome.slower else "does the same work"
+        console.print(f"{outcome.branch}, which {effect}: {outcome.headline}", markup=False)
+    unexpected = unexpected_verdicts(outcomes)
+    for sentence in unexpected:
+        console.print(f"[yellow]Unexpected:[/] {_plain(sentence)}")
     if unexpected:
-        console.print("A busy machine does that; the demo itself worked. make demo runs it again.")
-    console.print(f"{seconds:.0f} s in all. make demo SERVE=1 keeps the pages up.")
+        console.print(
+            "A busy machine can cause this; the demo itself worked. To repeat it: make demo."
+        )
+    console.print(f"{seconds:.0f} s in total. make demo SERVE=1 keeps the pages up.")
 
 
 def _stage(console: Console, title: str) -> None:
@@ -221,24 +234,26 @@ def _stage(console: Console, title: str) -> None:
 
 
 def _plain(text: str) -> str:
-    """Return text in which square brackets are no markup."""
+    """Return text with its square brackets escaped for markup."""
     return text.replace("[", "\\[")
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--serve", action="store_true", help="keep the service up until Ctrl-C")
-    parser.add_argument("--only", metavar="BRANCH", help="take only this branch the whole way")
-    parser.add_argument("--measure-only", action="store_true", help="check, and start no service")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what happened here")
+    parser.add_argument("--only", metavar="BRANCH", help="run only this branch")
     parser.add_argument(
-        "--folder", type=Path, default=EXAMPLES.parent / ".demo", help="where to work"
+        "--measure-only", action="store_true", help="only run the checks, without the service"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the outcomes to this file")
+    parser.add_argument(
+        "--folder", type=Path, default=EXAMPLES.parent / ".demo", help="working folder"
     )
     parser.add_argument(
         "--screenshots",
         type=Path,
         metavar="FOLDER",
-        help="take the README's pictures (needs the dev extra and chromium)",
+        help="take the pictures of the README (needs the dev extra and chromium)",
     )
     return parser.parse_args(arguments)
 

@@ -1,4 +1,4 @@
-"""A branch of the example repository becomes a result bundle and the outcome of its check."""
+"""Checks branches of the example repository."""
 
 import json
 import os
@@ -14,15 +14,15 @@ from typing import IO, Any
 from demo_repository import REPOSITORY, Branch, DemoError
 
 PERFLEDGER = (sys.executable, "-m", "perfledger_service")
-# No regression, a regression, undecided or not measured; the other exit codes are not answers.
-ANSWERS = (0, 1, 3)
-# How long an interrupted child may take to clear its checkouts away.
-FAREWELL_S = 20.0
+# No regression, a regression, undecided or not measured; other exit codes are failures.
+RESULT_CODES = (0, 1, 3)
+# Time for an interrupted child to remove its checkouts.
+CLEANUP_S = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """One verdict; the change and its interval are head / base - 1, None where nothing is known."""
+class VerdictSummary:
+    """One verdict; the change and its interval are head / base - 1, None if unknown."""
 
     workload: str
     metric: str
@@ -35,18 +35,18 @@ class Judged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What `perfledger check` found on a branch, and how long it took."""
+    """The result of `perfledger check` on a branch, and its duration."""
 
     branch: str
-    slower: str  # what was planted: the workload that got slower, or ""
+    slower: str  # the workload that the branch slows down, or ""
     exit_code: int
     conclusion: str
     headline: str
-    verdicts: tuple[Judged, ...]
+    verdicts: tuple[VerdictSummary, ...]
     seconds: float
-    bundle: str  # where it is
+    bundle: str  # its path
 
-    def speed(self) -> tuple[Judged, ...]:
+    def speed(self) -> tuple[VerdictSummary, ...]:
         """Return the verdicts on step times."""
         return tuple(verdict for verdict in self.verdicts if verdict.metric == "step_time_p50")
 
@@ -60,7 +60,7 @@ def check_branch(
 ) -> Outcome:
     """Run `perfledger check` on a branch of `repository`; files go into `folder`.
 
-    What the command says goes to the terminal, or to `log`. Raises DemoError when it fails.
+    Its output goes to the terminal, or to `log`. Raises DemoError if it fails.
     """
     bundle, report = folder / f"{branch.name}.bundle.json", folder / f"{branch.name}.report.json"
     arguments = (
@@ -71,8 +71,8 @@ def check_branch(
     began = time.monotonic()
     code = _run((*PERFLEDGER, *arguments), repository, folder, log)
     seconds = time.monotonic() - began
-    if code not in ANSWERS:
-        msg = f"perfledger check ended with exit code {code} on {branch.name}: see what it said"
+    if code not in RESULT_CODES:
+        msg = f"perfledger check ended with exit code {code} on {branch.name}: see its output"
         raise DemoError(msg)
     document = json.loads(report.read_text(encoding="utf-8"))
     return outcome_of(document, branch, exit_code=code, seconds=seconds, bundle=str(bundle))
@@ -81,32 +81,32 @@ def check_branch(
 def outcome_of(
     document: Mapping[str, Any], branch: Branch, *, exit_code: int, seconds: float, bundle: str
 ) -> Outcome:
-    """Return the outcome that a report in JSON tells of."""
+    """Return the outcome of a JSON report."""
     return Outcome(
         branch=branch.name,
         slower=branch.slower,
         exit_code=exit_code,
         conclusion=document["conclusion"],
         headline=document["headline"],
-        verdicts=tuple(_judged(verdict) for verdict in document["verdicts"]),
+        verdicts=tuple(_verdict_summary(verdict) for verdict in document["verdicts"]),
         seconds=seconds,
         bundle=bundle,
     )
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Return the environment of a child: nothing of the user's own perfledger or CI job in it."""
-    kept = {
+    """Return the environment of a child, without the user's perfledger and CI variables."""
+    inherited = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("PERFLEDGER_", "GITHUB_", "GIT_"))
     }
-    return {**kept, "XDG_STATE_HOME": str(folder / "state"), **more}
+    return {**inherited, "XDG_STATE_HOME": str(folder / "state"), **more}
 
 
-def _judged(verdict: Mapping[str, Any]) -> Judged:
+def _verdict_summary(verdict: Mapping[str, Any]) -> VerdictSummary:
     estimate = verdict["estimate"] or {"change": None, "low": None, "high": None, "pairs": 0}
-    return Judged(
+    return VerdictSummary(
         workload=verdict["workload"],
         metric=verdict["metric"]["name"],
         outcome=verdict["outcome"],
@@ -115,7 +115,7 @@ def _judged(verdict: Mapping[str, Any]) -> Judged:
 
 
 def _run(command: Sequence[str], where: Path, folder: Path, log: IO[str] | None) -> int:
-    """Run a command to its end; when interrupted, let it clear its checkouts away first."""
+    """Run a command to its end; if interrupted, let it remove its checkouts first."""
     process = subprocess.Popen(
         command,
         cwd=where,
@@ -128,8 +128,8 @@ def _run(command: Sequence[str], where: Path, folder: Path, log: IO[str] | None)
         return process.wait()
     except KeyboardInterrupt:
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=FAREWELL_S)
+            process.wait(timeout=CLEANUP_S)
         raise
     finally:
-        process.kill()  # does nothing to one that has ended
+        process.kill()  # no effect on one that has ended
         process.wait()

@@ -1,4 +1,4 @@
-"""A comment and a page of the service become PNG pictures for the documentation."""
+"""Takes PNG pictures of comments and pages for the documentation."""
 
 import shutil
 from collections.abc import Mapping
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from demo_repository import DemoError
-from demo_service import Said
+from demo_service import PostedReport
 
 THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-# CSS pixels; a comment is as tall as it is, a page is cut off.
+# CSS pixels; a comment has its full height, a page is cut off.
 WIDTH, PAGE_WIDTH, HEIGHT = 960, 1120, 1200
 SCALE = 2  # device pixels per CSS pixel: sharp on today's screens
-# What a comment on GitHub looks like, near enough; the fonts are the machine's.
+# Approximates a comment on GitHub, with the fonts of the machine.
 FRAME = """\
 <!doctype html><meta charset="utf-8"><style>
 :root { color-scheme: light dark; --ink: #1f2328; --dim: #59636e; --paper: #fff; --head: #f6f8fa;
@@ -43,20 +43,22 @@ a { color: var(--link); } sub { color: var(--dim); }
 """
 
 
-def take_pictures(site_url: str, said: Mapping[str, Said], folder: Path) -> tuple[Path, ...]:
+def take_pictures(
+    site_url: str, reports: Mapping[str, PostedReport], folder: Path
+) -> tuple[Path, ...]:
     """Write PNGs of each pull request's comment and page in both themes; return their paths.
 
-    Raises DemoError where playwright, cmarkgfm or chromium is missing.
+    Raises DemoError if playwright, cmarkgfm or chromium is missing.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:
         from playwright.sync_api import sync_playwright  # noqa: PLC0415 - of the dev extra
     except ModuleNotFoundError:
-        msg = "no playwright here: pictures need the dev extra (pip install -e '.[dev]')"
+        msg = "playwright is not installed: pictures need the dev extra (pip install -e '.[dev]')"
         raise DemoError(msg) from None
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if chromium is None:
-        msg = "no chromium here: pictures need the system package chromium"
+        msg = "chromium is not installed: pictures need the system package chromium"
         raise DemoError(msg)
     paths: list[Path] = []
     with sync_playwright() as playwright:
@@ -68,7 +70,7 @@ def take_pictures(site_url: str, said: Mapping[str, Said], folder: Path) -> tupl
                 viewport={"width": WIDTH, "height": HEIGHT},
             )
             page = context.new_page()
-            for name, each in said.items():
+            for name, each in reports.items():
                 page.set_content(comment_page(each.comment))
                 paths.append(_shot(page, folder / f"comment-{name}-{theme}.png", is_whole=True))
                 page.goto(each.page, wait_until="networkidle")
@@ -86,7 +88,7 @@ def comment_page(comment: str) -> str:
         import cmarkgfm  # noqa: PLC0415 - of the dev extra
         from cmarkgfm.cmark import Options  # noqa: PLC0415
     except ModuleNotFoundError:
-        msg = "no cmarkgfm here: pictures need the dev extra (pip install -e '.[dev]')"
+        msg = "cmarkgfm is not installed: pictures need the dev extra (pip install -e '.[dev]')"
         raise DemoError(msg) from None
     body = cmarkgfm.github_flavored_markdown_to_html(comment, Options.CMARK_OPT_UNSAFE)
     return FRAME.replace("COMMENT", body)

@@ -1,4 +1,4 @@
-"""The example repository's files become a git repository with two pull-request branches."""
+"""Builds a git repository with two pull-request branches from the example repository."""
 
 import os
 import shutil
@@ -14,14 +14,14 @@ REPOSITORY = "acme/models"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A pull request to be: the files that replace those of main, and what its author says."""
+    """A future pull request: the files that replace those of main, and its texts."""
 
     name: str
     pull_request: int
     overlay: Path
     subject: str
     body: str
-    slower: str = ""  # what was planted: the workload that got slower
+    slower: str = ""  # the workload that it slows down
 
 
 BRANCHES = (
@@ -44,11 +44,11 @@ BRANCHES = (
 
 
 class DemoError(Exception):
-    """A part of the demo could not do its work: what, and what to look at."""
+    """A failed part of the demo, with what to look at."""
 
 
 def build_repository(folder: Path) -> None:
-    """Make `folder` a git repository: main, and a branch with one commit for each of BRANCHES."""
+    """Make `folder` a git repository: main, and one branch with one commit for each of BRANCHES."""
     shutil.copytree(
         EXAMPLES / "repository", folder, ignore=shutil.ignore_patterns("__pycache__", ".*")
     )
@@ -68,7 +68,7 @@ def commit_of(folder: Path, revision: str) -> str:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git in `folder`, untouched by the user's own configuration; return what it says."""
+    """Run git in `folder` without the user's configuration, and return its output."""
     try:
         done = subprocess.run(
             ["git", *arguments],
@@ -94,11 +94,11 @@ def _commit(folder: Path, *paragraphs: str) -> None:
 
 
 def _environment(outer: Mapping[str, str]) -> dict[str, str]:
-    """Return `outer` without what would lead git elsewhere: a hook's variables, a signing key."""
-    kept = {name: value for name, value in outer.items() if not name.startswith("GIT_")}
-    who = {
+    """Return `outer` without variables that redirect git, such as those of a hook."""
+    inherited = {name: value for name, value in outer.items() if not name.startswith("GIT_")}
+    identity = {
         f"GIT_{role}_{name}": value
         for role in ("AUTHOR", "COMMITTER")
         for name, value in IDENTITY.items()
     }
-    return {**kept, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    return {**inherited, **identity, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}

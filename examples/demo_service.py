@@ -1,4 +1,4 @@
-"""Result bundles become comments and check runs, through a service and a stand-in for GitHub."""
+"""Runs the service and a stand-in for GitHub, and uploads bundles to it."""
 
 import json
 import select
@@ -20,7 +20,7 @@ from demo_checks import PERFLEDGER, environment
 from demo_repository import EXAMPLES, REPOSITORY, Branch, DemoError
 
 STARTING_S = 300.0
-SAYING_S = 300.0
+POSTING_S = 300.0
 STOPPING_S = 10.0
 POLL_S = 0.2
 LOG_LINES = 15
@@ -28,7 +28,7 @@ LOG_LINES = 15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A running service, the GitHub that it talks to, and the token of the demo's project."""
+    """A running service, its stand-in for GitHub, and the token of the demo's project."""
 
     url: str
     github_url: str
@@ -37,8 +37,8 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a pull request shows: its comment, its check run and the page behind them."""
+class PostedReport:
+    """The comment, the check run and the page of a pull request."""
 
     comment: str
     conclusion: str
@@ -50,7 +50,7 @@ class Said:
 def running_site(folder: Path) -> Generator[Site]:
     """Start GitHub's stand-in and the service on free loopback ports; stop both at the end.
 
-    Files go into `folder`. Raises DemoError when one of them does not start.
+    Files go into `folder`. Raises DemoError if one of them does not start.
     """
     with ExitStack() as stack:
         stand_in = (sys.executable, str(EXAMPLES / "github_stand_in.py"), "--port", "0")
@@ -77,7 +77,7 @@ def running_site(folder: Path) -> Generator[Site]:
 
 
 def open_pull_request(site: Site, branch: Branch, commit: str) -> None:
-    """Tell GitHub's stand-in of a branch's pull request."""
+    """Open a branch's pull request on GitHub's stand-in."""
     pull = {
         "repository": REPOSITORY,
         "number": branch.pull_request,
@@ -85,48 +85,48 @@ def open_pull_request(site: Site, branch: Branch, commit: str) -> None:
         "head_ref": branch.name,
         "title": branch.subject,
     }
-    _ask(f"{site.github_url}/_stand_in/pulls", document=pull)
+    _request(f"{site.github_url}/_stand_in/pulls", document=pull)
 
 
-def submit(site: Site, bundle: str) -> str:
-    """Upload a bundle as a CI job does; return the address of its page."""
+def upload_bundle(site: Site, bundle: str) -> str:
+    """Upload a bundle like a CI job, and return the URL of its page."""
     settings = {"PERFLEDGER_UPLOAD_URL": site.url, "PERFLEDGER_UPLOAD_TOKEN": site.token}
     return _perfledger("upload", bundle, folder=site.folder, settings=settings)
 
 
-def await_said(site: Site, branch: Branch, page: str, commit: str) -> Said:
-    """Wait until the service has spoken on the pull request; return what is found there.
+def wait_for_report(site: Site, branch: Branch, page: str, commit: str) -> PostedReport:
+    """Wait until the service has posted on the pull request, and return the posted report.
 
-    Raises DemoError when it does not, or when there is not exactly one comment and one check run.
+    Raises DemoError if it does not, or unless there is exactly one comment and one check run.
     """
     upload = f"{site.url}/api/v1/uploads/{page.rpartition('/')[2]}"
-    deadline = time.monotonic() + SAYING_S
-    while (document := _ask(upload, token=site.token))["status"] != "posted":
+    deadline = time.monotonic() + POSTING_S
+    while (document := _request(upload, token=site.token))["status"] != "posted":
         if document["status"] in ("failed", "refused") or time.monotonic() > deadline:
-            reason = document["reason"] or f"nothing in {SAYING_S:.0f} s"
-            msg = f"the service said nothing on {branch.name}: {document['status']}, {reason}"
+            reason = document["reason"] or f"no result in {POSTING_S:.0f} s"
+            msg = f"the service posted nothing on {branch.name}: {document['status']}, {reason}"
             raise DemoError(msg)
         time.sleep(POLL_S)
-    state = _ask(f"{site.github_url}/_stand_in/state")
-    return said_in(state, branch, commit, page)
+    state = _request(f"{site.github_url}/_stand_in/state")
+    return posted_report(state, branch, commit, page)
 
 
-def said_in(state: Mapping[str, Any], branch: Branch, commit: str, page: str) -> Said:
-    """Return what a pull request shows in the stand-in's state.
+def posted_report(state: Mapping[str, Any], branch: Branch, commit: str, page: str) -> PostedReport:
+    """Return the report on a pull request in the stand-in's state.
 
     Raises DemoError unless there is exactly one comment and one check run.
     """
-    known = state["repositories"][REPOSITORY]
+    repository = state["repositories"][REPOSITORY]
     number = branch.pull_request
-    comments = [each for each in known["comments"].values() if each["number"] == number]
-    checks = [each for each in known["check_runs"].values() if each["head_sha"] == commit]
+    comments = [each for each in repository["comments"].values() if each["number"] == number]
+    checks = [each for each in repository["check_runs"].values() if each["head_sha"] == commit]
     if len(comments) != 1 or len(checks) != 1:
         msg = (
             f"pull request {number} has {len(comments)} comments and {len(checks)} check runs, "
-            "and should have one of each"
+            "but should have one of each"
         )
         raise DemoError(msg)
-    return Said(
+    return PostedReport(
         comment=comments[0]["body"],
         conclusion=checks[0]["conclusion"],
         title=checks[0]["output"]["title"],
@@ -135,7 +135,7 @@ def said_in(state: Mapping[str, Any], branch: Branch, commit: str, page: str) ->
 
 
 def _perfledger(*arguments: str, folder: Path, settings: Mapping[str, str]) -> str:
-    """Run one of perfledger's commands; return its last line."""
+    """Run a perfledger command and return its last line."""
     done = subprocess.run(
         (*PERFLEDGER, *arguments),
         check=False,
@@ -156,7 +156,7 @@ def _perfledger(*arguments: str, folder: Path, settings: Mapping[str, str]) -> s
 def _running(
     command: tuple[str, ...], folder: Path, name: str, settings: Mapping[str, str]
 ) -> Generator[str]:
-    """Run a server whose first line ends with its address; hand that out, stop it at the end."""
+    """Run a server whose first line ends with its address; yield that, and stop it at the end."""
     with (folder / f"{name}.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
             command,
@@ -180,10 +180,10 @@ def _running(
 
 
 def _address(process: subprocess.Popen[str], folder: Path, name: str) -> str:
-    """Return the last word of a server's first line; raise DemoError if there is none."""
+    """Return the last word of a server's first line; raise DemoError without one."""
     assert process.stdout is not None
-    is_heard = bool(select.select([process.stdout], [], [], STARTING_S)[0])
-    words = (process.stdout.readline() if is_heard else "").split()
+    has_output = bool(select.select([process.stdout], [], [], STARTING_S)[0])
+    words = (process.stdout.readline() if has_output else "").split()
     if not words:
         log = (folder / f"{name}.log").read_text(encoding="utf-8").splitlines()
         tail = "\n".join(log[-LOG_LINES:])
@@ -196,7 +196,7 @@ def _wait_for(url: str, name: str) -> None:
     deadline = time.monotonic() + STARTING_S
     while True:
         try:
-            _ask(url)
+            _request(url)
         except DemoError as error:
             if time.monotonic() > deadline:
                 msg = f"{name} is not ready after {STARTING_S:.0f} s: {error}"
@@ -206,8 +206,8 @@ def _wait_for(url: str, name: str) -> None:
             return
 
 
-def _ask(url: str, *, token: str = "", document: Mapping[str, Any] | None = None) -> Any:
-    """Send a request to a loopback address; return the JSON that answers it."""
+def _request(url: str, *, token: str = "", document: Mapping[str, Any] | None = None) -> Any:
+    """Send a request to a loopback address and return the JSON of the response."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     data = None if document is None else json.dumps(document).encode()
     try:
@@ -219,7 +219,7 @@ def _ask(url: str, *, token: str = "", document: Mapping[str, Any] | None = None
 
 
 def _private_key() -> str:
-    """Return a fresh key for the stand-in's GitHub App, as PEM."""
+    """Return a new key for the stand-in's GitHub App, as PEM."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     return key.private_bytes(
         serialization.Encoding.PEM,

@@ -1,7 +1,7 @@
-"""A stand-in for GitHub's API over real HTTP, for the demo and the tests: Python alone, no account.
+"""Stands in for GitHub's API over real HTTP, for the demo and the tests, without an account.
 
-`python examples/github_stand_in.py --port 0` prints its URL. It knows pull requests, comments and
-check runs, answers and refuses as GitHub does, and under /_stand_in/ is told things and asked:
+`python examples/github_stand_in.py --port 0` prints its URL. It has pull requests, comments and
+check runs, answers and refuses like GitHub, and is controlled under /_stand_in/:
 
 POST /_stand_in/pulls     {"repository": "o/r", "number": 7, "head_sha": "…", "state": "open"}
 POST /_stand_in/comments  {"repository": "o/r", "number": 7, "author": "mallory", "body": "…"}
@@ -36,8 +36,8 @@ FIRST_ID = 3_000_000_000  # beyond 32 bits, as GitHub's are
 CONCLUSIONS = frozenset(
     ("action_required", "cancelled", "failure", "neutral", "success", "skipped", "timed_out")
 )
-Document = dict[str, Any]  # a JSON object of another's making: only its reader knows its fields
-Reply = tuple[int, object]  # a status, and what is sent as JSON
+Document = dict[str, Any]  # a foreign JSON object
+Reply = tuple[int, object]  # status and JSON body
 
 
 class Comment(TypedDict):
@@ -54,8 +54,8 @@ class Repository(TypedDict):
     check_runs: dict[str, Document]
 
 
-class Answer(Exception):  # noqa: N818 - not an error: the way out of a handler
-    """An answer other than 200, raised from wherever it is known."""
+class Answer(Exception):  # noqa: N818 - not an error: it ends a handler
+    """A response other than 200, raised from anywhere in a handler."""
 
     def __init__(self, status: int, document: dict[str, str]) -> None:
         super().__init__(status)
@@ -69,7 +69,7 @@ def refuse(status: int, message: str) -> NoReturn:
 
 
 class State:
-    """What GitHub would know, kept in memory and, if a path is given, in a JSON file."""
+    """The state of GitHub, in memory and, with a path, in a JSON file."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.lock = threading.Condition()
@@ -107,10 +107,10 @@ class State:
         self.repository(name)["comments"][str(made["id"])] = made
         return made
 
-    def wait_for(self, is_so: Callable[["State"], bool], timeout_s: float = 600.0) -> bool:
-        """Wait until `is_so(state)`; return whether it came about."""
+    def wait_for(self, condition: Callable[["State"], bool], timeout_s: float = 600.0) -> bool:
+        """Wait until `condition(state)` holds; return whether it does."""
         with self.lock:
-            return self.lock.wait_for(lambda: is_so(self), timeout=timeout_s)
+            return self.lock.wait_for(lambda: condition(self), timeout=timeout_s)
 
 
 def get_app(_state: State, request: "Handler") -> Reply:
@@ -142,7 +142,7 @@ def list_comments(state: State, request: "Handler", name: str, number: str) -> R
 
 def create_comment(state: State, request: "Handler", name: str, number: str) -> Reply:
     get_pull(state, request, name, number)
-    return 201, state.add_comment(name, int(number), LOGIN, checked_comment(request))
+    return 201, state.add_comment(name, int(number), LOGIN, valid_comment_body(request))
 
 
 def get_comment(state: State, _request: "Handler", name: str, comment: str) -> tuple[int, Comment]:
@@ -153,7 +153,7 @@ def update_comment(state: State, request: "Handler", name: str, comment: str) ->
     found = get_comment(state, request, name, comment)[1]
     if found["user"] != {"login": LOGIN, "type": "Bot"}:
         refuse(403, "Resource not accessible by integration")
-    found["body"] = checked_comment(request)
+    found["body"] = valid_comment_body(request)
     found["edits"] += 1
     return 200, found
 
@@ -166,7 +166,7 @@ def delete_comment(state: State, request: "Handler", name: str, comment: str) ->
 
 def create_check(state: State, request: "Handler", name: str) -> Reply:
     repository = state.repository(name)
-    document = checked_check(request)
+    document = valid_check(request)
     if not document.get("name") or not document.get("head_sha"):
         refuse(422, "Invalid request. name or head_sha wasn't supplied.")
     made = {"id": state.new_id(), "app": {"slug": SLUG}, "edits": 0, **document}
@@ -176,7 +176,7 @@ def create_check(state: State, request: "Handler", name: str) -> Reply:
 
 def update_check(state: State, request: "Handler", name: str, check: str) -> Reply:
     found = state.repository(name)["check_runs"].get(check) or refuse(404, "Not Found")
-    document = checked_check(request)
+    document = valid_check(request)
     before = found.get("output", {}).get("annotations", [])
     found.update(document)
     found["output"]["annotations"] = before + document["output"].get("annotations", [])
@@ -191,33 +191,39 @@ def list_checks(state: State, request: "Handler", name: str, sha: str) -> Reply:
     return 200, {"total_count": len(runs), "check_runs": runs}
 
 
-def tell_pull(state: State, request: "Handler") -> Reply:
-    told = request.document
-    repository = state.repository(told["repository"], create=True)
-    fork = told.get("head_repository", told["repository"])
+def set_pull(state: State, request: "Handler") -> Reply:
+    document = request.document
+    repository = state.repository(document["repository"], create=True)
+    fork = document.get("head_repository", document["repository"])
     origin = None if fork is None else {"full_name": fork}
     pull = {
-        "number": told["number"],
-        "state": told.get("state", "open"),
-        "title": told.get("title", ""),
-        "head": {"sha": told["head_sha"], "ref": told.get("head_ref", "topic"), "repo": origin},
+        "number": document["number"],
+        "state": document.get("state", "open"),
+        "title": document.get("title", ""),
+        "head": {
+            "sha": document["head_sha"],
+            "ref": document.get("head_ref", "topic"),
+            "repo": origin,
+        },
     }
-    repository["pulls"][str(told["number"])] = pull
+    repository["pulls"][str(document["number"])] = pull
     return 201, pull
 
 
-def tell_comment(state: State, request: "Handler") -> Reply:
-    told = request.document
-    state.repository(told["repository"], create=True)
-    return 201, state.add_comment(told["repository"], told["number"], told["author"], told["body"])
+def post_comment(state: State, request: "Handler") -> Reply:
+    document = request.document
+    state.repository(document["repository"], create=True)
+    return 201, state.add_comment(
+        document["repository"], document["number"], document["author"], document["body"]
+    )
 
 
-def tell_fault(state: State, request: "Handler") -> Reply:
+def add_fault(state: State, request: "Handler") -> Reply:
     state.faults.append({"count": 1, **request.document})
     return 201, state.faults[-1]
 
 
-# Each handler takes the state, the request and the groups of its pattern: (status, document) out.
+# Each handler takes the state, the request and the groups of its pattern, and returns a Reply.
 REPOSITORY = r"/repos/([\w.-]+/[\w.-]+)"
 ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("GET", r"/user", lambda _state, _request: (200, {"login": LOGIN, "type": "Bot"})),
@@ -233,14 +239,14 @@ ROUTES: tuple[tuple[str, str, Callable[..., Reply]], ...] = (
     ("POST", REPOSITORY + r"/check-runs", create_check),
     ("PATCH", REPOSITORY + r"/check-runs/(\d+)", update_check),
     ("GET", REPOSITORY + r"/commits/([0-9a-f]+)/check-runs", list_checks),
-    ("POST", r"/_stand_in/pulls", tell_pull),
-    ("POST", r"/_stand_in/comments", tell_comment),
-    ("POST", r"/_stand_in/faults", tell_fault),
+    ("POST", r"/_stand_in/pulls", set_pull),
+    ("POST", r"/_stand_in/comments", post_comment),
+    ("POST", r"/_stand_in/faults", add_fault),
     ("GET", r"/_stand_in/state", lambda state, _request: (200, state.document())),
 )
 
 
-def checked_comment(request: "Handler") -> str:
+def valid_comment_body(request: "Handler") -> str:
     body = request.document.get("body")
     if not isinstance(body, str) or not body:
         refuse(422, "Validation Failed: body is missing")
@@ -249,7 +255,7 @@ def checked_comment(request: "Handler") -> str:
     return body
 
 
-def checked_check(request: "Handler") -> Document:
+def valid_check(request: "Handler") -> Document:
     document = request.document
     output = document.get("output", {})
     if document.get("status") == "completed" and document.get("conclusion") not in CONCLUSIONS:
@@ -262,7 +268,7 @@ def checked_check(request: "Handler") -> Document:
 
 
 def check_jwt(request: "Handler") -> None:
-    """Refuse what GitHub would refuse of a JWT, but for the signature: no key is known here."""
+    """Refuse a JWT like GitHub does, except for its signature, whose key is unknown here."""
     try:
         _, payload, _ = request.credential.split(".")
         claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
@@ -274,7 +280,7 @@ def check_jwt(request: "Handler") -> None:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection's requests, answered from the server's state."""
+    """Answers the requests of one connection from the server's state."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -331,7 +337,7 @@ class Handler(BaseHTTPRequestHandler):
         return refuse(404, "Not Found")
 
     def page(self, items: Sequence[object], path: str) -> tuple[Sequence[object], str]:
-        """Return the page of a listing that was asked for, and GitHub's Link header for it."""
+        """Return the requested page of a list, and GitHub's Link header for it."""
         size = min(int(self.query.get("per_page", ["30"])[0]), 100)
         number = int(self.query.get("page", ["1"])[0])
         more = f"<http://{self.headers['Host']}{path}?per_page={size}&page={number + 1}>"
@@ -351,11 +357,11 @@ class Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PATCH = do_DELETE = handle_request  # noqa: N815 - the library's names
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class StandIn(ThreadingHTTPServer):
-    """The server with its state; `url` is what PERFLEDGER_GITHUB_API_URL is set to."""
+    """The server with its state; `url` is the value for PERFLEDGER_GITHUB_API_URL."""
 
     daemon_threads = True
 
@@ -365,14 +371,14 @@ class StandIn(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}"
 
     def handle_error(self, request: socket | tuple[bytes, socket], client_address: object) -> None:
-        """Say nothing when the other side is gone: a client that was killed is a test of its."""
+        """Ignore clients that disconnected, because tests kill them."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 @contextmanager
 def running(path: Path | None = None) -> Iterator[StandIn]:
-    """Serve on a free port of the loopback interface until the block ends."""
+    """Serve on a free loopback port until the block ends."""
     server = StandIn(path=path)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def outcome(demo, spinning, branch, tmp_path):
-    """The outcome of a real check, and what the command said."""
+    """The outcome of a real check, and what the command printed."""
     log = tmp_path / "check.log"
     with log.open("w") as file:
         return demo.demo_checks.check_branch(spinning, branch, tmp_path, log=file)
@@ -22,12 +22,12 @@ def test_a_branch_becomes_one_comment_and_one_check_run(demo, spinning, branch, 
 
     with demo.demo_service.running_site(site_folder) as site:
         demo.demo_service.open_pull_request(site, branch, commit)
-        page = demo.demo_service.submit(site, outcome.bundle)
-        said = demo.demo_service.await_said(site, branch, page, commit)
+        page = demo.demo_service.upload_bundle(site, outcome.bundle)
+        report = demo.demo_service.wait_for_report(site, branch, page, commit)
 
     assert [verdict.workload for verdict in outcome.speed()] == ["benchmarks.spin:add"]
-    assert said.conclusion == outcome.conclusion
-    assert outcome.headline in said.comment
+    assert report.conclusion == outcome.conclusion
+    assert outcome.headline in report.comment
     assert page.startswith(site.url)
 
 

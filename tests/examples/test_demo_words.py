@@ -33,7 +33,7 @@ def outcome(demo):
             conclusion="success",
             headline="a headline",
             verdicts=tuple(
-                demo.demo_checks.Judged(
+                demo.demo_checks.VerdictSummary(
                     workload=workload,
                     metric="step_time_p50",
                     outcome=word,
@@ -55,29 +55,29 @@ def test_nothing_is_surprising_when_the_verdicts_are_as_planted(demo, outcome):
     slow = outcome(slower="gpt", exit_code=1, gpt="regressed", resnet="unchanged")
     innocent = outcome(gpt="unchanged", resnet="improved")
 
-    assert demo.main.surprises([slow, innocent]) == ()
+    assert demo.main.unexpected_verdicts([slow, innocent]) == ()
 
 
 def test_a_missed_slowdown_is_said(demo, outcome):
-    found = demo.main.surprises([outcome(slower="gpt", exit_code=3, gpt="undecided")])
+    found = demo.main.unexpected_verdicts([outcome(slower="gpt", exit_code=3, gpt="undecided")])
 
-    assert found == ("topic slows gpt, which was not found",)
+    assert found == ("topic slows down gpt, which was not detected",)
 
 
 def test_a_false_alarm_is_said(demo, outcome):
     slow = outcome(slower="gpt", exit_code=1, gpt="regressed", resnet="regressed")
     innocent = outcome(exit_code=1, gpt="regressed")
 
-    assert demo.main.surprises([slow, innocent]) == (
-        "topic does not slow resnet, which is called slower",
-        "topic does not slow gpt, which is called slower",
+    assert demo.main.unexpected_verdicts([slow, innocent]) == (
+        "topic does not slow down resnet, but it was reported as slower",
+        "topic does not slow down gpt, but it was reported as slower",
     )
 
 
 def test_an_undecided_refactoring_is_said(demo, outcome):
-    found = demo.main.surprises([outcome(exit_code=3, gpt="undecided")])
+    found = demo.main.unexpected_verdicts([outcome(exit_code=3, gpt="undecided")])
 
-    assert found == ("topic changes nothing, which was not shown",)
+    assert found == ("topic changes nothing, but this was not proven",)
 
 
 def test_one_branch_can_be_chosen_by_name(demo):
@@ -95,7 +95,7 @@ def test_a_branch_that_does_not_exist_is_an_error_that_lists_those_that_do(demo)
 def test_a_folder_with_somebodys_files_is_not_deleted(demo, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
 
-    with pytest.raises(demo.demo_repository.DemoError, match="is not empty and not a demo's"):
+    with pytest.raises(demo.demo_repository.DemoError, match="is not empty and not from a demo"):
         demo.main.fresh_folder(tmp_path)
 
     assert (tmp_path / "thesis.tex").exists()
@@ -132,7 +132,7 @@ def test_what_is_folded_is_cut_off(demo):
 
 
 def test_the_outcome_is_json_with_what_was_said(demo, outcome):
-    said = demo.demo_service.Said(
+    said = demo.demo_service.PostedReport(
         comment="words", conclusion="failure", title="Regressed", page="http://127.0.0.1/runs/1"
     )
 
@@ -143,7 +143,7 @@ def test_the_outcome_is_json_with_what_was_said(demo, outcome):
     assert document["seconds"] == {"measured": 2.5}
     [branch] = document["branches"]
     assert branch["verdicts"][0]["outcome"] == "regressed"
-    assert branch["said"]["conclusion"] == "failure"
+    assert branch["posted"]["conclusion"] == "failure"
 
 
 def test_a_comment_is_drawn_with_its_table_and_its_folds(demo):
@@ -160,7 +160,7 @@ def test_a_pull_request_without_exactly_one_comment_is_an_error(demo, branch):
     state = {"repositories": {demo.demo_repository.REPOSITORY: known}}
 
     with pytest.raises(demo.demo_repository.DemoError, match="has 2 comments and 1 check runs"):
-        demo.demo_service.said_in(state, branch, "c" * 40, "page")
+        demo.demo_service.posted_report(state, branch, "c" * 40, "page")
 
 
 def test_nothing_of_the_users_own_perfledger_reaches_the_demo(demo, tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from jax import Array
 
 from models.attention_jax import encode, initialise
 
-# XLA's CPU backend reads it when it starts: one thread; the other cores take what else there is.
+# XLA's CPU backend reads it at start: one thread, so that other work runs on the other cores.
 os.environ.setdefault("NPROC", "1")
 
 

@@ -22,7 +22,7 @@ def train_step(
     layers: int = 2,
 ) -> Callable[[], Tensor]:
     if device == "cpu":
-        torch.set_num_threads(1)  # the other cores take what else there is
+        torch.set_num_threads(1)  # other work runs on the other cores
     torch.manual_seed(0)
     config = GPTConfig(context=context, width=width, heads=heads, layers=layers)
     model = GPT(config).to(device)

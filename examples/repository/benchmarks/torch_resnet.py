@@ -14,7 +14,7 @@ def inference(
     device: str, batch: int = 8, size: int = 32, width: int = 16, layers: int = 2
 ) -> Callable[[], Tensor]:
     if device == "cpu":
-        torch.set_num_threads(1)  # the other cores take what else there is
+        torch.set_num_threads(1)  # other work runs on the other cores
     torch.manual_seed(0)
     model = ResNet(width=width, layers=layers).eval().to(device)
     images = torch.randn(batch, 3, size, size).to(device)

@@ -1,4 +1,4 @@
-"""A stack of bidirectional attention layers in plain JAX, as an encoder runs them to answer."""
+"""A stack of bidirectional attention layers in plain JAX, as in an encoder."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ Weights = dict[str, Array]
 
 
 def initialise(*, layers: int, width: int, random: np.random.Generator) -> tuple[Weights, ...]:
-    """Return the weights of `layers` layers, drawn by NumPy: that takes no compiling."""
+    """Return the weights of `layers` layers, drawn by NumPy, which needs no compilation."""
     names = ("query", "key", "value", "output")
     return tuple(
         {
