@@ -35,7 +35,7 @@ def demo(examples):
     return SimpleNamespace(main=modules["demo"], **modules)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def branch(demo):
     """A pull request that slows a workload."""
     return demo.demo_repository.Branch(
@@ -48,20 +48,32 @@ def branch(demo):
     )
 
 
+@pytest.fixture(scope="session")
+def make_spinning(demo):
+    """Return a function that makes a git repository whose one workload adds numbers.
+
+    It adds more of them on the branch topic.
+    """
+
+    def make(folder):
+        git = demo.demo_repository.git
+        module = folder / "benchmarks" / "spin.py"
+        module.parent.mkdir(parents=True)
+        settings = "[tool.perfledger]\nmax_pairs = 4\nmargin = 0.2\nfloor = 0.1\n"
+        (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
+        git(folder, "init", "--quiet", "--initial-branch=main")
+        for revision, count in (("main", 20_000), ("topic", 60_000)):
+            if revision != "main":
+                git(folder, "switch", "--quiet", "--create", revision)
+            module.write_text(SPIN.format(count=count), encoding="utf-8")
+            git(folder, "add", "--all")
+            git(folder, "commit", "--quiet", "--message", revision)
+        git(folder, "switch", "--quiet", "main")
+        return folder
+
+    return make
+
+
 @pytest.fixture
-def spinning(tmp_path, demo):
-    """A git repository whose one workload adds numbers, and more of them on the branch topic."""
-    git, folder = demo.demo_repository.git, tmp_path / "repository"
-    module = folder / "benchmarks" / "spin.py"
-    module.parent.mkdir(parents=True)
-    settings = "[tool.perfledger]\nmax_pairs = 4\nmargin = 0.2\nfloor = 0.1\n"
-    (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    for revision, count in (("main", 20_000), ("topic", 60_000)):
-        if revision != "main":
-            git(folder, "switch", "--quiet", "--create", revision)
-        module.write_text(SPIN.format(count=count), encoding="utf-8")
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--message", revision)
-    git(folder, "switch", "--quiet", "main")
-    return folder
+def spinning(make_spinning, tmp_path):
+    return make_spinning(tmp_path / "repository")

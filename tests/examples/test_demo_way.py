@@ -1,26 +1,28 @@
 """The demo's way with real processes: git, the command line, GitHub's stand-in and the service."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def outcome(demo, spinning, branch, tmp_path):
-    """The outcome of a real check, and what the command printed."""
-    log = tmp_path / "check.log"
-    with log.open("w") as file:
-        return demo.demo_checks.check_branch(spinning, branch, tmp_path, log=file)
+@pytest.fixture(scope="module")
+def checked(demo, make_spinning, branch, tmp_path_factory):
+    """A repository whose branch was really checked, the check's outcome and where its files are."""
+    folder = tmp_path_factory.mktemp("checked")
+    repository = make_spinning(folder / "repository")
+    with (folder / "check.log").open("w") as log:
+        outcome = demo.demo_checks.check_branch(repository, branch, folder, log=log)
+    return SimpleNamespace(repository=repository, outcome=outcome, folder=folder)
 
 
-def test_a_branch_becomes_one_comment_and_one_check_run(demo, spinning, branch, tmp_path, outcome):
-    commit = demo.demo_repository.commit_of(spinning, branch.name)
-    site_folder = tmp_path / "site"
-    site_folder.mkdir()
+def test_a_branch_becomes_one_comment_and_one_check_run(demo, checked, branch, tmp_path):
+    commit = demo.demo_repository.commit_of(checked.repository, branch.name)
+    outcome = checked.outcome
 
-    with demo.demo_service.running_site(site_folder) as site:
+    with demo.demo_service.running_site(tmp_path) as site:
         demo.demo_service.open_pull_request(site, branch, commit)
         page = demo.demo_service.upload_bundle(site, outcome.bundle)
         report = demo.demo_service.wait_for_report(site, branch, page, commit)
@@ -31,14 +33,13 @@ def test_a_branch_becomes_one_comment_and_one_check_run(demo, spinning, branch, 
     assert page.startswith(site.url)
 
 
-def test_a_check_leaves_no_worktree_behind_and_its_report_beside_its_bundle(
-    demo, spinning, outcome, tmp_path
-):
-    worktrees = demo.demo_repository.git(spinning, "worktree", "list").splitlines()
+def test_a_check_leaves_no_worktree_behind_and_its_report_beside_its_bundle(demo, checked):
+    worktrees = demo.demo_repository.git(checked.repository, "worktree", "list").splitlines()
+    report = json.loads((checked.folder / "topic.report.json").read_text())
 
     assert len(worktrees) == 1
-    assert json.loads((tmp_path / "topic.report.json").read_text())["headline"] == outcome.headline
-    assert (tmp_path / "topic.bundle.json").exists()
+    assert report["headline"] == checked.outcome.headline
+    assert (checked.folder / "topic.bundle.json").exists()
 
 
 def test_a_check_that_cannot_be_done_is_an_error(demo, spinning, branch, tmp_path):
