@@ -25,11 +25,11 @@ from socket import socket
 from typing import Any, NoReturn, TypedDict
 from urllib.parse import parse_qs, urlsplit
 
-LOGIN = "perfledger[bot]"
 SLUG = "perfledger"
+LOGIN = f"{SLUG}[bot]"
 MAX_BODY_BYTES = 4_000_000
-MAX_COMMENT = 65_536
 MAX_TEXT = 65_535
+MAX_COMMENT = MAX_TEXT + 1
 MAX_ANNOTATIONS = 50
 JWT_SECONDS = 600
 FIRST_ID = 3_000_000_000  # beyond 32 bits, as GitHub's are
@@ -104,8 +104,7 @@ class State:
     def add_comment(self, name: str, number: int, author: str, body: str) -> Comment:
         user = {"login": author, "type": "Bot" if author.endswith("[bot]") else "User"}
         made = Comment(id=self.new_id(), number=number, user=user, body=body, edits=0)
-        self.repository(name)["comments"][str(made["id"])] = made
-        return made
+        return self.repository(name)["comments"].setdefault(str(made["id"]), made)
 
     def wait_for(self, condition: Callable[["State"], bool], timeout_s: float = 600.0) -> bool:
         """Wait until `condition(state)` holds; return whether it does."""
@@ -170,8 +169,7 @@ def create_check(state: State, request: "Handler", name: str) -> Reply:
     if not document.get("name") or not document.get("head_sha"):
         refuse(422, "Invalid request. name or head_sha wasn't supplied.")
     made = {"id": state.new_id(), "app": {"slug": SLUG}, "edits": 0, **document}
-    repository["check_runs"][str(made["id"])] = made
-    return 201, made
+    return 201, repository["check_runs"].setdefault(str(made["id"]), made)
 
 
 def update_check(state: State, request: "Handler", name: str, check: str) -> Reply:
@@ -193,20 +191,17 @@ def list_checks(state: State, request: "Handler", name: str, sha: str) -> Reply:
 
 def set_pull(state: State, request: "Handler") -> Reply:
     document = request.document
-    repository = state.repository(document["repository"], create=True)
+    pulls = state.repository(document["repository"], create=True)["pulls"]
     fork = document.get("head_repository", document["repository"])
     origin = None if fork is None else {"full_name": fork}
+    ref = document.get("head_ref", "topic")
     pull = {
         "number": document["number"],
         "state": document.get("state", "open"),
         "title": document.get("title", ""),
-        "head": {
-            "sha": document["head_sha"],
-            "ref": document.get("head_ref", "topic"),
-            "repo": origin,
-        },
+        "head": {"sha": document["head_sha"], "ref": ref, "repo": origin},
     }
-    repository["pulls"][str(document["number"])] = pull
+    pulls[str(document["number"])] = pull
     return 201, pull
 
 

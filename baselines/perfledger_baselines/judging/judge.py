@@ -151,8 +151,9 @@ def _by_workload(
     for verdict in verdicts:
         by_workload[verdict.workload].append(verdict)
     unproven = {failure.workload: failure for failure in gains}
-    for verdict in paired_verdicts((), (), rule=rule, failures=unproven):
-        by_workload[verdict.workload] = [verdict]
+    if unproven:
+        for verdict in paired_verdicts((), (), rule=rule, failures=unproven):
+            by_workload[verdict.workload] = [verdict]
     return by_workload
 
 

@@ -52,7 +52,7 @@ def test_a_failed_build_says_its_status_and_what_it_printed_last(build):
     ) as e:
         build("echo no compiler >&2; exit 7")
 
-    assert e.value.output == "no nvcc\n"
+    assert e.value.output == "no compiler\n"
 
 
 def test_the_kept_output_of_a_talkative_build_is_its_end(build):

@@ -74,7 +74,7 @@ def test_hours_that_idle_devices_take_cost_no_cash(reports, amounts, verb):
     row = price_rows.price_row(price, is_proven=True)
 
     assert row.verb == verb
-    assert row.absorbed.startswith("idle devices that are paid for take")
+    assert row.absorbed.startswith("idle devices that are paid for absorb")
 
 
 def test_a_price_has_its_hours_its_option_and_its_date(reports):

@@ -105,7 +105,7 @@ def test_a_sum_names_what_it_lacks():
     [
         (
             (4448.0, 5982.0, 7659.0),
-            "idle devices that are paid for take 5,982 device-hours a year (4,448 to 7,659)",
+            "idle devices that are paid for absorb 5,982 device-hours a year (4,448 to 7,659)",
         ),
         (
             (-7659.0, -5982.0, -4448.0),
@@ -113,7 +113,7 @@ def test_a_sum_names_what_it_lacks():
         ),
         (
             (-10.0, 5.0, 20.0),
-            "idle devices that are paid for take 5 device-hours a year (-10 to 20)",
+            "idle devices that are paid for absorb 5 device-hours a year (-10 to 20)",
         ),
     ],
 )

@@ -98,7 +98,7 @@ def test_documents_that_are_there_are_replaced(write, tmp_path):
 def test_without_a_bill_there_are_no_rows_and_a_line_says_so(write, without_bill, tmp_path):
     *_, line = write(ReviewFormat.CSV, of=without_bill)
 
-    assert "focus.csv: not written: it is a bill's rows by team" in line
+    assert "focus.csv: not written, because it needs --bill" in line
     assert written(tmp_path) == set()
 
 
