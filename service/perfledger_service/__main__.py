@@ -10,7 +10,7 @@ from perfledger_service.errors import PerfledgerError
 
 def main() -> None:
     """Run the command line; our own errors are shown plainly, all others are bugs."""
-    # A cancelled CI job is told so: end through every `finally`, so that nothing is left behind.
+    # A cancelled CI job gets SIGTERM: end through every `finally`, so that nothing is left behind.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         app(prog_name="perfledger")

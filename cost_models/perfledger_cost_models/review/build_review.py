@@ -56,7 +56,7 @@ from perfledger_cost_models.review.sections import performance_of, risks_of, sup
 from perfledger_cost_models.scheduling.policy_comparison import PolicyComparison
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 
-# A procurement review fails on prices that are older: cost.md of the specification, section 7.1.
+# A procurement review must not rest on prices older than half a year.
 MAX_STALE_DAYS = 180
 QUARTERS = 4
 

@@ -55,9 +55,9 @@ def _option(
     return info
 
 
-# What a command is about: its inputs and their selection.
+# The inputs and their selection.
 what = partial(_option, OptionGroup.WHAT)
-# How it works: its method, prices and limits.
+# The method, prices and limits.
 how = partial(_option, OptionGroup.HOW)
-# What is written where.
+# The output and its format.
 out = partial(_option, OptionGroup.OUTPUT)

@@ -33,7 +33,7 @@ class Format(StrEnum):
     SPEEDSCOPE = "speedscope"
 
 
-# What every result is written in that is rendered as a document.
+# The formats of every result that is rendered as a document.
 DOCUMENT = (Format.TABLE, Format.JSON, Format.CSV, Format.MARKDOWN)
 
 
@@ -134,6 +134,6 @@ def _unwritable_reason(output: Path) -> str:
         if not output.parent.is_dir():
             return f"there is no folder {output.parent}"
         is_allowed = os.access(output if output.exists() else output.parent, os.W_OK)
-    except (OSError, ValueError) as error:  # a name too long, a folder not to be looked into
+    except (OSError, ValueError) as error:  # the name is too long, or the folder is not readable
         return str(getattr(error, "strerror", None) or error)
     return "" if is_allowed else "permission denied"

@@ -14,7 +14,7 @@ import typer
 from perfledger_service.cli.command import GroupedCommand, typer_command, unwrapped
 from perfledger_service.cli.groups import ROOT, Group, command_at
 
-EVERY_DAY = "every-day"  # the page of the commands that stand in no group
+EVERY_DAY = "every-day"  # the page of the commands outside groups
 MAX_LINE = 120
 COMPLETION = (
     "`perfledger --install-completion` installs completion for your shell, "

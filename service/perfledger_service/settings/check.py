@@ -92,7 +92,7 @@ class CheckSettings(BaseSettings):
     )
     params: dict[str, dict[str, tuple[Param, ...]]] = Field(
         default_factory=dict[str, dict[str, tuple[Param, ...]]],
-        description="parameter grids by module:function, in place of the decorator's",
+        description="parameter grids by module:function, instead of the decorator's",
     )
     fleet: Annotated[tuple[FleetTable, ...], Field(max_length=limits.MAX_FLEET)] = Field(
         (), description="device-hours a year by workload"

@@ -19,7 +19,7 @@ class ServiceSettings(BaseSettings):
     github_api_url: str = Field("https://api.github.com", description="root of GitHub's API")
     github_app_id: str = Field("", description="the GitHub App's id")
     github_private_key: SecretStr | None = Field(None, description="the GitHub App's key, PEM")
-    github_token: SecretStr | None = Field(None, description="a token, in place of an App")
+    github_token: SecretStr | None = Field(None, description="a token, instead of an App")
     webhook_secret: SecretStr | None = Field(None, description="GitHub signs its webhooks with it")
 
 

@@ -19,7 +19,7 @@ class CostRow:
     work: OptionComparison | None  # of one piece of work; None where none was asked for
     price: Price | None  # None where it is owned
     break_even: BreakEven | None  # the use from which owning is cheaper; None if nothing is owned
-    investment: Investment | None  # owning in place of it; None for what is owned
+    investment: Investment | None  # in owning instead of renting it; None if it is owned already
     footprint: CarbonFootprint | None  # of a useful hour; None where the draw is not known
     piece_footprint: CarbonFootprint | None = None  # of the piece of work; None where there is none
     owner: str = ""  # the server that owning is about, "" where nothing is owned
@@ -61,7 +61,7 @@ class CostView:
 
     accelerators: tuple[str, ...]
     use: float  # the share of the hours paid for that are useful
-    rows: tuple[CostRow, ...]  # accelerator by accelerator where there is no work to compare by
+    rows: tuple[CostRow, ...]  # per accelerator if there is no work to compare by
     assumed: tuple[str, ...]  # low-confidence inputs, in words
     piece: str = ""  # of work, such as "a million tokens"; "" for the hour alone
     works: tuple[PricedWork, ...] = ()
@@ -75,7 +75,7 @@ class CostView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RentalOption:
-    """A rental option, and what owning is worth in place of it."""
+    """A rental option, and what owning is worth instead of it."""
 
     name: str
     price: Price
@@ -100,5 +100,5 @@ class OwningView:
     bars: tuple[CostSwing, ...]
     terms: Ownership
     footprint: CarbonFootprint
-    rents: tuple[RentalOption, ...]  # the one that owning is worth most in place of first
+    rents: tuple[RentalOption, ...]  # first the one that owning saves most against
     sheet: str = ""  # the name of the prices

@@ -20,10 +20,10 @@ class StoredImport:
 
     id: int
     kind: ImportKind
-    source: str  # what it is of: a cluster, an account, a service
+    source: str  # of a cluster, an account or a service
     name: str
     sha256: str
-    since: datetime | None  # UTC; None where it tells of no time
+    since: datetime | None  # UTC; None if its period is unknown
     until: datetime | None
     summary: str
     unpacked_bytes: int

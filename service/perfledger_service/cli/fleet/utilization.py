@@ -13,7 +13,7 @@ from perfledger_service.cli.output import ChartOutput, Format, Output
 from perfledger_service.cli.server_modules import open_store
 from perfledger_service.errors import UsageError
 
-# What teams that manage it commonly aim at; beyond it jobs wait for each other.
+# A common target of teams that manage utilization; beyond it jobs wait for each other.
 DEFAULT_TARGET = 0.7
 
 

@@ -20,13 +20,13 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.rendering.layout.escape import clean
 
-_MAX_NAME = 200  # as the reader of the JSON allows
+_MAX_NAME = 200  # the JSON reader's limit
 _QUANTILES = ("p50", "p95", "p99")
 _MEANING = (
     "A request is one call of the step. Latency counts from its scheduled start; step: the "
     "median without waiting; memory: the peak so far."
 )
-_FEW = 1000  # answers a second; three digits of more would hide some
+_FEW = 1000  # answers per second; above it three digits would hide differences
 
 
 def load_document(view: MeasuredLoad) -> Document:

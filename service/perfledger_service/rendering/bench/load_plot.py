@@ -18,7 +18,7 @@ from perfledger_service.rendering.chart.svg import picture_svg
 from perfledger_service.rendering.layout import number_format
 
 _TONES = {"P50": Tone.GREEN, "P95": Tone.BLUE, "P99": Tone.ORANGE}
-_FREE = 1.25  # times the lowest and the highest latency, below and above them
+_FREE = 1.25  # margin below the lowest and above the highest latency, as a factor
 _LEGEND = (
     *(LegendKey(label=name, tone=tone, shape=KeyShape.LINE) for name, tone in _TONES.items()),
     LegendKey(label="open loop", tone=Tone.INK, shape=KeyShape.DOT),
@@ -42,7 +42,7 @@ def load_chart(view: MeasuredLoad) -> Chart:
     """Return a line for each quantile of each loop and batch."""
     has_batches = len({point.batch for point in view.points}) > 1
     groups = [list(group) for _, group in groupby(sorted(view.points, key=_order), key=_group)]
-    # Of a batch with both loops the open one, which sorts last, has its name.
+    # If a batch has both loops, the open one is labelled: it sorts last.
     labelled = list({group[0].batch: group for group in groups}.values()) if has_batches else []
     marks: list[Mark] = []
     for group in groups:

@@ -19,7 +19,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.power_views import PowerView, SpreadView
 
 _MAX_NAME = 200
-_BEYOND = ">10k"  # pairs: more than a check ever takes
+_BEYOND = ">10k"  # pairs: more than any check takes
 
 
 def power_document(view: PowerView) -> Document:

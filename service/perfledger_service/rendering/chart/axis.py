@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 _TICKS = 5
-_FACTORS = (1, 2, 5)  # of a power of ten: what people count by
-# Beyond so many decades a logarithmic axis has room for the powers of ten only.
+_FACTORS = (1, 2, 5)  # times a power of ten: the steps of a logarithmic axis
+# With more decades, a logarithmic axis only has room for the powers of ten.
 _MAX_DECADES = 3.0
 
 
@@ -69,7 +69,7 @@ def log_axis(
     factors = _FACTORS if decades <= _MAX_DECADES else _FACTORS[:1]
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [factor * 10.0**power for power in powers for factor in factors]
-    if decades <= 1:  # so near to each other that straight ticks are as far apart
+    if decades <= 1:  # within one decade, linear ticks are about evenly spaced
         values = list(nice_ticks(low, high))
     ticks = tuple(Tick(value=value, label=label(value)) for value in values if low <= value <= high)
     return Axis(low=low, high=high, ticks=ticks, title=title, is_log=True)

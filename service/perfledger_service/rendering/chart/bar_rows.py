@@ -9,19 +9,19 @@ from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.chart.plot_area import EDGE
 
 _ROW_HEIGHT = 34.0
-_RIGHT = 420.0  # beside the bars, for what is said of them
+_RIGHT = 420.0  # beside the bars, for their figures
 # Units right of the bars.
 _FIGURE_END, _SHARE_END, _DETAIL = 78.0, 138.0, 150.0
-_NAME_ABOVE, _FIGURE_BELOW = -7.0, 6.0  # the middle of the row
-_BAR = (0.55, 0.82)  # of the row
+_NAME_ABOVE, _FIGURE_BELOW = -7.0, 6.0  # relative to the middle of the row
+_BAR = (0.55, 0.82)  # top and bottom, as shares of the row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarRow:
     """One row; `part` is the bar's share of the longest one."""
 
-    name: str  # foreign
-    short: str  # the same, to fit a line
+    name: str  # untrusted
+    short: str  # shortened to fit on a line
     part: float
     figure: str
     share: str  # "" where it is not a share of anything

@@ -23,10 +23,10 @@ from perfledger_service.rendering.chart.plot_area import (
 from perfledger_service.rendering.layout.escape import clean
 
 _BASELINE = 4.0  # from the middle of a line of text down to its baseline
-_LEAST_WIDTH = 0.75  # of a bar: a narrower one cannot be seen
-_PALE = 0.6  # a bar that is less opaque has dark words on it
+_LEAST_WIDTH = 0.75  # of a bar: a narrower one would be invisible
+_PALE = 0.6  # less opaque bars have dark labels
 _INSIDE_WIDTH = 6.2  # of a character inside a bar
-_SHORTEST_LABEL = 6  # characters; less of a name says nothing
+_SHORTEST_LABEL = 6  # characters; a shorter part of a name is meaningless
 
 
 def mark_shape(mark: Mark, area: PlotArea) -> str:

@@ -25,7 +25,7 @@ class Tone(StrEnum):
     AMBER = "amber"
 
 
-# For series that have no colour of their own, in this order.
+# For series without a colour of their own, in this order.
 SERIES_TONES = tuple(Tone)[3:]
 
 

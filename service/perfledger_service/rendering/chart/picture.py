@@ -6,7 +6,7 @@ from enum import StrEnum
 from perfledger_service.rendering.chart.axis import Axis
 from perfledger_service.rendering.chart.marks import Mark, Tone
 
-# Units across: small text can be read where the picture is shown 400 pixels wide.
+# Width in units: small text stays legible when the picture is 400 pixels wide.
 WIDTH = 720.0
 
 

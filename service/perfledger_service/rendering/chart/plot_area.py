@@ -8,10 +8,10 @@ from perfledger_service.rendering.chart.marks import LineMark
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout.escape import ELLIPSIS, clean
 
-# Of small text on a narrow screen, where it is larger: what has room there has room anywhere.
+# Of small text on a narrow screen, where it is larger: what fits there fits anywhere.
 CHARACTER_WIDTH = 7.5
 LABEL_HEIGHT = 14.0
-EDGE = 12.0  # free at either side of the picture
+EDGE = 12.0  # padding on either side of the picture
 DETAIL_HEIGHT = 15.0  # of a line below a row's name
 
 _GAP = 8.0  # between labels and the plot
@@ -64,7 +64,7 @@ def spread_labels(preferred: Sequence[float], *, top: float, bottom: float) -> t
     for place in preferred:
         places.append(max(place, places[-1] + LABEL_HEIGHT if places else top))
     most = bottom
-    for number in reversed(range(len(places))):  # what is below the plot pushes back up
+    for number in reversed(range(len(places))):  # labels below the plot are pushed back up
         places[number] = min(places[number], most)
         most = places[number] - LABEL_HEIGHT
     return tuple(places)

@@ -46,12 +46,12 @@ class CommentLimits:
     names: int = 40
     counts: int = 24
     notes: int = 20
-    top: int = 8  # rows of the small table that quiet results may fill
-    loud: int = 60  # rows of the small table in all
+    top: int = 8  # rows of the summary table, if filled with unchanged results
+    loud: int = 60  # rows of the summary table in total
 
 
-# What goes first when there is too little room: logs, then the long tables, then causes beyond the
-# largest, last the small table's own rows. The verdict, its counts and the link always stay.
+# What is cut first when a comment is too long: logs, then the long tables, then all but the largest
+# causes, and last the rows of the summary table. The verdict, its counts and the link always stay.
 LADDER = (
     CommentLimits(),
     CommentLimits(log_lines=10, log_characters=800),
@@ -124,7 +124,7 @@ def _fitted(report: Report, *, url: str, first: str, limit: int) -> str:
         text = first + _render(report, limits=limits, url=url)
         if len(text.encode("utf-8")) <= limit:
             break
-    return text  # the last rung holds only what has limits of its own: it fits
+    return text  # everything on the last rung has a limit of its own, so it fits
 
 
 def _render(report: Report, *, limits: CommentLimits, url: str) -> str:
@@ -192,6 +192,6 @@ def _render(report: Report, *, limits: CommentLimits, url: str) -> str:
         ),
         "reproduction": provenance_facts.reproduction(report),
         "limits": limits,
-        "foreign": provenance_facts.foreign_names(report),
+        "untrusted": provenance_facts.untrusted_names(report),
     }
     return render("comment.md.j2", **values, cut=tuple(cut.left_out))

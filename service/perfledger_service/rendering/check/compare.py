@@ -39,7 +39,7 @@ _STYLES = {
     "improved": TextStyle.BETTER,
     "unchanged": TextStyle.PLAIN,
 }
-# An estimate's, with the runs of the side that has fewer in place of its pairs.
+# Those of an estimate, with the runs of the smaller side instead of the pairs.
 _ESTIMATE_PARTS = (*(part for part in field_names(EffectEstimate) if part != "pairs"), "runs")
 
 

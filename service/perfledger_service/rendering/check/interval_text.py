@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from perfledger_baselines.judging.verdict import EffectEstimate
 from perfledger_service.rendering.layout import number_format
 
-WIDTH = 74  # columns: what a terminal of 80 has, less an indent
-_LABEL = 9  # columns for the figure at either end
+WIDTH = 74  # columns: a terminal's 80 less an indent
+_LABEL = 9  # columns of the figure at either end
 _BAND, _BAR, _ESTIMATE, _DOT = (
     "\N{LIGHT SHADE}",
     "\N{BOX DRAWINGS LIGHT HORIZONTAL}",

@@ -13,9 +13,9 @@ from perfledger_service.values.report import Report
 
 _WIDTH = 380.0
 _ROW_HEIGHT = 12.0
-_MAX_ROWS_HEIGHT = 96.0  # many pairs move closer together instead of making a tower
+_MAX_ROWS_HEIGHT = 96.0  # more pairs are drawn closer together
 _FOOT = 24.0  # below the rows, for the estimate with its interval
-_MARGIN = 0.06  # of the range, free on either side
+_MARGIN = 0.06  # of the range, on either side
 _TONES = {
     Outcome.REGRESSED: Tone.RED,
     Outcome.IMPROVED: Tone.GREEN,

@@ -1,6 +1,6 @@
 """Shows a report in a terminal of 80 columns or more.
 
-Colour only repeats the words. Foreign text reaches the terminal only as clean text: no control
+Colour only repeats the words. Untrusted text reaches the terminal only as clean text: no control
 characters, no rich markup.
 """
 

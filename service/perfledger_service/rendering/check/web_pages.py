@@ -40,11 +40,11 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "object-src 'none'"
 )
-# The page of a check opens Perfetto's UI and speaks to it, which "same-origin" would forbid. Those
-# that others open, and that would like to speak to ours, are cut off as before.
+# The page of a check opens Perfetto's UI and posts messages to it, which "same-origin" would
+# prevent. Windows that open our page still get no reference to it.
 RUN_OPENER_POLICY = "same-origin-allow-popups"
 
-# What a page shows of each kind at most; the bundle holds everything.
+# Most entries of each kind on a page; the bundle has all of them.
 _MAX_CAUSES = 12
 _MAX_PLOTS = 24
 _MAX_ROWS = 1000

@@ -18,10 +18,12 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.values.change_price import ChangePriceView
 
-MAX_ROWS = 30  # workloads, and as many policies: more are no picture
-# No fleet costs a trillion USD a year: what does is told in words, and the axis stays one for all.
+MAX_ROWS = 30  # workloads, and as many policies: a chart of more is unreadable
+# No fleet costs a trillion USD a year: larger amounts are only written, not drawn, so that all rows
+# share one axis.
 LARGEST_USD = 1e12
-# A limit so many times as far out as the intervals would squeeze these to dots: told in words only.
+# Limits this many times as far out as the intervals would squeeze the intervals to dots, so they
+# are only written.
 LIMIT_REACH = 3.0
 
 _LEFT, _RIGHT = 240.0, 140.0  # for names, and for amounts

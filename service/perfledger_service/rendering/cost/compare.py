@@ -1,6 +1,6 @@
 """Presents the cost of hours and pieces of work on each purchase option.
 
-Foreign text is shown only as clean text.
+Untrusted text is shown only as clean text.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.values.cost_views import CostRow, CostView, RentalOption
 
 MAX_OPTION = 120  # characters of an option's name
-_SHORT_BAR = 6  # beside the names of options, which are long
+_SHORT_BAR = 6  # beside the options' long names
 DOUBT = "?"
 FOOTPRINT_PARTS = (
     *("where", "energy_kwh_p5", "energy_kwh", "energy_kwh_p95"),

@@ -36,7 +36,8 @@ from perfledger_service.rendering.cost.tco import (
 )
 from perfledger_service.values.cost_views import BreakEvenCurve, CostRow, CostView, OwningView
 
-# What is shown above the dearest line at full use: commitments at little use are far beyond it.
+# Upper end of the axis, relative to the most expensive line at full use: commitments at low use are
+# far above it.
 _MOST_TIMES_FULL_USE = 1.6
 _CURVES_HEIGHT = 330.0
 _FIGURES = 0.13  # of the range, on either side of the bars
@@ -107,7 +108,7 @@ def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Ch
     most = max(curve.points[-1][2] for curve in curves) * _MOST_TIMES_FULL_USE
     owned = [curve for curve in curves if curve.is_owned]
     rented = [curve for curve in curves if not curve.is_owned]
-    # What is owned is drawn on top.
+    # Owned hardware is drawn on top.
     lines = [mark for curve in (*rented, *owned) for mark in _curve_marks(curve)]
     return Chart(
         x=Axis(

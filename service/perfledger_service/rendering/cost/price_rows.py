@@ -38,7 +38,7 @@ class PriceRow:
     dated: str
     note: str
     absorbed: str = ""
-    has_moved: bool = False  # or may have: to a device with more memory
+    has_moved: bool = False  # to a device with more memory, or possibly so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class SourceRow:
     source: str
     assumed: tuple[str, ...]
     warnings: tuple[str, ...]
-    caveats: tuple[str, ...]  # both, in sentences
+    caveats: tuple[str, ...]  # warnings and caveats as sentences
 
 
 def price_rows(report: Report) -> tuple[PriceRow, ...]:
@@ -178,7 +178,7 @@ def _verb(price: ChangePrice, usd: Decimal, *, is_proven: bool) -> str:
         return "no detectable change"
     if price.absorbed_hours is not None and price.low == price.high == 0:
         return "costs no cash"
-    if usd == 0:  # idle devices probably take all of it
+    if usd == 0:  # idle devices probably absorb all of it
         return "could cost"
     if is_proven:
         return "costs" if usd > 0 else "saves"

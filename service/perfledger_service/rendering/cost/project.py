@@ -32,7 +32,7 @@ from perfledger_service.values.projection_views import ProjectionRow, Projection
 
 PROJECTED_MARK = "projected"
 
-# Below this share of the measured time, what the roofs leave unexplained is not worth a line.
+# A smaller unexplained share of the measured time is not worth a line.
 _LITTLE = 0.25
 _BETWEEN = "90 % interval"
 _Cost = tuple[str, ProjectedCost]  # on a device
@@ -66,7 +66,7 @@ def projection_document(view: ProjectionView, *, is_part: bool = False) -> Docum
 
 
 def projection_title(view: ProjectionView) -> str:
-    """Return the workload and the source of the projection; the name is foreign."""
+    """Return the workload and the source of the projection; the name is untrusted."""
     return f"{clean(view.descriptor.name)}, projected from {view.source}, not measured"
 
 

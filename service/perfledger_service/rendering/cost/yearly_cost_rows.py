@@ -29,7 +29,7 @@ class ApprovalTableRow:
 
     login: str
     reason: str
-    terms: str  # up to how much, said when, until when
+    terms: str  # the limit, when it was given, when it expires
     objection: str
 
 
@@ -41,9 +41,9 @@ class PolicyEvaluationRow:
     verb: str
     why: str
     unpriced: tuple[str, ...]
-    tone: str  # of the page's colours
-    approvers: tuple[str, ...] = ()  # who may approve it; only of what asks
-    command: str = ""  # with which they do, on the pull request
+    tone: str  # a colour of the page
+    approvers: tuple[str, ...] = ()  # who may approve; only for policies that ask for approval
+    command: str = ""  # the comment that approves on the pull request
     approval: ApprovalTableRow | None = None
 
 
@@ -162,7 +162,7 @@ def _approval(approval: Approval, ruling: PolicyEvaluation) -> ApprovalTableRow:
 
 
 def _limit(usd: Decimal) -> str:
-    # Of less than a cent two digits are enough, however small a limit somebody writes.
+    # Below a cent two digits are enough, however small the configured limit is.
     amount = f"{usd:.2g}" if 0 < usd < _CENT else f"{usd.normalize():,f}"
     return f"{amount}{number_format.NBSP}USD"
 

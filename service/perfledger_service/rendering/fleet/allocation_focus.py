@@ -63,7 +63,7 @@ COLUMNS = (
     "x_Project",
     "x_Quarter",
 )
-PROVIDER = "perfledger allocation"  # the origin charges' providers are in the bill itself
+PROVIDER = "perfledger allocation"  # the providers of the original charges are in the bill
 SERVICE = "Accelerators"
 _MAX_NAME = 200
 
@@ -76,7 +76,7 @@ def allocation_focus(allocation: CostAllocation, *, quarter: str = "") -> str:
         for part in BillPart
         if (usd := row.usd_of(part))
     ]
-    # A bill that nobody pays anything of may still have been invoiced.
+    # A bill without any shares may still have been invoiced.
     parts = parts or [(_nobody(), BillPart.OVERHEAD, NO_USD)]
     weights = {str(place): abs(usd) for place, (_, _, usd) in enumerate(parts)}
     costs = {

@@ -12,7 +12,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.fleet_views import CapacityView
 
-MAX_ROWS = 500  # a page of more is searched, not read: the commands write all of them
+MAX_ROWS = 500  # nobody reads more rows on a page; the commands write all of them
 
 
 def capacity_page(view: CapacityView) -> str:

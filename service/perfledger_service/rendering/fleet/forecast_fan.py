@@ -25,7 +25,7 @@ from perfledger_service.rendering.fleet.forecast import (
 from perfledger_service.rendering.layout import number_format
 
 _MAX_LABELS = 8
-# Of a long past the last so many seasons are drawn: the fan would be a sliver else.
+# Seasons of the past that are drawn: with more, the fan would be a sliver.
 _MAX_SEASONS = 3
 _LEGEND = (
     LegendKey(label="known", tone=Tone.INK, shape=KeyShape.LINE),
@@ -58,7 +58,7 @@ def fan_chart(forecast: Forecast) -> Chart:
     past = forecast.past[-_MAX_SEASONS * forecast.calendar.step.season :]
     before, count = len(forecast.past) - len(past), len(past) + len(forecast.periods)
     columns = tuple(zip(*forecast.periods, strict=True))
-    # The fan begins at the last that is known.
+    # The fan begins at the last known period.
     fan = [(past[-1], *column) for column in columns]
     places = range(len(past) - 1, count)
     middle = len(QUANTILES) // 2

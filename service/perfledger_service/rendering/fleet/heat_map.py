@@ -20,7 +20,7 @@ MOST_ROWS = 20
 
 _SWATCHES = 5  # of the legend
 _THOUSANDS_FROM = 100_000
-# Ink stays legible on the strongest cell, in light and in dark.
+# Text stays legible on the strongest cell in both colour schemes.
 _FAINTEST, _STRONGEST = 0.04, 0.5
 
 

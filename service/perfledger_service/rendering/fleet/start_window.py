@@ -18,7 +18,7 @@ from perfledger_service.rendering.layout.document import (
     title,
 )
 
-_MAX_RUNS = 20  # that people see
+_MAX_RUNS = 20  # shown to people
 _PLAN = ("hours", "kg_per_kwh", "kg", "usd")
 _Run = tuple[str, StartPlan, tuple[float, float]]  # the plan's name, the plan, start and end
 

@@ -1,6 +1,6 @@
 """Lists requested A/B runs and the changes they confirmed.
 
-The commands are for a shell: foreign text in them is quoted, or left out if it cannot be shown
+The commands are for a shell: untrusted text in them is quoted, or left out if it cannot be shown
 whole.
 """
 
@@ -33,8 +33,8 @@ _WITNESSES = {
 class AbRequestRow:
     """A requested A/B run: its reason, machine, day and command."""
 
-    workload: str  # foreign
-    device: str  # foreign
+    workload: str  # untrusted
+    device: str  # untrusted
     why: str
     since: str
     command: str
@@ -44,11 +44,11 @@ class AbRequestRow:
 class AlertTableRow:
     """A change that an A/B run confirmed."""
 
-    workload: str  # foreign
-    device: str  # foreign
+    workload: str  # untrusted
+    device: str  # untrusted
     commits: str
     narrowing: str
-    witness: str  # "" where nobody knows which devices told it
+    witness: str  # the devices that showed it; "" if unknown
     changes: tuple[tuple[str, str, str, str], ...]  # metric, size, interval, tone
     upload_id: str
     moment: str

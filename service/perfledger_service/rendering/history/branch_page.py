@@ -8,7 +8,7 @@ from perfledger_service.rendering.layout import number_format, provenance_facts,
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.values.branch_views import BranchView
 
-# Things that happened, on one page; the newest come first.
+# Most events on one page; the newest come first.
 MAX_EVENTS = 50
 
 

@@ -1,6 +1,6 @@
 """Lists the findings in a history: figures and words for any kind of page.
 
-Points are counted from one; labels are foreign text, not escaped yet.
+Points are counted from one; labels are untrusted text, not escaped yet.
 """
 
 import math
@@ -11,9 +11,9 @@ from perfledger_baselines.history.detection.changes import ChangePoint, Movement
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.values.measured_series import SearchedSeries
 
-# Fewer observations show nothing, whatever they do.
+# Too few observations cannot show a change.
 FEWEST_POINTS = 8
-# What stands under the picture for the change points in their order; further ones share the last.
+# Marks of the change points under the picture, in order; further ones share the last mark.
 MARKS = "123456789abcdefghijklmnopqrstuvwxyz^"
 
 _TO = " \N{RIGHTWARDS ARROW} "
@@ -25,7 +25,7 @@ class FindingRow:
 
     index: int  # of its first point, from zero: the order of the rows
     what: str
-    label: str  # foreign: the first point's
+    label: str  # untrusted: the first point's
     place: str
     size: str
     mark: str = ""  # under the picture

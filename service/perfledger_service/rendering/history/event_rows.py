@@ -1,6 +1,6 @@
 """Lists the changes that several series share: figures and words for any kind of page.
 
-Names of commits and workloads are foreign text, not escaped yet.
+Names of commits and workloads are untrusted text, not escaped yet.
 """
 
 import math
@@ -18,7 +18,7 @@ from perfledger_baselines.history.commits.grouping import (
 from perfledger_service.rendering.history.change_rows import count_phrase
 from perfledger_service.rendering.layout import number_format
 
-# Series of one event that are named; the largest come first.
+# Most series named per event; the largest changes come first.
 MAX_MOVED_SERIES = 8
 
 _ELSEWHERE = {
@@ -32,9 +32,9 @@ _ELSEWHERE = {
 class MovedSeriesRow:
     """A changed series."""
 
-    workload: str  # foreign
-    metric: str  # its name, foreign
-    machine_class: str  # foreign; "" where all that moved are of one
+    workload: str  # untrusted
+    metric: str  # its name, untrusted
+    machine_class: str  # untrusted; "" where all that moved are of one
     size: str
     interval: str
     was_first: bool
@@ -44,10 +44,10 @@ class MovedSeriesRow:
 class EventRow:
     """One event: its commits, the number of changed series, and the largest changes."""
 
-    commits: str  # foreign names: after the first, up to the second
+    commits: str  # untrusted names: after the first, up to the second
     what: str
     tone: str
-    summary: str  # foreign where it names a class of machine
+    summary: str  # untrusted where it names a class of machine
     moved_series: tuple[MovedSeriesRow, ...]
     detail: str
 

@@ -28,9 +28,9 @@ from perfledger_service.rendering.history.change_rows import (
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.measured_series import SearchedSeries
 
-_MARGIN = 0.08  # of the range, free above and below
+_MARGIN = 0.08  # of the range, above and below
 _LARGEST = 4e307
-_MAX_COLUMNS = 330  # two units of the picture's width for each
+_MAX_COLUMNS = 330  # two units of the picture's width each
 _MAX_LABELS = 8
 
 _LEVEL = LegendKey(label="median", tone=Tone.INK, shape=KeyShape.LINE)
@@ -52,7 +52,7 @@ def history_chart(searched: SearchedSeries) -> Chart:
     values, labels = searched.series.values, searched.series.labels
     finite = [value for value in values if not math.isnan(value)]
     factor, unit = number_format.axis(max(map(abs, finite)), searched.series.unit)
-    if max(map(abs, finite)) * factor > _LARGEST:  # from -1e308 to 1e308 there is no axis
+    if max(map(abs, finite)) * factor > _LARGEST:  # the range from -1e308 to 1e308 would overflow
         factor /= 4
     low, high = widened(min(finite) * factor, max(finite) * factor, share=_MARGIN)
     names = [label[:10] for label in labels] if any(labels) else _numbers(values)
@@ -143,7 +143,7 @@ def _changes(searched: SearchedSeries) -> Iterator[Mark]:
 
 
 def _words(row: FindingRow) -> str:
-    """Return a change point in one line; its label is foreign."""
+    """Return a change point in one line; its label is untrusted."""
     where = f"{row.label}, {row.place}" if row.label else row.place
     interval = f" ({row.interval})" if row.interval else ""
     return f"{row.what} {row.size}{interval} at {where}"

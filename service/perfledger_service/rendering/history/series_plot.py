@@ -14,7 +14,7 @@ from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format, provenance_facts
 from perfledger_service.values.upload_views import SeriesPoint, SeriesView
 
-_MARGIN = 0.1  # of the range, free above and below
+_MARGIN = 0.1  # of the range, above and below
 _MAX_LABELS = 10
 _TONES = {Side.BASE: Tone.BLUE, Side.HEAD: Tone.ORANGE}
 

@@ -14,15 +14,16 @@ from perfledger_service.rendering.history.change_rows import mark_of
 from perfledger_service.rendering.layout import vocabulary
 from perfledger_service.values.measured_series import SearchedSeries
 
-WIDTH = 76  # columns: what a terminal of 80 has, less an indent
+WIDTH = 76  # columns: a terminal's 80 less an indent
 _HEIGHT = 7
 _AXIS = 11  # columns for the labels at the left
 _DOT, _LINE = "\N{BULLET}", "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
 _ABOVE, _BELOW = "\N{UPWARDS ARROW}", "\N{DOWNWARDS ARROW}"
 _SIDE = "\N{BOX DRAWINGS LIGHT VERTICAL}"
-# Of the columns, at either end of the scale: single spikes would press all else into one row.
+# Share of the columns clipped at either end of the scale: single spikes would flatten everything
+# else.
 _CLIPPED = 0.02
-# Of the middle. Less is noise that a picture should not blow up to its full height.
+# Relative to the middle. A smaller range is noise, which should not fill the picture's full height.
 _SMALLEST_RANGE = 0.01
 
 
@@ -96,7 +97,7 @@ def _row(value: float, low: float, high: float) -> int:
     """Return the row of a value, 0 on top; values beyond the scale are at its edge."""
     if not low < high:
         return _HEIGHT // 2
-    share = (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: 1e308 - -1e308 is no number
+    share = (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: 1e308 - -1e308 is infinite
     return round((1 - min(max(share, 0.0), 1.0)) * (_HEIGHT - 1))
 
 
@@ -105,6 +106,6 @@ def _marks(searched: SearchedSeries, columns: int) -> str:
     marks = [(index, _SIDE) for index in searched.series.epochs]
     marks += [(change.index, mark_of(n)) for n, change in enumerate(searched.history.changes)]
     for index, mark in marks:
-        # The last column whose first point is not after it.
+        # The last column that does not begin after it.
         places[((index + 1) * columns - 1) // len(searched.series.values)] = mark
     return (" " * (_AXIS + 1) + "".join(places)).rstrip()

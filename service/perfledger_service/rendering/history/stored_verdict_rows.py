@@ -14,7 +14,7 @@ class StoredVerdictRow:
 
     workload: str
     metric: str
-    unit: str  # foreign, "" when the figures carry their own
+    unit: str  # untrusted, "" when the figures carry their own
     base: str
     head: str
     change: str

@@ -19,7 +19,7 @@ Row = TypeVar("Row")
 Row_contra = TypeVar("Row_contra", contravariant=True)
 Value = TypeVar("Value")
 
-NO_FIGURE = "-"  # what a person reads where there is no figure
+NO_FIGURE = "-"  # shown to people where there is no figure
 MAX_PARAGRAPH = 4000  # characters
 MAX_BAR = 16  # blocks of the longest bar
 BLOCK = "\N{FULL BLOCK}"
@@ -28,12 +28,12 @@ BLOCK = "\N{FULL BLOCK}"
 class CellKind(StrEnum):
     """The content of a cell, which decides on alignment, wrapping and escaping."""
 
-    FIGURE = "figure"  # a number with its unit, a date, a word of ours: right, never wrapped
-    NAME = "name"  # text that others wrote: left, wrapped, code in Markdown
-    WORDS = "words"  # a phrase or sentence of ours: left, wrapped
+    FIGURE = "figure"  # a number with its unit, a date, our own word: right-aligned, never wrapped
+    NAME = "name"  # untrusted text: left-aligned, wrapped, code in Markdown
+    WORDS = "words"  # a phrase or sentence of ours: left-aligned, wrapped
     REMARK = "remark"  # words that a terminal shows below the row
-    PICTURE = "picture"  # made of characters; a terminal shows it below the row, nothing else does
-    BAR = "bar"  # a length made of blocks: left, never wrapped
+    PICTURE = "picture"  # made of characters; shown only in a terminal, below the row
+    BAR = "bar"  # a length made of blocks: left-aligned, never wrapped
 
 
 class TextStyle(StrEnum):
@@ -107,7 +107,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paragraph:
-    """A paragraph; `names` are the foreign texts that it quotes, each a code span in Markdown."""
+    """A paragraph; `names` are the untrusted texts that it quotes, each a code span in Markdown."""
 
     text: str
     style: TextStyle = TextStyle.PLAIN
@@ -193,7 +193,7 @@ def name(
     show: Callable[[Row], str] | None = None,
     limit: int = MAX_NAME,
 ) -> Column[Row]:
-    """Return a column of foreign text; `show` returns the text for people."""
+    """Return a column of untrusted text; `show` returns the text for people."""
     return Column(
         key=key,
         heading=heading,

@@ -1,7 +1,7 @@
 """Renders templates with the one Jinja environment of the product.
 
 A missing value is an error. Templates of HTML and SVG escape automatically; those of Markdown
-choose for each foreign text: `code` for a name, `prose` for a sentence of ours.
+choose for each untrusted text: `code` for a name, `prose` for a sentence of ours.
 """
 
 from typing import Any

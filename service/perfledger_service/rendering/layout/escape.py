@@ -1,4 +1,4 @@
-"""Escapes foreign text for Markdown, terminals, CSV and paths.
+"""Escapes untrusted text for Markdown, terminals, CSV and paths.
 
 Text from a pull request (names, parameters, errors, logs, commit subjects) goes through `code` or
 `fence`; our sentences that may quote such text go through `prose`.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate, groupby
 from urllib.parse import quote
 
-MAX_NAME = 80  # characters; a longer name says nothing more and pushes the table off the screen
+MAX_NAME = 80  # characters; a longer name adds nothing and pushes the table off the screen
 MAX_PROSE = 400
 EMPTY = "(empty)"
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -18,10 +18,11 @@ UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 # Controls, bidirectional overrides and other invisible formatting: never shown.
 _INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
-# Surrogates, private and unassigned code points: shown as one that is not known.
+# Surrogates, private and unassigned code points: shown as the replacement character.
 _UNKNOWN = frozenset({"Cs", "Co", "Cn"})
 
-# A spreadsheet computes a cell that begins so; the last four are those of East Asian keyboards.
+# A spreadsheet treats a cell that begins with one of these as a formula; the last four are the
+# full-width forms of East Asian keyboards.
 _FORMULAS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")
 _NUMBER = re.compile(r"[+-]\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
@@ -33,7 +34,7 @@ _WORD = r"[A-Za-z]+(?:['-][A-Za-z]+)*"
 _FIGURE = r"[+±-]?\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?%?"
 _PRODUCT = r"(?![0-9a-f]{7,40}(?![0-9A-Za-z]))[A-Za-z]*\d[A-Za-z0-9]*(?:\.\d[A-Za-z0-9]*)?"
 _SIGN = "[%=/\N{RIGHTWARDS ARROW}]"
-_LIST_MARKER = re.compile(r"\d+[.)]")  # at the start of a line it would begin a list
+_LIST_MARKER = re.compile(r"\d+[.)]")  # would begin a list at the start of a line
 _PLAIN = re.compile(rf"[(]?(?:{_WORD}|{_FIGURE}|{_PRODUCT}|{_SIGN})[)]?[,.;:?]?")
 
 
@@ -79,14 +80,14 @@ def prose(
 ) -> str:
     """Return our sentence with everything but plain words and figures in code spans.
 
-    Words that need one share it with their neighbours. `names` are foreign texts that the sentence
-    may quote: each gets one span.
+    Neighbouring words share a span. `names` are untrusted texts that the sentence may quote: each
+    gets its own span.
     """
     line = clean(text, limit=limit)
     quotes = sorted({clean(name, limit=limit) for name in names if name}, key=len, reverse=True)
     if not quotes:
         return _worded(line, is_start=True, in_table=in_table)
-    # Whole words only: two spans that touch would become one.
+    # Whole words only: two adjacent spans would become one.
     pattern = rf"(?<!\S)({'|'.join(map(re.escape, quotes))})(?=[,.;:]*(?:\s|$))"
     parts = re.split(pattern, line)
     return "".join(
@@ -204,13 +205,13 @@ def _unbracketed(text: str) -> tuple[str, str, str]:
     """Split off the sentence's brackets around a text; "(anonymous)::f" and "f(x)" keep theirs."""
     opening = text.rstrip(")")
     unopened = max(0, text.count(")") - text.count("("))
-    closing = ")" * min(unopened, len(text) - len(opening))  # of what an earlier word opened
+    closing = ")" * min(unopened, len(text) - len(opening))  # brackets that an earlier word opened
     inner = text.removesuffix(closing)
     if not inner.startswith("("):
         return "", inner, closing
     depths = accumulate((character == "(") - (character == ")") for character in inner)
     closed = next((place for place, depth in enumerate(depths) if depth == 0), None)
-    if closed is None:  # by a later word of the sentence
+    if closed is None:  # a later word of the sentence closes it
         return "(", inner[1:], closing
     if closed == len(inner) - 1:
         return "(", inner[1:-1], ")" + closing

@@ -27,16 +27,16 @@ _DURATIONS = (
 )
 _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
-# A picosecond, the finest that a profiler's clock counts.
+# A picosecond, the finest resolution of a profiler's clock.
 _SHORTEST_SECONDS = 1e-12
-# Beyond this a row of digits cannot be read any more; powers of ten can.
+# Larger numbers are written with powers of ten, because so many digits are unreadable.
 _HUGE = 1e15
-# Beyond this it is no measurement, and rounding it may overflow.
+# A larger value is not a measurement, and rounding it may overflow.
 _LARGEST = 1e100
-# A confidence above it is shown as this: more digits would claim to know the tails.
+# Higher confidences are shown as this: more digits would claim to know the tails.
 _CERTAIN = 0.9999
 _CENTS_BELOW = 100
-# Below this, cents would round a price per million away; three digits of it are shown instead.
+# Below this, three digits of a price per million are shown, because cents would round it to zero.
 _FINE_BELOW = Decimal("0.1")
 _TINY_USD = Decimal("1e-6")
 
@@ -219,7 +219,7 @@ def yearly_usd(value: Decimal, low: Decimal, high: Decimal) -> tuple[str, str]:
 
 
 def axis(largest: float, unit: str) -> tuple[float, str]:
-    """Return the factor and unit in which values up to `largest` are drawn; foreign units as is."""
+    """Return the factor and unit in which values up to `largest` are drawn; unknown units as is."""
     scales = {"s": _SECONDS, "B": _BYTES}.get(unit)
     if unit == "1":
         return 100.0, "%"
@@ -247,7 +247,7 @@ def moment(value: str | datetime) -> str:
 
 
 def _is_number(value: float) -> bool:
-    return abs(value) < _LARGEST  # and nan is not below anything
+    return abs(value) < _LARGEST  # False for NaN
 
 
 def _scaled(value: float, scales: Sequence[tuple[float, str]]) -> str:

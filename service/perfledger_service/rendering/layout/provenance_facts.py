@@ -11,26 +11,26 @@ from perfledger_baselines.significance.spread_prior import PriorSource
 from perfledger_service.rendering.layout import escape, number_format
 from perfledger_service.values.report import Report
 
-# More than this many patterns in a command are harder to read than all workloads are to measure.
+# With more patterns, a command that measures all workloads is easier to read.
 _MAX_PATTERNS = 4
 _MAX_PATTERN = 200  # characters
 _SHA_SHOWN = 12
-_SHORTEST_NAME = 3  # anything shorter is found inside other words
+_SHORTEST_NAME = 3  # shorter names are found inside other words
 _MAX_COMMAND = 76  # columns; a longer command is continued on the next line
 
 
 @dataclass(frozen=True, slots=True)
 class ProvenanceFact:
-    """A fact: `value` is in our words, `foreign` is foreign text."""
+    """A fact: `value` is in our words, `untrusted` is untrusted text."""
 
     name: str
     value: str = ""
-    foreign: tuple[str, ...] = ()
+    untrusted: tuple[str, ...] = ()
 
 
 def machine_facts(machine: Machine) -> tuple[ProvenanceFact, ...]:
     """Return the known facts about the machine."""
-    return tuple(fact for fact in _machine_facts(machine) if fact.value or any(fact.foreign))
+    return tuple(fact for fact in _machine_facts(machine) if fact.value or any(fact.untrusted))
 
 
 def revision_facts(report: Report) -> tuple[ProvenanceFact, ...]:
@@ -40,13 +40,13 @@ def revision_facts(report: Report) -> tuple[ProvenanceFact, ...]:
         value = short_sha(revision.sha)
         if revision.is_dirty:
             value += " with uncommitted changes"
-        foreign = tuple(text for text in (revision.ref, revision.subject) if text)
-        facts.append(ProvenanceFact(name, value, foreign))
+        untrusted = tuple(text for text in (revision.ref, revision.subject) if text)
+        facts.append(ProvenanceFact(name, value, untrusted))
     return tuple(facts)
 
 
-def foreign_names(report: Report) -> tuple[str, ...]:
-    """Return the foreign texts that our sentences may quote."""
+def untrusted_names(report: Report) -> tuple[str, ...]:
+    """Return the untrusted texts that our sentences may quote."""
     machine = report.machine
     names = (machine.model, machine.cpu_model, *(spec.id for spec in report.workloads[:100]))
     return tuple(name for name in names if len(name) > _SHORTEST_NAME)
@@ -122,7 +122,7 @@ def reproduction(report: Report) -> str:
     """Return the shell command that reproduces the check, on one line or several."""
     loud = {v.workload for v in report.verdicts if v.outcome is not Outcome.UNCHANGED}
     names = [spec.id for spec in report.workloads if spec.id in loud]
-    # A name that cannot be shown whole would choose nothing: the command then measures everything.
+    # A shortened name would match nothing, so the command then measures everything.
     is_whole = all(escape.clean(name, limit=_MAX_PATTERN) == name for name in names)
     patterns = [shlex.quote(name) for name in names] if is_whole else []
     head = "" if report.head.is_dirty else f" --head {short_sha(report.head.sha)}"
@@ -144,9 +144,9 @@ def _machine_facts(machine: Machine) -> Iterator[ProvenanceFact]:
     yield ProvenanceFact("Device", kind, (machine.model,))
     if machine.memory_bytes is not None:
         yield ProvenanceFact("Device memory", number_format.byte_count(machine.memory_bytes))
-    yield ProvenanceFact("Device id", foreign=(machine.uuid,))
-    yield ProvenanceFact("Driver", foreign=(machine.driver,))
-    yield ProvenanceFact("Runtime", foreign=(machine.runtime,))
+    yield ProvenanceFact("Device id", untrusted=(machine.uuid,))
+    yield ProvenanceFact("Driver", untrusted=(machine.driver,))
+    yield ProvenanceFact("Runtime", untrusted=(machine.runtime,))
     yield ProvenanceFact("Clock", _clock(machine))
     if machine.power_cap_w is not None:
         yield ProvenanceFact(
@@ -154,15 +154,15 @@ def _machine_facts(machine: Machine) -> Iterator[ProvenanceFact]:
         )
     if machine.has_ecc is not None:
         yield ProvenanceFact("ECC", "on" if machine.has_ecc else "off")
-    yield ProvenanceFact("MIG", foreign=(machine.mig,))
-    yield ProvenanceFact("Topology", foreign=(machine.topology,))
+    yield ProvenanceFact("MIG", untrusted=(machine.mig,))
+    yield ProvenanceFact("Topology", untrusted=(machine.topology,))
     cores = f"{machine.cores} core{'s' * (machine.cores != 1)}"
     yield ProvenanceFact("CPU", cores, (machine.cpu_model,) if machine.cpu_model else ())
-    yield ProvenanceFact("CPU governor", foreign=(machine.governor,))
-    yield ProvenanceFact("Kernel", foreign=(machine.kernel,))
-    yield ProvenanceFact("Python", foreign=(machine.python,))
+    yield ProvenanceFact("CPU governor", untrusted=(machine.governor,))
+    yield ProvenanceFact("Kernel", untrusted=(machine.kernel,))
+    yield ProvenanceFact("Python", untrusted=(machine.python,))
     yield ProvenanceFact(
-        "Frameworks", foreign=tuple(f"{k} {v}" for k, v in machine.frameworks.items())
+        "Frameworks", untrusted=tuple(f"{k} {v}" for k, v in machine.frameworks.items())
     )
 
 

@@ -1,6 +1,6 @@
 """Shortens a kernel's or an operation's name to fit a line: C++ without its parameters."""
 
-# An unnamed namespace is written in the brackets that parameters have.
+# An unnamed namespace is written in brackets, as parameters are.
 _UNNAMED = "(anonymous namespace)"
 
 

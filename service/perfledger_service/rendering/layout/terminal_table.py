@@ -32,7 +32,7 @@ STYLES: Mapping[TextStyle, str] = MappingProxyType(
         TextStyle.MISSING: "bold magenta",
     }
 )
-_NARROWEST = 16  # columns below which wrapped text is no longer readable: rows are stacked then
+_NARROWEST = 16  # columns; in narrower columns wrapped text is unreadable, so rows are stacked
 _WRAPPED = frozenset({CellKind.NAME, CellKind.WORDS, CellKind.REMARK})
 _BELOW = frozenset({CellKind.REMARK, CellKind.PICTURE})
 _WIDE_GAP = 2  # columns between columns, where there is room

@@ -1,6 +1,6 @@
 """Lists a report's verdicts and failures: figures and words for any kind of page.
 
-A row's names, units, details and sources are foreign text and not escaped yet: each template does
+A row's names, units, details and sources are untrusted text and not escaped yet: each template does
 that for its format. Figures and words are ours.
 """
 
@@ -17,9 +17,9 @@ from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.values.report import Report, WorkRate
 
-# In place of a change: what a count leaves out may be all of the difference.
+# Shown instead of a change, because the uncounted work may be all of the difference.
 INCOMPLETE = "incomplete"
-# A smaller change of a count is shown as 0.00 %: the page and the JSON have it.
+# Smaller changes of a count would show as 0.00 %; the page and the JSON have them.
 _SEEN = 5e-5
 
 
@@ -30,8 +30,8 @@ class VerdictTableRow:
     workload: str
     metric: str
     metric_name: str
-    is_known_metric: bool  # if not, `metric` is a foreign name
-    unit: str  # foreign, "" when the figures carry their own
+    is_known_metric: bool  # if not, `metric` is an untrusted name
+    unit: str  # untrusted, "" when the figures carry their own
     base: str
     head: str
     change: str
@@ -46,11 +46,11 @@ class VerdictTableRow:
     word: str
     reason: str
     is_warning: bool
-    has_states: bool  # the runs are in one of two: the reason says how often
-    is_settled: bool  # by CPU time, as load made wall time too noisy: the reason says so
-    is_early: bool  # changed after fewer pairs than are a test by themselves: the reason says why
+    has_states: bool  # runs fall into two states: the reason says how often
+    is_settled: bool  # by CPU time, because load made wall time too noisy: the reason says so
+    is_early: bool  # changed after fewer pairs than a test needs: the reason says why
     kind: MetricKind
-    series_id: int | None = None  # where its history is, if it is stored
+    series_id: int | None = None  # of its stored history, if any
 
     @property
     def is_quiet(self) -> bool:
@@ -84,18 +84,18 @@ class CountRow:
     """One work count of a step; exact, and known before measuring."""
 
     workload: str
-    what: str  # foreign, if it is none of our counts
+    what: str  # untrusted, unless it is one of our counts
     base: str
     head: str
-    change: str  # "" where base is nothing, INCOMPLETE where a count is a lower bound
-    source: str  # foreign
+    change: str  # "" where base is zero, INCOMPLETE where a count is a lower bound
+    source: str  # untrusted
     has_changed: bool
     is_complete: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountGroup:
-    """The work counts of a workload's step; `limits` are foreign."""
+    """The work counts of a workload's step; `limits` are untrusted."""
 
     workload: str
     counts: tuple[CountRow, ...]
@@ -305,7 +305,7 @@ def _failure_row(workload: str, why: str, detail: str, log_tail: str) -> Failure
 
 def _urgency(verdict: Verdict, verdicts: Sequence[Verdict]) -> tuple[int, bool, float, str, str]:
     change = abs(verdict.estimate.change) if verdict.estimate else 0.0
-    if verdict.outcome is Outcome.UNCHANGED:  # nobody looks for the largest of nothing
+    if verdict.outcome is Outcome.UNCHANGED:  # the size of an unchanged value does not matter
         change = 0.0
     place = vocabulary.OUTCOME_ORDER.index(verdict.outcome)
     is_late = verdict.metric.kind is not MetricKind.SPEED

@@ -185,7 +185,7 @@ def metric_label(name: str) -> str | None:
 
 
 def count_label(name: str) -> str:
-    """Return the label of a work count; an unknown name is foreign text."""
+    """Return the label of a work count; an unknown name is untrusted text."""
     return _COUNTS.get(name, name)
 
 
@@ -195,7 +195,7 @@ def count_with_unit(number: float, unit: str) -> str:
 
 
 def value(number: float, unit: str) -> str:
-    """Return a metric's value as a figure, without a foreign unit."""
+    """Return a metric's value as a figure, without an untrusted unit."""
     return _FIGURES.get(unit, number_format.count)(number)
 
 

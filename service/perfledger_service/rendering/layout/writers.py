@@ -31,11 +31,11 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.number_format import NBSP
 from perfledger_service.rendering.layout.terminal_table import STYLES, TerminalTable
 
-# What a parser of JSON returns.
+# What a JSON parser returns.
 Plain: TypeAlias = "str | float | list[Plain] | dict[str, Plain] | None"
 
-WIDTH = 80  # columns of a file, and of a terminal that does not say how many it has
-# What a figure may not hold in Markdown without being a span of code.
+WIDTH = 80  # columns of a file, and of a terminal of unknown width
+# Characters that a figure may only have in Markdown as a code span.
 _ACTIVE = re.compile(r"[`|*_\[\]\\@#$~!]|<\S")
 
 
@@ -67,7 +67,7 @@ def plain_lines(renderable: RenderableType, *, width: int = WIDTH) -> str:
 
 
 def to_markdown(document: Document) -> str:
-    """Return a document as Markdown in which foreign text has no effect."""
+    """Return a document as Markdown in which untrusted text has no effect."""
     parts = (part for block in document.blocks for part in _markdown_block(block))
     return "\n\n".join(parts) + "\n"
 
@@ -148,7 +148,7 @@ def _plain_scalar(value: str | float | Decimal | date | None) -> str | float | N
         case date():
             return value.isoformat()
         case str():
-            return str(value)  # an enum's too
+            return str(value)  # also of an enum
         case _:
             return value
 
@@ -174,7 +174,7 @@ def _is_apart(previous: Block, block: Block) -> bool:
 def _terminal_block(block: Block) -> RenderableType:
     match block:
         case Paragraph():
-            parts = block.text.split(NBSP)  # which keeps a figure and its unit together
+            parts = block.text.split(NBSP)  # they keep a figure and its unit together
             content = NBSP.join(escape.clean(part, limit=MAX_PARAGRAPH) for part in parts)
             return Text(content, style=STYLES[block.style])
         case Preformatted():

@@ -1,6 +1,6 @@
 """Writes cells, formulas and names into an XLSX file; the only module that uses XlsxWriter.
 
-A text is always a text: foreign text is never taken for a formula or an address.
+A text is always a text: untrusted text is never taken for a formula or an address.
 """
 
 import math
@@ -23,12 +23,12 @@ class CellStyle(StrEnum):
     MONEY = "money"
     NUMBER = "number"
     SHARE = "share"
-    ENTRY = "entry"  # to be changed by who reads it
+    ENTRY = "entry"  # for the reader to change
     SUM = "sum"
 
 
 _A4 = 9
-# On one page across; with more of them a print is too small to read.
+# Characters across a printed page; with more, the print is too small to read.
 _PRINTED_CHARACTERS = 160
 _MONEY = "#,##0.00"
 _NUMBER = "#,##0.######"

@@ -209,7 +209,7 @@ def _bound(row: _Option) -> str:
 
 
 def _names(sizing: SizingResult) -> tuple[str, ...]:
-    """Return the foreign names that sentences quote."""
+    """Return the untrusted names that sentences quote."""
     return tuple(setting.curve.workload for setting in sizing.settings)
 
 

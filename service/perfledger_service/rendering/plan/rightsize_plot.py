@@ -28,9 +28,9 @@ from perfledger_service.rendering.plan.rightsize import setting_name, sizing_sen
 
 _MAX_LINES = 6
 _STEPS = 60  # of a line
-# Latencies beyond so many times the promise are of no interest, and would press all others flat.
+# Upper end of the axis, relative to the SLO: higher latencies would flatten all others.
 _MOST_TIMES_PROMISED = 6.0
-_BEFORE = 0.7  # of the lowest rate measured: where a line begins
+_BEFORE = 0.7  # start of a line, relative to the lowest rate measured
 _QUANTILES = (0.025, 0.5, 0.975)
 _LEGEND = (
     LegendKey(label="measured", tone=Tone.INK, shape=KeyShape.DOT),

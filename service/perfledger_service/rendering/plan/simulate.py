@@ -1,6 +1,6 @@
 """Presents the effect of scheduling policies on waits and devices.
 
-Foreign text is shown only as clean text.
+Untrusted text is shown only as clean text.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +31,7 @@ from perfledger_service.rendering.layout.document import (
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.layout.number_format import duration
 
-_WHOLE_HOURS = 100.0  # from here on a part of an hour is not shown
+_WHOLE_HOURS = 100.0  # above this, fractions of an hour are not shown
 _INTERVAL_PARTS = ("middle", "low", "high")
 
 
@@ -191,7 +191,7 @@ def _gain(row: PolicyGain, base: str, base_wait_s: float, view: PolicyComparison
             f"{words}; the days of the log do not agree whether fewer devices stand idle while "
             "jobs wait."
         )
-    # The log's work is the same under all policies: nothing more of it is done, only sooner.
+    # All policies do the same work of the log; a policy only moves it in time.
     kind = "fewer" if gained.middle > 0 else "more"
     hours = sorted((abs(gained.low), abs(gained.high)))
     words += (

@@ -35,7 +35,7 @@ _TICKS_S = (
     7 * SECONDS_PER_DAY,
     DAYS_PER_YEAR * SECONDS_PER_DAY,
 )
-_SHORTEST_S = 1.0  # where the axis begins: who waits less is drawn there
+_SHORTEST_S = 1.0  # start of the axis: shorter waits are drawn there
 _MAX_CURVES = len(SERIES_TONES)
 
 

@@ -23,14 +23,14 @@ from perfledger_service.rendering.layout.escape import clean
 
 _CURVES_HEIGHT = 280.0
 _MAX_BARS = 12
-_LEAST_SWING = Decimal("0.01")  # of the widest: less cannot be seen
-# A curve at a tenth of the use would press all others together: the axis ends at so many times
-# the price of today's hour.
+_LEAST_SWING = Decimal("0.01")  # of the widest: a smaller one is invisible
+# Upper end of the axis, relative to today's price of an hour: a curve at a tenth of the use would
+# flatten all others.
 _MAX_TIMES_TODAY = 3
 _MILLION, _THOUSAND = 1_000_000, 1_000
 _KG_PER_TONNE = 1000
 _YEARS = 3
-# From the one drawn first to the one that lies over the others.
+# From the bottom layer to the top.
 _ORDER = (Tone.MUTED, Tone.ORANGE, Tone.BLUE)
 
 

@@ -12,7 +12,7 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 
 UNKNOWN_VALUE = "not known"
-MAX_ROWS = 500  # of a kind; JSON has all
+MAX_ROWS = 500  # of each kind; the JSON has all
 HALF_PERCENT = 0.005
 
 
@@ -44,7 +44,7 @@ class OptionRow:
     paid: tuple[str, ...]
     paid_sum: str
     npv_exact: str
-    line: str  # the name of the model's line that the present value is
+    line: str  # the name of the model's line with the present value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

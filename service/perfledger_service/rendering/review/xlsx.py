@@ -32,7 +32,7 @@ from perfledger_service.rendering.review.forecast_rows import named_periods, uni
 from perfledger_service.rendering.review.rows import input_rows, option_rows, paid_cents
 
 MAX_TEXT = 2000
-INPUT_COLUMN, LINE_COLUMN = 4, 3  # where the named cells stand
+INPUT_COLUMN, LINE_COLUMN = 4, 3  # the cells of the defined names
 
 _WIDTHS = (6, 44, 34, 16, 16, 16, 14, 12, 16, 80)
 
@@ -110,7 +110,7 @@ def _options(book: Workbook, review: Review) -> None:
         sheet.text(row, 1, _cell(option.where))
         if option.devices is not None:
             sheet.formula(row, 2, f"{option.key}_devices", option.devices, CellStyle.NUMBER)
-        # Payments are whole cents, so that what is shown adds up to the sum that is shown.
+        # Payments are in whole cents, so that they add up to the sum shown.
         paid = paid_cents(outcome)
         for column, (name, usd) in enumerate(zip(option.paid, paid, strict=True), start=3):
             sheet.formula(row, column, f"ROUND({name},2)", float(usd), CellStyle.MONEY)

@@ -13,11 +13,11 @@ from perfledger_profiles.bottleneck.classification import (
 )
 from perfledger_service.rendering.layout import number_format, vocabulary
 
-# What a twentieth of the step or less could bring is not worth a figure.
+# A smaller possible gain is not worth a figure.
 _LEAST_CEILING = 1.05
-# Below this a share is shown as none; beside others that are large it only takes room.
+# Smaller shares are not shown.
 _NOTHING = 0.0005
-# A step without all of what it does is no step.
+# A larger share is all of the step, which cannot be left out.
 _ALL = 0.95
 
 
@@ -28,7 +28,7 @@ class ShareRow:
     name: str
     share: str
     part: float  # 0 to 1: the length of a bar
-    ceiling: str  # "1.5 times as fast", "" where that is next to nothing
+    ceiling: str  # "1.5 times as fast"; "" if negligible
     mark: str  # "bound by this", "high", "moderate" or ""
 
 
@@ -48,7 +48,7 @@ class AdviceRow:
 
     text: str
     trigger: str
-    bound: str  # "At best 8.20 ms a step.", "" where it is about all of it
+    bound: str  # "At best 8.20 ms a step."; "" if it is nearly the whole step
 
 
 def bottleneck_phrase(classification: Classification) -> str:

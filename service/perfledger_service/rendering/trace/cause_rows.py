@@ -22,11 +22,12 @@ from perfledger_service.rendering.trace.caveats import caveats
 from perfledger_service.rendering.trace.waterfall import waterfall_text
 from perfledger_service.values.report import Report
 
-# Of the operations around one, the innermost: where to look.
+# Of the enclosing operations the innermost ones are shown: they say where to look.
 _MAX_PATH = 60  # characters
-# What is done more often and also slower has two parts; a part below this is not worth words.
+# An operation may be called more often and also be slower; a smaller one of the two effects is not
+# mentioned.
 _MIN_EFFECT = 0.1  # of the difference
-# A share of a change that is itself next to nothing says nothing.
+# A share of a smaller change is meaningless.
 _MIN_SHARED_CHANGE = 1e-3
 _ARROW = "\N{RIGHTWARDS ARROW}"
 
@@ -36,24 +37,24 @@ class CauseRow:
     """One difference between two profiles, as shown."""
 
     name: str
-    short: str  # that fits a line
-    base_name: str  # "" unless it was replaced
-    kind: str  # of change, in a word or two
+    short: str  # shortened to fit on a line
+    base_name: str  # "" unless one operation replaced another
+    kind: str  # of the change, in one or two words
     how: str
     base: str
     head: str
-    ends: str  # what it took on both sides; "" where there is only one
+    ends: str  # its times on both sides; "" if it is only on one
     delta: str
     share: str  # of the step's change
     of_step: str  # of base's step
     part: float  # of the largest difference listed, 0 to 1: the length of a bar
     is_slower: bool
     suggestion: str
-    why: str  # each call takes another time; "" if the profiles do not tell
-    evidence: str  # what that rests on
-    path: str  # the operations around it
-    effects: str  # how much of it comes from the number of calls, where that is not all
-    reverted: str  # what a step would take without it
+    why: str  # why the time per call changed; "" if the profiles do not show it
+    evidence: str  # for the reason
+    path: str  # the enclosing operations
+    effects: str  # how much comes from the number of calls, if not all
+    reverted: str  # the step's time without it
 
     @property
     def because(self) -> str:
@@ -75,8 +76,8 @@ class ReasonBlock:
     rest: str
     is_attributable: bool
     note: str
-    waterfall: str  # lines of text, all of them ours; "" without buckets
-    caveats: str  # what is the device's, what the profiles leave open, what noise there is
+    waterfall: str  # lines of trusted text; "" without buckets
+    caveats: str  # the device's share, what the profiles do not explain, and the noise
     bottleneck: str
     shares: tuple[SharePair, ...]
     advice: tuple[AdviceRow, ...]

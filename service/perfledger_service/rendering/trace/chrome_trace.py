@@ -10,10 +10,10 @@ from perfledger_service.rendering.layout import vocabulary
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.rendering.trace.lanes import StepLane, lanes_of
 
-# Of each step; beyond them the shortest are left out. A page carries two steps for each workload.
+# Per step; beyond them the shortest are left out. A page has two steps per workload.
 MAX_EVENTS = 2000
 
-_US_NS = 1000  # nanoseconds of a microsecond
+_US_NS = 1000  # nanoseconds per microsecond
 _MAX_NAME = 200
 
 Json = Mapping[str, object]
@@ -54,5 +54,5 @@ def _naming(kind: str, process: int, thread: int, name: str) -> Json:
     return {"ph": "M", "name": kind, "pid": process, "tid": thread, "args": {"name": name}}
 
 
-def _name(foreign: str) -> str:
-    return clean(foreign, limit=_MAX_NAME)
+def _name(untrusted: str) -> str:
+    return clean(untrusted, limit=_MAX_NAME)

@@ -15,8 +15,8 @@ from perfledger_service.rendering.trace.bucket_tones import BUCKET_TONES
 class PairedKernelRow:
     """One kernel or operation on both sides; bars are relative to the longest time."""
 
-    name: str  # foreign
-    short: str  # the same, to fit a line
+    name: str  # untrusted
+    short: str  # shortened to fit on a line
     base: str
     head: str
     delta: str

@@ -9,7 +9,7 @@ from math import isfinite
 
 from perfledger.profile import Bucket, StepSlice
 
-# Longer than a day is no step: it would only press all else into one line.
+# No step takes longer than a day; drawing a longer one would flatten everything else.
 _LONGEST_SECONDS = 86_400.0
 _NS = 1e9
 
@@ -18,7 +18,7 @@ _NS = 1e9
 class LaneCall:
     """A slice in whole nanoseconds since the start of the step; `depth` is its nesting level."""
 
-    name: str  # foreign
+    name: str  # untrusted
     bucket: Bucket
     start_ns: int
     end_ns: int
@@ -29,7 +29,7 @@ class LaneCall:
 class StepLane:
     """The calls of one lane by start, outer ones before inner ones."""
 
-    name: str  # foreign
+    name: str  # untrusted
     calls: tuple[LaneCall, ...]
 
 
@@ -52,7 +52,7 @@ def _is_usable(step_slice: StepSlice) -> bool:
 
 def _nested(slices: Sequence[StepSlice]) -> Iterator[LaneCall]:
     ordered = sorted(slices, key=lambda one: (one.start_seconds, -one.seconds, one.depth))
-    around: list[int] = []  # when those end that the next one may lie within, the innermost last
+    around: list[int] = []  # ends of the enclosing calls, the innermost last
     for one in ordered:
         start = round(one.start_seconds * _NS)
         end = round((one.start_seconds + one.seconds) * _NS)

@@ -13,18 +13,18 @@ from perfledger_service.rendering.chart.marks import BandMark, DotMark, LineMark
 from perfledger_service.rendering.chart.picture import Chart, KeyShape, LegendKey
 from perfledger_service.rendering.layout import number_format
 
-# Of more devices those that use most are drawn.
+# With more devices, those that use most are drawn.
 MAX_DEVICES = 4
 
-_LEFT = 100.0  # as the timeline above it has
+_LEFT = 100.0  # as in the timeline above it
 _HEIGHT = 84.0
 _HELD = (LegendKey(label="reserved by the allocator", tone=Tone.MUTED, shape=KeyShape.DASHES),)
 _ONLY_CHANGES = ". Only changes were recorded: relative to the minimum"
 
-# What is above it is no memory of a device, and no time of a step.
+# No device has more memory, and no step takes longer.
 _MAX_BYTES = 2.0**60
 _LONGEST_SECONDS = 86_400.0
-# Of one moment only there is no axis of time: it is drawn on one of a second.
+# A shorter recording is a single moment; its axis is a second long.
 _SHORTEST_SECONDS = 1e-9
 
 _PROFILERS = {

@@ -15,9 +15,9 @@ from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.escape import clean
 
 _MAX_POINTS = 200
-_SMALLEST, _LARGEST = 3.5, 13.0  # radius of a kernel without time, and of one that has all of it
-# What is beyond these is no kernel of any device, and would press the others together. An axis
-# begins and ends up to a decade further out, which has to have a prefix.
+_SMALLEST, _LARGEST = 3.5, 13.0  # radius of a kernel without time, and of one with all of it
+# Kernels beyond these bounds are not drawn: no device has them, and they would squeeze the others
+# together. An axis extends up to a decade further, which also needs a prefix.
 _LOWEST, _HIGHEST = 1e-5, 1e24
 _PREFIXES = {
     -2: "µ",
@@ -32,10 +32,10 @@ _PREFIXES = {
     7: "Z",
     8: "Y",
 }
-_DECADES = 1.0  # at least so many on either side of the ridge
+_DECADES = 1.0  # at least this many on either side of the ridge
 _MAX_TICKS = 8
 _HEIGHT = 260.0
-_LABEL_HEIGHT = 12.0  # nearer ones cannot be read
+_LABEL_HEIGHT = 12.0  # closer labels are illegible
 _LEGEND = (
     LegendKey(label="bound by memory", tone=Tone.ORANGE, shape=KeyShape.DOT),
     LegendKey(label="bound by compute", tone=Tone.BLUE, shape=KeyShape.DOT),
@@ -62,7 +62,7 @@ def roofline_chart(roof: Roofline, *, names: Sequence[str] = ()) -> Chart | None
         [peak, *(point.flops_per_second for point in points)],
         label=lambda power: f"{_power(power)}FLOP/s",
     )
-    foot = max(x.low, y.low / bandwidth)  # where the slope enters the picture
+    foot = max(x.low, y.low / bandwidth)  # where the slope enters the plot
     roof_points = ((foot, foot * bandwidth), (ridge, peak), (x.high, peak))
     slope = f"{number_format.bytes_per_second(bandwidth)} up to {number_format.count(ridge)} FLOP/B"
     flat = number_format.flops_per_second(peak)

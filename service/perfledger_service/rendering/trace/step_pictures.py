@@ -17,7 +17,7 @@ from perfledger_service.rendering.trace.roofline_plot import roofline_chart
 from perfledger_service.rendering.trace.timeline import longest_seconds, timeline_chart
 from perfledger_service.rendering.trace.waterfall import waterfall_chart, waterfall_summary
 
-# Of the workloads that changed most; each has some thousand shapes.
+# The workloads that changed most; each picture has some thousand shapes.
 MAX_PICTURED = 6
 
 _MAX_ROWS = 15
@@ -30,7 +30,7 @@ class StepPictures:
     waterfall: str = ""
     timelines: tuple[tuple[str, str], ...] = ()  # by side
     memories: tuple[tuple[str, str], ...] = ()  # by side
-    unrecorded: tuple[tuple[str, str], ...] = ()  # by side, how its memory would be recorded
+    unrecorded: tuple[tuple[str, str], ...] = ()  # by side, how to record its memory
     roofline: str = ""  # of head
     rows: tuple[PairedKernelRow, ...] = ()
     is_of_kernels: bool = False

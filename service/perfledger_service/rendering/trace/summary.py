@@ -39,7 +39,7 @@ MAX_STREAMS = 12
 MAX_NOTES = 10
 
 _MAX_SHORT = 90  # two lines of a terminal of 80 columns
-# Three of each of a step's longest products.
+# Three figures for each of the step's longest products.
 _OF_PRODUCTS = ("achieved_flops", "arithmetic_intensity", "roofline_attained")
 _SHARE_COLUMNS: tuple[Column[ShareRow], ...] = (
     display("share", lambda row: row.share),

@@ -17,7 +17,7 @@ from perfledger_service.rendering.layout.short_name import short_name
 from perfledger_service.rendering.trace.bucket_tones import BUCKET_TONES
 from perfledger_service.rendering.trace.lanes import LaneCall, StepLane, lanes_of
 
-# Whatever the file holds: what is drawn can be looked at, and a page stays small.
+# Whatever the file holds, the picture stays readable and the page small.
 _MAX_CALLS = 20_000
 _MAX_LANES = 12
 _MAX_DEPTH = 8
@@ -26,7 +26,7 @@ _MAX_SHAPES = 1200
 _LEFT, _RIGHT = 100.0, 16.0
 _ROW_HEIGHT = 16.0
 _LANE_GAP = 0.6  # rows between two lanes
-_NARROWEST = 0.75 / (WIDTH - _LEFT - _RIGHT)  # share of the axis: what is narrower cannot be seen
+_NARROWEST = 0.75 / (WIDTH - _LEFT - _RIGHT)  # share of the axis: a narrower bar is invisible
 
 _NS = 1e9
 
@@ -35,7 +35,7 @@ _NS = 1e9
 class _LaneRows:
     """A lane's name, and the rows in which it begins and ends."""
 
-    name: str  # foreign
+    name: str  # untrusted
     top: float
     bottom: float
 
@@ -103,7 +103,7 @@ def _call_marks(
 ) -> tuple[Mark, ...]:
     """Return the bars of the calls; if there are too many, merge wider ones too."""
     narrow_ns = _NARROWEST * span_s * _NS
-    gap_s = _NARROWEST * span_s  # so that neighbours do not run into each other
+    gap_s = _NARROWEST * span_s  # so that neighbours do not touch
     while True:
         marks = [
             _call_mark(calls, row, gap_s)

@@ -13,11 +13,12 @@ from perfledger_service.rendering.chart.marks import BarMark, LineMark, Mark, Te
 from perfledger_service.rendering.chart.picture import Chart
 from perfledger_service.rendering.layout import number_format, vocabulary
 
-# Of a step: what the buckets may miss the change by before it is shown as a row of its own.
+# Relative to the step: a larger difference between the buckets and the change is a row of its own.
 _ROUNDING = 1e-6
-# With a change below this share of the step, bars from zero would hide it: the axis begins later.
+# If the change is a smaller share of the step, bars from zero would hide it, so the axis begins
+# later.
 _SMALL_CHANGE = 0.1
-# Thirty years, and less than a cycle: beyond them there is nothing to draw.
+# Thirty years, and less than a clock cycle: values beyond them are not drawn.
 _LONGEST_SECONDS = 1e9
 _SHORTEST_SECONDS = 1e-12
 _ROOM = 0.5  # of the change, left of the shortest bar on such an axis
@@ -35,7 +36,7 @@ class BarKind(StrEnum):
     STEP = "step"
     SLOWER = "slower"
     FASTER = "faster"
-    NOISE = "noise"  # no more than two profiles of the same code differ by
+    NOISE = "noise"  # within the difference between two profiles of the same code
     RESIDUAL = "residual"
 
 

@@ -135,15 +135,15 @@ def test_everything_known_of_a_machine_is_a_fact(make):
         "ECC": "on",
         "CPU": "112 cores",
     }
-    assert facts["MIG"].foreign == ("1g.10gb",)
-    assert facts["Frameworks"].foreign == ("torch 2.13.0", "jax 0.10.2")
+    assert facts["MIG"].untrusted == ("1g.10gb",)
+    assert facts["Frameworks"].untrusted == ("torch 2.13.0", "jax 0.10.2")
 
 
 def test_a_revision_has_its_branch_and_its_subject(reports):
     base, head = provenance_facts.revision_facts(reports["regressed"])
 
     assert (base.name, base.value) == ("Base", "8c1f0a2b3c4d")
-    assert base.foreign == ("main", "Bump the tokenizer")
+    assert base.untrusted == ("main", "Bump the tokenizer")
     assert (head.name, head.value) == ("Head", "d41e7b9a0c2f")
 
 
@@ -151,7 +151,7 @@ def test_names_that_our_sentences_may_quote_are_known_and_short_ones_are_left_ou
     spec = replace(make.SPECS[0], id="m:f")
     report = replace(reports["regressed"], workloads=(spec, make.SPECS[1]))
 
-    names = provenance_facts.foreign_names(report)
+    names = provenance_facts.untrusted_names(report)
 
     assert names == (make.H100.model, make.H100.cpu_model, make.RESNET)
 
