@@ -15,7 +15,7 @@ from perfledger_service.cli.service_target import UploadUrl
 from perfledger_service.errors import PerfledgerError
 
 if TYPE_CHECKING:  # these would make every help slow
-    from perfledger_service.usecases.check.check import CheckRequest
+    from perfledger_service.usecases.check.measurement import CheckRequest
     from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 
@@ -47,7 +47,7 @@ class ChangeFlags:
     @property
     def request(self) -> "CheckRequest":
         """Return the change to check."""
-        from perfledger_service.usecases.check.check import CheckRequest
+        from perfledger_service.usecases.check.measurement import CheckRequest
 
         return CheckRequest(
             base=self.base,

@@ -8,7 +8,7 @@ from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.measuring.discovery import Discovery, discover
 from perfledger_service.settings.sources import check_settings
-from perfledger_service.usecases.check.check import request_for
+from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.repository_config import configured_table
 

@@ -35,7 +35,7 @@ from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import check_settings
-from perfledger_service.usecases.check.check import request_for
+from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.files import read_text
 from perfledger_service.usecases.inputs.repository_config import configured_table

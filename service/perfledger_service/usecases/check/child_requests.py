@@ -1,0 +1,73 @@
+"""Requests that a check sends to its children: which checkout, with how much effort."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from perfledger.metrics import ENERGY_PER_STEP, OPTIONAL_METRICS, Metric
+from perfledger.protocol import ChildRequest, Command, MeasuringEffort
+from perfledger.records import Device, Side
+from perfledger_baselines.estimation.tail_quantiles import fewest_steps
+from perfledger_runners.machine.telemetry import ENERGY_SECONDS
+from perfledger_service.settings.check import CheckSettings
+
+# Seconds of interleaved steps per side and pair. On a busy CPU processes differ by more than
+# another second of turns would resolve: the time is better spent on another pair.
+INTERLEAVED_SECONDS = 0.75
+
+
+def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> ChildRequest:
+    """Return the request that lists a checkout's workloads; other requests extend it."""
+    return ChildRequest(
+        command=Command.LIST,
+        root=str(checkout),
+        repository=str(repository),
+        import_paths=settings.import_paths,
+        paths=settings.paths,
+        params=settings.params,
+        device=settings.device,
+        effort=_effort(settings),
+    )
+
+
+def optional_metrics(settings: CheckSettings) -> tuple[Metric, ...]:
+    """Return the metrics that the settings ask for beside the usual ones."""
+    return tuple(OPTIONAL_METRICS[name] for name in dict.fromkeys(settings.metrics))
+
+
+def _effort(settings: CheckSettings) -> MeasuringEffort:
+    """Return the default effort, raised to what the optional metrics need."""
+    usual, metrics = MeasuringEffort(), optional_metrics(settings)
+    needed = fewest_steps(metrics)
+    seconds = ENERGY_SECONDS if ENERGY_PER_STEP in metrics else 0.0
+    return replace(
+        usual,
+        min_steps=max(usual.min_steps, needed),
+        max_steps=max(usual.max_steps, needed),
+        min_seconds=max(usual.min_seconds, seconds),
+        max_seconds=max(usual.max_seconds, seconds),
+    )
+
+
+def interleaved_requests(
+    requests: Mapping[Side, ChildRequest], device: Device
+) -> Mapping[Side, ChildRequest]:
+    """Return requests that interleave the sides' steps on a CPU; others unchanged.
+
+    An accelerator is quieter and holds one process at a time. With a raised effort, as for tails,
+    the time per process stays at its default.
+    """
+    if device is not Device.CPU:
+        return requests
+    usual = MeasuringEffort()
+    return {
+        side: replace(
+            request,
+            is_interleaved=True,
+            effort=replace(
+                request.effort,
+                max_seconds=INTERLEAVED_SECONDS if request.effort == usual else usual.max_seconds,
+            ),
+        )
+        for side, request in requests.items()
+    }

@@ -1,0 +1,227 @@
+"""Measures a change on both checkouts, into a bundle."""
+
+import os
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+
+from perfledger.bundle import Bundle, Plan
+from perfledger.metrics import (
+    CPU_TIME,
+    ENERGY_PER_STEP,
+    METRICS,
+    PEAK_MEMORY,
+    SM_ACTIVE,
+    STEP_TIME,
+)
+from perfledger.records import Device, Machine, Side
+from perfledger_baselines.planning.stopping import GroupSequentialStopping
+from perfledger_baselines.significance.spread_prior import priors_of_plan
+from perfledger_runners.children.harness import waiting_notes
+from perfledger_runners.machine.fingerprint import fingerprint, host_notes, read_host
+from perfledger_runners.machine.nvml import Gpu, find_gpu, load_nvml
+from perfledger_runners.machine.telemetry import GpuTelemetry
+from perfledger_runners.measuring.count_work import count_both
+from perfledger_runners.measuring.discovery import Discovery
+from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
+from perfledger_runners.measuring.profile_runs import profile_both
+from perfledger_service.errors import UsageError
+from perfledger_service.settings.check import CheckSettings
+from perfledger_service.usecases.check.check_site import CheckProgress, CheckSite
+from perfledger_service.usecases.check.child_requests import interleaved_requests, optional_metrics
+from perfledger_service.usecases.check.measuring_budget import measuring_allowance
+from perfledger_service.usecases.check.new_workloads import (
+    MAX_NAMES,
+    comparison_advice,
+    other_base_workloads,
+)
+from perfledger_service.usecases.check.regression_profiles import with_profiles
+from perfledger_service.usecases.check.workload_plan import WorkloadPlan, plan_workloads
+from perfledger_service.usecases.history.known_spreads import KnownSpreads, find_known_spreads
+from perfledger_service.usecases.inputs.upload_target import UploadTarget
+
+# Metrics expected of workloads on a device: the family of tests that the stopping rule plans for.
+EXPECTED_METRICS = {
+    Device.CPU: (STEP_TIME, PEAK_MEMORY, CPU_TIME),
+    Device.CUDA: (STEP_TIME, PEAK_MEMORY, SM_ACTIVE),
+    Device.TPU: (STEP_TIME, PEAK_MEMORY),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckRequest:
+    """The revisions of a check; "" leaves the choice to perfledger."""
+
+    base: str = ""
+    head: str = ""
+    globs: tuple[str, ...] = ()
+    repository: str = ""  # owner/name
+    pull_request: int | None = None
+
+
+def measure_change(
+    site: CheckSite,
+    request: CheckRequest,
+    progress: CheckProgress,
+    *,
+    history: UploadTarget | Path | None,
+) -> Bundle:
+    """Measure and profile both checkouts; return everything that was observed as a bundle.
+
+    Raises UsageError without a workload, or without a price that a limit in money needs.
+    """
+    settings = site.configuration.settings
+    progress.stage("finding workloads")
+    base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
+    workload_plan = plan_workloads(base, head, globs=request.globs, params=settings.params)
+    if not (workload_plan.workloads or workload_plan.failures):
+        raise UsageError(_no_workloads_message(settings, request))
+    other_names, advice = _unmatched_on_base(site, workload_plan, base, request.globs)
+    machine, gpu, notes = _machine(head, settings)
+    allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
+    names = [spec.id for spec in workload_plan.to_measure]
+    known_spreads = find_known_spreads(history, machine, names)
+    plan = _plan(settings, names, known_spreads)
+    progress.stage("counting the work of a step")
+    step_works = count_both(
+        site.harness,
+        site.requests,
+        workload_plan.to_measure,
+        is_at_once=machine.device is Device.CPU,
+    )
+    progress.stage("measuring pairs of base and head")
+    paired_runs = _pairs(
+        site,
+        settings,
+        workload_plan,
+        machine.device,
+        plan=plan,
+        gpu=gpu,
+        budget_s=allowance.seconds,
+        progress=progress,
+    )
+    bundle = Bundle(
+        id=secrets.token_hex(16),
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        base=site.sides.base,
+        head=site.sides.head,
+        machine=machine,
+        plan=replace(plan, order=paired_runs.order),
+        workloads=workload_plan.workloads,
+        metrics=(*METRICS.values(), *optional_metrics(settings)),
+        runs=paired_runs.runs,
+        failures=workload_plan.failures + paired_runs.failures,
+        new_workloads=tuple(spec.id for spec in workload_plan.new),
+        base_configuration=site.configuration.base_file,
+        other_base_workloads=other_names,
+        accepted_work=settings.accepted_work,
+        work=step_works,
+        pricing=settings.pricing,
+        pull_request=request.pull_request,
+        undecided=settings.undecided,
+        settings=settings.in_force(),
+        logs=paired_runs.logs,
+        notes=site.code.notes(base, head)
+        + advice
+        + workload_plan.notes
+        + notes
+        + allowance.notes
+        + known_spreads.notes,
+        perfledger=version("perfledger"),
+    )
+    requests = interleaved_requests(site.requests, machine.device)
+    return with_profiles(
+        bundle, profile=partial(profile_both, site.harness, requests), stage=progress.stage
+    )
+
+
+def _unmatched_on_base(
+    site: CheckSite, plan: WorkloadPlan, base: Discovery, globs: Collection[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what base registers instead where all of head's workloads are new, and advice."""
+    if not plan.is_all_new:
+        return (), ()
+    configuration = site.configuration
+    other_names = other_base_workloads(
+        site.repository, site.sides.base.sha, base, paths=configuration.settings.paths
+    )
+    return other_names[:MAX_NAMES], comparison_advice(other_names, configuration, globs=globs)
+
+
+def _plan(settings: CheckSettings, workloads: Collection[str], known_spreads: KnownSpreads) -> Plan:
+    """Return how the workloads will be measured; the order of the pairs is added afterwards."""
+    return Plan(
+        seed=secrets.randbits(32),
+        order=(),
+        looks=known_spreads.looks(workloads, max_pairs=settings.max_pairs),
+        alpha=settings.alpha,
+        margin=settings.margin,
+        floor=settings.floor,
+        spreads=known_spreads.spreads,
+        history=known_spreads.history,
+    )
+
+
+def _pairs(
+    site: CheckSite,
+    settings: CheckSettings,
+    workload_plan: WorkloadPlan,
+    device: Device,
+    *,
+    plan: Plan,
+    gpu: Gpu | None,
+    budget_s: float,
+    progress: CheckProgress,
+) -> PairedRuns:
+    rule = GroupSequentialStopping(
+        looks=plan.looks,
+        alpha=plan.alpha,
+        margin=plan.margin,
+        floor=plan.floor,
+        metrics=(*EXPECTED_METRICS[device], *optional_metrics(settings)),
+        priors=priors_of_plan(plan),
+    )
+    return measure_pairs(
+        site.harness,
+        interleaved_requests(site.requests, device),
+        workload_plan.to_measure,
+        rule,
+        seed=plan.seed,
+        max_pairs=settings.max_pairs,
+        budget_s=budget_s,
+        telemetry=_telemetry(gpu, settings),
+        progress=progress,
+        check_run=site.code.origin.failure,
+    )
+
+
+def _telemetry(gpu: Gpu | None, settings: CheckSettings) -> GpuTelemetry | None:
+    if gpu is None:
+        return None
+    return GpuTelemetry(gpu, reads_energy=ENERGY_PER_STEP in optional_metrics(settings))
+
+
+def _machine(
+    head: Discovery, settings: CheckSettings
+) -> tuple[Machine, Gpu | None, tuple[str, ...]]:
+    host = read_host()
+    machine = fingerprint(head.facts, requested=settings.device, host=host)
+    gpu, facts = None, None
+    if machine.device is Device.CUDA:
+        nvml = load_nvml()
+        gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=os.environ)
+        facts = gpu.facts() if gpu else None
+        machine = fingerprint(head.facts, requested=settings.device, host=host, gpu=facts)
+    return machine, gpu, host_notes(host, facts) + waiting_notes(os.environ, machine.device)
+
+
+def _no_workloads_message(settings: CheckSettings, request: CheckRequest) -> str:
+    where = ", ".join(settings.paths)
+    if request.globs:
+        globs = ", ".join(request.globs)
+        return f"no workload in {where} matches {globs}: perfledger bench list lists them"
+    return f"no workload is registered in {where}: run perfledger init, or set `paths`"

@@ -1,0 +1,65 @@
+"""What a check says where there is nothing to measure; measuring itself is tested end to end."""
+
+import subprocess
+import sys
+
+import pytest
+
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.check.check import check
+from perfledger_service.usecases.check.measurement import CheckRequest
+
+pytestmark = pytest.mark.slow
+
+IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+WORKLOAD = """
+import perfledger
+
+@perfledger.workload()
+def add():
+    return lambda: sum(range(1000))
+"""
+
+
+class NoProgress:
+    def stage(self, name):
+        pass
+
+
+@pytest.fixture
+def repository(tmp_path):
+    (tmp_path / "bench").mkdir()
+    (tmp_path / "bench" / "sums.py").write_text(WORKLOAD)
+    (tmp_path / "perfledger.toml").write_text(
+        f'python = "{sys.executable}"\npaths = ["bench"]\nbudget_usd = 1\n'
+    )
+    for arguments in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "base")):
+        subprocess.run(["git", *IDENTITY, *arguments], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def fail(repository, request, **flags):
+    (repository / "README").write_text("a change")
+    with pytest.raises(UsageError) as raised:
+        check(repository, request, flags=flags, progress=NoProgress())
+    return str(raised.value)
+
+
+def test_a_pattern_that_chooses_no_workload_is_named_with_the_command_that_lists_them(repository):
+    message = fail(repository, CheckRequest(globs=("*:multiply",)))
+
+    assert "no workload in bench matches *:multiply" in message
+    assert "perfledger bench list" in message
+
+
+def test_folders_without_a_workload_are_named_with_what_to_do(repository):
+    (repository / "bench" / "sums.py").write_text("")
+    subprocess.run(["git", *IDENTITY, "commit", "-qam", "none"], cwd=repository, check=True)
+
+    message = fail(repository, CheckRequest())
+
+    assert message == "no workload is registered in bench: run perfledger init, or set `paths`"
+
+
+def test_a_limit_in_money_needs_the_price_of_the_device_before_anything_is_measured(repository):
+    assert "set device_price to its price in USD per hour" in fail(repository, CheckRequest())
