@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-import numpy as np
-
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric, WorseDirection
 from perfledger_baselines.estimation.foreign_load import mean_queued_share
 from perfledger_baselines.estimation.pairing import PairedTest
@@ -15,7 +13,7 @@ from perfledger_baselines.significance.bimodality import Bimodality, find_bimoda
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
-from perfledger_baselines.significance.paired_t_tests import TTestResult, t_tests
+from perfledger_baselines.significance.paired_t_tests import TTestResult
 from perfledger_baselines.significance.power import detectable_change, relative
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
@@ -113,8 +111,9 @@ def _settle_by_cpu_time(
         return decision
     share = mean_queued_share(test.unqueued)
     is_open = decision.outcome is Outcome.UNDECIDED and not decision.is_warning
-    has_sign = decision.adjusted is None or decision.adjusted.is_clear
-    if not is_open or has_sign or share < LOADED_SHARE:
+    if decision.adjusted is None or decision.adjusted.is_clear:  # or a sign of a change
+        return decision
+    if not is_open or share < LOADED_SHARE:
         return decision
     is_same_work = (
         cpu_time is not None
@@ -122,19 +121,18 @@ def _settle_by_cpu_time(
         and cpu_time.estimate is not None
         and cpu_time.estimate.pairs == len(test.base)
     )
-    if not (is_same_work and _is_same_unqueued(test, rule)):
+    if not (is_same_work and _is_same_unqueued(decision.adjusted.result, rule)):
         return decision
     return replace(decision, outcome=Outcome.UNCHANGED, queued_share=share)
 
 
-def _is_same_unqueued(test: PairedTest, rule: DecisionRule) -> bool:
+def _is_same_unqueued(result: TTestResult, rule: DecisionRule) -> bool:
     """Return whether wall time without the wait for other programs is within the margin."""
-    bounds = np.array([(each.low, each.high) for each in test.unqueued], dtype=np.float64).T
-    low, high = t_tests(bounds, looks=looks_until(rule.looks, len(test.base)), alpha=rule.alpha)
+    if result.unqueued is None:
+        return False
+    low, high = result.unqueued
     margin = rule.log_margin + ROUNDING
-    return (
-        low.mean - low.narrow_half_width >= -margin and high.mean + high.narrow_half_width <= margin
-    )
+    return -margin <= low and high <= margin
 
 
 def _decide(

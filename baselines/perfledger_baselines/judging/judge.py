@@ -5,13 +5,12 @@ the pairs' differences, `multiple_testing` corrects for the family, `decision` d
 says why.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from perfledger.bundle import Bundle
-from perfledger.metrics import MetricKind
+from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger.records import Failure, FailureReason, Side
 from perfledger_baselines.estimation.pairing import PairedTest, paired_tests
 from perfledger_baselines.judging.decision import Decision, decide_paired, decide_unpaired
@@ -66,15 +65,17 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     deciding, untested = _family(bundle, tests, failures)
     spreads = priors_of_plan(bundle.plan) if priors is None else priors
     decisions = _decisions(deciding, rule=rule, untested=untested, priors=spreads)
-    verdicts = paired_verdicts(deciding, decisions, rule=rule, failures=failures)
-    gains = unproven_gains(bundle, verdicts)
-    by_workload = _by_workload(verdicts, gains, rule=rule)
+    unproven = unproven_gains(bundle, _gains(deciding, decisions))
+    proven = [
+        pair for pair in zip(deciding, decisions, strict=True) if pair[0].workload not in unproven
+    ]
+    verdicts = paired_verdicts(proven, rule=rule, failures=failures | unproven)
     return Judgement(
         rule=rule,
         tests=deciding,
         decisions=decisions,
-        verdicts=tuple(verdict for name in tests for verdict in by_workload[name]),
-        failures=(*doubts, *gains),
+        verdicts=_in_order(verdicts, tests),
+        failures=(*doubts, *unproven.values()),
     )
 
 
@@ -91,7 +92,7 @@ def judge_tests(
     anyway. `priors` are the tests' spreads learnt from history.
     """
     decisions = _decisions(tests, rule=rule, untested=untested, priors=priors)
-    return paired_verdicts(tests, decisions, rule=rule)
+    return paired_verdicts(zip(tests, decisions, strict=True), rule=rule)
 
 
 def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tuple[Verdict, ...]:
@@ -143,18 +144,18 @@ def _family(
     return deciding, sum(test.is_noisy for name in failures for test in tests[name])
 
 
-def _by_workload(
-    verdicts: Iterable[Verdict], gains: Iterable[Failure], *, rule: DecisionRule
-) -> Mapping[str, Sequence[Verdict]]:
-    """Return the verdicts by workload; one with an unproven gain has that failure alone."""
-    by_workload: defaultdict[str, list[Verdict]] = defaultdict(list)
-    for verdict in verdicts:
-        by_workload[verdict.workload].append(verdict)
-    unproven = {failure.workload: failure for failure in gains}
-    if unproven:
-        for verdict in paired_verdicts((), (), rule=rule, failures=unproven):
-            by_workload[verdict.workload] = [verdict]
-    return by_workload
+def _gains(tests: Sequence[PairedTest], decisions: Sequence[Decision]) -> dict[str, float]:
+    """Return the share of the step time that each workload's head saves, where it is known."""
+    return {
+        test.workload: -decision.estimate.change
+        for test, decision in zip(tests, decisions, strict=True)
+        if test.metric.name == STEP_TIME.name and decision.estimate is not None
+    }
+
+
+def _in_order(verdicts: Sequence[Verdict], workloads: Iterable[str]) -> tuple[Verdict, ...]:
+    place = {name: index for index, name in enumerate(workloads)}
+    return tuple(sorted(verdicts, key=lambda each: place[each.workload]))
 
 
 def _failures(failures: Iterable[Failure], *, new_workloads: Collection[str]) -> dict[str, Failure]:

@@ -1,6 +1,6 @@
 """Words the decisions on tests as verdicts, each with its reason."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from perfledger.metrics import STEP_TIME, Metric
@@ -22,8 +22,7 @@ MAX_REASON_LENGTH = 200
 
 
 def paired_verdicts(
-    tests: Sequence[PairedTest],
-    decisions: Sequence[Decision],
+    decisions: Iterable[tuple[PairedTest, Decision]],
     *,
     rule: DecisionRule,
     failures: Mapping[str, Failure] = MappingProxyType({}),
@@ -31,7 +30,7 @@ def paired_verdicts(
     """Return the verdicts on paired tests, in order, and then one for each failed workload."""
     verdicts = [
         _verdict(test.workload, test.metric, decision, _paired_reason(test, decision, rule))
-        for test, decision in zip(tests, decisions, strict=True)
+        for test, decision in decisions
     ]
     for workload, failure in failures.items():
         decision = Decision(outcome=Outcome.NOT_MEASURED, floor=rule.floor)

@@ -42,18 +42,20 @@ def work_failures(bundle: Bundle) -> tuple[Failure, ...]:
     return tuple(failure for failure in failures if failure is not None)
 
 
-def unproven_gains(bundle: Bundle, verdicts: Iterable[Verdict]) -> tuple[Failure, ...]:
-    """Return a failure for each workload that is much faster while its counts cannot confirm it."""
+def unproven_gains(bundle: Bundle, gains: Mapping[str, float]) -> dict[str, Failure]:
+    """Return a failure for each workload that is much faster while its counts cannot confirm it.
+
+    `gains` has the share of the step time that head saves, by workload.
+    """
     pairs = _pairs(bundle)
-    failures: list[Failure] = []
-    for verdict in verdicts:
-        name, gain = verdict.workload, _gain(verdict)
+    failures: dict[str, Failure] = {}
+    for name, gain in gains.items():
         if gain <= LARGE_GAIN or _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
             continue
         if doubt := _count_doubt(bundle, name):
             detail = f"{DOUBT}: it is {gain:.0%} faster, and {doubt}; {WAY_ON}"
-            failures.append(_failure(name, FailureReason.UNPROVEN, detail))
-    return tuple(failures)
+            failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
+    return failures
 
 
 def huge_gains(verdicts: Iterable[Verdict]) -> tuple[str, ...]:

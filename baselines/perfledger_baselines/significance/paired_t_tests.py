@@ -15,7 +15,7 @@ test runs beside it with a fifth of alpha. The sharper one decides; Bonferroni p
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -52,6 +52,7 @@ class TTestResult:
     interval (Jennison & Turnbull 1989), at the level alpha leaves to this look. `narrow_half_width`
     belongs to the plain interval at 1 - 2 * alpha, which holds two one-sided tests of equivalence.
     `p_value` is over all looks. Too few pairs have `p_value` 1 and infinite widths.
+    `unqueued` is the narrow interval of a step time without the wait for other programs.
     """
 
     pairs: int
@@ -63,6 +64,7 @@ class TTestResult:
     narrow_half_width: float
     p_value: float
     is_exact: bool = False  # counts that agree on either side: no chance, no share of the family
+    unqueued: tuple[float, float] | None = None  # None where that wait was not recorded
 
     @property
     def is_enough(self) -> bool:
@@ -119,7 +121,8 @@ def paired_results(
             priors=[priors.get(tests[index].key) for index in indices],
         )
         for index, result in zip(indices, batch, strict=True):
-            results[index] = result
+            unqueued = _unqueued_interval(tests[index], rule)
+            results[index] = replace(result, unqueued=unqueued) if unqueued else result
     return tuple(results)
 
 
@@ -180,6 +183,15 @@ def log_differences(tests: Sequence[PairedTest]) -> FloatArray:
             before, after = share_levels(base[row], head[row])
             differences[row] = after - before
     return differences
+
+
+def _unqueued_interval(test: PairedTest, rule: DecisionRule) -> tuple[float, float] | None:
+    """Return the narrow interval around the pairs' bounds on wall time without the foreign wait."""
+    if not test.unqueued:
+        return None
+    bounds = np.array([(each.low, each.high) for each in test.unqueued], dtype=np.float64).T
+    low, high = t_tests(bounds, looks=looks_until(rule.looks, len(test.base)), alpha=rule.alpha)
+    return low.mean - low.narrow_half_width, high.mean + high.narrow_half_width
 
 
 def _exact(test: PairedTest) -> TTestResult:

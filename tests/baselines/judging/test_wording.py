@@ -98,7 +98,7 @@ def test_a_count_has_no_p_value():
 def test_a_failed_workload_is_not_measured_with_the_first_line_of_its_failure(detail, words):
     failure = Failure(workload="m:f", side=Side.HEAD, why=FailureReason.RAISED, detail=detail)
 
-    (verdict,) = paired_verdicts([], [], rule=RULE, failures={"m:f": failure})
+    (verdict,) = paired_verdicts([], rule=RULE, failures={"m:f": failure})
 
     assert (verdict.workload, verdict.metric) == ("m:f", STEP_TIME)
     assert (verdict.outcome, verdict.reason) == (Outcome.NOT_MEASURED, words)

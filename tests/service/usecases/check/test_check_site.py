@@ -8,17 +8,16 @@ import pytest
 
 from perfledger.records import Side
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.measuring.paired_runs import NoProgress
 from perfledger_service.usecases.check.check_site import check_out_revisions
 from perfledger_service.usecases.check.revisions import configuration_of, resolve_revisions
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 
 
-class Stages(list):
-    """The stages that a check reported."""
-
+class NoStages(NoProgress):
     def stage(self, name):
-        self.append(name)
+        pass
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def test_each_side_has_its_own_files_and_nothing_stays(repository):
     sides = resolve_revisions(repository, base="", head="")
     configuration = configuration_of(repository, sides, flags={})
 
-    with check_out_revisions(repository, sides, configuration, Stages()) as site:
+    with check_out_revisions(repository, sides, configuration, NoStages()) as site:
         roots = {side: Path(request.root) for side, request in site.requests.items()}
         code = {side: (root / "code.py").read_text() for side, root in roots.items()}
 
@@ -53,7 +52,7 @@ def test_checkouts_are_removed_when_a_check_fails(repository):
     roots = []
 
     def fail():
-        with check_out_revisions(repository, sides, configuration, Stages()) as site:
+        with check_out_revisions(repository, sides, configuration, NoStages()) as site:
             roots.extend(Path(request.root) for request in site.requests.values())
             raise KeyboardInterrupt
 

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from perfledger_runners.measuring.paired_runs import NoProgress
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.check import check
 from perfledger_service.usecases.check.measurement import CheckRequest
@@ -21,7 +22,7 @@ def add():
 """
 
 
-class NoProgress:
+class NoStages(NoProgress):
     def stage(self, name):
         pass
 
@@ -41,7 +42,7 @@ def repository(tmp_path):
 def fail(repository, request, **flags):
     (repository / "README").write_text("a change")
     with pytest.raises(UsageError) as raised:
-        check(repository, request, flags=flags, progress=NoProgress())
+        check(repository, request, flags=flags, progress=NoStages())
     return str(raised.value)
 
 
