@@ -22,7 +22,6 @@ from perfledger_baselines.planning.baseline_selection import (
 from perfledger_baselines.planning.epochs import epoch_key
 from perfledger_baselines.significance.spread_prior import PriorError, SpreadPrior, prior_from_runs
 from perfledger_service.errors import UsageError
-from perfledger_service.usecases.history.detect import observed_in, searched_series
 from perfledger_service.usecases.inputs.history_sources import (
     bundles_histories,
     geometric_mean,
@@ -30,6 +29,7 @@ from perfledger_service.usecases.inputs.history_sources import (
     sort_bundles,
 )
 from perfledger_service.usecases.inputs.run_values import run_values, runs_of
+from perfledger_service.usecases.inputs.searched_histories import observed_in, searched_series
 from perfledger_service.usecases.inputs.table_columns import quote_text
 from perfledger_service.values.measured_series import MeasuredSeries
 

@@ -41,7 +41,7 @@ from perfledger_service.usecases.check.new_workloads import (
 )
 from perfledger_service.usecases.check.regression_profiles import with_profiles
 from perfledger_service.usecases.check.workload_plan import WorkloadPlan, plan_workloads
-from perfledger_service.usecases.history.known_spreads import KnownSpreads, find_known_spreads
+from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 # Metrics expected of workloads on a device: the family of tests that the stopping rule plans for.

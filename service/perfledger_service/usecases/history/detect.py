@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfledger_baselines.history.commits.attribution import ObservedSeries, at_observations
 from perfledger_baselines.history.commits.grouping import GroupedChanges, group_changes
-from perfledger_baselines.history.detection.detect import detect, detect_many
+from perfledger_baselines.history.detection.detect import detect
 from perfledger_baselines.history.detection.tail_suspects import tail_suspects
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.history_sources import read_histories
-from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
+from perfledger_service.usecases.inputs.searched_histories import observed_in, searched_series
+from perfledger_service.values.measured_series import SearchedSeries
 
 
 def search(
@@ -33,13 +33,6 @@ def search(
         return _with_suspects(tuple(map(SearchedSeries, histories, searched)))
 
 
-def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries, ...]:
-    """Search histories of one epoch each, all at once; raise SeriesError."""
-    errors = [series.errors for series in histories]
-    changes = detect_many([series.values for series in histories], errors=errors)
-    return tuple(map(SearchedSeries, histories, changes))
-
-
 def events_of(histories: Sequence[SearchedSeries]) -> GroupedChanges | None:
     """Group the changes of several series into events; None for a single series.
 
@@ -47,20 +40,6 @@ def events_of(histories: Sequence[SearchedSeries]) -> GroupedChanges | None:
     """
     observed = [series for searched in histories if (series := observed_in(searched)) is not None]
     return group_changes(observed) if len(observed) > 1 else None
-
-
-def observed_in(searched: SearchedSeries) -> ObservedSeries | None:
-    """Return a series with its changes, without gaps; None if the series is unknown."""
-    history = searched.series
-    places = [place for place, value in enumerate(history.values) if not math.isnan(value)]
-    if history.series is None:
-        return None
-    return ObservedSeries(
-        series=history.series,
-        commits=tuple(places),
-        changes=tuple(at_observations(change, places) for change in searched.history.changes),
-        environments=tuple(history.environments[place] for place in places),
-    )
 
 
 def _with_suspects(histories: Sequence[SearchedSeries]) -> tuple[SearchedSeries, ...]:

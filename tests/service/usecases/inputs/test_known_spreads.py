@@ -6,13 +6,13 @@ from perfledger.bundle import KnownSpread
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME
 from perfledger.records import Device, Machine
 from perfledger_baselines.significance.interim_looks import planned_looks
-from perfledger_service.usecases.history.known_spreads import (
+from perfledger_service.usecases.history.spreads import spreads_of_service
+from perfledger_service.usecases.inputs.known_spreads import (
     MOST_DEVICES,
     KnownSpreads,
     device_classes,
     find_known_spreads,
 )
-from perfledger_service.usecases.history.spreads import spreads_of_service
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
 TOKEN = "pl_0123abcd_" + "s" * 43

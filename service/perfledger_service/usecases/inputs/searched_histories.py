@@ -1,0 +1,29 @@
+"""Searches the histories that were read for changes."""
+
+import math
+from collections.abc import Sequence
+
+from perfledger_baselines.history.commits.attribution import ObservedSeries, at_observations
+from perfledger_baselines.history.detection.detect import detect_many
+from perfledger_service.values.measured_series import MeasuredSeries, SearchedSeries
+
+
+def searched_series(histories: Sequence[MeasuredSeries]) -> tuple[SearchedSeries, ...]:
+    """Search histories of one epoch each, all at once; raise SeriesError."""
+    errors = [series.errors for series in histories]
+    changes = detect_many([series.values for series in histories], errors=errors)
+    return tuple(map(SearchedSeries, histories, changes))
+
+
+def observed_in(searched: SearchedSeries) -> ObservedSeries | None:
+    """Return a series with its changes, without gaps; None if the series is unknown."""
+    history = searched.series
+    places = [place for place, value in enumerate(history.values) if not math.isnan(value)]
+    if history.series is None:
+        return None
+    return ObservedSeries(
+        series=history.series,
+        commits=tuple(places),
+        changes=tuple(at_observations(change, places) for change in searched.history.changes),
+        environments=tuple(history.environments[place] for place in places),
+    )

@@ -1,0 +1,44 @@
+"""Histories are searched all at once, and commits without a value keep their places."""
+
+import math
+from random import Random
+
+from perfledger.metrics import STEP_TIME
+from perfledger_baselines.history.commits.attribution import Series
+from perfledger_service.usecases.inputs.searched_histories import observed_in, searched_series
+from perfledger_service.values.measured_series import MeasuredSeries
+
+MOVED_AT, GAPS = 20, (3, 4, 21)
+
+
+def a_history(**values):
+    noise = Random(1)
+    levels = [1.0 if place < MOVED_AT else 1.5 for place in range(40)]
+    history = [level + 0.001 * noise.gauss() for level in levels]
+    for place in GAPS:
+        history[place] = math.nan
+    return MeasuredSeries(name="step", unit="s", values=tuple(history), **values)
+
+
+def test_a_step_between_two_levels_is_found():
+    (searched,) = searched_series([a_history()])
+
+    (change,) = searched.history.changes
+    assert change.earliest <= MOVED_AT <= change.latest
+
+
+def test_commits_without_a_value_are_no_observations():
+    series = Series("gpt:step", STEP_TIME, "cpu:test:1")
+    (searched,) = searched_series([a_history(series=series, environments=("",) * 40)])
+
+    observed = observed_in(searched)
+
+    assert observed is not None
+    assert observed.commits == tuple(place for place in range(40) if place not in GAPS)
+    assert observed.commits[observed.changes[0].index] == MOVED_AT
+
+
+def test_a_file_whose_series_is_unknown_has_no_observations():
+    (searched,) = searched_series([a_history()])
+
+    assert observed_in(searched) is None
