@@ -14,7 +14,7 @@ from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.submodules import fill_submodules
 from perfledger_runners.children.harness import ChildLimits, Harness, prepare_harness
 from perfledger_runners.children.interpreter import find_python
-from perfledger_runners.measuring.paired_runs import MeasuringProgress
+from perfledger_runners.measuring.measured_pair import MeasuringProgress
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.check.revisions import CheckConfiguration, RevisionPair
 from perfledger_service.usecases.check.side_code import SideCode, prepare_code

@@ -1,0 +1,282 @@
+"""Measures one pair: a child for each side, with workloads of one framework."""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from perfledger.protocol import ChildRequest, Command
+from perfledger.records import Failure, Run, Side
+from perfledger_runners.children.child_process import (
+    Child,
+    ChildContinuation,
+    ChildExit,
+    run_request,
+    start_early,
+)
+from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.protocol_parser import (
+    AnyMessage,
+    DoneMessage,
+    FailedMessage,
+    RunMessage,
+    SamplingMessage,
+    StartedMessage,
+)
+from perfledger_runners.machine.telemetry import Telemetry, throttling_failure, with_telemetry
+from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
+
+SIDES = (Side.BASE, Side.HEAD)
+# Log of a child without failures: enough to show its warnings.
+MAX_LOG_CHARACTERS = 2000
+
+# Returns why a run measured something else than it should have.
+RunCheck = Callable[[Run], Failure | None]
+
+
+class MeasuringProgress(Protocol):
+    """A listener to the progress of a check."""
+
+    def measuring(self, workload: str, side: Side, pair: int) -> None:
+        """Report that a workload starts."""
+        ...
+
+    def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
+        """Report the finished pairs, the workloads that need more, and the time left at most."""
+        ...
+
+
+class NoProgress:
+    """A listener that ignores the progress."""
+
+    def measuring(self, workload: str, side: Side, pair: int) -> None:
+        """Do nothing."""
+
+    def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredPair:
+    """What one pair of children measured; `workloads` are those that it was to measure."""
+
+    pair: int
+    workloads: tuple[str, ...]
+    runs: tuple[Run, ...] = ()
+    failures: tuple[Failure, ...] = ()  # the first of each workload
+    logs: Mapping[str, str] = field(default_factory=dict[str, str])  # process → its log's end
+    seconds: Mapping[str, float] = field(
+        default_factory=dict[str, float]
+    )  # of a pair of each alone
+    processes: int = 0  # that it started
+
+    def complete(self) -> tuple[tuple[Run, Run], ...]:
+        """Return base and head of each workload that was measured on both sides."""
+        failed = {failure.workload for failure in self.failures}
+        runs = {(run.workload, run.side): run for run in self.runs}
+        return tuple(
+            (runs[name, Side.BASE], runs[name, Side.HEAD])
+            for name in self.workloads
+            if name not in failed and all((name, side) in runs for side in SIDES)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairMeasurement:
+    """How pairs are measured: the children of both sides, and who watches them."""
+
+    harness: Harness
+    requests: Mapping[Side, ChildRequest]
+    telemetry: Telemetry
+    progress: MeasuringProgress
+    check_run: RunCheck
+
+    def measure(
+        self, workloads: Sequence[str], *, pair: int, first: Side, process: int
+    ) -> MeasuredPair:
+        """Run one pair of children, `first` being the side that begins.
+
+        `process` is the number of the first child.
+        """
+        places = tuple(
+            _Place(side=side, pair=pair, position=position)
+            for position, side in enumerate(sorted(SIDES, key=lambda each: each is not first))
+        )
+        clock = self.harness.clock
+        children = _PairOfChildren(
+            measurement=self, watch=_Stopwatch(clock=clock, since=clock()), processes=process
+        )
+        children.run(tuple(workloads), places)
+        return MeasuredPair(
+            pair=pair,
+            workloads=tuple(workloads),
+            runs=tuple(children.runs),
+            failures=tuple(children.failures.values()),
+            logs=children.logs,
+            seconds=children.watch.alone(),
+            processes=children.processes - process,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """A child's place in the check."""
+
+    side: Side
+    pair: int
+    position: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Stopwatch:
+    """A stopwatch that charges all time, once, to the workload that started last.
+
+    Concurrent work of two sides is not counted twice, and a set-up counts for its own workload.
+    The key "" has the time that any pair needs: processes that start, import and end.
+    """
+
+    clock: Callable[[], float]
+    since: float
+    at: str = ""
+    seconds: dict[str, float] = field(default_factory=lambda: {"": 0.0})
+
+    def heard(
+        self, message: AnyMessage | ChildContinuation | ChildExit
+    ) -> AnyMessage | ChildContinuation | ChildExit:
+        """Charge the time passed if a message starts another activity; return the message."""
+        match message:
+            case StartedMessage():
+                self._turn_to(message.workload)
+            case DoneMessage() | ChildExit():
+                self._turn_to("")
+            case _:
+                pass
+        return message
+
+    def alone(self) -> dict[str, float]:
+        """Return the time of a pair of each workload alone."""
+        self._turn_to("")
+        shared = self.seconds[""]
+        return {each: shared + own for each, own in self.seconds.items() if each}
+
+    def _turn_to(self, workload: str) -> None:
+        now = self.clock()
+        self.seconds[self.at] = self.seconds.get(self.at, 0.0) + now - self.since
+        self.at, self.since = workload, now
+
+
+@dataclass(slots=True, kw_only=True)
+class _PairOfChildren:
+    """The children of one pair, and what they have measured so far."""
+
+    measurement: PairMeasurement
+    watch: _Stopwatch
+    processes: int  # the number of the next one
+    runs: list[Run] = field(default_factory=list[Run])
+    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    logs: dict[str, str] = field(default_factory=dict[str, str])
+
+    def run(self, workloads: tuple[str, ...], places: Sequence[_Place]) -> None:
+        """Measure the workloads on both sides."""
+        harness = self.measurement.harness
+        with ExitStack() as stack:
+            children = [
+                start_early(harness, self._request(workloads, place), stack) for place in places
+            ]
+            first, second = (
+                stack.enter_context(closing(self._measure_side(workloads, place, child)))
+                for place, child in zip(places, children, strict=True)
+            )
+            run_interleaved(first, second, workloads)
+
+    def _request(self, workloads: tuple[str, ...], place: _Place) -> ChildRequest:
+        request = self.measurement.requests[place.side]
+        return replace(request, command=Command.MEASURE, workloads=workloads)
+
+    def _measure_side(  # noqa: C901 - one case for each kind of message
+        self, workloads: tuple[str, ...], place: _Place, child: Child | None
+    ) -> Generator[str]:
+        """Measure the workloads on one side, in as many children as needed.
+
+        Yield the stop each time that it waits for its turn. `child` was started with all of the
+        workloads; without it those that already failed on the other side are left out.
+        """
+        if child is None:
+            workloads = tuple(each for each in workloads if each not in self.failures)
+        if not workloads:
+            return
+        request, telemetry = self._request(workloads, place), self.measurement.telemetry
+        failed: list[FailedMessage] = []
+        process: int | None = None
+        try:
+            for message in map(
+                self.watch.heard, run_request(self.measurement.harness, request, first=child)
+            ):
+                if stop := stop_point(message):
+                    yield stop
+                if process is None:
+                    process = self.processes
+                    self.processes += 1
+                match message:
+                    case StartedMessage():
+                        self.measurement.progress.measuring(
+                            message.workload, place.side, place.pair
+                        )
+                    case SamplingMessage():
+                        telemetry.start()
+                    case RunMessage():
+                        self._keep(message, place, process)
+                    case FailedMessage():
+                        failed.append(message)
+                    case ChildExit():
+                        self._end(failed, message, place, process)
+                        failed, process = [], None
+                    case _:
+                        pass
+        finally:
+            telemetry.stop()
+
+    def _keep(self, message: RunMessage, place: _Place, process: int) -> None:
+        measurement = self.measurement
+        readings = measurement.telemetry.stop()
+        run = Run(
+            workload=message.workload,
+            side=place.side,
+            pair=place.pair,
+            position=place.position,
+            process=process,
+            started_at=message.started_at,
+            samples=message.samples,
+            warmups_s=message.warmups_s,
+            left_out=message.left_out,
+            device=message.device,
+            devices=message.devices,
+            turns=message.turns,
+            core_times=message.core_times,
+            packages=tuple(each.package() for each in message.packages),
+            evidence=message.evidence.step_evidence(),
+        )
+        failure = measurement.check_run(run) or throttling_failure(
+            run, readings, settling_s=message.settling_s
+        )
+        if failure is not None:
+            self.failures.setdefault(run.workload, failure)
+        self.runs.append(with_telemetry(run, readings, settling_s=message.settling_s))
+
+    def _end(
+        self, failed: Sequence[FailedMessage], ended: ChildExit, place: _Place, process: int
+    ) -> None:
+        """Record the failures of an exited child, with their own output where possible."""
+        log_tail = ended.log_tail
+        for message in failed:
+            failure = Failure(
+                workload=message.workload,
+                side=place.side,
+                why=message.reason,
+                detail=message.detail,
+                pair=place.pair,
+                log_tail=ended.own_tails.get(message.workload, log_tail),
+            )
+            self.failures.setdefault(message.workload, failure)
+        if log_tail:
+            self.logs[str(process)] = log_tail if failed else log_tail[-MAX_LOG_CHARACTERS:]

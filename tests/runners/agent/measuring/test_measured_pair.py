@@ -1,0 +1,66 @@
+import pytest
+
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Failure, FailureReason, Run, Side
+from perfledger_runners.machine.telemetry import NoTelemetry
+from perfledger_runners.measuring.measured_pair import MeasuredPair, NoProgress, PairMeasurement
+
+FINE = """
+@perfledger.workload()
+def a():
+    return lambda: sum(range(100))
+
+@perfledger.workload()
+def b():
+    return lambda: sum(range(100))
+"""
+A, B = "benchmarks.w:a", "benchmarks.w:b"
+
+
+def run(workload, side):
+    return Run(
+        workload=workload,
+        side=side,
+        pair=0,
+        position=0,
+        process=0,
+        started_at="2026-11-20T00:00:00Z",
+        samples={STEP_TIME.name: (1.0,)},
+    )
+
+
+def test_a_workload_is_complete_with_a_run_of_each_side_and_no_failure():
+    failure = Failure(workload="b", side=Side.HEAD, why=FailureReason.THROTTLED, detail="hot")
+    runs = [run(name, side) for name in "ab" for side in Side]
+
+    pair = MeasuredPair(
+        pair=0,
+        workloads=("a", "b", "c"),
+        runs=(*runs, run("c", Side.BASE)),
+        failures=(failure,),
+    )
+
+    assert pair.complete() == ((runs[0], runs[1]),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", Side)
+def test_the_first_side_begins_and_processes_are_numbered_on(harness, sides, first):
+    measurement = PairMeasurement(
+        harness=harness,
+        requests=sides(FINE),
+        telemetry=NoTelemetry(),
+        progress=NoProgress(),
+        check_run=lambda _: None,
+    )
+
+    pair = measurement.measure([A, B], pair=3, first=first, process=7)
+
+    assert [(run.side, run.process, run.position) for run in pair.runs][::2] == [
+        (first, 7, 0),
+        (next(side for side in Side if side is not first), 8, 1),
+    ]
+    assert {run.pair for run in pair.runs} == {3}
+    assert pair.processes == 2
+    assert pair.seconds.keys() == {A, B}
+    assert [base.workload for base, _ in pair.complete()] == [A, B]
