@@ -8,7 +8,7 @@ import pytest
 
 from perfledger.records import Side
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.measuring.paired_runs import NoProgress
+from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.usecases.check.check_site import check_out_revisions
 from perfledger_service.usecases.check.revisions import configuration_of, resolve_revisions
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from perfledger_runners.measuring.paired_runs import NoProgress
+from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.check import check
 from perfledger_service.usecases.check.measurement import CheckRequest
