@@ -2,7 +2,6 @@
 
 import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +21,7 @@ from perfledger.meters.meter_choice import choose_meter
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
 from perfledger.process.discovery import ImportedWorkloads, ImportFailure, discover, import_roots
 from perfledger.process.environment_facts import environment_facts
+from perfledger.process.error_report import print_error
 from perfledger.process.load_command import batch_size, run_load_points
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
@@ -187,7 +187,7 @@ def _answer(
         context.channel.leave_if_forked()
         if not isinstance(error, UnmeasurableError):
             with suppress(Exception):  # the workload may have closed standard error
-                traceback.print_exception(error)
+                print_error(error, root=context.root, file=sys.stderr)
         return MessageType.FAILED, {
             "reason": failure_reason(error),
             "detail": detail_of(error, root=context.root),

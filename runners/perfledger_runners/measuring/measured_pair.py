@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from perfledger.protocol import ChildRequest, Command
-from perfledger.records import Failure, Run, Side
+from perfledger.records import Failure, FailureReason, Run, Side
 from perfledger_runners.children.child_process import (
     Child,
     ChildContinuation,
@@ -29,6 +29,8 @@ from perfledger_runners.measuring.interleaving import run_interleaved, stop_poin
 SIDES = (Side.BASE, Side.HEAD)
 # Log of a child without failures: enough to show its warnings.
 MAX_LOG_CHARACTERS = 2000
+# After one of these, the other side would take as long or meet the same hot device.
+FUTILE = frozenset({FailureReason.HUNG, FailureReason.THROTTLED})
 
 # Returns why a run measured something else than it should have.
 RunCheck = Callable[[Run], Failure | None]
@@ -63,7 +65,7 @@ class MeasuredPair:
     pair: int
     workloads: tuple[str, ...]
     runs: tuple[Run, ...] = ()
-    failures: tuple[Failure, ...] = ()  # the first of each workload
+    failures: tuple[Failure, ...] = ()  # the first of each workload and side
     logs: Mapping[str, str] = field(default_factory=dict[str, str])  # process → its log's end
     seconds: Mapping[str, float] = field(
         default_factory=dict[str, float]
@@ -173,7 +175,9 @@ class _PairOfChildren:
     watch: _Stopwatch
     processes: int  # the number of the next one
     runs: list[Run] = field(default_factory=list[Run])
-    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    failures: dict[tuple[str, Side], Failure] = field(
+        default_factory=dict[tuple[str, Side], Failure]
+    )
     logs: dict[str, str] = field(default_factory=dict[str, str])
 
     def run(self, workloads: tuple[str, ...], places: Sequence[_Place]) -> None:
@@ -199,10 +203,10 @@ class _PairOfChildren:
         """Measure the workloads on one side, in as many children as needed.
 
         Yield the stop each time that it waits for its turn. `child` was started with all of the
-        workloads; without it those that already failed on the other side are left out.
+        workloads; without it those that the other side's failure makes futile are left out.
         """
         if child is None:
-            workloads = tuple(each for each in workloads if each not in self.failures)
+            workloads = tuple(each for each in workloads if not self._is_futile(each))
         if not workloads:
             return
         request, telemetry = self._request(workloads, place), self.measurement.telemetry
@@ -236,6 +240,11 @@ class _PairOfChildren:
         finally:
             telemetry.stop()
 
+    def _is_futile(self, workload: str) -> bool:
+        """Return whether a workload failed so that the other side need not be tried."""
+        failures = (self.failures.get((workload, side)) for side in SIDES)
+        return any(each is not None and each.why in FUTILE for each in failures)
+
     def _keep(self, message: RunMessage, place: _Place, process: int) -> None:
         measurement = self.measurement
         readings = measurement.telemetry.stop()
@@ -260,7 +269,7 @@ class _PairOfChildren:
             run, readings, settling_s=message.settling_s
         )
         if failure is not None:
-            self.failures.setdefault(run.workload, failure)
+            self.failures.setdefault((run.workload, run.side), failure)
         self.runs.append(with_telemetry(run, readings, settling_s=message.settling_s))
 
     def _end(
@@ -277,6 +286,6 @@ class _PairOfChildren:
                 pair=place.pair,
                 log_tail=ended.own_tails.get(message.workload, log_tail),
             )
-            self.failures.setdefault(message.workload, failure)
+            self.failures.setdefault((message.workload, place.side), failure)
         if log_tail:
             self.logs[str(process)] = log_tail if failed else log_tail[-MAX_LOG_CHARACTERS:]

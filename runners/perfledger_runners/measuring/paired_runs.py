@@ -61,9 +61,10 @@ def measure_pairs(
 
     `requests` name the two checkouts; their command and workloads are ignored. Each pair is two
     new children per framework. A workload that fails on one side, or of which `check_run` rejects a
-    run, is not measured again and does not affect the others. A running pair is finished even if it
-    exceeds the budget. The rest of the budget, too short for a pair of each, goes to the workloads
-    that the rule learns most from.
+    run, is still tried on the other side of the pair, so that a failure on both is reported for
+    both; then it is not measured again. It does not affect the others. A running pair is finished
+    even if it exceeds the budget. The rest of the budget, too short for a pair of each, goes to the
+    workloads that the rule learns most from.
     """
     progress = progress or NoProgress()
     check = _Check(
@@ -88,7 +89,7 @@ def measure_pairs(
             if pairs > 0 or clock() - began <= budget_s:
                 check.measure([each for each in group if each in waiting], pairs)
         pairs += 1
-        waiting = rule.decision() - check.failures.keys()
+        waiting = rule.decision() - check.failed_workloads
         left_s = _seconds_left(clock() - began, pairs, max_pairs=max_pairs, budget_s=budget_s)
         progress.pair_done(pairs=pairs, waiting=len(waiting), seconds_left=left_s)
     done = {spec.id: pairs for spec in workloads}
@@ -104,15 +105,20 @@ class _Check:
     rule: StoppingRule
     order: tuple[Side, ...]
     runs: list[Run] = field(default_factory=list[Run])
-    failures: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    failures: list[Failure] = field(default_factory=list[Failure])
     logs: dict[str, str] = field(default_factory=dict[str, str])
     processes: int = 0
     paired: set[str] = field(default_factory=set[str])
     seconds: dict[str, float] = field(default_factory=dict[str, float])  # of a pair alone
 
+    @property
+    def failed_workloads(self) -> frozenset[str]:
+        """Return the workloads that failed on either side."""
+        return frozenset(failure.workload for failure in self.failures)
+
     def measure(self, workloads: Sequence[str], pair: int) -> None:
         """Measure one pair of workloads of one framework."""
-        alive = tuple(each for each in workloads if each not in self.failures)
+        alive = tuple(each for each in workloads if each not in self.failed_workloads)
         if alive:
             first, process = self.order[pair], self.processes
             self._take(self.measurement.measure(alive, pair=pair, first=first, process=process))
@@ -120,8 +126,7 @@ class _Check:
     def _take(self, pair: MeasuredPair) -> None:
         """Add a pair to the measurements, and to what the rule knows."""
         self.runs += pair.runs
-        for failure in pair.failures:
-            self.failures.setdefault(failure.workload, failure)
+        self.failures += pair.failures
         self.logs |= pair.logs
         self.processes += pair.processes
         self.seconds |= pair.seconds
@@ -139,32 +144,33 @@ class _Check:
             done[chosen] += 1
             self.measurement.progress.pair_done(
                 pairs=max(done.values()),
-                waiting=len(self.rule.decision() - self.failures.keys()),
+                waiting=len(self.rule.decision() - self.failed_workloads),
                 seconds_left=max(0.0, left()),
             )
         return max(done.values(), default=0)
 
     def _affordable(self, done: Mapping[str, int], left_s: float) -> dict[str, float]:
         """Return the cost of a pair of each workload that still fits time and order."""
+        failed = self.failed_workloads
         return {
             each: seconds
             for each, seconds in self.seconds.items()
-            if seconds <= left_s and done[each] < len(self.order) and each not in self.failures
+            if seconds <= left_s and done[each] < len(self.order) and each not in failed
         }
 
     def measured(
         self, workloads: Sequence[WorkloadSpec], pairs: int, *, budget_s: float
     ) -> PairedRuns:
         """Return all runs, with a failure for each workload that the budget did not reach."""
-        for spec in workloads:
-            if spec.id not in self.paired and spec.id not in self.failures:
-                detail = f"the budget of {budget_s:g} s was spent before its first pair: raise it"
-                self.failures[spec.id] = Failure(
-                    workload=spec.id, side=Side.HEAD, why=FailureReason.BUDGET, detail=detail
-                )
+        detail = f"the budget of {budget_s:g} s was spent before its first pair: raise it"
+        unreached = (
+            Failure(workload=spec.id, side=Side.HEAD, why=FailureReason.BUDGET, detail=detail)
+            for spec in workloads
+            if spec.id not in self.paired | self.failed_workloads
+        )
         return PairedRuns(
             runs=tuple(self.runs),
-            failures=tuple(self.failures.values()),
+            failures=(*self.failures, *unreached),
             logs=self.logs,
             order=self.order[:pairs],
         )

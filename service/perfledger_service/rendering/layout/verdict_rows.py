@@ -278,20 +278,27 @@ def _from_to(base: str, head: str) -> str:
 
 
 def failure_rows(report: Report) -> tuple[FailureRow, ...]:
-    """Return the failures, each workload, side and reason once."""
-    rows: dict[tuple[str, str, str], FailureRow] = {}
-    for failure in report.failures:
-        if not _is_only_new(failure, report):
-            why = f"{vocabulary.failure_reason_phrase(failure.why)} on {failure.side}"
-            row = _failure_row(failure.workload, why, failure.detail, failure.log_tail)
-            rows.setdefault((row.workload, row.why, row.detail), row)
-    failed = {row.workload for row in rows.values()}
+    """Return the failures of each workload, base's first; one of both sides alike is one row."""
+    failures = [failure for failure in report.failures if not _is_only_new(failure, report)]
+    groups: dict[tuple[str, str, str], list[Failure]] = {}
+    for failure in sorted(failures, key=lambda each: tuple(Side).index(each.side)):
+        phrase = vocabulary.failure_reason_phrase(failure.why)
+        groups.setdefault((failure.workload, phrase, failure.detail), []).append(failure)
+    workloads = tuple(dict.fromkeys(failure.workload for failure in failures))
+    rows = [
+        _failure_row(workload, f"{phrase} on {_sides(alike)}", detail, alike[0].log_tail)
+        for (workload, phrase, detail), alike in groups.items()
+    ]
     unjudged = (
         _failure_row(verdict.workload, "could not be judged", verdict.reason, "")
         for verdict in report.verdicts_of(Outcome.NOT_MEASURED)
-        if verdict.workload not in failed
+        if verdict.workload not in workloads
     )
-    return (*rows.values(), *unjudged)
+    return (*sorted(rows, key=lambda row: workloads.index(row.workload)), *unjudged)
+
+
+def _sides(failures: Sequence[Failure]) -> str:
+    return " and ".join(dict.fromkeys(failure.side for failure in failures))
 
 
 def _is_only_new(failure: Failure, report: Report) -> bool:

@@ -64,7 +64,7 @@ def plan_workloads(
         else:
             new.append(spec)
     missing_modules = {spec.module for name, spec in base_specs.items() if name not in head_specs}
-    failures += _unaccounted(head.broken, missing_modules, globs)
+    failures += _unaccounted(base.broken, head.broken, missing_modules, globs)
     return WorkloadPlan(
         to_measure=tuple(to_measure),
         new=tuple(new),
@@ -82,14 +82,21 @@ def _work(spec: WorkloadSpec) -> tuple[str, float]:
 
 
 def _unaccounted(
-    broken: Iterable[UnreadablePath], missing_modules: Collection[str], globs: Sequence[str]
+    base: Iterable[UnreadablePath],
+    head: Iterable[UnreadablePath],
+    missing_modules: Collection[str],
+    globs: Sequence[str],
 ) -> list[Failure]:
-    """Return the failures of broken files without a missing workload."""
-    return [
-        _import_failure(_cut(file.path), Side.HEAD, file)
-        for file in broken
-        if _may_hold(file, globs) and not any(_breaks(file, module) for module in missing_modules)
-    ]
+    """Return the failures of head's broken files without a missing workload, on both sides."""
+    failures: list[Failure] = []
+    for file in head:
+        if not _may_hold(file, globs) or any(_breaks(file, module) for module in missing_modules):
+            continue
+        name = _cut(file.path)
+        before = [each for each in base if each.path == file.path]
+        failures += [_import_failure(name, Side.BASE, each) for each in before]
+        failures.append(_import_failure(name, Side.HEAD, file))
+    return failures
 
 
 def _may_hold(file: UnreadablePath, globs: Sequence[str]) -> bool:

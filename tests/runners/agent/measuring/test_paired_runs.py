@@ -148,6 +148,29 @@ def test_what_fails_on_one_side_is_not_measured_again_and_costs_the_others_nothi
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_interleaved", [False, True])
+def test_a_workload_that_fails_on_both_sides_says_so_of_both(harness, sides, is_interleaved):
+    base, head = (
+        f"@perfledger.workload()\ndef a():\n    raise ValueError('of {side}')\n" for side in Side
+    )
+    requests = sides(base, head)
+
+    measured = measure_pairs(
+        harness,
+        in_turns(requests) if is_interleaved else requests,
+        [spec("a")],
+        Rule(2),
+        seed=0,
+        max_pairs=4,
+        budget_s=600,
+    )
+
+    failed = {each.side: each.detail.partition(" (")[0] for each in measured.failures}
+    assert failed == {Side.BASE: "ValueError: of base", Side.HEAD: "ValueError: of head"}
+    assert len(measured.order) == 1
+
+
+@pytest.mark.slow
 def test_a_workload_that_one_side_lacks_is_missing_there(harness, sides):
     measured = measure_pairs(
         harness,
@@ -190,10 +213,13 @@ def test_a_failure_is_not_told_in_the_words_of_the_workload_before_it(harness, s
         harness, sides(text), [spec("a"), spec("b")], Rule(1), seed=0, max_pairs=1, budget_s=600
     )
 
-    first, second = measured.failures
-    assert "look here" in first.log_tail
-    assert second.log_tail == ""
-    assert second.detail.endswith("before it was done: it printed nothing")
+    failed = {(each.workload, each.side): each for each in measured.failures}
+    assert len(failed) == 4
+    for side in Side:
+        first, second = failed["benchmarks.w:a", side], failed["benchmarks.w:b", side]
+        assert "look here" in first.log_tail
+        assert second.log_tail == ""
+        assert second.detail.endswith("before it was done: it printed nothing")
 
 
 @pytest.mark.slow

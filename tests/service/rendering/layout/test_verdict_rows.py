@@ -257,16 +257,31 @@ def test_work_has_its_share_of_the_peak_where_the_peak_is_known(reports):
     assert unknown.share == ""
 
 
-def test_a_failure_is_listed_once_for_each_side_and_reason(reports):
+def test_a_failure_on_both_sides_is_one_row_that_names_both(reports):
     report = reports["not_measured"]
     (failure,) = report.failures
     again = replace(failure, pair=1, log_tail="another log")
-    other_side = replace(failure, side=Side.BASE)
+    other_side = replace(failure, side=Side.BASE, log_tail="base's log")
 
-    rows = verdict_rows.failure_rows(replace(report, failures=(failure, again, other_side)))
+    (row,) = verdict_rows.failure_rows(replace(report, failures=(failure, again, other_side)))
 
-    assert [row.why for row in rows] == ["raised an error on head", "raised an error on base"]
-    assert rows[0].log_tail == failure.log_tail
+    assert row.why == "raised an error on base and head"
+    assert row.log_tail == "base's log"
+
+
+def test_other_failures_of_the_sides_are_rows_of_their_own_and_base_comes_first(reports, make):
+    report = reports["not_measured"]
+    (failure,) = report.failures
+    other = replace(failure, workload=make.ATTENTION)
+    other_side = replace(failure, side=Side.BASE, detail="another error")
+
+    rows = verdict_rows.failure_rows(replace(report, failures=(failure, other, other_side)))
+
+    assert [(row.workload, row.why) for row in rows] == [
+        (failure.workload, "raised an error on base"),
+        (failure.workload, "raised an error on head"),
+        (make.ATTENTION, "raised an error on head"),
+    ]
 
 
 def test_a_workload_that_is_only_new_did_not_fail(reports, make):

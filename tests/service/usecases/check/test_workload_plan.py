@@ -79,6 +79,17 @@ def test_a_file_that_imports_only_in_head_has_no_base_to_compare_with():
     assert (failure.workload, failure.side, planned.new) == (A.id, Side.BASE, ())
 
 
+def test_a_file_that_is_broken_on_both_sides_fails_on_both():
+    base = side(broken={"bench/c.py": "was broken", "bench/d.py": "mended"})
+
+    failures = plan_workloads(base, side(broken={"bench/c.py": "boom"}), globs=()).failures
+
+    assert [(each.side, each.detail.partition(": ")[2]) for each in failures] == [
+        (Side.BASE, "was broken"),
+        (Side.HEAD, "boom"),
+    ]
+
+
 def test_a_broken_file_that_registered_nothing_before_is_still_said():
     planned = plan_workloads(side(A), side(A, broken={"bench/c.py": "boom"}), globs=())
 
