@@ -113,6 +113,17 @@ class PricingConfig:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LaidOverFiles:
+    """Workload files that replaced those of both revisions: git's hash of each by path.
+
+    `source` names the revision or folder that they come from.
+    """
+
+    source: str
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Bundle:
     """One check: two revisions, one machine, every sample, the failures and the profiles."""
 
@@ -130,6 +141,7 @@ class Bundle:
     base_configuration: str | None = None  # base's file, "" without one; None: not recorded
     # Where all of head's workloads are new: what base registers elsewhere, ids and files.
     other_base_workloads: tuple[str, ...] = ()
+    laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     accepted_work: tuple[str, ...] = ()  # workloads (globs) whose work need not be proven
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
     profiles: tuple[Profile, ...] = ()

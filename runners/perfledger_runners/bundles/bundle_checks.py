@@ -12,6 +12,7 @@ from perfledger.profile import Profile
 from perfledger.records import Machine, Run, Side
 from perfledger.step_evidence import MAX_ANSWERS, MAX_STEPS_PER_READING, StepEvidence
 from perfledger.step_work import CountedWork
+from perfledger_runners.checkouts.workload_overlay import MAX_FILES
 from perfledger_runners.children.protocol_parser import MAX_COUNTS, MAX_LIMITS
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
@@ -105,6 +106,10 @@ def check_bundle(bundle: Bundle) -> None:
     _require(REPOSITORY.fullmatch(bundle.repository), "repository: not owner/name")
     number = bundle.pull_request
     _require(number is None or number > 0, "pull_request: not a positive number")
+    laid_over = bundle.laid_over.files if bundle.laid_over else {}
+    _require(len(laid_over) <= MAX_FILES, f"laid_over.files: more than {MAX_FILES}")
+    are_hashes = all(map(SHA.fullmatch, laid_over.values()))
+    _require(are_hashes, "laid_over.files: a hash that is not 40 hex digits")
     _check_plan(bundle.plan)
     _check_machine(bundle.machine)
     ids = _check_workloads(bundle)

@@ -37,7 +37,12 @@ class GitFailedError(RepositoryError):
         self.status = status
 
 
-def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = None) -> bytes:
+def git(
+    folder: Path,
+    *arguments: str,
+    environment: Mapping[str, str] | None = None,
+    standard_input: bytes = b"",
+) -> bytes:
     """Run git in `folder` and return its output.
 
     Raises GitFailedError with git's message, RepositoryError without git or after a timeout.
@@ -46,7 +51,7 @@ def git(folder: Path, *arguments: str, environment: Mapping[str, str] | None = N
         done = subprocess.run(  # noqa: S603 - an argument list, and no argument is ever a shell's
             ["git", *NO_PROGRAMS, "-C", str(folder), *arguments],  # noqa: S607 - the user's own git
             capture_output=True,
-            stdin=subprocess.DEVNULL,
+            input=standard_input,
             env=_environment() | dict(environment or {}),
             timeout=GIT_TIMEOUT_S,
             check=False,

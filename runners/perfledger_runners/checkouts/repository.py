@@ -151,12 +151,21 @@ class Repository:
             git(self.root, "add", "--update", "--", ".", environment=environment)
             self._add_untracked(Path(folder) / "paths", environment)
             tree = _line(git(self.root, "write-tree", environment=environment))
-        if tree == self._find_tree(head.sha):
-            return head
         message = f"uncommitted changes on {head.sha[:12]}"
-        commit = ("commit-tree", "-p", head.sha, "-m", message, tree)
-        sha = _line(git(self.root, *commit, environment=SNAPSHOT_IDENTITY))
+        sha = self.commit_tree(tree, parent=head.sha, message=message)
+        if sha == head.sha:
+            return head
         return Revision(sha=sha, ref="work tree", subject=message, is_dirty=True)
+
+    def commit_tree(self, tree: str, *, parent: str, message: str) -> str:
+        """Return a commit with this tree: the parent if that has it, else a new one without a ref.
+
+        The same arguments give the same commit.
+        """
+        if tree == _line(git(self.root, "rev-parse", "--verify", f"{parent}^{{tree}}")):
+            return parent
+        commit = ("commit-tree", "-p", parent, "-m", message, tree)
+        return _line(git(self.root, *commit, environment=SNAPSHOT_IDENTITY))
 
     def read_file(self, sha: str, path: str, *, max_bytes: int) -> bytes | None:
         """Return a file's content at a commit, None if the commit lacks it.
@@ -232,9 +241,6 @@ class Repository:
             return _line(git(self.root, "rev-parse", "--verify", "--quiet", name))
         except GitFailedError:
             return ""
-
-    def _find_tree(self, sha: str) -> str:
-        return _line(git(self.root, "rev-parse", "--verify", f"{sha}^{{tree}}"))
 
     def _shallow_advice(self) -> str:
         if _line(git(self.root, "rev-parse", "--is-shallow-repository")) == "true":

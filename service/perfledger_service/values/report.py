@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
-from perfledger.bundle import Plan
+from perfledger.bundle import LaidOverFiles, Plan
 from perfledger.metrics import MetricKind
 from perfledger.records import Failure, Machine, Revision, WorkloadSpec
 from perfledger_baselines.estimation.pairing import PairedTest
@@ -128,6 +128,7 @@ class Report:
     # Workloads of which neighbouring turns were compared.
     interleaved_workloads: tuple[str, ...] = ()
     tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
+    laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

@@ -36,6 +36,10 @@ class ChangeFlags:
     workload: Annotated[
         list[str] | None, what("only workloads whose id matches; repeatable", metavar="GLOB")
     ] = None
+    workloads_from: Annotated[
+        str,
+        what("lay the workloads of a revision or folder over both sides", metavar="REVISION|DIR"),
+    ] = ""
     repository: Annotated[
         str, what("owner/name on GitHub", metavar="NAME", environment="GITHUB_REPOSITORY")
     ] = ""
@@ -53,6 +57,7 @@ class ChangeFlags:
             base=self.base,
             head=self.head,
             globs=tuple(self.workload or ()),
+            workloads_from=self.workloads_from,
             repository=self.repository,
             pull_request=self.pull_request,
         )
@@ -104,6 +109,7 @@ class MeasuringFlags:
         "perfledger check",
         "perfledger check --workload 'benchmarks.example:*' --budget 2m",
         "perfledger check --base HEAD~1 --head HEAD --format markdown --output comment.md",
+        "perfledger check --base v1.0 --head v1.1 --workloads-from main",
     )
 )
 def check(

@@ -127,6 +127,8 @@ def reproduction(report: Report) -> str:
     patterns = [shlex.quote(name) for name in names] if is_whole else []
     head = "" if report.head.is_dirty else f" --head {short_sha(report.head.sha)}"
     command = f"perfledger check --base {short_sha(report.base.sha)}{head}"
+    if report.laid_over is not None:
+        command += f" --workloads-from {shlex.quote(escape.clean(report.laid_over.source))}"
     if not 0 < len(patterns) <= _MAX_PATTERNS:
         return command
     parts = (command, *(f"--workload {pattern}" for pattern in patterns))

@@ -7,10 +7,15 @@ from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_service.usecases.check.check_site import CheckProgress, check_out_revisions
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
 from perfledger_service.usecases.check.report_builder import build_report
-from perfledger_service.usecases.check.revisions import configuration_of, resolve_revisions
+from perfledger_service.usecases.check.revisions import (
+    configuration_from,
+    configuration_of,
+    resolve_revisions,
+)
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.values.report import Report
@@ -34,7 +39,11 @@ def check(
     with translate_errors():
         repository = Repository.open(folder)
         sides = resolve_revisions(repository, base=request.base, head=request.head)
-        configuration = configuration_of(repository, sides, flags=flags)
+        if request.workloads_from:
+            source = find_workload_source(repository, request.workloads_from, folder=folder)
+            configuration = configuration_from(source, sides, flags=flags)
+        else:
+            configuration = configuration_of(repository, sides, flags=flags)
         with check_out_revisions(repository, sides, configuration, progress) as site:
             bundle = measure_change(site, request, progress, history=history)
         bundle = replace(

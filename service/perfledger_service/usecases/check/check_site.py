@@ -1,4 +1,4 @@
-"""Both checkouts of a check, built side by side, and what children are started with."""
+"""Checkouts of commits, built side by side, and what children are started with."""
 
 import os
 import tempfile
@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Protocol
 
 from perfledger.protocol import ChildRequest
-from perfledger.records import Side
+from perfledger.records import Revision, Side
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.checkouts.submodules import fill_submodules
 from perfledger_runners.children.harness import ChildLimits, Harness, prepare_harness
-from perfledger_runners.children.interpreter import find_python
+from perfledger_runners.children.interpreter import Interpreter, find_python
 from perfledger_runners.measuring.measured_pair import MeasuringProgress
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.check.revisions import CheckConfiguration, RevisionPair
-from perfledger_service.usecases.check.side_code import SideCode, prepare_code
+from perfledger_service.usecases.check.side_code import BuiltCode, SideCode, build_code, pair_code
 
 
 class CheckProgress(MeasuringProgress, Protocol):
@@ -26,6 +27,15 @@ class CheckProgress(MeasuringProgress, Protocol):
     def stage(self, name: str) -> None:
         """Report that the next part of the check begins."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """A commit that is checked out and built, and notes on what its checkout lacks."""
+
+    revision: Revision
+    code: BuiltCode
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +55,70 @@ class CheckSite:
         return self.code.requests
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckoutFolder:
+    """A private folder for the checkouts of a repository's commits."""
+
+    repository: Repository
+    configuration: CheckConfiguration
+    harness: Harness
+    interpreter: Interpreter
+    folder: Path
+    progress: CheckProgress
+
+    @contextmanager
+    def check_out(self, revision: Revision, name: str) -> Generator[Checkout]:
+        """Check out and build a commit below the name, and remove it at the end."""
+        repository, settings = self.repository, self.configuration.settings
+        sha = self.configuration.checked_out_sha(repository, revision.sha)
+        with repository.worktree(sha, self.folder / name) as root:
+            notes = fill_submodules(repository.root, root, sha)
+            tree = read_source_tree(repository, sha, import_paths=settings.import_paths)
+            if settings.build or settings.isolated:
+                self.progress.stage(f"building {name}")
+            with build_code(
+                tree,
+                request_for(root, repository.root, settings),
+                settings,
+                interpreter=self.interpreter,
+                environment=os.environ,
+            ) as code:
+                yield Checkout(revision, code, notes)
+
+    def site(self, base: Checkout, head: Checkout) -> CheckSite:
+        """Return two checkouts as the sides of a check."""
+        return CheckSite(
+            repository=self.repository,
+            sides=RevisionPair(base=base.revision, head=head.revision),
+            configuration=self.configuration,
+            harness=self.harness,
+            code=pair_code(base.code, head.code, self.configuration.settings),
+            notes=tuple(dict.fromkeys((*base.notes, *head.notes))),
+        )
+
+
+@contextmanager
+def open_checkouts(
+    repository: Repository, configuration: CheckConfiguration, progress: CheckProgress
+) -> Generator[CheckoutFolder]:
+    """Prepare a folder for checkouts, and the harness of their children; remove both at the end."""
+    settings = configuration.settings
+    interpreter = find_python(repository.root, settings.python)
+    limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
+    with (
+        tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as folder,
+        prepare_harness(interpreter, environment=os.environ, limits=limits) as harness,
+    ):
+        yield CheckoutFolder(
+            repository=repository,
+            configuration=configuration,
+            harness=harness,
+            interpreter=interpreter,
+            folder=Path(folder),
+            progress=progress,
+        )
+
+
 @contextmanager
 def check_out_revisions(
     repository: Repository,
@@ -53,37 +127,9 @@ def check_out_revisions(
     progress: CheckProgress,
 ) -> Generator[CheckSite]:
     """Check out and build both revisions side by side, and remove the checkouts at the end."""
-    settings = configuration.settings
-    interpreter = find_python(repository.root, settings.python)
-    limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
     with (
-        tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as name,
-        repository.worktree(sides.base.sha, Path(name) / "base") as base,
-        repository.worktree(sides.head.sha, Path(name) / "head") as head,
-        prepare_harness(interpreter, environment=os.environ, limits=limits) as harness,
+        open_checkouts(repository, configuration, progress) as checkouts,
+        checkouts.check_out(sides.base, "base") as base,
+        checkouts.check_out(sides.head, "head") as head,
     ):
-        requests = {
-            Side.BASE: request_for(base, repository.root, settings),
-            Side.HEAD: request_for(head, repository.root, settings),
-        }
-        submodule_notes = (
-            *fill_submodules(repository.root, base, sides.base.sha),
-            *fill_submodules(repository.root, head, sides.head.sha),
-        )
-        with prepare_code(
-            repository,
-            sides,
-            requests,
-            settings,
-            interpreter=interpreter,
-            environment=os.environ,
-            stage=progress.stage,
-        ) as code:
-            yield CheckSite(
-                repository=repository,
-                sides=sides,
-                configuration=configuration,
-                harness=harness,
-                code=code,
-                notes=tuple(dict.fromkeys(submodule_notes)),
-            )
+        yield checkouts.site(base, head)

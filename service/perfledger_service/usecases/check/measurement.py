@@ -59,6 +59,7 @@ class CheckRequest:
     base: str = ""
     head: str = ""
     globs: tuple[str, ...] = ()
+    workloads_from: str = ""  # a revision or a folder whose workloads replace those of both sides
     repository: str = ""  # owner/name
     pull_request: int | None = None
 
@@ -74,7 +75,7 @@ def measure_change(
 
     Raises UsageError without a workload, or without a price that a limit in money needs.
     """
-    settings = site.configuration.settings
+    settings, overlay = site.configuration.settings, site.configuration.overlay
     progress.stage("finding workloads")
     base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
     workload_plan = plan_workloads(base, head, globs=request.globs, params=settings.params)
@@ -118,6 +119,7 @@ def measure_change(
         new_workloads=tuple(spec.id for spec in workload_plan.new),
         base_configuration=site.configuration.base_file,
         other_base_workloads=other_names,
+        laid_over=overlay.record if overlay else None,
         accepted_work=settings.accepted_work,
         work=step_works,
         pricing=settings.pricing,

@@ -96,6 +96,7 @@ def build_report(
         work_counts=work_comparisons(bundle),
         notes=bundle.notes + report_notes(bundle, verdicts),
         is_local=is_local,
+        laid_over=bundle.laid_over,
     )
 
 

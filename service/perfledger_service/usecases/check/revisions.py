@@ -1,10 +1,12 @@
 """Resolves the two revisions of a check, and reads the base's settings."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from perfledger.records import Revision
 from perfledger_runners.checkouts.repository import Repository, UnknownRevisionError
+from perfledger_runners.checkouts.workload_overlay import WorkloadOverlay, WorkloadSource
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.settings.sources import (
@@ -40,11 +42,39 @@ def resolve_revisions(repository: Repository, *, base: str, head: str) -> Revisi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckConfiguration:
-    """The settings of a check, base's configuration file ("" without one), and notes on both."""
+    """The settings of a check, base's configuration file ("" without one), and notes on both.
+
+    `overlay` has the workloads that replace those of both revisions, if any do.
+    """
 
     settings: CheckSettings
     base_file: str
     notes: tuple[str, ...]
+    overlay: WorkloadOverlay | None = None
+
+    def checked_out_sha(self, repository: Repository, sha: str) -> str:
+        """Return the commit to check out for a revision: itself, or with what is laid over it."""
+        return self.overlay.lay_over(repository, sha) if self.overlay else sha
+
+
+def configuration_from(
+    source: WorkloadSource, sides: RevisionPair, *, flags: Mapping[str, object]
+) -> CheckConfiguration:
+    """Return the configuration of a check whose workloads, and their settings, are the source's.
+
+    Raises SettingsError, and RepositoryError for workloads that cannot be laid over.
+    """
+    name, table = _table(source.read_file) or ("", None)
+    settings, _ = check_settings(flags=flags, table=table, table_name=name)
+    overlay = source.overlay(settings.paths)
+    number = len(overlay.files)
+    files = f"{number} file{'s' * (number != 1)} at {', '.join(overlay.paths)}"
+    note = (
+        f"the workloads and their settings are those of {overlay.source}: {files}, laid over both "
+        "sides"
+    )
+    notes = (note, *_same_commit_notes(sides))
+    return CheckConfiguration(settings=settings, base_file=name, notes=notes, overlay=overlay)
 
 
 def configuration_of(
@@ -56,17 +86,22 @@ def configuration_of(
     it is the head's, with a note. Raises SettingsError.
     """
     notes: tuple[str, ...] = ()
-    config = _table_at(repository, sides.base.sha)
+    config = _table(partial(repository.read_file, sides.base.sha))
     base_file = config[0] if config else ""
     if config is None:
-        config = _table_at(repository, sides.head.sha)
+        config = _table(partial(repository.read_file, sides.head.sha))
         if config is not None:
             notes = (f"base has no configuration: the head's {config[0]} was used",)
-    if sides.base.sha == sides.head.sha:
-        notes += ("base and head are the same commit: any difference is noise",)
     name, table = config or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
+    notes += _same_commit_notes(sides)
     return CheckConfiguration(settings=settings, base_file=base_file, notes=notes)
+
+
+def _same_commit_notes(sides: RevisionPair) -> tuple[str, ...]:
+    if sides.base.sha != sides.head.sha:
+        return ()
+    return ("base and head are the same commit: any difference is noise",)
 
 
 def _parent(repository: Repository, head: Revision) -> str:
@@ -77,9 +112,9 @@ def _parent(repository: Repository, head: Revision) -> str:
         raise UsageError(msg) from error
 
 
-def _table_at(repository: Repository, sha: str) -> tuple[str, dict[str, object]] | None:
+def _table(read_file: Callable[..., bytes | None]) -> tuple[str, dict[str, object]] | None:
     for name in CONFIG_FILES:
-        content = repository.read_file(sha, name, max_bytes=MAX_CONFIG_BYTES)
+        content = read_file(name, max_bytes=MAX_CONFIG_BYTES)
         table = None if content is None else file_table(name, content)
         if table is not None:
             return name, table

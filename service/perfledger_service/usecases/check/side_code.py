@@ -1,14 +1,13 @@
 """Prepares the code of both sides: their packages, and environments built for them."""
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason, Side
-from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.checkouts.source_tree import SourceTree, read_source_tree
+from perfledger_runners.checkouts.source_tree import SourceTree
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.environments.build import BuildError, default_build
@@ -17,7 +16,6 @@ from perfledger_runners.environments.side_environment import BuildRequest, side_
 from perfledger_runners.measuring.code_origin import CodeOriginCheck, build_note, distribution_notes
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath, discover
 from perfledger_service.settings.check import CheckSettings
-from perfledger_service.usecases.check.revisions import RevisionPair
 
 NO_BUILD_NOTE = (
     "{} has no uv.lock, requirements.txt, pyproject.toml or setup.py to build an environment from: "
@@ -59,65 +57,69 @@ class SideCode:
         return self.build_notes + differences + self.origin.notes()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltCode:
+    """The code of one commit, checked out, and built if the settings say so.
+
+    `request` names its packages and its environment; `command` is "" without a build.
+    """
+
+    request: ChildRequest
+    tree: SourceTree
+    command: str
+    failure: BuildError | None = None
+
+
 @contextmanager
-def prepare_code(
-    repository: Repository,
-    sides: RevisionPair,
-    requests: Mapping[Side, ChildRequest],
+def build_code(
+    tree: SourceTree,
+    request: ChildRequest,
     settings: CheckSettings,
     *,
     interpreter: Interpreter,
     environment: Mapping[str, str],
-    stage: Callable[[str], None],
-) -> Generator[SideCode]:
-    """Find both sides' packages, and build their environments if the settings say so.
+) -> Generator[BuiltCode]:
+    """Build the environment of a complete checkout if the settings say so.
 
-    The requests' checkouts are complete. A build that fails fails its side, never the check.
+    A build that fails is a failure of this code, never an error.
     """
-    trees = {
-        side: read_source_tree(repository, revision.sha, import_paths=settings.import_paths)
-        for side, revision in ((Side.BASE, sides.base), (Side.HEAD, sides.head))
-    }
-    commands = {side: _command(trees[side], settings) for side in Side}
-    failures: dict[Side, BuildError] = {}
-    environments: dict[Side, Path] = {}
+    command = _command(tree, settings)
+    code = BuiltCode(request=replace(request, packages=tree.tracked()), tree=tree, command=command)
+    if not command:
+        yield code
+        return
     cache = EnvironmentCache(folder=cache_folder(environment))
+    build = BuildRequest(
+        command=command,
+        sources=tree.digest,
+        interpreter=interpreter,
+        environment=environment,
+        timeout_s=settings.build_timeout,
+    )
     with ExitStack() as stack:
-        for side, command in commands.items():
-            if not command:
-                continue
-            stage(f"building {side}")
-            build = BuildRequest(
-                command=command,
-                sources=trees[side].digest,
-                interpreter=interpreter,
-                environment=environment,
-                timeout_s=settings.build_timeout,
-            )
-            checkout = Path(requests[side].root)
-            try:
-                environments[side] = stack.enter_context(side_environment(cache, build, checkout))
-            except BuildError as error:
-                failures[side] = error
-        if environments:
+        try:
+            folder = stack.enter_context(side_environment(cache, build, Path(request.root)))
+        except BuildError as error:
+            code = replace(code, failure=error)
+        else:
             cache.clean()
-        yield SideCode(
-            requests={
-                side: replace(
-                    request,
-                    packages=trees[side].tracked(),
-                    environment=str(environments.get(side, "")),
-                )
-                for side, request in requests.items()
-            },
-            origin=CodeOriginCheck(
-                base=trees[Side.BASE],
-                head=trees[Side.HEAD],
-                is_built=len(environments) == len(Side),
-            ),
-            failures=failures,
-            build_notes=_notes(trees, commands, settings),
-        )
+            code = replace(code, request=replace(code.request, environment=str(folder)))
+        yield code
+
+
+def pair_code(base: BuiltCode, head: BuiltCode, settings: CheckSettings) -> SideCode:
+    """Return the code of two commits as the sides of a check."""
+    sides = {Side.BASE: base, Side.HEAD: head}
+    return SideCode(
+        requests={side: code.request for side, code in sides.items()},
+        origin=CodeOriginCheck(
+            base=base.tree,
+            head=head.tree,
+            is_built=all(code.request.environment for code in sides.values()),
+        ),
+        failures={side: code.failure for side, code in sides.items() if code.failure is not None},
+        build_notes=_notes(sides, settings),
+    )
 
 
 def _command(tree: SourceTree, settings: CheckSettings) -> str:
@@ -127,10 +129,8 @@ def _command(tree: SourceTree, settings: CheckSettings) -> str:
     return default_build(tree.hashes.keys())
 
 
-def _notes(
-    trees: Mapping[Side, SourceTree], commands: Mapping[Side, str], settings: CheckSettings
-) -> tuple[str, ...]:
+def _notes(sides: Mapping[Side, BuiltCode], settings: CheckSettings) -> tuple[str, ...]:
     if settings.isolated:
-        return tuple(NO_BUILD_NOTE.format(side) for side in Side if not commands[side])
-    note = "" if settings.build else build_note(trees[Side.BASE], trees[Side.HEAD])
+        return tuple(NO_BUILD_NOTE.format(side) for side in Side if not sides[side].command)
+    note = "" if settings.build else build_note(sides[Side.BASE].tree, sides[Side.HEAD].tree)
     return (note,) if note else ()

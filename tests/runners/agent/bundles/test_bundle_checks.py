@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from perfledger.bundle import Bundle, Plan
+from perfledger.bundle import Bundle, LaidOverFiles, Plan
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine, Revision, Run, Side, WorkloadSpec
 from perfledger.step_evidence import ResultState, StepEvidence
@@ -43,6 +43,7 @@ BUNDLE = Bundle(
     new_workloads=("m:f",),
     base_configuration="",
     other_base_workloads=("old/bench.py",),
+    laid_over=LaidOverFiles(source="main", files={"bench/w.py": "c" * 40}),
     accepted_work=("m:*",),
     work=(CountedWork(workload="m:f", side=Side.HEAD, work=StepWork(counts=(COUNT,))),),
 )
@@ -69,7 +70,7 @@ def test_a_bundle_keeps_what_it_says():
 def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
     document = json.loads(BUNDLE.to_json())
     del document["base_configuration"], document["other_base_workloads"]
-    del document["accepted_work"], document["runs"][0]["evidence"]
+    del document["laid_over"], document["accepted_work"], document["runs"][0]["evidence"]
     del document["work"][0]["work"]["counts"][0]["is_complete"]
 
     bundle = read_bundle(json.dumps(document).encode())
@@ -77,6 +78,7 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
     assert (bundle.base_configuration, bundle.other_base_workloads) == (None, ())
     assert bundle.work[0].work.counts[0].is_complete
     assert (bundle.accepted_work, bundle.runs[0].evidence) == ((), StepEvidence())
+    assert bundle.laid_over is None
 
 
 @pytest.mark.parametrize(
@@ -93,6 +95,9 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         (EVIDENCE_PATH, {"tolerance": 1.0}, "not a share below 1"),
         (EVIDENCE_PATH, {"steps_per_reading": 0}, "not 1 to"),
         (EVIDENCE_PATH, {"empty_step_s": -1.0}, "negative"),
+        (("laid_over", "files"), {"bench/w.py": "c"}, "laid_over.files: a hash"),
+        (("laid_over", "files"), {"x" * 301: "c" * 40}, "more than 300"),
+        (("laid_over", "files"), {str(n): "c" * 40 for n in range(2001)}, "more than 2000"),
         ((), {"accepted_work": "m:*"}, "accepted_work"),
         ((), {"base_configuration": 0}, "base_configuration"),
         ((), {"base_configuration": "x" * 301}, "more than 300"),

@@ -64,3 +64,23 @@ def test_folders_without_a_workload_are_named_with_what_to_do(repository):
 
 def test_a_limit_in_money_needs_the_price_of_the_device_before_anything_is_measured(repository):
     assert "set device_price to its price in USD per hour" in fail(repository, CheckRequest())
+
+
+def test_workloads_that_neither_side_has_are_measured_on_both(repository, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("today")
+    (folder / "new").mkdir()
+    (folder / "new" / "total.py").write_text(WORKLOAD)
+    (folder / "perfledger.toml").write_text(
+        f'python = "{sys.executable}"\npaths = ["new"]\nmargin = 0.3\nmax_pairs = 5\n'
+    )
+    (repository / "README").write_text("a change")
+    request = CheckRequest(workloads_from=str(folder))
+
+    bundle, report = check(repository, request, flags={}, progress=NoStages())
+
+    assert [spec.id for spec in bundle.workloads] == ["new.total:add"]
+    assert (bundle.failures, bundle.new_workloads) == ((), ())
+    assert bundle.laid_over is not None
+    assert list(bundle.laid_over.files) == ["new/total.py"]
+    assert report.laid_over == bundle.laid_over
+    assert "laid over both sides" in report.notes[0]

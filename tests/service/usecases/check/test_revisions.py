@@ -6,8 +6,13 @@ import pytest
 
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_service.errors import SettingsError, UsageError
-from perfledger_service.usecases.check.revisions import configuration_of, resolve_revisions
+from perfledger_service.usecases.check.revisions import (
+    configuration_from,
+    configuration_of,
+    resolve_revisions,
+)
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 
@@ -38,6 +43,11 @@ class Checkout:
 
     def configuration(self, **flags):
         return configuration_of(Repository.open(self.root), self.resolve(), flags=flags)
+
+    def configuration_from(self, name, sides, **flags):
+        repository = Repository.open(self.root)
+        source = find_workload_source(repository, name, folder=self.root)
+        return configuration_from(source, sides, flags=flags)
 
 
 @pytest.fixture
@@ -158,3 +168,35 @@ def test_a_commit_compared_with_itself_has_a_note(checkout):
     configuration = configuration_of(repository, checkout.resolve(base="main"), flags={})
 
     assert configuration.notes == ("base and head are the same commit: any difference is noise",)
+
+
+@pytest.mark.parametrize("name", ["today", "."])
+def test_workloads_from_elsewhere_bring_their_settings_and_are_laid_over_both_sides(checkout, name):
+    base = checkout.commit(benchmark="old")
+    head = checkout.commit(perfledger="margin = 0.02", benchmark="older")
+    checkout.commit(perfledger='paths = ["benchmark.toml"]\nmargin = 0.2', benchmark="new")
+    checkout.git("branch", "today")
+    sides = checkout.resolve(base=base, head=head)
+
+    configuration = checkout.configuration_from(name, sides)
+
+    assert (configuration.settings.margin, configuration.base_file) == (0.2, "perfledger.toml")
+    (note,) = configuration.notes
+    assert note.endswith("1 file at benchmark.toml, laid over both sides")
+    repository = Repository.open(checkout.root)
+    for sha, own in ((base, ""), (head, "margin = 0.02")):
+        laid_over = configuration.checked_out_sha(repository, sha)
+        assert checkout.git("show", f"{laid_over}:benchmark.toml") == "new"
+        listed = checkout.git("ls-tree", "--name-only", laid_over)
+        assert ("perfledger.toml" in listed) == bool(own)
+        assert not own or checkout.git("show", f"{laid_over}:perfledger.toml") == own
+
+
+def test_workloads_from_elsewhere_need_files_and_flags_go_before_their_settings(checkout):
+    sides = checkout.resolve(base=checkout.commit(benchmarks="1"), head="main")
+
+    with pytest.raises(RepositoryError, match="has no file at benchmarks"):
+        checkout.configuration_from("main", sides)
+    configuration = checkout.configuration_from("main", sides, paths=("benchmarks.toml",))
+    assert len(configuration.notes) == 2
+    assert "same commit" in configuration.notes[1]

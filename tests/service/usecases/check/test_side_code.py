@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,13 +13,13 @@ import pytest
 from perfledger.protocol import ChildRequest, Command, MeasuringEffort
 from perfledger.records import FailureReason, Side
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import Interpreter
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_runners.measuring.paired_runs import measure_pairs
 from perfledger_service.settings.check import CheckSettings
-from perfledger_service.usecases.check.revisions import resolve_revisions
-from perfledger_service.usecases.check.side_code import prepare_code
+from perfledger_service.usecases.check.side_code import build_code, pair_code
 from perfledger_service.usecases.check.workload_plan import plan_workloads
 
 pytestmark = pytest.mark.slow
@@ -139,13 +139,14 @@ class Project:
     @contextmanager
     def code(self, harness, **settings):
         repository = Repository.open(self.root)
-        sides = resolve_revisions(repository, base="HEAD~1", head="HEAD")
-        with (
-            repository.worktree(sides.base.sha, harness.folder / "base") as base,
-            repository.worktree(sides.head.sha, harness.folder / "head") as head,
-        ):
-            requests = {
-                side: ChildRequest(
+        interpreter = Interpreter(Path(sys.executable), sys.version_info[:3])
+        check_settings = CheckSettings(**settings)
+        with ExitStack() as stack:
+            codes = []
+            for name in ("HEAD~1", "HEAD"):
+                sha = repository.resolve(name).sha
+                checkout = stack.enter_context(repository.worktree(sha, harness.folder / name))
+                request = ChildRequest(
                     command=Command.LIST,
                     root=str(checkout),
                     repository=str(self.root),
@@ -153,19 +154,16 @@ class Project:
                     device="cpu",
                     effort=QUICK,
                 )
-                for side, checkout in ((Side.BASE, base), (Side.HEAD, head))
-            }
-            interpreter = Interpreter(Path(sys.executable), sys.version_info[:3])
-            with prepare_code(
-                repository,
-                sides,
-                requests,
-                CheckSettings(**settings),
-                interpreter=interpreter,
-                environment=self.environment(),
-                stage=lambda _: None,
-            ) as code:
-                yield code
+                code = build_code(
+                    read_source_tree(repository, sha, import_paths=check_settings.import_paths),
+                    request,
+                    check_settings,
+                    interpreter=interpreter,
+                    environment=self.environment(),
+                )
+                codes.append(stack.enter_context(code))
+            base, head = codes
+            yield pair_code(base, head, check_settings)
 
     def measure(self, **settings):
         """Measure one pair; return the runs by side, the failures and the notes."""
