@@ -4,36 +4,22 @@ A child is not trusted: it may hang, die, fork, or fill the disk, the memory or 
 processes that it started are killed when its messages end, whatever the reader does.
 """
 
-import os
-import secrets
-import selectors
 import signal
-import socket
-import subprocess
-import tempfile
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+
+from msgspec import structs
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason
-from perfledger_runners.children.harness import (
-    MARK_VARIABLE,
-    Harness,
-    child_environment,
-    python_of,
-)
-from perfledger_runners.children.process_tree import (
-    available_bytes,
-    kill,
-    members,
-    proportional_bytes,
-    resident_bytes,
-)
+from perfledger_runners.children.child import POLL_S, Child
+from perfledger_runners.children.harness import Harness, python_of
+from perfledger_runners.children.process_tree import available_bytes
 from perfledger_runners.children.protocol_parser import (
     MAX_LINE_BYTES,
     AnyMessage,
+    BrokenMessage,
     CountedMessage,
     DoneMessage,
     FailedMessage,
@@ -49,31 +35,30 @@ from perfledger_runners.children.protocol_parser import (
     TurnMessage,
     failed_message,
 )
-from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, last_line, tail_of_text
+from perfledger_runners.safe_text import MAX_DETAIL, last_line
 
-# Interval between checks of the child's memory and log; its messages and its exit wake the agent.
-POLL_S = 0.25
 # After its last message: an interpreter with torch and a device takes a second or two to exit.
 GRACE_S = 15.0
-READ_BYTES = 2**16
 # 2,000 workloads with 200 samples each are a tenth of it.
 MAX_ANSWER_BYTES = 64 * 2**20
-# Endless output would fill the disk: beyond this, the log is cut to its end.
-MAX_LOG_BYTES = 32 * 2**20
 MAX_LAST_LINE = 500
 # The rest is for the agent, the system, and errors of the kernel's estimate.
 MEMORY_SHARE = 0.9
+# Failures that a variable which was not passed on may explain.
+VARIABLE_REASONS = {FailureReason.RAISED, FailureReason.KILLED, FailureReason.NO_DEVICE}
 
 
 @dataclass(frozen=True, slots=True)
 class ChildExit:
     """The last message of every child, when all of its processes are gone, with its log's end.
 
-    `own_tails` is the output of each failed workload alone.
+    `own_tails` is the output of each failed workload alone; `withheld` lists the variables that the
+    child did not get, if that may be why something failed.
     """
 
     log_tail: str
     own_tails: Mapping[str, str] = field(default_factory=dict[str, str])
+    withheld: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +69,7 @@ class ChildContinuation:
 
 
 def run_request(
-    harness: Harness, request: ChildRequest, *, first: "Child | None" = None
+    harness: Harness, request: ChildRequest, *, first: Child | None = None
 ) -> Generator[AnyMessage | ChildContinuation | ChildExit]:
     """Yield a result for each of the request's workloads, from as many children as needed.
 
@@ -127,7 +112,7 @@ def run_request(
 
 
 def run_child(
-    harness: Harness, request: ChildRequest, *, child: "Child | None" = None
+    harness: Harness, request: ChildRequest, *, child: Child | None = None
 ) -> Generator[AnyMessage | ChildContinuation | ChildExit]:
     """Run one child and yield its messages, then a failure if it did not end well.
 
@@ -143,122 +128,41 @@ def run_child(
         yield ChildExit("")
         return
     own_tails: dict[str, str] = {}
+    withheld = ""
     try:
         for message in _messages_of(child, harness, request):
             match message:
                 case StartedMessage():
                     child.log_from = message.log_bytes
-                case FailedMessage():
-                    own_tails[message.workload] = child.log_tail(since=child.log_from)
+                case FailedMessage() | BrokenMessage() if message.reason in VARIABLE_REASONS:
+                    withheld = child.withheld_note()
                 case _:
                     pass
-            yield message
+            if isinstance(message, FailedMessage):
+                tail = child.log_tail(since=child.log_from)
+                own_tails[message.workload] = _join(tail, withheld)
+            yield _with_hint(message, child)
     finally:
         child.close()
-    yield ChildExit(child.log_tail(), own_tails)
+    yield ChildExit(_join(child.log_tail(), withheld), own_tails, withheld)
 
 
-class Child:
-    """A child process in its own session; `close` kills all of its processes."""
+def _with_hint(
+    message: AnyMessage | ChildContinuation, child: Child
+) -> AnyMessage | ChildContinuation:
+    """Name the variables that a failure mentions and that the child did not get."""
+    match message:
+        case FailedMessage() | BrokenMessage() if message.reason in VARIABLE_REASONS:
+            hint = child.withheld_hint(message.detail)
+            detail = f"{message.detail}; {hint}" if hint else message.detail
+            return structs.replace(message, detail=detail[:MAX_DETAIL])
+        case _:
+            return message
 
-    def __init__(self, harness: Harness, request: ChildRequest) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="child-", dir=harness.folder))
-        arguments = (str(folder / "request.json"),)
-        request.write(folder / "request.json")
-        self._log = folder / "log"
-        mark = secrets.token_hex(16)
-        self.mark = f"{MARK_VARIABLE}={mark}"  # in the environment of all its descendants
-        # A socket, because the agent writes to it to start a turn.
-        self._socket, theirs = socket.socketpair()
-        self._socket.setblocking(False)
-        self._pipe, descriptor = self._socket.fileno(), theirs.fileno()
-        # Opened for appending, so that output continues at the new end after a cut.
-        log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 - running the user's code is the point
-                [str(python_of(harness, request)), "-P", "-m", "perfledger", *arguments],
-                cwd=request.root,
-                env=child_environment(harness, request, descriptor=descriptor, mark=mark),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(descriptor,),
-                start_new_session=True,
-            )
-        except OSError:
-            self._socket.close()
-            raise
-        finally:
-            os.close(log)
-            theirs.close()
-        self.process_id = self._process.pid  # and its session's
-        self.log_from = 0  # where the current workload's output begins
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._pipe, selectors.EVENT_READ)
-        self._watched = {self._pipe}
-        if hasattr(os, "pidfd_open"):  # Linux; elsewhere the next check sees its exit
-            end = os.pidfd_open(self.process_id)
-            self._selector.register(end, selectors.EVENT_READ)
-            self._watched.add(end)
 
-    def has_exited(self) -> bool:
-        """Return whether the process has exited; it stays a zombie, so its id is not reused."""
-        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        return os.waitid(os.P_PID, self.process_id, flags) is not None
-
-    def read(self) -> bytes:
-        """Wait briefly for output or the exit of the child; return its output."""
-        self._selector.select(POLL_S)
-        try:
-            data = os.read(self._pipe, READ_BYTES)
-        except BlockingIOError:
-            return b""
-        except ConnectionError:  # it exited with an unread turn
-            data = b""
-        if not data and self._pipe in self._selector.get_map():
-            self._selector.unregister(self._pipe)  # a closed pipe is always ready
-        return data
-
-    def start_turn(self) -> None:
-        """Start the child's next turn."""
-        with suppress(OSError):  # it is gone, which is detected elsewhere
-            self._socket.send(b"\n")
-
-    def memory_bytes(self, limit: int) -> int:
-        """Return its processes' memory, exactly only if the estimate is above the limit."""
-        processes = members(self.process_id)
-        resident = resident_bytes(processes)
-        return resident if resident <= limit else proportional_bytes(processes)
-
-    def trim_log(self) -> None:
-        """Cut the log down to its end if it is too long."""
-        if self._log.stat().st_size > MAX_LOG_BYTES:
-            tail = self.log_tail().encode()
-            os.truncate(self._log, 0)
-            with self._log.open("ab") as log:
-                log.write(tail)
-
-    def log_tail(self, *, since: int = 0) -> str:
-        """Return the end of the output, or of the output after the first `since` bytes.
-
-        A log that is shorter than `since` has been cut, and all of its end is returned.
-        """
-        with self._log.open("rb") as log:
-            size = os.fstat(log.fileno()).st_size
-            log.seek(max(since if since <= size else 0, size - MAX_LOG_TAIL_BYTES))
-            text = log.read(MAX_LOG_TAIL_BYTES).decode(errors="replace")
-        return tail_of_text(text, MAX_LOG_TAIL_BYTES)
-
-    def close(self) -> int:
-        """Kill the process and its descendants; return its exit status as Popen defines it."""
-        if self._watched:
-            kill(self.process_id, self.mark)
-            self._selector.close()
-            for descriptor in self._watched - {self._pipe}:
-                os.close(descriptor)
-            self._socket.close()
-            self._watched.clear()
-        return self._process.wait()
+def _join(text: str, line: str) -> str:
+    """Return a text with a line at its end."""
+    return "\n".join(filter(None, (text.rstrip("\n"), line))) if line else text
 
 
 def start_early(harness: Harness, request: ChildRequest, stack: ExitStack) -> Child | None:

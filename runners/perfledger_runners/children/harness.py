@@ -1,9 +1,8 @@
 """Prepares the private folder and the environment of child processes."""
 
-import re
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from perfledger.protocol import FD_VARIABLE, ChildRequest
 from perfledger.records import Device
+from perfledger_runners.children.child_variables import child_variables
 from perfledger_runners.children.interpreter import (
     Interpreter,
     activation,
@@ -20,11 +20,6 @@ from perfledger_runners.children.interpreter import (
 
 # Marks the descendants of a child, also detached ones; see `process_tree.members`.
 MARK_VARIABLE = "PERFLEDGER_CHILD"
-# perfledger's own variables, the credentials of a CI job, and the files by which a step controls
-# later ones: a workload is the pull request's code.
-SECRET = re.compile(
-    r"PERFLEDGER_.*|ACTIONS_.*|GH_TOKEN|GITHUB_(TOKEN|ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)"
-)
 
 # Threads that spin while they wait for work would take cores from the other side's turns, and
 # their waiting would count as CPU time. OpenMP's runtimes (GNU, LLVM and Intel) then sleep. XLA's
@@ -47,7 +42,8 @@ class Harness:
 
     python: Path
     folder: Path
-    environment: Mapping[str, str]
+    environment: Mapping[str, str]  # the agent's; see `child_variables` for what children get
+    variable_names: tuple[str, ...] = ()  # of the setting `env`
     limits: ChildLimits = ChildLimits()
     clock: Callable[[], float] = time.monotonic
 
@@ -59,7 +55,11 @@ class Harness:
 
 @contextmanager
 def prepare_harness(
-    interpreter: Interpreter, *, environment: Mapping[str, str], limits: ChildLimits | None = None
+    interpreter: Interpreter,
+    *,
+    environment: Mapping[str, str],
+    variable_names: Iterable[str] = (),
+    limits: ChildLimits | None = None,
 ) -> Generator[Harness]:
     """Create the private folder of a check, and remove it at the end."""
     with tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as name:
@@ -67,6 +67,7 @@ def prepare_harness(
             python=interpreter.path,
             folder=Path(name),
             environment=environment,
+            variable_names=tuple(variable_names),
             limits=limits or ChildLimits(),
         )
         harness.sdk.mkdir()
@@ -94,11 +95,12 @@ def python_of(harness: Harness, request: ChildRequest) -> Path:
 def child_environment(
     harness: Harness, request: ChildRequest, *, descriptor: int, mark: str
 ) -> dict[str, str]:
-    """Return the user's environment without secrets, with the SDK's folder first on PYTHONPATH.
+    """Return the variables of a child, with the SDK's folder first on PYTHONPATH.
 
-    Both sides use the same hash seed, so that the order of sets does not differ between them.
+    They are the same on both sides, apart from an environment built for a side. Both use the same
+    hash seed, so that the order of sets does not differ between them.
     """
-    variables = drop_secrets(harness.environment)
+    variables = child_variables(harness.environment, named=harness.variable_names)
     paths = (str(harness.sdk), variables.get("PYTHONPATH", ""))
     variables["PYTHONPATH"] = ":".join(path for path in paths if path)
     variables["PYTHONHASHSEED"] = "0"
@@ -135,8 +137,3 @@ def waiting_notes(environment: Mapping[str, str], device: Device) -> tuple[str, 
         "variables to choose otherwise"
     )
     return (note,)
-
-
-def drop_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that neither configure perfledger nor give access to a CI job."""
-    return {name: value for name, value in environment.items() if not SECRET.fullmatch(name)}

@@ -62,7 +62,7 @@ def _choose(root: Path, configured: str) -> Path:
 def _ask_version(path: Path) -> tuple[int, int, int]:
     try:
         done = subprocess.run(  # noqa: S603 - the interpreter that the user configured
-            [str(path), "-E", "-c", VERSION_PROGRAM],
+            [str(path), "-E", "-S", "-c", VERSION_PROGRAM],  # runs nothing that is installed in it
             capture_output=True,
             stdin=subprocess.DEVNULL,
             timeout=ASK_TIMEOUT_S,

@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from perfledger_runners.children.harness import drop_secrets
+from perfledger_runners.children.child_variables import (
+    build_variables,
+    child_variables,
+    named_variables,
+    withheld_note,
+)
 from perfledger_runners.children.interpreter import (
     Interpreter,
     activation,
@@ -56,6 +61,7 @@ class BuildRequest:
     interpreter: Interpreter
     environment: Mapping[str, str]
     timeout_s: float
+    variable_names: tuple[str, ...] = ()  # of the setting `env`
 
 
 @contextmanager
@@ -67,18 +73,23 @@ def side_environment(
     It inherits the packages of the user's interpreter, behind its own. What the build writes into
     the checkout is written there again if the environment comes from the cache. Raises BuildError.
     """
-    inherited = _site_folders(request.interpreter)
+    inherited = _site_folders(request)
 
     def build(entry: Path) -> bool:
-        _make_venv(entry / VENV, request.interpreter, inherited)
+        _make_venv(entry / VENV, request, inherited)
         before = _files(checkout)
-        run_build(
-            request.command,
-            checkout=checkout,
-            environment=build_variables(entry / VENV, request.environment),
-            log=entry / LOG,
-            timeout_s=request.timeout_s,
-        )
+        variables = installer_variables(entry / VENV, request)
+        try:
+            run_build(
+                request.command,
+                checkout=checkout,
+                environment=variables,
+                log=entry / LOG,
+                timeout_s=request.timeout_s,
+            )
+        except BuildError as error:
+            note = withheld_note(request.environment, variables)
+            raise BuildError(str(error), output=f"{error.output}{note}") from error
         is_kept = _keep_outputs(checkout, before, entry / OUTPUTS)
         return is_kept and not _points_into(entry / VENV, checkout)
 
@@ -95,9 +106,9 @@ def side_environment(
         yield entry / VENV
 
 
-def build_variables(venv: Path, environment: Mapping[str, str]) -> dict[str, str]:
+def installer_variables(venv: Path, request: BuildRequest) -> dict[str, str]:
     """Return the variables with which pip and uv install into the virtual environment."""
-    variables = drop_secrets(environment)
+    variables = build_variables(request.environment, named=request.variable_names)
     for name in MISLEADING:
         variables.pop(name, None)
     return {
@@ -124,15 +135,16 @@ def _key(request: BuildRequest, inherited: tuple[str, ...]) -> str:
         "machine": platform.machine(),
         "installed": [list(inherited), installed],
         "compilers": compilers,
+        "named": named_variables(request.environment, request.variable_names),
     }
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _make_venv(venv: Path, interpreter: Interpreter, inherited: tuple[str, ...]) -> None:
-    _ask(interpreter.path, "-E", "-m", "venv", "--without-pip", str(venv))
+def _make_venv(venv: Path, request: BuildRequest, inherited: tuple[str, ...]) -> None:
+    _ask(request, "-E", "-m", "venv", "--without-pip", str(venv))
     own_folders = sorted(venv.glob("lib/python*/site-packages"))
     if not own_folders:
-        msg = f"{interpreter.path} made no usable virtual environment"
+        msg = f"{request.interpreter.path} made no usable virtual environment"
         raise BuildError(msg)
     # addsitedir also follows the .pth files of the inherited folders.
     lines = (f"import site; site.addsitedir({folder!r})" for folder in inherited)
@@ -143,21 +155,23 @@ def _make_venv(venv: Path, interpreter: Interpreter, inherited: tuple[str, ...])
         script.chmod(0o755)
 
 
-def _site_folders(interpreter: Interpreter) -> tuple[str, ...]:
+def _site_folders(request: BuildRequest) -> tuple[str, ...]:
     """Return the folders of the user's installed packages."""
-    output = _ask(interpreter.path, "-E", "-c", SITE_PROGRAM)
+    output = _ask(request, "-E", "-c", SITE_PROGRAM)
     try:
         return tuple(map(str, cast("list[object]", json.loads(output.splitlines()[-1]))))
     except (ValueError, IndexError) as error:
-        msg = f"{interpreter.path} does not name its folders of packages"
+        msg = f"{request.interpreter.path} does not name its folders of packages"
         raise BuildError(msg) from error
 
 
-def _ask(python: Path, *arguments: str) -> str:
-    """Run the user's Python and return its output."""
+def _ask(request: BuildRequest, *arguments: str) -> str:
+    """Run the user's Python, which runs what is installed in it, and return its output."""
+    python = request.interpreter.path
     try:
         done = subprocess.run(  # noqa: S603 - the interpreter that the user configured
             [str(python), *arguments],
+            env=child_variables(request.environment),
             capture_output=True,
             text=True,
             errors="replace",

@@ -8,7 +8,7 @@ import msgspec
 from perfledger.process.discovery import source_files
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import FailureReason, WorkloadSpec
-from perfledger_runners.children.child_process import ChildExit, run_child
+from perfledger_runners.children.child_process import VARIABLE_REASONS, ChildExit, run_child
 from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.protocol_parser import (
     BrokenMessage,
@@ -77,12 +77,18 @@ def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, Unreadabl
                 broken.append(UnreadablePath(path=path, reason=reason, detail=detail))
             case FailedMessage(reason=reason, detail=detail):
                 death = UnreadablePath(path=", ".join(request.paths), reason=reason, detail=detail)
-            case ChildExit(log_tail=log_tail) if death is not None:
-                death = replace(death, log_tail=log_tail)
+            case ChildExit() as ended:
+                broken = [_with_withheld(each, ended) for each in broken]
+                death = death and replace(death, log_tail=ended.log_tail)
             case _:
                 pass
     discovery = Discovery(workloads=tuple(workloads), broken=tuple(broken), facts=facts)
     return discovery, death
+
+
+def _with_withheld(path: UnreadablePath, ended: ChildExit) -> UnreadablePath:
+    """Return a path with the variables that its child did not get, if that may be why."""
+    return replace(path, log_tail=ended.withheld) if path.reason in VARIABLE_REASONS else path
 
 
 def _source_paths(request: ChildRequest) -> tuple[str, ...]:

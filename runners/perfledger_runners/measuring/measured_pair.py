@@ -7,8 +7,8 @@ from typing import Protocol
 
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Failure, FailureReason, Run, Side
+from perfledger_runners.children.child import Child
 from perfledger_runners.children.child_process import (
-    Child,
     ChildContinuation,
     ChildExit,
     run_request,

@@ -20,8 +20,10 @@ from perfledger.profile import Profile
 from perfledger.protocol import ChildRequest, Command
 from perfledger.records import Side, WorkloadSpec
 from perfledger_runners.bundles.bundle_checks import BundleError, check_profile
-from perfledger_runners.children.child_process import Child, run_request, start_early
-from perfledger_runners.children.harness import Harness, drop_secrets
+from perfledger_runners.children.child import Child
+from perfledger_runners.children.child_process import run_request, start_early
+from perfledger_runners.children.child_variables import child_variables
+from perfledger_runners.children.harness import Harness
 from perfledger_runners.children.protocol_parser import FailedMessage, ProfiledMessage
 from perfledger_runners.measuring.interleaving import run_interleaved, stop_point
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text, last_line
@@ -246,7 +248,7 @@ def _answer(
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.PIPE,
-            env=drop_secrets(environment) | fixed,
+            env=child_variables(environment) | fixed,
             start_new_session=True,
         )
         limit_resources(process.pid, most_bytes=most_bytes)

@@ -18,6 +18,7 @@ from pydantic_settings import (
 from perfledger.bundle import Commitment, CostPolicy, DeclaredThroughput, FleetUse, PricingConfig
 from perfledger.records import Param
 from perfledger_runners.bundles import bundle_checks as limits
+from perfledger_runners.children.child_variables import named_variable_error
 from perfledger_service.settings.tables import (
     CommitmentTable,
     DeclaredTable,
@@ -68,6 +69,9 @@ class CheckSettings(BaseSettings):
     isolated: bool = Field(
         False, description="an environment for each side, with the usual build if none is set"
     )
+    env: tuple[str, ...] = Field(
+        (), description="environment variables (NAME, NAME*) that workloads and builds also get"
+    )
     device: Literal["auto", "cpu", "cuda", "tpu"] = Field("auto", description="where to measure")
     margin: Share = Field(0.01, description="relative change that counts as unchanged")
     floor: Share = Field(0.003, description="relative change below which nothing is a regression")
@@ -109,6 +113,14 @@ class CheckSettings(BaseSettings):
     usage: tuple[UsageTable, ...] = Field(
         (), description="which jobs of a usage file stand for which workload"
     )
+
+    @field_validator("env")
+    @classmethod
+    def _may_be_passed_on(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if error := named_variable_error(name):
+                raise ValueError(error)
+        return names
 
     @field_validator("commitment")
     @classmethod

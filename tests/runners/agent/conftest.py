@@ -236,7 +236,9 @@ def make_harness(interpreter):
         note = folder / "hang-note"
         environment = os.environ | {"HANG_NOTE": str(note)}
         limits = ChildLimits(workload_s=LIMIT_S, startup_s=LIMIT_S, memory_bytes=memory_bytes)
-        with prepare_harness(interpreter, environment=environment, limits=limits) as prepared:
+        with prepare_harness(
+            interpreter, environment=environment, variable_names=["HANG_NOTE"], limits=limits
+        ) as prepared:
             yield replace(prepared, clock=HangClock(note))
 
     return make

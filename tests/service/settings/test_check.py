@@ -110,3 +110,11 @@ def test_a_build_is_a_command_that_the_bundle_can_hold():
     assert in_force["build_timeout"] == 3600.0
     with pytest.raises(SettingsError, match="build"):
         check_settings(build="x" * 301)
+
+
+def test_variables_are_named_whole_or_by_a_prefix():
+    assert check_settings(env=["WANDB_API_KEY", "WANDB_*"]).env == ("WANDB_API_KEY", "WANDB_*")
+    with pytest.raises(SettingsError, match="GITHUB_TOKEN is never passed on"):
+        check_settings(env=["GITHUB_TOKEN"])
+    with pytest.raises(SettingsError, match="is not the name of a variable"):
+        check_settings(env=["A=B"])

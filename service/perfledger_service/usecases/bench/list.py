@@ -20,6 +20,8 @@ def list_workloads(folder: Path) -> Discovery:
         name, table = configured_table(repository.root) or ("", None)
         settings, _ = check_settings(flags={}, table=table, table_name=name)
         with prepare_harness(
-            find_python(repository.root, settings.python), environment=os.environ
+            find_python(repository.root, settings.python),
+            environment=os.environ,
+            variable_names=settings.env,
         ) as harness:
             return discover(harness, request_for(repository.root, repository.root, settings))

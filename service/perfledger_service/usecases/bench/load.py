@@ -72,7 +72,10 @@ def measure_load(
         settings = _with_batches(settings, request)
         limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
         with prepare_harness(
-            find_python(repository.root, settings.python), environment=os.environ, limits=limits
+            find_python(repository.root, settings.python),
+            environment=os.environ,
+            variable_names=settings.env,
+            limits=limits,
         ) as harness:
             child_request = request_for(repository.root, repository.root, settings)
             discovery = discover(harness, child_request)

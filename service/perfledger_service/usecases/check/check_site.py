@@ -107,7 +107,9 @@ def open_checkouts(
     limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
     with (
         tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as folder,
-        prepare_harness(interpreter, environment=os.environ, limits=limits) as harness,
+        prepare_harness(
+            interpreter, environment=os.environ, variable_names=settings.env, limits=limits
+        ) as harness,
     ):
         yield CheckoutFolder(
             repository=repository,

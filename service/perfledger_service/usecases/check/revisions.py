@@ -16,6 +16,11 @@ from perfledger_service.settings.sources import (
     file_table,
 )
 
+UNTRUSTED_ENV_NOTE = (
+    "`env` of the head's configuration was not used, because base has none: set PERFLEDGER_ENV "
+    "where the check runs, or merge the configuration first"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionPair:
@@ -92,6 +97,8 @@ def configuration_of(
         config = _table(partial(repository.read_file, sides.head.sha))
         if config is not None:
             notes = (f"base has no configuration: the head's {config[0]} was used",)
+            if config[1].pop("env", ()):  # a change cannot ask for the job's credentials
+                notes += (UNTRUSTED_ENV_NOTE,)
     name, table = config or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
     notes += _same_commit_notes(sides)

@@ -94,6 +94,7 @@ def build_code(
         sources=tree.digest,
         interpreter=interpreter,
         environment=environment,
+        variable_names=settings.env,
         timeout_s=settings.build_timeout,
     )
     with ExitStack() as stack:

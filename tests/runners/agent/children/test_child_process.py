@@ -3,7 +3,6 @@
 All children here are real.
 """
 
-import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -13,13 +12,8 @@ import pytest
 
 from perfledger.protocol import Command
 from perfledger.records import FailureReason
-from perfledger_runners.children.child_process import (
-    MAX_LOG_BYTES,
-    Child,
-    ChildExit,
-    run_child,
-    run_request,
-)
+from perfledger_runners.children.child import MAX_LOG_BYTES, Child
+from perfledger_runners.children.child_process import ChildExit, run_child, run_request
 from perfledger_runners.children.process_tree import members
 from perfledger_runners.children.protocol_parser import FailedMessage, RunMessage
 
@@ -267,16 +261,42 @@ def test_a_listing_that_hangs_has_the_time_that_starting_up_may_take(
     assert failures(messages)[""].detail == "no end within 1800 s while starting up"
 
 
-def test_a_log_that_grows_is_cut_down_to_its_end(harness, request_for, tmp_path):
-    child = Child(harness, request_for(tmp_path))
-    child.close()
-    log = next(harness.folder.glob("child-*/log"))
-    with log.open("ab") as file:
-        file.truncate(MAX_LOG_BYTES + 1)
-        file.seek(0, os.SEEK_END)
-        file.write(b"the end")
+def test_a_failure_that_names_a_withheld_variable_says_how_to_pass_it_on(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    text = (
+        "import os\n@perfledger.workload()\ndef w():\n"
+        "    os.environ['WANDB_API_KEY']\n"
+        "@perfledger.workload()\ndef v():\n"
+        "    raise RuntimeError('no account')\n"
+    )
+    root = write_benchmarks(tmp_path / "checkout", odd=text)
+    secret = {"WANDB_API_KEY": "canary", "GITHUB_TOKEN": "canary"}
+    poor = replace(harness, environment=harness.environment | secret)
+    ids = [workload_of("w"), workload_of("v")]
 
-    child.trim_log()
+    messages = tuple(run_request(poor, request_for(root, ids)))
 
-    assert log.stat().st_size <= 16 * 1024 * 3  # a NUL is shown by three bytes
-    assert child.log_tail().endswith("the end")
+    named, unnamed = (failures(messages)[each] for each in ids)
+    assert named.detail.endswith(
+        "WANDB_API_KEY is set here but not passed on: add it to `env` in [tool.perfledger]"
+    )
+    assert unnamed.detail == "RuntimeError: no account (benchmarks/odd.py:8)"
+    ended = messages[-1]
+    for text in (ended.log_tail, *ended.own_tails.values(), ended.withheld):
+        assert "not passed on: " in text
+        assert "WANDB_API_KEY" in text
+        assert "GITHUB_TOKEN" not in text
+        assert "canary" not in text
+
+
+def test_nothing_is_said_about_variables_where_nothing_fails(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    text = "@perfledger.workload()\ndef w():\n    return lambda: None\n"
+    root = write_benchmarks(tmp_path / "checkout", odd=text)
+    poor = replace(harness, environment=harness.environment | {"HF_TOKEN": "canary"})
+
+    *_, ended = run_request(poor, request_for(root, [workload_of("w")]))
+
+    assert (ended.withheld, ended.log_tail) == ("", "")

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,27 +53,28 @@ def test_without_a_path_of_theirs_there_is_no_empty_entry(interpreter):
     assert made["PYTHONPATH"] == sdk
 
 
-def test_credentials_do_not_reach_a_pull_requests_code(interpreter):
-    secrets = {
-        "PERFLEDGER_UPLOAD_TOKEN": "s",
-        "GITHUB_TOKEN": "s",
-        "GH_TOKEN": "s",
-        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "s",
-        "ACTIONS_RUNTIME_TOKEN": "s",
-    }
+def test_only_listed_variables_reach_a_pull_requests_code(interpreter):
+    theirs = {"HF_HOME": "/models", "HF_TOKEN": "canary", "AWS_SECRET_ACCESS_KEY": "canary"}
 
-    _, made = prepared_environment(interpreter, secrets | {"HF_HOME": "/models"})
+    _, made = prepared_environment(interpreter, theirs)
 
-    assert "s" not in made.values()
+    assert "canary" not in made.values()
     assert made["HF_HOME"] == "/models"
 
 
-@pytest.mark.parametrize("name", ["ENV", "PATH", "OUTPUT", "STATE", "STEP_SUMMARY"])
-def test_a_pull_requests_code_cannot_speak_to_the_jobs_later_steps(interpreter, name):
-    _, made = prepared_environment(interpreter, {f"GITHUB_{name}": "a file", "GITHUB_SHA": "abc"})
+def test_variables_that_the_setting_names_reach_it_on_both_sides(interpreter):
+    request = ChildRequest(command=Command.LIST, root="/", repository="/")
+    sides = {"/base", "/head"}
+    with prepare_harness(
+        interpreter, environment={"WANDB_API_KEY": "x"}, variable_names=["WANDB_API_KEY"]
+    ) as harness:
+        made = [
+            child_environment(harness, replace(request, root=root), descriptor=7, mark="abc")
+            for root in sides
+        ]
 
-    assert f"GITHUB_{name}" not in made
-    assert made["GITHUB_SHA"] == "abc"
+    assert made[0] == made[1]
+    assert made[0]["WANDB_API_KEY"] == "x"
 
 
 def test_both_sides_hash_strings_alike_whatever_the_user_set(interpreter):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from perfledger_runners.environments.build import BuildError
 from perfledger_runners.environments.environment_cache import EnvironmentCache
 from perfledger_runners.environments.side_environment import (
     BuildRequest,
-    build_variables,
+    installer_variables,
     side_environment,
 )
 
@@ -117,6 +118,26 @@ def test_a_failed_build_leaves_nothing_and_its_output_is_said(cache, checkout):
     assert [path for path in cache.folder.iterdir() if path.is_dir()] == []
 
 
+def test_a_failed_build_says_which_variables_it_did_not_get(cache, checkout):
+    request = request_of("exit 3", GITLAB_TOKEN="canary")
+    with (
+        pytest.raises(BuildError) as caught,
+        side_environment(cache, request, checkout()),
+    ):
+        pytest.fail("there is no environment")
+
+    assert "not passed on: GITLAB_TOKEN" in caught.value.output
+    assert "canary" not in caught.value.output
+
+
+def test_a_named_variable_reaches_the_build_and_is_one_of_its_inputs(cache, checkout):
+    command = 'echo "$MY_OPTION" > option'
+    for value in ("a", "b"):
+        request = replace(request_of(command, MY_OPTION=value), variable_names=("MY_OPTION",))
+        with side_environment(cache, request, folder := checkout()):
+            assert (folder / "option").read_text() == f"{value}\n"
+
+
 def test_a_broken_interpreter_is_a_failed_build(cache, checkout):
     request = BuildRequest(
         command="true",
@@ -148,7 +169,8 @@ def test_installers_are_led_to_the_environment_and_see_no_credentials():
         "PIP_INDEX_URL": "https://index.example",
     }
 
-    variables = build_variables(Path("/cache/venv"), environment)
+    request = replace(request_of("true"), environment=environment)
+    variables = installer_variables(Path("/cache/venv"), request)
 
     assert variables["PATH"] == "/cache/venv/bin:/usr/bin"
     assert variables["VIRTUAL_ENV"] == variables["UV_PROJECT_ENVIRONMENT"] == "/cache/venv"

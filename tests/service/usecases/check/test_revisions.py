@@ -132,6 +132,20 @@ def test_the_heads_configuration_counts_where_the_base_has_none(checkout):
     )
 
 
+def test_a_change_cannot_ask_for_variables_where_the_base_has_no_configuration(
+    checkout, monkeypatch
+):
+    checkout.commit()
+    checkout.commit(perfledger='env = ["AWS_SECRET_ACCESS_KEY"]')
+
+    configuration = checkout.configuration()
+
+    assert configuration.settings.env == ()
+    assert configuration.notes[1].startswith("`env` of the head's configuration was not used")
+    monkeypatch.setenv("PERFLEDGER_ENV", '["WANDB_API_KEY"]')
+    assert checkout.configuration().settings.env == ("WANDB_API_KEY",)
+
+
 def test_a_file_without_our_table_is_no_configuration(checkout):
     checkout.commit(pyproject="[tool.other]\nmargin = 0.9")
     checkout.commit(pyproject="[tool.perfledger]\nmargin = 0.05")
