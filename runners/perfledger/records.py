@@ -66,6 +66,8 @@ class WorkloadSpec:
     units_per_step: float = 1.0
     device: str = "auto"  # auto, cpu, cuda or tpu
     framework: Framework = Framework.HOST
+    timeout: float | None = None  # seconds in one process; None: as configured
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,23 +1,29 @@
 """Registers decorated functions as workloads, and expands their parameter grids."""
 
 import inspect
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import TypeVar
+from typing import TypeVar, overload
 
 from perfledger.records import Framework, Param, WorkloadSpec
+from perfledger.workload_faults import (
+    amount_fault,
+    grid_fault,
+    is_list,
+    set_ups_fault,
+    share_fault,
+    tags_fault,
+    timeout_fault,
+    unit_fault,
+)
 
 DEVICES = ("auto", "cpu", "cuda", "tpu")
 DEVICE_PARAMETER = "device"  # filled in by the harness, never part of an id
-MAX_UNIT_LENGTH = 40  # a unit is a column head, not a sentence
-MAX_SET_UPS = 20  # per process, which has some thirty turns
-MAX_TEXT_LENGTH = 100  # of a parameter's value, which is part of an id
-FORBIDDEN_IN_TEXT = ",[]\"'`"  # they would make an id ambiguous or break a code span
 
 Step = Callable[[], object]
 Check = Callable[..., object]  # of one argument, a step's result
+Teardown = Callable[..., object]  # of one argument, the step
 Units = float | Callable[..., float]
 SetUp = TypeVar("SetUp", bound=Callable[..., Step])
 
@@ -40,6 +46,9 @@ class Workload:
     check: Check | None = None  # of what the step returns
     check_tolerance: float = 0.0  # relative
     params: Mapping[str, tuple[Param, ...]] = field(default_factory=dict[str, tuple[Param, ...]])
+    teardown: Teardown | None = None  # of each step, after its last call
+    timeout: float | None = None  # seconds in one process; None: as configured
+    tags: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -47,20 +56,28 @@ class Workload:
         return f"{self.function.__module__}:{self.function.__name__}"
 
     def __post_init__(self) -> None:
-        _check_name(self)
-        _check_unit(self)
+        for fault in self._faults():
+            if fault:
+                raise _error(self, fault)
+
+    def _faults(self) -> Iterator[str]:
+        """Yield a sentence for each argument, "" where it is fine."""
+        if not self.function.__name__.isidentifier():
+            yield "it needs a name: write it with def"
+        yield unit_fault(self.unit)
+        if not callable(self.units_per_step):
+            yield amount_fault(self.units_per_step)
         if self.device not in DEVICES:
-            raise _error(self, f"device {self.device!r} is not one of {', '.join(DEVICES)}")
-        if type(self.set_ups) is not int or not 1 <= self.set_ups <= MAX_SET_UPS:
-            raise _error(self, f"set_ups {self.set_ups!r} is not a number from 1 to {MAX_SET_UPS}")
-        if not 0 <= self.check_tolerance < 1:
-            what = f"check_tolerance {self.check_tolerance!r} is not a share from 0 to below 1"
-            raise _error(self, what)
-        _check_grid(self, self.params)
+            yield f"device {self.device!r} is not one of {', '.join(DEVICES)}"
+        yield set_ups_fault(self.set_ups)
+        yield share_fault("check_tolerance", self.check_tolerance)
+        yield timeout_fault(self.timeout)
+        yield tags_fault(self.tags)
+        yield grid_fault(self.params, _grid_parameters(self))
         for name, parameter in _parameters(self).items():
             is_filled = name in self.params or name == DEVICE_PARAMETER
             if parameter.default is inspect.Parameter.empty and not is_filled:
-                raise _error(self, f"parameter {name!r} has no value: give it a default or params")
+                yield f"parameter {name!r} has no value: give it a default or params"
 
     def takes_device(self) -> bool:
         """Return whether the function has a device parameter."""
@@ -74,7 +91,9 @@ class Workload:
         Raises WorkloadError when `values` name an unknown parameter.
         """
         replaced = {name: tuple(chosen) for name, chosen in (values or {}).items()}
-        _check_grid(self, replaced)
+        fault = grid_fault(replaced, _grid_parameters(self))
+        if fault:
+            raise _error(self, fault)
         grid = {**self.params, **replaced}
         return tuple(
             self._spec(dict(zip(grid, point, strict=True)), framework)
@@ -92,6 +111,8 @@ class Workload:
             units_per_step=_units(self, params),
             device=self.device,
             framework=framework,
+            timeout=self.timeout,
+            tags=self.tags,
         )
 
 
@@ -99,6 +120,11 @@ class Workload:
 REGISTERED_WORKLOADS: dict[str, Workload] = {}
 
 
+@overload
+def workload(function: SetUp, /) -> SetUp: ...
+
+
+@overload
 def workload(
     *,
     unit: str = "steps",
@@ -109,8 +135,29 @@ def workload(
     check: Check | None = None,
     check_tolerance: float = 0.0,
     params: Mapping[str, Sequence[Param]] | None = None,
-) -> Callable[[SetUp], SetUp]:
-    """Register the decorated function as a workload.
+    teardown: Teardown | None = None,
+    timeout: float | None = None,
+    tags: Sequence[str] = (),
+) -> Callable[[SetUp], SetUp]: ...
+
+
+def workload(
+    function: SetUp | None = None,
+    /,
+    *,
+    unit: str = "steps",
+    units_per_step: Units = 1.0,
+    device: str = "auto",
+    framework: str | None = None,
+    set_ups: int = 1,
+    check: Check | None = None,
+    check_tolerance: float = 0.0,
+    params: Mapping[str, Sequence[Param]] | None = None,
+    teardown: Teardown | None = None,
+    timeout: float | None = None,
+    tags: Sequence[str] = (),
+) -> SetUp | Callable[[SetUp], SetUp]:
+    """Register the decorated function as a workload; without arguments, also without parentheses.
 
     The function sets up and returns the step, a callable without arguments: only the step is
     measured. `units_per_step` is the number of `unit`s per step, or a function of the workload's
@@ -123,6 +170,10 @@ def workload(
     `check` receives what the first step of a process returned, outside the timing, and returns a
     number, a short text, or a dict or tuple of such. Base and head must agree, numbers within
     `check_tolerance` of the larger one; the change is "not measured" if not.
+
+    `teardown` receives each step after its last call, outside the timing, such as `Server.close`
+    for a step that is a `Server`. `timeout` is the most time in seconds for this workload in one
+    process, instead of the configured one. `tags` are words that `-k` chooses by, beside the id.
 
     Raises WorkloadError for an invalid argument or a name that is in use.
     """
@@ -139,6 +190,9 @@ def workload(
             check=check,
             check_tolerance=check_tolerance,
             params=_grid(params or {}, function),
+            teardown=teardown,
+            timeout=timeout,
+            tags=_tags(tags, function),
         )
         existing = REGISTERED_WORKLOADS.get(registered.key)
         if (
@@ -150,7 +204,7 @@ def workload(
         REGISTERED_WORKLOADS[registered.key] = registered
         return function
 
-    return register
+    return register if function is None else register(function)
 
 
 def _error(definition: Workload, what: str) -> WorkloadError:
@@ -179,7 +233,7 @@ def _grid(
     params: Mapping[str, Sequence[Param]], function: Callable[..., object]
 ) -> dict[str, tuple[Param, ...]]:
     for name, values in params.items():
-        if not _is_list(values):
+        if not is_list(values):
             msg = (
                 f"workload at {_place(function)}: params has {values!r} for {name!r}: write a list "
                 "of values"
@@ -188,37 +242,11 @@ def _grid(
     return {name: tuple(values) for name, values in params.items()}
 
 
-def _is_list(values: object) -> bool:
-    return isinstance(values, Sequence) and not isinstance(values, str)
-
-
-def _check_name(definition: Workload) -> None:
-    if not definition.function.__name__.isidentifier():
-        raise _error(definition, "it needs a name: write it with def")
-
-
-def _check_unit(definition: Workload) -> None:
-    if not _is_word(definition.unit):
-        what = f"unit {definition.unit!r} is not a word of at most {MAX_UNIT_LENGTH} letters"
-        raise _error(definition, what)
-    if not callable(definition.units_per_step) and not _is_amount(definition.units_per_step):
-        units = definition.units_per_step
-        what = f"units_per_step {units!r} is neither a positive number nor a function"
-        raise _error(definition, what)
-
-
-def _is_word(unit: object) -> bool:
-    return isinstance(unit, str) and 0 < len(unit) <= MAX_UNIT_LENGTH and unit.isprintable()
-
-
-def _is_amount(value: object) -> bool:
-    match value:
-        case bool():
-            return False
-        case int() | float():
-            return math.isfinite(value) and value > 0
-        case _:
-            return False
+def _tags(tags: Sequence[str], function: Callable[..., object]) -> tuple[str, ...]:
+    if not is_list(tags):
+        msg = f"workload at {_place(function)}: tags is {tags!r}: write a list of words"
+        raise WorkloadError(msg)
+    return tuple(tags)
 
 
 def _parameters(definition: Workload) -> dict[str, inspect.Parameter]:
@@ -227,33 +255,8 @@ def _parameters(definition: Workload) -> dict[str, inspect.Parameter]:
     return {name: each for name, each in parameters.items() if each.kind in kinds}
 
 
-def _check_grid(definition: Workload, grid: Mapping[str, tuple[Param, ...]]) -> None:
-    parameters = [name for name in _parameters(definition) if name != DEVICE_PARAMETER]
-    for name, values in grid.items():
-        if name not in parameters:
-            has = ", ".join(parameters) or "none"
-            raise _error(definition, f"it has no parameter {name!r}; its parameters: {has}")
-        if not values or len(set(map(str, values))) < len(values):
-            raise _error(definition, f"parameter {name!r} needs values, each one once")
-        for value in values:
-            _check_value(definition, name, value)
-
-
-def _check_value(definition: Workload, name: str, value: object) -> None:
-    match value:
-        case float() if not math.isfinite(value):
-            fault = "not a finite number"
-        case bool() | int() | float():
-            return
-        case str() if not value or len(value) > MAX_TEXT_LENGTH or not value.isprintable():
-            fault = f"not a printable text of at most {MAX_TEXT_LENGTH} letters"
-        case str() if any(letter in FORBIDDEN_IN_TEXT for letter in value):
-            fault = f"holds one of {FORBIDDEN_IN_TEXT}"
-        case str():
-            return
-        case _:
-            fault = "neither a number nor a text"
-    raise _error(definition, f"parameter {name!r} has a value that is {fault}: {value!r}")
+def _grid_parameters(definition: Workload) -> tuple[str, ...]:
+    return tuple(name for name in _parameters(definition) if name != DEVICE_PARAMETER)
 
 
 def _units(definition: Workload, params: Mapping[str, Param]) -> float:
@@ -268,7 +271,7 @@ def _units(definition: Workload, params: Mapping[str, Param]) -> float:
     if missing:
         raise _error(definition, f"units_per_step needs {missing[0]!r}, which is not its parameter")
     units = definition.units_per_step(**{name: values[name] for name in parameters})
-    if not _is_amount(units):
+    if amount_fault(units):
         raise _error(
             definition, f"units_per_step is {units!r} for {dict(params)}, not a positive number"
         )

@@ -3,56 +3,32 @@
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
-from inspect import iscoroutinefunction, isgeneratorfunction
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import NoReturn, assert_never
 
 from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
-from perfledger.measuring.core_use import CoreUse
-from perfledger.measuring.step_results import check_answer, result_state
-from perfledger.measuring.step_samples import StepSamples, TimedStep, measure
+from perfledger.measuring.step_samples import TimedStep
 from perfledger.meters import process_memory
-from perfledger.meters.device_meter import DeviceMeter
 from perfledger.meters.framework_detection import framework_of
 from perfledger.meters.meter_choice import choose_meter
-from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
+from perfledger.process.command_context import BoundWorkload, CommandContext, set_up_step
 from perfledger.process.discovery import ImportedWorkloads, ImportFailure, discover, import_roots
 from perfledger.process.environment_facts import environment_facts
 from perfledger.process.error_report import print_error
 from perfledger.process.load_command import batch_size, run_load_points
 from perfledger.process.loaded_packages import PackageRecorder
+from perfledger.process.measure_command import measure_workload, turn_of
 from perfledger.process.message_channel import MessageChannel
-from perfledger.process.module_origin import misplaced_module
 from perfledger.process.package_imports import prefer_checkout
 from perfledger.process.process_state import preserved_state
 from perfledger.protocol import ChildRequest, Command, MessageType
-from perfledger.records import Device, FailureReason, WorkloadSpec
-from perfledger.step_evidence import StepEvidence
-from perfledger.workload import DEVICE_PARAMETER, Step, Workload
+from perfledger.records import FailureReason
+from perfledger.workload import Step
 
 Fields = Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
-class BoundWorkload:
-    """A workload at one point of its parameter grid."""
-
-    workload: Workload
-    spec: WorkloadSpec
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandContext:
-    """A request, the folders of its files, and the channel for answers."""
-
-    request: ChildRequest
-    channel: MessageChannel
-    root: Path
-    roots: tuple[Path, ...]
-    recorder: PackageRecorder
 
 
 def run_command(request: ChildRequest, channel: MessageChannel) -> None:
@@ -182,7 +158,7 @@ def _answer(
                 case Command.LOAD:
                     return MessageType.LOADED, _load(context, bound)
                 case Command.MEASURE | Command.LIST:
-                    return MessageType.RUN, _measure(context, bound)
+                    return MessageType.RUN, measure_workload(context, bound)
     except BaseException as error:  # a boundary: no workload may end the others' run
         context.channel.leave_if_forked()
         if not isinstance(error, UnmeasurableError):
@@ -204,111 +180,22 @@ def _raise_missing(name: str, broken: Sequence[ImportFailure]) -> NoReturn:
     )
 
 
-def _measure(context: CommandContext, bound: BoundWorkload) -> Fields:
-    channel, name = context.channel, bound.spec.id
-    device, meter = choose_meter(bound.spec, requested=context.request.device)
-    started_at = datetime.now(UTC).isoformat()
-    with meter.device_context():
-        peaks = _Peaks(lambda: _set_up(context, bound, device, meter), meter)
-        results = _Results(bound.workload)
-        sampled = measure(
-            peaks.set_up,
-            meter.clock,
-            effort=context.request.effort,
-            set_ups=bound.workload.set_ups,
-            on_sampling=lambda: channel.send(MessageType.SAMPLING, {"workload": name}),
-            after_step=channel.leave_if_forked,
-            turn=_turn(channel, name) if context.request.is_interleaved else None,
-            on_result=results.examine,
-        )
-        samples = _samples(sampled, peaks.first(), device)
-    cores = sampled.cores if device is Device.CPU else CoreUse()
-    return {
-        "started_at": started_at,
-        "samples": samples,
-        "warmups_s": sampled.warmups_s,
-        "settling_s": sampled.settling_s,
-        "left_out": cores.left_out,
-        "turns": sampled.turns,
-        "core_times": asdict(cores.times),
-        "device": device,
-        "devices": meter.devices(),
-        "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
-        "evidence": asdict(results.evidence(sampled)),
-    }
-
-
-class _Results:
-    """What a workload's first step returned, examined."""
-
-    def __init__(self, workload: Workload) -> None:
-        self._workload = workload
-        self._evidence = StepEvidence(tolerance=workload.check_tolerance)
-
-    def examine(self, result: object) -> None:
-        """Keep the state of a step's result, and what the workload's own check says of it."""
-        check = self._workload.check
-        answer = check_answer(check, result) if check is not None else self._evidence.answer
-        self._evidence = replace(self._evidence, result=result_state(result), answer=answer)
-
-    def evidence(self, sampled: StepSamples) -> StepEvidence:
-        """Return the evidence, with how the step was read."""
-        return replace(
-            self._evidence,
-            steps_per_reading=sampled.steps_per_reading,
-            empty_step_s=sampled.empty_step_s,
-        )
-
-
-class _Peaks:
-    """The peak memory of the first set-up; later ones may include memory of earlier ones."""
-
-    def __init__(self, set_up: Callable[[], Step], meter: DeviceMeter) -> None:
-        self._set_up, self._meter = set_up, meter
-        self._peaks: list[float | None] = []
-        self._is_set_up = False
-
-    def set_up(self) -> Step:
-        """Record the peak of the previous set-up, if any; set up and return the step."""
-        if self._is_set_up:
-            self._peaks.append(self._meter.peak_bytes())
-        self._is_set_up = True
-        return self._set_up()
-
-    def first(self) -> float | None:
-        """Return the first peak in bytes, None if unknown."""
-        return self._peaks[0] if self._peaks else self._meter.peak_bytes()
-
-
-def _turn(channel: MessageChannel, name: str) -> Callable[[], None]:
-    def turn() -> None:
-        channel.send(MessageType.TURN, {"workload": name})
-        channel.wait()
-
-    return turn
-
-
-def _samples(
-    sampled: StepSamples, peak_bytes: float | None, device: Device
-) -> Mapping[str, tuple[float, ...]]:
-    cores = sampled.cores if device is Device.CPU else CoreUse()
-    readings = {CPU_ACTIVE.name: cores.active, PEAK_MEMORY.name: peak_bytes}
-    nonzero = {name: (value,) for name, value in readings.items() if value}
-    cpu_time = {CPU_TIME.name: cores.cpu_time_s} if cores.cpu_time_s else {}
-    return {STEP_TIME.name: sampled.steps_s, **nonzero, **cpu_time}
-
-
 def _profile(context: CommandContext, bound: BoundWorkload, number: int) -> Fields:
     device, meter = choose_meter(bound.spec, requested=context.request.device)
     folder = Path(context.request.trace_folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    bench = TimedStep(
-        lambda: _set_up(context, bound, device, meter),
-        meter.clock,
-        effort=context.request.effort,
-        after_step=context.channel.leave_if_forked,
-    )
-    with meter.device_context():
+    with meter.device_context(), ExitStack() as teardowns:
+
+        def set_up() -> Step:
+            teardowns.close()  # of the previous set-up
+            return set_up_step(context, bound, device, meter, teardowns=teardowns)
+
+        bench = TimedStep(
+            set_up,
+            meter.clock,
+            effort=context.request.effort,
+            after_step=context.channel.leave_if_forked,
+        )
         bench.renew()
         traced = meter.trace(_windows(context, bound, bench), folder, str(number))
     if traced is None:  # plain Python has no profiler: answer without a trace
@@ -323,7 +210,7 @@ def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) ->
     This gives both sides their quiet windows at the same time, and each side several set-ups.
     """
     is_interleaved = context.request.is_interleaved
-    turn = _turn(context.channel, bound.spec.id) if is_interleaved else lambda: None
+    turn = turn_of(context.channel, bound.spec.id) if is_interleaved else lambda: None
     is_first = True
 
     def step_of_window() -> Step:
@@ -339,40 +226,20 @@ def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) ->
 
 def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
     device, meter = choose_meter(bound.spec, requested=context.request.device)
-    with meter.device_context():
-        return asdict(meter.work(lambda: _set_up(context, bound, device, meter)))
+    with meter.device_context(), ExitStack() as teardowns:
+        set_up = partial(set_up_step, context, bound, device, meter, teardowns=teardowns)
+        return asdict(meter.work(set_up))
 
 
 def _load(context: CommandContext, bound: BoundWorkload) -> Fields:
-    return run_load_points(
-        context.request,
-        context.channel,
-        bound.spec,
-        batch=batch_size(bound.workload, bound.spec),
-        set_up=lambda device, meter: _set_up(context, bound, device, meter),
-    )
-
-
-def _set_up(
-    context: CommandContext, bound: BoundWorkload, device: Device, meter: DeviceMeter
-) -> Step:
-    """Call the workload's function, check that it is the right code, and return its step."""
-    meter.reset_peak()
-    device_argument = {DEVICE_PARAMETER: str(device)} if bound.workload.takes_device() else {}
-    step: object = bound.workload.function(**bound.spec.params, **device_argument)
-    context.channel.leave_if_forked()
-    if not callable(step) or iscoroutinefunction(step) or isgeneratorfunction(step):
-        msg = (
-            f"{bound.workload.key} returned {step!r:.100}: return the step, a plain function "
-            "without arguments that does its work when called"
+    with ExitStack() as teardowns:
+        return run_load_points(
+            context.request,
+            context.channel,
+            bound.spec,
+            batch=batch_size(bound.workload, bound.spec),
+            set_up=partial(set_up_step, context, bound, teardowns=teardowns),
         )
-        raise TypeError(msg)
-    wrong = misplaced_module(
-        sys.modules, root=context.root, repository=Path(context.request.repository)
-    )
-    if wrong:
-        raise UnmeasurableError(FailureReason.WRONG_CODE, wrong)
-    return step
 
 
 def _log_bytes() -> int:

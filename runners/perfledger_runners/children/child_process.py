@@ -204,10 +204,11 @@ class _LimitWatch:
                 return
             case ReadyMessage():
                 return
-            case ServedMessage():
-                self._phase, self._allowed_s = "under load", self._limits.workload_s
-            case StartedMessage():
-                self._phase, self._allowed_s = "setting up or warming up", self._limits.workload_s
+            case ServedMessage(workload=workload):
+                self._phase, self._allowed_s = "under load", self._limits.of(workload)
+            case StartedMessage(workload=workload):
+                self._phase = "setting up or warming up"
+                self._allowed_s = self._limits.of(workload)
             case DoneMessage():
                 self._phase, self._allowed_s = "ending", GRACE_S
             case _:

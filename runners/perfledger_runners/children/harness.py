@@ -4,13 +4,13 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from perfledger.protocol import FD_VARIABLE, ChildRequest
-from perfledger.records import Device
+from perfledger.records import Device, WorkloadSpec
 from perfledger_runners.children.child_variables import child_variables
 from perfledger_runners.children.interpreter import (
     Interpreter,
@@ -31,9 +31,14 @@ PASSIVE_WAITING = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLO
 class ChildLimits:
     """The limits of a child; `memory_bytes` None means most of the available memory."""
 
-    workload_s: float = 300.0  # from its start to its result
+    workload_s: float = 300.0  # from its start to its result, unless it has a limit of its own
+    own_workload_s: Mapping[str, float] = field(default_factory=dict[str, float])
     startup_s: float = 300.0  # imports, and everything between two workloads
     memory_bytes: int | None = None
+
+    def of(self, workload: str) -> float:
+        """Return the seconds that this workload may take in one process."""
+        return self.own_workload_s.get(workload, self.workload_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,12 @@ def prepare_harness(
         harness.sdk.mkdir()
         _copy_package(files("perfledger"), harness.sdk / "perfledger")
         yield harness
+
+
+def with_timeouts(harness: Harness, workloads: Iterable[WorkloadSpec]) -> Harness:
+    """Return a harness in which each workload with a time limit of its own has it."""
+    timeouts = {spec.id: spec.timeout for spec in workloads if spec.timeout is not None}
+    return replace(harness, limits=replace(harness.limits, own_workload_s=timeouts))
 
 
 def _copy_package(package: Traversable, target: Path) -> None:

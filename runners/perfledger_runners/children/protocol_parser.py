@@ -1,5 +1,6 @@
 """Parses and validates the messages of a child."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -8,15 +9,13 @@ from msgspec import Meta, Struct
 
 from perfledger.load import MAX_CONCURRENCY, MAX_REQUESTS, LoopKind
 from perfledger.metrics import CPU_TIME, METRICS
-from perfledger.package_code import (
-    MAX_COMPILED_MODULES,
-    MAX_PACKAGES,
-    CompiledModule,
-    LoadedPackage,
-)
+from perfledger.package_code import MAX_PACKAGES
 from perfledger.protocol import PROTOCOL_VERSION, Command
 from perfledger.records import CoreTimes, Device, FailureReason, Framework, Param
+from perfledger.workload_faults import MAX_TAG_LENGTH, MAX_TAGS, MAX_TIMEOUT_S, TAG_MARKS
 from perfledger_runners.children.evidence_parser import Evidence
+from perfledger_runners.children.message_texts import MAX_ID, Id, ShortText, Text
+from perfledger_runners.children.package_parser import PackageFiles
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
     are_possible,
@@ -26,24 +25,16 @@ from perfledger_runners.children.reading_checks import (
 from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 MAX_LINE_BYTES = 2**20
-MAX_ID = 300
 MAX_DEVICES = 100_000
 MAX_COUNTS = 100
 MAX_BATCH = 2**31
 MAX_LIMITS = 20
-MAX_INTEGER = 2**63 - 1
 MAX_DISTRIBUTIONS = 1000
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 
-NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"
+TAG = rf"\A[\w{re.escape(TAG_MARKS)}]+\Z"
 
-Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID, pattern=NO_CONTROLS)]
-ShortText = Annotated[str, Meta(max_length=MAX_ID, pattern=NO_CONTROLS)]
-Text = Annotated[str, Meta(max_length=100_000)]
-FilePath = Annotated[str, Meta(max_length=MAX_DETAIL, pattern=NO_CONTROLS)]
-# "" for a file that could not be read.
-Digest = Annotated[str, Meta(pattern=r"\A([0-9a-f]{64})?\Z")]
 Seconds = Annotated[float, Meta(ge=0)]
 RequestTimes = Annotated[
     tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
@@ -98,6 +89,11 @@ class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
     units_per_step: Annotated[float, Meta(gt=0)] = 1.0
     device: Literal["auto", "cpu", "cuda", "tpu"] = "auto"
     framework: Framework = Framework.HOST
+    timeout: Annotated[float, Meta(gt=0, le=MAX_TIMEOUT_S)] | None = None
+    tags: Annotated[
+        tuple[Annotated[str, Meta(max_length=MAX_TAG_LENGTH, pattern=TAG)], ...],
+        Meta(max_length=MAX_TAGS),
+    ] = ()
 
 
 class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
@@ -131,41 +127,6 @@ class TurnMessage(Message, frozen=True, kw_only=True, tag="turn"):
     """The wait of a workload for its turn to run the next few steps."""
 
     workload: Id
-
-
-class CompiledFile(Struct, frozen=True, kw_only=True):
-    """A loaded shared object, with the fields of a CompiledModule."""
-
-    path: FilePath
-    size_bytes: Annotated[int, Meta(ge=0, le=MAX_INTEGER)]
-    digest: Digest
-
-
-class PackageFiles(Struct, frozen=True, kw_only=True):
-    """A loaded package of the repository, with the fields of a LoadedPackage."""
-
-    name: Id
-    folder: FilePath
-    is_own: bool
-    modules: Annotated[int, Meta(ge=1, le=MAX_INTEGER)]
-    digest: Digest
-    compiled: Annotated[tuple[CompiledFile, ...], Meta(max_length=MAX_COMPILED_MODULES)] = ()
-
-    def package(self) -> LoadedPackage:
-        """Return the package with paths that can be shown and stored."""
-        return LoadedPackage(
-            name=clean_text(self.name),
-            folder=clean_text(self.folder),
-            is_own=self.is_own,
-            modules=self.modules,
-            digest=self.digest,
-            compiled=tuple(
-                CompiledModule(
-                    path=clean_text(each.path), size_bytes=each.size_bytes, digest=each.digest
-                )
-                for each in self.compiled
-            ),
-        )
 
 
 class RunMessage(Message, frozen=True, kw_only=True, tag="run"):

@@ -37,7 +37,7 @@ def count_both(
     """
     limits = harness.limits
     seconds = min(limits.workload_s, MAX_COUNTING_SECONDS)
-    hasty = replace(harness, limits=replace(limits, workload_s=seconds))
+    hasty = replace(harness, limits=replace(limits, workload_s=seconds, own_workload_s={}))
     count = _at_once if is_at_once else _one_by_one
     counted = [
         CountedWork(workload=message.workload, side=side, work=_work(message))

@@ -229,3 +229,24 @@ def test_a_check_and_its_tolerance_are_kept():
 def test_a_tolerance_is_a_share(tolerance):
     with pytest.raises(WorkloadError, match=r"check_tolerance .* is not a share"):
         registered(plain, check=len, check_tolerance=tolerance)
+
+
+def test_the_decorator_needs_no_parentheses():
+    assert perfledger.workload(plain) is plain
+    assert REGISTERED_WORKLOADS[f"{__name__}:plain"].unit == "steps"
+
+
+def test_a_time_limit_and_tags_are_part_of_the_spec():
+    (spec,) = specs(plain, timeout=90, tags=["slow", "gpu:a100"])
+
+    assert (spec.timeout, spec.tags) == (90, ("slow", "gpu:a100"))
+
+
+def test_tags_are_a_list():
+    with pytest.raises(WorkloadError, match="tags is 'slow': write a list of words"):
+        registered(plain, tags="slow")
+
+
+def test_a_fault_names_the_workload_and_its_place():
+    with pytest.raises(WorkloadError, match=r"workload '.*:plain' at .*: timeout 0 is not"):
+        registered(plain, timeout=0)

@@ -40,6 +40,14 @@ class ChangeFlags:
         str,
         what("lay the workloads of a revision or folder over both sides", metavar="REVISION|DIR"),
     ] = ""
+    k: Annotated[
+        str,
+        what(
+            "only workloads whose id or tags fit, as in pytest: 'gpt and not slow'",
+            metavar="EXPRESSION",
+            flag="-k",
+        ),
+    ] = ""
     repository: Annotated[
         str, what("owner/name on GitHub", metavar="NAME", environment="GITHUB_REPOSITORY")
     ] = ""
@@ -52,11 +60,12 @@ class ChangeFlags:
     def request(self) -> "CheckRequest":
         """Return the change to check."""
         from perfledger_service.usecases.check.measurement import CheckRequest
+        from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
         return CheckRequest(
             base=self.base,
             head=self.head,
-            globs=tuple(self.workload or ()),
+            choice=WorkloadChoice(globs=tuple(self.workload or ()), expression=self.k),
             workloads_from=self.workloads_from,
             repository=self.repository,
             pull_request=self.pull_request,
@@ -108,6 +117,7 @@ class MeasuringFlags:
     examples=(
         "perfledger check",
         "perfledger check --workload 'benchmarks.example:*' --budget 2m",
+        "perfledger check -k 'example and not slow'",
         "perfledger check --base HEAD~1 --head HEAD --format markdown --output comment.md",
         "perfledger check --base v1.0 --head v1.1 --workloads-from main",
     )

@@ -19,6 +19,7 @@ _COLUMNS: tuple[Column[WorkloadSpec], ...] = (
     figure("units_per_step", "units per step", lambda spec: spec.units_per_step, "{:g}".format),
     name("device", "device", lambda spec: spec.device),
     name("framework", "framework", lambda spec: spec.framework),
+    name("tags", "tags", lambda spec: ", ".join(spec.tags)),
 )
 
 

@@ -1,6 +1,7 @@
 """Lists the workloads that a repository registers."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from perfledger_runners.checkouts.repository import Repository
@@ -11,10 +12,11 @@ from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.check.child_requests import request_for
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.repository_config import configured_table
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 
-def list_workloads(folder: Path) -> Discovery:
-    """Return the workloads that the working folder registers as it is now."""
+def list_workloads(folder: Path, choice: WorkloadChoice) -> Discovery:
+    """Return the chosen workloads that the working folder registers as it is now."""
     with translate_errors():
         repository = Repository.open(folder)
         name, table = configured_table(repository.root) or ("", None)
@@ -24,4 +26,5 @@ def list_workloads(folder: Path) -> Discovery:
             environment=os.environ,
             variable_names=settings.env,
         ) as harness:
-            return discover(harness, request_for(repository.root, repository.root, settings))
+            discovery = discover(harness, request_for(repository.root, repository.root, settings))
+    return replace(discovery, workloads=tuple(filter(choice.is_chosen, discovery.workloads)))

@@ -19,7 +19,7 @@ from perfledger.load import (
 from perfledger.records import Device, Failure, WorkloadSpec
 from perfledger_baselines.estimation.load_points import MeasuredLoad, measured_point
 from perfledger_runners.checkouts.repository import Repository
-from perfledger_runners.children.harness import ChildLimits, prepare_harness
+from perfledger_runners.children.harness import ChildLimits, prepare_harness, with_timeouts
 from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.children.protocol_parser import MAX_BATCH
 from perfledger_runners.machine.fingerprint import fingerprint, read_host
@@ -81,7 +81,8 @@ def measure_load(
             discovery = discover(harness, child_request)
             specs = _select_workloads(discovery, request.workload)
             names = [spec.id for spec in specs]
-            load_runs = load_workloads(harness, child_request, names, load, progress=progress)
+            limited = with_timeouts(harness, specs)
+            load_runs = load_workloads(limited, child_request, names, load, progress=progress)
     return _curve(_name_without_batch(specs[0]), load_runs, discovery, load)
 
 

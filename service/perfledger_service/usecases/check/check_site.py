@@ -2,18 +2,23 @@
 
 import os
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from perfledger.protocol import ChildRequest
-from perfledger.records import Revision, Side
+from perfledger.records import Revision, Side, WorkloadSpec
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.source_tree import read_source_tree
 from perfledger_runners.checkouts.submodules import fill_submodules
-from perfledger_runners.children.harness import ChildLimits, Harness, prepare_harness
+from perfledger_runners.children.harness import (
+    ChildLimits,
+    Harness,
+    prepare_harness,
+    with_timeouts,
+)
 from perfledger_runners.children.interpreter import Interpreter, find_python
 from perfledger_runners.measuring.measured_pair import MeasuringProgress
 from perfledger_service.usecases.check.child_requests import request_for
@@ -53,6 +58,10 @@ class CheckSite:
     def requests(self) -> Mapping[Side, ChildRequest]:
         """Return the request that lists each side's workloads."""
         return self.code.requests
+
+    def with_timeouts(self, workloads: Iterable[WorkloadSpec]) -> Self:
+        """Return the site, in which each workload with a time limit of its own has it."""
+        return replace(self, harness=with_timeouts(self.harness, workloads))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

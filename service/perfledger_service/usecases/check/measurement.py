@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -43,6 +43,7 @@ from perfledger_service.usecases.check.regression_profiles import with_profiles
 from perfledger_service.usecases.check.workload_plan import WorkloadPlan, plan_workloads
 from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 # Metrics expected of workloads on a device: the family of tests that the stopping rule plans for.
 EXPECTED_METRICS = {
@@ -58,7 +59,7 @@ class CheckRequest:
 
     base: str = ""
     head: str = ""
-    globs: tuple[str, ...] = ()
+    choice: WorkloadChoice = field(default_factory=WorkloadChoice)
     workloads_from: str = ""  # a revision or a folder whose workloads replace those of both sides
     repository: str = ""  # owner/name
     pull_request: int | None = None
@@ -78,16 +79,17 @@ def measure_change(
     settings, overlay = site.configuration.settings, site.configuration.overlay
     progress.stage("finding workloads")
     base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
-    workload_plan = plan_workloads(base, head, globs=request.globs, params=settings.params)
+    workload_plan = plan_workloads(base, head, choice=request.choice, params=settings.params)
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(settings, request))
-    other_names, advice = _unmatched_on_base(site, workload_plan, base, request.globs)
+    other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
     machine, gpu, notes = _machine(head, settings)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     names = [spec.id for spec in workload_plan.to_measure]
     known_spreads = find_known_spreads(history, machine, names)
     plan = _plan(settings, names, known_spreads)
     progress.stage("counting the work of a step")
+    site = site.with_timeouts(workload_plan.to_measure)
     step_works = count_both(
         site.harness,
         site.requests,
@@ -142,7 +144,7 @@ def measure_change(
 
 
 def _unmatched_on_base(
-    site: CheckSite, plan: WorkloadPlan, base: Discovery, globs: Collection[str]
+    site: CheckSite, plan: WorkloadPlan, base: Discovery, choice: WorkloadChoice
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what base registers instead where all of head's workloads are new, and advice."""
     if not plan.is_all_new:
@@ -151,7 +153,7 @@ def _unmatched_on_base(
     other_names = other_base_workloads(
         site.repository, site.sides.base.sha, base, paths=configuration.settings.paths
     )
-    return other_names[:MAX_NAMES], comparison_advice(other_names, configuration, globs=globs)
+    return other_names[:MAX_NAMES], comparison_advice(other_names, configuration, choice=choice)
 
 
 def _plan(settings: CheckSettings, workloads: Collection[str], known_spreads: KnownSpreads) -> Plan:
@@ -223,7 +225,6 @@ def _machine(
 
 def _no_workloads_message(settings: CheckSettings, request: CheckRequest) -> str:
     where = ", ".join(settings.paths)
-    if request.globs:
-        globs = ", ".join(request.globs)
-        return f"no workload in {where} matches {globs}: perfledger bench list lists them"
+    if str(request.choice):
+        return f"no workload in {where} matches {request.choice}: perfledger bench list lists them"
     return f"no workload is registered in {where}: run perfledger init, or set `paths`"

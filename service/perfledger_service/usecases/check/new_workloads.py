@@ -1,12 +1,13 @@
 """Finds the workloads of base if all workloads of a head are new."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from perfledger_runners.bundles.bundle_checks import MAX_WORD
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.measuring.discovery import Discovery
 from perfledger_service.usecases.check.revisions import CheckConfiguration
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 # A few names show where to look.
 MAX_NAMES = 3
@@ -28,7 +29,7 @@ def other_base_workloads(
 
 
 def comparison_advice(
-    other_names: Sequence[str], configuration: CheckConfiguration, *, globs: Collection[str]
+    other_names: Sequence[str], configuration: CheckConfiguration, *, choice: WorkloadChoice
 ) -> tuple[str, ...]:
     """Return what to do where nothing can be compared.
 
@@ -38,8 +39,8 @@ def comparison_advice(
     paths = ", ".join(configuration.settings.paths)
     if other_names:
         change = (
-            f"choose workloads of both sides (now --workload {' '.join(globs)})"
-            if globs
+            f"choose workloads of both sides (now {choice})"
+            if str(choice)
             else f"keep their names, and set `paths` (now {paths}) to the folders of both sides"
         )
         return (f"base registers {_first(other_names)} instead: {change}, or {OTHER_BASE}",)

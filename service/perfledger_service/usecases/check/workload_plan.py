@@ -8,6 +8,7 @@ from perfledger.records import Failure, FailureReason, Side, WorkloadSpec
 from perfledger.workload_pattern import is_match
 from perfledger_runners.bundles.bundle_checks import MAX_DETAIL, MAX_WORD
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,18 +32,20 @@ class WorkloadPlan:
 
 
 def plan_workloads(
-    base: Discovery, head: Discovery, *, globs: Sequence[str], params: Iterable[str] = ()
+    base: Discovery, head: Discovery, *, choice: WorkloadChoice, params: Iterable[str] = ()
 ) -> WorkloadPlan:
     """Decide what to do with each workload that either side registers.
 
-    `globs` choose by id; without any, all are chosen. A workload is a failure if only base
-    registers it, if its file no longer imports, or if its unit of work changed, because then a step
-    is not the same step. One that only head registers is new. A broken file on head is a failure of
-    its own, unless missing workloads account for it or `globs` choose other modules. `params` are
+    One that is chosen on either side is chosen on both: a change of its tags hides nothing. A
+    workload is a failure if only base registers it, if its file no longer imports, or if its unit
+    of work changed, because then a step is not the same step. One that only head registers is new.
+    A broken file on head is a failure of
+    its own, unless missing workloads account for it or globs choose other modules. `params` are
     the "module:function" names with configured parameters.
     """
-    base_specs = {spec.id: spec for spec in base.workloads if _is_chosen(spec.id, globs)}
-    head_specs = {spec.id: spec for spec in head.workloads if _is_chosen(spec.id, globs)}
+    chosen = {spec.id for side in (base, head) for spec in side.workloads if choice.is_chosen(spec)}
+    base_specs = {spec.id: spec for spec in base.workloads if spec.id in chosen}
+    head_specs = {spec.id: spec for spec in head.workloads if spec.id in chosen}
     # A folder that base does not have yet is not broken: its workloads are new.
     broken_on_base = [file for file in base.broken if file.reason is not FailureReason.MISSING]
     to_measure: list[WorkloadSpec] = []
@@ -64,17 +67,13 @@ def plan_workloads(
         else:
             new.append(spec)
     missing_modules = {spec.module for name, spec in base_specs.items() if name not in head_specs}
-    failures += _unaccounted(base.broken, head.broken, missing_modules, globs)
+    failures += _unaccounted(base.broken, head.broken, missing_modules, choice.globs)
     return WorkloadPlan(
         to_measure=tuple(to_measure),
         new=tuple(new),
         failures=tuple(failures),
         notes=_notes((base, head), params),
     )
-
-
-def _is_chosen(name: str, globs: Sequence[str]) -> bool:
-    return not globs or any(is_match(glob, name) for glob in globs)
 
 
 def _work(spec: WorkloadSpec) -> tuple[str, float]:

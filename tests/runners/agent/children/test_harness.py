@@ -5,13 +5,14 @@ import pytest
 
 import perfledger
 from perfledger.protocol import ChildRequest, Command
-from perfledger.records import Device
+from perfledger.records import Device, WorkloadSpec
 from perfledger_runners.children.harness import (
     PASSIVE_WAITING,
     child_environment,
     prepare_harness,
     python_of,
     waiting_notes,
+    with_timeouts,
 )
 
 
@@ -137,3 +138,13 @@ def test_a_side_with_its_own_environment_runs_on_its_python_and_programs(interpr
     assert made["PATH"] == "/cache/head/bin:/usr/bin"
     with prepare_harness(interpreter, environment={}) as harness:
         assert python_of(harness, request) == Path("/cache/a/bin/python")
+
+
+def test_a_workload_with_a_time_limit_of_its_own_has_it(interpreter):
+    slow = WorkloadSpec(id="m:slow", module="m", function="slow", timeout=900.0)
+    usual = WorkloadSpec(id="m:usual", module="m", function="usual")
+
+    with prepare_harness(interpreter, environment={}) as harness:
+        limits = with_timeouts(harness, [slow, usual]).limits
+
+    assert (limits.of("m:slow"), limits.of("m:usual")) == (900.0, limits.workload_s)

@@ -60,6 +60,8 @@ def test_a_list_is_the_facts_then_the_workloads_then_done(write, send_command):
         "units_per_step": 3.0,
         "device": "auto",
         "framework": "host",
+        "timeout": None,
+        "tags": [],
     }
 
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 WORKLOADS = """
 import perfledger
 
-@perfledger.workload(unit="tokens", units_per_step=128, params={"size": [1, 2]})
+@perfledger.workload(unit="tokens", units_per_step=128, params={"size": [1, 2]}, tags=["quick"])
 def step(size):
     return lambda: None
 """
@@ -53,3 +53,12 @@ def test_another_folder_can_be_named(run, repository, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path / "elsewhere")
 
     assert "benchmarks.steps:step[size=1]" in run("bench", "list", repository)
+
+
+@pytest.mark.usefixtures("repository")
+def test_an_expression_chooses_among_ids_and_tags(run):
+    listed = json.loads(run("bench", "list", "-k", "size=2 and quick", "--json"))
+
+    assert [(row["id"], row["tags"]) for row in listed["workloads"]] == [
+        ("benchmarks.steps:step[size=2]", "quick")
+    ]

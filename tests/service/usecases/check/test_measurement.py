@@ -9,6 +9,7 @@ from perfledger_runners.measuring.measured_pair import NoProgress
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.check import check
 from perfledger_service.usecases.check.measurement import CheckRequest
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 pytestmark = pytest.mark.slow
 
@@ -47,9 +48,9 @@ def fail(repository, request, **flags):
 
 
 def test_a_pattern_that_chooses_no_workload_is_named_with_the_command_that_lists_them(repository):
-    message = fail(repository, CheckRequest(globs=("*:multiply",)))
+    message = fail(repository, CheckRequest(choice=WorkloadChoice(globs=("*:multiply",))))
 
-    assert "no workload in bench matches *:multiply" in message
+    assert "no workload in bench matches --workload *:multiply" in message
     assert "perfledger bench list" in message
 
 

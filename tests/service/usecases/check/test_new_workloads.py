@@ -10,6 +10,7 @@ from perfledger_runners.measuring.discovery import Discovery
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.new_workloads import comparison_advice, other_base_workloads
 from perfledger_service.usecases.check.revisions import CheckConfiguration
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 WORKLOAD = "import perfledger\n\n@perfledger.workload()\ndef add():\n    return sum\n"
@@ -37,11 +38,14 @@ def others(tmp_path):
     return find
 
 
-def advice(names, *, file="perfledger.toml", globs=()):
+EVERYTHING = WorkloadChoice()
+
+
+def advice(names, *, file="perfledger.toml", choice=EVERYTHING):
     configuration = CheckConfiguration(
         settings=CheckSettings.model_validate({"paths": ("perf",)}), base_file=file, notes=()
     )
-    return comparison_advice(names, configuration, globs=globs)
+    return comparison_advice(names, configuration, choice=choice)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +99,7 @@ def test_moved_workloads_are_named_with_the_way_on():
 
 
 def test_a_choice_that_leaves_out_all_of_base_is_named():
-    (sentence,) = advice(("sums:add",), globs=("sums:new*",))
+    (sentence,) = advice(("sums:add",), choice=WorkloadChoice(globs=("sums:new*",)))
 
     assert "base registers sums:add instead: choose workloads of both sides" in sentence
     assert "(now --workload sums:new*)" in sentence

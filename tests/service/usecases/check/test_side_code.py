@@ -21,6 +21,7 @@ from perfledger_runners.measuring.paired_runs import measure_pairs
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.check.side_code import build_code, pair_code
 from perfledger_service.usecases.check.workload_plan import plan_workloads
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 pytestmark = pytest.mark.slow
 
@@ -173,7 +174,7 @@ class Project:
             self.code(harness, **settings) as code,
         ):
             base, head = (code.discover(harness, side) for side in Side)
-            plan = plan_workloads(base, head, globs=())
+            plan = plan_workloads(base, head, choice=WorkloadChoice())
             paired = measure_pairs(
                 harness,
                 code.requests,

@@ -3,6 +3,7 @@ import pytest
 from perfledger.records import FailureReason, Side, WorkloadSpec
 from perfledger_runners.measuring.discovery import Discovery, UnreadablePath
 from perfledger_service.usecases.check.workload_plan import plan_workloads
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 
 def spec(name, **changes):
@@ -22,13 +23,13 @@ A, B = spec("bench.a:step"), spec("bench.b:step[batch=8]")
 
 
 def test_what_both_sides_register_is_measured():
-    planned = plan_workloads(side(A, B), side(A, B), globs=())
+    planned = plan_workloads(side(A, B), side(A, B), choice=WorkloadChoice())
 
     assert (planned.to_measure, planned.new, planned.failures) == ((A, B), (), ())
 
 
 def test_what_only_head_registers_is_new():
-    planned = plan_workloads(side(A), side(A, B), globs=())
+    planned = plan_workloads(side(A), side(A, B), choice=WorkloadChoice())
 
     assert (planned.to_measure, planned.new, planned.failures) == ((A,), (B,), ())
     assert planned.workloads == (A, B)
@@ -39,7 +40,7 @@ def test_the_first_workloads_of_a_repository_are_new():
         path="benchmarks", reason=FailureReason.MISSING, detail="there is no 'benchmarks'"
     )
 
-    planned = plan_workloads(Discovery(broken=(folder,)), side(A, B), globs=())
+    planned = plan_workloads(Discovery(broken=(folder,)), side(A, B), choice=WorkloadChoice())
 
     assert (planned.to_measure, planned.new, planned.failures) == ((), (A, B), ())
 
@@ -49,7 +50,7 @@ def test_a_folder_that_head_lost_is_a_failure():
         path="benchmarks", reason=FailureReason.MISSING, detail="there is no 'benchmarks'"
     )
 
-    planned = plan_workloads(side(A), Discovery(broken=(folder,)), globs=())
+    planned = plan_workloads(side(A), Discovery(broken=(folder,)), choice=WorkloadChoice())
 
     assert [(failure.workload, failure.why) for failure in planned.failures] == [
         (A.id, FailureReason.MISSING)
@@ -57,7 +58,7 @@ def test_a_folder_that_head_lost_is_a_failure():
 
 
 def test_what_head_no_longer_registers_is_a_failure_never_silently_gone():
-    (failure,) = plan_workloads(side(A, B), side(A), globs=()).failures
+    (failure,) = plan_workloads(side(A, B), side(A), choice=WorkloadChoice()).failures
 
     assert (failure.workload, failure.side, failure.why) == (B.id, Side.HEAD, FailureReason.MISSING)
 
@@ -65,7 +66,7 @@ def test_what_head_no_longer_registers_is_a_failure_never_silently_gone():
 def test_a_file_that_no_longer_imports_is_why_its_workloads_are_not_measured():
     broken = {"bench/b.py": "ImportError: no torch"}
 
-    planned = plan_workloads(side(A, B), side(A, broken=broken), globs=())
+    planned = plan_workloads(side(A, B), side(A, broken=broken), choice=WorkloadChoice())
 
     (failure,) = planned.failures
     assert (failure.workload, failure.side, failure.why) == (B.id, Side.HEAD, FailureReason.RAISED)
@@ -73,7 +74,9 @@ def test_a_file_that_no_longer_imports_is_why_its_workloads_are_not_measured():
 
 
 def test_a_file_that_imports_only_in_head_has_no_base_to_compare_with():
-    planned = plan_workloads(side(broken={"bench/a.py": "SyntaxError"}), side(A), globs=())
+    planned = plan_workloads(
+        side(broken={"bench/a.py": "SyntaxError"}), side(A), choice=WorkloadChoice()
+    )
 
     (failure,) = planned.failures
     assert (failure.workload, failure.side, planned.new) == (A.id, Side.BASE, ())
@@ -82,7 +85,9 @@ def test_a_file_that_imports_only_in_head_has_no_base_to_compare_with():
 def test_a_file_that_is_broken_on_both_sides_fails_on_both():
     base = side(broken={"bench/c.py": "was broken", "bench/d.py": "mended"})
 
-    failures = plan_workloads(base, side(broken={"bench/c.py": "boom"}), globs=()).failures
+    failures = plan_workloads(
+        base, side(broken={"bench/c.py": "boom"}), choice=WorkloadChoice()
+    ).failures
 
     assert [(each.side, each.detail.partition(": ")[2]) for each in failures] == [
         (Side.BASE, "was broken"),
@@ -91,7 +96,9 @@ def test_a_file_that_is_broken_on_both_sides_fails_on_both():
 
 
 def test_a_broken_file_that_registered_nothing_before_is_still_said():
-    planned = plan_workloads(side(A), side(A, broken={"bench/c.py": "boom"}), globs=())
+    planned = plan_workloads(
+        side(A), side(A, broken={"bench/c.py": "boom"}), choice=WorkloadChoice()
+    )
 
     assert [failure.workload for failure in planned.failures] == ["bench/c.py"]
 
@@ -99,7 +106,7 @@ def test_a_broken_file_that_registered_nothing_before_is_still_said():
 def test_when_nothing_could_be_imported_every_workload_says_so():
     broken = {"bench": "the interpreter died"}
 
-    failures = plan_workloads(side(A, B), side(broken=broken), globs=()).failures
+    failures = plan_workloads(side(A, B), side(broken=broken), choice=WorkloadChoice()).failures
 
     assert {(failure.workload, failure.why) for failure in failures} == {
         (A.id, FailureReason.RAISED),
@@ -110,7 +117,7 @@ def test_when_nothing_could_be_imported_every_workload_says_so():
 def test_another_unit_of_work_cannot_be_compared():
     after = spec(A.id, units_per_step=2)
 
-    (failure,) = plan_workloads(side(A), side(after), globs=()).failures
+    (failure,) = plan_workloads(side(A), side(after), choice=WorkloadChoice()).failures
 
     assert failure.why is FailureReason.CHANGED
     assert "1 steps and is now 2 steps" in failure.detail
@@ -127,7 +134,7 @@ def test_another_unit_of_work_cannot_be_compared():
     ],
 )
 def test_globs_choose_by_id_and_brackets_are_parameters(glob, chosen):
-    planned = plan_workloads(side(A, B), side(A, B), globs=[glob])
+    planned = plan_workloads(side(A, B), side(A, B), choice=WorkloadChoice(globs=(glob,)))
 
     assert [spec.id for spec in planned.to_measure] == chosen
 
@@ -144,13 +151,17 @@ def test_globs_choose_by_id_and_brackets_are_parameters(glob, chosen):
     ],
 )
 def test_a_broken_file_is_a_failure_when_the_glob_may_mean_its_workloads(glob, is_said):
-    planned = plan_workloads(side(A), side(A, broken={"bench/c.py": "boom"}), globs=[glob])
+    planned = plan_workloads(
+        side(A), side(A, broken={"bench/c.py": "boom"}), choice=WorkloadChoice(globs=(glob,))
+    )
 
     assert [failure.workload for failure in planned.failures] == ["bench/c.py"] * is_said
 
 
 def test_a_workload_that_a_glob_chose_is_not_measured_when_its_file_broke():
-    planned = plan_workloads(side(A, B), side(A, broken={"bench/b.py": "boom"}), globs=["*b:*"])
+    planned = plan_workloads(
+        side(A, B), side(A, broken={"bench/b.py": "boom"}), choice=WorkloadChoice(globs=("*b:*",))
+    )
 
     (failure,) = planned.failures
     assert (failure.workload, failure.why, planned.to_measure) == (B.id, FailureReason.RAISED, ())
@@ -165,13 +176,17 @@ def test_a_workload_that_a_glob_chose_is_not_measured_when_its_file_broke():
     ],
 )
 def test_what_stands_for_all_files_is_a_failure_whatever_the_glob(path, why):
-    planned = plan_workloads(side(), side(broken={path: "boom"}, why=why), globs=["bench.a:*"])
+    planned = plan_workloads(
+        side(), side(broken={path: "boom"}, why=why), choice=WorkloadChoice(globs=("bench.a:*",))
+    )
 
     assert [(failure.workload, failure.why) for failure in planned.failures] == [(path, why)]
 
 
 def test_a_missing_folder_is_said_even_if_another_holds_all_workloads():
-    planned = plan_workloads(side(A), side(A, broken={"perf": "no such folder"}), globs=())
+    planned = plan_workloads(
+        side(A), side(A, broken={"perf": "no such folder"}), choice=WorkloadChoice()
+    )
 
     assert planned.to_measure == (A,)
     assert [failure.workload for failure in planned.failures] == ["perf"]
@@ -181,7 +196,7 @@ def test_a_broken_package_breaks_its_modules_and_no_others():
     broken = {"src/bench/__init__.py": "boom", "src/bench/a.py": "boom", "src/bench/b.py": "boom"}
     other = spec("benches:step")
 
-    planned = plan_workloads(side(A, B, other), side(other, broken=broken), globs=())
+    planned = plan_workloads(side(A, B, other), side(other, broken=broken), choice=WorkloadChoice())
 
     assert planned.to_measure == (other,)
     assert [failure.workload for failure in planned.failures] == [A.id, B.id]
@@ -191,7 +206,9 @@ def test_a_broken_package_breaks_its_modules_and_no_others():
 def test_a_file_breaks_the_module_of_its_name_and_none_that_only_ends_so():
     known = spec("c:step")
 
-    planned = plan_workloads(side(known), side(broken={"bench/abc.py": "boom"}), globs=())
+    planned = plan_workloads(
+        side(known), side(broken={"bench/abc.py": "boom"}), choice=WorkloadChoice()
+    )
 
     assert {failure.workload: failure.why for failure in planned.failures} == {
         known.id: FailureReason.MISSING,
@@ -202,7 +219,9 @@ def test_a_file_breaks_the_module_of_its_name_and_none_that_only_ends_so():
 def test_a_failure_fits_the_bundle_however_long_its_path_is():
     path = "deep/" * 800 + "end.py"
 
-    (failure,) = plan_workloads(side(), side(broken={path: "boom " * 800}), globs=()).failures
+    (failure,) = plan_workloads(
+        side(), side(broken={path: "boom " * 800}), choice=WorkloadChoice()
+    ).failures
 
     assert (len(failure.workload), len(failure.detail)) == (300, 4000)
     assert failure.workload.startswith("…")
@@ -214,6 +233,16 @@ def test_parameters_of_what_nobody_registers_are_noted():
     broken = {"bench/c.py": "boom"}
     params = ["bench.a:step", "bench.b:step", "bench.c:step", "bench.a:stpe"]
 
-    planned = plan_workloads(side(A), side(A, B, broken=broken), globs=["*a:*"], params=params)
+    planned = plan_workloads(
+        side(A), side(A, B, broken=broken), choice=WorkloadChoice(globs=("*a:*",)), params=params
+    )
 
     assert planned.notes == ("params for bench.a:stpe: no workload has this name",)
+
+
+def test_a_workload_that_head_tags_anew_is_still_chosen():
+    slow = spec("bench.a:step", tags=("slow",))
+
+    planned = plan_workloads(side(A), side(slow), choice=WorkloadChoice(expression="not slow"))
+
+    assert [each.id for each in planned.to_measure] == [A.id]

@@ -1,0 +1,122 @@
+"""Measures one workload, in turns with the other side if asked to."""
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+
+from perfledger.measuring.core_use import CoreUse
+from perfledger.measuring.step_results import check_answer, result_state
+from perfledger.measuring.step_samples import StepSamples, measure
+from perfledger.meters.device_meter import DeviceMeter
+from perfledger.meters.meter_choice import choose_meter
+from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
+from perfledger.process.command_context import BoundWorkload, CommandContext, set_up_step
+from perfledger.process.message_channel import MessageChannel
+from perfledger.protocol import MessageType
+from perfledger.records import Device
+from perfledger.step_evidence import StepEvidence
+from perfledger.workload import Step, Workload
+
+
+def measure_workload(context: CommandContext, bound: BoundWorkload) -> Mapping[str, object]:
+    """Measure a workload; return the fields of its run."""
+    channel, name = context.channel, bound.spec.id
+    device, meter = choose_meter(bound.spec, requested=context.request.device)
+    started_at = datetime.now(UTC).isoformat()
+    with meter.device_context(), ExitStack() as teardowns:
+
+        def set_up() -> Step:
+            teardowns.close()  # of the previous set-up
+            return set_up_step(context, bound, device, meter, teardowns=teardowns)
+
+        peaks = _Peaks(set_up, meter)
+        results = _Results(bound.workload)
+        sampled = measure(
+            peaks.set_up,
+            meter.clock,
+            effort=context.request.effort,
+            set_ups=bound.workload.set_ups,
+            on_sampling=lambda: channel.send(MessageType.SAMPLING, {"workload": name}),
+            after_step=channel.leave_if_forked,
+            turn=turn_of(channel, name) if context.request.is_interleaved else None,
+            on_result=results.examine,
+        )
+        samples = _samples(sampled, peaks.first(), device)
+    cores = sampled.cores if device is Device.CPU else CoreUse()
+    return {
+        "started_at": started_at,
+        "samples": samples,
+        "warmups_s": sampled.warmups_s,
+        "settling_s": sampled.settling_s,
+        "left_out": cores.left_out,
+        "turns": sampled.turns,
+        "core_times": asdict(cores.times),
+        "device": device,
+        "devices": meter.devices(),
+        "packages": tuple(map(asdict, context.recorder.record(sys.modules))),
+        "evidence": asdict(results.evidence(sampled)),
+    }
+
+
+class _Results:
+    """What a workload's first step returned, examined."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self._evidence = StepEvidence(tolerance=workload.check_tolerance)
+
+    def examine(self, result: object) -> None:
+        """Keep the state of a step's result, and what the workload's own check says of it."""
+        check = self._workload.check
+        answer = check_answer(check, result) if check is not None else self._evidence.answer
+        self._evidence = replace(self._evidence, result=result_state(result), answer=answer)
+
+    def evidence(self, sampled: StepSamples) -> StepEvidence:
+        """Return the evidence, with how the step was read."""
+        return replace(
+            self._evidence,
+            steps_per_reading=sampled.steps_per_reading,
+            empty_step_s=sampled.empty_step_s,
+        )
+
+
+class _Peaks:
+    """The peak memory of the first set-up; later ones may include memory of earlier ones."""
+
+    def __init__(self, set_up: Callable[[], Step], meter: DeviceMeter) -> None:
+        self._set_up, self._meter = set_up, meter
+        self._peaks: list[float | None] = []
+        self._is_set_up = False
+
+    def set_up(self) -> Step:
+        """Record the peak of the previous set-up, if any; set up and return the step."""
+        if self._is_set_up:
+            self._peaks.append(self._meter.peak_bytes())
+        self._is_set_up = True
+        return self._set_up()
+
+    def first(self) -> float | None:
+        """Return the first peak in bytes, None if unknown."""
+        return self._peaks[0] if self._peaks else self._meter.peak_bytes()
+
+
+def turn_of(channel: MessageChannel, name: str) -> Callable[[], None]:
+    """Return a function that waits until it is this workload's turn."""
+
+    def turn() -> None:
+        channel.send(MessageType.TURN, {"workload": name})
+        channel.wait()
+
+    return turn
+
+
+def _samples(
+    sampled: StepSamples, peak_bytes: float | None, device: Device
+) -> Mapping[str, tuple[float, ...]]:
+    cores = sampled.cores if device is Device.CPU else CoreUse()
+    readings = {CPU_ACTIVE.name: cores.active, PEAK_MEMORY.name: peak_bytes}
+    nonzero = {name: (value,) for name, value in readings.items() if value}
+    cpu_time = {CPU_TIME.name: cores.cpu_time_s} if cores.cpu_time_s else {}
+    return {STEP_TIME.name: sampled.steps_s, **nonzero, **cpu_time}

@@ -1,0 +1,59 @@
+"""Steps are set up and torn down in this process, on a repository on disk."""
+
+import pytest
+
+from perfledger.protocol import Command
+
+HELD = """
+from pathlib import Path
+import perfledger
+
+NOTES = Path(__file__).with_name("notes")
+
+class Step:
+    opened = 0
+    def __init__(self):
+        Step.opened += 1
+        self.number = Step.opened
+        self.note("open")
+    def __call__(self):
+        pass
+    def close(self):
+        self.note("close")
+        {end}
+    def note(self, what):
+        with NOTES.open("a") as notes:
+            print(what, self.number, file=notes)
+
+@perfledger.workload(set_ups=2, teardown=Step.close)
+def held():
+    return Step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "notes"),
+    [
+        (Command.MEASURE, ["open 1", "close 1", "open 2", "close 2"]),
+        (Command.PROFILE, ["open 1", "close 1"]),
+        (Command.COUNT, []),
+    ],
+)
+def test_each_step_is_torn_down_before_the_next_set_up(
+    command, notes, write, send_command, tmp_path
+):
+    root = write({"benchmarks/held.py": HELD.format(end="pass"), "benchmarks/notes": ""})
+
+    answer = send_command(root, command, trace_folder=str(tmp_path / "traces"))
+
+    assert not answer.of("failed")
+    assert (root / "benchmarks/notes").read_text().splitlines() == notes
+
+
+def test_a_teardown_that_fails_fails_the_workload(write, send_command):
+    root = write({"benchmarks/held.py": HELD.format(end="raise OSError('still busy')")})
+
+    failed = send_command(root, Command.MEASURE).about("benchmarks.held:held")
+
+    assert (failed["event"], failed["reason"]) == ("failed", "raised")
+    assert "still busy" in failed["detail"]

@@ -1,0 +1,97 @@
+import pytest
+from hypothesis import given, strategies as st
+
+from perfledger.records import WorkloadSpec
+from perfledger_service.errors import UsageError
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
+
+GPT = WorkloadSpec(
+    id="gpt:train_step[batch=8]", module="gpt", function="train_step", tags=("slow",)
+)
+SUMS = WorkloadSpec(id="sums:add", module="sums", function="add")
+
+
+def chosen(expression, *globs):
+    choice = WorkloadChoice(globs=globs, expression=expression)
+    return [spec.id.partition(":")[0] for spec in (GPT, SUMS) if choice.is_chosen(spec)]
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        ("", ["gpt", "sums"]),
+        ("  ", ["gpt", "sums"]),
+        ("gpt", ["gpt"]),
+        ("TRAIN", ["gpt"]),
+        ("slow", ["gpt"]),
+        ("not slow", ["sums"]),
+        ("not not slow", ["gpt"]),
+        ("gpt or add", ["gpt", "sums"]),
+        ("gpt and add", []),
+        ("gpt and slow or add and slow", ["gpt"]),
+        ("gpt and (slow or add)", ["gpt"]),
+        ("not (gpt or sums)", []),
+        ("not gpt or slow", ["gpt", "sums"]),
+        ("[batch=8]", ["gpt"]),
+        ("gpt:train_step", ["gpt"]),
+        ("nothing", []),
+    ],
+)
+def test_an_expression_chooses_by_ids_and_tags(expression, names):
+    assert chosen(expression) == names
+
+
+def test_globs_and_an_expression_both_hold():
+    assert chosen("not slow", "gpt:*") == []
+    assert chosen("slow", "gpt:*") == ["gpt"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("gpt and", "a word is missing before its end"),
+        ("or gpt", "a word is missing before 'or'"),
+        ("()", "a word is missing before '\\)'"),
+        ("(gpt", "a parenthesis is not closed"),
+        ("gpt)", "'\\)' comes after its end"),
+        ("gpt sums", "'sums' comes after its end"),
+        ("gpt & sums", "'&' is not part of a word"),
+        ("a" * 1001, "more than 1000 characters"),
+    ],
+)
+def test_an_expression_that_cannot_be_read_is_an_error_that_says_where(expression, problem):
+    with pytest.raises(UsageError, match=problem):
+        WorkloadChoice(expression=expression)
+
+
+WORDS = st.sampled_from(["gpt", "sums", "slow", "8"])
+EXPRESSIONS = st.recursive(
+    WORDS,
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map(
+            lambda parts: f"({' '.join(parts)})"
+        ),
+        inner.map(lambda each: f"not {each}"),
+    ),
+    max_leaves=8,
+)
+
+
+@given(EXPRESSIONS)
+def test_an_expression_means_what_python_means_by_it(expression):
+    text = expression
+    for word in ("gpt", "sums", "slow", "8"):
+        text = text.replace(word, f"has('{word}')")
+
+    def meaning(spec):
+        return eval(text, {"has": lambda word: word in spec.id or word in spec.tags})
+
+    choice = WorkloadChoice(expression=expression)
+    assert [choice.is_chosen(spec) for spec in (GPT, SUMS)] == [meaning(GPT), meaning(SUMS)]
+
+
+def test_a_choice_is_shown_as_its_options():
+    assert str(WorkloadChoice()) == ""
+    assert str(WorkloadChoice(globs=("gpt:*",), expression="slow")) == (
+        "--workload gpt:* -k 'slow'"
+    )
