@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+# What a shell says of itself, which no workload needs: it is not in lists of withheld variables.
+SHELL_VARIABLES = ("_", "OLDPWD", "PWD", "SHELL", "SHLVL", "TERM", "COLUMNS", "LINES")
 # Of a list of withheld variables: enough for an author to find the one that is missing.
 MAX_LISTED = 30
 # perfledger's own variables, and those by which a CI job is spoken to: no setting lets them in.
@@ -190,7 +192,7 @@ def named_variable_error(name: str) -> str:
 
 def _withheld(environment: Mapping[str, str], received: Iterable[str]) -> tuple[str, ...]:
     """Return the names that a setting could let in; first those that code asks for by name."""
-    names = environment.keys() - set(received)
+    names = environment.keys() - {*received, *build_variables(environment), *SHELL_VARIABLES}
     return tuple(
         sorted(
             (name for name in names if not named_variable_error(name)),

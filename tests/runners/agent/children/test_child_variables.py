@@ -94,7 +94,7 @@ def test_a_variable_is_passed_on_unchanged_or_listed_and_never_both(environment)
     note = withheld_note(environment, passed)
 
     assert passed.items() <= environment.items()
-    assert bool(note) is (len(passed) < len(environment))
+    assert bool(note) is (len(passed) < len(environment))  # NAMES has nothing of shells or builds
 
 
 def test_each_group_gives_its_reason_and_no_name_has_two_groups():
@@ -123,6 +123,10 @@ def test_a_long_list_of_withheld_variables_is_cut():
     assert "MINE_029 and 2 more; `env` in [tool.perfledger]" in note
     assert "canary" not in note
     assert withheld_note(environment, environment) == ""
+
+
+def test_what_a_shell_and_installers_need_is_not_listed():
+    assert withheld_note({"PWD": "/", "SHLVL": "1", "PIP_INDEX_URL": "https://x"}, ()) == ""
 
 
 def test_credentials_are_listed_first_because_code_asks_for_them():
