@@ -8,6 +8,7 @@ from pathlib import Path
 from perfledger.records import FailureReason
 
 MAX_DETAIL_LENGTH = 2_000  # a message may contain a whole tensor
+MAX_LINE = 300  # characters of an error within a sentence
 # torch on the CPU and CUDA, XLA; the last is the C library's text, which extensions pass on.
 OUT_OF_MEMORY_WORDS = (
     "out of memory",
@@ -64,3 +65,9 @@ def text_of(error: BaseException) -> str:
         return str(error)
     except Exception:  # a boundary: the user's __str__ may raise anything
         return "(its text is not available)"
+
+
+def error_line(error: BaseException) -> str:
+    """Return an exception's type and the first line of its text, shortened to MAX_LINE."""
+    lines = text_of(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:MAX_LINE]

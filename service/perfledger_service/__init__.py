@@ -1,1 +1,1 @@
-"""The hub: the command line, the web, the store and GitHub."""
+"""The service: command line, web, use cases, store and GitHub."""

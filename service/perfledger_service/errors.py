@@ -14,6 +14,8 @@ PerfledgerError             an internal failure that we can name      → 500, e
 Exit 1 is a regression; exit 3 is usually a verdict too: undecided or not measured.
 """
 
+INTERNAL = "an internal error: see the service's log"  # shown in place of a bug's text
+
 
 class PerfledgerError(Exception):
     """Base of the errors that are expected: they are shown without a traceback."""

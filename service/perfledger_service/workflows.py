@@ -23,7 +23,7 @@ from dbos import (
 from sqlalchemy import make_url
 from sqlalchemy.exc import OperationalError
 
-from perfledger_service.errors import GitHubError, PerfledgerError
+from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError
 
 # Increase only if running workflows could not continue with the new code: the engine never resumes
 # work of another version.
@@ -42,7 +42,6 @@ CLOSING_POLL_S = 0.02
 # From this version on SQLite's unixepoch() knows 'subsec', which the engine asks for on Python 3.12
 # and newer. Debian 12 has 3.40.
 SUBSECOND_SQLITE = (3, 42)
-INTERNAL = "an internal error: see the service's log"
 
 _log = logging.getLogger(__name__)
 

@@ -7,10 +7,9 @@ from queue import Queue
 
 import pytest
 
-from perfledger_service.errors import GitHubError, PerfledgerError, UsageError
+from perfledger_service.errors import INTERNAL, GitHubError, PerfledgerError, UsageError
 from perfledger_service.workflows import (
     ATTEMPTS,
-    INTERNAL,
     QueuedUpload,
     UploadWorkflow,
     WorkflowSteps,

@@ -16,7 +16,7 @@ from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.cost_allocation import CostOwner, PoolUsage
 from perfledger_cost_models.money import to_decimal
 from perfledger_cost_models.prices.accelerator_names import ACCELERATORS, accelerator_of
-from perfledger_cost_models.units import HOURS_PER_DAY, SECONDS_PER_HOUR
+from perfledger_cost_models.units import DAYS_PER_WEEK, HOURS_PER_DAY, SECONDS_PER_HOUR
 from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError
 
 # The team's label is the first of these that any job has, from most to least specific.
@@ -35,7 +35,6 @@ MOST_COLUMNS = 60  # of a heat map; a year of weeks fits
 SHOWN_LABELS = 20
 _PRICED = frozenset(name for name, _ in ACCELERATORS.values())  # names of price sheets and bills
 _DIGITS = 6  # of hours: milliseconds
-_WEEK_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +184,8 @@ def _accelerator(labels: Mapping[str, str], pools: Container[str]) -> str:
 
 
 def _mondays(days: DayRange) -> tuple[date, ...]:
-    weeks = ceil((days.end - days.start).days / _WEEK_DAYS)
-    step = timedelta(days=_WEEK_DAYS * ceil(weeks / MOST_COLUMNS))
+    weeks = ceil((days.end - days.start).days / DAYS_PER_WEEK)
+    step = timedelta(days=DAYS_PER_WEEK * ceil(weeks / MOST_COLUMNS))
     starts = [days.start]
     monday = days.start - timedelta(days=days.start.weekday()) + step
     while monday < days.end:

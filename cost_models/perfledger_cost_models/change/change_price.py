@@ -104,13 +104,13 @@ def price_changes(
     for part in parts:
         price, draws = _priced(part, pools) if isinstance(part, FleetEntryPrice) else (part, None)
         total.add(price, draws)
-        for policy, summing in zip(pricing.policies, by_policy, strict=True):
+        for policy, joint_price in zip(pricing.policies, by_policy, strict=True):
             if any(is_match(pattern, price.workload) for pattern in policy.workloads):
-                summing.add(price, draws)
+                joint_price.add(price, draws)
     return PricedChanges(
         prices=tuple(total.prices),
         total=total.price(),
-        by_policy=tuple(summing.price() for summing in by_policy),
+        by_policy=tuple(joint_price.price() for joint_price in by_policy),
         queues=tuple(pool.effect() for pool in pools.values()),
     )
 

@@ -19,11 +19,15 @@ from perfledger.bundle import FleetUse
 from perfledger.workload_pattern import is_match
 from perfledger_cost_models.arrays import FloatArray
 from perfledger_cost_models.billing.allocated_hours import hours_between
-from perfledger_cost_models.units import HOURS_PER_YEAR, SECONDS_PER_DAY, SECONDS_PER_HOUR
+from perfledger_cost_models.units import (
+    DAYS_PER_WEEK,
+    HOURS_PER_YEAR,
+    SECONDS_PER_DAY,
+    SECONDS_PER_HOUR,
+)
 from perfledger_cost_models.usage.device_spans import DeviceSpan, DeviceUsage, UsageFileError
 
 COVERAGE = 0.99
-WEEK_DAYS = 7
 # A week has every weekday; less cannot represent a year.
 FEWEST_DAYS = 7
 # From this many weeks on, the pieces are whole weeks, because days of one week are correlated.
@@ -105,7 +109,7 @@ def fleet_profile(
         raise UsageFileError(msg)
     start, end = _period(usages, period)
     days = (end - start) / SECONDS_PER_DAY
-    weeks = int(days // WEEK_DAYS)
+    weeks = int(days // DAYS_PER_WEEK)
     pieces = weeks if weeks >= WEEKS_FROM else int(days)
     edges: FloatArray = np.linspace(start, end, pieces + 1)
     spans = [

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 
-MONTHS = 12
-DAYS_A_WEEK = 7
+from perfledger_cost_models.units import DAYS_PER_WEEK, MONTHS_PER_YEAR
 
 
 class PeriodLength(StrEnum):
@@ -19,7 +18,7 @@ class PeriodLength(StrEnum):
         """Return the number of periods in a year."""
         match self:
             case PeriodLength.MONTH:
-                return MONTHS
+                return MONTHS_PER_YEAR
             case PeriodLength.WEEK:
                 return 52
 
@@ -35,10 +34,10 @@ class PeriodCalendar:
         """Return the first day of a period; earlier periods have negative numbers."""
         match self.step:
             case PeriodLength.WEEK:
-                return self.first + timedelta(days=DAYS_A_WEEK * number)
+                return self.first + timedelta(days=DAYS_PER_WEEK * number)
             case PeriodLength.MONTH:
-                months = MONTHS * self.first.year + self.first.month - 1 + number
-                return date(months // MONTHS, months % MONTHS + 1, 1)
+                months = MONTHS_PER_YEAR * self.first.year + self.first.month - 1 + number
+                return date(months // MONTHS_PER_YEAR, months % MONTHS_PER_YEAR + 1, 1)
 
     def days(self, number: int) -> int:
         """Return the number of days of a period."""

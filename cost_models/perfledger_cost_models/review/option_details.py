@@ -30,9 +30,8 @@ from perfledger_cost_models.tco.buy_vs_rent import BreakEven, break_even
 from perfledger_cost_models.tco.hardware_inputs import HardwareInputSheet
 from perfledger_cost_models.tco.onprem import SERVERS, figures_of, yearly_cost
 from perfledger_cost_models.tco.purchase_modes import break_even_use
-from perfledger_cost_models.units import HOURS_PER_YEAR
+from perfledger_cost_models.units import HOURS_PER_YEAR, MONTHS_PER_YEAR
 
-MONTHS = 12
 GRID_CARBON = "carbon_intensity_us_location"
 USES = tuple(percent / 100 for percent in range(10, 101, 5))  # of the break-even curve
 
@@ -77,7 +76,7 @@ def _facts(
     return OptionFacts(
         outcome=outcome,
         break_even=_break_even(decided, option),
-        lock_in_months=MONTHS * option.years,
+        lock_in_months=MONTHS_PER_YEAR * option.years,
         owed_usd=_owed(option, likely),
         resale=_resale(decided, option),
         carbon=_carbon(decided, option, likely),

@@ -156,11 +156,11 @@ class PoolSimulation:
     def _queue_heads(self, now: int) -> list[_QueueHead]:
         """Return the first job of each line, as a heap by rank."""
         shares = self._team_shares.shares(now)
-        is_passing = self._policy.backfill is Backfill.ALWAYS
+        is_always_backfill = self._policy.backfill is Backfill.ALWAYS
         heads = [
             (self._waiting.rank(line, 0, shares), line)
             for line in self._waiting.lines()
-            if not (is_passing and line[1] in self._blocked)
+            if not (is_always_backfill and line[1] in self._blocked)
         ]
         heapq.heapify(heads)
         return heads

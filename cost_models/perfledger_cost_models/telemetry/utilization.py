@@ -73,7 +73,7 @@ def utilization_by_owner(
     table: ActivityTable, level: OwnerLevel, signal: Signal
 ) -> tuple[OwnerUtilization, ...]:
     """Return the utilization of each owner on a level, the most device-hours first."""
-    names = [holder.at(level) for holder in table.owners]
+    names = [owner.at(level) for owner in table.owners]
     unique_names = sorted(set(names))
     codes = {name: code for code, name in enumerate(unique_names)}
     groups = np.array([codes[name] for name in names])

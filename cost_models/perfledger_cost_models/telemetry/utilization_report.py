@@ -147,7 +147,7 @@ def _gain(
     rate: HourlyRate | None,
 ) -> UtilizationGain:
     samples = table.signals[signal]
-    is_free = np.array([holder.is_free for holder in table.owners])[samples.owner]
+    is_free = np.array([owner.is_free for owner in table.owners])[samples.owner]
     hours = float(samples.seconds.sum()) / SECONDS_PER_HOUR
     used = float((samples.shares * samples.seconds).sum()) / SECONDS_PER_HOUR
     free_hours = float(samples.seconds[is_free].sum()) / SECONDS_PER_HOUR

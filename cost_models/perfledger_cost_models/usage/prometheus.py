@@ -195,7 +195,7 @@ def _shared(name: str, device_series: Sequence[LabelledSamples]) -> Iterator[_Sa
         yield from device_samples
         return
     held_times = [{time for time, devices in each if devices} for each in device_samples]
-    is_named = [any(labels.get(holder) for holder in OWNER_LABELS) for labels, _ in device_series]
+    is_named = [any(labels.get(label) for label in OWNER_LABELS) for labels, _ in device_series]
     named_counts = Counter(time for each in compress(held_times, is_named) for time in each)
     sharers = named_counts | Counter(
         time for each in held_times for time in each - named_counts.keys()
@@ -230,8 +230,8 @@ def _step(name: str, series: Sequence[LabelledSamples]) -> float:
 def _devices(name: str, labels: Mapping[str, str], value: float) -> float:
     """Return how many devices a sample of a series stands for."""
     metric = labels.get("__name__", "")
-    if metric.startswith(DCGM) and any(holder in labels for holder in OWNER_LABELS):
-        return _part(labels) * any(labels.get(holder) for holder in OWNER_LABELS)  # busy or not
+    if metric.startswith(DCGM) and any(label in labels for label in OWNER_LABELS):
+        return _part(labels) * any(labels.get(label) for label in OWNER_LABELS)  # busy or not
     if math.isnan(value):
         return 0.0
     if math.isinf(value) or value < 0:

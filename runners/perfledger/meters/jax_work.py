@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from perfledger import step_work
-from perfledger.failure_reason import text_of
+from perfledger.failure_reason import error_line
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
 # A step with more distinct programs runs its operations one by one: compiling each alone takes some
 # ten milliseconds.
 MAX_PROGRAMS = 300
-MAX_REASON = 300  # JAX's errors span pages
+MAX_TARGET = 300  # characters of a custom call's name
 
 LOWERED_PROGRAM = "XLA cost analysis of the program as written"
 COMPILED_PROGRAM = "XLA cost analysis of the compiled program"
@@ -67,7 +67,9 @@ def count_jax_work(jax: Foreign, core: Foreign, step: Step) -> StepWork:
     try:
         traced = jax.make_jaxpr(lambda: _arrays(jax, step()))()
     except Exception as error:  # a boundary: tracing runs the user's step
-        return StepWork(limits=(f"its programs are unknown without running it: {_reason(error)}",))
+        return StepWork(
+            limits=(f"its programs are unknown without running it: {error_line(error)}",)
+        )
     programs = _programs(core, traced.jaxpr)
     if len(programs) > MAX_PROGRAMS:
         limit = f"it runs more than {MAX_PROGRAMS} distinct programs: jit larger parts of it"
@@ -77,7 +79,7 @@ def count_jax_work(jax: Foreign, core: Foreign, step: Step) -> StepWork:
         built = [_compile(jax, core, program) for program in programs]
     except Exception as error:  # a boundary: JAX may reject a program that it would run otherwise
         return StepWork(
-            limits=(*limits, f"one of its programs cannot be compiled alone: {_reason(error)}")
+            limits=(*limits, f"one of its programs cannot be compiled alone: {error_line(error)}")
         )
     for program, each in zip(programs, built, strict=True):
         limits |= dict.fromkeys(_foreign_calls(program.jaxpr.jaxpr, each.text))
@@ -251,7 +253,7 @@ def _foreign_calls(jaxpr: Foreign, text: str) -> Iterator[str]:
     for quoted, bare in dict.fromkeys(_CUSTOM_CALL.findall(text)):
         target = quoted or bare
         if not _CALLS_WITHOUT_ARITHMETIC.fullmatch(target):
-            yield f"the work of the custom call {target[:MAX_REASON]} {OPAQUE_LIMIT}"
+            yield f"the work of the custom call {target[:MAX_TARGET]} {OPAQUE_LIMIT}"
 
 
 def _parts(equation: Foreign) -> Iterator[Foreign]:
@@ -319,8 +321,3 @@ def _fingerprint(programs: Sequence[_Program], built: Sequence[_CompiledProgram]
 def _is_on_one_device(constant: object) -> bool:
     sharding: Foreign = getattr(constant, "sharding", None)  # JAX's arrays have one, numpy's do not
     return sharding is None or len(sharding.device_set) == 1
-
-
-def _reason(error: BaseException) -> str:
-    lines = text_of(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:MAX_REASON]

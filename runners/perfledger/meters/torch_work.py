@@ -13,12 +13,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 from perfledger import step_work
-from perfledger.failure_reason import text_of
+from perfledger.failure_reason import error_line
 from perfledger.meters.torch_formulas import missing_formulas, needs_formula, operator_name
 from perfledger.step_work import Count, StepWork
 from perfledger.workload import Step
 
-MAX_REASON = 300
 MAX_NAMES = 5  # of a limit
 FLOP_COUNTER = "torch.utils.flop_counter"
 DISPATCH = "torch.utils._python_dispatch"
@@ -49,13 +48,13 @@ def count_torch_work(torch: Foreign, load: TorchLoader, set_up: Callable[[], Ste
         with _without_data(load):
             return _counted(torch, load, step)
     except Exception as error:  # a boundary: the step may need a tensor's value
-        limit = f"counted in a real step, because it needs tensor values: {_reason(error)}"
+        limit = f"counted in a real step, because it needs tensor values: {error_line(error)}"
     step = set_up()
     try:
         work = _counted(torch, load, step)
         return replace(work, limits=(limit, *work.limits))
     except Exception as error:  # a boundary: some code fails under a dispatch mode
-        return StepWork(limits=(f"its step fails while it is counted: {_reason(error)}",))
+        return StepWork(limits=(f"its step fails while it is counted: {error_line(error)}",))
 
 
 def _without_data(load: TorchLoader) -> AbstractContextManager[object]:
@@ -216,8 +215,3 @@ def _size(tensor: Foreign) -> int:
 
 def _is_floating(tensor: Foreign) -> bool:
     return bool(tensor.is_floating_point() or tensor.is_complex())
-
-
-def _reason(error: BaseException) -> str:
-    lines = text_of(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0] if lines else ''}"[:MAX_REASON]

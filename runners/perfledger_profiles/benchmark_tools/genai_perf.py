@@ -13,6 +13,7 @@ from perfledger_profiles.benchmark_tools.genai_load import (
     has_even_arrivals,
     requested_load,
 )
+from perfledger_profiles.benchmark_tools.perf_analyzer import LOADS
 from perfledger_profiles.benchmark_tools.vllm import FAILED
 from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.errors import ProfileError
@@ -61,7 +62,6 @@ _FAILED = _NAMES["error_request_count"]
 _HEADS = ("Metric", "Statistic")  # of the first column, exported and printed
 # In the table of a sweep (`genai-perf analyze`): the row's name, its load and its other settings.
 _SWEEP = "Config Name"
-_LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
 _SETTINGS = ("ISL", "Num Dataset Entries", "Num Prompts")
 _STATISTIC = re.compile(r"avg|min|max|std|p\d{1,2}(?:\.\d+)?")
 _METRIC_NAME = re.compile(r"[a-z][a-z0-9_]{2,60}")
@@ -145,7 +145,7 @@ def _doubts(readings: Sequence[ProfileReading], exports: Sequence[Document]) -> 
     failed = sum(one.value for one in readings if one.name == _FAILED)
     if failed > 0:
         yield FAILED.format(failed)
-    has_rates = any(f"{_LOADS['Request Rate']} " in one.subject for one in readings)
+    has_rates = any(f"{LOADS['Request Rate']} " in one.subject for one in readings)
     if has_rates or any(map(has_even_arrivals, exports)):
         yield EVEN_ARRIVALS
 
@@ -217,11 +217,11 @@ def _sweep_metrics(rows: Iterable[Sequence[str] | None]) -> tuple[list[_Metric],
             head = cells
         elif cells and any(cells) and head:
             row = dict(zip(head, cells, strict=False))
-            load = next((name for name in _LOADS if name in head), "")
+            load = next((name for name in LOADS if name in head), "")
             amount = number_of(row.get(load, ""))
             dropped += len(cells) < len(head)
             if amount is not None and len(cells) >= len(head):
-                loads.append((f"{_LOADS[load]} {amount:g}", row))
+                loads.append((f"{LOADS[load]} {amount:g}", row))
         dropped += cells is None
     are_one = len({load for load, _ in loads}) == len(loads)
     metrics: list[_Metric] = []

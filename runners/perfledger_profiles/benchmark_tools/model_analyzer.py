@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perfledger.profile import Profile, ProfileReading
 from perfledger.records import Side
-from perfledger_profiles.benchmark_tools.perf_analyzer import MAYBE_EVEN_ARRIVALS
+from perfledger_profiles.benchmark_tools.perf_analyzer import LOADS, MAYBE_EVEN_ARRIVALS
 from perfledger_profiles.parsing.csv_lines import rows_of
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.safe_names import clean_name
@@ -28,7 +28,6 @@ _MEGA = 1e6
 _THROUGHPUT = "Throughput (infer/sec)"
 _MEMORY = re.compile(r"(?:Max )?GPU Memory Usage \(MB\)")
 _LATENCY = re.compile(r"(p\d{1,2}|Avg) Latency \(ms\)")
-_LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
 _MOST_BATCH = 1_000_000
 
 
@@ -54,7 +53,7 @@ def read_model_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
             dropped += len(cells) < len(head)
     if not any(reading.name == "throughput_requests" for reading in readings):
         raise ProfileError(_SEVERAL if has_several else _NOT_ONE)
-    has_rates = any(f" {_LOADS['Request Rate']} " in reading.subject for reading in readings)
+    has_rates = any(f" {LOADS['Request Rate']} " in reading.subject for reading in readings)
     return summary_profile(
         workload=workload,
         side=side,
@@ -67,12 +66,12 @@ def read_model_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
 
 def _row(row: Mapping[str, str]) -> Iterator[ProfileReading]:
     batch = number_of(row.get("Batch", "")) or 0
-    load = next((name for name in _LOADS if name in row), None)
+    load = next((name for name in LOADS if name in row), None)
     amount = None if load is None else number_of(row[load])
     if load is None or not 1 <= batch <= _MOST_BATCH or amount is None or amount <= 0:
         return  # the idle server, without a model or a load
     name = clean_name(row.get("Model Config Path", "") or row["Model"])[:80]
-    subject = f"{name} batch {batch:g} {_LOADS[load]} {amount:g}"
+    subject = f"{name} batch {batch:g} {LOADS[load]} {amount:g}"
     for column, cell in row.items():
         value = number_of(cell)
         latency = _LATENCY.fullmatch(column)

@@ -32,7 +32,7 @@ _NOT_ONE = "this file has no load of Perf Analyzer: write it with -f or --profil
 _MICRO = 1e-6
 _NANO = 1e-9
 _MAX_NS = 2**63
-_LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
+LOADS = {"Concurrency": "concurrency", "Request Rate": "request_rate"}
 # A request has as many inferences as its batch size (-b), which no report contains.
 _RATES = {
     "Inferences/Second": "throughput_inferences",
@@ -104,7 +104,7 @@ def read_perf_analyzer(data: bytes, *, workload: str, side: Side) -> Profile:
         doubts = (EVEN_ARRIVALS,) if any(one.is_even for one in experiments) else ()
     else:
         readings, dropped = _report(read.lines)
-        if any(one.subject.startswith(_LOADS["Request Rate"]) for one in readings):
+        if any(one.subject.startswith(LOADS["Request Rate"]) for one in readings):
             doubts = (MAYBE_EVEN_ARRIVALS,)
     if not readings:
         raise ProfileError(_NOT_ONE)
@@ -125,7 +125,7 @@ def _report(lines: Sequence[str]) -> tuple[list[ProfileReading], int]:
     for cells in rows_of(lines):
         if cells is None:
             dropped += bool(head)
-        elif cells[0] in _LOADS and len(cells) > 1:
+        elif cells[0] in LOADS and len(cells) > 1:
             head = cells
         elif head and any(cells):
             row_readings = [*_row(dict(zip(head, cells, strict=False)), head[0])]
@@ -138,7 +138,7 @@ def _row(row: Mapping[str, str], load: str) -> Iterator[ProfileReading]:
     amount = number_of(row[load])
     if amount is None or amount < 0:
         return
-    reading = partial(ProfileReading, subject=f"{_LOADS[load]} {amount:g}")
+    reading = partial(ProfileReading, subject=f"{LOADS[load]} {amount:g}")
     for column, cell in row.items():
         value = number_of(cell)
         percentile = _PERCENTILE.fullmatch(column)
@@ -170,7 +170,7 @@ def _experiment(experiment: Document) -> _Experiment:
         return _Experiment((), broken)
     mode = clean_name(str(load.get("mode")))
     subject = f"{mode} {amount:g}" if amount is not None else ""
-    is_even = mode == _LOADS["Request Rate"] and _variation(requests) < _LEAST_VARIATION
+    is_even = mode == LOADS["Request Rate"] and _variation(requests) < _LEAST_VARIATION
     readings = tuple(_summary(requests, partial(ProfileReading, subject=subject)))
     return _Experiment(readings, broken, is_even)
 

@@ -84,7 +84,7 @@ _SOFTMAX = re.compile(r"aten::_softmax")
 _PRODUCT = re.compile(r"aten::(baddbmm|bmm)\b")
 _LAYOUT = re.compile(r"(?i)nchwToNhwc|nhwcToNchw")
 _CONTIGUOUS = re.compile(r"aten::(contiguous|clone)\b")
-_FLOAT64 = re.compile(r"\b(double|float64|f64)\[")
+FLOAT64_SHAPES = re.compile(r"\b(double|float64|f64)\[")
 _HALF_PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm)\b")
 _HALF = re.compile(r"\b(?:Half|BFloat16|float16|bfloat16)\[([\d,]+)\]")
 
@@ -136,7 +136,7 @@ def _capability(case: AdviceContext) -> float:
 
 
 def _float64(case: AdviceContext) -> Recommendation | None:
-    operations = case.select(lambda operation: _FLOAT64.search(operation.shapes) is not None)
+    operations = case.select(lambda operation: FLOAT64_SHAPES.search(operation.shapes) is not None)
     return case.advice(FLOAT64, operations, "is in float64")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from perfledger.profile import Bucket, Operation, Profile
+from perfledger_profiles.bottleneck.device_advice import FLOAT64_SHAPES
 from perfledger_profiles.diff.cause import ChangeKind
 from perfledger_profiles.diff.grouping import longest_operation
 from perfledger_profiles.diff.matching import is_attention_part, is_fused_attention
@@ -117,7 +118,6 @@ CLOCK = (
 # Calls on smaller inputs count as a loop from this ratio on.
 MIN_LOOP_RATIO = 3.0
 
-_FLOAT64 = re.compile(r"\b(double|float64|f64)\[")
 _READ_BACK = re.compile(
     r"aten::(item|_local_scalar_dense)\b|(Stream|Device)Synchronize|np\.asarray\(jax|copy_to_host"
 )
@@ -219,7 +219,7 @@ def _is_new_float64(context: _ChangeContext) -> bool:
 
 
 def _has_float64(operations: Iterable[Operation]) -> bool:
-    return any(_FLOAT64.search(operation.shapes) for operation in operations)
+    return any(FLOAT64_SHAPES.search(operation.shapes) for operation in operations)
 
 
 def _is_reading_back(context: _ChangeContext) -> bool:

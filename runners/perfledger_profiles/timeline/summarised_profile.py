@@ -46,7 +46,7 @@ def summary_profile(
     Of readings with the same name and subject the first counts. Raises ProfileError when nothing
     is usable.
     """
-    rows = sorted((_drop_impossible_values(k) for k in kernels if _is_sound(k)), key=_rank)
+    rows = sorted((_drop_impossible_values(k) for k in kernels if _is_sound(k)), key=kernel_rank)
     figures = {(r.name, r.subject): r for r in reversed([*readings]) if abs(r.value) <= MAX_VALUE}
     if not rows and not figures:
         msg = f"nothing in this file is usable: give the complete output of {tool}"
@@ -99,7 +99,8 @@ def _possible(value: float | None) -> float | None:
     return value if value is not None and 0 <= value <= MAX_VALUE else None
 
 
-def _rank(kernel: Kernel) -> tuple[float, str, str, str]:
+def kernel_rank(kernel: Kernel) -> tuple[float, str, str, str]:
+    """Return a key that sorts the longest kernels first."""
     return -kernel.seconds, kernel.name, kernel.grid, kernel.block
 
 
@@ -114,7 +115,7 @@ def _fold(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
             seconds=kernel.seconds + (before.seconds if before else 0.0),
             count=kernel.count + (before.count if before else 0.0),
         )
-    return tuple(sorted([*kernels[:MAX_KERNELS], *rest.values()], key=_rank))
+    return tuple(sorted([*kernels[:MAX_KERNELS], *rest.values()], key=kernel_rank))
 
 
 def _operations(kernels: Sequence[Kernel]) -> tuple[Operation, ...]:

@@ -12,6 +12,7 @@ from perfledger.profile import Bucket, Kernel, OperationFamily
 from perfledger_profiles.parsing.operation_family import family_of
 from perfledger_profiles.timeline.breakdown import TimeSpan
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
+from perfledger_profiles.timeline.summarised_profile import kernel_rank
 from perfledger_profiles.xla.device_plane import KERNEL_DETAILS, STREAM, DeviceCall, DeviceWork
 from perfledger_profiles.xla.planes import Stats
 
@@ -65,7 +66,7 @@ def kernels_of(works: Sequence[DeviceWork], windows: Sequence[TimeSegments]) -> 
         row.kernel(f"{program}:{name}" if len(programs[name]) > 1 else name, steps=steps)
         for (name, program, _), row in rows.items()
     ]
-    return tuple(sorted(kernels, key=_rank)[:MAX_KERNELS])
+    return tuple(sorted(kernels, key=kernel_rank)[:MAX_KERNELS])
 
 
 def calls_in_steps(
@@ -218,7 +219,3 @@ def _shared_memory(launch: Mapping[str, str]) -> int | None:
     fixed = _integer(launch.get("static_shared", ""))
     chosen = _integer(launch.get("dynamic_shared", ""))
     return None if fixed is None or chosen is None else fixed + chosen
-
-
-def _rank(kernel: Kernel) -> tuple[float, str, str, str]:
-    return -kernel.seconds, kernel.name, kernel.grid, kernel.block

@@ -65,7 +65,7 @@ class OwnershipFlags:
         float | None, how("measured mean power of an owned server", metavar="KW")
     ] = None
 
-    def question(self, books: "PriceBooks", grid: "GridCarbon") -> "CostRequest":
+    def request(self, books: "PriceBooks", grid: "GridCarbon") -> "CostRequest":
         """Return the request as of today; raises UsageError for impossible values."""
         from perfledger_cost_models.tco.npv import Horizon
         from perfledger_cost_models.tco.onprem import Ownership

@@ -31,8 +31,8 @@ from perfledger_service.settings.validation import setting_text
 ENV_PREFIX = "PERFLEDGER_"
 # Tables that the bundle contains as values of their own, or does not need.
 _TABLES = {"params", "fleet", "declared", "commitment", "policy", "usage"}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|)")
+_SECONDS = {"us": 1e-6, "ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def seconds(value: object) -> float:

@@ -9,10 +9,9 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from perfledger_service.errors import PerfledgerError
+from perfledger_service.errors import INTERNAL, PerfledgerError
 from perfledger_service.web.headers import HEADERS
 
-INTERNAL = "an internal error: see the service's log"
 _log = structlog.stdlib.get_logger(__name__)
 
 

@@ -12,7 +12,7 @@ def books():
 
 
 def test_percent_become_shares(books):
-    request = OwnershipFlags(utilization_percent=60, availability_percent=99).question(
+    request = OwnershipFlags(utilization_percent=60, availability_percent=99).request(
         books, GridFlags().grid
     )
 
@@ -20,7 +20,7 @@ def test_percent_become_shares(books):
 
 
 def test_without_a_utilization_it_is_the_inputs_and_is_named_as_assumed(books):
-    request = OwnershipFlags().question(books, GridFlags().grid)
+    request = OwnershipFlags().request(books, GridFlags().grid)
 
     assert request.use == pytest.approx(0.4)
     assert len(request.assumed) == 1
@@ -29,7 +29,7 @@ def test_without_a_utilization_it_is_the_inputs_and_is_named_as_assumed(books):
 def test_terms_of_an_owned_server_are_taken(books):
     flags = OwnershipFlags(site=ServerSite.FACILITY, no_support=True, mean_kw=6.5, years=3)
 
-    request = flags.question(books, GridFlags().grid)
+    request = flags.request(books, GridFlags().grid)
 
     assert request.terms.site is ServerSite.FACILITY
     assert not request.terms.has_support
@@ -39,7 +39,7 @@ def test_terms_of_an_owned_server_are_taken(books):
 @pytest.mark.parametrize("years", [0, 4, 7])
 def test_a_horizon_without_a_residual_value_is_refused(books, years):
     with pytest.raises(UsageError, match=f"--years {years}: give 3 or 5"):
-        OwnershipFlags(years=years).question(books, GridFlags().grid)
+        OwnershipFlags(years=years).request(books, GridFlags().grid)
 
 
 def test_a_grid_has_kilograms_and_a_share_of_contracts():

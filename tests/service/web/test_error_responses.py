@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from perfledger_service.errors import (
+    INTERNAL,
     ConflictError,
     GitHubError,
     NotFoundError,
@@ -17,7 +18,7 @@ from perfledger_service.errors import (
     TooLargeError,
     UsageError,
 )
-from perfledger_service.web.error_responses import INTERNAL, add_error_responses
+from perfledger_service.web.error_responses import add_error_responses
 from perfledger_service.web.headers import HEADERS
 
 

@@ -90,13 +90,13 @@ def _findings(reading: SeriesAnalysis) -> SeriesFindings:
         drifts=tuple(_drifts(reading, places)),
         spread_changes=tuple(
             SpreadChange(
-                index=places[unrest.place],
-                ratio=unrest.ratio,
-                low=unrest.low,
-                high=unrest.high,
-                confidence=unrest.confidence,
+                index=places[change.place],
+                ratio=change.ratio,
+                low=change.low,
+                high=change.high,
+                confidence=change.confidence,
             )
-            for unrest in reading.variance_changes
+            for change in reading.variance_changes
         ),
         state_changes=tuple(_state_changes(reading, places)),
     )

@@ -186,7 +186,7 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
                 states[number], rows[number] = two, again
             else:
                 doubts[number] = again, guess.distance
-    unrest = find_variance_changes(rows)
+    variance_changes = find_variance_changes(rows)
     for number, (observations, row) in enumerate(zip(block, rows, strict=True)):
         stable = remove_transients(row, floor=float(floors[number]))
         two_states = states.get(number)
@@ -199,7 +199,7 @@ def _analyse(block: Sequence[Observations]) -> Iterator[SeriesAnalysis]:
             floor=float(floors[number]),
             stable=stable,
             states=two_states,
-            variance_changes=unrest[number],
+            variance_changes=variance_changes[number],
             share_shifts=find_share_shifts(two_states.is_upper) if two_states else (),
         )
 

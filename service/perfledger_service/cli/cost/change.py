@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # these would make every help slow
     from perfledger_service.values.change_price import ChangePriceView
 
 ANY_WORKLOAD = "*"
-COMMAND_LINE_SOURCE = "as given on the command line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +63,7 @@ class FleetFlags:
         """Return the fleet entry of the options, None without any; raises UsageError."""
         from perfledger.bundle import FleetUse
         from perfledger_cost_models.change.change_price import MAX_DEVICE_HOURS
+        from perfledger_service.usecases.cost.work_costs import COMMAND_LINE_SOURCE
 
         hours, hours_range, option = (
             self.device_hours,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from perfledger_cost_models.units import MINUTES_PER_HOUR
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.output import ChartOutput
@@ -18,7 +19,6 @@ if TYPE_CHECKING:  # these would make every help slow
 DEFAULT_ACCELERATOR = "H100-80GB"
 ALL = "all"
 DEFAULT_RESTART_MINUTES = 5.0
-MINUTES_PER_HOUR = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,12 +153,12 @@ def compare(
     books = price_flags.books
     works = priced_works(work.speeds)
     names = accelerator or [work.accelerator for work in works] or [DEFAULT_ACCELERATOR]
-    question = replace(
-        ownership.question(books, grid.grid),
+    request = replace(
+        ownership.request(books, grid.grid),
         accelerators=FAMILIES if ALL in names else tuple(dict.fromkeys(names)),
         interruptions=spot.interruptions,
         fallback_share=spot.fallback_percent / 100,
         job_h=job_hours,
         works=works,
     )
-    output.write_document(compare_costs(books, question), costs_document, svg=costs_svg)
+    output.write_document(compare_costs(books, request), costs_document, svg=costs_svg)

@@ -38,7 +38,7 @@ def tco(
 
     books = price_flags.books
     output.write_document(
-        cost_of_owning(books, server, ownership.question(books, grid.grid)),
+        cost_of_owning(books, server, ownership.request(books, grid.grid)),
         owning_document,
         svg=owning_svg,
     )

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 from perfledger_cost_models.energy.start_objective import StartObjective
+from perfledger_cost_models.units import MINUTES_PER_HOUR
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, how, what
 from perfledger_service.cli.option_values import parse_moment
 from perfledger_service.cli.output import ChartOutput
-
-MINUTES_PER_HOUR = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from perfledger_cost_models.units import SECONDS_PER_MINUTE
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import Source, log_of
 from perfledger_service.cli.option_groups import how, what
 from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.plan.job_log_flags import JobLog, JobLogFormat
-
-SECONDS_PER_MINUTE = 60
-
 
 if TYPE_CHECKING:  # this would make every help slow
     from perfledger_cost_models.queueing.server_count import WaitTarget

@@ -10,7 +10,6 @@ from perfledger_service.cli.output import ChartOutput
 from perfledger_service.cli.price_flags import PriceFlags
 from perfledger_service.errors import UsageError
 
-_UNITS_S = (("ms", 1e-3), ("us", 1e-6), ("s", 1.0))
 # A service that grows by a tenth an hour, and takes two hours until more of it runs.
 DEFAULT_HEADROOM = 0.2
 
@@ -78,10 +77,10 @@ def rightsize(
 
 
 def _seconds(text: str) -> float:
-    lowered = text.strip().lower()
-    unit, factor = next((each for each in _UNITS_S if lowered.endswith(each[0])), ("", 1.0))
+    from perfledger_service.settings.check import seconds
+
     try:
-        return float(lowered.removesuffix(unit)) * factor
+        return seconds(text.lower())
     except ValueError as error:
         msg = f"--p99 is {text[:40]!r}: write 80ms or 1.5s"
         raise UsageError(msg) from error

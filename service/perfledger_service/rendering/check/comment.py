@@ -157,7 +157,7 @@ def _render(report: Report, *, limits: CommentLimits, url: str) -> str:
             limits.prices,
             "queues for paid devices",
         ),
-        "rulings": cut.first(
+        "policy_evaluations": cut.first(
             yearly_cost_rows.policy_evaluation_rows(
                 report.policy_evaluations, head=report.head.sha if report.pull_request else ""
             ),

@@ -130,7 +130,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         quiet_prices=quiet,
         total=yearly_cost_rows.yearly_total(report.total_price, len(report.change_prices)),
         queues=yearly_cost_rows.queue_sentences(report.queues)[:_MAX_ROWS],
-        rulings=yearly_cost_rows.policy_evaluation_rows(
+        policy_evaluations=yearly_cost_rows.policy_evaluation_rows(
             report.policy_evaluations, head=report.head.sha if report.pull_request else ""
         )[:_MAX_ROWS],
         unit_costs=_by_workload(price_rows.unit_cost_rows(report)[:_MAX_ROWS]),

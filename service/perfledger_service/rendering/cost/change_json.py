@@ -53,19 +53,19 @@ def queue_records(queues: Iterable[QueueEffect]) -> list[Record]:
     ]
 
 
-def policy_evaluation_records(rulings: Iterable[PolicyEvaluation]) -> list[Record]:
+def policy_evaluation_records(evaluations: Iterable[PolicyEvaluation]) -> list[Record]:
     """Return the result of each policy."""
     return [
         {
-            "team": ruling.team,
-            "outcome": ruling.outcome,
-            "limit_usd_per_year": ruling.limit_usd,
-            "price": summed_price_record(ruling.price),
-            "unpriced": ruling.unpriced,
-            "approvers": ruling.approvers,
-            "approval": _approval_record(ruling.approval, ruling.objection),
+            "team": evaluation.team,
+            "outcome": evaluation.outcome,
+            "limit_usd_per_year": evaluation.limit_usd,
+            "price": summed_price_record(evaluation.price),
+            "unpriced": evaluation.unpriced,
+            "approvers": evaluation.approvers,
+            "approval": _approval_record(evaluation.approval, evaluation.objection),
         }
-        for ruling in rulings
+        for evaluation in evaluations
     ]
 
 

@@ -100,14 +100,17 @@ def _sum(view: ChangePriceView) -> Iterator[_Entry]:
         )
 
 
-def _policy(ruling: PolicyEvaluation) -> _Entry:
+def _policy(evaluation: PolicyEvaluation) -> _Entry:
     """Return the row of a policy, whose limits are for all of its workloads together."""
-    limits = {"asks": ruling.ask_above_usd, "fails": ruling.fail_above_usd}
+    limits = {"asks": evaluation.ask_above_usd, "fails": evaluation.fail_above_usd}
     amounts = tuple((word, usd) for word, usd in limits.items() if usd is not None)
-    is_untouched = ruling.price is None and not ruling.unpriced
-    outcome_text = f"{ruling.outcome}{': nothing changed' if is_untouched else ''}"
+    is_untouched = evaluation.price is None and not evaluation.unpriced
+    outcome_text = f"{evaluation.outcome}{': nothing changed' if is_untouched else ''}"
     return _Entry(
-        name=f"Policy of {ruling.team}", details=(outcome_text,), price=ruling.price, limits=amounts
+        name=f"Policy of {evaluation.team}",
+        details=(outcome_text,),
+        price=evaluation.price,
+        limits=amounts,
     )
 
 
@@ -210,7 +213,7 @@ def _notes(view: ChangePriceView) -> Iterator[str]:
     unpriced = [price for price in view.prices.prices if _ends(price) is None]
     for price in unpriced[:_MAX_NOTES]:
         yield f"No price: {clean(price.workload)}: {clean(price.note, limit=_MAX_NOTE)}"
-    silent = [name for ruling in view.policy_evaluations for name in ruling.unpriced]
+    silent = [name for evaluation in view.policy_evaluations for name in evaluation.unpriced]
     named_workloads = {price.workload for price in unpriced}
     if unnamed := [clean(name) for name in dict.fromkeys(silent) if name not in named_workloads]:
         yield clean(f"Without a price: {', '.join(unnamed)}", limit=_MAX_NOTE)

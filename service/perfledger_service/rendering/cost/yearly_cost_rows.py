@@ -64,7 +64,7 @@ def queue_sentences(queues: Sequence[QueueEffect]) -> tuple[str, ...]:
 
 
 def policy_evaluation_rows(
-    rulings: Sequence[PolicyEvaluation], *, head: str = ""
+    evaluations: Sequence[PolicyEvaluation], *, head: str = ""
 ) -> tuple[PolicyEvaluationRow, ...]:
     """Return the results of the policies, the strictest first; `head` is the commit to approve."""
     order = (
@@ -76,16 +76,20 @@ def policy_evaluation_rows(
     tones = dict(zip(order, ("regressed", "undecided", "warning", "unchanged"), strict=True))
     return tuple(
         PolicyEvaluationRow(
-            team=ruling.team,
-            verb=str(ruling.outcome),
-            why=_why(ruling),
-            unpriced=ruling.unpriced,
-            tone=tones[ruling.outcome],
-            approvers=ruling.approvers if ruling.outcome is PolicyOutcome.NEEDS_APPROVAL else (),
-            command=_command(ruling, head),
-            approval=None if ruling.approval is None else _approval(ruling.approval, ruling),
+            team=evaluation.team,
+            verb=str(evaluation.outcome),
+            why=_why(evaluation),
+            unpriced=evaluation.unpriced,
+            tone=tones[evaluation.outcome],
+            approvers=evaluation.approvers
+            if evaluation.outcome is PolicyOutcome.NEEDS_APPROVAL
+            else (),
+            command=_command(evaluation, head),
+            approval=None
+            if evaluation.approval is None
+            else _approval(evaluation.approval, evaluation),
         )
-        for ruling in sorted(rulings, key=lambda each: order.index(each.outcome))
+        for evaluation in sorted(evaluations, key=lambda each: order.index(each.outcome))
     )
 
 
@@ -116,10 +120,10 @@ def _share(price: SummedPrice) -> str:
     return f", {count} workload{'s' * (count != 1)}{left_out}"
 
 
-def _why(ruling: PolicyEvaluation) -> str:
-    price, limit = ruling.price, ruling.limit_usd
+def _why(evaluation: PolicyEvaluation) -> str:
+    price, limit = evaluation.price, evaluation.limit_usd
     parts = [_amount(price)] if price is not None and price.usd is not None else []
-    match ruling.outcome:
+    match evaluation.outcome:
         case PolicyOutcome.FAILS if limit is not None:
             parts.append(f"the whole interval is above the limit of {_limit(limit)}")
         case PolicyOutcome.NEEDS_APPROVAL | PolicyOutcome.APPROVED if (
@@ -139,17 +143,19 @@ def _why(ruling: PolicyEvaluation) -> str:
     return "; ".join(parts)
 
 
-def _command(ruling: PolicyEvaluation, head: str) -> str:
+def _command(evaluation: PolicyEvaluation, head: str) -> str:
     """Return the comment that approves a policy's request, "" if nobody may write it."""
-    if ruling.outcome is not PolicyOutcome.NEEDS_APPROVAL or not (ruling.approvers and head):
+    if evaluation.outcome is not PolicyOutcome.NEEDS_APPROVAL or not (
+        evaluation.approvers and head
+    ):
         return ""
-    high = Decimal(0) if ruling.price is None else ruling.price.high or Decimal(0)
+    high = Decimal(0) if evaluation.price is None else evaluation.price.high or Decimal(0)
     usd = max(high, Decimal(0)).to_integral_value(rounding=ROUND_CEILING)
-    unpriced = " unpriced" if ruling.unpriced else ""
+    unpriced = " unpriced" if evaluation.unpriced else ""
     return f"/perfledger approve {head[:SHOWN_COMMIT]} {usd:f}{unpriced}: the reason"
 
 
-def _approval(approval: Approval, ruling: PolicyEvaluation) -> ApprovalTableRow:
+def _approval(approval: Approval, evaluation: PolicyEvaluation) -> ApprovalTableRow:
     unpriced = " and for workloads without a price" if approval.covers_unpriced else ""
     since, until = approval.approved_at.date(), approval.until
     terms = (
@@ -157,7 +163,7 @@ def _approval(approval: Approval, ruling: PolicyEvaluation) -> ApprovalTableRow:
         f"{number_format.day(since)}, until {number_format.day(until)}"
     )
     return ApprovalTableRow(
-        login=approval.login, reason=approval.reason, terms=terms, objection=ruling.objection
+        login=approval.login, reason=approval.reason, terms=terms, objection=evaluation.objection
     )
 
 

@@ -94,7 +94,7 @@ def allocation_focus(allocation: CostAllocation, *, quarter: str = "") -> str:
         writer.writerow(
             {
                 **_same_in_all(allocation, quarter),
-                **_holder(row),
+                **_owner(row),
                 **{name: usd_of.get(str(place), NO_USD) for name, usd_of in costs.items()},
                 "AllocatedMethodDetails": _method(row, part, usd, allocation.effective_usd),
                 "AllocatedMethodId": f"perfledger-{part}",
@@ -133,7 +133,7 @@ def _same_in_all(allocation: CostAllocation, quarter: str) -> dict[str, str]:
     }
 
 
-def _holder(row: AllocationRow) -> dict[str, str]:
+def _owner(row: AllocationRow) -> dict[str, str]:
     """Return the owner of a row; the specification has no resource for unpaid cost."""
     team, project = _cell(team_label(row)), _cell(row.project) if row.project else ""
     named = {"team": _cell(row.team) if row.team else "", "project": project}

@@ -149,7 +149,8 @@ def conclusion_mark(report: Report) -> str:
                 for verdict in report.verdicts
             )
             is_red = is_red or any(
-                ruling.outcome is PolicyOutcome.FAILS for ruling in report.policy_evaluations
+                evaluation.outcome is PolicyOutcome.FAILS
+                for evaluation in report.policy_evaluations
             )
             return mark(Outcome.REGRESSED if is_red else Outcome.NOT_MEASURED)
         case Conclusion.ACTION_REQUIRED | Conclusion.NEUTRAL:

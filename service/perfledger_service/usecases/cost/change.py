@@ -138,7 +138,7 @@ def conclude_check(
     ending: CheckConclusion, evaluations: Sequence[PolicyEvaluation]
 ) -> CheckConclusion:
     """Return a check's conclusion after the policies, which only add reasons to stop it."""
-    outcomes = {ruling.outcome for ruling in evaluations}
+    outcomes = {evaluation.outcome for evaluation in evaluations}
     if PolicyOutcome.FAILS in outcomes:
         is_worse = ending.exit_code in {ExitCode.OK, ExitCode.UNCERTAIN}
         code = ExitCode.REGRESSION if is_worse else ending.exit_code

@@ -208,7 +208,7 @@ def test_the_objective_may_be_another_latency(run, tmp_path):
         (("VLLM", *ASKED), UsageError, "does not name its device"),
         (("L40S=BROKEN", *ASKED), UsageError, "the format of .* is not supported"),
         (("CURVE", "--p99", "fast", "--request-rate", "1"), UsageError, "80ms or 1.5s"),
-        (("CURVE", "--p99", "0ms", "--request-rate", "1"), UsageError, "the P99 is 0"),
+        (("CURVE", "--p99", "0ms", "--request-rate", "1"), UsageError, "80ms or 1.5s"),
         (("CURVE", "--p99", "1s", "--request-rate", "nan"), UsageError, "the rate is nan"),
         (("CURVE", *ASKED, "--headroom", "-1"), UsageError, "headroom"),
         (("CURVE", *ASKED, "--purchase-option", "p9/on_demand"), NotFoundError, "p9"),

@@ -68,8 +68,8 @@ def total(ends=(10_000, 12_000, 14_000), missing=()):
     )
 
 
-def view_of(*prices, rulings=(), summed=None):
-    return ChangePriceView(PricedChanges(prices=prices, total=summed), tuple(rulings))
+def view_of(*prices, evaluations=(), summed=None):
+    return ChangePriceView(PricedChanges(prices=prices, total=summed), tuple(evaluations))
 
 
 @pytest.fixture
@@ -130,29 +130,34 @@ def test_nothing_at_all_is_a_picture_with_an_axis(drawn):
 
 def test_a_policys_limits_are_lines_in_its_own_row_and_lie_in_order(drawn):
     policy = CostPolicy(team="nlp", ask_above_usd_per_year=5000.0, fail_above_usd_per_year=20_000.0)
-    rulings = [evaluate_policy(policy, total())]
+    evaluations = [evaluate_policy(policy, total())]
 
-    asks, fails = (line for line in drawn(LineMark, price(), rulings=rulings) if not level(line))
+    asks, fails = (
+        line for line in drawn(LineMark, price(), evaluations=evaluations) if not level(line)
+    )
     assert [asks.points[0][0], fails.points[0][0]] == [5000, 20_000]
     assert (asks.tone, fails.tone) == (Tone.AMBER, Tone.RED)
-    assert "asks above 5,000 USD" in texts(price(), rulings=rulings)
+    assert "asks above 5,000 USD" in texts(price(), evaluations=evaluations)
 
 
 def test_a_limit_far_out_is_told_and_squeezes_nothing(drawn):
     policy = CostPolicy(team="nlp", fail_above_usd_per_year=1e9)
-    rulings = [evaluate_policy(policy, total())]
+    evaluations = [evaluate_policy(policy, total())]
 
-    assert all(level(line) for line in drawn(LineMark, price(), rulings=rulings))
+    assert all(level(line) for line in drawn(LineMark, price(), evaluations=evaluations))
     said = "Policy of nlp: fails above 1,000,000,000 USD, outside the chart"
-    assert said in texts(price(), rulings=rulings)
+    assert said in texts(price(), evaluations=evaluations)
 
 
 def test_a_policy_of_whose_workloads_none_changed_has_no_bar(drawn):
     policy = CostPolicy(team="nlp", fail_above_usd_per_year=10_000.0)
-    rulings = [evaluate_policy(policy, None)]
+    evaluations = [evaluate_policy(policy, None)]
 
-    assert len([line for line in drawn(LineMark, price(), rulings=rulings) if level(line)]) == 1
-    assert "passes: nothing changed" in texts(price(), rulings=rulings)
+    assert (
+        len([line for line in drawn(LineMark, price(), evaluations=evaluations) if level(line)])
+        == 1
+    )
+    assert "passes: nothing changed" in texts(price(), evaluations=evaluations)
 
 
 def test_several_prices_are_drawn_together_too(drawn):
@@ -187,9 +192,11 @@ def test_amounts_of_any_size_lie_within_the_plot(ends, marks_of):
 @given(st.text(max_size=300))
 def test_whatever_a_name_or_a_note_is_the_picture_is_xml_without_markup_of_theirs(name):
     policy = CostPolicy(team=name, fail_above_usd_per_year=1.0)
-    rulings = [evaluate_policy(policy, total())]
+    evaluations = [evaluate_policy(policy, total())]
 
-    root = ET.fromstring(change_svg(view_of(price(name), unpriced(name, name), rulings=rulings)))
+    root = ET.fromstring(
+        change_svg(view_of(price(name), unpriced(name, name), evaluations=evaluations))
+    )
 
     assert {each.tag.removeprefix(SVG) for each in root.iter()} <= {
         *("svg", "title", "desc", "style", "rect", "text", "line", "polyline", "g", "circle")

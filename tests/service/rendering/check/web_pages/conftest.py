@@ -83,7 +83,7 @@ def ruled(report):
     free = replace(
         first, usd=Decimal(0), low=Decimal(0), high=Decimal(0), absorbed_hours=queue.absorbed_hours
     )
-    rulings = tuple(
+    evaluations = tuple(
         PolicyEvaluation(
             team=f"team {ruling}", outcome=ruling, price=total, limit_usd=limit, unpriced=unpriced
         )
@@ -100,7 +100,7 @@ def ruled(report):
         change_prices=prices,
         total_price=total,
         queues=(queue,),
-        policy_evaluations=rulings,
+        policy_evaluations=evaluations,
     )
 
 
