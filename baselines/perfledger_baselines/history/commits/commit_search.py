@@ -1,0 +1,356 @@
+"""Searches a range of commits for the one that changed a workload, by pairs that may mislead.
+
+A noisy bisection: Horstein, "Sequential transmission using noiseless feedback", IEEE Transactions
+on Information Theory 9 (1963); Waeber, Frazier & Henderson, "Bisection search with noisy
+responses", SIAM Journal on Control and Optimization 51 (2013). Every commit of the range is a
+hypothesis: that it is the first with the change. A pair of any two commits moves the probability of
+each: their difference is the whole change if the hypothesis lies between them, and none if not. A
+commit is built only when the interval between two built ones holds the change with probability
+SURE, and divides it in halves; doubt costs pairs of what is built already, and no build.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import pairwise
+from statistics import fmean
+from typing import Self
+
+from perfledger.metrics import Metric
+from perfledger_baselines.estimation.pairing import Pair, tests_of
+from perfledger_baselines.judging.judge import judge_tests
+from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD
+
+# Of the interval that is halved next, and of the answer.
+SURE = 0.99
+# A pair's difference has Student's t distribution with so few degrees of freedom: processes on
+# shared machines are often far off, and one such pair must not decide.
+PAIR_DEGREES = 4.0
+# A commit has a level of its own if it is this share of the whole change away from both ends, by so
+# many standard errors. A layout of code that moves a step by less is no change of its own.
+OWN_SHARE, OWN_ERRORS = 0.2, 3.0
+# At least as many pairs with each end before that is asked.
+FEWEST_FOR_LEVEL = 3
+# A bound for what `pairs_needed` says.
+MOST_NEEDED = 10_000
+
+Ends = tuple[int, int]
+
+
+class SearchStatus(StrEnum):
+    """How a search ended."""
+
+    FOUND = "found"
+    NOT_MEASURED = "the commits between cannot be measured"
+    UNCHANGED = "the ends do not differ"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A pair to measure: `head` against `base`, as positions in first-parent order."""
+
+    base: int
+    head: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchEnd:
+    """The answer of a search: the change was made by one of the commits `first` to `last`.
+
+    `chance` is their probability together, given that the change between the ends was made by one
+    commit.
+    """
+
+    status: SearchStatus
+    first: int
+    last: int
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class OtherChange:
+    """A further change in the range, after `base` and not after `head`; `change` is relative."""
+
+    base: int
+    head: int
+    change: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitSearch:
+    """The pairs of a search so far; the change lies after `good` and not after `bad`.
+
+    `rule` decides whether the ends differ at all, and its last look is the most pairs of a commit.
+    `skipped` are the commits that cannot be measured, `other_changes` what was left for later searches.
+    """
+
+    workload: str
+    metric: Metric
+    rule: DecisionRule
+    good: int
+    bad: int
+    pairs: Mapping[Ends, tuple[Pair, ...]] = field(default_factory=dict[Ends, tuple[Pair, ...]])
+    skipped: frozenset[int] = frozenset()
+    other_changes: tuple[OtherChange, ...] = ()
+
+    def with_pairs(self, base: int, head: int, pairs: Sequence[Pair]) -> Self:
+        """Return the search with further pairs of two commits."""
+        ends = (base, head)
+        return replace(self, pairs={**self.pairs, ends: (*self.pairs.get(ends, ()), *pairs)})
+
+    def without(self, commit: int) -> Self:
+        """Return the search without a commit that cannot be measured, and its pairs."""
+        kept = {ends: pairs for ends, pairs in self.pairs.items() if commit not in ends}
+        return replace(self, pairs=kept, skipped=self.skipped | {commit})
+
+    @property
+    def measured(self) -> tuple[int, ...]:
+        """Return the measured commits of the present range with its ends, in their order."""
+        within = {commit for ends in self._ends_within for commit in ends}
+        return tuple(sorted({self.good, self.bad} | within))
+
+    def differences(self, base: int, head: int) -> tuple[float, ...]:
+        """Return the difference of logs of each comparable pair of two commits."""
+        pairs = self.pairs.get((base, head), ())
+        for test in tests_of(self.workload, pairs, (self.metric,)):
+            if test.metric.name == self.metric.name and not test.flaw:
+                return tuple(math.log(after / before) for before, after in test.pairs)
+        return ()
+
+    def verdict(self) -> Verdict | None:
+        """Judge the present ends at the last planned look, as a check of this metric would.
+
+        None before the first look.
+        """
+        pairs = self.pairs.get((self.good, self.bad), ())
+        look = max((look for look in self.rule.looks if look <= len(pairs)), default=0)
+        tests = tests_of(self.workload, pairs[:look], (self.metric,))
+        chosen = [test for test in tests if test.metric.name == self.metric.name]
+        return judge_tests(chosen, rule=self.rule)[0] if look and chosen else None
+
+    @property
+    def size(self) -> float:
+        """Return the whole change between the ends, as a difference of logs; 0 without pairs."""
+        differences = self.differences(self.good, self.bad)
+        return fmean(differences) if differences else 0.0
+
+    @property
+    def spread(self) -> float:
+        """Return the standard deviation of a pair's difference, pooled over all comparisons.
+
+        It errs high while few pairs are known: their variance is that of the t distribution.
+        """
+        squares, degrees = 0.0, 0
+        for ends in self.pairs:
+            differences = self.differences(*ends)
+            center = fmean(differences) if differences else 0.0
+            squares += sum((each - center) ** 2 for each in differences)
+            degrees += max(len(differences) - 1, 0)
+        return max(SMALLEST_SPREAD, math.sqrt(squares / max(degrees - 2, 1)))
+
+    @property
+    def chances(self) -> dict[int, float]:
+        """Return for each commit of the present range the probability that it made the change."""
+        size, spread = self.size, self.spread
+        logs = dict.fromkeys(range(self.good + 1, self.bad + 1), 0.0)
+        for base, head in self._ends_within:
+            ratio = sum(
+                _log_density((each - size) / spread) - _log_density(each / spread)
+                for each in self.differences(base, head)
+            )
+            for commit in range(base + 1, head + 1):
+                logs[commit] += ratio
+        most = max(logs.values())
+        weights = {commit: math.exp(log - most) for commit, log in logs.items()}
+        total = sum(weights.values())
+        return {commit: weight / total for commit, weight in weights.items()}
+
+    @property
+    def _ends_within(self) -> tuple[Ends, ...]:
+        """Return the comparisons whose commits both lie in the present range."""
+        return tuple(ends for ends in self.pairs if self.good <= ends[0] < ends[1] <= self.bad)
+
+
+def next_step(search: CommitSearch) -> Comparison | SearchEnd | CommitSearch:
+    """Return the pair to measure next, or the answer, or the search to continue with.
+
+    The last is returned where a commit has a level of its own: there are two changes, and the
+    larger one is searched for. A commit outside of both levels is left out in the same way.
+    """
+    ends = (search.good, search.bad)
+    verdict = search.verdict()
+    outcome = verdict.outcome if verdict else Outcome.UNDECIDED
+    if outcome in {Outcome.REGRESSED, Outcome.IMPROVED}:
+        return _next_in_range(search)
+    if outcome is Outcome.UNCHANGED and not search.other_changes:
+        return replace(open_end(search), status=SearchStatus.UNCHANGED)
+    if outcome is Outcome.UNDECIDED and not _is_exhausted(search, _count(search, ends)):
+        return Comparison(*ends)
+    return open_end(search)
+
+
+def pairs_needed(search: CommitSearch) -> int:
+    """Return about how many pairs of a commit tell the whole change from none, at most MOST_NEEDED.
+
+    A pair at the one level speaks for it by the Kullback-Leibler divergence of the two.
+    """
+    distance = abs(search.size) / search.spread
+    steps = range(-40, 41)
+    noise = [(step / 10, math.exp(-((step / 10) ** 2) / 2)) for step in steps]
+    gain = sum(
+        weight * (_log_density(place) - _log_density(place - distance)) for place, weight in noise
+    ) / sum(weight for _, weight in noise)
+    sure = math.log(SURE / (1 - SURE))
+    return min(MOST_NEEDED, math.ceil(sure / gain)) if gain > sure / MOST_NEEDED else MOST_NEEDED
+
+
+def open_end(search: CommitSearch) -> SearchEnd:
+    """Return the answer of a search that is not sure of one commit: those that remain.
+
+    They are the fewest neighbouring ones that made the change with probability SURE.
+    """
+    chances = search.chances
+    bounds = search.measured
+    spans = [
+        (bounds[first], bounds[last])
+        for first in range(len(bounds))
+        for last in range(first + 1, len(bounds))
+    ]
+    likely = [span for span in spans if _chance(chances, *span) >= SURE]
+    base, head = min(likely, key=lambda span: (span[1] - span[0], -_chance(chances, *span)))
+    return SearchEnd(
+        status=SearchStatus.UNDECIDED,
+        first=base + 1,
+        last=head,
+        chance=min(1.0, _chance(chances, base, head)),
+    )
+
+
+def unexplained_change(search: CommitSearch, commit: int) -> float | None:
+    """Return the relative change between the ends that a commit did not make.
+
+    None if the pairs of the commit with its parent leave none, or if there are none of them.
+    """
+    own = search.differences(commit - 1, commit)
+    if not own or (commit - 1, commit) == (search.good, search.bad):
+        return None
+    rest = search.size - fmean(own)
+    pairs = len(search.differences(search.good, search.bad))
+    error = search.spread * math.sqrt(1 / len(own) + 1 / pairs)
+    is_clear = abs(rest) - OWN_ERRORS * error > 0 and abs(rest) > OWN_SHARE * abs(search.size)
+    return math.expm1(rest) if is_clear else None
+
+
+def _next_in_range(search: CommitSearch) -> Comparison | SearchEnd | CommitSearch:
+    """Return what follows for ends that differ."""
+    for commit in search.measured[1:-1]:
+        if (part := _own_level(search, commit)) is not None:
+            return part
+    chances = search.chances
+    base, head = max(pairwise(search.measured), key=lambda ends: (_chance(chances, *ends), ends))
+    doubtful = _boundary_in_doubt(search, chances, base, head)
+    if doubtful is not None:
+        spent = sum(len(search.pairs.get(ends, ())) for ends in _with_ends(search, doubtful))
+        if _is_exhausted(search, spent):
+            return open_end(search)
+        return Comparison(*min(_with_ends(search, doubtful), key=lambda e: _count(search, e)))
+    if head - base == 1:
+        return SearchEnd(status=SearchStatus.FOUND, first=head, last=head, chance=chances[head])
+    middle = _middle(search, base, head)
+    if middle is None:
+        chance = _chance(chances, base, head)
+        return SearchEnd(status=SearchStatus.NOT_MEASURED, first=base + 1, last=head, chance=chance)
+    return Comparison(search.good, middle)
+
+
+def _boundary_in_doubt(
+    search: CommitSearch, chances: Mapping[int, float], base: int, head: int
+) -> int | None:
+    """Return the end of the likeliest interval that needs another pair, None if it is sure."""
+    inner = [commit for commit in (base, head) if commit not in (search.good, search.bad)]
+    for commit in inner:
+        if min(_count(search, ends) for ends in _with_ends(search, commit)) == 0:
+            return commit
+    if not inner or _chance(chances, base, head) >= SURE:
+        return None
+    before = _chance(chances, search.good, base)
+    after = _chance(chances, head, search.bad)
+    return base if before > after else head
+
+
+def _own_level(search: CommitSearch, commit: int) -> CommitSearch | None:
+    """Return the search that follows from a commit at neither level, None if there is no sign.
+
+    Between the levels there are two changes, and the larger one is searched for. Outside of them
+    the commit measures something else, such as a step that does not work, and is left out.
+    """
+    ends = _with_ends(search, commit)
+    if min(len(search.differences(*each)) for each in ends) < FEWEST_FOR_LEVEL:
+        return None
+    places = [_place(search, each) for each in ends]
+    from_good, to_bad = (place for place, _ in places)
+    errors = [OWN_ERRORS * error for _, error in places]
+    if any(
+        abs(place) - error <= OWN_SHARE
+        for place, error in zip((from_good, to_bad), errors, strict=True)
+    ):
+        return None
+    if from_good > 0 and to_bad > 0:
+        is_first_larger = from_good >= to_bad
+        rest = ends[1] if is_first_larger else ends[0]
+        change = math.expm1(fmean(search.differences(*rest)))
+        good, bad = ends[0] if is_first_larger else ends[1]
+        other_changes = (*search.other_changes, OtherChange(*rest, change))
+        return replace(search, good=good, bad=bad, other_changes=other_changes)
+    return search.without(commit)
+
+
+def _place(search: CommitSearch, ends: Ends) -> tuple[float, float]:
+    """Return the change between two commits and its standard error, as shares of the whole."""
+    differences = search.differences(*ends)
+    error = search.spread / math.sqrt(len(differences))
+    return fmean(differences) / search.size, error / abs(search.size)
+
+
+def _middle(search: CommitSearch, base: int, head: int) -> int | None:
+    """Return the commit that divides an interval best, None if none between can be measured.
+
+    Neighbours of a commit that does not build often do not build either: after each, the next one
+    is twice as far away if possible, as with `git bisect skip`.
+    """
+    skipped = [commit for commit in range(base + 1, head) if commit in search.skipped]
+    usable = [commit for commit in range(base + 1, head) if commit not in search.skipped]
+    centre = (base + head) // 2
+    for halvings in reversed(range(len(skipped))):
+        reach = 2**halvings
+        far = [each for each in usable if min(abs(each - other) for other in skipped) >= reach]
+        if far:
+            return min(far, key=lambda commit: (abs(commit - centre), commit))
+    return min(usable, key=lambda commit: (abs(commit - centre), commit), default=None)
+
+
+def _with_ends(search: CommitSearch, commit: int) -> tuple[Ends, Ends]:
+    return (search.good, commit), (commit, search.bad)
+
+
+def _count(search: CommitSearch, ends: Ends) -> int:
+    return len(search.pairs.get(ends, ()))
+
+
+def _is_exhausted(search: CommitSearch, pairs: int) -> bool:
+    most = search.rule.most_pairs
+    return most is not None and pairs >= most
+
+
+def _chance(chances: Mapping[int, float], base: int, head: int) -> float:
+    """Return the probability that the change was made after `base` and not after `head`."""
+    return math.fsum(chances[commit] for commit in range(base + 1, head + 1))
+
+
+def _log_density(place: float) -> float:
+    """Return the log density of a pair's difference, in standard deviations, up to a constant."""
+    return -(PAIR_DEGREES + 1) / 2 * math.log1p(place**2 / PAIR_DEGREES)
