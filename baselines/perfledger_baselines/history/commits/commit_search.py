@@ -85,7 +85,7 @@ class CommitSearch:
     """The pairs of a search so far; the change lies after `good` and not after `bad`.
 
     `rule` decides whether the ends differ at all, and its last look is the most pairs of a commit.
-    `skipped` are the commits that cannot be measured, `other_changes` what was left for later searches.
+    `skipped` are the commits that cannot be measured, `other_changes` are left for later searches.
     """
 
     workload: str
@@ -104,11 +104,11 @@ class CommitSearch:
 
     def without(self, commit: int) -> Self:
         """Return the search without a commit that cannot be measured, and its pairs."""
-        kept = {ends: pairs for ends, pairs in self.pairs.items() if commit not in ends}
-        return replace(self, pairs=kept, skipped=self.skipped | {commit})
+        remaining_pairs = {ends: pairs for ends, pairs in self.pairs.items() if commit not in ends}
+        return replace(self, pairs=remaining_pairs, skipped=self.skipped | {commit})
 
     @property
-    def measured(self) -> tuple[int, ...]:
+    def measured_commits(self) -> tuple[int, ...]:
         """Return the measured commits of the present range with its ends, in their order."""
         within = {commit for ends in self._ends_within for commit in ends}
         return tuple(sorted({self.good, self.bad} | within))
@@ -214,7 +214,7 @@ def open_end(search: CommitSearch) -> SearchEnd:
     They are the fewest neighbouring ones that made the change with probability SURE.
     """
     chances = search.chances
-    bounds = search.measured
+    bounds = search.measured_commits
     spans = [
         (bounds[first], bounds[last])
         for first in range(len(bounds))
@@ -235,23 +235,25 @@ def unexplained_change(search: CommitSearch, commit: int) -> float | None:
 
     None if the pairs of the commit with its parent leave none, or if there are none of them.
     """
-    own = search.differences(commit - 1, commit)
-    if not own or (commit - 1, commit) == (search.good, search.bad):
+    own_differences = search.differences(commit - 1, commit)
+    if not own_differences or (commit - 1, commit) == (search.good, search.bad):
         return None
-    rest = search.size - fmean(own)
+    rest = search.size - fmean(own_differences)
     pairs = len(search.differences(search.good, search.bad))
-    error = search.spread * math.sqrt(1 / len(own) + 1 / pairs)
+    error = search.spread * math.sqrt(1 / len(own_differences) + 1 / pairs)
     is_clear = abs(rest) - OWN_ERRORS * error > 0 and abs(rest) > OWN_SHARE * abs(search.size)
     return math.expm1(rest) if is_clear else None
 
 
 def _next_in_range(search: CommitSearch) -> Comparison | SearchEnd | CommitSearch:
     """Return what follows for ends that differ."""
-    for commit in search.measured[1:-1]:
+    for commit in search.measured_commits[1:-1]:
         if (part := _own_level(search, commit)) is not None:
             return part
     chances = search.chances
-    base, head = max(pairwise(search.measured), key=lambda ends: (_chance(chances, *ends), ends))
+    base, head = max(
+        pairwise(search.measured_commits), key=lambda ends: (_chance(chances, *ends), ends)
+    )
     doubtful = _boundary_in_doubt(search, chances, base, head)
     if doubtful is not None:
         spent = sum(len(search.pairs.get(ends, ())) for ends in _with_ends(search, doubtful))

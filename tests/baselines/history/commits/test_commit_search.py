@@ -111,7 +111,7 @@ def test_ends_that_do_not_differ_end_the_search_before_any_other_build():
 
     assert (end.status, end.first, end.last) == (SearchStatus.UNCHANGED, 1, 12)
     assert truth.built == {0, 12}
-    assert search.measured == (0, 12)
+    assert search.measured_commits == (0, 12)
 
 
 def test_a_change_smaller_than_the_noise_leaves_all_commits_and_says_what_would_settle_it():
