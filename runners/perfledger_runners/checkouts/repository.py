@@ -201,6 +201,19 @@ class Repository:
         paths = (os.fsdecode(name).partition(":")[2] for name in listing.split(b"\0"))
         return tuple(clean_text(path) for path in paths if path.endswith(".py"))
 
+    def first_with_workloads(self, ancestor: str, head: str) -> str:
+        """Return the oldest commit after `ancestor`, up to `head`, that has files with workloads.
+
+        It is looked for among first parents, by the files that head has; "" if there is none.
+        """
+        files = self.files_with_workloads(head)
+        if not files:
+            return ""
+        commits = ("rev-list", "--first-parent", "--reverse", f"{_checked_sha(ancestor)}..{head}")
+        listing = git(self.root, "--literal-pathspecs", *commits, "--", *files)
+        shas = listing.decode().split()
+        return next((sha for sha in shas if self.files_with_workloads(sha)), "")
+
     @contextmanager
     def worktree(self, sha: str, folder: Path) -> Generator[Path]:
         """Check a commit out into `folder`, which must not exist yet, and remove it at the end."""

@@ -20,6 +20,7 @@ from perfledger_runners.safe_text import MAX_DETAIL
 BUILD_ADVICE = "set `build` in [tool.perfledger] or run with --isolated"
 # git's hash of an empty file, which every package has.
 EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+NOT_IMPORTED = "not imported"
 MAX_NAMED = 3  # files in a sentence
 
 
@@ -135,10 +136,14 @@ def build_note(base: SourceTree, head: SourceTree) -> str:
 
 def distribution_notes(base: Mapping[str, str], head: Mapping[str, str]) -> tuple[str, ...]:
     """Return a note that names the distributions that differ between the sides, if any do."""
-    changes = [
-        f"{name} {base.get(name, 'absent')} \N{RIGHTWARDS ARROW} {head.get(name, 'absent')}"
+    versions = (
+        (name, base.get(name, NOT_IMPORTED), head.get(name, NOT_IMPORTED))
         for name in sorted(base.keys() | head.keys())
-        if base.get(name) != head.get(name)
+    )
+    changes = [
+        f"{name} {before} \N{RIGHTWARDS ARROW} {after}"
+        for name, before, after in versions
+        if before != after
     ]
     if not changes:
         return ()

@@ -15,6 +15,7 @@ from perfledger_service.usecases.check.revisions import (
     configuration_from,
     configuration_of,
     resolve_revisions,
+    start_at_workloads,
 )
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
@@ -43,6 +44,7 @@ def check(
             source = find_workload_source(repository, request.workloads_from, folder=folder)
             configuration = configuration_from(source, sides, flags=flags)
         else:
+            sides = sides if request.base else start_at_workloads(repository, sides)
             configuration = configuration_of(repository, sides, flags=flags)
         with check_out_revisions(repository, sides, configuration, progress) as site:
             bundle = measure_change(site, request, progress, history=history)

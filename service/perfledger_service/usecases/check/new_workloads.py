@@ -11,6 +11,10 @@ from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 # A few names show where to look.
 MAX_NAMES = 3
+FIRST_USE = (
+    "base has no workloads yet: commit them, change something and run perfledger check again; "
+    "--workloads-from HEAD compares older commits"
+)
 OTHER_BASE = "pass --base with a revision that registers the same workloads"
 
 
@@ -33,8 +37,8 @@ def comparison_advice(
 ) -> tuple[str, ...]:
     """Return what to do where nothing can be compared.
 
-    `other_names` are what base registers instead. Nothing where base has neither those nor a
-    configuration: the change introduces perfledger.
+    `other_names` are what base registers instead. Where base has neither those nor a configuration,
+    the change introduces perfledger.
     """
     paths = ", ".join(configuration.settings.paths)
     if other_names:
@@ -50,7 +54,7 @@ def comparison_advice(
             f"{OTHER_BASE}, or merge the workloads first, so that later changes have a base"
         )
         return (sentence,)
-    return ()
+    return (FIRST_USE,)
 
 
 def _first(names: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ def build_report(
     priors: Priors | None = None,
     approvals: Sequence[Approval] = (),
 ) -> Report:
-    """Judge, explain and price what a bundle holds.
+    """Judge, explain and price what a bundle holds; only a declared fleet or throughput is priced.
 
     The runner and the service get the same verdicts from the same bundle: judging reads only the
     bundle and `priors`, the spreads learnt from earlier checks (by default those in the bundle).
@@ -62,6 +62,7 @@ def build_report(
     )
     ending = conclude_check(_ending(bundle, verdicts), cost.policy_evaluations)
     explanations, advice = explain_bundle(bundle, verdicts)
+    is_priced = bool(bundle.pricing.fleet or bundle.pricing.declared)
     return Report(
         bundle_id=bundle.id,
         created_at=bundle.created_at,
@@ -79,8 +80,8 @@ def build_report(
         skipped=tuple(bundle.skipped.items()),
         explanations=explanations,
         advice=advice,
-        unit_costs=_unit_costs(bundle, today=today),
-        change_prices=cost.prices.prices,
+        unit_costs=_unit_costs(bundle, today=today) if is_priced else (),
+        change_prices=cost.prices.prices if is_priced else (),
         total_price=cost.prices.total,
         queues=cost.prices.queues,
         policy_evaluations=cost.policy_evaluations,
@@ -89,7 +90,7 @@ def build_report(
         title=ending.title,
         headline=_headline(ending.title, bundle, verdicts),
         work=work_rates(bundle, verdicts),
-        projections=project_bundle(bundle, today=today),
+        projections=project_bundle(bundle, today=today) if is_priced else (),
         pairs_needed=pairs_for_margin(judgement),
         steps=process_steps(bundle),
         interleaved_workloads=_interleaved_workloads(bundle),

@@ -1,19 +1,22 @@
 """Writes the notes that a report adds to those of its bundle."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from statistics import fmean
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
 from perfledger.records import Device, Side
+from perfledger_baselines.judging.decision import LOADED_SHARE
+from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_evidence import huge_gains
 
 
 def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
-    """Return notes on huge gains, other devices, readings left out, and how busy the CPU was."""
+    """Return notes on huge gains, noise, other devices, readings left out, and CPU activity."""
     return (
         *huge_gains(verdicts),
+        *_noise_advice(bundle, verdicts),
         *_other_device_notes(bundle),
         *_left_out_notes(bundle),
         *_cpu_activity_notes(bundle, verdicts),
@@ -30,6 +33,37 @@ def _other_device_notes(bundle: Bundle) -> tuple[str, ...]:
         f"measured on the {device}, not on the {bundle.machine.device}: {', '.join(sorted(names))}"
         for device, names in kinds.items()
     )
+
+
+def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    """Return what would make the CPU quieter for the workloads that noise left undecided."""
+    noisy = {
+        each.workload
+        for each in verdicts
+        if each.outcome is Outcome.UNDECIDED
+        and explain_verdict(each, bundle.plan).decided_by is DecidedBy.NOISE
+    }
+    devices = bundle.machines()
+    names = sorted(name for name in noisy if devices[name, Side.HEAD].device is Device.CPU)
+    if not names:
+        return ()
+    waited = _queued_share(bundle, names)
+    cause, advice = "", []
+    if waited is not None and waited >= LOADED_SHARE:
+        cause = f", steps waited {waited:.0%} of their time for a core"
+        advice.append("stop other programs or give the check cores of its own (taskset -c)")
+    if bundle.machine.cores > 1:
+        advice.append(f"set OMP_NUM_THREADS below the {bundle.machine.cores} cores")
+    way_out = f": {'; '.join(advice)}" if advice else ""
+    return (f"noise left {', '.join(names)} undecided{cause}{way_out}",)
+
+
+def _queued_share(bundle: Bundle, workloads: Collection[str]) -> float | None:
+    """Return the share of their time that steps waited for a core; None if the kernel is silent."""
+    times = [run.core_times for run in bundle.runs if run.workload in workloads]
+    elapsed = sum(sum(each.elapsed_s) for each in times)
+    queued = sum(sum(each.queued_s) for each in times)
+    return queued / elapsed if elapsed else None
 
 
 def _left_out_notes(bundle: Bundle) -> tuple[str, ...]:

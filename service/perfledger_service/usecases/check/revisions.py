@@ -16,18 +16,24 @@ from perfledger_service.settings.sources import (
     file_table,
 )
 
+SHORT_SHA = 12
 UNTRUSTED_ENV_NOTE = (
-    "`env` of the head's configuration was not used, because base has none: set PERFLEDGER_ENV "
-    "where the check runs, or merge the configuration first"
+    "`env` was not used, because only the change has this configuration: set PERFLEDGER_ENV where "
+    "the check runs, or merge the configuration first"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionPair:
-    """The two sides of a check."""
+    """The two sides of a check, and notes on how they were chosen.
+
+    `is_base_merged` is False for a base that is itself a commit of the change.
+    """
 
     base: Revision
     head: Revision
+    notes: tuple[str, ...] = ()
+    is_base_merged: bool = True
 
 
 def resolve_revisions(repository: Repository, *, base: str, head: str) -> RevisionPair:
@@ -43,6 +49,33 @@ def resolve_revisions(repository: Repository, *, base: str, head: str) -> Revisi
     if ancestor == revision.sha and not base:
         ancestor, ref = _parent(repository, revision), "first parent"
     return RevisionPair(base=replace(repository.resolve(ancestor), ref=ref), head=revision)
+
+
+def start_at_workloads(repository: Repository, sides: RevisionPair) -> RevisionPair:
+    """Return the sides with a base that has workloads, so that a first use can be compared.
+
+    Where the base has neither a configuration nor workloads, it is replaced by the first commit
+    after it that has workloads, unless that is the head. Raises RepositoryError.
+    """
+    base = sides.base
+    read_base = partial(repository.read_file, base.sha)
+    if _table(read_base) is not None or repository.files_with_workloads(base.sha):
+        return sides
+    first = repository.first_with_workloads(base.sha, sides.head.sha)
+    if first in {"", sides.head.sha}:
+        return sides
+    note = (
+        f"the {base.ref} ({base.sha[:SHORT_SHA]}) has no workloads yet: base is "
+        f"{_name(repository, first)}, the first commit that has them"
+    )
+    chosen = replace(repository.resolve(first), ref="first commit with workloads")
+    return replace(sides, base=chosen, notes=(*sides.notes, note), is_base_merged=False)
+
+
+def _name(repository: Repository, sha: str) -> str:
+    """Return a commit's short hash, with HEAD before it where it is HEAD."""
+    is_head = repository.resolve("HEAD").sha == sha
+    return f"HEAD ({sha[:SHORT_SHA]})" if is_head else sha[:SHORT_SHA]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +123,16 @@ def configuration_of(
     The configuration is the base commit's, so that a change cannot relax its own gate; without one
     it is the head's, with a note. Raises SettingsError.
     """
-    notes: tuple[str, ...] = ()
+    notes = sides.notes
     config = _table(partial(repository.read_file, sides.base.sha))
     base_file = config[0] if config else ""
     if config is None:
         config = _table(partial(repository.read_file, sides.head.sha))
         if config is not None:
-            notes = (f"base has no configuration: the head's {config[0]} was used",)
-            if config[1].pop("env", ()):  # a change cannot ask for the job's credentials
-                notes += (UNTRUSTED_ENV_NOTE,)
+            notes += (f"base has no configuration: the head's {config[0]} was used",)
+    # A change cannot ask for the job's credentials.
+    if config and not (base_file and sides.is_base_merged) and config[1].pop("env", ()):
+        notes += (UNTRUSTED_ENV_NOTE,)
     name, table = config or ("", None)
     settings, _ = check_settings(flags=flags, table=table, table_name=name)
     notes += _same_commit_notes(sides)

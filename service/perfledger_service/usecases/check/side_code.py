@@ -52,7 +52,8 @@ class SideCode:
     def notes(self, base: Discovery, head: Discovery) -> tuple[str, ...]:
         """Return what the author should know about the code that ran, after it ran."""
         differences: tuple[str, ...] = ()
-        if base.facts is not None and head.facts is not None:
+        # A side without workloads has imported nothing.
+        if base.facts and head.facts and base.workloads and head.workloads:
             differences = distribution_notes(base.facts.distributions, head.facts.distributions)
         return self.build_notes + differences + self.origin.notes()
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from perfledger.metrics import STEP_TIME
@@ -64,3 +66,26 @@ def test_the_first_side_begins_and_processes_are_numbered_on(harness, sides, fir
     assert pair.processes == 2
     assert pair.seconds.keys() == {A, B}
     assert [base.workload for base, _ in pair.complete()] == [A, B]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_interleaved", [False, True])
+def test_a_workload_that_fails_on_both_sides_says_so_of_both(harness, sides, is_interleaved):
+    requests = sides(
+        *(f"@perfledger.workload()\ndef a():\n    raise ValueError('of {side}')\n" for side in Side)
+    )
+    measurement = PairMeasurement(
+        harness=harness,
+        requests={
+            side: replace(request, is_interleaved=is_interleaved)
+            for side, request in requests.items()
+        },
+        telemetry=NoTelemetry(),
+        progress=NoProgress(),
+        check_run=lambda _: None,
+    )
+
+    pair = measurement.measure([A], pair=0, first=Side.HEAD, process=0)
+
+    details = {each.side: each.detail.partition(" (")[0] for each in pair.failures}
+    assert details == {Side.BASE: "ValueError: of base", Side.HEAD: "ValueError: of head"}

@@ -51,6 +51,7 @@ def test_frames_of_installed_packages_are_counted_by_package(tmp_path):
         "def call(function):\n    return inner(function)\ndef inner(f):\n    return f()\n"
     )
     spec = spec_from_file_location("widgets", package / "__init__.py")
+    assert spec is not None
     widgets = module_from_spec(spec)
     spec.loader.exec_module(widgets)
 

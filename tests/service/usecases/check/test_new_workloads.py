@@ -111,5 +111,7 @@ def test_a_configured_base_without_workloads_is_named():
     assert sentence.startswith("base has the configuration perfledger.toml but no workload in perf")
 
 
-def test_a_change_that_introduces_perfledger_needs_no_advice():
-    assert advice((), file="") == ()
+def test_a_change_that_introduces_perfledger_is_told_how_to_go_on():
+    (sentence,) = advice((), file="")
+
+    assert sentence.startswith("base has no workloads yet: commit them, change something")

@@ -206,22 +206,33 @@ def on_device(bundle, device, devices=1):
     return replace(bundle, runs=runs)
 
 
+FLEET = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
+
+
 def h100_cost(bundle):
-    costs = build_report(bundle, today=TODAY, is_local=True).unit_costs
+    priced = replace(bundle, pricing=PricingConfig(fleet=(FLEET,)))
+    costs = build_report(priced, today=TODAY, is_local=True).unit_costs
     return next(cost for cost in costs if cost.rate.accelerator == "H100-80GB")
 
 
 def test_what_ran_on_the_cpu_beside_a_gpu_is_not_priced_on_it(make_bundle):
     bundle = on_device(make_bundle(machine=H100), Device.CPU)
-    fleet = FleetUse(workload="gpt:*", where="p5.48xlarge/on_demand", device_hours_per_year=1000.0)
 
     report = build_report(
-        replace(bundle, pricing=PricingConfig(fleet=(fleet,))), today=TODAY, is_local=True
+        replace(bundle, pricing=PricingConfig(fleet=(FLEET,))), today=TODAY, is_local=True
     )
 
     assert h100_cost(bundle).provenance is Provenance.UNKNOWN
     assert H100.cpu_model in report.change_prices[0].note
     assert report.notes == ("measured on the cpu, not on the cuda: gpt:step",)
+
+
+def test_nothing_is_priced_where_neither_a_fleet_nor_a_throughput_is_declared(make_bundle):
+    bundle = on_device(make_bundle(machine=H100), Device.CUDA)
+
+    report = build_report(bundle, today=TODAY, is_local=True)
+
+    assert (report.unit_costs, report.change_prices, report.projections) == ((), (), ())
 
 
 def test_a_step_on_eight_devices_costs_what_eight_devices_cost(make_bundle):

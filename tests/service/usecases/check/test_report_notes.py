@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
-from perfledger.records import Device, Side
+from perfledger.records import CoreTimes, Device, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_service.usecases.check.report_notes import report_notes
 
@@ -62,3 +62,42 @@ def test_what_did_not_change_needs_no_explanation(notes_of):
     notes = notes_of(lambda run: with_samples(run, cpu_active=BUSY[run.side]), ratio=1.0)
 
     assert notes == ()
+
+
+def noisy_bundle(make_bundle, *, cores, queued_s=0.0):
+    """Return a bundle whose pairs swing by 20 % either way, without a change."""
+    plain = make_bundle(metrics=(STEP_TIME,), ratio=1.0)
+    times = CoreTimes(elapsed_s=(1.0,), queued_s=(queued_s,), helpers_s=(0.0,))
+    swings = {Side.BASE: (1.0, 1.2), Side.HEAD: (1.2, 1.0)}
+    runs = tuple(
+        replace(
+            run,
+            samples={STEP_TIME.name: (swings[run.side][run.pair % 2],)},
+            core_times=times,
+        )
+        for run in plain.runs
+    )
+    return replace(plain, machine=replace(plain.machine, cores=cores), runs=runs)
+
+
+def test_noise_under_load_says_so_and_what_to_do(make_bundle):
+    bundle = noisy_bundle(make_bundle, cores=8, queued_s=0.3)
+
+    (note,) = report_notes(bundle, judge_bundle(bundle))
+
+    assert note == (
+        "noise left gpt:step undecided, steps waited 30% of their time for a core: stop other "
+        "programs or give the check cores of its own (taskset -c); set OMP_NUM_THREADS below the 8 "
+        "cores"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cores", "ending"), [(8, ": set OMP_NUM_THREADS below the 8 cores"), (1, "")]
+)
+def test_noise_on_an_idle_machine_leaves_fewer_threads(make_bundle, cores, ending):
+    bundle = noisy_bundle(make_bundle, cores=cores)
+
+    notes = report_notes(bundle, judge_bundle(bundle))
+
+    assert notes == (f"noise left gpt:step undecided{ending}",)

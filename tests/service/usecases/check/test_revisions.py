@@ -12,8 +12,10 @@ from perfledger_service.usecases.check.revisions import (
     configuration_from,
     configuration_of,
     resolve_revisions,
+    start_at_workloads,
 )
 
+WORKLOAD = "import perfledger\n\n@perfledger.workload()\ndef add():\n    return sum\n"
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
 
 
@@ -38,8 +40,16 @@ class Checkout:
         self.git("commit", "-q", "--allow-empty", "-m", "a change")
         return self.git("rev-parse", "HEAD")
 
+    def commit_workload(self, text=WORKLOAD):
+        """Commit a file with a workload; return the hash."""
+        (self.root / "sums.py").write_text(text)
+        return self.commit()
+
     def resolve(self, *, base="", head=""):
         return resolve_revisions(Repository.open(self.root), base=base, head=head)
+
+    def resolve_first_use(self):
+        return start_at_workloads(Repository.open(self.root), self.resolve())
 
     def configuration(self, **flags):
         return configuration_of(Repository.open(self.root), self.resolve(), flags=flags)
@@ -95,6 +105,57 @@ def test_a_named_base_is_taken_even_if_it_is_the_head(checkout):
     assert sides.base.ref == "merge-base with main"
 
 
+def test_changes_are_compared_with_head_where_the_default_branch_has_no_workloads_yet(checkout):
+    fork = checkout.commit()
+    checkout.git("switch", "-q", "-c", "topic")
+    first = checkout.commit_workload()
+    (checkout.root / "second.toml").write_text("x = 2")
+
+    sides = checkout.resolve_first_use()
+
+    assert (sides.base.sha, sides.base.ref) == (first, "first commit with workloads")
+    assert sides.head.is_dirty
+    (note,) = sides.notes
+    assert note.startswith(f"the merge-base with main ({fork[:12]}) has no workloads yet: ")
+    assert note.endswith(f"base is HEAD ({first[:12]}), the first commit that has them")
+
+
+def test_a_committed_change_is_compared_with_the_first_commit_that_has_workloads(checkout):
+    checkout.commit()
+    checkout.git("switch", "-q", "-c", "topic")
+    first = checkout.commit_workload()
+    checkout.commit(second="x = 2")
+    head = checkout.commit_workload(WORKLOAD + "# changed\n")
+
+    sides = checkout.resolve_first_use()
+
+    assert (sides.base.sha, sides.head.sha) == (first, head)
+    assert f"base is {first[:12]}, the first" in sides.notes[0]
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_workloads_without_a_change_after_them_have_no_base_yet(checkout, is_committed):
+    fork = checkout.commit()
+    checkout.git("switch", "-q", "-c", "topic")
+    if is_committed:
+        checkout.commit_workload()
+    else:
+        (checkout.root / "sums.py").write_text(WORKLOAD)
+
+    sides = checkout.resolve_first_use()
+
+    assert (sides.base.sha, sides.notes) == (fork, ())
+
+
+def test_a_configured_default_branch_stays_the_base(checkout):
+    fork = checkout.commit(perfledger="margin = 0.05")
+    checkout.git("switch", "-q", "-c", "topic")
+    checkout.commit_workload()
+    checkout.commit(second="x = 2")
+
+    assert checkout.resolve_first_use().base.sha == fork
+
+
 def test_a_first_commit_has_nothing_to_be_compared_with(checkout):
     checkout.commit()
 
@@ -141,9 +202,25 @@ def test_a_change_cannot_ask_for_variables_where_the_base_has_no_configuration(
     configuration = checkout.configuration()
 
     assert configuration.settings.env == ()
-    assert configuration.notes[1].startswith("`env` of the head's configuration was not used")
+    assert configuration.notes[1].startswith("`env` was not used, because only the change")
     monkeypatch.setenv("PERFLEDGER_ENV", '["WANDB_API_KEY"]')
     assert checkout.configuration().settings.env == ("WANDB_API_KEY",)
+
+
+def test_a_base_that_is_a_commit_of_the_change_cannot_ask_for_credentials_either(checkout):
+    checkout.commit()
+    checkout.git("switch", "-q", "-c", "topic")
+    (checkout.root / "perfledger.toml").write_text('env = ["AWS_SECRET_ACCESS_KEY"]')
+    checkout.commit_workload()
+    checkout.commit(second="x = 2")
+
+    configuration = configuration_of(
+        Repository.open(checkout.root), checkout.resolve_first_use(), flags={}
+    )
+
+    assert configuration.base_file == "perfledger.toml"
+    assert configuration.settings.env == ()
+    assert configuration.notes[-1].startswith("`env` was not used")
 
 
 def test_a_file_without_our_table_is_no_configuration(checkout):

@@ -222,9 +222,9 @@ def test_a_changed_package_that_can_only_run_from_its_copy_is_not_measured(proje
     mine.change("python/mypkg/late.py", WORK.format(10), WORK.format(30))
     mine.install_copy(compiled=True)
 
-    runs, (failure,), _ = mine.measure()
+    runs, (failure, other_side), _ = mine.measure()
 
-    assert failure.why is FailureReason.WRONG_CODE
+    assert failure.why is other_side.why is FailureReason.WRONG_CODE
     assert failure.detail.startswith(
         f"the installed copy of mypkg at {mine.site}/mypkg ran, not this commit "
         "(python/mypkg/late.py changed): set `build`"
@@ -324,12 +324,12 @@ def test_a_compiled_extension_is_not_measured_as_installed_and_measured_as_built
     subprocess.run([*pip, *target], cwd=mine.root, check=True, env=mine.environment() | os.environ)
     mine.git("checkout", "-q", "main")
 
-    _, (failure,), (note,) = mine.measure()
+    _, (failure, other_side), (note,) = mine.measure()
     built = "pip install -q --no-build-isolation --no-deps --no-index ."
     runs, failures, notes = mine.measure(build=built)
     in_place, none, _ = mine.measure(build="python setup.py -q build_ext --inplace")
 
-    assert failure.why is FailureReason.WRONG_CODE
+    assert failure.why is other_side.why is FailureReason.WRONG_CODE
     assert "csrc/late.c changed" in failure.detail
     assert note.startswith("compiled sources changed (csrc/late.c)")
     assert (failures, none, notes) == ((), (), ())
@@ -355,7 +355,7 @@ def test_a_check_of_an_installed_copy_ends_with_three(project):
     )
 
     assert done.returncode == 3, done.stderr
-    assert [each["why"] for each in json.loads(done.stdout)["failures"]] == ["wrong code"]
+    assert [each["why"] for each in json.loads(done.stdout)["failures"]] == ["wrong code"] * 2
 
 
 def test_a_side_without_a_child_has_no_differences_to_name(project):

@@ -6,6 +6,7 @@ from datetime import date
 
 import pytest
 
+from perfledger.bundle import FleetUse, PricingConfig
 from perfledger.records import Device, Machine, Side, WorkloadSpec
 from perfledger.step_work import (
     BYTES,
@@ -39,7 +40,10 @@ def report(make_bundle):
         spec = WorkloadSpec(
             id=NAME, module="gpt", function="step", unit="tokens", units_per_step=units_per_step
         )
-        return build_report(replace(bundle, workloads=(spec,)), today=TODAY, is_local=True)
+        fleet = FleetUse(workload="gpt:*", where="p4d/on_demand", device_hours_per_year=1000.0)
+        pricing = PricingConfig(fleet=(fleet,))
+        priced = replace(bundle, workloads=(spec,), pricing=pricing)
+        return build_report(priced, today=TODAY, is_local=True)
 
     return report
 
