@@ -75,6 +75,8 @@ LOOP_WORDS = frozenset(
 )
 # Words of earlier versions that stood for a term of the glossary.
 RETIRED_WORDS = re.compile(r"(docket|errand|yielding|hub|catalog|anytime)s?")
+# GitHub calls a header "x-hub-signature-256", and Google publishes a catalog.
+RETIRED_TEXT = re.compile(r"\b(?:dockets?|errands?|yielding|(?<!x-)hubs?)\b", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
@@ -167,6 +169,21 @@ def test_no_name_holds_a_retired_word(trees):
     ]
 
     assert retired == []
+
+
+def test_no_text_of_the_product_holds_a_retired_word():
+    texts = [
+        path
+        for source in (*SOURCES, "templates", "docs")
+        for path in (ROOT / source).rglob("*")
+        if path.suffix in {".py", ".md", ".j2", ".toml"} and "migrations" not in path.parts
+    ]
+
+    assert {
+        str(path.relative_to(ROOT)): words
+        for path in texts
+        if (words := RETIRED_TEXT.findall(path.read_text(encoding="utf-8")))
+    } == {}
 
 
 def terms() -> list[str]:

@@ -26,7 +26,7 @@ def clock_difference(base: Run, head: Run) -> float | None:
 
 
 def follows_clocks(metric: Metric) -> bool:
-    """Whether the device's clock moves a metric; memory and counts are the same at every clock."""
+    """Return whether a metric depends on the device's clock; memory and counts do not."""
     match metric.kind:
         case (
             MetricKind.SPEED

@@ -26,7 +26,7 @@ class MeasuredPoint:
 
     @property
     def has_kept_up(self) -> bool:
-        """Whether the throughput is about the offered load; a closed loop always keeps up."""
+        """Return whether throughput is about the offered load; a closed loop always keeps up."""
         offered, served = self.offered_per_second, self.throughput_per_second
         if offered is None:
             return True

@@ -71,14 +71,14 @@ class PairedTest:
 
     @property
     def is_exact(self) -> bool:
-        """Whether this is a deterministic count: declared so, and the same in every process."""
+        """Return whether this is a count: declared so, and the same in every process."""
         if self.metric.scale is not MetricScale.EXACT:
             return False
         return all(len(set(side) - {None}) == 1 for side in (self.base, self.head))
 
     @property
     def is_noisy(self) -> bool:
-        """Whether this is decided by a p-value, and so is one of the family."""
+        """Return whether this is decided by a p-value, and so is one of the family."""
         return not self.flaw and not self.is_exact
 
     @property

@@ -27,7 +27,7 @@ class CountChange:
 
     @property
     def is_complete(self) -> bool:
-        """Whether both sides count all of the work."""
+        """Return whether both sides count all of the work."""
         return self.base_is_complete and self.head_is_complete
 
     @property
@@ -37,7 +37,7 @@ class CountChange:
 
     @property
     def has_changed(self) -> bool:
-        """Whether the two sides differ."""
+        """Return whether the two sides differ."""
         return self.base != self.head
 
 

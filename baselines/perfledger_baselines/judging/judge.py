@@ -108,7 +108,7 @@ def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tupl
 
 
 def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
-    """Whether a utilization fell, or CPU time rose, while the same workload became faster.
+    """Return whether a utilization fell, or CPU time rose, while the same workload became faster.
 
     Work done in less time often leaves the device idle for a larger share of it, and work that is
     divided among cores costs more time of all of them. It stays a regression of that metric, and is

@@ -63,5 +63,5 @@ class Verdict:
 
     @property
     def is_regression(self) -> bool:
-        """Whether the metric got worse by the floor or more, at the error rate alpha."""
+        """Return whether the metric got worse by the floor or more, at the error rate alpha."""
         return self.outcome is Outcome.REGRESSED

@@ -115,7 +115,7 @@ def _answers(pairs: Pairs) -> list[tuple[Run, Run]]:
 
 
 def _agrees(pairs: Pairs) -> bool:
-    """Whether the workload's own check was answered alike in every pair that it answered."""
+    """Return whether the workload's own check was answered alike in every pair that it answered."""
     return bool(_answers(pairs)) and not _differing_places(pairs)
 
 

@@ -20,7 +20,7 @@ class AdjustedResult:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval of this test alone leaves zero out."""
+        """Return whether the interval of this test alone leaves zero out."""
         return abs(self.result.mean) > self.result.half_width
 
 

@@ -68,7 +68,7 @@ class TTestResult:
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are enough pairs, with their history, for a test."""
+        """Return whether there are enough pairs, with their history, for a test."""
         return self.half_width < np.inf
 
 
@@ -87,12 +87,12 @@ class _Moments:
 
     @property
     def is_testable(self) -> BoolArray:
-        """Whether there is a spread to test with: from enough pairs, or from a history."""
+        """Return whether there is a spread to test with: from enough pairs, or from a history."""
         return (self.pairs >= np.where(self.has_prior, 1, self.fewest_pairs)) & (self.sd > 0)
 
     @property
     def has_both(self) -> BoolArray:
-        """Whether the plain t test runs beside the moderated one."""
+        """Return whether the plain t test runs beside the moderated one."""
         return self.has_prior & (self.pairs >= self.fewest_pairs)
 
     @property
@@ -186,7 +186,7 @@ def log_differences(tests: Sequence[PairedTest]) -> FloatArray:
 
 
 def _unqueued_interval(test: PairedTest, rule: DecisionRule) -> tuple[float, float] | None:
-    """Return the narrow interval around the pairs' bounds on wall time without the foreign wait."""
+    """Return the narrow interval around the pairs' bounds on wall time without run-queue waits."""
     if not test.unqueued:
         return None
     bounds = np.array([(each.low, each.high) for each in test.unqueued], dtype=np.float64).T

@@ -41,7 +41,7 @@ class UnpairedTest:
 
     @property
     def is_exact(self) -> bool:
-        """Whether this is a deterministic count: declared so, and the same in every run."""
+        """Return whether this is a deterministic count: declared so, and the same in every run."""
         is_same = len(set(self.base)) == len(set(self.head)) == 1
         return self.metric.scale is MetricScale.EXACT and is_same
 

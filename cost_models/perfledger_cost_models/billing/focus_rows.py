@@ -93,24 +93,24 @@ class BillRow:
 
     @property
     def is_usage(self) -> bool:
-        """Whether it charges for usage, or for unused capacity, in its period."""
+        """Return whether it charges for usage, or for unused capacity, in its period."""
         return self.cells["ChargeCategory"] == USAGE
 
     @property
     def is_of_period(self) -> bool:
-        """Whether its period is the bill's, unlike that of a purchase or a correction."""
+        """Return whether its period is the bill's, unlike that of a purchase or a correction."""
         return self.is_usage and self.cells["ChargeClass"] != CORRECTION
 
     @property
     def is_unused(self) -> bool:
-        """Whether it charges for an unused commitment or unused reserved capacity."""
+        """Return whether it charges for an unused commitment or unused reserved capacity."""
         names = ("CommitmentDiscountStatus", "CapacityReservationStatus")
         has_unused_status = UNUSED in {self.cells[name] for name in names}
         return has_unused_status or any(meter["unused"] for meter in self._meters)
 
     @property
     def is_by_hour(self) -> bool:
-        """Whether its quantity is in hours."""
+        """Return whether its quantity is in hours."""
         return self.cells["PricingUnit"].strip().lower() in HOURS
 
     @property

@@ -207,7 +207,7 @@ def _with_pauses(cost: FloatArray, *, work: int, pause: int) -> list[tuple[int, 
 
 
 def _is_less(left: FloatArray, right: FloatArray) -> BoolArray:
-    """Whether costs differ by more than rounding of sums in another order."""
+    """Return whether costs differ by more than rounding of sums in another order."""
     return left < right * (1 - _SAME)
 
 

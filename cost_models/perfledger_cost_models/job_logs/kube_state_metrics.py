@@ -47,7 +47,7 @@ def metrics_jobs(text: str) -> Iterator[Job | SkipReason]:
 
 
 def is_samples(header: str) -> bool:
-    """Whether a line is the header of samples that name their metric."""
+    """Return whether a line is the header of samples that name their metric."""
     names = {name.strip().lower() for name in header.split(",")}
     return {"__name__", "value"} <= names and not names.isdisjoint(TIMES)
 

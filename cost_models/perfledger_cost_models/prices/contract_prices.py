@@ -265,7 +265,7 @@ def _unknown(sheets: Sequence[PriceSheet], prices: Sequence[Price]) -> tuple[Unk
 
 
 def _is_among(priced: Sequence[tuple[str, str, str]], unknown: UnknownPrice) -> bool:
-    """Whether one of the sorted options is the unknown one of its region or a more specific one."""
+    """Return whether a sorted option is the unknown one of its region or more specific."""
     key = (unknown.provider, unknown.region, unknown.option)
     if key in _next(priced, key):
         return True
@@ -343,7 +343,7 @@ def _apply_discounts(
 
 
 def _is_for(discount: PriceDiscount, price: Price) -> bool:
-    """Whether a discount applies to a price: a billed price already contains all discounts."""
+    """Return whether a discount applies to a price; a billed price contains all discounts."""
     is_model = not discount.models or price.pricing_model in discount.models
     return discount.provider == price.provider and is_model and price.option_term != BILLED_TERM
 

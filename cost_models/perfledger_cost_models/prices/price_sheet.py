@@ -118,7 +118,7 @@ class Price:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the source is better than hearsay."""
+        """Return whether the source is better than hearsay."""
         return self.confidence is not SourceConfidence.LOW
 
 

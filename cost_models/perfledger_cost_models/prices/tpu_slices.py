@@ -37,6 +37,6 @@ def slice_of(name: str) -> TpuSlice | None:
 
 
 def has_two_cores(chip: str) -> bool:
-    """Whether a chip, "TPU-v4" or "tpu-v4", has two cores, so that slice names may count cores."""
+    """Return whether a chip, such as "TPU-v4", has two cores, which slice names may count."""
     match = _CHIP.fullmatch(chip.casefold())
     return match is not None and match["version"] in _COUNTS_CORES

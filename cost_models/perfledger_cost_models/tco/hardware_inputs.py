@@ -48,7 +48,7 @@ class HardwareInput:
 
     @property
     def is_assumed(self) -> bool:
-        """Whether the figure is so uncertain that every report must list it."""
+        """Return whether the figure is so uncertain that every report must list it."""
         return self.confidence is SourceConfidence.LOW
 
     @property

@@ -43,7 +43,7 @@ _TIME = re.compile(
 
 
 def is_metrics_explorer(header: Sequence[str]) -> bool:
-    """Whether a table's first row is that of Metrics Explorer's download."""
+    """Return whether a table's first row is that of Metrics Explorer's download."""
     return bool(header) and header[0].strip() == FIRST
 
 

@@ -50,7 +50,7 @@ class _Answer(msgspec.Struct):
 
 
 def is_console_csv(header: Sequence[str]) -> bool:
-    """Whether a table's first row is that of the console's download."""
+    """Return whether a table's first row is that of the console's download."""
     return bool(header) and header[0].strip().lower() in LABEL_ROWS | {"id"}
 
 

@@ -94,7 +94,7 @@ def nominal_bytes(model: str) -> float | None:
 
 
 def _is_like_shares(readings: Sequence[MetricValues]) -> bool:
-    """Whether all percentages are at most 1, and some are not whole numbers."""
+    """Return whether all percentages are at most 1, and some are not whole numbers."""
     values = [
         value
         for each in readings

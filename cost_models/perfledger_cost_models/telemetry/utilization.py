@@ -56,7 +56,7 @@ class OwnerUtilization:
 
     @property
     def is_bursty(self) -> bool | None:
-        """Whether use varies much from hour to hour; None where unknown."""
+        """Return whether use varies much from hour to hour; None where unknown."""
         return None if self.burstiness is None else self.burstiness >= BURSTY_FROM
 
     @property

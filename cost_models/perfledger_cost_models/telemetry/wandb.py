@@ -43,7 +43,7 @@ _Row = Mapping[str, object]
 
 
 def is_wandb(names: Iterable[str]) -> bool:
-    """Whether some of these columns are system metrics of GPUs or TPUs."""
+    """Return whether some of these columns are system metrics of GPUs or TPUs."""
     return any(_COLUMN.fullmatch(name) for name in names)
 
 

@@ -54,7 +54,7 @@ class _Answer(msgspec.Struct):
 
 
 def is_kubernetes_csv(header: Sequence[str]) -> bool:
-    """Whether a table's header names GPU hours or GPUs, and times."""
+    """Return whether a table's header names GPU hours or GPUs, and times."""
     names = _places(header)
     return any(name in names for name in STARTS) and any(name in names for name in HOURS + DEVICES)
 

@@ -68,7 +68,7 @@ class _Answer(msgspec.Struct):
 
 
 def is_prometheus_csv(header: Sequence[str]) -> bool:
-    """Whether a table's header is that of samples: a time first, or a time and a value."""
+    """Return whether a table's header is that of samples: a time first, or a time and a value."""
     names = [name.lower() for name in header]
     return ("value" in names and any(name in names for name in TIMES)) or names[0] in TIMES
 

@@ -83,7 +83,7 @@ class Gpus:
 
 
 def is_sacct(first_line: str) -> bool:
-    """Whether a file's first line is the header of a sacct table."""
+    """Return whether a file's first line is the header of a sacct table."""
     return "JobID" in first_line.split("|")
 
 

@@ -42,7 +42,7 @@ def missing_formulas(aten: Foreign, registry: Mapping[Foreign, object]) -> dict[
 
 
 def needs_formula(operator: Foreign, counted: Collection[str]) -> bool:
-    """Whether an operator that was called may do work that is not counted.
+    """Return whether an operator that was called may do work that is not counted.
 
     `counted` are the operators with a formula, such as "aten.mm". Any operator of another library
     may do such work, unless it is tagged as working on elements; of torch's own those with products

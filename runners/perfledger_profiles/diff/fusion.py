@@ -23,7 +23,7 @@ from perfledger_profiles.diff.stable_names import (
 MIN_COMMON_PARTS = 0.5
 # A compiled region that keeps more of its own time lost nothing relevant.
 MAX_KEPT_SHARE = 0.75
-# The readers limit paths to a depth of 12; a foreign bundle may not.
+# The readers limit paths to a depth of 12; an untrusted bundle may not.
 MAX_DEPTH = 16
 # An operator dispatched by torch, as the innermost place of its kernels.
 _DISPATCHED = re.compile(r"(?:aten|prims|torchvision)::\w+")

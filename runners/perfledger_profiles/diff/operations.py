@@ -9,8 +9,8 @@ from perfledger_profiles.timeline.breakdown import (
     longest_operations,
 )
 
-# The readers keep 200, but a foreign bundle may hold thousands, and matching compares some with all
-# others.
+# The readers keep 200, but an untrusted bundle may have thousands, and matching compares some with
+# all others.
 MAX_COMPARED = 500
 
 

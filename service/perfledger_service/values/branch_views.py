@@ -47,7 +47,7 @@ class BranchView:
     commits: tuple[str, ...]  # oldest first: places in requests, alerts and events count them
     alerts: tuple[AlertView, ...]  # newest first
     requests: tuple[AbRequestView, ...]  # the most promising first
-    happenings: GroupedChanges
+    grouped_changes: GroupedChanges
     watched: int  # series
-    # None where the gate never saw a check of unchanged code.
+    # None without a check of unchanged code.
     false_alarm_rate: FalseAlarmRate | None

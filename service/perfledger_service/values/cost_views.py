@@ -33,7 +33,7 @@ class CostRow:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the price is of low confidence; such a row is in no chance of being cheapest."""
+        """Return whether the price is of low confidence: such a row cannot be the cheapest."""
         return self.price is not None and not self.price.is_trusted
 
 
@@ -84,7 +84,7 @@ class RentalOption:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the price is of low confidence."""
+        """Return whether the price is of low confidence."""
         return not self.price.is_trusted
 
 

@@ -50,7 +50,7 @@ def create_app(state: AppState) -> FastAPI:
         title="perfledger",
         version=version("perfledger"),
         lifespan=running,
-        docs_url=None,  # its scripts would come from a foreign host
+        docs_url=None,  # its scripts would come from another host
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )

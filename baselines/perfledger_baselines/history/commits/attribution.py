@@ -184,7 +184,7 @@ def attributed_changes(observed: ObservedSeries) -> tuple[AttributedChange, ...]
 
 
 def has_new_environment(observed: ObservedSeries, commits: CommitRange) -> bool:
-    """Whether the fingerprint changed at these commits or within PLACE_ERROR_COMMITS of them.
+    """Return whether the fingerprint changed within PLACE_ERROR_COMMITS of these commits.
 
     An unknown environment never changed.
     """

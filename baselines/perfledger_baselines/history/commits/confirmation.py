@@ -135,7 +135,7 @@ def drop_answers(state: ConfirmationState, *, before: int) -> ConfirmationState:
 
 
 def _is_open(state: ConfirmationState, candidate: AbCandidate) -> bool:
-    """Whether no A/B for this candidate is under way and no answer to it stands."""
+    """Return whether no A/B for this candidate is under way and no answer to it stands."""
     under_way = [
         (s.series, s.harm, s.commits)
         for trial in state.pending_confirmations
@@ -164,7 +164,7 @@ def _is_same_change(
 
 
 def _answer_stands(answer: AnsweredCandidate, candidate: AbCandidate) -> bool:
-    """Whether an answer still holds for a candidate of the same commits."""
+    """Return whether an answer still holds for a candidate of the same commits."""
     is_stronger = candidate.strength >= STRONGER_BY * answer.strength
     return answer.is_confirmed or candidate.newest <= answer.newest or not is_stronger
 

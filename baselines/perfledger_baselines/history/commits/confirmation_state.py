@@ -168,7 +168,7 @@ class Alert:
 
     @property
     def is_final(self) -> bool:
-        """Whether no other alert of this change will follow."""
+        """Return whether no other alert of this change will follow."""
         return self.narrowing is not BisectionStatus.UNDER_WAY
 
 

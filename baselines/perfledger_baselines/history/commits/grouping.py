@@ -76,7 +76,7 @@ class ChangeEvent:
 
     @property
     def is_significant(self) -> bool:
-        """Whether any member is significant."""
+        """Return whether any member is significant."""
         return any(member.is_significant for member in self.members)
 
     @property
@@ -328,7 +328,7 @@ def _common_commits(changes: Sequence[AttributedChange]) -> CommitRange:
 
 
 def _is_related(change: AttributedChange, candidate: AttributedChange) -> bool:
-    """Whether changes at the same commits are one event: of one module, or both placed exactly."""
+    """Return whether changes at one place are one event: of one module, or both placed exactly."""
     is_exact = max(change.likely.count, candidate.likely.count) <= FEW_COMMITS
     return change.series.module == candidate.series.module or (
         is_exact and change.likely.distance(candidate.likely) == 0

@@ -149,7 +149,7 @@ def place_costs(
 
 
 def _has_two_kinds(ordered: FloatArray, distance: float, *, errors: float) -> bool:
-    """Whether differences between the two kinds are rare, by so many standard errors."""
+    """Return whether differences between the two kinds are rare, by so many standard errors."""
     near = _between(ordered, 0.8 * distance, 1.2 * distance)
     half_way = _between(ordered, 0.45 * distance, 0.65 * distance)
     density = (near - errors * near**0.5) / 0.4

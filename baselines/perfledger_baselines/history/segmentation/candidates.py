@@ -115,7 +115,7 @@ def loop_steps(sums: FloatArray, width: int, fewest: int) -> FloatArray:
 
 @compiled
 def is_peak_at(step: FloatArray, column: int, width: int) -> bool:
-    """Whether a step is no lower than those one place, a quarter and half a width away."""
+    """Return whether a step is no lower than those one place, a quarter and half a width away."""
     for lag in (1, max(width // 4, 1), width // 2):
         if step[max(column - lag, 0)] > step[column]:
             return False

@@ -22,28 +22,28 @@ def branch_page(view: BranchView, *, url: str) -> str:
         "html/branch.html.j2",
         view=view,
         alerts=alert_rows(view),
-        asked=ab_request_rows(view.requests, url=url),
-        happened=event_rows(view.happenings, names)[:MAX_EVENTS],
-        doubted=doubtful_events_sentence(view.happenings),
-        gate=false_alarm_sentence(view.false_alarm_rate),
+        ab_requests=ab_request_rows(view.requests, url=url),
+        events=event_rows(view.grouped_changes, names)[:MAX_EVENTS],
+        doubtful_events=doubtful_events_sentence(view.grouped_changes),
+        false_alarms=false_alarm_sentence(view.false_alarm_rate),
         label=vocabulary.metric_label,
         device=stored_verdict_rows.device,
     )
 
 
-def false_alarm_sentence(gate: FalseAlarmRate | None) -> str:
-    """Return the false-alarm rate of the gate, with its bound."""
-    if gate is None:
+def false_alarm_sentence(rate: FalseAlarmRate | None) -> str:
+    """Return the false-alarm rate of checks, with its bound."""
+    if rate is None:
         return (
             "The false-alarm rate is unknown: no check has compared a commit with itself yet. To "
             "measure it: perfledger check --base HEAD --head HEAD "
             "--upload-url"
         )
-    checks = "1 check" if gate.checks == 1 else f"{gate.checks:,} checks"
-    bound = f"at most {number_format.share(gate.high)}"
-    if gate.false:
-        bound = f"{number_format.share(gate.low)} to {number_format.share(gate.high)}"
+    checks = "1 check" if rate.checks == 1 else f"{rate.checks:,} checks"
+    bound = f"at most {number_format.share(rate.high)}"
+    if rate.false:
+        bound = f"{number_format.share(rate.low)} to {number_format.share(rate.high)}"
     return (
-        f"The gate was red in {gate.false:,} of {checks} of unchanged code: the false-alarm rate "
-        f"is {bound} with 95 % confidence"
+        f"{rate.false:,} of {checks} of unchanged code failed: the false-alarm rate is {bound} "
+        "with 95 % confidence"
     )

@@ -54,7 +54,7 @@ class VerdictTableRow:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the row needs no attention."""
+        """Return whether the row needs no attention."""
         return self.outcome is Outcome.UNCHANGED and not self.is_warning
 
 
@@ -104,7 +104,7 @@ class CountGroup:
 
     @property
     def has_changed(self) -> bool:
-        """Whether any count differs between the sides."""
+        """Return whether any count differs between the sides."""
         return any(row.has_changed for row in self.counts)
 
 

@@ -45,7 +45,7 @@ def _columns() -> tuple[Column[Speedup], ...]:
         figure("seconds", "per step", lambda change: change.seconds, number_format.seconds),
         figure("share", "share", lambda change: change.share, number_format.share),
         name("name", "what", lambda change: change.name, limit=_MAX_NAME),
-        display("supposed", _factor),
+        display("speedup", _factor),
         fact("factor", lambda change: change.factor),
     )
 

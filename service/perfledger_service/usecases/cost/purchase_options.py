@@ -97,7 +97,7 @@ class AcceleratorOption:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether its price is of low confidence."""
+        """Return whether its price is of low confidence."""
         return self.price is not None and not self.price.is_trusted
 
     def usd_at(self, use: float, *, requested_use: float) -> float:

@@ -28,9 +28,9 @@ def branch_view(session: Session, project: Project) -> BranchView:
         commits=commits_of_branch(session, project.id),
         alerts=_latest(alerts_of(session, project.id)),
         requests=requested_ab_runs(session, project.id),
-        happenings=group_changes(_observed_series(series)),
+        grouped_changes=group_changes(_observed_series(series)),
         watched=len(series),
-        false_alarm_rate=_gate(session, project.id),
+        false_alarm_rate=_false_alarm_rate(session, project.id),
     )
 
 
@@ -85,6 +85,6 @@ def _latest(alerts: Sequence[AlertView]) -> tuple[AlertView, ...]:
     return tuple(latest)
 
 
-def _gate(session: Session, project_id: int) -> FalseAlarmRate | None:
+def _false_alarm_rate(session: Session, project_id: int) -> FalseAlarmRate | None:
     false, checks = false_alarms(session, project_id)
     return false_alarm_rate(false=false, checks=checks) if checks else None

@@ -29,7 +29,7 @@ GAPS = frozenset({"", "nan", "na", "n/a", "null", "none"})
 # The accepted forms of a number: float() also takes "1_000", "infinity" and Thai digits.
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _DELIMITERS = (",", ";", "\t")
-_SHOWN = 40  # characters of a foreign cell that an error quotes
+_SHOWN = 40  # characters of an untrusted cell that an error quotes
 
 Cell = str | float | None
 
@@ -42,11 +42,11 @@ class TableColumn:
     cells: tuple[Cell, ...]
 
     def is_numeric(self) -> bool:
-        """Whether every cell is a number or a gap, and at least one a number."""
+        """Return whether every cell is a number or a gap, and at least one a number."""
         return all(map(_is_readable, self.cells)) and any(map(_has_number, self.cells))
 
     def is_mostly_numeric(self) -> bool:
-        """Whether more than half of the cells are numbers: the others are then mistakes."""
+        """Return whether more than half of the cells are numbers: the others are then mistakes."""
         return 2 * sum(map(_has_number, self.cells)) > len(self.cells)
 
 

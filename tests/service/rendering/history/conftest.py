@@ -120,7 +120,7 @@ def make_events() -> type[Events]:
 
 
 @pytest.fixture(scope="session")
-def happenings() -> GroupedChanges:
+def grouped_changes() -> GroupedChanges:
     """Return an event that is believed, one that is not, and a machine that changed."""
     changed = tuple(
         EventMember(attributed(workload, first=5, last=6), 0.01, is_significant=True)

@@ -38,7 +38,7 @@ VIEW = BranchView(
     commits=SHAS,
     alerts=(),
     requests=(),
-    happenings=GroupedChanges(events=(), environment_changes=()),
+    grouped_changes=GroupedChanges(events=(), environment_changes=()),
     watched=2,
     false_alarm_rate=None,
 )

@@ -20,13 +20,13 @@ QUIET = BranchView(
     commits=SHAS,
     alerts=(),
     requests=(),
-    happenings=GroupedChanges(events=(), environment_changes=()),
+    grouped_changes=GroupedChanges(events=(), environment_changes=()),
     watched=2,
     false_alarm_rate=None,
 )
 
 
-def branch(workload, happenings):
+def branch(workload, grouped_changes):
     alert = AlertView(
         alert=an_alert(workload),
         upload_id="1" * 32,
@@ -38,11 +38,11 @@ def branch(workload, happenings):
         head_sha=SHAS[1],
         suspicions=(a_suspicion(workload),),
     )
-    return replace(QUIET, alerts=(alert,), requests=(request,), happenings=happenings)
+    return replace(QUIET, alerts=(alert,), requests=(request,), grouped_changes=grouped_changes)
 
 
-def test_a_page_shows_alerts_requests_and_what_happened(happenings):
-    page = branch_page(branch("gpt:step", happenings), url="https://perf.example")
+def test_a_page_shows_alerts_requests_and_what_happened(grouped_changes):
+    page = branch_page(branch("gpt:step", grouped_changes), url="https://perf.example")
 
     assert 'href="/runs/11111111111111111111111111111111"' in page
     assert "aaaaaaaaaa..bbbbbbbbbb" in page
@@ -61,10 +61,10 @@ def test_a_quiet_branch_says_so():
     assert "is unknown: no check has compared a commit with itself yet" in page
 
 
-def test_a_name_of_others_is_text_of_the_page(happenings, make_events):
+def test_a_name_of_others_is_text_of_the_page(grouped_changes, make_events):
     event = make_events.event_of(make_events.attributed(HOSTILE))
     view = replace(
-        branch(HOSTILE, replace(happenings, events=(event,))), repository="octo/<script>x"
+        branch(HOSTILE, replace(grouped_changes, events=(event,))), repository="octo/<script>x"
     )
 
     page = branch_page(view, url="https://perf.example/<script>")
@@ -80,7 +80,8 @@ def test_a_page_has_the_newest_events_only(make_events):
     )
 
     page = branch_page(
-        replace(QUIET, happenings=GroupedChanges(events=events, environment_changes=())), url="u"
+        replace(QUIET, grouped_changes=GroupedChanges(events=events, environment_changes=())),
+        url="u",
     )
 
     assert page.count("1 of 120 series") == MAX_EVENTS
@@ -91,11 +92,11 @@ def test_a_page_has_the_newest_events_only(make_events):
     [
         (
             FalseAlarmRate(checks=1, false=0, low=0.0, high=0.975),
-            "in 0 of 1 check of unchanged code: the false-alarm rate is at most 97.5 %",
+            "0 of 1 check of unchanged code failed: the false-alarm rate is at most 97.5 %",
         ),
         (
             FalseAlarmRate(checks=2000, false=1500, low=0.73, high=0.77),
-            "in 1,500 of 2,000 checks of unchanged code: the false-alarm rate is 73.0 % to ",
+            "1,500 of 2,000 checks of unchanged code failed: the false-alarm rate is 73.0 % to ",
         ),
     ],
 )
@@ -108,6 +109,6 @@ def test_the_bound_is_said_in_words():
         "\N{NO-BREAK SPACE}", " "
     )
 
-    assert "red in 0 of 60 checks" in said
+    assert "0 of 60 checks of unchanged code failed" in said
     assert "at most 6.0 % with 95 % confidence" in said
     assert "is unknown" in false_alarm_sentence(None)

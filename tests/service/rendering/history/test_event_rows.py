@@ -27,14 +27,14 @@ def test_commits_are_named_as_git_names_a_range():
     assert commits_between(CommitRange(1, 7), COMMITS) == "c0..c7"
 
 
-def test_what_happened_last_comes_first_and_what_is_doubtful_not_at_all(happenings):
-    rows = event_rows(happenings, COMMITS)
+def test_what_happened_last_comes_first_and_what_is_doubtful_not_at_all(grouped_changes):
+    rows = event_rows(grouped_changes, COMMITS)
 
     assert [(row.commits, row.what, row.tone) for row in rows] == [
         ("c4..c6", "machine changed", "undecided"),
         ("c2..c3", "worse", "regressed"),
     ]
-    assert doubtful_events_sentence(happenings) == (
+    assert doubtful_events_sentence(grouped_changes) == (
         "1 other change of single series may be chance among so many"
     )
 
@@ -122,16 +122,16 @@ def test_what_became_better_has_its_colour(make_events):
     assert (row.what, row.tone) == ("better", "improved")
 
 
-def test_a_machine_that_changed_is_no_commits_fault(happenings):
-    row = event_rows(happenings, COMMITS)[0]
+def test_a_machine_that_changed_is_no_commits_fault(grouped_changes):
+    row = event_rows(grouped_changes, COMMITS)[0]
 
     assert row.summary == "2 of 3 workloads on cpu:Test CPU:1"
     assert row.detail.startswith("no commit is responsible")
     assert {one.was_first for one in row.moved_series} == {False}
 
 
-def test_programs_get_all_events_with_places_from_zero(happenings):
-    record = json.loads(json.dumps(events_record(happenings, COMMITS)))
+def test_programs_get_all_events_with_places_from_zero(grouped_changes):
+    record = json.loads(json.dumps(events_record(grouped_changes, COMMITS)))
 
     believed, doubtful = record["events"]
     assert (believed["is_believed"], doubtful["is_believed"]) == (True, False)
