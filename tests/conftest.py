@@ -19,6 +19,15 @@ settings.load_profile("repeatable")
 POSTGRES_FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_check_queue(tmp_path_factory):
+    """Let the checks of one test process queue among themselves, not for those of another."""
+    folder = tmp_path_factory.mktemp("check-queue")
+    os.environ["PERFLEDGER_LOCK_FOLDER"] = str(folder)
+    yield
+    os.environ.pop("PERFLEDGER_LOCK_FOLDER", None)
+
+
 @pytest.fixture(scope="session")
 def require_system():
     """Find a program of a system package, or skip the test loudly; never skip where CI asks."""

@@ -6,7 +6,16 @@ from dataclasses import asdict, dataclass, field
 
 from perfledger.metrics import Metric
 from perfledger.profile import Profile
-from perfledger.records import Failure, Machine, Param, Revision, Run, Side, WorkloadSpec
+from perfledger.records import (
+    Failure,
+    HostFinding,
+    Machine,
+    Param,
+    Revision,
+    Run,
+    Side,
+    WorkloadSpec,
+)
 from perfledger.step_work import CountedWork
 
 # 1: first version. A reader accepts every version up to its own.
@@ -154,6 +163,7 @@ class Bundle:
     settings: Mapping[str, Param] = field(default_factory=dict[str, Param])  # in force
     logs: Mapping[str, str] = field(default_factory=dict[str, str])  # process → its log's tail
     notes: tuple[str, ...] = ()
+    host_findings: tuple[HostFinding, ...] = ()  # on the machine's fitness to measure
     perfledger: str = ""
     format: str = BUNDLE_FORMAT
     version: int = BUNDLE_VERSION

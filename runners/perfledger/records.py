@@ -193,3 +193,22 @@ class Revision:
     ref: str = ""  # the user's name for it
     subject: str = ""
     is_dirty: bool = False  # a snapshot of uncommitted changes on top of HEAD
+
+
+class FindingLevel(StrEnum):
+    """How much a finding about a machine matters to a measurement."""
+
+    BUSY = "busy"  # other work runs right now: results are uncertain
+    NOISY = "noisy"  # a setting or a neighbour that adds noise
+    UNKNOWN = "unknown"  # it could not be read, which is no proof that it is fine
+    FINE = "fine"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostFinding:
+    """A finding about the fitness of a machine to measure on."""
+
+    name: str  # what was looked at, such as "governor"
+    level: FindingLevel
+    detail: str  # what was found, in words
+    advice: str = ""  # what would help, such as a command

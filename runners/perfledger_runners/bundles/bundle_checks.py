@@ -35,6 +35,7 @@ MAX_FLEET = 1000
 MAX_COMMITMENTS = 100
 MAX_POLICIES = 100
 MAX_APPROVERS = 50  # of a policy
+MAX_FINDINGS = 100  # on the machine's fitness
 MAX_DEVICES = 100_000  # of one commitment; waits are computed device by device
 HOURS_PER_YEAR = 8760
 # Ids, names, units, refs and versions, which are cells of tables.
@@ -112,6 +113,8 @@ def check_bundle(bundle: Bundle) -> None:
     _require(are_hashes, "laid_over.files: a hash that is not 40 hex digits")
     _check_plan(bundle.plan)
     _check_machine(bundle.machine)
+    count = len(bundle.host_findings)
+    _require(count <= MAX_FINDINGS, f"host_findings: more than {MAX_FINDINGS}")
     ids = _check_workloads(bundle)
     _check_runs(bundle.runs, ids, {metric.name: metric for metric in bundle.metrics})
     for name, profiles in (("profiles", bundle.profiles), ("repeats", bundle.repeats)):

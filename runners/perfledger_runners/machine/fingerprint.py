@@ -2,16 +2,20 @@
 
 import platform
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from perfledger.measuring.core_use import usable_cores
 from perfledger.records import Device, Machine
 from perfledger_runners.children.protocol_parser import DeviceFacts, FactsMessage
+from perfledger_runners.machine.kernel_files import (
+    THIS_KERNEL,
+    KernelFiles,
+    count,
+    read_count,
+    read_text,
+)
 from perfledger_runners.machine.nvml import GpuFacts
 
-PROC = Path("/proc")
-SYS = Path("/sys")
-CPU_FREQUENCY = Path("devices/system/cpu/cpu0/cpufreq")
+CPU_FREQUENCY = "cpu0/cpufreq"
 # Device kinds of torch and JAX.
 KINDS = {"cuda": Device.CUDA, "gpu": Device.CUDA, "tpu": Device.TPU}
 
@@ -28,18 +32,18 @@ class HostFacts:
     kernel: str
 
 
-def read_host(*, proc: Path = PROC, sys: Path = SYS) -> HostFacts:
+def read_host(files: KernelFiles = THIS_KERNEL) -> HostFacts:
     """Return the host's facts; a system without /proc has fewer."""
-    kilohertz = _read(sys / CPU_FREQUENCY / "cpuinfo_max_freq").strip()
-    memory = _field(_read(proc / "meminfo"), "MemTotal").split()
+    kilohertz = read_count(files.cores / CPU_FREQUENCY / "cpuinfo_max_freq")
+    memory = count(_field(read_text(files.proc / "meminfo"), "MemTotal").removesuffix(" kB"))
     return HostFacts(
-        cpu_model=_field(_read(proc / "cpuinfo"), "model name")
+        cpu_model=_field(read_text(files.proc / "cpuinfo"), "model name")
         or platform.processor()
         or platform.machine(),
         cores=usable_cores(),
-        memory_bytes=int(memory[0]) * 1024 if memory else None,
-        clock_mhz=int(kilohertz) / 1000 if kilohertz.isdigit() else None,
-        governor=_read(sys / CPU_FREQUENCY / "scaling_governor").strip(),
+        memory_bytes=None if memory is None else memory * 1024,
+        clock_mhz=None if kilohertz is None else kilohertz / 1000,
+        governor=read_text(files.cores / CPU_FREQUENCY / "scaling_governor"),
         kernel=f"{platform.system()} {platform.release()}",
     )
 
@@ -77,24 +81,6 @@ def fingerprint(
             return _on_gpu(shared, device_facts, gpu)
         case Device.TPU:
             return _on_tpu(shared, device_facts)
-
-
-def host_notes(host: HostFacts, gpu: GpuFacts | None) -> tuple[str, ...]:
-    """Return notes on what may disturb a measurement on this machine.
-
-    The facts are read before any workload runs, so processes on the GPU are foreign.
-    """
-    notes: list[str] = []
-    if host.governor and host.governor != "performance":
-        notes.append(f"the CPU's frequency governor is {host.governor!r}, not 'performance'")
-    if gpu is not None:
-        if gpu.processes:
-            first = ", ".join(map(str, sorted(gpu.processes)[:5]))
-            count = len(gpu.processes)
-            notes.append(f"{count} other processes compute on this GPU (first: {first})")
-        if gpu.is_persistent is False:
-            notes.append("the GPU's persistence mode is off: nvidia-smi -pm 1")
-    return tuple(notes)
 
 
 def _on_gpu(machine: Machine, device: DeviceFacts, gpu: GpuFacts | None) -> Machine:
@@ -141,10 +127,3 @@ def _field(text: str, name: str) -> str:
         if key.strip() == name:
             return value.strip()
     return ""
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""

@@ -12,6 +12,7 @@ from perfledger_profiles.hardware.device_state import POWER_CAP
 
 CLOCK_SM = 1  # NVML_CLOCK_SM
 TEMPERATURE_GPU = 0  # NVML_TEMPERATURE_GPU
+THRESHOLD_SLOWDOWN = 1  # NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "clocks event reasons").
 CLOCKS_SET = 0x2  # set by the user: application clocks or locked clocks
 # Hardware, heat by software and hardware, power brake. Not 0x4, the software's power cap, which is
@@ -44,7 +45,25 @@ class GpuFacts:
     has_ecc: bool | None
     is_mig: bool | None
     is_persistent: bool | None
-    processes: tuple[int, ...]  # computing on it now, of any user
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuCondition:
+    """What may disturb a measurement on a GPU at one moment; None is unknown."""
+
+    processes: int | None  # computing on it, of any user; a container may not see any
+    active_share: float | None  # of the last moments, with a kernel on it
+    reasons: int | None  # for its current clock: bits, as above
+    temperature_c: float | None
+    slowdown_c: float | None  # the temperature that lowers its clock
+    power_cap_w: float | None
+    default_power_cap_w: float | None
+    default_clock_mhz: float | None
+    is_persistent: bool | None
+    is_mig: bool | None
+    has_ecc: bool | None
+    will_have_ecc: bool | None  # after the next restart
+    bus_id: str  # of its slot, as /sys/bus/pci has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +99,7 @@ class Gpu:
     def facts(self) -> GpuFacts:
         """Return the facts that do not change during a check."""
         memory = self._ask("nvmlDeviceGetMemoryInfo")
-        limit = self._ask("nvmlDeviceGetPowerManagementLimit")
-        ecc = self._ask("nvmlDeviceGetEccMode")  # [current, pending], as are MIG's
-        mig = self._ask("nvmlDeviceGetMigMode")
-        persistence = self._ask("nvmlDeviceGetPersistenceMode")
-        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        condition = self.condition()
         return GpuFacts(
             model=self._ask("nvmlDeviceGetName") or "",
             uuid=self._ask("nvmlDeviceGetUUID") or "",
@@ -92,31 +107,49 @@ class Gpu:
             cuda=_cuda(_call(self._nvml, "nvmlSystemGetCudaDriverVersion")),
             memory_bytes=None if memory is None else int(memory.total),
             max_clock_mhz=self._ask("nvmlDeviceGetMaxClockInfo", CLOCK_SM),
-            is_clock_locked=True if self.state().reasons & CLOCKS_SET else None,
-            power_cap_w=None if limit is None else limit / 1000,
-            has_ecc=None if ecc is None else bool(ecc[0]),
-            is_mig=None if mig is None else bool(mig[0]),
+            is_clock_locked=True if (condition.reasons or 0) & CLOCKS_SET else None,
+            power_cap_w=condition.power_cap_w,
+            has_ecc=condition.has_ecc,
+            is_mig=condition.is_mig,
+            is_persistent=condition.is_persistent,
+        )
+
+    def condition(self) -> GpuCondition:
+        """Return what may disturb a measurement now."""
+        processes = self._ask("nvmlDeviceGetComputeRunningProcesses")
+        utilization = self._ask("nvmlDeviceGetUtilizationRates")
+        ecc = self._ask("nvmlDeviceGetEccMode")  # [current, pending], as are MIG's
+        mig = self._ask("nvmlDeviceGetMigMode")
+        persistence = self._ask("nvmlDeviceGetPersistenceMode")
+        pci = self._ask("nvmlDeviceGetPciInfo")
+        return GpuCondition(
+            processes=None if processes is None else len(processes),
+            active_share=None if utilization is None else utilization.gpu / 100,
+            reasons=self._reasons(),
+            temperature_c=self._ask("nvmlDeviceGetTemperature", TEMPERATURE_GPU),
+            slowdown_c=self._ask("nvmlDeviceGetTemperatureThreshold", THRESHOLD_SLOWDOWN),
+            power_cap_w=_thousandth(self._ask("nvmlDeviceGetPowerManagementLimit")),
+            default_power_cap_w=_thousandth(self._ask("nvmlDeviceGetPowerManagementDefaultLimit")),
+            default_clock_mhz=self._ask("nvmlDeviceGetDefaultApplicationsClock", CLOCK_SM),
             is_persistent=None if persistence is None else bool(persistence),
-            processes=tuple(int(process.pid) for process in processes or ()),
+            is_mig=None if mig is None else bool(mig[0]),
+            has_ecc=None if ecc is None else bool(ecc[0]),
+            will_have_ecc=None if ecc is None else bool(ecc[1]),
+            bus_id="" if pci is None else _bus_id(pci.busId),
         )
 
     def state(self) -> GpuState:
         """Return the current state; a reading takes tens of microseconds."""
-        power = self._ask("nvmlDeviceGetPowerUsage")
-        reasons = self._ask("nvmlDeviceGetCurrentClocksEventReasons")
-        if reasons is None:  # drivers before 535 have only the former name
-            reasons = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons")
         return GpuState(
-            reasons=reasons or 0,
+            reasons=self._reasons() or 0,
             clock_mhz=self._ask("nvmlDeviceGetClockInfo", CLOCK_SM),
-            power_w=None if power is None else power / 1000,
+            power_w=_thousandth(self._ask("nvmlDeviceGetPowerUsage")),
             temperature_c=self._ask("nvmlDeviceGetTemperature", TEMPERATURE_GPU),
         )
 
     def energy_joules(self) -> float | None:
         """Return its energy since the driver was loaded (Volta and newer; not for MIG)."""
-        millijoules = self._ask("nvmlDeviceGetTotalEnergyConsumption")
-        return None if millijoules is None else millijoules / 1000
+        return _thousandth(self._ask("nvmlDeviceGetTotalEnergyConsumption"))
 
     def sm_meter(self) -> "SmMeter | None":
         """Return a meter of SM activity, None before Hopper."""
@@ -124,6 +157,13 @@ class Gpu:
         if support is None or not support.isSupportedDevice:
             return None
         return SmMeter(self._nvml, self.handle)
+
+    def _reasons(self) -> int | None:
+        """Return the bits of its clock's reasons."""
+        reasons: int | None = self._ask("nvmlDeviceGetCurrentClocksEventReasons")
+        if reasons is None:  # drivers before 535 have only the former name
+            reasons = self._ask("nvmlDeviceGetCurrentClocksThrottleReasons")
+        return reasons
 
     def _ask(self, question: str, *arguments: int) -> Any:  # noqa: ANN401 - see load_nvml
         return _call(self._nvml, question, self.handle, *arguments)
@@ -199,3 +239,14 @@ def _call(nvml: Any, name: str, *arguments: Any) -> Any:  # noqa: ANN401 - see l
 def _cuda(version: int | None) -> str:
     """Return NVML's version 12040 as "12.4"."""
     return f"{version // 1000}.{version % 1000 // 10}" if version else ""
+
+
+def _thousandth(value: int | None) -> float | None:
+    """Return milliwatts as watts, or millijoules as joules."""
+    return None if value is None else value / 1000
+
+
+def _bus_id(text: str | bytes) -> str:
+    """Return "00000000:65:00.0", as NVML has it, as "0000:65:00.0"."""
+    name = text.decode("ascii", errors="replace") if isinstance(text, bytes) else text
+    return name.lower()[-len("0000:00:00.0") :]

@@ -82,6 +82,10 @@ class CheckSettings(BaseSettings):
     device_price: str = Field(
         "", description="USD an hour of a device here, or its purchase option: budget_usd needs it"
     )
+    lock_folder: str = Field(
+        "/tmp",  # noqa: S108 - every user's checks meet there; see CheckQueue
+        description="folder where the checks of one machine queue; empty: they do not",
+    )
     timeout: Seconds = Field(300.0, description="most time for one workload in one process")
     metrics: tuple[
         Literal["step_time_p95", "step_time_p99", "energy_per_step", "cold_start"], ...

@@ -5,7 +5,7 @@ from enum import IntEnum, StrEnum
 
 from perfledger.bundle import LaidOverFiles, Plan
 from perfledger.metrics import MetricKind
-from perfledger.records import Failure, Machine, Revision, WorkloadSpec
+from perfledger.records import Failure, HostFinding, Machine, Revision, WorkloadSpec
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.estimation.work_counts import WorkComparison
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -117,6 +117,7 @@ class Report:
     work: tuple[WorkRate, ...] = ()
     work_counts: tuple[WorkComparison, ...] = ()
     notes: tuple[str, ...] = ()
+    host_findings: tuple[HostFinding, ...] = ()
     is_local: bool = True
     advice: tuple[BottleneckAdvice, ...] = ()
     total_price: SummedPrice | None = None  # of all change_prices together

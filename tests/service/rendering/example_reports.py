@@ -6,7 +6,7 @@ from decimal import Decimal
 from perfledger.bundle import Plan
 from perfledger.metrics import CPU_ACTIVE, PEAK_MEMORY, SM_ACTIVE, STEP_TIME
 from perfledger.profile import Bucket
-from perfledger.records import Failure, FailureReason, Revision, Side
+from perfledger.records import Failure, FailureReason, FindingLevel, HostFinding, Revision, Side
 from perfledger_baselines.estimation.work_counts import CountChange, WorkComparison
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.sample_size import PairsNeeded
@@ -314,6 +314,14 @@ def undecided(make):
         verdicts=(unsure, suspect, *make.unchanged(make.TRANSFORMER, 0.00512)[:1]),
         workloads=(make.SPECS[1], make.SPECS[2]),
         new_workloads=(make.ATTENTION,),
+        host_findings=(
+            HostFinding(
+                name="other programs",
+                level=FindingLevel.BUSY,
+                detail="they use 5.2 of 8 usable cores (cc1plus 3.9, ld.lld 1.1)",
+                advice="stop the other programs, or pin to cores 6-7",
+            ),
+        ),
         skipped=((make.GPT, "the compiled code is the same on both sides"),),
         conclusion=Conclusion.ACTION_REQUIRED,
         exit_code=ExitCode.UNCERTAIN,

@@ -37,6 +37,7 @@ def bundle_of(report, profiles=()) -> Bundle:
         id=report.bundle_id,
         created_at=report.created_at,
         base=report.base,
+        host_findings=report.host_findings,
         head=report.head,
         machine=report.machine,
         plan=report.plan,

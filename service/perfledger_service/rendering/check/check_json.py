@@ -63,7 +63,7 @@ def report_json(report: Report, *, url: str = "") -> str:
         "steps": report.steps,
         "work": [_work(rate) for rate in report.work],
         "work_counts": [_work_comparison(comparison) for comparison in report.work_counts],
-        **attributes(report, "notes", "laid_over"),
+        **attributes(report, "notes", "laid_over", "host_findings"),
     }
     return json.dumps(plain_value(document), indent=2, allow_nan=False)
 

@@ -18,6 +18,7 @@ from perfledger_service.rendering.layout import (
 )
 from perfledger_service.rendering.layout.environment import render
 from perfledger_service.rendering.layout.escape import link
+from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.values.report import Report
 
@@ -139,6 +140,7 @@ def _render(report: Report, *, limits: CommentLimits, url: str) -> str:
     values = {
         "report": report,
         "url": link(url),
+        "busy": busy_sentence(report.host_findings),
         "mark": vocabulary.conclusion_mark(report),
         "top": cut.first(top, limits.loud, "rows of the table"),
         "folded": folded,

@@ -19,6 +19,7 @@ from perfledger_service.rendering.check.pair_plot import pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
+from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.layout.writers import terminal_blocks
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.diff import reason_blocks_of
@@ -43,7 +44,8 @@ _INDENT = (0, 0, 0, 2)
 
 def report_table(report: Report, *, url: str = "") -> Group:
     """Return the report for a terminal: the verdict, every result, causes, prices and notes."""
-    parts: list[RenderableType] = [_headline(report), *_results(report), *_missing(report)]
+    parts: list[RenderableType] = [_headline(report), *_busy(report), *_results(report)]
+    parts.extend(_missing(report))
     parts.extend(_counts(report))
     parts.extend(_reasons(report))
     parts.extend(_prices(report))
@@ -53,6 +55,11 @@ def report_table(report: Report, *, url: str = "") -> Group:
 
 def _headline(report: Report) -> Text:
     return Text(clean(report.headline, limit=_MAX_NAME), style=_headline_style(report.conclusion))
+
+
+def _busy(report: Report) -> Iterator[Text]:
+    if sentence := busy_sentence(report.host_findings):
+        yield Text(clean(sentence, limit=_MAX_NOTE), style="bold yellow")
 
 
 def _headline_style(conclusion: Conclusion) -> str:

@@ -26,6 +26,7 @@ from perfledger_service.rendering.layout import (
     vocabulary,
 )
 from perfledger_service.rendering.layout.environment import render
+from perfledger_service.rendering.layout.host_sentences import busy_sentence
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.step_pictures import step_pictures, steps_data
 from perfledger_service.values.report import Report
@@ -116,6 +117,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         "html/run.html.j2",
         report=report,
         upload=upload,
+        busy=busy_sentence(report.host_findings),
         head=stored_verdict_rows.upload_headline(upload),
         groups=verdict_rows.group_by_workload(every[:_MAX_ROWS]),
         unsure=verdict_rows.uncertain_rows(every[:_MAX_ROWS]),

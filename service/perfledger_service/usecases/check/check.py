@@ -8,6 +8,7 @@ from pathlib import Path
 from perfledger.bundle import Bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
+from perfledger_runners.machine.check_queue import CheckQueue
 from perfledger_service.usecases.check.check_site import CheckProgress, check_out_revisions
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
 from perfledger_service.usecases.check.report_builder import build_report
@@ -46,8 +47,9 @@ def check(
         else:
             sides = sides if request.base else start_at_workloads(repository, sides)
             configuration = configuration_of(repository, sides, flags=flags)
-        with check_out_revisions(repository, sides, configuration, progress) as site:
-            bundle = measure_change(site, request, progress, history=history)
+        queue = CheckQueue(folder=configuration.settings.lock_folder, waiting=progress.stage)
+        with queue, check_out_revisions(repository, sides, configuration, progress) as site:
+            bundle = measure_change(site, request, progress, queue=queue, history=history)
         bundle = replace(
             bundle,
             repository=request.repository or repository.origin_name(),

@@ -22,7 +22,9 @@ from perfledger.records import Device, Machine, Side
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.spread_prior import priors_of_plan
 from perfledger_runners.children.harness import waiting_notes
-from perfledger_runners.machine.fingerprint import fingerprint, host_notes, read_host
+from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.fingerprint import fingerprint, read_host
+from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
 from perfledger_runners.machine.nvml import Gpu, find_gpu, load_nvml
 from perfledger_runners.machine.telemetry import GpuTelemetry
 from perfledger_runners.measuring.count_work import count_both
@@ -70,9 +72,10 @@ def measure_change(
     request: CheckRequest,
     progress: CheckProgress,
     *,
+    queue: CheckQueue,
     history: UploadTarget | Path | None,
 ) -> Bundle:
-    """Measure and profile both checkouts; return everything that was observed as a bundle.
+    """Measure and profile both checkouts, in turn with other checks; return what was observed.
 
     Raises UsageError without a workload, or without a price that a limit in money needs.
     """
@@ -88,6 +91,8 @@ def measure_change(
     names = [spec.id for spec in workload_plan.to_measure]
     known_spreads = find_known_spreads(history, machine, names)
     plan = _plan(settings, names, known_spreads)
+    queue.measure_on("" if machine.device is Device.CPU else machine.uuid or machine.device)
+    host_findings = (*read_fitness(machine.device, gpu), queue.finding)
     progress.stage("counting the work of a step")
     site = site.with_timeouts(workload_plan.to_measure)
     step_works = count_both(
@@ -129,6 +134,7 @@ def measure_change(
         undecided=settings.undecided,
         settings=settings.in_force(),
         logs=paired_runs.logs,
+        host_findings=(*host_findings, read_fitness_afterwards()),
         notes=site.code.notes(base, head)
         + advice
         + workload_plan.notes
@@ -220,7 +226,7 @@ def _machine(
         gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=os.environ)
         facts = gpu.facts() if gpu else None
         machine = fingerprint(head.facts, requested=settings.device, host=host, gpu=facts)
-    return machine, gpu, host_notes(host, facts) + waiting_notes(os.environ, machine.device)
+    return machine, gpu, waiting_notes(os.environ, machine.device)
 
 
 def _no_workloads_message(settings: CheckSettings, request: CheckRequest) -> str:

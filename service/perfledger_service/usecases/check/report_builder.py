@@ -96,6 +96,7 @@ def build_report(
         interleaved_workloads=_interleaved_workloads(bundle),
         work_counts=work_comparisons(bundle),
         notes=bundle.notes + report_notes(bundle, verdicts),
+        host_findings=bundle.host_findings,
         is_local=is_local,
         laid_over=bundle.laid_over,
     )

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
-from perfledger.records import Device, Side
+from perfledger.records import Device, FindingLevel, Side
 from perfledger_baselines.judging.decision import LOADED_SHARE
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -19,6 +19,7 @@ def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]
         *_noise_advice(bundle, verdicts),
         *_other_device_notes(bundle),
         *_left_out_notes(bundle),
+        *_noise_notes(bundle),
         *_cpu_activity_notes(bundle, verdicts),
     )
 
@@ -77,6 +78,15 @@ def _left_out_notes(bundle: Bundle) -> tuple[str, ...]:
         f"readings left out ({reason}): {', '.join(sorted(names))}"
         for reason, names in sorted(workloads.items())
     )
+
+
+def _noise_notes(bundle: Bundle) -> tuple[str, ...]:
+    """Return the note on settings of the machine that add noise."""
+    noisy = [each for each in bundle.host_findings if each.level is FindingLevel.NOISY]
+    if not noisy:
+        return ()
+    settings = "; ".join(f"{each.name}: {each.detail}" for each in noisy)
+    return (f"this machine adds noise ({settings}): perfledger bench doctor says what helps",)
 
 
 def _cpu_activity_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:

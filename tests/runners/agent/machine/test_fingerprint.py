@@ -10,9 +10,9 @@ from perfledger_runners.machine.fingerprint import (
     HostFacts,
     device_of,
     fingerprint,
-    host_notes,
     read_host,
 )
+from perfledger_runners.machine.kernel_files import KernelFiles
 from perfledger_runners.machine.nvml import Gpu
 
 HOST = HostFacts(
@@ -44,7 +44,7 @@ def test_this_computer_has_a_name_cores_and_memory():
 
 
 def test_a_system_without_proc_is_described_by_what_is_left(tmp_path):
-    host = read_host(proc=tmp_path, sys=tmp_path)
+    host = read_host(KernelFiles(tmp_path, tmp_path))
 
     assert (host.memory_bytes, host.clock_mhz, host.governor) == (None, None, "")
     assert host.cpu_model in {platform.processor(), platform.machine()}
@@ -61,7 +61,7 @@ def test_the_kernels_tables_are_read(tmp_path):
     )
     (tmp_path / "meminfo").write_text("MemTotal:       1024 kB\n")
 
-    host = read_host(proc=tmp_path, sys=tmp_path)
+    host = read_host(KernelFiles(tmp_path, tmp_path))
 
     assert (host.cpu_model, host.memory_bytes) == ("AMD EPYC 9654", 2**20)
     assert (host.clock_mhz, host.governor) == (3700.0, "powersave")
@@ -145,28 +145,3 @@ def test_a_tpus_machine_is_what_jax_tells():
 
     assert machine.device_class == "tpu:TPU v4:4"
     assert (machine.clock_mhz, machine.memory_bytes) == (None, None)
-
-
-def test_a_quiet_host_needs_no_note(fake_nvml):
-    gpu = Gpu(fake_nvml("nvmlDeviceGetComputeRunningProcesses"), "handle").facts()
-
-    assert host_notes(HOST, gpu) == ()
-    assert host_notes(HOST, None) == ()
-
-
-def test_what_may_disturb_is_said(fake_nvml):
-    host = read_host_with_governor("powersave")
-
-    notes = host_notes(host, Gpu(fake_nvml(persistence=0), "handle").facts())
-
-    assert notes == (
-        "the CPU's frequency governor is 'powersave', not 'performance'",
-        "2 other processes compute on this GPU (first: 41, 42)",
-        "the GPU's persistence mode is off: nvidia-smi -pm 1",
-    )
-
-
-def read_host_with_governor(governor):
-    return HostFacts(
-        cpu_model="x", cores=1, memory_bytes=None, clock_mhz=None, governor=governor, kernel=""
-    )

@@ -1,11 +1,14 @@
 """No GPU here: a fake library, every call of which is checked against the real one's signature."""
 
+from dataclasses import fields
+
 import pynvml
 import pytest
 
 from perfledger_runners.machine import nvml as ours
 from perfledger_runners.machine.nvml import (
     Gpu,
+    GpuCondition,
     GpuFacts,
     GpuState,
     find_gpu,
@@ -18,6 +21,7 @@ def test_the_numbers_are_the_real_librarys():
     assert ours.TEMPERATURE_GPU == pynvml.NVML_TEMPERATURE_GPU
     assert ours.GPM_VERSION == pynvml.NVML_GPM_METRICS_GET_VERSION
     assert ours.GPM_SM_UTIL == pynvml.NVML_GPM_METRIC_SM_UTIL
+    assert ours.THRESHOLD_SLOWDOWN == pynvml.NVML_TEMPERATURE_THRESHOLD_SLOWDOWN
     assert pynvml.nvmlClocksEventReasonApplicationsClocksSetting == ours.CLOCKS_SET
     hard = (
         pynvml.nvmlClocksEventReasonHwSlowdown
@@ -27,6 +31,8 @@ def test_the_numbers_are_the_real_librarys():
     )
     assert hard == ours.HARD_THROTTLE
     assert hasattr(pynvml.c_nvmlGpmMetricsGet_t, "numMetrics")
+    assert hasattr(pynvml.c_nvmlUtilization_t, "gpu")
+    assert hasattr(pynvml.nvmlPciInfo_t, "busId")
 
 
 def test_the_library_without_a_driver_is_none():
@@ -51,7 +57,6 @@ def test_a_gpu_tells_what_it_is(fake_nvml):
         has_ecc=True,
         is_mig=False,
         is_persistent=True,
-        processes=(41, 42),
     )
 
 
@@ -70,8 +75,38 @@ def test_a_gpu_that_tells_nothing_is_unknown_and_no_error(fake_nvml):
         has_ecc=None,
         is_mig=None,
         is_persistent=None,
-        processes=(),
     )
+
+
+def test_a_gpu_tells_what_may_disturb_a_measurement(fake_nvml):
+    assert Gpu(fake_nvml(reasons=0x40), "handle").condition() == GpuCondition(
+        processes=2,
+        active_share=0.37,
+        reasons=0x40,
+        temperature_c=61,
+        slowdown_c=87,
+        power_cap_w=700.0,
+        default_power_cap_w=700.0,
+        default_clock_mhz=1590,
+        is_persistent=True,
+        is_mig=False,
+        has_ecc=True,
+        will_have_ecc=True,
+        bus_id="0000:65:00.0",
+    )
+
+
+def test_what_a_gpu_does_not_tell_is_unknown_and_not_fine(fake_nvml):
+    condition = Gpu(fake_nvml(*fake_nvml().answers), "handle").condition()
+
+    assert {getattr(condition, field.name) for field in fields(condition)} == {None, ""}
+
+
+def test_the_slot_of_a_gpu_is_read_from_bytes_too(fake_nvml):
+    library = fake_nvml()
+    library.answers["nvmlDeviceGetPciInfo"].busId = b"00000000:B3:00.0"
+
+    assert Gpu(library, "handle").condition().bus_id == "0000:b3:00.0"
 
 
 def test_a_gpu_tells_what_it_is_doing(fake_nvml):

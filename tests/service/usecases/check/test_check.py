@@ -50,7 +50,7 @@ def check(repository, site):
         own = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("PERFLEDGER_", "GITHUB_"))
+            if name == "PERFLEDGER_LOCK_FOLDER" or not name.startswith(("PERFLEDGER_", "GITHUB_"))
         }
         state = str(repository.parent / "state")
         done = subprocess.run(

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
-from perfledger.records import CoreTimes, Device, Side
+from perfledger.records import CoreTimes, Device, FindingLevel, HostFinding, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_service.usecases.check.report_notes import report_notes
 
@@ -38,6 +38,24 @@ def test_another_device_is_named(notes_of):
     notes = notes_of(lambda run: replace(run, device=Device.CUDA), ratio=1.0)
 
     assert notes == ("measured on the cuda, not on the cpu: gpt:step",)
+
+
+def test_what_adds_noise_is_one_note_and_what_is_busy_or_unknown_is_none(make_bundle):
+    findings = tuple(
+        HostFinding(name=name, level=level, detail="on")
+        for name, level in [
+            ("turbo", FindingLevel.NOISY),
+            ("other programs", FindingLevel.BUSY),
+            ("memory", FindingLevel.UNKNOWN),
+            ("ECC", FindingLevel.FINE),
+            ("MIG", FindingLevel.NOISY),
+        ]
+    )
+
+    assert report_notes(make_bundle(host_findings=findings), ()) == (
+        "this machine adds noise (turbo: on; MIG: on): perfledger bench doctor says what helps",
+    )
+    assert report_notes(make_bundle(host_findings=findings[1:4]), ()) == ()
 
 
 def test_a_change_says_which_of_wall_time_cpu_time_and_use_moved(notes_of):

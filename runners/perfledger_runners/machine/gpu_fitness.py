@@ -1,0 +1,142 @@
+"""Judges how fit a GPU is to measure on, from its settings and its present condition."""
+
+from collections.abc import Collection
+
+from perfledger.records import FindingLevel, HostFinding
+from perfledger_profiles.hardware.device_state import POWER_CAP
+from perfledger_runners.machine.host_fitness import finding, unknown
+from perfledger_runners.machine.kernel_files import (
+    THIS_KERNEL,
+    KernelFiles,
+    cores_text,
+    read_cores,
+)
+from perfledger_runners.machine.nvml import CLOCKS_SET, HARD_THROTTLE, SLOWDOWNS, GpuCondition
+
+# Of the time before the check, when nothing of it runs on the GPU.
+BUSY_ACTIVE = 0.05
+# NVIDIA's boards lower the clock step by step before they reach their limit.
+NEAR_SLOWDOWN_C = 10.0
+SOFTWARE_CAP = next(bit for bit, words in SLOWDOWNS.items() if words == POWER_CAP)
+NO_GPU = "the driver does not tell (pip install 'perfledger[gpu]' reads it)"
+
+
+def gpu_findings(
+    condition: GpuCondition | None, usable: Collection[int], files: KernelFiles = THIS_KERNEL
+) -> tuple[HostFinding, ...]:
+    """Return the findings about a GPU before a check uses it, the most important first."""
+    if condition is None:
+        return (unknown("GPU", NO_GPU),)
+    return (
+        _processes(condition),
+        _throttling(condition),
+        _clock(condition),
+        _power_cap(condition),
+        _temperature(condition),
+        _mig(condition),
+        _persistence(condition),
+        _ecc(condition),
+        _locality(condition, frozenset(usable), files),
+    )
+
+
+def _processes(condition: GpuCondition) -> HostFinding:
+    count, active = condition.processes, condition.active_share
+    busy = "" if active is None else f", active {active:.0%} of the time"
+    advice = "stop them (nvidia-smi lists them), or choose another GPU: CUDA_VISIBLE_DEVICES"
+    if count:
+        detail = f"{count} other process{'es' * (count != 1)} on this GPU{busy}"
+        return finding("GPU processes", FindingLevel.BUSY, detail, advice)
+    if active is not None and active >= BUSY_ACTIVE:
+        detail = f"none is visible from here, but the GPU was{busy.removeprefix(',')}"
+        return finding("GPU processes", FindingLevel.BUSY, detail, advice)
+    if count is None:
+        return unknown("GPU processes", f"the driver does not list them{busy}")
+    return finding("GPU processes", FindingLevel.FINE, f"none{busy}")
+
+
+def _throttling(condition: GpuCondition) -> HostFinding:
+    reasons = condition.reasons
+    if reasons is None:
+        return unknown("GPU throttling", "the driver does not tell why the clock is what it is")
+    causes = ", ".join(dict.fromkeys(words for bit, words in SLOWDOWNS.items() if reasons & bit))
+    if not causes:
+        return finding("GPU throttling", FindingLevel.FINE, "none now")
+    level = FindingLevel.BUSY if reasons & HARD_THROTTLE else FindingLevel.NOISY
+    return finding(
+        "GPU throttling", level, f"the clock is lowered by {causes}", "check cooling and power"
+    )
+
+
+def _clock(condition: GpuCondition) -> HostFinding:
+    """Return the finding about locked clocks; NVML tells only while a lock lowers the clock."""
+    if (condition.reasons or 0) & CLOCKS_SET:
+        return finding("GPU clock", FindingLevel.FINE, "locked")
+    clock = condition.default_clock_mhz
+    value = "MHZ (nvidia-smi -q -d SUPPORTED_CLOCKS lists them)" if clock is None else f"{clock:g}"
+    detail = "not known to be locked: the driver tells only while the lock lowers the clock"
+    return unknown("GPU clock", detail, f"lock clocks: sudo nvidia-smi -lgc {value}")
+
+
+def _power_cap(condition: GpuCondition) -> HostFinding:
+    cap, default = condition.power_cap_w, condition.default_power_cap_w
+    if cap is None:
+        return unknown("GPU power cap", "the driver does not tell")
+    if default is None or cap >= default:
+        return finding("GPU power cap", FindingLevel.FINE, f"{cap:g} W")
+    detail = f"{cap:g} W of {default:g} W: the clock falls under load"
+    return finding("GPU power cap", FindingLevel.NOISY, detail, f"sudo nvidia-smi -pl {default:g}")
+
+
+def _temperature(condition: GpuCondition) -> HostFinding:
+    now, limit = condition.temperature_c, condition.slowdown_c
+    if now is None:
+        return unknown("GPU temperature", "the driver does not tell")
+    detail = f"{now:g} °C" + ("" if limit is None else f", slows down at {limit:g} °C")
+    is_near = limit is not None and now >= limit - NEAR_SLOWDOWN_C
+    level = FindingLevel.NOISY if is_near else FindingLevel.FINE
+    return finding("GPU temperature", level, detail, "let it cool, and check its fans")
+
+
+def _mig(condition: GpuCondition) -> HostFinding:
+    if condition.is_mig is None:
+        return unknown("MIG", "the driver does not tell, or the GPU has no instances")
+    if not condition.is_mig:
+        return finding("MIG", FindingLevel.FINE, "off")
+    detail = "on: other instances share the clock, the power and the heat of this one"
+    return finding("MIG", FindingLevel.NOISY, detail, "keep the GPU's other instances idle")
+
+
+def _persistence(condition: GpuCondition) -> HostFinding:
+    if condition.is_persistent is None:
+        return unknown("GPU persistence", "the driver does not tell")
+    if condition.is_persistent:
+        return finding("GPU persistence", FindingLevel.FINE, "on")
+    detail = "off: the driver sets the GPU up anew for each process"
+    return finding("GPU persistence", FindingLevel.NOISY, detail, "sudo nvidia-smi -pm 1")
+
+
+def _ecc(condition: GpuCondition) -> HostFinding:
+    now, later = condition.has_ecc, condition.will_have_ecc
+    if now is None:
+        return unknown("ECC", "the driver does not tell, or the GPU has none")
+    words = {True: "on", False: "off"}
+    if later is None or later == now:
+        return finding("ECC", FindingLevel.FINE, words[now])
+    detail = f"{words[now]}, and {words[later]} after the next restart: memory will be another"
+    return finding("ECC", FindingLevel.NOISY, detail, "restart the machine, then measure")
+
+
+def _locality(condition: GpuCondition, usable: frozenset[int], files: KernelFiles) -> HostFinding:
+    near = read_cores(files.sys / "bus/pci/devices" / condition.bus_id / "local_cpulist")
+    if not condition.bus_id or not near:
+        return unknown("GPU's cores", "the kernel does not show which cores are near the GPU")
+    if usable <= near:
+        return finding("GPU's cores", FindingLevel.FINE, "all usable cores are near the GPU")
+    cores = cores_text(near & usable or near)
+    return finding(
+        "GPU's cores",
+        FindingLevel.NOISY,
+        f"{len(usable - near)} of {len(usable)} usable cores are on another NUMA node",
+        f"pin to the GPU's: taskset -c {cores} perfledger check",
+    )

@@ -1,0 +1,47 @@
+"""Reads how much memory is free, and how long programs wait for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfledger_runners.machine.kernel_files import THIS_KERNEL, KernelFiles, count, read_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryState:
+    """The state of the host's memory; None is unknown."""
+
+    available_share: float | None = None
+    # Of the last ten seconds, the share in which some task waited for memory: Linux,
+    # accounting/psi.rst.
+    stalled_share: float | None = None
+
+
+def read_memory(files: KernelFiles = THIS_KERNEL, *, group: Path | None = None) -> MemoryState:
+    """Return the state of memory; `group` is the pressure file of the process's own group."""
+    table = {
+        name: count(value.removesuffix("kB").strip())
+        for name, sign, value in (
+            line.partition(":") for line in read_text(files.proc / "meminfo").splitlines()
+        )
+        if sign
+    }
+    total, available = table.get("MemTotal"), table.get("MemAvailable")
+    paths = (files.proc / "pressure/memory", *([] if group is None else [group]))
+    stalled = [share for path in paths if (share := _stalled_share(read_text(path))) is not None]
+    return MemoryState(
+        available_share=min(1.0, available / total) if total and available is not None else None,
+        stalled_share=max(stalled, default=None),
+    )
+
+
+def _stalled_share(text: str) -> float | None:
+    """Return the "some avg10" of a pressure file as a share."""
+    for line in text.splitlines():
+        fields = line.split()
+        if len(fields) > 1 and fields[0] == "some" and fields[1].startswith("avg10="):
+            try:
+                share = float(fields[1].removeprefix("avg10=")) / 100
+            except ValueError:
+                return None
+            return share if 0 <= share <= 1 else None
+    return None

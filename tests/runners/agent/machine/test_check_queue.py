@@ -1,0 +1,231 @@
+"""Locks of real files, held by real processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from perfledger.records import FindingLevel
+from perfledger_runners.machine.check_queue import HOST, MAX_WAIT_S, CheckQueue, lock_file
+
+# Holds a place in the line until its input ends.
+HOLDER = """
+import sys
+from perfledger_runners.machine.check_queue import CheckQueue
+with CheckQueue(folder=sys.argv[1], waiting=print) as queue:
+    if sys.argv[2] != "prepare":
+        queue.measure_on(sys.argv[2].removeprefix("on "))
+    print("holds", flush=True)
+    sys.stdin.read()
+"""
+
+
+class Line:
+    """A queue whose sleep is what happens meanwhile."""
+
+    def __init__(self, folder, meanwhile=lambda: None):
+        self.said = []
+        self.now = 0.0
+        self.meanwhile = meanwhile
+        self.queue = CheckQueue(
+            folder=str(folder), waiting=self.said.append, clock=lambda: self.now, sleep=self.sleep
+        )
+
+    def sleep(self, seconds):
+        self.now += seconds
+        self.meanwhile()
+
+
+@pytest.fixture
+def hold(tmp_path):
+    """Return a context in which another process holds a place: "prepare", "on ", "on GPU-1"."""
+
+    @contextmanager
+    def held(what):
+        child = subprocess.Popen(
+            [sys.executable, "-c", HOLDER, str(tmp_path), what],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert child.stdout.readline() == "holds\n"
+        try:
+            yield child
+        finally:
+            child.stdin.close()
+            child.wait()
+            child.stdout.close()
+
+    return held
+
+
+def finding_of(line, device=""):
+    with line.queue as queue:
+        queue.measure_on(device)
+    return queue.finding
+
+
+def test_a_machine_without_another_check_does_not_wait(tmp_path):
+    line = Line(tmp_path)
+
+    assert finding_of(line).level is FindingLevel.FINE
+    assert (line.said, line.now) == ([], 0.0)
+
+
+@pytest.mark.slow
+def test_a_second_check_waits_until_the_first_one_has_ended(tmp_path, hold):
+    with hold("on ") as first:
+        line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
+
+        assert finding_of(line).level is FindingLevel.FINE
+
+    since = json.loads(lock_file(tmp_path, HOST).read_bytes())["since"]
+    assert since.endswith("+00:00")
+    assert len(line.said) == 1
+    assert line.said[0].startswith(
+        f"waiting for another perfledger check (process {first.pid}, since "
+    )
+    assert line.said[0].endswith(" UTC) on this machine")
+
+
+@pytest.mark.slow
+def test_a_check_that_is_killed_frees_its_place(tmp_path, hold):
+    with hold("on ") as first:
+
+        def kill():
+            first.send_signal(signal.SIGKILL)
+            first.wait()
+
+        line = Line(tmp_path, meanwhile=kill)
+
+        assert finding_of(line).level is FindingLevel.FINE
+        assert line.said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("held", "device", "waits"),
+    [
+        ("prepare", "", True),  # building would disturb a measurement on the CPU
+        ("prepare", "GPU-1", False),
+        ("on GPU-1", "GPU-1", True),
+        ("on GPU-1", "GPU-2", False),
+        ("on GPU-1", "", True),
+        ("on ", "GPU-1", True),
+    ],
+)
+def test_who_disturbs_whom_decides_who_waits(tmp_path, hold, held, device, waits):
+    with hold(held) as first:
+        line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
+
+        assert finding_of(line, device).level is FindingLevel.FINE
+        assert bool(line.said) is waits
+
+
+@pytest.mark.slow
+def test_nobody_waits_for_ever(tmp_path, hold):
+    with hold("on GPU-1"):
+        line = Line(tmp_path)
+        found = finding_of(line, "GPU-1")
+
+    assert found.level is FindingLevel.BUSY
+    assert "still ran after 60 minutes" in found.detail
+    assert line.now == pytest.approx(MAX_WAIT_S)
+    assert len(line.said) == 1
+
+
+def test_no_folder_is_no_queue_and_not_a_quiet_machine():
+    line = Line("")
+
+    assert finding_of(line).level is FindingLevel.UNKNOWN
+
+
+def test_a_device_may_have_any_name(tmp_path):
+    assert lock_file(tmp_path, "../../etc/passwd\0").parent == tmp_path
+    assert finding_of(Line(tmp_path), "../x").level is FindingLevel.FINE
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def a_link(path, tmp_path):
+    (tmp_path / "theirs").write_text("keep")
+    path.symlink_to(tmp_path / "theirs")
+
+
+def a_dangling_link(path, tmp_path):
+    path.symlink_to(tmp_path / "none")
+
+
+def a_second_name(path, tmp_path):
+    (tmp_path / "theirs").write_text("keep")
+    path.hardlink_to(tmp_path / "theirs")
+
+
+def a_pipe(path, _):
+    os.mkfifo(path)
+
+
+def a_folder(path, _):
+    path.mkdir()
+
+
+@pytest.mark.parametrize("trap", [a_link, a_dangling_link, a_second_name, a_pipe, a_folder])
+def test_a_trap_in_the_shared_folder_is_neither_followed_nor_written(tmp_path, trap):
+    trap(lock_file(tmp_path, HOST), tmp_path)
+
+    found = finding_of(Line(tmp_path))
+
+    assert found.level is FindingLevel.UNKNOWN
+    assert "cannot be used" in found.detail
+    assert not (tmp_path / "none").exists()
+    if (tmp_path / "theirs").exists():
+        assert (tmp_path / "theirs").read_text() == "keep"
+
+
+def test_a_folder_that_is_not_there_is_unknown(tmp_path):
+    assert finding_of(Line(tmp_path / "none")).level is FindingLevel.UNKNOWN
+
+
+def test_everyone_may_lock_the_file_whatever_the_mask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        finding_of(Line(tmp_path))
+    finally:
+        os.umask(before)
+
+    assert lock_file(tmp_path, HOST).stat().st_mode & 0o777 == 0o666
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\xff",
+        b"[" * 5000,
+        b"[]",
+        b'{"process": -1, "since": "2026-01-01"}',
+        b'{"process": 1e999, "since": "2026-01-01"}',
+        b'{"process": 1, "since": "\x1b[31m"}',
+        b'{"process": 4194999, "since": "2026-01-01"}',
+    ],
+)
+def test_what_a_foreign_file_says_is_shown_only_if_it_is_a_process(tmp_path, hold, text):
+    with hold("on ") as first:
+        lock_file(tmp_path, HOST).write_bytes(text)
+        line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
+        finding_of(line)
+
+    assert line.said == ["waiting for another perfledger check on this machine"]
+
+
+@pytest.mark.slow
+def test_a_file_that_was_tidied_away_is_not_a_lock(tmp_path, hold):
+    with hold("on ") as first:
+        lock_file(tmp_path, HOST).unlink()
+        with hold("on "):
+            assert lock_file(tmp_path, HOST).exists()
+        first.stdin.close()

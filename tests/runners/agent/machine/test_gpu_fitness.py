@@ -1,0 +1,124 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import FindingLevel
+from perfledger_runners.machine.gpu_fitness import gpu_findings
+from perfledger_runners.machine.nvml import CLOCKS_SET, GpuCondition
+
+FIT = GpuCondition(
+    processes=0,
+    active_share=0.0,
+    reasons=CLOCKS_SET,
+    temperature_c=41,
+    slowdown_c=87,
+    power_cap_w=700.0,
+    default_power_cap_w=700.0,
+    default_clock_mhz=1590,
+    is_persistent=True,
+    is_mig=False,
+    has_ecc=True,
+    will_have_ecc=True,
+    bus_id="0000:65:00.0",
+)
+UNKNOWN = GpuCondition(
+    processes=None,
+    active_share=None,
+    reasons=None,
+    temperature_c=None,
+    slowdown_c=None,
+    power_cap_w=None,
+    default_power_cap_w=None,
+    default_clock_mhz=None,
+    is_persistent=None,
+    is_mig=None,
+    has_ecc=None,
+    will_have_ecc=None,
+    bus_id="",
+)
+SLOT = "sys/bus/pci/devices/0000:65:00.0/local_cpulist"
+
+
+@pytest.fixture
+def near(kernel):
+    """Return the files of a machine whose first four cores are near the GPU."""
+    return kernel({SLOT: "0-3\n"})
+
+
+def found(condition, files, usable=(0, 1)):
+    return {each.name: each for each in gpu_findings(condition, usable, files)}
+
+
+def test_a_gpu_with_locked_clocks_and_no_one_else_is_fine_in_everything(near):
+    findings = found(FIT, near)
+
+    assert {each.level for each in findings.values()} == {FindingLevel.FINE}
+    assert findings["GPU clock"].detail == "locked"
+
+
+def test_a_gpu_that_tells_nothing_is_unknown_in_everything(near):
+    assert {each.level for each in found(UNKNOWN, near).values()} == {FindingLevel.UNKNOWN}
+
+
+def test_without_the_drivers_library_the_gpu_is_unknown(near):
+    (told,) = gpu_findings(None, (0,), near)
+
+    assert (told.name, told.level) == ("GPU", FindingLevel.UNKNOWN)
+    assert "perfledger[gpu]" in told.detail
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "level", "detail"),
+    [
+        ({"processes": 2, "active_share": 0.5}, "GPU processes", "busy", "2 other processes on"),
+        ({"processes": 1, "active_share": None}, "GPU processes", "busy", "1 other process on"),
+        ({"active_share": 0.05}, "GPU processes", "busy", "the GPU was active 5% of the time"),
+        ({"active_share": 0.04}, "GPU processes", "fine", "none, active 4% of the time"),
+        ({"processes": None}, "GPU processes", "unknown", "the driver does not list them"),
+        ({"reasons": CLOCKS_SET | 0x40}, "GPU throttling", "busy", "lowered by heat"),
+        ({"reasons": 0x4}, "GPU throttling", "noisy", "lowered by its power cap"),
+        ({"reasons": 0}, "GPU clock", "unknown", "not known to be locked"),
+        ({"power_cap_w": 400.0}, "GPU power cap", "noisy", "400 W of 700 W"),
+        ({"default_power_cap_w": None}, "GPU power cap", "fine", "700 W"),
+        ({"temperature_c": 77}, "GPU temperature", "noisy", "77 °C, slows down at 87 °C"),
+        ({"temperature_c": 76}, "GPU temperature", "fine", "76 °C"),
+        ({"temperature_c": 99, "slowdown_c": None}, "GPU temperature", "fine", "99 °C"),
+        ({"is_mig": True}, "MIG", "noisy", "on: other instances share"),
+        ({"is_persistent": False}, "GPU persistence", "noisy", "off"),
+        ({"has_ecc": False, "will_have_ecc": False}, "ECC", "fine", "off"),
+        ({"will_have_ecc": False}, "ECC", "noisy", "on, and off after the next restart"),
+        ({"will_have_ecc": None}, "ECC", "fine", "on"),
+        ({"bus_id": "0000:b3:00.0"}, "GPU's cores", "unknown", "the kernel does not show"),
+    ],
+)
+def test_each_condition_is_judged_by_itself(near, changed, name, level, detail):
+    findings = found(replace(FIT, **changed), near)
+
+    assert findings[name].level == level
+    assert detail in findings[name].detail
+    assert [each.name for each in findings.values() if each.level == "busy"] == (
+        [name] if level == "busy" else []
+    )
+
+
+def test_clocks_are_locked_at_the_default_or_at_one_of_the_list(near):
+    advice = found(replace(FIT, reasons=0), near)["GPU clock"].advice
+    unknown = found(replace(FIT, reasons=0, default_clock_mhz=None), near)["GPU clock"].advice
+
+    assert advice == "lock clocks: sudo nvidia-smi -lgc 1590"
+    assert "SUPPORTED_CLOCKS" in unknown
+
+
+@pytest.mark.parametrize(
+    ("usable", "advice"),
+    [((2, 3, 4, 5), "taskset -c 2-3 "), ((8, 9), "taskset -c 0-3 ")],
+)
+def test_cores_of_another_node_are_far_from_the_gpu(near, usable, advice):
+    told = found(FIT, near, usable)["GPU's cores"]
+
+    assert told.level is FindingLevel.NOISY
+    assert advice in told.advice
+
+
+def test_nonsense_about_the_slot_is_unknown(hostile):
+    assert found(FIT, hostile)["GPU's cores"].level is FindingLevel.UNKNOWN

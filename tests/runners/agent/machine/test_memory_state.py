@@ -1,0 +1,38 @@
+import pytest
+
+from perfledger_runners.machine.memory_state import MemoryState, read_memory
+
+MEMINFO = "MemTotal:       8000 kB\nMemFree:  9 kB\nMemAvailable:   2000 kB\n"
+PRESSURE = "some avg10={} avg60=1.16 avg300=0.86 total=166\nfull avg10=99.00 avg60=0 total=6\n"
+
+
+def test_memory_is_free_and_nothing_waits(kernel):
+    files = kernel({"proc/meminfo": MEMINFO, "proc/pressure/memory": PRESSURE.format("0.00")})
+
+    assert read_memory(files) == MemoryState(available_share=0.25, stalled_share=0.0)
+
+
+def test_the_worse_of_the_host_and_the_own_group_counts(kernel):
+    files = kernel(
+        {
+            "proc/pressure/memory": PRESSURE.format("1.50"),
+            "sys/group/memory.pressure": PRESSURE.format("12.50"),
+        }
+    )
+
+    memory = read_memory(files, group=files.sys / "group/memory.pressure")
+
+    assert memory == MemoryState(stalled_share=0.125)
+
+
+@pytest.mark.parametrize("told", ["some avg10=x", "some avg10=101.0", "full avg10=1.0", "some"])
+def test_what_is_no_share_is_unknown(kernel, told):
+    assert read_memory(kernel({"proc/pressure/memory": told})).stalled_share is None
+
+
+def test_a_kernel_without_these_files_is_unknown(kernel):
+    assert read_memory(kernel({})) == MemoryState()
+
+
+def test_nonsense_is_unknown(hostile):
+    assert read_memory(hostile, group=hostile.sys / "fs/cgroup/memory.pressure") == MemoryState()
