@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from perfledger.records import FindingLevel, HostFinding
+from perfledger.records import Device, FindingLevel, HostFinding, Machine
 from perfledger_runners.machine.host_fitness import finding, unknown
 
 HOST = "host"  # the name of the lock on the cores
@@ -63,8 +63,9 @@ class CheckQueue:
         """Leave the line."""
         self._locks.close()
 
-    def measure_on(self, device: str) -> None:
-        """Wait until this check may measure; `device` names an accelerator, "" is the CPU."""
+    def measure_on(self, machine: Machine) -> None:
+        """Wait until this check may measure on the machine's device."""
+        device = "" if machine.device is Device.CPU else machine.uuid or str(machine.device)
         self._locks.close()  # never wait for one lock while another one makes others wait
         self._lock(HOST, fcntl.LOCK_SH if device else fcntl.LOCK_EX)
         if device:

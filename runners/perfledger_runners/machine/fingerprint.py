@@ -1,6 +1,7 @@
 """Builds the machine's fingerprint from the kernel's, the child's and the driver's facts."""
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from perfledger.measuring.core_use import usable_cores
@@ -13,7 +14,7 @@ from perfledger_runners.machine.kernel_files import (
     read_count,
     read_text,
 )
-from perfledger_runners.machine.nvml import GpuFacts
+from perfledger_runners.machine.nvml import Gpu, GpuFacts, find_gpu, load_nvml
 
 CPU_FREQUENCY = "cpu0/cpufreq"
 # Device kinds of torch and JAX.
@@ -81,6 +82,19 @@ def fingerprint(
             return _on_gpu(shared, device_facts, gpu)
         case Device.TPU:
             return _on_tpu(shared, device_facts)
+
+
+def read_machine(
+    facts: FactsMessage | None, *, requested: str, environment: Mapping[str, str]
+) -> tuple[Machine, Gpu | None]:
+    """Return this machine by its own facts and those of a child, and its GPU for CUDA."""
+    host = read_host()
+    machine = fingerprint(facts, requested=requested, host=host)
+    nvml = load_nvml() if machine.device is Device.CUDA else None
+    gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=environment)
+    if gpu is None:
+        return machine, None
+    return fingerprint(facts, requested=requested, host=host, gpu=gpu.facts()), gpu
 
 
 def _on_gpu(machine: Machine, device: DeviceFacts, gpu: GpuFacts | None) -> Machine:

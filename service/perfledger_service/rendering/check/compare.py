@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from perfledger_baselines.judging.verdict import EffectEstimate, Verdict
-from perfledger_service.rendering.check.interval_text import interval_text
 from perfledger_service.rendering.layout import number_format, vocabulary
 from perfledger_service.rendering.layout.document import (
     NO_FIGURE,
@@ -23,6 +22,7 @@ from perfledger_service.rendering.layout.document import (
     words,
 )
 from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.values.comparison_view import ComparisonView
 
 UNPAIRED_NOTE = (

@@ -14,12 +14,12 @@ from rich.text import Text
 
 from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_service.rendering.check.interval_text import interval_text
 from perfledger_service.rendering.check.pair_plot import pairs_by_result
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import provenance_facts, verdict_rows, vocabulary
 from perfledger_service.rendering.layout.escape import clean, clean_sentence
 from perfledger_service.rendering.layout.host_sentences import busy_sentence
+from perfledger_service.rendering.layout.interval_text import interval_text
 from perfledger_service.rendering.layout.writers import terminal_blocks
 from perfledger_service.rendering.trace import cause_rows
 from perfledger_service.rendering.trace.diff import reason_blocks_of

@@ -1,14 +1,14 @@
 """Computes which changes a number of pairs can detect, from a spread or from a file."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from perfledger.bundle import Bundle, Plan
-from perfledger.metrics import STEP_TIME
+from perfledger.metrics import STEP_TIME, Metric
 from perfledger.records import Run
 from perfledger_baselines.estimation.pairing import (
     PairedTest,
@@ -169,30 +169,38 @@ def _spread_of_runs(series: MeasuredSeries, request: PowerRequest) -> SpreadView
     return _spread(series.name, math.sqrt(prior.variance), source, request)
 
 
+def spreads_of_runs(
+    runs: Iterable[Run], metrics: Iterable[Metric], request: PowerRequest
+) -> tuple[tuple[PairedTest, SpreadView], ...]:
+    """Return each test of these runs' pairs with its spread and what pairs can detect."""
+    judged = judged_metrics(metrics)
+    return tuple(
+        (test, _spread_of_test(test, request))
+        for workload, pairs in match_runs(runs).items()
+        for test in tests_of(workload, estimate_pairs(pairs, judged), judged)
+    )
+
+
 def _spreads_of_bundle(bundle: Bundle, request: PowerRequest) -> list[SpreadView]:
-    metrics = judged_metrics(bundle.metrics)
+    pairs = match_runs(bundle.runs)
     spreads: list[SpreadView] = []
-    for workload, runs in match_runs(bundle.runs).items():
-        for test in tests_of(workload, estimate_pairs(runs, metrics), metrics):
-            name = f"{workload} {test.metric.name}"
-            if test.is_exact:
-                spreads.append(SpreadView(name=name, sd=None, source="a count: it has no spread"))
-            else:
-                spreads.append(_spread_of_test(name, test, request, bundle, runs))
+    for test, spread in spreads_of_runs(bundle.runs, bundle.metrics, request):
+        if spread.sd is not None and test.metric.name == STEP_TIME.name:
+            steps, note = best_steps(bundle, pairs[test.workload])
+            spreads.append(replace(spread, steps=steps, steps_note=note))
+        else:
+            spreads.append(spread)
     if not spreads:
         msg = "the bundle has no pair of runs, so pairs have no spread: give a bundle with pairs"
         raise UsageError(msg)
     return spreads
 
 
-def _spread_of_test(
-    name: str,
-    test: PairedTest,
-    request: PowerRequest,
-    bundle: Bundle,
-    runs: Sequence[tuple[Run, Run]],
-) -> SpreadView:
+def _spread_of_test(test: PairedTest, request: PowerRequest) -> SpreadView:
     """Return the spread of a check's pairs around their common effect."""
+    name = f"{test.workload} {test.metric.name}"
+    if test.is_exact:
+        return SpreadView(name=name, sd=None, source="a count: it has no spread")
     if test.flaw:
         return SpreadView(name=name, sd=None, source=test.flaw)
     differences = np.log([head / base for base, head in test.pairs])
@@ -201,9 +209,4 @@ def _spread_of_test(
     except PriorError:
         source = f"{len(differences)} pairs are too few to estimate a spread: 5 are needed"
         return SpreadView(name=name, sd=None, source=source)
-    source = f"from {len(differences)} pairs"
-    spread = _spread(name, math.sqrt(prior.variance), source, request)
-    if test.metric.name != STEP_TIME.name:
-        return spread
-    steps, note = best_steps(bundle, runs)
-    return replace(spread, steps=steps, steps_note=note)
+    return _spread(name, math.sqrt(prior.variance), f"from {len(differences)} pairs", request)

@@ -18,14 +18,14 @@ from perfledger.metrics import (
     SM_ACTIVE,
     STEP_TIME,
 )
-from perfledger.records import Device, Machine, Side
+from perfledger.records import Device, Side
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.spread_prior import priors_of_plan
 from perfledger_runners.children.harness import waiting_notes
 from perfledger_runners.machine.check_queue import CheckQueue
-from perfledger_runners.machine.fingerprint import fingerprint, read_host
+from perfledger_runners.machine.fingerprint import read_machine
 from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
-from perfledger_runners.machine.nvml import Gpu, find_gpu, load_nvml
+from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry
 from perfledger_runners.measuring.count_work import count_both
 from perfledger_runners.measuring.discovery import Discovery
@@ -86,12 +86,12 @@ def measure_change(
     if not (workload_plan.workloads or workload_plan.failures):
         raise UsageError(_no_workloads_message(settings, request))
     other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
-    machine, gpu, notes = _machine(head, settings)
+    machine, gpu = read_machine(head.facts, requested=settings.device, environment=os.environ)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
     names = [spec.id for spec in workload_plan.to_measure]
     known_spreads = find_known_spreads(history, machine, names)
     plan = _plan(settings, names, known_spreads)
-    queue.measure_on("" if machine.device is Device.CPU else machine.uuid or machine.device)
+    queue.measure_on(machine)
     host_findings = (*read_fitness(machine.device, gpu), queue.finding)
     progress.stage("counting the work of a step")
     site = site.with_timeouts(workload_plan.to_measure)
@@ -138,7 +138,7 @@ def measure_change(
         notes=site.code.notes(base, head)
         + advice
         + workload_plan.notes
-        + notes
+        + waiting_notes(os.environ, machine.device)
         + allowance.notes
         + known_spreads.notes,
         perfledger=version("perfledger"),
@@ -213,20 +213,6 @@ def _telemetry(gpu: Gpu | None, settings: CheckSettings) -> GpuTelemetry | None:
     if gpu is None:
         return None
     return GpuTelemetry(gpu, reads_energy=ENERGY_PER_STEP in optional_metrics(settings))
-
-
-def _machine(
-    head: Discovery, settings: CheckSettings
-) -> tuple[Machine, Gpu | None, tuple[str, ...]]:
-    host = read_host()
-    machine = fingerprint(head.facts, requested=settings.device, host=host)
-    gpu, facts = None, None
-    if machine.device is Device.CUDA:
-        nvml = load_nvml()
-        gpu = nvml and find_gpu(nvml, uuid=machine.uuid, environment=os.environ)
-        facts = gpu.facts() if gpu else None
-        machine = fingerprint(head.facts, requested=settings.device, host=host, gpu=facts)
-    return machine, gpu, waiting_notes(os.environ, machine.device)
 
 
 def _no_workloads_message(settings: CheckSettings, request: CheckRequest) -> str:

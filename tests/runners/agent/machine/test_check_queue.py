@@ -9,16 +9,19 @@ from contextlib import contextmanager
 
 import pytest
 
-from perfledger.records import FindingLevel
+from perfledger.records import Device, FindingLevel, Machine
 from perfledger_runners.machine.check_queue import HOST, MAX_WAIT_S, CheckQueue, lock_file
 
 # Holds a place in the line until its input ends.
 HOLDER = """
 import sys
+from perfledger.records import Device, Machine
 from perfledger_runners.machine.check_queue import CheckQueue
 with CheckQueue(folder=sys.argv[1], waiting=print) as queue:
     if sys.argv[2] != "prepare":
-        queue.measure_on(sys.argv[2].removeprefix("on "))
+        uuid = sys.argv[2].removeprefix("on ")
+        device = Device.CUDA if uuid else Device.CPU
+        queue.measure_on(Machine(device=device, model="x", uuid=uuid))
     print("holds", flush=True)
     sys.stdin.read()
 """
@@ -63,9 +66,10 @@ def hold(tmp_path):
     return held
 
 
-def finding_of(line, device=""):
+def finding_of(line, uuid="", device=None):
+    device = device or (Device.CUDA if uuid else Device.CPU)
     with line.queue as queue:
-        queue.measure_on(device)
+        queue.measure_on(Machine(device=device, model="x", uuid=uuid))
     return queue.finding
 
 
@@ -148,6 +152,11 @@ def test_a_device_may_have_any_name(tmp_path):
     assert lock_file(tmp_path, "../../etc/passwd\0").parent == tmp_path
     assert finding_of(Line(tmp_path), "../x").level is FindingLevel.FINE
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_device_without_a_name_is_one_of_its_kind(tmp_path):
+    assert finding_of(Line(tmp_path), device=Device.TPU).level is FindingLevel.FINE
+    assert lock_file(tmp_path, "tpu").exists()
 
 
 def a_link(path, tmp_path):

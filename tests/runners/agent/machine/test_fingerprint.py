@@ -11,6 +11,7 @@ from perfledger_runners.machine.fingerprint import (
     device_of,
     fingerprint,
     read_host,
+    read_machine,
 )
 from perfledger_runners.machine.kernel_files import KernelFiles
 from perfledger_runners.machine.nvml import Gpu
@@ -145,3 +146,18 @@ def test_a_tpus_machine_is_what_jax_tells():
 
     assert machine.device_class == "tpu:TPU v4:4"
     assert (machine.clock_mhz, machine.memory_bytes) == (None, None)
+
+
+def test_a_machine_without_a_gpu_has_none_to_ask():
+    machine, gpu = read_machine(facts(), requested="cpu", environment={})
+
+    assert (machine.device, gpu) == (Device.CPU, None)
+    assert machine.cores == len(os.sched_getaffinity(0))
+
+
+def test_a_gpu_that_the_driver_does_not_show_is_what_the_framework_tells():
+    told = facts(kind="cuda", name="NVIDIA L4", uuid="GPU-none", count=1)
+
+    machine, _ = read_machine(told, requested="auto", environment={})
+
+    assert (machine.device, machine.uuid) == (Device.CUDA, "GPU-none")

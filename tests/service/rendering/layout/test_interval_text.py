@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from perfledger_baselines.judging.verdict import EffectEstimate
-from perfledger_service.rendering.check.interval_text import WIDTH, interval_text
+from perfledger_service.rendering.layout.interval_text import WIDTH, interval_text
 from perfledger_service.rendering.layout.number_format import NBSP
 
 
