@@ -17,7 +17,7 @@ def main() -> None:
     except PerfledgerError as error:
         sys.stderr.write(f"perfledger: {error}\n")
         sys.exit(error.exit_code)
-    except Exception:  # the door: a bug ends with its traceback and exit code 4
+    except Exception:  # a boundary: a bug ends with its traceback and exit code 4
         traceback.print_exc()
         sys.exit(4)
 

@@ -15,7 +15,7 @@ from perfledger_baselines.estimation.arrays import FloatArray, IntArray
 from perfledger_baselines.estimation.tail_quantiles import TAIL_QUANTILES, tail_quantile
 
 # The Hodges-Lehmann estimate of n samples is a median over n(n+1)/2 averages. More samples than
-# this are first thinned to so many evenly spaced order statistics: 300 averages instead of 20,100
+# this are first thinned to evenly spaced order statistics: 300 averages instead of 20,100
 # for 200 samples. On normal, exponential and t(3) samples of 25 to 200 this moves the estimate by
 # 0.08 of its standard error and changes that error by less than 1 %.
 MAX_POINTS = 24
@@ -138,6 +138,6 @@ def _median_of_averages(rows: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=MAX_POINTS)
 def _pairs_of(count: int) -> tuple[IntArray, IntArray]:
-    """Return the indices i <= j of all pairs of so many values."""
+    """Return the indices i <= j of all pairs of `count` values."""
     first, second = np.triu_indices(count)
     return first, second

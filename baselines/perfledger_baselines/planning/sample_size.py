@@ -32,7 +32,7 @@ def pairs_for_margin(judgement: Judgement) -> tuple[PairsNeeded, ...]:
     """Return for each result with a spread how many pairs find a change of the margin.
 
     That many pairs have a smallest detectable change, computed as a verdict's is, of the margin or
-    less: the first planned look that does, or beyond the last one so many as do at its level. What
+    less: the first planned look that does, or beyond the last one as many as do at its level. What
     is a count, is the same in every pair or has too few pairs has no spread. No number of pairs
     calls a change that is not above the floor: a margin within the floor has no row.
     """
@@ -74,7 +74,7 @@ def _pairs(
 
 
 def _detectable(result: TTestResult, pairs: int, *, level: float, floor: float) -> float:
-    """Return the smallest change that so many pairs would find; each adds a degree of freedom."""
+    """Return the smallest change that this many pairs would find; each adds a degree of freedom."""
     return smallest_detectable_change(
         result.sd,
         pairs,

@@ -12,13 +12,13 @@ from perfledger.bundle import Plan
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.estimation.estimators import medians
 
-# A spread from history counts as so many pairs beside the present ones (moderated variance: Smyth
+# Pairs that a spread from history counts as, beside the present ones (moderated variance: Smyth
 # 2004): few enough for a dozen present pairs to outweigh it.
 MOST_WEIGHT = 12
 # Degrees of freedom of a spread from history. However long the history, it is of other days: the
 # test never gets closer to the normal than this.
 MAX_DEGREES = 25
-# Values are clipped at so many standard deviations from the median: single spikes are no spread.
+# Values are clipped at this many standard deviations from the median: single spikes are no spread.
 # The deviation is the larger of the estimates from the median absolute deviation and from the outer
 # tenths. The first alone would clip a second state with fewer than half of the runs and call the
 # series quiet: a quarter of single pairs were then called different without cause.

@@ -227,7 +227,7 @@ def _usage(row: SacctRow) -> Mapping[str, float]:
     if not mean:
         return {}
     number = row.get(RANKS)
-    if not (number.isdecimal() and len(number) < 10):  # noqa: PLR2004 - no step has so many
+    if not (number.isdecimal() and len(number) < 10):  # noqa: PLR2004 - no step has this many
         msg = f"{row.where}: {MEAN} is per rank: add {RANKS} or {TOTAL} to --format"
         raise UsageFileError(msg)
     return {name: float(number) * amount for name, amount in amounts_of(mean).items()}

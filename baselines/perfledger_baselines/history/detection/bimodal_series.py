@@ -16,10 +16,10 @@ from perfledger_baselines.history.segmentation.noise import SMALLEST_SPREAD
 # about one size, and few lie between. A low quantile shows the small ones.
 QUIET_QUANTILE, QUIET_OF_GAUSSIAN = 0.3, 0.5449
 
-# A switch is a difference beyond so many SDs of the small ones; noise rarely gets there.
+# A switch is a difference beyond this many SDs of the small ones; noise rarely gets there.
 SWITCH_SPREADS = 2.5
 
-# At least so many switches, and such a share of all differences: fewer are spikes or steps.
+# Fewest switches, and their smallest share of all differences: fewer are spikes or steps.
 FEWEST_SWITCHES, SMALLEST_SHARE = 6, 0.08
 
 # States closer than this, in SDs of a small difference, cannot be separated in a short series, and
@@ -36,17 +36,17 @@ CONCENTRATED, MORE_CONCENTRATED, MOST_CONCENTRATED = 0.4, 0.05, 0.85
 # of the counts to the bad side, and possible if the counts themselves meet it.
 DENSER = 0.45
 
-# So many changes in a row, each reverting the last one but for such a share of it, are switches.
+# Fewest changes in a row that are switches, each reverting the last one but for this share of it.
 FEWEST_TURNS, SAME_DISTANCE = 4, 0.4
 
-# At most so many observations lie between them, in the median: a longer stretch is a level, even if
+# Most observations between them, in the median: a longer stretch is a level, even if
 # it comes back.
 LONGEST_STAY = 15
 
 # Levels of the fit lie half an SD apart, or further where that would be more levels than this.
 GRID_SPREADS, LARGEST_GRID = 0.5, 400
 
-# A level further from both states than so many SDs is a spike, and counts as being just so far.
+# A level further from both states than this many SDs is a spike, and counts as this far.
 CAP_SPREADS = 3.0
 
 # What a step of the level costs, in squared SDs: 3 log N for 100 observations.
@@ -149,7 +149,7 @@ def place_costs(
 
 
 def _has_two_kinds(ordered: FloatArray, distance: float, *, errors: float) -> bool:
-    """Return whether differences between the two kinds are rare, by so many standard errors."""
+    """Return whether differences between the two kinds are rare, by `errors` standard errors."""
     near = _between(ordered, 0.8 * distance, 1.2 * distance)
     half_way = _between(ordered, 0.45 * distance, 0.65 * distance)
     density = (near - errors * near**0.5) / 0.4

@@ -40,7 +40,7 @@ FEWEST_OBSERVATIONS = 8
 # Observations: two searches of one row found the same shift if its places are this close.
 SAME_PLACE = 5
 
-# A shift of so many times the guessed distance of two states is no switch between them.
+# A shift of this many times the guessed distance of two states is no switch between them.
 BEYOND_SWITCH = 1.3
 
 # Values per batch: the arrays of the scan are ten times as large, and should stay in a core's

@@ -12,18 +12,18 @@ from perfledger_baselines.history.detection.series_analysis import SeriesAnalysi
 from perfledger_baselines.history.segmentation.changepoints import SearchedRow
 from perfledger_baselines.history.segmentation.two_sample_tests import REACH, dependence_factors
 
-# So many observations at the end are compared with those before them. `detect` finds what is odd
+# Observations at the end that are compared with those before them. `detect` finds what is odd
 # for longer.
 LENGTHS = (1, 2, 3, 4, 6, 8, 10)
 
 # In standard errors. Low, as a suspect costs a few pairs of runs and alarms nobody.
 ENOUGH = 3.0
 
-# In standard errors: a stretch with a slope of so many is extrapolated. Lower than where drift is
+# Standard errors from which a slope is extrapolated. Lower than where drift is
 # reported, as a new observation is compared with the commits next to it.
 DRIFTS = 3.0
 
-# At least so many observations before them, to know the usual level.
+# Fewest observations before them, to know the usual level.
 FEWEST_BEFORE = 12
 
 

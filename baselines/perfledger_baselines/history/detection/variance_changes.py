@@ -16,7 +16,7 @@ from perfledger_baselines.history.segmentation.mean_shift import (
 from perfledger_baselines.history.segmentation.noise import LARGEST_DEPENDENCE
 from perfledger_baselines.history.segmentation.pruning import needed_z
 
-# A residual counts as at most so many SDs: one spike does not change the noise.
+# A residual is clipped at this many SDs: one spike does not change the noise.
 CAP_SPREADS = 4.0
 
 # A smaller change of the noise does not matter.

@@ -18,7 +18,7 @@ from perfledger_baselines.history.segmentation.pruning import (
 # Of the interval of a shift's size.
 CONFIDENCE = 0.95
 
-# A slope is significant at so many standard errors: at 4.5, 7 in a million rows have one by chance
+# Standard errors from which a slope is significant: at 4.5, 7 in a million rows have one by chance
 # if the noise model holds, and dependence is its least well known part.
 NEEDED_Z = 4.5
 

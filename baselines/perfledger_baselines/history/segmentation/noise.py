@@ -15,7 +15,7 @@ SMALLEST_SPREAD = 1e-4
 MIDDLE, HIGH = 0.5, 0.8
 MIDDLE_OF_GAUSSIAN, HIGH_OF_GAUSSIAN = 0.9539, 1.8124
 
-# Levels are clipped at so many spreads from the running median. It costs next to nothing in
+# Levels are clipped at this many spreads from the running median. It costs next to nothing in
 # Gaussian noise, and reduces the SD of t(3) noise from 1.7 of its scales to 1.4.
 CLIP_SPREADS = 2.5
 
@@ -23,7 +23,7 @@ CLIP_SPREADS = 2.5
 # of five-fold noise rarely get there, and must keep looking as noisy as they are.
 SPIKE_SPREADS = 8.0
 
-# A running median that changes by so many spreads at once is at a step.
+# A running median that changes by this many spreads at once is at a step.
 STEP_SPREADS = 4.0
 
 # A difference counts as at most this many spreads times sqrt 2.

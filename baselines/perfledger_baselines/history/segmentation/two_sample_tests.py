@@ -7,7 +7,7 @@ from typing import NamedTuple
 from perfledger_baselines.estimation.arrays import FloatArray
 from perfledger_baselines.history.segmentation.compiled_loops import compiled
 
-# The noise of the whole row counts as so many observations beside those of a stretch: a short
+# Observations that the noise of the whole row counts as, beside those of a stretch: a short
 # stretch relies on it, a long one on its own, and one in a burst of noise cannot pass for quiet.
 PRIOR_OBSERVATIONS = 10.0
 

@@ -88,7 +88,7 @@ class StepFlags:
     ] = False
 
     def facts(self, seconds: float, *, model_flops: float | None) -> "StepFacts":
-        """Return what is known about a step of so many seconds."""
+        """Return what is known about a step of this duration."""
         from perfledger_profiles.hardware.step_metrics import StepFacts
 
         return StepFacts(

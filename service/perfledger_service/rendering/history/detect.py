@@ -93,7 +93,7 @@ def _event_blocks(events: GroupedChanges, names: Sequence[str]) -> Iterator[Bloc
     yield title("Across all series")
     yield table(columns, rows)
     if not rows:
-        yield from sentences(["No significant event among so many series."])
+        yield from sentences(["No significant event in any series."])
     if doubtful := doubtful_events_sentence(events):
         yield from notes([f"{doubtful}."])
 

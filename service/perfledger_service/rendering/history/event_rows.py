@@ -73,7 +73,7 @@ def doubtful_events_sentence(changes: GroupedChanges) -> str:
     count = sum(not event.is_significant for event in changes.events)
     if not count:
         return ""
-    return f"{count_phrase(count, 'other change')} of single series may be chance among so many"
+    return f"{count_phrase(count, 'other change')} of single series may be due to chance"
 
 
 def commits_between(commits: CommitRange, names: Sequence[str]) -> str:

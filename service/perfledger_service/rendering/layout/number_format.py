@@ -29,7 +29,7 @@ _COUNTS = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "
 
 # A picosecond, the finest resolution of a profiler's clock.
 _SHORTEST_SECONDS = 1e-12
-# Larger numbers are written with powers of ten, because so many digits are unreadable.
+# Larger numbers are written with powers of ten, because all their digits would be unreadable.
 _HUGE = 1e15
 # A larger value is not a measurement, and rounding it may overflow.
 _LARGEST = 1e100

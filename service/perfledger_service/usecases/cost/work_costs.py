@@ -33,7 +33,7 @@ _RANGE_PARTS = (1, 3)  # one number, or low:middle:high
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceleratorValue:
-    """A value for so many accelerators together."""
+    """A value for a number of accelerators together."""
 
     accelerator: str
     count: int

@@ -35,7 +35,7 @@ def test_what_happened_last_comes_first_and_what_is_doubtful_not_at_all(grouped_
         ("c2..c3", "worse", "regressed"),
     ]
     assert doubtful_events_sentence(grouped_changes) == (
-        "1 other change of single series may be chance among so many"
+        "1 other change of single series may be due to chance"
     )
 
 
