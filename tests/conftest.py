@@ -42,6 +42,17 @@ def require_system():
     return require
 
 
+@pytest.fixture(scope="session")
+def bwrap(require_system):
+    """Bubblewrap; where it cannot make namespaces, the test is skipped loudly, never in CI."""
+    program = require_system("bwrap", package="bubblewrap")
+    command = [program, "--ro-bind", "/", "/", "--unshare-pid", "--unshare-net", "true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        leave_out(f"bwrap makes no namespaces here: {done.stderr.strip()}")
+    return program
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     if item.get_closest_marker("torch") is not None and find_spec("torch") is None:

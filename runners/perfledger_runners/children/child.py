@@ -16,6 +16,7 @@ from perfledger_runners.children.harness import (
     Harness,
     child_environment,
     python_of,
+    sandbox_command,
 )
 from perfledger_runners.children.process_tree import (
     kill,
@@ -23,6 +24,7 @@ from perfledger_runners.children.process_tree import (
     proportional_bytes,
     resident_bytes,
 )
+from perfledger_runners.children.sandbox import exit_status
 from perfledger_runners.safe_text import MAX_LOG_TAIL_BYTES, tail_of_text
 
 # Interval between checks of the child's memory and log; its messages and its exit wake the agent.
@@ -46,8 +48,8 @@ class Child:
         self._socket.setblocking(False)
         self._pipe, descriptor = self._socket.fileno(), theirs.fileno()
         self._environment = child_environment(harness, request, descriptor=descriptor, mark=mark)
-        self._available = harness.environment
-        command = [str(python_of(harness, request))]
+        self._harness = harness
+        command = [*sandbox_command(harness, request, folder), str(python_of(harness, request))]
         # Opened for appending, so that output continues at the new end after a cut.
         log = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
@@ -134,12 +136,13 @@ class Child:
                 os.close(descriptor)
             self._socket.close()
             self._watched.clear()
-        return self._process.wait()
+        status = self._process.wait()
+        return exit_status(status) if self._harness.sandbox else status
 
     def withheld_hint(self, error: str) -> str:
         """Return a sentence on a variable that the child did not get and its error names, or ""."""
-        return withheld_hint(self._available, self._environment, error)
+        return withheld_hint(self._harness.environment, self._environment, error)
 
     def withheld_note(self) -> str:
         """Return a line with the names of the variables that the child did not get, or ""."""
-        return withheld_note(self._available, self._environment)
+        return withheld_note(self._harness.environment, self._environment)

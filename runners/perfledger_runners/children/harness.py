@@ -17,6 +17,7 @@ from perfledger_runners.children.interpreter import (
     activation,
     environment_python,
 )
+from perfledger_runners.children.sandbox import Sandbox, SandboxPaths, find_sandbox
 
 # Marks the descendants of a child, also detached ones; see `process_tree.members`.
 MARK_VARIABLE = "PERFLEDGER_CHILD"
@@ -49,6 +50,7 @@ class Harness:
     folder: Path
     environment: Mapping[str, str]  # the agent's; see `child_variables` for what children get
     variable_names: tuple[str, ...] = ()  # of the setting `env`
+    sandbox: Sandbox | None = None
     limits: ChildLimits = ChildLimits()
     clock: Callable[[], float] = time.monotonic
 
@@ -64,15 +66,19 @@ def prepare_harness(
     *,
     environment: Mapping[str, str],
     variable_names: Iterable[str] = (),
+    sandbox: str = "",
     limits: ChildLimits | None = None,
 ) -> Generator[Harness]:
-    """Create the private folder of a check, and remove it at the end."""
+    """Create the private folder of a check, and remove it at the end. Raises SandboxError."""
+    names = tuple(variable_names)
+    variables = child_variables(environment, named=names)
     with tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as name:
         harness = Harness(
             python=interpreter.path,
             folder=Path(name),
             environment=environment,
-            variable_names=tuple(variable_names),
+            variable_names=names,
+            sandbox=find_sandbox(sandbox, interpreter.path, variables),
             limits=limits or ChildLimits(),
         )
         harness.sdk.mkdir()
@@ -101,6 +107,25 @@ def python_of(harness: Harness, request: ChildRequest) -> Path:
     if request.environment:
         return environment_python(Path(request.environment))
     return harness.python
+
+
+def sandbox_command(harness: Harness, request: ChildRequest, folder: Path) -> list[str]:
+    """Return the words before the interpreter; `folder` is the child's own.
+
+    A sandbox shows the child its own side alone, and not the history and settings in `.git`.
+    """
+    if harness.sandbox is None:
+        return []
+    built = [Path(request.environment)] if request.environment else []
+    return harness.sandbox.command(
+        SandboxPaths(
+            private=harness.folder / "sandbox" / Path(request.root).name,
+            checkout=Path(request.root),
+            writable=(Path(request.trace_folder),) if request.trace_folder else (),
+            readable=(harness.sdk, folder, *built),
+            hidden=(Path(request.repository) / ".git",),
+        )
+    )
 
 
 def child_environment(

@@ -1,6 +1,7 @@
 """Defines the settings of a check."""
 
 import re
+import shlex
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -72,6 +73,9 @@ class CheckSettings(BaseSettings):
     env: tuple[str, ...] = Field(
         (), description="environment variables (NAME, NAME*) that workloads and builds also get"
     )
+    sandbox: Annotated[str, Field(max_length=limits.MAX_WORD)] = Field(
+        "", description="command that workloads run in, before their interpreter, such as bwrap"
+    )
     device: Literal["auto", "cpu", "cuda", "tpu"] = Field("auto", description="where to measure")
     margin: Share = Field(0.01, description="relative change that counts as unchanged")
     floor: Share = Field(0.003, description="relative change below which nothing is a regression")
@@ -125,6 +129,12 @@ class CheckSettings(BaseSettings):
             if error := named_variable_error(name):
                 raise ValueError(error)
         return names
+
+    @field_validator("sandbox")
+    @classmethod
+    def _is_command(cls, command: str) -> str:
+        shlex.split(command)  # raises ValueError for a quotation that does not end
+        return command
 
     @field_validator("commitment")
     @classmethod

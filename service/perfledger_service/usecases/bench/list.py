@@ -25,6 +25,7 @@ def list_workloads(folder: Path, choice: WorkloadChoice) -> Discovery:
             find_python(repository.root, settings.python),
             environment=os.environ,
             variable_names=settings.env,
+            sandbox=settings.sandbox,
         ) as harness:
             discovery = discover(harness, request_for(repository.root, repository.root, settings))
     return replace(discovery, workloads=tuple(filter(choice.is_chosen, discovery.workloads)))

@@ -75,6 +75,7 @@ def measure_load(
             find_python(repository.root, settings.python),
             environment=os.environ,
             variable_names=settings.env,
+            sandbox=settings.sandbox,
             limits=limits,
         ) as harness:
             child_request = request_for(repository.root, repository.root, settings)

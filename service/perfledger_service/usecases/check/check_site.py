@@ -117,7 +117,11 @@ def open_checkouts(
     with (
         tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as folder,
         prepare_harness(
-            interpreter, environment=os.environ, variable_names=settings.env, limits=limits
+            interpreter,
+            environment=os.environ,
+            variable_names=settings.env,
+            sandbox=settings.sandbox,
+            limits=limits,
         ) as harness,
     ):
         yield CheckoutFolder(

@@ -38,6 +38,7 @@ from perfledger_runners.bundles.service_history import ServiceHistoryError
 from perfledger_runners.bundles.upload import UploadError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
+from perfledger_runners.children.sandbox import SandboxError
 from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
 
 # Errors of invalid input.
@@ -82,7 +83,7 @@ def translate_errors() -> Generator[None]:
     """Translate errors of other packages into the service's, with the same message."""
     try:
         yield
-    except InterpreterError as error:
+    except (InterpreterError, SandboxError) as error:
         msg = f"not measured: {error}"
         raise NotMeasuredError(msg) from error
     except _INPUT_ERRORS as error:
