@@ -6,8 +6,9 @@ from pathlib import Path
 
 from perfledger.bundle import Bundle
 from perfledger_runners.bundles.bundle_files import MAX_PLAIN_BYTES, read_bundle, write_bundle
-from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.errors import UsageError
 from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.files import unreadable_file
 
 # A check takes minutes of an accelerator and some 100 kB of disk: this keeps weeks of them.
 SPOOLED_BUNDLES = 100
@@ -53,8 +54,7 @@ def read_bundle_file(path: Path) -> Bundle:
         with path.open("rb") as file:
             data = file.read(MAX_PLAIN_BYTES + 1)
     except OSError as error:
-        msg = f"cannot read the bundle {path}: {error.strerror}"
-        raise NotFoundError(msg) from error
+        raise unreadable_file(path, error) from error
     with translate_errors():
         return read_bundle(data)
 

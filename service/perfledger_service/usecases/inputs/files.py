@@ -40,7 +40,7 @@ def read_bytes(path: Path, *, most_bytes: int) -> bytes:
         with path.open("rb") as file:
             data = file.read(most_bytes + 1)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable_file(path, error) from error
     if len(data) > most_bytes:
         msg = f"{path} is larger than {most_bytes:,} bytes: split it, or export shorter periods"
         raise TooLargeError(msg)
@@ -53,7 +53,7 @@ def read_head(path: Path, count: int) -> bytes:
         with path.open("rb") as file:
             return file.read(count)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable_file(path, error) from error
 
 
 def read_text(path: Path, *, most_bytes: int) -> str:
@@ -66,7 +66,7 @@ def size_of(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable_file(path, error) from error
 
 
 def sha256_of(path: Path) -> str:
@@ -75,10 +75,11 @@ def sha256_of(path: Path) -> str:
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable_file(path, error) from error
 
 
-def _unreadable(path: Path, error: OSError) -> UsageError:
+def unreadable_file(path: Path, error: OSError) -> UsageError:
+    """Return the error for a file that cannot be read: NotFoundError if it does not exist."""
     if isinstance(error, FileNotFoundError):
-        return NotFoundError(f"no file {path}")
+        return NotFoundError(f"there is no file {path}")
     return UsageError(f"{path} cannot be read: {error.strerror}")

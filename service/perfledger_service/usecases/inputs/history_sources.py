@@ -19,6 +19,7 @@ from perfledger_runners.bundles.bundle_files import GZIP_MAGIC
 from perfledger_service.errors import NotFoundError, TooLargeError, UsageError
 from perfledger_service.rendering.layout.escape import clean
 from perfledger_service.usecases.inputs import bundle_files
+from perfledger_service.usecases.inputs.files import unreadable_file
 from perfledger_service.usecases.inputs.run_values import run_values, runs_of
 from perfledger_service.usecases.inputs.table_columns import (
     GAPS,
@@ -216,9 +217,10 @@ def _bytes_of(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # a name with a NUL byte is a ValueError
-        reason = error.strerror if isinstance(error, OSError) else error
-        msg = f"cannot read {display_name(path)}: {reason}"
+    except OSError as error:
+        raise unreadable_file(Path(display_name(path)), error) from error
+    except ValueError as error:  # a name with a NUL byte
+        msg = f"there is no file {display_name(path)}"
         raise NotFoundError(msg) from error
     if len(data) > MAX_BYTES:
         limit = f"{MAX_BYTES // 2**20} MiB"

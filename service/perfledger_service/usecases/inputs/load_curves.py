@@ -19,6 +19,7 @@ from perfledger_profiles.benchmark_tools.perf_analyzer import MAYBE_EVEN_ARRIVAL
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_runners.measuring.profile_runs import ReaderError, read_trace
 from perfledger_service.errors import NotFoundError, UsageError
+from perfledger_service.usecases.inputs.files import unreadable_file
 
 # The default latency metric, if a tool measured several: a reading's name without its statistic.
 REQUEST_LATENCY = "request_latency"
@@ -127,12 +128,8 @@ def _curves(file_spec: _LoadFile, latency: str) -> tuple[LoadCurve, ...]:
             if all(key in head for key in _OURS):
                 data = head + file.read(MAX_LOAD_BYTES)
                 return (_relabel_curve(read_load_curve(data, name), file_spec, latency),)
-    except FileNotFoundError as error:
-        msg = f"there is no file {name}"
-        raise NotFoundError(msg) from error
     except OSError as error:
-        msg = f"{name} cannot be read: {error.strerror}"
-        raise UsageError(msg) from error
+        raise unreadable_file(Path(name), error) from error
     if not file_spec.device:
         msg = f"{name} does not name its device: write DEVICE={name}"
         raise UsageError(msg)

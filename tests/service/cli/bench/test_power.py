@@ -241,7 +241,7 @@ def test_both_a_table_and_json_can_be_written_to_a_file(tmp_path):
             ("--spread-percent", "1", "--alpha", "0.5"),
             "is not an error rate: give one such as 0.05",
         ),
-        (("absent.csv",), "cannot read absent.csv"),
+        (("absent.csv",), "there is no file absent.csv"),
         ((".",), "is a folder"),
     ],
 )

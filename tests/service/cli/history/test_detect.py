@@ -176,4 +176,4 @@ def test_the_command_itself_exits_with_2_for_what_it_cannot_read(tmp_path):
     )
 
     assert done.returncode == NotFoundError.exit_code == 2
-    assert done.stderr.startswith("perfledger: cannot read absent.csv")
+    assert done.stderr.startswith("perfledger: there is no file absent.csv")

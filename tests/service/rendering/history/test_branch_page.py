@@ -48,7 +48,7 @@ def test_a_page_shows_alerts_requests_and_what_happened(grouped_changes):
     assert "aaaaaaaaaa..bbbbbbbbbb" in page
     assert "--workload gpt:step --upload-url https://perf.example" in page
     assert "2 of 120 series" in page
-    assert "1 other change of single series may be chance" in page
+    assert "1 other change of single series may be due to chance" in page
     assert "no commit is responsible" in page
 
 

@@ -126,7 +126,7 @@ def test_too_many_points_are_refused(read, monkeypatch):
 
 @pytest.mark.parametrize("name", ["absent.csv", "nul\0.csv"])
 def test_no_such_file_says_so(tmp_path, name):
-    with pytest.raises(NotFoundError, match="cannot read"):
+    with pytest.raises(NotFoundError, match="there is no file"):
         read_histories(tmp_path / name)
 
 
