@@ -156,10 +156,20 @@ def test_a_source_that_would_be_a_pattern_is_refused(engine, keep, source):
 
 
 def test_a_file_that_is_too_large_is_not_kept(engine, keep, monkeypatch):
-    monkeypatch.setattr(importing, "MAX_USAGE_BYTES", 10)
+    file = sacct(1)
+    monkeypatch.setattr(importing, "MAX_USAGE_BYTES", len(file.data) - 1)
 
-    with pytest.raises(TooLargeError, match="larger than 10 bytes"):
-        keep(engine, sacct(1))
+    with pytest.raises(TooLargeError, match="larger than"):
+        keep(engine, file)
+
+
+def test_a_file_of_just_the_largest_size_is_kept(engine, keep, monkeypatch):
+    file = sacct(1)
+    monkeypatch.setattr(importing, "MAX_USAGE_BYTES", len(file.data))
+
+    stored, is_new = keep(engine, file)
+
+    assert (stored.unpacked_bytes, is_new) == (len(file.data), True)
 
 
 def test_more_than_can_be_read_together_is_said_so(engine, keep, monkeypatch):
