@@ -26,7 +26,7 @@ def test_the_supported_pythons_are_documented_and_in_the_workflow():
 
 
 @pytest.mark.parametrize(
-    "path", ["comment.md.j2", "init/perfledger.toml", "init/example.py", "init/workflow.yml"]
+    "path", ["comment.md.j2", "init/perfledger.toml", "init/example_torch.py", "init/workflow.yml"]
 )
 def test_templates_are_package_data(path):
     assert files("perfledger_templates").joinpath(path).is_file()

@@ -30,8 +30,23 @@ _FILTERS.update(
     readable_lines=escape.readable_lines,
     sentence=escape.sentence,
 )
+# Files of other languages: theirs is `{{ }}` in a workflow, and `[[ ]]` in TOML.
+_FILES = _ENVIRONMENT.overlay(
+    block_start_string="<%",
+    block_end_string="%>",
+    variable_start_string="<<",
+    variable_end_string=">>",
+    comment_start_string="<#",
+    comment_end_string="#>",
+    keep_trailing_newline=True,
+)
 
 
 def render(template: str, **values: object) -> str:
     """Return the text of `template`, a path below the templates' folder."""
     return _ENVIRONMENT.get_template(template).render(values)
+
+
+def render_file(template: str, **values: object) -> str:
+    """Return the text of a template whose variables are written as `<< name >>`."""
+    return _FILES.get_template(template).render(values)

@@ -1,16 +1,24 @@
 """Writes the files that make a repository measurable."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
-from perfledger_service.usecases.inputs.repository_config import configured_table
+from perfledger_runners.checkouts.git import RepositoryError
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_service.rendering.check.init import (
+    configuration_text,
+    example_text,
+    workflow_text,
+)
+from perfledger_service.usecases.inputs.project_facts import BENCHMARK_FOLDER, read_project_facts
+from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
+from perfledger_service.values.project_facts import ProjectFacts
 
-_FILES = {
-    "perfledger.toml": "perfledger.toml",
-    "benchmarks/example.py": "example.py",
-    ".github/workflows/perfledger.yml": "workflow.yml",
-}
+WORKFLOW = ".github/workflows/perfledger.yml"
+# Beside benchmarks of other tools, which perfledger must not import.
+FOLDER_BESIDE_OTHERS = f"{BENCHMARK_FOLDER}/workloads"
+USUAL_BRANCH = "main"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,29 +29,52 @@ class SetupFile:
     is_new: bool
 
 
-def write_setup(root: Path) -> tuple[SetupFile, ...]:
-    """Write a configuration, an example workload and a workflow below `root`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """The files of a set-up, and what the repository is made of."""
+
+    root: Path
+    facts: ProjectFacts
+    files: tuple[SetupFile, ...]
+
+
+def write_setup(folder: Path) -> Setup:
+    """Write a configuration, an example workload and a workflow into the repository of `folder`.
 
     Existing files are never changed: a file of the same name, a configuration table in
     pyproject.toml, or a folder that already contains workloads.
     """
+    root = root_of(folder)
+    facts = read_project_facts(root)
+    workloads = FOLDER_BESIDE_OTHERS if _is_taken(facts) else BENCHMARK_FOLDER
+    example = f"{workloads}/example.py"
+    texts: dict[str, Callable[[], str]] = {
+        "perfledger.toml": lambda: configuration_text(facts, folder=workloads),
+        example: lambda: example_text(facts),
+        WORKFLOW: lambda: workflow_text(facts, default_branch=_default_branch(root)),
+    }
+    present = {
+        "perfledger.toml": configured_table(root) is not None,
+        example: any((root / workloads).glob("*.py")),
+    }
     written: list[SetupFile] = []
-    for path, template in _FILES.items():
-        is_new = not _is_there(root, path)
+    for path, text in texts.items():
+        target = root / path
+        is_new = not (present.get(path, False) or target.exists())
         if is_new:
-            target = root / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            source = files("perfledger_templates").joinpath("init", template)
-            target.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+            target.write_text(text(), encoding="utf-8")
         written.append(SetupFile(path, is_new))
-    return tuple(written)
+    return Setup(root=root, facts=facts, files=tuple(written))
 
 
-def _is_there(root: Path, path: str) -> bool:
-    match path:
-        case "perfledger.toml":
-            return configured_table(root) is not None
-        case "benchmarks/example.py":
-            return any((root / "benchmarks").glob("*.py"))
-        case _:
-            return (root / path).exists()
+def _is_taken(facts: ProjectFacts) -> bool:
+    """Return whether the usual folder has only files that register no workload."""
+    return facts.has_other_benchmarks and not facts.has_workloads
+
+
+def _default_branch(root: Path) -> str:
+    try:
+        return Repository.open(root).default_branch().removeprefix("origin/")
+    except RepositoryError:
+        return USUAL_BRANCH

@@ -49,7 +49,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
     if not names:
         return ()
     waited = _queued_share(bundle, names)
-    cause, advice = "", []
+    cause, advice = "", list[str]()
     if waited is not None and waited >= LOADED_SHARE:
         cause = f", steps waited {waited:.0%} of their time for a core"
         advice.append("stop other programs or give the check cores of its own (taskset -c)")

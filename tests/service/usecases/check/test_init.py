@@ -1,15 +1,34 @@
+import subprocess
+
+import pytest
+
 from perfledger_service.usecases.check.init import write_setup
 from perfledger_service.usecases.inputs.repository_config import configured_table
 
+IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+EVERY_FILE = ["perfledger.toml", "benchmarks/example.py", ".github/workflows/perfledger.yml"]
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Return a function that commits files, by path, on a branch, and returns the top folder."""
+
+    def repository(files, *, branch="main"):
+        for name, text in files.items():
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        for arguments in (("init", "-q", "-b", branch), ("add", "-A"), ("commit", "-qm", "a")):
+            subprocess.run(["git", *IDENTITY, *arguments], cwd=tmp_path, check=True)
+        return tmp_path
+
+    return repository
+
 
 def test_an_empty_repository_gets_a_configuration_a_workload_and_a_workflow(tmp_path):
-    written = write_setup(tmp_path)
+    setup = write_setup(tmp_path)
 
-    assert [(one.path, one.is_new) for one in written] == [
-        ("perfledger.toml", True),
-        ("benchmarks/example.py", True),
-        (".github/workflows/perfledger.yml", True),
-    ]
+    assert [(one.path, one.is_new) for one in setup.files] == [(name, True) for name in EVERY_FILE]
     found = configured_table(tmp_path)
     assert found is not None
     assert (found[0], found[1]["paths"]) == ("perfledger.toml", ["benchmarks"])
@@ -20,29 +39,48 @@ def test_what_is_there_is_left_alone(tmp_path):
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "mine.py").write_text("")
 
-    written = {one.path: one.is_new for one in write_setup(tmp_path)}
+    written = {one.path: one.is_new for one in write_setup(tmp_path).files}
 
     assert written["perfledger.toml"] is False
     assert written["benchmarks/example.py"] is False
     assert not (tmp_path / "perfledger.toml").exists()
 
 
-def test_the_workflow_gives_the_token_only_to_steps_that_run_no_code_of_the_change(tmp_path):
-    write_setup(tmp_path)
-    text = (tmp_path / ".github" / "workflows" / "perfledger.yml").read_text()
+def test_the_files_fit_the_repository(repository):
+    root = repository({"model.py": "import jax\n", "uv.lock": ""}, branch="master")
 
-    steps = text.split("\n      - ")
-    holders = [step for step in steps if "secrets.PERFLEDGER_UPLOAD_TOKEN" in step]
+    write_setup(root)
 
-    assert len(holders) == 2
-    assert "perfledger history spreads" in holders[0]
-    assert "perfledger upload" in holders[1]
-    assert not any("perfledger check" in step for step in holders)
+    assert "import jax" in (root / "benchmarks" / "example.py").read_text()
+    workflow = (root / ".github" / "workflows" / "perfledger.yml").read_text()
+    assert "uv sync --frozen" in workflow
+    assert 'branches: ["master"]' in workflow
+
+
+def test_workloads_do_not_stand_among_benchmarks_of_another_tool(repository):
+    root = repository({"benchmarks/sums.py": "def time_sum(): ...\n", "asv.conf.json": "{}"})
+
+    setup = write_setup(root)
+
+    assert setup.files[1].path == "benchmarks/workloads/example.py"
+    found = configured_table(root)
+    assert found is not None
+    assert found[1]["paths"] == ["benchmarks/workloads"]
+    assert not any(one.is_new for one in write_setup(root).files)
+
+
+def test_files_go_into_the_top_folder(repository):
+    root = repository({"src/mine/__init__.py": ""})
+
+    setup = write_setup(root / "src" / "mine")
+
+    assert setup.root == root
+    assert (root / "perfledger.toml").is_file()
 
 
 def test_init_twice_changes_nothing(tmp_path):
     write_setup(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
 
-    assert not any(one.is_new for one in write_setup(tmp_path))
+    assert not any(one.is_new for one in write_setup(tmp_path).files)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

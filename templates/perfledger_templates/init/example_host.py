@@ -4,11 +4,13 @@ import math
 
 import perfledger
 
+# << import_hint >>
 
-@perfledger.workload(unit="roots", units_per_step=10_000)
+
+@perfledger.workload(unit="roots", units_per_step=1_000_000)
 def square_roots():
-    """Take ten thousand square roots."""
-    numbers = [float(number) for number in range(10_000)]  # set-up: not measured
+    """Take a million square roots."""
+    numbers = [float(number) for number in range(1_000_000)]  # set-up: not measured
 
     def step():  # measured, again and again
         return sum(map(math.sqrt, numbers))

@@ -1,0 +1,114 @@
+"""Writes the texts of the files that `perfledger init` adds to a repository."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from perfledger.records import Framework
+from perfledger_service.rendering.layout.environment import render_file
+from perfledger_service.values.project_facts import EnvironmentManager, ProjectFacts
+
+MAX_PACKAGES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentSetUp:
+    """How a workflow makes the environment of the workloads, and from what."""
+
+    source: str
+    commands: tuple[str, ...]
+    program: str = ""  # that the runner needs
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    python: str = ""  # the interpreter, unless it is .venv/bin/python
+
+
+def summary(facts: ProjectFacts) -> str:
+    """Return in one line what the repository is made of."""
+    framework = "plain Python" if facts.framework is Framework.HOST else str(facts.framework)
+    packages = f"packages {_names(facts)}" if facts.packages else "no package of its own"
+    tools = f", benchmarks of {' and '.join(facts.benchmark_tools)}" * bool(facts.benchmark_tools)
+    return (
+        f"found {framework}, {packages}, environment from {environment_set_up(facts).source}{tools}"
+    )
+
+
+def advice(facts: ProjectFacts) -> tuple[str, ...]:
+    """Return what to do where a first check would not run as the user expects."""
+    if facts.has_environment or environment_set_up(facts).python:
+        return ()
+    sentence = (
+        "There is no .venv here: workloads would run on perfledger's own Python. Make one, or name "
+        "yours: PERFLEDGER_PYTHON=/path/to/python perfledger check"
+    )
+    return (sentence,)
+
+
+def _names(facts: ProjectFacts) -> str:
+    more = len(facts.packages) - MAX_PACKAGES
+    return ", ".join(facts.packages[:MAX_PACKAGES]) + (f" and {more} more" if more > 0 else "")
+
+
+def example_text(facts: ProjectFacts) -> str:
+    """Return an example workload for the repository's framework, which runs as it is."""
+    origin = f" from {_names(facts)}" if facts.packages else ""
+    hint = f"Import what you measure{origin} here."
+    return render_file(f"init/example_{facts.framework}.py", import_hint=hint)
+
+
+def configuration_text(facts: ProjectFacts, *, folder: str) -> str:
+    """Return a configuration whose workloads are in `folder`."""
+    python = environment_set_up(facts).python
+    return render_file("init/perfledger.toml", folder=folder, python=python)
+
+
+def workflow_text(facts: ProjectFacts, *, default_branch: str) -> str:
+    """Return a workflow that makes the environment and checks every change."""
+    has_device = facts.framework is not Framework.HOST
+    return render_file(
+        "init/workflow.yml",
+        default_branch=default_branch,
+        labels="[self-hosted, gpu]" if has_device else "[self-hosted]",
+        set_up=environment_set_up(facts),
+    )
+
+
+def environment_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
+    """Return how the environment is made with the repository's own tool."""
+    match facts.manager:
+        case EnvironmentManager.UV:
+            return EnvironmentSetUp(source="uv.lock", program="uv", commands=("uv sync --frozen",))
+        case EnvironmentManager.POETRY:
+            return EnvironmentSetUp(
+                source="poetry.lock",
+                program="poetry",
+                commands=("poetry install --no-interaction",),
+                variables={"POETRY_VIRTUALENVS_IN_PROJECT": "true"},
+            )
+        case EnvironmentManager.PDM:
+            return EnvironmentSetUp(source="pdm.lock", program="pdm", commands=("pdm sync",))
+        case EnvironmentManager.PIXI:
+            return EnvironmentSetUp(
+                source="pixi.lock",
+                program="pixi",
+                commands=("pixi install --frozen",),
+                python=".pixi/envs/default/bin/python",
+            )
+        case EnvironmentManager.CONDA:
+            command = "conda env create --quiet --prefix .venv --file environment.yml"
+            return EnvironmentSetUp(source="environment.yml", program="conda", commands=(command,))
+        case EnvironmentManager.PIP:
+            return _pip_set_up(facts)
+
+
+def _pip_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
+    arguments = [
+        *(["-r requirements.txt"] if facts.has_requirements else []),
+        *(["."] if facts.is_installable else []),
+    ]
+    if arguments:
+        install = f".venv/bin/pip install {' '.join(arguments)}"
+        source = "requirements.txt" if facts.has_requirements else "the project's own requirements"
+    else:
+        package = "numpy" if facts.framework is Framework.HOST else str(facts.framework)
+        install = f".venv/bin/pip install {package} # and what else your workloads import"
+        source = "what this line lists, because no file of the repository says it"
+    return EnvironmentSetUp(source=source, commands=("python3 -m venv .venv", install))

@@ -1,0 +1,121 @@
+"""Reads what a repository is made of, for files that fit it."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path, PurePosixPath
+
+from perfledger.records import Framework
+from perfledger_runners.checkouts.git import RepositoryError
+from perfledger_runners.checkouts.package_layout import ASIDE
+from perfledger_runners.checkouts.repository import Repository
+from perfledger_runners.checkouts.source_tree import read_source_tree
+from perfledger_runners.children.interpreter import environment_python
+from perfledger_service.values.project_facts import (
+    BenchmarkTool,
+    EnvironmentManager,
+    ProjectFacts,
+)
+
+# Enough to see what a repository imports.
+MAX_FILES = 3000
+MAX_SOURCE_BYTES = 200_000
+BENCHMARK_FOLDER = "benchmarks"
+IMPORTS = {
+    Framework.TORCH: re.compile(r"^\s*(?:import|from)\s+(?:torch|lightning)\b", re.MULTILINE),
+    Framework.JAX: re.compile(r"^\s*(?:import|from)\s+(?:jax|flax|equinox)\b", re.MULTILINE),
+}
+WORKLOADS = re.compile(r"^\s*(?:import|from)\s+perfledger\b", re.MULTILINE)
+PYTEST_BENCHMARK = re.compile(
+    r"^\s*def test_\w+\([^)]*\bbenchmark\b|\bpytest\.mark\.benchmark\b", re.MULTILINE
+)
+PROJECT_TABLE = re.compile(rb"^\[(?:project|build-system|tool\.poetry)\]", re.MULTILINE)
+
+
+# The first file that is there decides: a lock file says more than a list of requirements.
+MANAGER_FILES = {
+    "uv.lock": EnvironmentManager.UV,
+    "poetry.lock": EnvironmentManager.POETRY,
+    "pdm.lock": EnvironmentManager.PDM,
+    "pixi.lock": EnvironmentManager.PIXI,
+    "environment.yml": EnvironmentManager.CONDA,
+}
+
+
+def read_project_facts(root: Path) -> ProjectFacts:
+    """Read the repository's files without running any of them.
+
+    What git tracks decides the framework, the packages and the benchmarks: without a commit they
+    are unknown.
+    """
+    paths, packages = _tracked(root)
+    texts = _texts(root, paths)
+    benchmarks = {
+        path: text for path, text in texts.items() if path.startswith(f"{BENCHMARK_FOLDER}/")
+    }
+    manager = next((tool for name, tool in MANAGER_FILES.items() if (root / name).is_file()), None)
+    return ProjectFacts(
+        framework=_framework(texts.values()),
+        packages=packages,
+        manager=manager or EnvironmentManager.PIP,
+        has_requirements=(root / "requirements.txt").is_file(),
+        is_installable=_is_installable(root),
+        benchmark_tools=_benchmark_tools(paths, texts),
+        has_workloads=any(map(WORKLOADS.search, benchmarks.values())),
+        has_other_benchmarks=not all(map(WORKLOADS.search, benchmarks.values())),
+        has_environment=environment_python(root / ".venv").exists(),
+    )
+
+
+def _tracked(root: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the tracked paths and the names of the repository's own top-level packages."""
+    try:
+        repository = Repository.open(root)
+        tree = read_source_tree(repository, repository.resolve("HEAD").sha, import_paths=())
+    except RepositoryError:
+        return (), ()
+    names = (
+        each.name
+        for each in tree.packages
+        if each.root and "." not in each.name and not each.folder.endswith(".py")
+    )
+    packages = (
+        name
+        for name in names
+        if name not in ASIDE | {BENCHMARK_FOLDER} and not name.endswith("_tests")
+    )
+    return tuple(tree.hashes), tuple(sorted(set(packages)))
+
+
+def _texts(root: Path, paths: Iterable[str]) -> dict[str, str]:
+    """Return the beginnings of the Python files."""
+    texts: dict[str, str] = {}
+    for path in [path for path in paths if path.endswith(".py")][:MAX_FILES]:
+        file = root / path
+        if file.is_file():  # not deleted, and no broken link
+            with file.open("rb") as source:
+                texts[path] = source.read(MAX_SOURCE_BYTES).decode(errors="replace")
+    return texts
+
+
+def _framework(texts: Collection[str]) -> Framework:
+    """Return the framework that most files import, HOST if none imports one."""
+    counts = {
+        framework: sum(pattern.search(text) is not None for text in texts)
+        for framework, pattern in IMPORTS.items()
+    }
+    most = max(counts, key=counts.__getitem__)
+    return most if counts[most] else Framework.HOST
+
+
+def _is_installable(root: Path) -> bool:
+    project = root / "pyproject.toml"
+    if project.is_file():
+        return PROJECT_TABLE.search(project.read_bytes()) is not None
+    return (root / "setup.py").is_file()
+
+
+def _benchmark_tools(paths: Iterable[str], texts: Mapping[str, str]) -> tuple[BenchmarkTool, ...]:
+    has_asv = any(PurePosixPath(path).name.startswith("asv.conf") for path in paths)
+    has_pytest = any(map(PYTEST_BENCHMARK.search, texts.values()))
+    tools = ((BenchmarkTool.ASV, has_asv), (BenchmarkTool.PYTEST, has_pytest))
+    return tuple(tool for tool, is_used in tools if is_used)

@@ -1,0 +1,39 @@
+"""Describes what a repository is made of, as far as its files tell."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfledger.records import Framework
+
+
+class BenchmarkTool(StrEnum):
+    """A tool whose benchmarks a repository may already have."""
+
+    ASV = "asv"
+    PYTEST = "pytest-benchmark"
+
+
+class EnvironmentManager(StrEnum):
+    """The tool that makes a repository's environment, as its files tell."""
+
+    UV = "uv"
+    POETRY = "poetry"
+    PDM = "pdm"
+    PIXI = "pixi"
+    CONDA = "conda"
+    PIP = "pip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectFacts:
+    """A repository's framework, packages, environment and benchmarks."""
+
+    framework: Framework = Framework.HOST
+    packages: tuple[str, ...] = ()  # its own
+    manager: EnvironmentManager = EnvironmentManager.PIP
+    has_requirements: bool = False  # a requirements.txt
+    is_installable: bool = False  # by `pip install .`
+    benchmark_tools: tuple[BenchmarkTool, ...] = ()
+    has_workloads: bool = False  # registered with perfledger, in its folder of benchmarks
+    has_other_benchmarks: bool = False  # Python files in that folder without a workload
+    has_environment: bool = False  # a .venv

@@ -1,0 +1,122 @@
+import tomllib
+
+import pytest
+
+from perfledger.records import Framework
+from perfledger_service.rendering.check.init import (
+    advice,
+    configuration_text,
+    environment_set_up,
+    example_text,
+    summary,
+    workflow_text,
+)
+from perfledger_service.values.project_facts import (
+    BenchmarkTool,
+    EnvironmentManager,
+    ProjectFacts,
+)
+
+
+def test_the_summary_says_what_was_recognised():
+    facts = ProjectFacts(
+        framework=Framework.JAX,
+        packages=("a", "b", "c", "d"),
+        manager=EnvironmentManager.UV,
+        benchmark_tools=(BenchmarkTool.ASV, BenchmarkTool.PYTEST),
+    )
+
+    assert summary(facts) == (
+        "found jax, packages a, b, c and 1 more, environment from uv.lock, "
+        "benchmarks of asv and pytest-benchmark"
+    )
+    assert summary(ProjectFacts()).startswith("found plain Python, no package of its own, ")
+
+
+def test_without_an_environment_the_python_is_named():
+    (sentence,) = advice(ProjectFacts())
+
+    assert "no .venv" in sentence
+    assert advice(ProjectFacts(has_environment=True)) == ()
+    assert advice(ProjectFacts(manager=EnvironmentManager.PIXI)) == ()
+
+
+@pytest.mark.parametrize("framework", Framework)
+def test_the_example_is_python_that_names_the_packages(framework):
+    text = example_text(ProjectFacts(framework=framework, packages=("mine",)))
+
+    compile(text, "example.py", "exec")
+    assert "# Import what you measure from mine here." in text
+    assert ("import torch" in text, "import jax" in text) == (
+        framework is Framework.TORCH,
+        framework is Framework.JAX,
+    )
+
+
+def test_the_configuration_names_the_folder_and_an_unusual_interpreter():
+    plain = tomllib.loads(configuration_text(ProjectFacts(), folder="benchmarks/workloads"))
+    pixi = ProjectFacts(manager=EnvironmentManager.PIXI)
+
+    assert plain["paths"] == ["benchmarks/workloads"]
+    assert "python" not in plain
+    assert "fleet" not in plain
+    assert tomllib.loads(configuration_text(pixi, folder="x"))["python"].startswith(".pixi/")
+
+
+@pytest.mark.parametrize(
+    ("facts", "command"),
+    [
+        (ProjectFacts(has_requirements=True), ".venv/bin/pip install -r requirements.txt"),
+        (ProjectFacts(is_installable=True), ".venv/bin/pip install ."),
+        (
+            ProjectFacts(has_requirements=True, is_installable=True),
+            ".venv/bin/pip install -r requirements.txt .",
+        ),
+        (
+            ProjectFacts(framework=Framework.TORCH),
+            ".venv/bin/pip install torch # and what else your workloads import",
+        ),
+    ],
+)
+def test_pip_installs_what_the_repository_lists(facts, command):
+    assert environment_set_up(facts).commands == ("python3 -m venv .venv", command)
+
+
+@pytest.mark.parametrize("manager", set(EnvironmentManager) - {EnvironmentManager.PIP})
+def test_every_other_manager_is_called_by_its_name_and_named_as_a_need(manager):
+    text = workflow_text(ProjectFacts(manager=manager), default_branch="main")
+    set_up = environment_set_up(ProjectFacts(manager=manager))
+
+    assert set_up.program == manager
+    assert f" and {manager}.\n" in text
+    assert f"          {set_up.commands[0]}\n" in text
+    assert ("POETRY_VIRTUALENVS_IN_PROJECT" in text) == (manager is EnvironmentManager.POETRY)
+
+
+def test_the_workflow_runs_on_the_default_branch_and_on_a_device_where_one_is_used():
+    torch = workflow_text(ProjectFacts(framework=Framework.TORCH), default_branch="trunk")
+    plain = workflow_text(ProjectFacts(), default_branch="trunk")
+
+    assert 'branches: ["trunk"]' in plain
+    assert "runs-on: [self-hosted, gpu]" in torch
+    assert "runs-on: [self-hosted]" in plain
+
+
+def test_the_workflow_gives_the_token_only_to_steps_that_run_no_code_of_the_change():
+    text = workflow_text(ProjectFacts(), default_branch="main")
+
+    steps = text.split("\n      - ")
+    holders = [step for step in steps if "secrets.PERFLEDGER_UPLOAD_TOKEN" in step]
+
+    assert len(holders) == 2
+    assert "perfledger history spreads" in holders[0]
+    assert "perfledger upload" in holders[1]
+    assert not any("perfledger check" in step or "pip" in step for step in holders)
+
+
+def test_the_workflow_says_what_a_skipped_fork_means_and_runs_in_a_merge_queue():
+    text = workflow_text(ProjectFacts(), default_branch="main")
+
+    assert "GitHub counts a skipped job as\n# passed" in text
+    for event in ("pull_request:", "merge_group:", "push:", "workflow_dispatch:"):
+        assert f"\n  {event}" in text

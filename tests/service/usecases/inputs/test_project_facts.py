@@ -1,0 +1,141 @@
+"""Reads what small repositories are made of."""
+
+import subprocess
+
+import pytest
+
+from perfledger.records import Framework
+from perfledger_service.usecases.inputs.project_facts import read_project_facts
+from perfledger_service.values.project_facts import (
+    BenchmarkTool,
+    EnvironmentManager,
+    ProjectFacts,
+)
+
+IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+
+
+@pytest.fixture
+def facts_of(tmp_path):
+    """Return a function that commits files, by path, and returns the repository's facts."""
+
+    def facts_of(files):
+        for name, text in files.items():
+            file = tmp_path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-q", "-m", "a")):
+            subprocess.run(["git", *IDENTITY, *arguments], cwd=tmp_path, check=True)
+        return read_project_facts(tmp_path)
+
+    return facts_of
+
+
+def test_scripts_without_a_project_file_have_a_framework_and_no_package(facts_of):
+    facts = facts_of(
+        {"model.py": "import math\n\nimport torch\n", "train.py": "from torch import nn"}
+    )
+
+    assert facts == ProjectFacts(framework=Framework.TORCH)
+
+
+@pytest.mark.parametrize(
+    ("sources", "framework"),
+    [
+        (["import jax.numpy as jnp", "import jax", "import torch"], Framework.JAX),
+        (["if x:\n    import torch"], Framework.TORCH),
+        (["import torchlight", '"""Needs\nimport_torch."""'], Framework.HOST),
+        ([], Framework.HOST),
+    ],
+)
+def test_the_framework_is_what_most_files_import(facts_of, sources, framework):
+    files = {f"file{number}.py": text for number, text in enumerate(sources)}
+
+    assert facts_of({"README.md": "", **files}).framework is framework
+
+
+def test_packages_are_those_that_the_repository_imports_from_its_own_folders(facts_of):
+    facts = facts_of(
+        {
+            "pyproject.toml": "[project]\nname = 'mine'\n",
+            "src/mine/__init__.py": "",
+            "src/mine/part/__init__.py": "",
+            "tests/__init__.py": "",
+            "typing_tests/__init__.py": "",
+            "benchmarks/__init__.py": "",
+        }
+    )
+
+    assert facts.packages == ("mine",)
+    assert facts.is_installable
+
+
+@pytest.mark.parametrize(
+    ("name", "manager"),
+    [
+        ("uv.lock", EnvironmentManager.UV),
+        ("poetry.lock", EnvironmentManager.POETRY),
+        ("pdm.lock", EnvironmentManager.PDM),
+        ("pixi.lock", EnvironmentManager.PIXI),
+        ("environment.yml", EnvironmentManager.CONDA),
+        ("requirements.txt", EnvironmentManager.PIP),
+    ],
+)
+def test_a_lock_file_names_the_environment_manager(facts_of, name, manager):
+    facts = facts_of({name: "", "requirements.txt": ""})
+
+    assert (facts.manager, facts.has_requirements) == (manager, True)
+
+
+@pytest.mark.parametrize(
+    ("files", "is_installable"),
+    [
+        ({"setup.py": ""}, True),
+        ({"pyproject.toml": "[tool.poetry]\n"}, True),
+        ({"pyproject.toml": "[tool.ruff]\n"}, False),
+        ({"README.md": ""}, False),
+    ],
+)
+def test_a_project_file_for_tools_alone_cannot_be_installed(facts_of, files, is_installable):
+    assert facts_of(files).is_installable is is_installable
+
+
+def test_benchmarks_of_other_tools_are_recognised(facts_of):
+    facts = facts_of(
+        {
+            "asv.conf.json": "{}",
+            "benchmarks/sums.py": "def time_sum(): ...",
+            "tests/test_speed.py": "def test_sum(benchmark):\n    benchmark(sum, [1])\n",
+        }
+    )
+
+    assert facts.benchmark_tools == (BenchmarkTool.ASV, BenchmarkTool.PYTEST)
+    assert (facts.has_workloads, facts.has_other_benchmarks) == (False, True)
+
+
+def test_registered_workloads_are_recognised(facts_of):
+    facts = facts_of({"benchmarks/sums.py": "import perfledger\n"})
+
+    assert (facts.has_workloads, facts.has_other_benchmarks) == (True, False)
+
+
+def test_an_environment_beside_the_sources_is_seen(facts_of, tmp_path):
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.touch()
+
+    assert facts_of({"README.md": ""}).has_environment
+
+
+def test_a_folder_without_a_commit_tells_what_its_top_folder_holds(tmp_path):
+    (tmp_path / "uv.lock").touch()
+    (tmp_path / "model.py").write_text("import torch\n")
+
+    assert read_project_facts(tmp_path) == ProjectFacts(manager=EnvironmentManager.UV)
+
+
+def test_a_deleted_file_is_not_read(facts_of, tmp_path):
+    facts_of({"model.py": "import torch\n"})
+    (tmp_path / "model.py").unlink()
+
+    assert read_project_facts(tmp_path).framework is Framework.HOST

@@ -1,0 +1,114 @@
+"""Lints the workflows and the action that GitHub runs, and those that users get."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfledger.records import Framework
+from perfledger_service.rendering.check.init import workflow_text
+from perfledger_service.values.project_facts import EnvironmentManager, ProjectFacts
+
+ROOT = Path(__file__).parents[1]
+ACTION = ROOT / "action.yml"
+OURS = ROOT / ".github" / "workflows" / "ci.yml"
+# One for each way to make an environment, and one for a device.
+PROJECTS = (
+    ProjectFacts(framework=Framework.TORCH),
+    *(ProjectFacts(manager=manager, has_requirements=True) for manager in EnvironmentManager),
+)
+PINNED = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+")
+
+
+@pytest.fixture
+def lint(require_system):
+    """Return a function that runs a linter of the development environment on files."""
+
+    def lint(program, *arguments):
+        beside = [Path(sys.executable).parent]
+        tool = require_system(program, package=f"{program}, by pip", folders=beside)
+        done = subprocess.run([tool, *arguments], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    return lint
+
+
+@pytest.fixture
+def workflows(tmp_path):
+    """Return our workflow, and what `perfledger init` writes for several projects."""
+    folder = tmp_path / ".github" / "workflows"
+    folder.mkdir(parents=True)
+    for number, facts in enumerate(PROJECTS):
+        (folder / f"{number}.yml").write_text(workflow_text(facts, default_branch="main"))
+    return [OURS, *sorted(folder.iterdir())]
+
+
+@pytest.mark.slow
+def test_zizmor_finds_nothing(lint, workflows):
+    status, printed = lint("zizmor", "--offline", "--no-config", *workflows, ACTION)
+
+    assert status == 0, printed
+
+
+@pytest.mark.slow
+def test_zizmor_finds_what_is_planted(lint, tmp_path):
+    planted = tmp_path / "action.yml"
+    text = ACTION.read_text().replace(
+        "run: perfledger history", 'run: echo "${{ github.head_ref }}" && perfledger history'
+    )
+    planted.write_text(text)
+
+    status, printed = lint("zizmor", "--offline", "--no-config", planted)
+
+    assert status != 0
+    assert "template-injection" in printed
+
+
+@pytest.mark.slow
+def test_workflows_and_the_action_have_the_form_that_github_publishes(lint, workflows):
+    for schema, files in (("workflows", workflows), ("actions", [ACTION])):
+        status, printed = lint(
+            "check-jsonschema", "--builtin-schema", f"vendor.github-{schema}", *files
+        )
+
+        assert status == 0, printed
+
+
+@pytest.mark.slow
+def test_a_step_without_a_command_has_not_that_form(lint, tmp_path):
+    planted = tmp_path / "action.yml"
+    planted.write_text(ACTION.read_text().replace("using: composite", "using: magic"))
+
+    status, _ = lint("check-jsonschema", "--builtin-schema", "vendor.github-actions", planted)
+
+    assert status != 0
+
+
+def test_every_action_is_pinned_by_its_hash(workflows):
+    for file in (*workflows, ACTION):
+        used = re.findall(r"^ +(?:- )?uses: (.*)", file.read_text(), re.MULTILINE)
+
+        assert used
+        assert all(PINNED.fullmatch(each) for each in used)
+
+
+def test_the_action_and_the_workflow_have_the_same_steps(workflows):
+    action, workflow = (steps_of(file.read_text()) for file in (ACTION, workflows[1]))
+
+    assert len(action) == 5
+    assert action == {name: workflow[name] for name in action}
+
+
+def steps_of(text):
+    """Return what each named step runs or uses, without its indentation and environment."""
+    steps = re.split(r"\n +- name: ", text)[1:]
+    return {step.partition("\n")[0]: command_of(step) for step in steps}
+
+
+def command_of(step):
+    lines = [line.strip() for line in step.splitlines() if not line.strip().startswith("#")]
+    start = next(place for place, line in enumerate(lines) if line.startswith(("run:", "uses:")))
+    end = lines.index("env:") if "env:" in lines else len(lines)
+    return lines[start:end]
