@@ -57,6 +57,7 @@ ROOT = Group(
                 "list": "bench.list:list_workloads",
                 "load": "bench.load:load",
                 "power": "bench.power:power",
+                "doctor": "bench.doctor:doctor",
             },
         ),
         "history": Group(

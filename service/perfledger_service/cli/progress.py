@@ -74,6 +74,41 @@ class TerminalProgress(_Bar):
             self._console.print(f"  {pairs} pairs: {state}", markup=False)
 
 
+class PairsBar(_Bar):
+    """The pairs of a known number that are done, on standard error; a context manager."""
+
+    def __init__(self, console: Console, *, most: int) -> None:
+        self._console = console
+        progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        super().__init__(progress)
+        self._most = most
+        self._task = self._progress.add_task("starting", total=most or None, state="")
+
+    def stage(self, name: str) -> None:
+        """Show the next stage; on a separate line if standard error is not a terminal."""
+        self._progress.update(self._task, description=name)
+        if not self._console.is_terminal:
+            self._console.print(f"{name} ...", markup=False)
+
+    def measuring(self, workload: str, side: Side, pair: int) -> None:
+        """Do nothing: a pair is soon done."""
+
+    def pair_done(self, *, pairs: int, waiting: int, seconds_left: float) -> None:  # noqa: ARG002
+        """Show the number of pairs done and the time left."""
+        state = f"pair {pairs} of {self._most}, at most {_minutes(seconds_left)} more"
+        self._progress.update(self._task, completed=pairs, state=state)
+        if not self._console.is_terminal:
+            self._console.print(f"  {state}", markup=False)
+
+
 class DownloadBar(_Bar):
     """The download progress of each file, on standard error; a context manager."""
 

@@ -55,7 +55,8 @@ def commands(group=ROOT, path=()):
 
 COMMANDS = dict(commands())
 ONLY_PROCESS = {"server run"}  # runs until it is interrupted
-OF_REPOSITORY = {"init", "check", "config show", "bench list", "bench load"}
+OF_REPOSITORY = {"init", "check", "config show", "bench list", "bench load", "bench doctor"}
+FEW_PAIRS = "--pairs 5 --budget 10h"
 OF_SERVICE = {"upload", "history suspects", "history spreads"}
 
 
@@ -162,6 +163,8 @@ def test_an_example_ends_well(example):
 def test_an_example_in_a_repository_ends_well(example):
     if "bench load" in example and "--seconds-per-point" not in example:
         example += f" {SHORT_POINTS}"
+    if "bench doctor" in example and "--pairs 0" not in example:
+        example += f" {FEW_PAIRS}"
 
     done = run(example)
 

@@ -21,6 +21,7 @@ COMMANDS = (
     "report bundle.json",
     "compare before.csv after.csv",
     "bench power bundle.json",
+    "bench doctor --pairs 5 --budget 10h",
     "history detect bundles",
     "trace summary trace.json",
     "trace summary rank0.json rank1.json",

@@ -1,0 +1,78 @@
+"""Examines how fit this machine is to measure on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from perfledger_service.cli.command import command
+from perfledger_service.cli.option_groups import argument, how
+from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.errors import UsageError
+
+if TYPE_CHECKING:  # this would make every help slow
+    from perfledger_service.usecases.bench.doctor import DoctorRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorFlags:
+    """How long the same code is measured on both sides."""
+
+    pairs: Annotated[
+        int, how("most pairs of the same code; 0 only looks at the machine", metavar="COUNT")
+    ] = 10
+    budget: Annotated[str, how("time limit for measuring", metavar="DURATION")] = "2m"
+    device: Annotated[
+        str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
+    ] = None
+
+    def request(self, workload: str) -> "DoctorRequest":
+        """Return the request; raises UsageError."""
+        from perfledger_service.settings.check import seconds
+        from perfledger_service.usecases.bench.doctor import DoctorRequest
+
+        try:
+            budget_s = seconds(self.budget)
+        except ValueError as error:
+            msg = f"--budget {error}"
+            raise UsageError(msg) from error
+        return DoctorRequest(
+            workload=workload, pairs=self.pairs, budget_s=budget_s, device=self.device
+        )
+
+
+@command(
+    examples=(
+        "perfledger bench doctor",
+        "perfledger bench doctor --pairs 0 --json",
+        "perfledger bench doctor benchmarks.example:square_roots --pairs 20 --budget 5m",
+    )
+)
+def doctor(
+    workload: Annotated[
+        str,
+        argument("what to measure (default: the first registered workload)", metavar="WORKLOAD"),
+    ] = "",
+    *,
+    doctor_flags: DoctorFlags,
+    output: DocumentOutput,
+) -> None:
+    """Show what disturbs measurements on this machine, and the smallest change that it can find.
+
+    It measures the same code on both sides, so all that differs is noise. Exits with 3 if nothing
+    could be measured.
+    """
+    from rich.console import Console
+
+    from perfledger_service.cli.progress import PairsBar
+    from perfledger_service.rendering.bench.doctor import doctor_document
+    from perfledger_service.usecases.bench.doctor import examine_machine
+    from perfledger_service.values.report import ExitCode
+
+    request = doctor_flags.request(workload)
+    with PairsBar(Console(stderr=True), most=request.pairs) as progress:
+        view = examine_machine(Path(), request, progress=progress)
+    output.write_document(view, doctor_document)
+    if view.noise is not None and not view.noise.metrics:
+        raise typer.Exit(ExitCode.UNCERTAIN)

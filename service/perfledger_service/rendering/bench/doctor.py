@@ -1,0 +1,229 @@
+"""Presents how fit a machine is to measure on, and how small a change it can show."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from perfledger.records import FindingLevel, HostFinding
+from perfledger_baselines.judging.verdict import Outcome
+from perfledger_baselines.significance.power import POWER
+from perfledger_service.rendering.layout import number_format, vocabulary
+from perfledger_service.rendering.layout.document import (
+    Block,
+    CellKind,
+    Column,
+    Document,
+    Paragraph,
+    Preformatted,
+    TextStyle,
+    bar,
+    figure,
+    heading,
+    notes,
+    sentences,
+    table,
+    title,
+    words,
+)
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.rendering.layout.interval_text import interval_text
+from perfledger_service.values.doctor_views import DoctorView, MetricNoise, NoiseFloor
+
+_ORDER = tuple(FindingLevel)  # the worst first
+_MAX_ADVICE = 3
+_MAX_NAME = 200
+_STYLES = {
+    FindingLevel.BUSY: TextStyle.WORSE,
+    FindingLevel.NOISY: TextStyle.WARNING,
+    FindingLevel.UNKNOWN: TextStyle.PLAIN,
+    FindingLevel.FINE: TextStyle.PLAIN,
+}
+_TITLES = {
+    FindingLevel.BUSY: "This machine is busy: what is measured now is uncertain",
+    FindingLevel.NOISY: "This machine is quiet, but its settings or neighbours add noise",
+    FindingLevel.UNKNOWN: "Nothing disturbs as far as this machine tells; some of it is unknown",
+    FindingLevel.FINE: "This machine is quiet and fit to measure on",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _PowerRow:
+    """A number of pairs, the time they take, and the smallest change that they find by metric."""
+
+    pairs: int
+    seconds: float
+    changes: Mapping[str, float]
+
+    @property
+    def first_change(self) -> float:
+        """Return the change of the first metric that has one, which the bars show."""
+        return next(iter(self.changes.values()), 0.0)
+
+
+def doctor_document(view: DoctorView) -> Document:
+    """Return the findings, what would help most, and the noise floor."""
+    findings = sorted(view.findings, key=lambda each: _ORDER.index(each.level))
+    return Document(
+        name="perfledger-doctor",
+        facts={
+            "level": findings[0].level if findings else FindingLevel.UNKNOWN,
+            "machine": asdict(view.machine),
+            "noise_floor": None if view.noise is None else _noise_record(view.noise),
+            "notes": view.notes,
+        },
+        blocks=(
+            title(_TITLES[findings[0].level if findings else FindingLevel.UNKNOWN]),
+            *sentences(_usual_check(view.noise)),
+            *sentences(_advice(findings)),
+            table(_COLUMNS, findings, key="findings", style=lambda each: _STYLES[each.level]),
+            *_noise_blocks(view.noise),
+            *notes(view.notes),
+        ),
+    )
+
+
+def _usual_check(noise: NoiseFloor | None) -> Iterator[str]:
+    """Yield the smallest change that a check of the usual length finds."""
+    if noise is None or not noise.metrics:
+        return
+    first = noise.metrics[0]
+    change = dict(first.spread.detectable).get(noise.max_pairs)
+    if change is not None:
+        time = number_format.duration(noise.max_pairs * noise.seconds_per_pair)
+        yield (
+            f"A check of {noise.max_pairs} pairs, {time} for one workload, finds changes of "
+            f"{_label(first)} from {number_format.share(change)} on."
+        )
+
+
+def _advice(findings: Sequence[HostFinding]) -> Iterator[str]:
+    """Yield what would help most."""
+    by_advice = {each.advice: each for each in reversed(findings) if each.advice}
+    for place, each in enumerate(list(reversed(by_advice.values()))[:_MAX_ADVICE]):
+        yield f"{'What would help most' if place == 0 else 'Then'}: {each.advice} ({each.name})."
+
+
+_COLUMNS: tuple[Column[HostFinding], ...] = (
+    words("name", "what", lambda each: each.name),
+    words("level", "", lambda each: each.level),
+    words("detail", "found", lambda each: each.detail),
+    words("advice", "helps", lambda each: each.advice, kind=CellKind.REMARK),
+)
+
+
+def _noise_blocks(noise: NoiseFloor | None) -> Iterator[Block]:
+    if noise is None:
+        return
+    name = clean(noise.workload, limit=_MAX_NAME)
+    yield heading(f"Noise floor of {name}", names=(noise.workload,))
+    for failure in noise.failures:
+        yield Paragraph(
+            text=f"Not measured: {failure}", style=TextStyle.MISSING, names=(noise.workload,)
+        )
+    if not noise.metrics:
+        return
+    each_takes = number_format.duration(noise.seconds_per_pair)
+    yield from sentences(
+        [f"{noise.pairs} pairs of the same code on both sides, {each_takes} for each."]
+    )
+    yield from _false_alarms(noise)
+    for each in noise.metrics:
+        if picture := _picture(each, noise.margin):
+            yield Preformatted(picture)
+    yield from _power_blocks(noise)
+
+
+def _false_alarms(noise: NoiseFloor) -> Iterator[Block]:
+    """Yield the changes that were found although there are none."""
+    for each in noise.metrics:
+        verdict = each.verdict
+        if verdict.outcome in {Outcome.REGRESSED, Outcome.IMPROVED} and verdict.estimate:
+            change = number_format.percent(verdict.estimate.change)
+            yield Paragraph(
+                text=f"{_label(each)} of the same code differs by {change}: a check on this "
+                "machine would call that a change. Do not trust it before this is mended.",
+                style=TextStyle.WORSE,
+            )
+
+
+def _picture(noise: MetricNoise, margin: float) -> str:
+    """Return the pairs, the interval and the margin of a metric."""
+    estimate = noise.verdict.estimate
+    if estimate is None or noise.test.is_exact:
+        return ""
+    changes = [head / base - 1 for base, head in noise.test.pairs]
+    picture = interval_text(estimate, margin=margin, changes=changes)
+    return f"{_label(noise)}: pairs, interval, margin\n{picture}" if picture else ""
+
+
+def _power_blocks(noise: NoiseFloor) -> Iterator[Block]:
+    rows = _power_rows(noise)
+    unknown = [each for each in noise.metrics if each.spread.sd is None and each.spread.source]
+    if rows:
+        largest = max(row.first_change for row in rows)
+        yield heading("Smallest change that so many pairs, in so much time, find")
+        yield table(
+            (
+                figure("", "pairs", lambda row: row.pairs),
+                figure("", "time", lambda row: row.seconds, number_format.duration),
+                *(_change_column(each) for each in noise.metrics if each.spread.detectable),
+                bar("", lambda row: row.first_change / largest),
+            ),
+            rows,
+        )
+    yield from sentences(f"{_label(each)}: {each.spread.source}." for each in unknown)
+    if rows:
+        first = _label(next(each for each in noise.metrics if each.spread.detectable))
+        chance = number_format.whole_share(POWER)
+        yield from notes(
+            [f"Found with a chance of {chance}, by a check of this workload; bars show {first}."]
+        )
+
+
+def _change_column(noise: MetricNoise) -> Column[_PowerRow]:
+    name = noise.test.metric.name
+    return figure("", _label(noise), lambda row: row.changes.get(name), number_format.share)
+
+
+def _power_rows(noise: NoiseFloor) -> list[_PowerRow]:
+    changes: dict[int, dict[str, float]] = {}
+    for each in noise.metrics:
+        for pairs, change in each.spread.detectable:
+            changes.setdefault(pairs, {})[each.test.metric.name] = change
+    return [
+        _PowerRow(pairs, pairs * noise.seconds_per_pair, changes[pairs])
+        for pairs in sorted(changes)
+    ]
+
+
+def _label(noise: MetricNoise) -> str:
+    name = noise.test.metric.name
+    return vocabulary.metric_label(name) or clean(name)
+
+
+def _noise_record(noise: NoiseFloor) -> dict[str, object]:
+    return {
+        "workload": noise.workload,
+        "pairs": noise.pairs,
+        "seconds_per_pair": noise.seconds_per_pair,
+        "margin": noise.margin,
+        "max_pairs": noise.max_pairs,
+        "failures": noise.failures,
+        "metrics": [
+            {
+                "metric": each.test.metric.name,
+                "outcome": each.verdict.outcome,
+                "sd": each.spread.sd,
+                "source": each.spread.source,
+                "changes": [head / base - 1 for base, head in each.test.pairs],
+                "detectable": [
+                    {
+                        "pairs": pairs,
+                        "seconds": pairs * noise.seconds_per_pair,
+                        "change": change,
+                    }
+                    for pairs, change in each.spread.detectable
+                ],
+            }
+            for each in noise.metrics
+        ],
+    }

@@ -1,0 +1,263 @@
+"""Examines how fit this machine is to measure on, and how small a change it can show."""
+
+import os
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfledger.protocol import ChildRequest
+from perfledger.records import Device, Failure, Side, WorkloadSpec
+from perfledger.workload_pattern import is_match
+from perfledger_baselines.judging.judge import judge_tests
+from perfledger_baselines.planning.stopping import GroupSequentialStopping
+from perfledger_baselines.significance.decision_rule import DecisionRule
+from perfledger_runners.children.harness import (
+    ChildLimits,
+    Harness,
+    prepare_harness,
+    with_timeouts,
+)
+from perfledger_runners.children.interpreter import find_python
+from perfledger_runners.children.protocol_parser import FactsMessage
+from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.fingerprint import read_machine
+from perfledger_runners.machine.fitness_gate import read_fitness, read_fitness_afterwards
+from perfledger_runners.machine.nvml import Gpu
+from perfledger_runners.machine.telemetry import GpuTelemetry
+from perfledger_runners.measuring.discovery import Discovery, discover
+from perfledger_runners.measuring.paired_runs import measure_pairs
+from perfledger_service.errors import NotFoundError, NotMeasuredError, UsageError
+from perfledger_service.rendering.layout import vocabulary
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.settings.check import CheckSettings
+from perfledger_service.settings.sources import check_settings
+from perfledger_service.usecases.bench.power import (
+    COUNTS,
+    FEWEST_PAIRS,
+    MAX_PAIRS,
+    PowerRequest,
+    spreads_of_runs,
+)
+from perfledger_service.usecases.check.check_site import CheckProgress
+from perfledger_service.usecases.check.child_requests import interleaved_requests, request_for
+from perfledger_service.usecases.check.measurement import EXPECTED_METRICS
+from perfledger_service.usecases.inputs.error_translation import translate_errors
+from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
+from perfledger_service.values.doctor_views import DoctorView, MetricNoise, NoiseFloor
+
+# Fewer have no spread of their own; more than a thousand are no examination but a study.
+FEWEST_MEASURED, MOST_MEASURED = 5, 1000
+MINUTES = (1, 5, 10)  # of a check, whose pairs are counted; the default budget is the last
+MAX_DETAIL = 400
+BUILT_IN_FILE = "built_in.py"
+# Some ten milliseconds of Python, as a step that no framework and no device disturbs.
+BUILT_IN_STEP = """
+import math
+
+import perfledger
+
+
+@perfledger.workload()
+def square_roots():
+    numbers = [float(number) for number in range(200_000)]
+    return lambda: sum(map(math.sqrt, numbers))
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorRequest:
+    """The workload to measure against itself, "" for the first one that is registered."""
+
+    workload: str = ""
+    pairs: int = 10  # 0: only look
+    budget_s: float = 120.0
+    device: str | None = None  # None: as configured
+
+    def __post_init__(self) -> None:
+        if self.pairs and not FEWEST_MEASURED <= self.pairs <= MOST_MEASURED:
+            msg = (
+                f"--pairs {self.pairs}: give {FEWEST_MEASURED} to {MOST_MEASURED}, or 0 to measure "
+                "nothing"
+            )
+            raise UsageError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Site:
+    """What is measured against itself, and with what; `facts` are the repository's child's."""
+
+    harness: Harness
+    request: ChildRequest
+    facts: FactsMessage | None
+    settings: CheckSettings
+    workload: WorkloadSpec | None  # None: it cannot be found, and the notes say why
+    is_built_in: bool
+    notes: tuple[str, ...]
+
+
+def examine_machine(
+    folder: Path,
+    request: DoctorRequest,
+    *,
+    progress: CheckProgress,
+    clock: Callable[[], float] = time.monotonic,
+) -> DoctorView:
+    """Look at this machine, and measure a workload of the working folder against itself.
+
+    It takes its turn among the checks of the machine. Without a registered workload it measures a
+    step of its own. Raises UsageError, NotFoundError without the named workload, and
+    NotMeasuredError without a Python that can run it.
+    """
+    with translate_errors():
+        root = root_of(folder)
+        name, table = configured_table(root) or ("", None)
+        flags = {"device": request.device}
+        settings, _ = check_settings(flags=flags, table=table, table_name=name)
+        queue = CheckQueue(folder=settings.lock_folder, waiting=progress.stage)
+        with queue, _site(root, settings, request, progress) as site:
+            machine, gpu = read_machine(
+                site.facts, requested=settings.device, environment=os.environ
+            )
+            queue.measure_on(machine)
+            progress.stage("looking at the machine")
+            findings = (*read_fitness(machine.device, gpu), queue.finding)
+            noise = None
+            if request.pairs:
+                device = Device.CPU if site.is_built_in else machine.device
+                noise = _noise_floor(site, request, device, gpu=gpu, progress=progress, clock=clock)
+                findings += (read_fitness_afterwards(),)
+    return DoctorView(machine=machine, findings=findings, noise=noise, notes=site.notes)
+
+
+@contextmanager
+def _site(
+    root: Path, settings: CheckSettings, request: DoctorRequest, progress: CheckProgress
+) -> Generator[_Site]:
+    """Find the workload to measure; without one, write one into a folder of its own."""
+    progress.stage("finding workloads")
+    limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
+    with (
+        tempfile.TemporaryDirectory(prefix="perfledger-", ignore_cleanup_errors=True) as folder,
+        prepare_harness(
+            find_python(root, settings.python),
+            environment=os.environ,
+            variable_names=settings.env,
+            limits=limits,
+        ) as harness,
+    ):
+        child_request = request_for(root, root, settings)
+        discovery = discover(harness, child_request)
+        chosen = _chosen(discovery, request.workload)
+        facts, notes = discovery.facts, tuple[str, ...]()
+        if not chosen:
+            notes = (_built_in_note(discovery, settings),)
+            (Path(folder) / BUILT_IN_FILE).write_text(BUILT_IN_STEP, encoding="utf-8")
+            own_settings = settings.model_copy(update={"paths": (BUILT_IN_FILE,), "params": {}})
+            child_request = request_for(Path(folder), Path(folder), own_settings)
+            chosen = discover(harness, child_request).workloads
+        yield _Site(
+            harness=with_timeouts(harness, chosen),
+            request=child_request,
+            facts=facts,
+            settings=settings,
+            workload=next(iter(chosen), None),
+            is_built_in=bool(notes),
+            notes=notes,
+        )
+
+
+def _chosen(discovery: Discovery, pattern: str) -> tuple[WorkloadSpec, ...]:
+    """Return the workloads of a name, or all of them; raise NotFoundError without the named one."""
+    if not pattern:
+        return discovery.workloads
+    names = (pattern, f"{pattern}[*")  # a function with parameters is several workloads
+    chosen = tuple(
+        spec for spec in discovery.workloads if any(is_match(name, spec.id) for name in names)
+    )
+    if not chosen:
+        msg = f"no workload {clean(pattern)}: perfledger bench list lists them"
+        raise NotFoundError(msg)
+    return chosen
+
+
+def _built_in_note(discovery: Discovery, settings: CheckSettings) -> str:
+    where = clean(", ".join(settings.paths), limit=MAX_DETAIL)
+    broken = discovery.broken[0].detail if discovery.broken else ""
+    reason = f" ({clean(broken, limit=MAX_DETAIL)})" if broken else ""
+    return (
+        f"no workload is registered in {where}{reason}: a built-in step of Python was measured, "
+        "which says nothing about a device"
+    )
+
+
+def _noise_floor(
+    site: _Site,
+    request: DoctorRequest,
+    device: Device,
+    *,
+    gpu: Gpu | None,
+    progress: CheckProgress,
+    clock: Callable[[], float],
+) -> NoiseFloor:
+    """Measure the workload in pairs, with the same code on both sides."""
+    if site.workload is None:
+        msg = "not measured: the built-in step could not be started; does this Python work?"
+        raise NotMeasuredError(msg)
+    settings, metrics = site.settings, EXPECTED_METRICS[device]
+    rule = DecisionRule(
+        looks=(request.pairs,), alpha=settings.alpha, margin=settings.margin, floor=settings.floor
+    )
+    began = clock()
+    paired_runs = measure_pairs(
+        site.harness,
+        interleaved_requests(dict.fromkeys(Side, site.request), device),
+        [site.workload],
+        GroupSequentialStopping(
+            looks=rule.looks,
+            alpha=rule.alpha,
+            margin=rule.margin,
+            floor=rule.floor,
+            metrics=metrics,
+        ),
+        seed=secrets.randbits(32),
+        max_pairs=request.pairs,
+        budget_s=request.budget_s,
+        telemetry=None if gpu is None else GpuTelemetry(gpu),
+        progress=progress,
+    )
+    pairs = len(paired_runs.order)
+    seconds = (clock() - began) / max(pairs, 1)
+    power = PowerRequest(
+        counts=_counts(seconds, settings.max_pairs), tests=len(metrics), alpha=settings.alpha
+    )
+    spreads = spreads_of_runs(paired_runs.runs, metrics, power)
+    verdicts = judge_tests([test for test, _ in spreads], rule=rule)
+    return NoiseFloor(
+        workload=site.workload.id,
+        pairs=pairs,
+        seconds_per_pair=seconds,
+        margin=settings.margin,
+        max_pairs=settings.max_pairs,
+        metrics=tuple(
+            MetricNoise(test=test, verdict=verdict, spread=spread)
+            for (test, spread), verdict in zip(spreads, verdicts, strict=True)
+        ),
+        failures=tuple(map(_failure, paired_runs.failures)),
+    )
+
+
+def _counts(seconds_per_pair: float, max_pairs: int) -> tuple[int, ...]:
+    """Return the usual numbers of pairs, a check's, and those that fit into MINUTES."""
+    fitting = (int(60 * minutes / seconds_per_pair) for minutes in MINUTES)
+    return tuple(
+        sorted({*COUNTS, max_pairs, *(n for n in fitting if FEWEST_PAIRS <= n <= MAX_PAIRS)})
+    )
+
+
+def _failure(failure: Failure) -> str:
+    detail = clean(failure.detail, limit=MAX_DETAIL)
+    return f"{clean(failure.workload)} {vocabulary.failure_reason_phrase(failure.why)}: {detail}"
