@@ -201,18 +201,19 @@ class Repository:
         paths = (os.fsdecode(name).partition(":")[2] for name in listing.split(b"\0"))
         return tuple(clean_text(path) for path in paths if path.endswith(".py"))
 
-    def first_with_workloads(self, ancestor: str, head: str) -> str:
-        """Return the oldest commit after `ancestor`, up to `head`, that has files with workloads.
+    def last_change_of_workloads(self, ancestor: str, head: str) -> str:
+        """Return the last commit between `ancestor` and `head` that changed files with workloads.
 
-        It is looked for among first parents, by the files that head has; "" if there is none.
+        The files are head's, the commits are first parents, and neither end is meant; "" if there
+        is none that has workloads.
         """
         files = self.files_with_workloads(head)
         if not files:
             return ""
-        commits = ("rev-list", "--first-parent", "--reverse", f"{_checked_sha(ancestor)}..{head}")
-        listing = git(self.root, "--literal-pathspecs", *commits, "--", *files)
-        shas = listing.decode().split()
-        return next((sha for sha in shas if self.files_with_workloads(sha)), "")
+        between = f"{_checked_sha(ancestor)}..{_checked_sha(head)}^1"
+        commits = ("rev-list", "--first-parent", "--max-count=1", between)
+        sha = _line(git(self.root, "--literal-pathspecs", *commits, "--", *files))
+        return sha if sha and self.files_with_workloads(sha) else ""
 
     @contextmanager
     def worktree(self, sha: str, folder: Path) -> Generator[Path]:

@@ -110,5 +110,5 @@ def _pip_set_up(facts: ProjectFacts) -> EnvironmentSetUp:
     else:
         package = "numpy" if facts.framework is Framework.HOST else str(facts.framework)
         install = f".venv/bin/pip install {package} # and what else your workloads import"
-        source = "what this line lists, because no file of the repository says it"
+        source = f"pip ({package} alone: no file lists the requirements)"
     return EnvironmentSetUp(source=source, commands=("python3 -m venv .venv", install))

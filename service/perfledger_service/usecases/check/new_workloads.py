@@ -12,8 +12,8 @@ from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 # A few names show where to look.
 MAX_NAMES = 3
 FIRST_USE = (
-    "base has no workloads yet: commit them, change something and run perfledger check again; "
-    "--workloads-from HEAD compares older commits"
+    "base has no workloads yet: commit them, then change something else, and perfledger check "
+    "compares that; --workloads-from HEAD compares older commits"
 )
 OTHER_BASE = "pass --base with a revision that registers the same workloads"
 

@@ -54,21 +54,21 @@ def resolve_revisions(repository: Repository, *, base: str, head: str) -> Revisi
 def start_at_workloads(repository: Repository, sides: RevisionPair) -> RevisionPair:
     """Return the sides with a base that has workloads, so that a first use can be compared.
 
-    Where the base has neither a configuration nor workloads, it is replaced by the first commit
-    after it that has workloads, unless that is the head. Raises RepositoryError.
+    Where the base has neither a configuration nor workloads, it is replaced by the last commit
+    before the head that changed the head's workloads, if there is one. Raises RepositoryError.
     """
     base = sides.base
     read_base = partial(repository.read_file, base.sha)
     if _table(read_base) is not None or repository.files_with_workloads(base.sha):
         return sides
-    first = repository.first_with_workloads(base.sha, sides.head.sha)
-    if first in {"", sides.head.sha}:
+    latest = repository.last_change_of_workloads(base.sha, sides.head.sha)
+    if not latest:
         return sides
     note = (
         f"the {base.ref} ({base.sha[:SHORT_SHA]}) has no workloads yet: base is "
-        f"{_name(repository, first)}, the first commit that has them"
+        f"{_name(repository, latest)}, the last commit that changed them"
     )
-    chosen = replace(repository.resolve(first), ref="first commit with workloads")
+    chosen = replace(repository.resolve(latest), ref="last commit that changed the workloads")
     return replace(sides, base=chosen, notes=(*sides.notes, note), is_base_merged=False)
 
 

@@ -114,4 +114,4 @@ def test_a_configured_base_without_workloads_is_named():
 def test_a_change_that_introduces_perfledger_is_told_how_to_go_on():
     (sentence,) = advice((), file="")
 
-    assert sentence.startswith("base has no workloads yet: commit them, change something")
+    assert sentence.startswith("base has no workloads yet: commit them, then change something")

@@ -113,24 +113,34 @@ def test_changes_are_compared_with_head_where_the_default_branch_has_no_workload
 
     sides = checkout.resolve_first_use()
 
-    assert (sides.base.sha, sides.base.ref) == (first, "first commit with workloads")
+    assert (sides.base.sha, sides.base.ref) == (first, "last commit that changed the workloads")
     assert sides.head.is_dirty
     (note,) = sides.notes
     assert note.startswith(f"the merge-base with main ({fork[:12]}) has no workloads yet: ")
-    assert note.endswith(f"base is HEAD ({first[:12]}), the first commit that has them")
+    assert note.endswith(f"base is HEAD ({first[:12]}), the last commit that changed them")
 
 
-def test_a_committed_change_is_compared_with_the_first_commit_that_has_workloads(checkout):
+def test_a_committed_change_is_compared_with_the_commit_of_the_workloads_before_it(checkout):
     checkout.commit()
     checkout.git("switch", "-q", "-c", "topic")
-    first = checkout.commit_workload()
-    checkout.commit(second="x = 2")
-    head = checkout.commit_workload(WORKLOAD + "# changed\n")
+    checkout.commit_workload()
+    latest = checkout.commit_workload(WORKLOAD + "# edited\n")
+    checkout.commit(first="x = 1")
+    head = checkout.commit(second="x = 2")
 
     sides = checkout.resolve_first_use()
 
-    assert (sides.base.sha, sides.head.sha) == (first, head)
-    assert f"base is {first[:12]}, the first" in sides.notes[0]
+    assert (sides.base.sha, sides.head.sha) == (latest, head)
+    assert f"base is {latest[:12]}, the last" in sides.notes[0]
+
+
+def test_an_edited_workload_is_compared_with_the_one_before(checkout):
+    checkout.commit()
+    checkout.git("switch", "-q", "-c", "topic")
+    before = checkout.commit_workload()
+    (checkout.root / "sums.py").write_text(WORKLOAD + "# edited\n")
+
+    assert checkout.resolve_first_use().base.sha == before
 
 
 @pytest.mark.parametrize("is_committed", [True, False])
