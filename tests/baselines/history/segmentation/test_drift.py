@@ -51,3 +51,9 @@ def test_a_short_row_has_no_slope():
     slopes = pooled(np.arange(FEWEST_FOR_DRIFT - 1, dtype=float))
 
     assert (slopes.slope.tolist(), slopes.is_drift.tolist()) == ([0.0], [False])
+
+
+def test_the_shortest_row_that_can_drift_has_a_slope():
+    slopes = pooled(np.arange(FEWEST_FOR_DRIFT, dtype=float))
+
+    assert slopes.slope == pytest.approx([1.0])

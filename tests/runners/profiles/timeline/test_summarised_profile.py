@@ -104,11 +104,13 @@ def test_a_kernels_figure_that_cannot_be_is_none(value):
 
 def test_readings_beyond_the_limit_are_cut_and_noted(monkeypatch):
     monkeypatch.setattr(summarised_profile, "MAX_READINGS", 2)
+    readings = [ProfileReading(name=f"r{n}", value=n) for n in range(3)]
 
-    profile = made(readings=[ProfileReading(name=f"r{n}", value=n) for n in range(3)])
+    profile, at_limit = made(readings=readings), made(readings=readings[:2])
 
     assert [one.name for one in profile.readings] == ["r0", "r1"]
     assert profile.notes == ("only the first 2 of 3 readings are kept",)
+    assert (len(at_limit.readings), at_limit.notes) == (2, ())
 
 
 def test_what_was_dropped_is_counted_and_said():

@@ -28,7 +28,7 @@ class Host:
 
     def __init__(self, services_s, *, late_s=0.0):
         self.now_s = 100.0
-        self._services = iter(services_s)
+        self.services = iter(services_s)
         self._late_s = late_s
         self.timer = LoadTimer(now=lambda: self.now_s, sleep=self.sleep)
 
@@ -36,7 +36,7 @@ class Host:
         self.now_s += seconds + self._late_s
 
     def step(self):
-        self.now_s += next(self._services)
+        self.now_s += next(self.services)
 
     def served(self, **load):
         with Workers(lambda: StepServer(self.step, nullcontext), 1) as crew:
@@ -133,6 +133,15 @@ def test_a_sweep_doubles_the_clients_until_that_adds_nothing_and_then_offers_sha
     offered = [each.offered_per_second for each in points if each.mode is LoopKind.OPEN]
     assert closed == [1, 2]
     assert offered == [share * 8.0 for share in SHARES]
+
+
+def test_a_sweep_goes_on_while_twice_the_clients_gain_at_all_much():
+    host = Host(iter(()))
+    host.services = iter(lambda: 0.125 if host.now_s < 120.0 else 0.1, None)
+
+    points = host.served(seconds=20.0)
+
+    assert [each.concurrency for each in points if each.mode is LoopKind.CLOSED] == [1, 2, 4]
 
 
 @pytest.mark.slow

@@ -232,6 +232,10 @@ def test_even_arrivals_are_known_unless_the_user_says_otherwise(read):
     assert even.has_even_arrivals
     assert any("--request-distribution=poisson" in note for note in even.notes)
     assert not random.has_even_arrivals
+    assert [(each.mode, each.offered_per_second) for each in (*even.points, *random.points)] == [
+        (LoadMode.OPEN, 20.0),
+        (LoadMode.OPEN, 20.0),
+    ]
 
 
 @pytest.mark.slow
