@@ -20,7 +20,7 @@ from perfledger_baselines.judging.verdict import Outcome, Verdict
 LEAST_WORK = 0.1
 # Of the step time. Below it, missing work would show in the counts or hardly pay.
 LARGE_GAIN = 0.5
-# Of the step time: even with equal counts it is worth a look.
+# Of the step time: even with equal counts it is worth a look, and without counts it needs a check.
 HUGE_GAIN = 0.9
 # A step that takes less than this many empty steps cannot be told from one.
 EMPTY_STEPS = 2.0
@@ -52,7 +52,8 @@ def unproven_gains(bundle: Bundle, gains: Mapping[str, float]) -> dict[str, Fail
     for name, gain in gains.items():
         if gain <= LARGE_GAIN or _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
             continue
-        if doubt := _count_doubt(bundle, name):
+        doubt = _lost_check_doubt(pairs.get(name, {})) or _count_doubt(bundle, name, gain)
+        if doubt:
             detail = f"{DOUBT}: it is {gain:.0%} faster, and {doubt}; {WAY_ON}"
             failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
     return failures
@@ -181,12 +182,23 @@ def _empty_steps(run: Run) -> float | None:
     return median(times) / empty_s if empty_s and times else None
 
 
-def _count_doubt(bundle: Bundle, workload: str) -> str:
+def _lost_check_doubt(pairs: Pairs) -> str:
+    """Return that base's check answers and head has none, or ""."""
+    answers = {
+        side: any(sides[side].evidence.answer for sides in pairs.values() if side in sides)
+        for side in Side
+    }
+    if answers[Side.BASE] and not answers[Side.HEAD]:
+        return "it no longer has the check that base has"
+    return ""
+
+
+def _count_doubt(bundle: Bundle, workload: str, gain: float) -> str:
     """Return how the counted work fails to confirm a gain, or ""."""
     base, head = (_counts(bundle, workload, side) for side in Side)
     name = next((name for name in (FLOPS, BYTES) if name in base and base[name].value > 0), "")
     if not name:
-        return ""
+        return "none of its work can be counted" if gain > HUGE_GAIN else ""
     before, after = base[name], head.get(name)
     if after is None or not after.is_complete:
         return "its work cannot be counted completely"

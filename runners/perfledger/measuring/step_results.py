@@ -26,8 +26,14 @@ def result_state(result: object) -> ResultState:
         if number >= MAX_LEAVES:
             break
         states.add(_leaf_state(leaf))
+    return worst_state(states)
+
+
+def worst_state(states: Iterable[ResultState]) -> ResultState:
+    """Return the state that says most against a step."""
+    present = set(states)
     order = (ResultState.NOT_READY, ResultState.NOT_FINITE, ResultState.FINITE)
-    return next((state for state in order if state in states), ResultState.UNKNOWN)
+    return next((state for state in order if state in present), ResultState.UNKNOWN)
 
 
 def check_answer(check: Callable[[object], object], result: object) -> Answer:

@@ -128,6 +128,11 @@ class TimedStep:
             keep(timed(step))
             after_step()
 
+    def examine(self) -> None:
+        """Run the step once more, untimed, for its result: a long run may end in another state."""
+        self._on_result(self.step())
+        self._after_step()
+
 
 def measure(
     set_up: Callable[[], Step],
@@ -143,10 +148,11 @@ def measure(
 ) -> StepSamples:
     """Set up and warm up, call `on_sampling`, then time the step until the samples suffice.
 
-    `on_result` receives what the first step returned, and `after_step` is called after every
-    reading; neither is timed. A reading is one step, or several short ones. `turn` returns when it
-    is this process's turn for the next TURN_SECONDS of steps; without it the steps are consecutive.
-    The readings are divided evenly among `set_ups`, each warmed up; the previous step is released.
+    `on_result` receives what the first and the last step returned, and `after_step` is called after
+    every reading; neither is timed, nor is the last step. A reading is one step, or several short
+    ones. `turn` returns when it is this process's turn for the next TURN_SECONDS of steps; without
+    it the steps are consecutive. The readings are divided evenly among `set_ups`, each warmed up;
+    the previous step is released.
     First readings that belong to the warm-up are moved there, except in turns, whose neighbours
     warm up alike.
     """
@@ -249,6 +255,7 @@ def _sample(
         if number == 0:
             bench.settle()
             _fill(bench, part, begun=begun, around=around)
+    bench.examine()
     return ()
 
 
@@ -285,6 +292,8 @@ def _sample_in_turns(
         with around(readings * bench.steps_per_reading):
             bench.time(readings)
         turns.append(readings)
+    turn()
+    bench.examine()
     return tuple(turns)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 from perfledger.measuring.core_use import CoreUse
-from perfledger.measuring.step_results import check_answer, result_state
+from perfledger.measuring.step_results import check_answer, result_state, worst_state
 from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.meters.device_meter import DeviceMeter
 from perfledger.meters.meter_choice import choose_meter
@@ -16,7 +16,7 @@ from perfledger.process.command_context import BoundWorkload, CommandContext, se
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import MessageType
 from perfledger.records import Device
-from perfledger.step_evidence import StepEvidence
+from perfledger.step_evidence import ResultState, StepEvidence
 from perfledger.workload import Step, Workload
 
 
@@ -61,17 +61,22 @@ def measure_workload(context: CommandContext, bound: BoundWorkload) -> Mapping[s
 
 
 class _Results:
-    """What a workload's first step returned, examined."""
+    """What a workload's first and last step returned, examined."""
 
     def __init__(self, workload: Workload) -> None:
         self._workload = workload
         self._evidence = StepEvidence(tolerance=workload.check_tolerance)
+        self._states: list[ResultState] = []
 
     def examine(self, result: object) -> None:
-        """Keep the state of a step's result, and what the workload's own check says of it."""
-        check = self._workload.check
+        """Keep the worst state of the results, and what the workload's own check says of the first.
+
+        A step that trains has another answer after another number of steps.
+        """
+        check = self._workload.check if self._states == [] else None
         answer = check_answer(check, result) if check is not None else self._evidence.answer
-        self._evidence = replace(self._evidence, result=result_state(result), answer=answer)
+        self._states.append(result_state(result))
+        self._evidence = replace(self._evidence, result=worst_state(self._states), answer=answer)
 
     def evidence(self, sampled: StepSamples) -> StepEvidence:
         """Return the evidence, with how the step was read."""

@@ -167,12 +167,15 @@ def _packages(
         project = next(each for each in homes if is_below(folder, each))
         parts = PurePosixPath(folder.removesuffix(".py")).relative_to(root or ".").parts
         is_module = folder.endswith(".py")
-        if not all(part.isidentifier() for part in parts) or (is_module and len(parts) > 1):
+        # A module in a folder without __init__.py is part of a namespace package where its root is
+        # a folder of packages; at the top it may be any script.
+        is_script = is_module and len(parts) > 1 and root in {"", "."}
+        if is_script or not all(part.isidentifier() for part in parts):
             continue
         place = PackageFolder(name=".".join(parts), root=root, folder=folder, project=project)
         if root:
             yield place
-        if len(parts) > 1:
+        if len(parts) > 1 and not is_module:
             guesses.append(replace(place, name=parts[-1], root=""))
     yield from guesses
 

@@ -71,6 +71,7 @@ def whys(bundle):
         ),
         pytest.param(0.3, [count(FLOPS, 1e9)], [], "not measured", id="not counted on head"),
         pytest.param(0.3, [], [], "improved", id="never counted"),
+        pytest.param(0.05, [], [], "not measured", id="never counted, a huge gain"),
         pytest.param(
             0.3,
             [count(FLOPS, 0.0), count(BYTES, 1e9)],
@@ -216,6 +217,16 @@ def test_what_is_accepted_is_judged_as_it_is(checked, pattern, is_accepted):
 def test_new_and_skipped_workloads_are_not_doubted(checked):
     assert work_failures(checked(head=DOUBTFUL, new_workloads=("m:f",))) == ()
     assert work_failures(checked(head=DOUBTFUL, skipped={"m:f": "same"})) == ()
+
+
+def test_a_check_that_head_removes_confirms_no_gain(checked):
+    answered = StepEvidence(answer={"": 1.0})
+    lost = checked(ratio=0.3, base=answered)
+
+    assert outcome(lost) == "not measured"
+    assert "no longer has the check that base has" in judgement_of(lost).failures[0].detail
+    assert outcome(checked(ratio=0.3, base=answered, head=answered)) == "improved"
+    assert outcome(checked(ratio=0.6, base=answered)) == "improved"
 
 
 @pytest.mark.parametrize(("ratio", "is_huge"), [(0.2, False), (0.05, True)])

@@ -1,6 +1,7 @@
 """Checkouts of commits, built side by side, and what children are started with."""
 
 import os
+import secrets
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -77,10 +78,13 @@ class CheckoutFolder:
 
     @contextmanager
     def check_out(self, revision: Revision, name: str) -> Generator[Checkout]:
-        """Check out and build a commit below the name, and remove it at the end."""
+        """Check out and build a commit, and remove it at the end.
+
+        Its folder has any name: code that works by the name of its folder works alike on all.
+        """
         repository, settings = self.repository, self.configuration.settings
         sha = self.configuration.checked_out_sha(repository, revision.sha)
-        with repository.worktree(sha, self.folder / name) as root:
+        with repository.worktree(sha, self.folder / secrets.token_hex(4)) as root:
             notes = fill_submodules(repository.root, root, sha)
             tree = read_source_tree(repository, sha, import_paths=settings.import_paths)
             if settings.build or settings.isolated:

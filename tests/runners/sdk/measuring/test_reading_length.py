@@ -87,9 +87,10 @@ def test_turns_count_readings_and_blocks_count_steps():
     assert len(found.turns) >= EFFORT.max_seconds / TURN_SECONDS
 
 
-def test_the_first_result_is_handed_over_once():
+def test_the_first_and_the_last_result_are_handed_over():
     results = []
+    clock = CountingClock(step_s=2e-3, cost_s=0.0)
 
-    measured(CountingClock(step_s=2e-3, cost_s=0.0), set_ups=2, on_result=results.append)
+    measured(clock, set_ups=2, on_result=results.append)
 
-    assert results == [1]
+    assert results == [1, clock.calls]

@@ -9,7 +9,12 @@ import numpy
 import pytest
 
 from perfledger.failure_reason import UnmeasurableError
-from perfledger.measuring.step_results import MAX_LEAVES, check_answer, result_state
+from perfledger.measuring.step_results import (
+    MAX_LEAVES,
+    check_answer,
+    result_state,
+    worst_state,
+)
 from perfledger.step_evidence import MAX_ANSWERS, ResultState
 
 NAN, INF = math.nan, math.inf
@@ -93,6 +98,14 @@ def test_a_result_that_holds_itself_is_examined_once():
     result.append(result)
 
     assert result_state(result) is ResultState.FINITE
+
+
+def test_the_worst_state_of_several_results_counts():
+    states = [ResultState.FINITE, ResultState.NOT_FINITE, ResultState.UNKNOWN]
+
+    assert worst_state(states) is ResultState.NOT_FINITE
+    assert worst_state(iter(states[:1])) is ResultState.FINITE
+    assert worst_state([]) is ResultState.UNKNOWN
 
 
 def test_a_long_result_is_examined_in_part():
