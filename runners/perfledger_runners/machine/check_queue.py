@@ -162,11 +162,13 @@ def _write_holder(descriptor: int) -> None:
 
 
 def _holder(descriptor: int) -> str:
-    """Return " (process 41, since 10:05 UTC)" if the file names a process that lives, else ""."""
+    """Return " (process 41, since 10:05 UTC)" if the file names another live process, else ""."""
     try:
         content = json.loads(os.pread(descriptor, MAX_BYTES, 0))
         process, since = int(content["process"]), datetime.fromisoformat(content["since"])
         Path(f"/proc/{process}").lstat()
+        if process == os.getpid():  # this check wrote it when it shared the lock with another one
+            return ""
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return ""
     return f" (process {process}, since {since.astimezone(UTC):%H:%M} UTC)"

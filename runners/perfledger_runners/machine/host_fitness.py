@@ -55,7 +55,8 @@ def other_programs(load: HostLoad, settings: CpuSettings) -> HostFinding:
         parts.append(f"unseen from here {load.hidden_cores:.1f}")
     elif load.hidden_cores >= NOISY_SHARE * cores:
         parts.append("unseen from here")
-    named = f" ({', '.join(parts)})" if parts else ""
+    place = "on all cores: " if load.has_other_cores and load.programs else ""
+    named = f" ({place}{', '.join(parts)})" if parts else ""
     waiting = "" if queue is None else f"; {queue:.1f} of their tasks per core run or wait"
     if share >= BUSY_SHARE or (queue or 0.0) >= BUSY_QUEUE:
         level = FindingLevel.BUSY

@@ -64,7 +64,8 @@ class HostLoad:
     stolen_share: float | None = None  # of their time, by other virtual machines
     queued_per_core: float | None = None  # tasks of others that run or wait, per core of the host
     busy_shares: Mapping[int, float]  # of each usable core's time, by anyone
-    programs: tuple[ForeignProgram, ...] = ()  # the busiest that are visible here
+    programs: tuple[ForeignProgram, ...] = ()  # the busiest that are visible here, on all cores
+    has_other_cores: bool = False  # beside the usable ones
     hidden_cores: float = 0.0  # of foreign_cores, what no visible program accounts for
 
     @property
@@ -121,6 +122,7 @@ def read_load(
         queued_per_core=per_core,
         busy_shares=busy,
         programs=_busiest(foreign, after),
+        has_other_cores=bool(cores_after.keys() - cores),
         hidden_cores=max(0.0, foreign_cores - sum(foreign.values())),
     )
 

@@ -131,6 +131,15 @@ def test_who_disturbs_whom_decides_who_waits(tmp_path, hold, held, device, waits
 
 
 @pytest.mark.slow
+def test_a_check_does_not_wait_for_itself_by_name(tmp_path, hold):
+    with hold("prepare") as first:  # both share the lock, and the second one wrote last
+        line = Line(tmp_path, meanwhile=lambda: (first.stdin.close(), first.wait()))
+        finding_of(line)
+
+    assert line.said == ["waiting for another perfledger check on this machine"]
+
+
+@pytest.mark.slow
 def test_nobody_waits_for_ever(tmp_path, hold):
     with hold("on GPU-1"):
         line = Line(tmp_path)

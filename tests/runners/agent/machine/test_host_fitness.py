@@ -92,6 +92,14 @@ def test_the_programs_are_named_and_the_idle_cores_are_where_to_go():
     )
 
 
+def test_programs_may_run_on_cores_that_the_check_does_not_use():
+    programs = (ForeignProgram("cc1", 6.0),)
+
+    told = found(replace(QUIET, foreign_cores=2.0, programs=programs, has_other_cores=True))
+
+    assert "they use 2.0 of 4 usable cores (on all cores: cc1 6.0)" in told["other programs"].detail
+
+
 def test_programs_that_no_one_sees_are_said_to_be_there():
     load = replace(
         QUIET, foreign_cores=4.0, hidden_cores=4.0, busy_shares=dict.fromkeys(range(4), 1.0)

@@ -80,6 +80,7 @@ def test_what_others_use_is_what_is_used_less_what_we_use(kernel):
     assert load.busy_shares == {0: 1.0, 1: 1.0, 2: 0.0, 3: 0.0}
     assert load.queued_per_core == pytest.approx(3 / 4)  # one of the four tasks is the reader
     assert load.stolen_share == 0.0
+    assert not load.has_other_cores
     assert told.slept == [WINDOW_S / LOOKS] * LOOKS
 
 
@@ -88,6 +89,7 @@ def test_only_the_cores_that_a_check_may_use_count(kernel):
 
     assert load.foreign_cores == 0.0
     assert load.usable == {2, 3}
+    assert load.has_other_cores
 
 
 def test_time_that_other_virtual_machines_take_is_not_idle(kernel):
