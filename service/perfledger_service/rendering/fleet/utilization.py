@@ -71,7 +71,7 @@ def utilization_document(view: UtilizationReport) -> Document:
             title(_title(view), names=view.files),
             *sentences(utilization_sentences(view)),
             table(_columns(view), view.by_owner, key="owners", most=MAX_ROWS),
-            heading(f"To {number_format.whole_share(view.gain.target)}"),
+            heading(f"At {number_format.whole_share(view.gain.target)} utilization"),
             *sentences(gain_sentences(view)),
             *_evidence_blocks(view),
             *notes(_notes(view), names=names),
@@ -199,7 +199,7 @@ def _evidence(gain: UtilizationGain) -> str:
 def _idle_line(job: IdleJob) -> str:
     highest = number_format.share(job.highest)
     activity = f"{SIGNALS[job.signal]} at most {highest} in {job.samples:,} samples"
-    sure = f"surely {amount(job.least_hours)}"
+    sure = f"at least {amount(job.least_hours)}"
     memory = (
         "" if job.memory is None else f"; {number_format.whole_share(job.memory)} of memory in use"
     )
@@ -240,7 +240,7 @@ def _notes(view: UtilizationReport) -> Iterator[str]:
         )
     if view.idle:
         yield (
-            "Allocated without work: for an hour or longer; surely: with 95 % confidence, given "
+            "Allocated without work: for an hour or longer; at least: with 95 % confidence, given "
             "the number of samples."
         )
     if view.candidates:

@@ -38,8 +38,8 @@ def _waits(plan: QueuePlan) -> Iterator[str]:
         chance = number_format.share(plan.exact.chance_of_waiting)
         yield (
             f"M/M/c: {chance} of the jobs wait, {duration(plan.exact.wait_s)} on average over all "
-            f"jobs; {number_format.count(round(plan.exact.queue_length, 4))} are waiting at any "
-            "time"
+            "jobs; the queue holds "
+            f"{number_format.count(round(plan.exact.queue_length, 4))} jobs on average"
         )
         yield ", ".join(f"P{share * 100:g} {duration(s)}" for share, s in plan.quantiles_s)
     if plan.screening is not None and plan.arrivals.jobs:

@@ -40,7 +40,7 @@ _MAX_NOTE = 300
 
 _REASONS = {
     SizingConstraint.LATENCY: "with one replica fewer the P99 is too long (latency)",
-    SizingConstraint.THROUGHPUT: "one replica fewer cannot serve so many requests (throughput)",
+    SizingConstraint.THROUGHPUT: "one replica fewer cannot serve the request rate (throughput)",
     SizingConstraint.MEMORY: "cheaper configurations need more memory than the device has (memory)",
     SizingConstraint.HEADROOM: "one replica fewer is enough only without the headroom (headroom)",
     SizingConstraint.SMALLEST: "it is one replica, the smallest measured size (smallest)",
@@ -106,12 +106,12 @@ def sizing_sentence(sizing: SizingResult) -> str:
     if sizing.verdict is SizingVerdict.NONE:
         return "No measured configuration keeps this P99 at this rate."
     if not sizing.best:
-        return "Undecided: no configuration surely keeps this P99, but some may."
+        return "Undecided: no configuration certainly keeps this P99, but some may."
     best = sizing.best[0]
     words = f"{_devices(best)}{_workload(best.plan.setting, sizing)}{_price(best)}"
     if sizing.verdict is SizingVerdict.DECIDED:
         return f"Take {words.removesuffix(',')}. Not less, because {_REASONS[best.constraint]}."
-    return f"Undecided: {words} is enough, but a cheaper one may be as well."
+    return f"Undecided: {words} is enough, but a cheaper option may be enough, too."
 
 
 def setting_name(setting: ReplicaSettings, sizing: SizingResult) -> str:
@@ -278,15 +278,18 @@ def _notes(sizing: SizingResult) -> Iterator[str]:
         elif errors:
             sizes = sorted(map(abs, errors))
             yield (
-                f"{name}: each of {len(errors)} points left out, the others miss its P99 by "
-                f"{number_format.share(sizes[len(sizes) // 2])} typically, "
-                f"{number_format.share(sizes[-1])} at worst."
+                f"{name}: predicted from the other points, the P99 of each of {len(errors)} points "
+                f"is off by {number_format.share(sizes[len(sizes) // 2])} typically, "
+                f"{number_format.share(sizes[-1])} at most."
             )
         else:
             yield f"{name}: too few points to check each against the others."
     if sizing.best:
         most = number_format.count(sizing.best[0].most_per_second)
-        yield f"The first carries {most} requests a second until its P99 is as likely above."
+        yield (
+            f"At {most} requests a second the P99 of the first option is as likely above the limit "
+            "as below it."
+        )
     yield (
         "Assumes that requests arrive at random, are independent and go to a random replica; a "
         "batch waits until it is full."

@@ -67,7 +67,7 @@ def test_the_sentences_say_what_to_do_with_the_evidence(run, export):
         "Without 96 h allocated to jobs without work and 192 h not allocated, 55.6 % is rea"
         in shown
     )
-    assert "nlp/[red]train-0: 96 h on 1 device (surely 95.5), GPU-util at most" in shown
+    assert "nlp/[red]train-0: 96 h on 1 device (at least 95.5), GPU-util at most" in shown
     assert "ads/serve-0: GPU-util 91.0 %, SM-active 15.6 % over 192 h" in shown
     assert f"lab/notebook: 1g.10gb of {MODEL}; SM-active P99 4.0 %" in shown
     assert "unknown" in shown

@@ -73,7 +73,7 @@ def test_a_measurement_with_even_arrivals_may_not_suffice_for_random_ones(run):
     even = run("L40S", rates, *words)
     random = run("L40S@poisson", rates, *words)
 
-    assert "Undecided: no configuration surely keeps this P99" in even
+    assert "Undecided: no configuration certainly keeps this P99" in even
     assert "if requests arrive evenly, as they were measured" in even
     assert "unless --request-distribution=poisson was set" in even
     assert "Take 1 x L40S" in random
