@@ -45,6 +45,14 @@ def test_what_takes_no_time_of_its_own_is_no_call(trace):
     assert calls(trace.columns()) == [("a", CallKind.OPERATOR)]
 
 
+@pytest.mark.parametrize(("start", "duration", "dropped"), [(0, 0, 0), (-1, 1, 1), (1, -1, 1)])
+def test_a_call_may_take_no_time_but_no_negative_one(trace, start, duration, dropped):
+    columns = trace.add("a", start, duration).add("b", 5, 1).columns()
+
+    assert columns.dropped_events == dropped
+    assert [name for name, _ in calls(columns)] == ["a", "b"][dropped:]
+
+
 def test_times_are_whole_nanoseconds_since_the_first_call(trace):
     columns = trace.add("a", 1661203462598738.25, 0.5).add("b", 1661203462598739, 2).columns()
 

@@ -124,3 +124,11 @@ def test_energy_is_written_as_csv_with_what_is_assumed(run):
     assert float(row["energy_kwh"]) == pytest.approx(440)
     assert row["market_kg"] == ""
     assert "carbon intensity us location" in row["assumed"]
+
+
+@pytest.mark.parametrize(("use", "code"), [("0.1", 0), ("100", 0), ("0.09", 2), ("100.1", 2)])
+def test_a_utilization_counts_from_a_thousandth_to_all_hours(use, code):
+    done = CliRunner().invoke(app, [*ALL, "--utilization-percent", use], env={"COLUMNS": "80"})
+
+    assert done.exit_code == code, done.output
+    assert ("give a percentage above 0, 0.1" in " ".join(done.output.split())) is (code == 2)
