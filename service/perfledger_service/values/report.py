@@ -130,6 +130,7 @@ class Report:
     interleaved_workloads: tuple[str, ...] = ()
     tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
+    is_isolated: bool = False  # each side ran in an environment of its own
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

@@ -129,6 +129,8 @@ def reproduction(report: Report) -> str:
     command = f"perfledger check --base {short_sha(report.base.sha)}{head}"
     if report.laid_over is not None:
         command += f" --workloads-from {shlex.quote(escape.clean(report.laid_over.source))}"
+    if report.is_isolated:
+        command += " --isolated"
     if not 0 < len(patterns) <= _MAX_PATTERNS:
         return command
     parts = (command, *(f"--workload {pattern}" for pattern in patterns))

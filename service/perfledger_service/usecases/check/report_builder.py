@@ -99,6 +99,7 @@ def build_report(
         host_findings=bundle.host_findings,
         is_local=is_local,
         laid_over=bundle.laid_over,
+        is_isolated=bundle.settings.get("isolated") is True,
     )
 
 

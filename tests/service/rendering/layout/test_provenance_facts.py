@@ -190,6 +190,13 @@ def test_a_long_command_goes_on_in_the_next_line_and_is_the_same_to_a_shell(repo
     ]
 
 
+def test_environments_of_their_own_are_part_of_the_command(reports):
+    isolated = replace(reports["regressed"], is_isolated=True)
+
+    assert "--isolated" in shlex.split(provenance_facts.reproduction(isolated))
+    assert "--isolated" not in provenance_facts.reproduction(reports["regressed"])
+
+
 @pytest.mark.parametrize(
     ("sha", "shown"), [("d41e7b9a0c2f4e6d8b1a", "d41e7b9a0c2f"), ("<d4>1e'; $", "d41e"), ("", "")]
 )

@@ -118,6 +118,11 @@ def test_a_change_that_introduces_perfledger_is_let_through(reported, names, hea
     assert report.title == report.headline == headline
 
 
+@pytest.mark.parametrize("isolated", [True, False])
+def test_a_report_knows_whether_its_sides_had_environments_of_their_own(reported, isolated):
+    assert reported(settings={"isolated": isolated}).is_isolated is isolated
+
+
 def test_a_regression_is_said_before_what_was_not_measured(reported):
     report = reported(workloads=("gpt:step", "vit:step"), failures=(failure("vit:step"),))
 
