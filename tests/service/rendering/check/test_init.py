@@ -82,7 +82,9 @@ def test_pip_installs_what_the_repository_lists(facts, command):
     assert environment_set_up(facts).commands == ("python3 -m venv .venv", command)
 
 
-@pytest.mark.parametrize("manager", set(EnvironmentManager) - {EnvironmentManager.PIP})
+@pytest.mark.parametrize(
+    "manager", [each for each in EnvironmentManager if each is not EnvironmentManager.PIP]
+)
 def test_every_other_manager_is_called_by_its_name_and_named_as_a_need(manager):
     text = workflow_text(ProjectFacts(manager=manager), default_branch="main")
     set_up = environment_set_up(ProjectFacts(manager=manager))
