@@ -11,7 +11,7 @@ MAX_STEPS_PER_READING = 1000
 
 
 class ResultState(StrEnum):
-    """What the first step of a process returned."""
+    """What the first and the last step of a process returned, the worse of both."""
 
     UNKNOWN = ""  # not examined, or nothing in it can be
     FINITE = "finite"
@@ -26,7 +26,9 @@ class StepEvidence:
     `answer` is what the workload's own check said of the first step's result, by place, and
     `tolerance` how much numbers of base and head may differ, relative to the larger one. A reading
     of a short step times `steps_per_reading` steps; `empty_step_s` is the time of an empty step
-    that is read alike, None where the step is too long to be taken for one.
+    that is read alike, None where the step is too long to be taken for one. `paused_cores` are the
+    cores that the process kept busy between its turns, when a step that is done uses none; None
+    where it had no turns, or where that is unknown.
     """
 
     result: ResultState = ResultState.UNKNOWN
@@ -34,3 +36,4 @@ class StepEvidence:
     tolerance: float = 0.0
     steps_per_reading: int = 1
     empty_step_s: float | None = None
+    paused_cores: float | None = None

@@ -24,6 +24,8 @@ LARGE_GAIN = 0.5
 HUGE_GAIN = 0.9
 # A step that takes less than this many empty steps cannot be told from one.
 EMPTY_STEPS = 2.0
+# A step that is done uses none, and a harness that waits a thousandth of one.
+MAX_PAUSED_CORES = 0.2
 MAX_PLACES = 3  # of an answer that differ, in a message
 
 DOUBT = "cannot tell whether head still does the work"
@@ -50,9 +52,12 @@ def unproven_gains(bundle: Bundle, gains: Mapping[str, float]) -> dict[str, Fail
     pairs = _pairs(bundle)
     failures: dict[str, Failure] = {}
     for name, gain in gains.items():
-        if gain <= LARGE_GAIN or _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
+        if _is_accepted(bundle, name) or _agrees(pairs.get(name, {})):
             continue
-        doubt = _lost_check_doubt(pairs.get(name, {})) or _count_doubt(bundle, name, gain)
+        doubt = _pause_doubt(pairs.get(name, {}))
+        if gain > LARGE_GAIN:
+            doubt = doubt or _lost_check_doubt(pairs.get(name, {}))
+            doubt = doubt or _count_doubt(bundle, name, gain)
         if doubt:
             detail = f"{DOUBT}: it is {gain:.0%} faster, and {doubt}; {WAY_ON}"
             failures[name] = _failure(name, FailureReason.UNPROVEN, detail)
@@ -180,6 +185,20 @@ def _empty_steps(run: Run) -> float | None:
     """Return a run's typical step in empty steps; None for steps too long to be taken for one."""
     empty_s, times = run.evidence.empty_step_s, run.samples.get(STEP_TIME.name)
     return median(times) / empty_s if empty_s and times else None
+
+
+def _pause_doubt(pairs: Pairs) -> str:
+    """Return that head computes while no step of it runs, and base does not, or ""."""
+    base, head = (_paused_cores(pairs, side) for side in Side)
+    if base is None or head is None or head - base < MAX_PAUSED_CORES:
+        return ""
+    return f"it keeps {head:.2g} cores busy between its steps: they may return before they are done"
+
+
+def _paused_cores(pairs: Pairs, side: Side) -> float | None:
+    cores = [sides[side].evidence.paused_cores for sides in pairs.values() if side in sides]
+    values = [each for each in cores if each is not None]
+    return median(values) if values else None
 
 
 def _lost_check_doubt(pairs: Pairs) -> str:

@@ -106,6 +106,7 @@ class CoreUse:
     cpu_time_s: tuple[float, ...] = ()
     times: CoreTimes = field(default_factory=CoreTimes)
     left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    paused_cores: float | None = None  # kept busy between turns; None if unknown or without turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,16 @@ class CoreWatch:
     def __init__(self, host: HostProbe) -> None:
         self._host = host
         self._blocks: list[_Block] = []
+        self._paused_cpu_s, self._paused_s = 0.0, 0.0
+
+    @contextmanager
+    def pause(self) -> Generator[None]:
+        """Watch a wait between two turns, in which a step that is done uses no core."""
+        wall, cpu = self._host.wall(), self._host.cpu()
+        yield
+        # Children that end unseen take their time with them: the sum would fall.
+        self._paused_cpu_s += max(0.0, self._host.cpu() - cpu)
+        self._paused_s += self._host.wall() - wall
 
     @contextmanager
     def block(self, steps: int) -> Generator[None]:
@@ -163,10 +174,13 @@ class CoreWatch:
             flaw = TOO_SHORT
         else:
             flaw = TOO_COARSE if _is_too_coarse(step, blocks) else ""
+        paused_cores = self._paused_cpu_s / self._paused_s if self._paused_s > 0 else None
         if flaw:
-            return CoreUse(active=active, left_out={flaw: len(turns) or 1})
+            left_out = {flaw: len(turns) or 1}
+            return CoreUse(active=active, left_out=left_out, paused_cores=paused_cores)
         return CoreUse(
             active=active,
+            paused_cores=paused_cores,
             cpu_time_s=tuple(block.cpu / block.steps for block in blocks),
             times=_core_times(blocks),
         )

@@ -7,7 +7,7 @@ only floats, which the collector does not count.
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from statistics import median
@@ -162,7 +162,7 @@ def measure(
     on_sampling()
     watch = CoreWatch(host)
     turns = (
-        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, around=watch.block)
+        _sample_in_turns(bench, effort, set_ups=set_ups, turn=turn, watch=watch)
         if turn is not None
         else _sample(bench, effort, set_ups=set_ups, around=watch.block)
     )
@@ -272,7 +272,7 @@ def _sample_in_turns(
     *,
     set_ups: int,
     turn: Callable[[], None],
-    around: Around,
+    watch: CoreWatch,
 ) -> tuple[int, ...]:
     """Time the step in turns of TURN_SECONDS for `max_seconds`; return the readings per turn.
 
@@ -286,13 +286,15 @@ def _sample_in_turns(
     while len(turns) < most and (
         len(bench.readings_s) < effort.min_steps or sum(bench.readings_s) < effort.max_seconds
     ):
-        turn()
+        with watch.pause() if turns else nullcontext():
+            turn()
         if turns and _is_due(len(turns), most, set_ups):
             bench.renew()
-        with around(readings * bench.steps_per_reading):
+        with watch.block(readings * bench.steps_per_reading):
             bench.time(readings)
         turns.append(readings)
-    turn()
+    with watch.pause():
+        turn()
     bench.examine()
     return tuple(turns)
 

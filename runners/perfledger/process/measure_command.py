@@ -84,6 +84,7 @@ class _Results:
             self._evidence,
             steps_per_reading=sampled.steps_per_reading,
             empty_step_s=sampled.empty_step_s,
+            paused_cores=sampled.cores.paused_cores,
         )
 
 

@@ -230,6 +230,7 @@ def _check_evidence(where: str, evidence: StepEvidence) -> None:
     is_possible_number = 1 <= evidence.steps_per_reading <= MAX_STEPS_PER_READING
     _require(is_possible_number, f"{where}.steps_per_reading: not 1 to {MAX_STEPS_PER_READING}")
     _require((evidence.empty_step_s or 0) >= 0, f"{where}.empty_step_s: negative")
+    _require((evidence.paused_cores or 0) >= 0, f"{where}.paused_cores: negative")
 
 
 def _check_work(counted: Collection[CountedWork], ids: Collection[str]) -> None:

@@ -219,6 +219,25 @@ def test_new_and_skipped_workloads_are_not_doubted(checked):
     assert work_failures(checked(head=DOUBTFUL, skipped={"m:f": "same"})) == ()
 
 
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        (0.0, 0.19, "improved"),
+        (0.0, 0.21, "not measured"),
+        (0.5, 0.6, "improved"),
+        (None, 0.9, "improved"),
+        (0.0, None, "improved"),
+    ],
+)
+def test_a_gain_is_doubted_if_head_computes_between_its_steps(checked, base, head, expected):
+    evidence = (StepEvidence(paused_cores=base), StepEvidence(paused_cores=head))
+    bundle = checked(ratio=0.8, base=evidence[0], head=evidence[1])
+
+    assert outcome(bundle) == expected
+    if expected == "not measured":
+        assert "0.21 cores busy between its steps" in judgement_of(bundle).failures[0].detail
+
+
 def test_a_check_that_head_removes_confirms_no_gain(checked):
     answered = StepEvidence(answer={"": 1.0})
     lost = checked(ratio=0.3, base=answered)

@@ -18,6 +18,7 @@ def test_evidence_is_kept_with_clean_texts():
         tolerance=0.01,
         steps_per_reading=20,
         empty_step_s=2e-8,
+        paused_cores=0.5,
     )
 
     assert evidence.step_evidence() == StepEvidence(
@@ -26,6 +27,7 @@ def test_evidence_is_kept_with_clean_texts():
         tolerance=0.01,
         steps_per_reading=20,
         empty_step_s=2e-8,
+        paused_cores=0.5,
     )
 
 
@@ -52,6 +54,7 @@ def test_a_child_that_says_nothing_has_no_evidence():
         {"steps_per_reading": 1.5},
         {"empty_step_s": -1.0},
         {"empty_step_s": 1e39},
+        {"paused_cores": -1.0},
     ],
     ids=lambda fields: str(fields)[:40],
 )

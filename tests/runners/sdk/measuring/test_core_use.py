@@ -53,6 +53,24 @@ class Clocks:
                 self.now[name] += passed
 
 
+def test_cores_that_work_between_turns_are_told():
+    clocks = Clocks()
+    clocks.block(1, wall=1.0, cpu=1.0, thread=1.0)
+    for cpu in (0.5, 2.5, -3.0):  # the last: a child ended, and took its time with it
+        with clocks.watch.pause():
+            clocks.now["wall"] += 2.0
+            clocks.now["cpu"] += cpu
+
+    assert clocks.watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores == 0.5
+
+
+def test_without_turns_nothing_is_known_of_pauses():
+    clocks = Clocks()
+    clocks.block(1, wall=1.0, cpu=1.0, thread=1.0)
+
+    assert clocks.watch.use([1.0], settling_s=0.0, turns=[]).paused_cores is None
+
+
 def test_a_turn_has_its_cpu_time_per_step_and_where_the_rest_went():
     clocks = Clocks()
     clocks.block(2, wall=10.0, cpu=5.0, thread=4.0, queued=3.0)
