@@ -151,19 +151,20 @@ def import_file(name: str, file: Path, *, root: Path) -> str:
         for key, registered in tuple(REGISTERED_WORKLOADS.items()):
             if registered.function.__module__ not in sys.modules:  # registered before the failure
                 del REGISTERED_WORKLOADS[key]
-        return detail_of(error, root=root) + _shadow(name, root)
+        return detail_of(error, root=root) + _shadow(name, file)
     origin = getattr(module, "__file__", None)  # a module may replace itself with any object
     if origin is None or Path(origin).resolve() != file.resolve():
-        return f"module {name!r} was imported from {origin}" + _shadow(name, root)
+        return f"module {name!r} was imported from {origin}" + _shadow(name, file)
     return ""
 
 
-def _shadow(name: str, root: Path) -> str:
+def _shadow(name: str, file: Path) -> str:
+    """Return a hint if another package of the file's top-level name was imported before it."""
     package = sys.modules.get(name.partition(".")[0])
     origin = getattr(package, "__file__", None)
-    if origin is None or Path(origin).resolve().is_relative_to(root):
+    if origin is None or file.resolve().is_relative_to(Path(origin).resolve().parent):
         return ""
     return (
-        f"; package {name.partition('.')[0]!r} is installed at {origin} and comes first: give "
-        "yours an __init__.py or another name"
+        f"; package {name.partition('.')[0]!r} at {origin} comes first: give yours an __init__.py "
+        "or another name"
     )

@@ -16,8 +16,9 @@ from perfledger_service.usecases.inputs.repository_config import configured_tabl
 from perfledger_service.values.project_facts import ProjectFacts
 
 WORKFLOW = ".github/workflows/perfledger.yml"
-# Beside benchmarks of other tools, which perfledger must not import.
-FOLDER_BESIDE_OTHERS = f"{BENCHMARK_FOLDER}/workloads"
+# Where the usual folder has benchmarks of other tools: they must not be imported, and a package of
+# that name inside it, as asv lays it out, would hide a folder beside it.
+OTHER_FOLDER = "workloads"
 USUAL_BRANCH = "main"
 
 
@@ -46,7 +47,7 @@ def write_setup(folder: Path) -> Setup:
     """
     root = root_of(folder)
     facts = read_project_facts(root)
-    workloads = FOLDER_BESIDE_OTHERS if _is_taken(facts) else BENCHMARK_FOLDER
+    workloads = OTHER_FOLDER if _is_taken(facts) else BENCHMARK_FOLDER
     example = f"{workloads}/example.py"
     texts: dict[str, Callable[[], str]] = {
         "perfledger.toml": lambda: configuration_text(facts, folder=workloads),

@@ -5,7 +5,7 @@ from statistics import fmean
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
-from perfledger.records import Device, FindingLevel, Side
+from perfledger.records import Device, FindingLevel, Framework, Side
 from perfledger_baselines.judging.decision import LOADED_SHARE
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import Outcome, Verdict
@@ -53,7 +53,10 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
     if waited is not None and waited >= LOADED_SHARE:
         cause = f", steps waited {waited:.0%} of their time for a core"
         advice.append("stop other programs or give the check cores of its own (taskset -c)")
-    if bundle.machine.cores > 1:
+    has_openmp = any(
+        spec.id in names and spec.framework is not Framework.JAX for spec in bundle.workloads
+    )
+    if has_openmp and bundle.machine.cores > 1:
         advice.append(f"set OMP_NUM_THREADS below the {bundle.machine.cores} cores")
     way_out = f": {'; '.join(advice)}" if advice else ""
     return (f"noise left {', '.join(names)} undecided{cause}{way_out}",)

@@ -210,6 +210,16 @@ def test_an_installed_package_that_hides_the_users_folder_is_named(write, tmp_pa
         assert "comes first: give yours an __init__.py" in broken.detail
 
 
+def test_a_package_of_the_checkout_that_hides_the_folder_around_it_is_named(write):
+    write({"bench_m/bench_m/__init__.py": "", "bench_m/workloads/a.py": WORKLOAD})
+    root = write({"bench_m/__main__.py": ""})
+    sys.path.insert(0, str(root / "bench_m"))
+
+    (broken,) = look(root, paths=("bench_m/workloads",)).broken
+
+    assert "__init__.py comes first: give yours an __init__.py or another name" in broken.detail
+
+
 def test_a_module_that_takes_another_ones_place_is_not_taken_for_it(write):
     impostor = "import sys, types\nsys.modules[__name__] = types.ModuleType(__name__)\n"
     root = write({"benchmarks/m.py": impostor})

@@ -62,10 +62,10 @@ def test_workloads_do_not_stand_among_benchmarks_of_another_tool(repository):
 
     setup = write_setup(root)
 
-    assert setup.files[1].path == "benchmarks/workloads/example.py"
+    assert setup.files[1].path == "workloads/example.py"
     found = configured_table(root)
     assert found is not None
-    assert found[1]["paths"] == ["benchmarks/workloads"]
+    assert found[1]["paths"] == ["workloads"]
     assert not any(one.is_new for one in write_setup(root).files)
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
-from perfledger.records import CoreTimes, Device, FindingLevel, HostFinding, Side
+from perfledger.records import CoreTimes, Device, FindingLevel, Framework, HostFinding, Side
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_service.usecases.check.report_notes import report_notes
 
@@ -119,3 +119,11 @@ def test_noise_on_an_idle_machine_leaves_fewer_threads(make_bundle, cores, endin
     notes = report_notes(bundle, judge_bundle(bundle))
 
     assert notes == (f"noise left gpt:step undecided{ending}",)
+
+
+def test_threads_of_xla_are_not_openmps(make_bundle):
+    bundle = noisy_bundle(make_bundle, cores=8)
+    specs = tuple(replace(spec, framework=Framework.JAX) for spec in bundle.workloads)
+    bundle = replace(bundle, workloads=specs)
+
+    assert report_notes(bundle, judge_bundle(bundle)) == ("noise left gpt:step undecided",)
