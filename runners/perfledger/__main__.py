@@ -10,13 +10,14 @@ import os
 import sys
 from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
 from perfledger.meters import process_memory
-from perfledger.process.commands import run_command
+from perfledger.process.commands import SuiteRunner, run_command
 from perfledger.process.message_channel import MessageChannel
-from perfledger.protocol import FD_VARIABLE, read_request
+from perfledger.protocol import FD_VARIABLE, BenchmarkSuite, ChildRequest, read_request
 
 
 def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int:
@@ -36,9 +37,18 @@ def main(arguments: Sequence[str], environment: MutableMapping[str, str]) -> int
     process_memory.mark_for_oom_kill()
     linecache.getline(__file__, 1)  # its first use, for a traceback, imports more modules
     del sys.argv[1:]  # the workload's own parsers must not see perfledger's arguments
-    run_command(request, channel)
+    run_command(request, channel, in_pytest=_pytest_runner(request))
     channel.close()
     return 0
+
+
+def _pytest_runner(request: ChildRequest) -> SuiteRunner | None:
+    """Import pytest for a request that needs it; return None if it is not installed."""
+    if request.suite is not BenchmarkSuite.PYTEST or find_spec("pytest") is None:
+        return None
+    from perfledger.pytest_plugin import run_tests  # noqa: PLC0415 - the user may not have pytest
+
+    return run_tests
 
 
 def leave(status: int) -> NoReturn:

@@ -35,12 +35,21 @@ class Command(StrEnum):
     LOAD = "load"
 
 
+class BenchmarkSuite(StrEnum):
+    """The kind of benchmarks that are measured as workloads."""
+
+    PERFLEDGER = "perfledger"  # functions with @perfledger.workload
+    ASV = "asv"  # functions and methods named time_*
+    PYTEST = "pytest"  # tests with the fixture `benchmark`
+
+
 class MessageType(StrEnum):
     """The kind of a child's message."""
 
     FACTS = "facts"  # python, frameworks, device, distributions: once, after the user's imports
     WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
+    LEFT_OUT = "left out"  # LIST: name, reason: a benchmark that cannot be measured as it is meant
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up
@@ -81,7 +90,9 @@ class ChildRequest:
     root: str  # the checkout: the working folder of the child
     repository: str  # the user's own checkout: code imported from it is the wrong code
     import_paths: tuple[str, ...] = (".", "src")  # below root, put first on sys.path if they exist
-    paths: tuple[str, ...] = ("benchmarks",)  # below root: files or folders with workloads
+    # Below root: files or folders with workloads; empty: where the suite's own configuration says.
+    paths: tuple[str, ...] = ("benchmarks",)
+    suite: BenchmarkSuite = BenchmarkSuite.PERFLEDGER
     workloads: tuple[str, ...] = ()  # ids, in the order to run them; empty: all
     params: Mapping[str, Mapping[str, tuple[Param, ...]]] = field(
         default_factory=dict[str, Mapping[str, tuple[Param, ...]]]
@@ -124,6 +135,7 @@ def read_request(path: Path) -> ChildRequest:
         for workload, chosen in fields["params"].items()
     }
     fields["command"] = Command(fields["command"])
+    fields["suite"] = BenchmarkSuite(fields["suite"])
     fields["effort"] = MeasuringEffort(**fields["effort"])
     fields["packages"] = tuple(SourcePackage(**each) for each in fields["packages"])
     load: dict[str, Any] = fields["load"]

@@ -52,6 +52,7 @@ class FailureReason(StrEnum):
     BUDGET = "budget"  # time ran out before the first pair
     UNPROVEN = "unproven work"  # it cannot be told whether head still does the work
     DIFFERENT = "different result"  # by the workload's own check
+    SKIPPED = "skipped"  # by itself, when it was set up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,22 @@ Units = float | Callable[..., float]
 SetUp = TypeVar("SetUp", bound=Callable[..., Step])
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedStep:
+    """A step that is prepared before each reading, outside the timing.
+
+    A reading is `steps` calls of `run`. The registered workloads of others have such steps: asv's
+    with a `number`, and pytest-benchmark's `pedantic`.
+    """
+
+    prepare: Callable[[], object]
+    run: Step
+    steps: int = 1
+
+
+AnyStep = Step | PreparedStep
+
+
 class WorkloadError(Exception):
     """A workload registration that cannot be measured."""
 
@@ -36,7 +52,7 @@ class WorkloadError(Exception):
 class Workload:
     """A registered function, which sets up and returns the step."""
 
-    function: Callable[..., Step]
+    function: Callable[..., AnyStep]
     place: str  # file:line
     unit: str = "steps"
     units_per_step: Units = 1.0

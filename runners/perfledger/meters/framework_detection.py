@@ -3,13 +3,15 @@
 import dis
 import sys
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 
 from perfledger.records import Framework
 from perfledger.workload import Workload, WorkloadError
 
+GLOBAL_LOADS = {"LOAD_GLOBAL", "LOAD_NAME"}
 # Top-level packages that belong to one framework.
 PACKAGES = {
     "torch": Framework.TORCH,
@@ -31,16 +33,25 @@ def framework_of(workload: Workload, *, root: Path) -> Framework:
     """
     if workload.framework is not None:
         return workload.framework
-    frameworks = _reachable(workload.function, root)
-    if not frameworks:
-        frameworks = _reachable(sys.modules.get(workload.function.__module__), root)
+    frameworks = reached_frameworks((workload.function,), workload.function.__module__, root=root)
     if len(frameworks) > 1:
         msg = (
             f"workload {workload.key!r} at {workload.place} uses torch and jax: set "
             'framework="torch" or framework="jax", whose arrays its step computes on'
         )
         raise WorkloadError(msg)
-    return frameworks.pop() if frameworks else Framework.HOST
+    return next(iter(frameworks), Framework.HOST)
+
+
+@cache  # tests with parameters share their function
+def reached_frameworks(
+    functions: tuple[object, ...], module: str, *, root: Path
+) -> frozenset[Framework]:
+    """Return the frameworks that the functions' own code reaches, else their module's."""
+    if not any(name in sys.modules or find_spec(name) is not None for name in PACKAGES):
+        return frozenset()
+    frameworks = frozenset[Framework]().union(*(_reachable(each, root) for each in functions))
+    return frameworks or frozenset(_reachable(sys.modules.get(module), root))
 
 
 def _reachable(start: object, root: Path) -> set[Framework]:
@@ -62,9 +73,7 @@ def _packages(item: object) -> Iterator[str]:
     if isinstance(item, ModuleType):
         yield item.__name__.partition(".")[0]
     elif isinstance(item, CodeType):
-        for line in dis.get_instructions(item):
-            if line.opname == "IMPORT_NAME":
-                yield str(line.argval).partition(".")[0]
+        yield from _imported_names(item)
     elif isinstance(item, FunctionType | BuiltinFunctionType):
         yield str(item.__module__).partition(".")[0]
     kind: type = item if isinstance(item, type) else type(item)
@@ -109,14 +118,19 @@ def _inside(item: object) -> Iterator[object]:
             yield type(item)
 
 
-def _global_names(code: CodeType) -> Iterator[str]:
-    """Yield the global names that a function and its inner functions use."""
-    for line in dis.get_instructions(code):
-        if line.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
-            yield str(line.argval)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _global_names(constant)
+@cache  # many workloads reach the same code
+def _imported_names(code: CodeType) -> frozenset[str]:
+    """Return the top-level packages that the code imports when it runs."""
+    imports = (line for line in dis.get_instructions(code) if line.opname == "IMPORT_NAME")
+    return frozenset(str(line.argval).partition(".")[0] for line in imports)
+
+
+@cache
+def _global_names(code: CodeType) -> frozenset[str]:
+    """Return the global names that a function and its inner functions use."""
+    loads = (line for line in dis.get_instructions(code) if line.opname in GLOBAL_LOADS)
+    inner = (_global_names(each) for each in code.co_consts if isinstance(each, CodeType))
+    return frozenset(str(line.argval) for line in loads).union(*inner)
 
 
 def _cells(function: FunctionType) -> Iterator[object]:

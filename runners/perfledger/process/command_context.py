@@ -1,27 +1,62 @@
 """Holds a request with its channel, and sets up the steps of its workloads."""
 
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from inspect import iscoroutinefunction, isgeneratorfunction
 from pathlib import Path
+from typing import Self, cast
 
 from perfledger.failure_reason import UnmeasurableError
 from perfledger.meters.device_meter import DeviceMeter
+from perfledger.process.discovery import ImportFailure
 from perfledger.process.loaded_packages import PackageRecorder
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.module_origin import misplaced_module
 from perfledger.protocol import ChildRequest
 from perfledger.records import Device, FailureReason, WorkloadSpec
-from perfledger.workload import DEVICE_PARAMETER, Step, Workload
+from perfledger.workload import DEVICE_PARAMETER, AnyStep, PreparedStep, Workload
+
+Fields = Mapping[str, object]  # of a message
 
 
 @dataclass(frozen=True, slots=True)
 class BoundWorkload:
-    """A workload at one point of its parameter grid."""
+    """A workload at one point of its parameter grid.
+
+    `within` runs the test in whose middle the step exists, and calls its argument there with the
+    workload that returns the step.
+    """
 
     workload: Workload
     spec: WorkloadSpec
+    within: Callable[[Callable[[Self], Fields]], Fields] | None = None
+
+    def run(self, task: Callable[[Self], Fields]) -> Fields:
+        """Return what `task` returns for this workload."""
+        return task(self) if self.within is None else self.within(task)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutBenchmark:
+    """A benchmark of another tool that is not measured, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectedWorkloads:
+    """The workloads of a suite, the paths that cannot be imported, and what is left out."""
+
+    workloads: tuple[BoundWorkload, ...] = ()
+    broken: tuple[ImportFailure, ...] = ()
+    left_out: tuple[LeftOutBenchmark, ...] = ()
+
+
+# Returns the workloads of these modules; of all, if there are none.
+WorkloadCollector = Callable[[frozenset[str]], CollectedWorkloads]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,18 +77,19 @@ def set_up_step(
     meter: DeviceMeter,
     *,
     teardowns: ExitStack,
-) -> Step:
+) -> AnyStep:
     """Call the workload's function, check that it is the right code, and return its step.
 
     The step's teardown is added to `teardowns`.
     """
     meter.reset_peak()
     device_argument = {DEVICE_PARAMETER: str(device)} if bound.workload.takes_device() else {}
-    step: object = bound.workload.function(**bound.spec.params, **device_argument)
+    step: AnyStep = bound.workload.function(**bound.spec.params, **device_argument)
     context.channel.leave_if_forked()
-    if not callable(step) or iscoroutinefunction(step) or isgeneratorfunction(step):
+    run = step.run if isinstance(step, PreparedStep) else step
+    if not callable(cast("object", run)) or iscoroutinefunction(run) or isgeneratorfunction(run):
         msg = (
-            f"{bound.workload.key} returned {step!r:.100}: return the step, a plain function "
+            f"{bound.workload.key} returned {run!r:.100}: return the step, a plain function "
             "without arguments that does its work when called"
         )
         raise TypeError(msg)

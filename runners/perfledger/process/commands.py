@@ -10,12 +10,20 @@ from pathlib import Path
 from typing import NoReturn, assert_never
 
 from perfledger.failure_reason import UnmeasurableError, detail_of, failure_reason
-from perfledger.measuring.step_samples import TimedStep
+from perfledger.measuring.timed_step import TimedStep
 from perfledger.meters import process_memory
-from perfledger.meters.framework_detection import framework_of
+from perfledger.meters.device_meter import DeviceMeter
 from perfledger.meters.meter_choice import choose_meter
-from perfledger.process.command_context import BoundWorkload, CommandContext, set_up_step
-from perfledger.process.discovery import ImportedWorkloads, ImportFailure, discover, import_roots
+from perfledger.process.asv_benchmarks import collect_asv
+from perfledger.process.command_context import (
+    BoundWorkload,
+    CollectedWorkloads,
+    CommandContext,
+    Fields,
+    WorkloadCollector,
+    set_up_step,
+)
+from perfledger.process.discovery import ImportFailure, import_roots
 from perfledger.process.environment_facts import environment_facts
 from perfledger.process.error_report import print_error
 from perfledger.process.load_command import batch_size, run_load_points
@@ -24,15 +32,27 @@ from perfledger.process.measure_command import measure_workload, turn_of
 from perfledger.process.message_channel import MessageChannel
 from perfledger.process.package_imports import prefer_checkout
 from perfledger.process.process_state import preserved_state
-from perfledger.protocol import ChildRequest, Command, MessageType
-from perfledger.records import FailureReason
-from perfledger.workload import Step
+from perfledger.process.registered_workloads import collect_registered
+from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MessageType
+from perfledger.records import Device, FailureReason
+from perfledger.workload import AnyStep, PreparedStep, Step
 
-Fields = Mapping[str, object]
+# Answers a request, given what collects its workloads, within the session of another tool.
+SuiteRunner = Callable[[CommandContext, Callable[[WorkloadCollector], None]], None]
+
+NO_PROFILE: Fields = {"tool": "", "trace": "", "steps": 0, "step_seconds": 0.0}
 
 
-def run_command(request: ChildRequest, channel: MessageChannel) -> None:
-    """Run the request's command and answer on the channel; the last message is DONE."""
+def run_command(
+    request: ChildRequest,
+    channel: MessageChannel,
+    *,
+    in_pytest: SuiteRunner | None = None,
+) -> None:
+    """Run the request's command and answer on the channel; the last message is DONE.
+
+    `in_pytest` answers a request for tests; None if pytest is not installed.
+    """
     root = Path(request.root).resolve()
     roots = import_roots(root, request.import_paths)
     os.chdir(root)
@@ -53,47 +73,63 @@ def run_command(request: ChildRequest, channel: MessageChannel) -> None:
         roots=roots,
         recorder=PackageRecorder(request.packages, own_folders=own_folders),
     )
-    match request.command:
-        case Command.LIST:
-            _list(context)
-        case Command.MEASURE | Command.PROFILE | Command.COUNT | Command.LOAD:
-            _run(context)
+    match request.suite:
+        case BenchmarkSuite.PERFLEDGER:
+            _answer_request(context, partial(collect_registered, context))
+        case BenchmarkSuite.ASV:
+            _answer_request(context, partial(collect_asv, context))
+        case BenchmarkSuite.PYTEST if in_pytest is not None:
+            in_pytest(context, partial(_answer_request, context))
+        case BenchmarkSuite.PYTEST:
+            _answer_request(context, lambda _: _without_pytest())
         case _ as unreachable:
             assert_never(unreachable)
     channel.send(MessageType.DONE)
 
 
-def _list(context: CommandContext) -> None:
-    registered, broken = _import_workloads(context, frozenset())
-    context.channel.send(
-        MessageType.FACTS, asdict(environment_facts(each.spec.framework for each in registered))
-    )
-    for each in broken:
+def _without_pytest() -> CollectedWorkloads:
+    detail = f"pytest is not installed for {sys.executable}: install it, or set `python`"
+    broken = ImportFailure(path="pytest", detail=detail, reason=FailureReason.PYTHON)
+    return CollectedWorkloads(broken=(broken,))
+
+
+def _answer_request(context: CommandContext, collect: WorkloadCollector) -> None:
+    match context.request.command:
+        case Command.LIST:
+            _list(context, collect)
+        case Command.MEASURE | Command.PROFILE | Command.COUNT | Command.LOAD:
+            _run(context, collect)
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _list(context: CommandContext, collect: WorkloadCollector) -> None:
+    collected = collect(frozenset())
+    frameworks = {each.spec.framework for each in collected.workloads}
+    context.channel.send(MessageType.FACTS, asdict(environment_facts(frameworks)))
+    for each in collected.broken:
         context.channel.send(
             MessageType.BROKEN, {"path": each.path, "detail": each.detail, "reason": each.reason}
         )
-    for one in registered:
+    for benchmark in collected.left_out:
+        context.channel.send(MessageType.LEFT_OUT, asdict(benchmark))
+    for one in collected.workloads:
         context.channel.send(MessageType.WORKLOAD, asdict(one.spec))
 
 
-def _run(context: CommandContext) -> None:
+def _run(context: CommandContext, collect: WorkloadCollector) -> None:
     """Answer for every requested workload, whatever happens to the others."""
     requested = context.request.workloads
-    registered, broken = _import_workloads(
-        context, frozenset(name.partition(":")[0] for name in requested)
-    )
-    if not set(requested) <= {each.spec.id for each in registered}:
-        # Some are registered by another module's file.
-        registered, broken = _import_workloads(context, frozenset())
-    by_id = {each.spec.id: each for each in registered}
-    used = {
-        each.spec.framework for each in registered if each.spec.id in requested or not requested
-    }
+    collected = collect(frozenset(name.partition(":")[0] for name in requested))
+    if not set(requested) <= {each.spec.id for each in collected.workloads}:
+        collected = collect(frozenset())  # some are registered by another module's file
+    by_id = {each.spec.id: each for each in collected.workloads}
+    used = {each.spec.framework for name, each in by_id.items() if name in (requested or by_id)}
     context.channel.send(MessageType.FACTS, asdict(environment_facts(used)))
     for number, name in enumerate(requested or by_id):
         _wait_until_ready(context, name)
         context.channel.send(MessageType.STARTED, {"workload": name, "log_bytes": _log_bytes()})
-        event, fields = _answer(context, by_id, name=name, number=number, broken=broken)
+        event, fields = _answer(context, by_id, name=name, number=number, broken=collected.broken)
         _flush()
         context.channel.send(event, {"workload": name, **fields})
         process_memory.give_back()
@@ -105,38 +141,6 @@ def _wait_until_ready(context: CommandContext, name: str) -> None:
     if context.request.is_interleaved:
         context.channel.send(MessageType.READY, {"workload": name})
         context.channel.wait()
-
-
-def _import_workloads(
-    context: CommandContext, modules: frozenset[str]
-) -> tuple[list[BoundWorkload], list[ImportFailure]]:
-    """Import the user's files; environment variables that they set at import are kept."""
-    imported = discover(
-        context.root, paths=context.request.paths, roots=context.roots, modules=modules
-    )
-    context.channel.leave_if_forked()
-    return _expand(imported, context)
-
-
-def _expand(
-    imported: ImportedWorkloads, context: CommandContext
-) -> tuple[list[BoundWorkload], list[ImportFailure]]:
-    registered: list[BoundWorkload] = []
-    broken = list(imported.broken)
-    for workload in imported.workloads:
-        try:
-            framework = framework_of(workload, root=context.root)
-            values = context.request.params.get(workload.key)
-            specs = workload.specs(framework=framework, values=values)
-        except BaseException as error:  # a boundary: units_per_step may be the user's code
-            path = os.path.relpath(workload.place.rpartition(":")[0], context.root)
-            detail = detail_of(error, root=context.root)
-            broken.append(
-                ImportFailure(path=path, detail=detail, module=workload.function.__module__)
-            )
-        else:
-            registered += [BoundWorkload(workload, spec) for spec in specs]
-    return registered, broken
 
 
 def _answer(
@@ -152,13 +156,13 @@ def _answer(
             bound = registered.get(name) or _raise_missing(name, broken)
             match context.request.command:
                 case Command.PROFILE:
-                    return MessageType.PROFILED, _profile(context, bound, number)
+                    return MessageType.PROFILED, bound.run(partial(_profile, context, number))
                 case Command.COUNT:
-                    return MessageType.COUNTED, _count(context, bound)
+                    return MessageType.COUNTED, bound.run(partial(_count, context))
                 case Command.LOAD:
-                    return MessageType.LOADED, _load(context, bound)
+                    return MessageType.LOADED, bound.run(partial(_load, context))
                 case Command.MEASURE | Command.LIST:
-                    return MessageType.RUN, measure_workload(context, bound)
+                    return MessageType.RUN, bound.run(partial(measure_workload, context))
     except BaseException as error:  # a boundary: no workload may end the others' run
         context.channel.leave_if_forked()
         if not isinstance(error, UnmeasurableError):
@@ -180,13 +184,13 @@ def _raise_missing(name: str, broken: Sequence[ImportFailure]) -> NoReturn:
     )
 
 
-def _profile(context: CommandContext, bound: BoundWorkload, number: int) -> Fields:
+def _profile(context: CommandContext, number: int, bound: BoundWorkload) -> Fields:
     device, meter = choose_meter(bound.spec, requested=context.request.device)
     folder = Path(context.request.trace_folder).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     with meter.device_context(), ExitStack() as teardowns:
 
-        def set_up() -> Step:
+        def set_up() -> AnyStep:
             teardowns.close()  # of the previous set-up
             return set_up_step(context, bound, device, meter, teardowns=teardowns)
 
@@ -197,9 +201,11 @@ def _profile(context: CommandContext, bound: BoundWorkload, number: int) -> Fiel
             after_step=context.channel.leave_if_forked,
         )
         bench.renew()
+        if bench.is_prepared:  # a profile would show the preparations as part of the steps
+            return NO_PROFILE
         traced = meter.trace(_windows(context, bound, bench), folder, str(number))
     if traced is None:  # plain Python has no profiler: answer without a trace
-        return {"tool": "", "trace": "", "steps": 0, "step_seconds": 0.0}
+        return NO_PROFILE
     paths = {"trace": str(traced.trace), "again": str(traced.again or "")}
     return {**asdict(traced), **paths}
 
@@ -227,18 +233,33 @@ def _windows(context: CommandContext, bound: BoundWorkload, bench: TimedStep) ->
 def _count(context: CommandContext, bound: BoundWorkload) -> Fields:
     device, meter = choose_meter(bound.spec, requested=context.request.device)
     with meter.device_context(), ExitStack() as teardowns:
-        set_up = partial(set_up_step, context, bound, device, meter, teardowns=teardowns)
+
+        def set_up() -> Step:
+            step = set_up_step(context, bound, device, meter, teardowns=teardowns)
+            if isinstance(step, PreparedStep):
+                step.prepare()
+                return step.run
+            return step
+
         return asdict(meter.work(set_up))
 
 
 def _load(context: CommandContext, bound: BoundWorkload) -> Fields:
     with ExitStack() as teardowns:
+
+        def set_up(device: Device, meter: DeviceMeter) -> Step:
+            step = set_up_step(context, bound, device, meter, teardowns=teardowns)
+            if not isinstance(step, PreparedStep):
+                return step
+            detail = "its step needs a preparation before each call, which a load has no time for"
+            raise UnmeasurableError(FailureReason.RAISED, detail)
+
         return run_load_points(
             context.request,
             context.channel,
             bound.spec,
             batch=batch_size(bound.workload, bound.spec),
-            set_up=partial(set_up_step, context, bound, teardowns=teardowns),
+            set_up=set_up,
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from perfledger.failure_reason import detail_of
 from perfledger.records import FailureReason
@@ -40,12 +41,12 @@ def import_roots(root: Path, import_paths: Sequence[str]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folder for folder in inside if folder.is_dir()))
 
 
-def name_clash(roots: Iterable[Path]) -> Path | None:
-    """Return the user's package or module named perfledger, if there is one."""
+def name_clash(root: Path, roots: Iterable[Path]) -> ImportFailure | None:
+    """Return the failure of a user's package or module named perfledger, if there is one."""
     for folder in roots:
         for path in (folder / OWN_NAME / "__init__.py", folder / f"{OWN_NAME}.py"):
             if path.is_file():
-                return path
+                return _clash(str(path.relative_to(root.resolve())))
     return None
 
 
@@ -61,14 +62,15 @@ def discover(
     A file that cannot be imported does not affect the others.
     """
     top = root.resolve()
-    clash = name_clash(roots)
+    clash = name_clash(root, roots)
     if clash is not None:
-        return ImportedWorkloads((), (_clash(str(clash.relative_to(top))),))
+        return ImportedWorkloads((), (clash,))
     broken: list[ImportFailure] = []
     for path in paths:
         start = (top / path).resolve()
         if start.exists() and start.is_relative_to(top):
-            broken += _import_below(start, root=top, roots=roots, modules=modules)
+            imported = import_below(start, root=top, roots=roots, modules=modules)
+            broken += (each for each in imported if isinstance(each, ImportFailure))
         else:
             broken.append(_absent(path))
     return ImportedWorkloads(tuple(REGISTERED_WORKLOADS.values()), tuple(broken))
@@ -90,9 +92,10 @@ def _absent(path: str) -> ImportFailure:
     return ImportFailure(path=path, detail=detail, reason=FailureReason.MISSING)
 
 
-def _import_below(
+def import_below(
     start: Path, *, root: Path, roots: Sequence[Path], modules: frozenset[str]
-) -> Iterator[ImportFailure]:
+) -> Iterator[ModuleType | ImportFailure]:
+    """Import the files at or below `start`, and yield each module or why it cannot be imported."""
     for file in source_files(start):
         path = str(file.relative_to(root))
         name = module_name(file, roots)
@@ -107,6 +110,8 @@ def _import_below(
             detail = import_file(name, file, root=root)
             if detail:
                 yield ImportFailure(path=path, detail=detail, module=name)
+            else:
+                yield sys.modules[name]
 
 
 def source_files(top: Path) -> Iterator[Path]:

@@ -12,22 +12,22 @@ from perfledger.measuring.step_samples import StepSamples, measure
 from perfledger.meters.device_meter import DeviceMeter
 from perfledger.meters.meter_choice import choose_meter
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, PEAK_MEMORY, STEP_TIME
-from perfledger.process.command_context import BoundWorkload, CommandContext, set_up_step
+from perfledger.process.command_context import BoundWorkload, CommandContext, Fields, set_up_step
 from perfledger.process.message_channel import MessageChannel
 from perfledger.protocol import MessageType
 from perfledger.records import Device
 from perfledger.step_evidence import ResultState, StepEvidence
-from perfledger.workload import Step, Workload
+from perfledger.workload import AnyStep, Workload
 
 
-def measure_workload(context: CommandContext, bound: BoundWorkload) -> Mapping[str, object]:
+def measure_workload(context: CommandContext, bound: BoundWorkload) -> Fields:
     """Measure a workload; return the fields of its run."""
     channel, name = context.channel, bound.spec.id
     device, meter = choose_meter(bound.spec, requested=context.request.device)
     started_at = datetime.now(UTC).isoformat()
     with meter.device_context(), ExitStack() as teardowns:
 
-        def set_up() -> Step:
+        def set_up() -> AnyStep:
             teardowns.close()  # of the previous set-up
             return set_up_step(context, bound, device, meter, teardowns=teardowns)
 
@@ -91,12 +91,12 @@ class _Results:
 class _Peaks:
     """The peak memory of the first set-up; later ones may include memory of earlier ones."""
 
-    def __init__(self, set_up: Callable[[], Step], meter: DeviceMeter) -> None:
+    def __init__(self, set_up: Callable[[], AnyStep], meter: DeviceMeter) -> None:
         self._set_up, self._meter = set_up, meter
         self._peaks: list[float | None] = []
         self._is_set_up = False
 
-    def set_up(self) -> Step:
+    def set_up(self) -> AnyStep:
         """Record the peak of the previous set-up, if any; set up and return the step."""
         if self._is_set_up:
             self._peaks.append(self._meter.peak_bytes())

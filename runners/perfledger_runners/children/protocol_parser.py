@@ -104,6 +104,13 @@ class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
     reason: FailureReason = FailureReason.RAISED
 
 
+class LeftOutMessage(Message, frozen=True, kw_only=True, tag="left out"):
+    """A benchmark of another tool that is not measured, and why."""
+
+    name: Id
+    reason: ShortText
+
+
 class StartedMessage(Message, frozen=True, kw_only=True, tag="started"):
     """The begin of a workload's set-up; its output starts after `log_bytes` of the log."""
 
@@ -216,6 +223,7 @@ AnyMessage = (
     FactsMessage
     | WorkloadMessage
     | BrokenMessage
+    | LeftOutMessage
     | ReadyMessage
     | StartedMessage
     | SamplingMessage
@@ -321,6 +329,7 @@ class ProtocolState:
                 FactsMessage()
                 | WorkloadMessage()
                 | BrokenMessage()
+                | LeftOutMessage()
                 | ReadyMessage()
                 | SamplingMessage()
                 | TurnMessage()
@@ -333,7 +342,7 @@ class ProtocolState:
         match message:
             case FactsMessage():
                 return self.current == ""
-            case WorkloadMessage() | BrokenMessage():
+            case WorkloadMessage() | BrokenMessage() | LeftOutMessage():
                 return self.command is Command.LIST
             case ReadyMessage(workload="") | DoneMessage():
                 return not self.is_in_workload

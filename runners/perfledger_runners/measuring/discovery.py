@@ -1,6 +1,7 @@
 """Lists the workloads that a checkout registers, and its broken files."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -14,8 +15,10 @@ from perfledger_runners.children.protocol_parser import (
     BrokenMessage,
     FactsMessage,
     FailedMessage,
+    LeftOutMessage,
     WorkloadMessage,
 )
+from perfledger_runners.safe_text import clean_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,7 @@ class Discovery:
     workloads: tuple[WorkloadSpec, ...] = ()
     broken: tuple[UnreadablePath, ...] = ()
     facts: FactsMessage | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])  # benchmark → reason
 
 
 def discover(harness: Harness, request: ChildRequest) -> Discovery:
@@ -52,19 +56,24 @@ def discover(harness: Harness, request: ChildRequest) -> Discovery:
         return replace(discovery, broken=(*discovery.broken, death))
     workloads: dict[str, WorkloadSpec] = {}
     broken: list[UnreadablePath] = []
+    left_out: dict[str, str] = {}
     facts = discovery.facts
     for file in files:
         file_discovery, death = _list(harness, replace(request, paths=(file,)))
         workloads |= {spec.id: spec for spec in file_discovery.workloads}
         broken += file_discovery.broken if death is None else (*file_discovery.broken, death)
+        left_out |= file_discovery.left_out
         facts = facts or file_discovery.facts
-    return Discovery(workloads=tuple(workloads.values()), broken=tuple(broken), facts=facts)
+    return Discovery(
+        workloads=tuple(workloads.values()), broken=tuple(broken), facts=facts, left_out=left_out
+    )
 
 
 def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, UnreadablePath | None]:
     """Return the workloads that one child lists, and its failure if it died."""
     workloads: list[WorkloadSpec] = []
     broken: list[UnreadablePath] = []
+    left_out: dict[str, str] = {}
     facts: FactsMessage | None = None
     death: UnreadablePath | None = None
     for message in run_child(harness, replace(request, command=Command.LIST, workloads=())):
@@ -75,6 +84,8 @@ def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, Unreadabl
                 workloads.append(msgspec.convert(message, WorkloadSpec, from_attributes=True))
             case BrokenMessage(path=path, reason=reason, detail=detail):
                 broken.append(UnreadablePath(path=path, reason=reason, detail=detail))
+            case LeftOutMessage(name=name, reason=reason):
+                left_out[clean_text(name)] = clean_text(reason)
             case FailedMessage(reason=reason, detail=detail):
                 death = UnreadablePath(path=", ".join(request.paths), reason=reason, detail=detail)
             case ChildExit() as ended:
@@ -82,7 +93,9 @@ def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, Unreadabl
                 death = death and replace(death, log_tail=ended.log_tail)
             case _:
                 pass
-    discovery = Discovery(workloads=tuple(workloads), broken=tuple(broken), facts=facts)
+    discovery = Discovery(
+        workloads=tuple(workloads), broken=tuple(broken), facts=facts, left_out=left_out
+    )
     return discovery, death
 
 

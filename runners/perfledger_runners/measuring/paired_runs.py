@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perfledger.protocol import ChildRequest
@@ -26,6 +26,7 @@ class PairedRuns:
 
     runs: tuple[Run, ...]
     failures: tuple[Failure, ...]
+    skipped: Mapping[str, str]  # workloads that skipped themselves on both sides → why
     logs: Mapping[str, str]  # a process's number → the end of its log
     order: tuple[Side, ...]
 
@@ -168,12 +169,25 @@ class _Check:
             for spec in workloads
             if spec.id not in self.paired | self.failed_workloads
         )
+        skipped = _skipped_on_both(self.failures)
         return PairedRuns(
             runs=tuple(self.runs),
-            failures=(*self.failures, *unreached),
+            failures=tuple(
+                each for each in (*self.failures, *unreached) if each.workload not in skipped
+            ),
+            skipped=skipped,
             logs=self.logs,
             order=self.order[:pairs],
         )
+
+
+def _skipped_on_both(failures: Iterable[Failure]) -> dict[str, str]:
+    """Return the workloads that skipped themselves on both sides; a single side hides a change."""
+    sides: dict[str, dict[Side, str]] = {}
+    for failure in failures:
+        if failure.why is FailureReason.SKIPPED:
+            sides.setdefault(failure.workload, {})[failure.side] = failure.detail
+    return {name: why[Side.HEAD] for name, why in sides.items() if why.keys() == set(Side)}
 
 
 def _groups(workloads: Sequence[WorkloadSpec]) -> tuple[tuple[str, ...], ...]:

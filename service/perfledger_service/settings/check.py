@@ -59,6 +59,9 @@ class CheckSettings(BaseSettings):
     )
 
     paths: tuple[str, ...] = Field(("benchmarks",), description="files or folders with workloads")
+    suite: Literal["perfledger", "asv", "pytest"] = Field(
+        "perfledger", description="what is measured: registered workloads, asv's or pytest's tests"
+    )
     import_paths: tuple[str, ...] = Field(
         (".", "src"), description="folders of the checkout put first on the import path"
     )

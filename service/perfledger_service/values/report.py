@@ -131,6 +131,7 @@ class Report:
     tests: tuple[PairedTest, ...] = ()  # whose pairs decided the verdicts
     laid_over: LaidOverFiles | None = None  # files of the workloads that are neither side's
     is_isolated: bool = False  # each side ran in an environment of its own
+    suite: str = "perfledger"  # the kind of benchmarks, by its setting
 
     def verdicts_of(self, outcome: Outcome) -> tuple[Verdict, ...]:
         """Return the verdicts with this outcome, in the report's order."""

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument, what
+from perfledger_service.cli.option_values import suite_of
 from perfledger_service.cli.output import DocumentOutput
 
 
@@ -26,6 +27,10 @@ def list_workloads(
             flag="-k",
         ),
     ] = "",
+    asv: Annotated[bool, what("list asv's benchmarks (time_*)", flag="--asv")] = False,
+    pytest: Annotated[
+        bool, what("list the tests with the fixture `benchmark`", flag="--pytest")
+    ] = False,
     output: DocumentOutput,
 ) -> None:
     """List the registered workloads of the working folder."""
@@ -33,5 +38,7 @@ def list_workloads(
     from perfledger_service.usecases.bench.list import list_workloads as discover_workloads
     from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
+    suite = suite_of(is_asv=asv, is_pytest=pytest)
     choice = WorkloadChoice(expression=k)
-    output.write_document(discover_workloads(folder, choice), workloads_document)
+    workloads = discover_workloads(folder, choice, flags={"suite": suite})
+    output.write_document(workloads, workloads_document)

@@ -10,6 +10,7 @@ import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, out, what
+from perfledger_service.cli.option_values import suite_of
 from perfledger_service.cli.output import Format, Formats, Output, check_writable
 from perfledger_service.cli.service_target import UploadUrl
 from perfledger_service.errors import PerfledgerError
@@ -48,6 +49,10 @@ class ChangeFlags:
             flag="-k",
         ),
     ] = ""
+    asv: Annotated[bool, what("measure asv's benchmarks (time_*)", flag="--asv")] = False
+    pytest: Annotated[
+        bool, what("measure the tests with the fixture `benchmark`", flag="--pytest")
+    ] = False
     repository: Annotated[
         str, what("owner/name on GitHub", metavar="NAME", environment="GITHUB_REPOSITORY")
     ] = ""
@@ -55,6 +60,11 @@ class ChangeFlags:
         int | None,
         what("the pull request's number", metavar="NUMBER", environment="PERFLEDGER_PULL_REQUEST"),
     ] = None
+
+    @property
+    def settings(self) -> dict[str, str | None]:
+        """Return the settings that these options set."""
+        return {"suite": suite_of(is_asv=self.asv, is_pytest=self.pytest)}
 
     @property
     def request(self) -> "CheckRequest":
@@ -117,6 +127,7 @@ class MeasuringFlags:
     examples=(
         "perfledger check",
         "perfledger check --workload 'benchmarks.example:*' --budget 2m",
+        "perfledger check --asv --budget 2m",
         "perfledger check -k 'example and not slow'",
         "perfledger check --base HEAD~1 --head HEAD --format markdown --output comment.md",
         "perfledger check --base v1.0 --head v1.1 --workloads-from main",
@@ -154,7 +165,7 @@ def check(
         bundle, report = run_check(
             Path(),
             change.request,
-            flags=measuring.settings,
+            flags={**change.settings, **measuring.settings},
             progress=watcher,
             history=measuring.spreads or target,
         )

@@ -33,12 +33,19 @@ def workloads_document(discovery: Discovery) -> Document:
         )
         for file in discovery.broken
     )
+    left_out = (
+        Paragraph(text=f"left out: {each}: {why}", names=(each,))
+        for each, why in discovery.left_out.items()
+    )
     return Document(
         name="perfledger-workloads",
         facts={
             "not_importable": [
                 {"path": file.path, "detail": file.detail} for file in discovery.broken
-            ]
+            ],
+            "left_out": [
+                {"benchmark": name, "reason": why} for name, why in discovery.left_out.items()
+            ],
         },
-        blocks=(table(_COLUMNS, discovery.workloads, key="workloads"), *failures),
+        blocks=(table(_COLUMNS, discovery.workloads, key="workloads"), *failures, *left_out),
     )

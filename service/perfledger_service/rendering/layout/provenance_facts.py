@@ -13,6 +13,7 @@ from perfledger_service.values.report import Report
 
 # With more patterns, a command that measures all workloads is easier to read.
 _MAX_PATTERNS = 4
+_SUITES = ("asv", "pytest")  # that a check is asked for
 _MAX_PATTERN = 200  # characters
 _SHA_SHOWN = 12
 _SHORTEST_NAME = 3  # shorter names are found inside other words
@@ -131,6 +132,8 @@ def reproduction(report: Report) -> str:
         command += f" --workloads-from {shlex.quote(escape.clean(report.laid_over.source))}"
     if report.is_isolated:
         command += " --isolated"
+    if report.suite in _SUITES:
+        command += f" --{report.suite}"
     if not 0 < len(patterns) <= _MAX_PATTERNS:
         return command
     parts = (command, *(f"--workload {pattern}" for pattern in patterns))

@@ -86,6 +86,7 @@ _WHY = {
     FailureReason.BUDGET: "was not reached before the time limit",
     FailureReason.UNPROVEN: "has unproven work",
     FailureReason.DIFFERENT: "has a different result",
+    FailureReason.SKIPPED: "skipped itself",
 }
 # At most fourteen characters: the first column of a terminal's table.
 _BUCKETS = {

@@ -1,9 +1,11 @@
 """Lists the workloads that a repository registers."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from perfledger.records import WorkloadSpec
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.children.harness import prepare_harness
 from perfledger_runners.children.interpreter import find_python
@@ -15,12 +17,14 @@ from perfledger_service.usecases.inputs.repository_config import configured_tabl
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 
 
-def list_workloads(folder: Path, choice: WorkloadChoice) -> Discovery:
+def list_workloads(
+    folder: Path, choice: WorkloadChoice, *, flags: Mapping[str, object]
+) -> Discovery:
     """Return the chosen workloads that the working folder registers as it is now."""
     with translate_errors():
         repository = Repository.open(folder)
         name, table = configured_table(repository.root) or ("", None)
-        settings, _ = check_settings(flags={}, table=table, table_name=name)
+        settings, _ = check_settings(flags=flags, table=table, table_name=name)
         with prepare_harness(
             find_python(repository.root, settings.python),
             environment=os.environ,
@@ -28,4 +32,10 @@ def list_workloads(folder: Path, choice: WorkloadChoice) -> Discovery:
             sandbox=settings.sandbox,
         ) as harness:
             discovery = discover(harness, request_for(repository.root, repository.root, settings))
-    return replace(discovery, workloads=tuple(filter(choice.is_chosen, discovery.workloads)))
+    workloads = tuple(filter(choice.is_chosen, discovery.workloads))
+    left_out = {
+        name: why
+        for name, why in discovery.left_out.items()
+        if choice.is_chosen(WorkloadSpec(id=name, module="", function=""))
+    }
+    return replace(discovery, workloads=workloads, left_out=left_out)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from perfledger.metrics import ENERGY_PER_STEP, OPTIONAL_METRICS, Metric
-from perfledger.protocol import ChildRequest, Command, MeasuringEffort
+from perfledger.protocol import BenchmarkSuite, ChildRequest, Command, MeasuringEffort
 from perfledger.records import Device, Side
 from perfledger_baselines.estimation.tail_quantiles import fewest_steps
 from perfledger_runners.machine.telemetry import ENERGY_SECONDS
@@ -23,11 +23,18 @@ def request_for(checkout: Path, repository: Path, settings: CheckSettings) -> Ch
         root=str(checkout),
         repository=str(repository),
         import_paths=settings.import_paths,
-        paths=settings.paths,
+        paths=_paths(settings),
+        suite=BenchmarkSuite(settings.suite),
         params=settings.params,
         device=settings.device,
         effort=_effort(settings),
     )
+
+
+def _paths(settings: CheckSettings) -> tuple[str, ...]:
+    """Return the configured paths; another tool's suite has a configuration of its own."""
+    is_own = settings.suite == BenchmarkSuite.PERFLEDGER.value
+    return settings.paths if is_own or "paths" in settings.model_fields_set else ()
 
 
 def optional_metrics(settings: CheckSettings) -> tuple[Metric, ...]:

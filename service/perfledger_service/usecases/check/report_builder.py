@@ -100,6 +100,7 @@ def build_report(
         is_local=is_local,
         laid_over=bundle.laid_over,
         is_isolated=bundle.settings.get("isolated") is True,
+        suite=str(bundle.settings.get("suite", "perfledger")),
     )
 
 

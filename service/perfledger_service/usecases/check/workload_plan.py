@@ -1,6 +1,6 @@
 """Plans which workloads a check measures, and which are new, missing or broken."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -18,6 +18,7 @@ class WorkloadPlan:
     to_measure: tuple[WorkloadSpec, ...]  # on both sides, as head registers them
     new: tuple[WorkloadSpec, ...]  # in head only: nothing to compare with
     failures: tuple[Failure, ...]
+    skipped: Mapping[str, str]  # benchmarks of head that cannot be measured → why
     notes: tuple[str, ...] = ()  # names in the configuration that no side registers
 
     @property
@@ -72,6 +73,11 @@ def plan_workloads(
         to_measure=tuple(to_measure),
         new=tuple(new),
         failures=tuple(failures),
+        skipped={
+            _cut(name): why
+            for name, why in head.left_out.items()
+            if choice.is_chosen(WorkloadSpec(id=name, module="", function=""))
+        },
         notes=_notes((base, head), params),
     )
 

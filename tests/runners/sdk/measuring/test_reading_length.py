@@ -1,11 +1,7 @@
 """Tests that readings of short steps are long enough to be told from the harness's own cost."""
 
-from perfledger.measuring.step_samples import (
-    MAX_SHORT_STEP_SECONDS,
-    MIN_READING_COSTS,
-    TURN_SECONDS,
-    measure,
-)
+from perfledger.measuring.step_samples import TURN_SECONDS, measure
+from perfledger.measuring.timed_step import MAX_SHORT_STEP_SECONDS, MIN_READING_COSTS
 from perfledger.protocol import MeasuringEffort
 from perfledger.step_evidence import MAX_STEPS_PER_READING
 

@@ -8,13 +8,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from perfledger.measuring.core_use import HostProbe
-from perfledger.measuring.step_samples import (
-    FIRST_BLOCK,
-    MAX_SAMPLES,
-    MAX_STANDARD_ERROR,
-    measure,
-    warm_up,
-)
+from perfledger.measuring.step_samples import FIRST_BLOCK, MAX_SAMPLES, MAX_STANDARD_ERROR, measure
+from perfledger.measuring.timed_step import warm_up
 from perfledger.meters.clock import HostClock
 from perfledger.protocol import MeasuringEffort
 

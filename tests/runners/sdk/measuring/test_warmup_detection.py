@@ -6,12 +6,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from perfledger.measuring.step_samples import (
-    MAX_FALSE_CUTS,
-    MOST_FIRST_STEPS,
-    count_warmup_steps,
-    measure,
-)
+from perfledger.measuring.step_samples import measure
+from perfledger.measuring.timed_step import MAX_FALSE_CUTS, MOST_FIRST_STEPS, count_warmup_steps
 from perfledger.protocol import MeasuringEffort
 
 # Ten steps that differ by a hundredth, as those of a quiet device do.

@@ -162,7 +162,7 @@ def test_a_package_of_the_users_named_like_ours_is_an_error(write, path):
 def test_a_folder_named_like_ours_that_is_no_package_is_fine(write):
     root = write({"perfledger/notes.md": "", "benchmarks/g.py": WORKLOAD})
 
-    assert name_clash([root]) is None
+    assert name_clash(root, [root]) is None
     assert keys(look(root)) == ["benchmarks.g:work"]
 
 

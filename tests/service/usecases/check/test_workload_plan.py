@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from perfledger.records import FailureReason, Side, WorkloadSpec
@@ -246,3 +248,19 @@ def test_a_workload_that_head_tags_anew_is_still_chosen():
     planned = plan_workloads(side(A), side(slow), choice=WorkloadChoice(expression="not slow"))
 
     assert [each.id for each in planned.to_measure] == [A.id]
+
+
+def test_what_head_leaves_out_is_skipped_with_its_reason():
+    head = replace(side(A), left_out={"bench.a:track_size": "asv: a number", "bench.b:x": "no"})
+
+    planned = plan_workloads(side(A), head, choice=WorkloadChoice(globs=("bench.a:*",)))
+
+    assert planned.skipped == {"bench.a:track_size": "asv: a number"}
+
+
+def test_a_benchmark_that_only_head_leaves_out_is_a_failure():
+    head = Discovery(left_out={A.id: "asv: it is marked to be skipped"})
+
+    planned = plan_workloads(side(A), head, choice=WorkloadChoice())
+
+    assert [each.workload for each in planned.failures] == [A.id]

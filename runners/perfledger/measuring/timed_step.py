@@ -1,0 +1,247 @@
+"""Times the step of a workload: sets it up, warms it up until it is steady, and reads it."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from statistics import median
+from time import perf_counter
+
+from perfledger.meters.clock import Clock
+from perfledger.protocol import MeasuringEffort
+from perfledger.step_evidence import MAX_STEPS_PER_READING
+from perfledger.workload import AnyStep, PreparedStep, Step
+
+WARMUP_WINDOW = 3  # the median of three ignores one outlier
+WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more than this
+# A reading lasts this many times the harness's own cost of one, so that the cost hides no change.
+MIN_READING_COSTS = 20
+# Longer steps are never short of that: a reading costs microseconds.
+MAX_SHORT_STEP_SECONDS = 1e-3
+CALIBRATION_READINGS = 51  # of an empty step: their median ignores what disturbs some of them
+
+# The share of steady processes that are cut by mistake, which costs some steps; with autocorrelated
+# steps it is higher.
+MAX_FALSE_CUTS = 0.05
+MOST_FIRST_STEPS = 60  # later steps say nothing about the beginning
+
+
+class TimedStep:
+    """The step of the latest set-up, and all of its times."""
+
+    def __init__(
+        self,
+        set_up: Callable[[], AnyStep],
+        clock: Clock,
+        *,
+        effort: MeasuringEffort,
+        after_step: Callable[[], None],
+        on_result: Callable[[object], None] = lambda _: None,
+    ) -> None:
+        self._set_up, self._clock = set_up, clock
+        self._effort, self._after_step = effort, after_step
+        self._on_result = on_result
+        self.step: Step = no_step
+        self._prepare: Callable[[], object] | None = None  # before each reading
+        self._preparation_s = 0.0
+        self._preparations_s: list[float] = []  # of the readings
+        self.warmups_s: list[float] = []
+        self.settling_s = 0.0
+        self.readings_s: list[float] = []
+        self.steps_per_reading = 1
+        self.empty_step_s: float | None = None
+
+    def renew(self) -> None:
+        """Release the step, set up again and warm up: briefly after the first time."""
+        self.step = no_step
+        step = self._set_up()
+        if isinstance(step, PreparedStep):
+            self._prepare, self.step, self.steps_per_reading = step.prepare, step.run, step.steps
+        else:
+            self.step = step
+        effort, is_repeated = self._effort, bool(self.warmups_s)
+        brief = replace(effort, max_warmups=effort.min_warmups) if is_repeated else effort
+        began = perf_counter()
+        warmups_s = warm_up(
+            self.step,
+            self._clock,
+            effort=brief,
+            after_step=self._after_step,
+            on_result=None if is_repeated else self._on_result,
+            prepare=self._prepare,
+        )
+        if self._prepare is not None:  # what else it did takes little beside
+            elapsed_s = perf_counter() - began
+            self._preparation_s = max(0.0, elapsed_s - sum(warmups_s)) / max(1, len(warmups_s))
+        self.warmups_s += warmups_s
+
+    @property
+    def is_prepared(self) -> bool:
+        """Return whether each reading has a preparation, which is not timed."""
+        return self._prepare is not None
+
+    @property
+    def costs_s(self) -> Sequence[float]:
+        """Return what each reading took with its preparation."""
+        if self._prepare is None:
+            return self.readings_s
+        return [sum(each) for each in zip(self._preparations_s, self.readings_s, strict=True)]
+
+    def expected_costs_s(self) -> tuple[float, ...]:
+        """Return what readings will take with their preparation, by the last warm-ups."""
+        return tuple(
+            each * self.steps_per_reading + self._preparation_s
+            for each in self.warmups_s[-WARMUP_WINDOW:]
+        )
+
+    def calibrate(self) -> None:
+        """Choose how many steps make a reading, by the time of an empty step."""
+        last_s = self.warmups_s[-WARMUP_WINDOW:]
+        step_s = median(last_s) if last_s else 0.0
+        if not 0 < step_s < MAX_SHORT_STEP_SECONDS:
+            return
+        if self._prepare is None:
+            steps = math.ceil(MIN_READING_COSTS * self._empty_reading_s() / step_s)
+            self.steps_per_reading = max(1, min(steps, MAX_STEPS_PER_READING))
+        self.empty_step_s = self._empty_reading_s() / self.steps_per_reading
+
+    def _empty_reading_s(self) -> float:
+        empty = _repeated(no_step, self.steps_per_reading)
+        return median(self._clock.time(empty) for _ in range(CALIBRATION_READINGS))
+
+    def settle(self) -> None:
+        """Move the samples before a change point in the first set-up's steps to the warm-ups.
+
+        The effort limits their number: a step that keeps changing is measured as it is.
+        """
+        if sum(self.warmups_s) >= self._effort.max_warmup_seconds:
+            return
+        room = max(0, self._effort.max_warmups - len(self.warmups_s))
+        stop = min(room, count_warmup_steps(self.readings_s))
+        self.warmups_s += [each / self.steps_per_reading for each in self.readings_s[:stop]]
+        self.settling_s = math.fsum(self.readings_s[:stop])
+        del self.readings_s[:stop]
+        del self._preparations_s[:stop]
+
+    def time(self, count: int) -> None:
+        """Add `count` readings, each with a check after it."""
+        step = _repeated(self.step, self.steps_per_reading)
+        timed, keep, after_step = self._clock.time, self.readings_s.append, self._after_step
+        prepare = self._prepare
+        for _ in range(count):
+            if prepare is not None:
+                self._preparations_s.append(_elapsed_s(prepare))
+            keep(timed(step))
+            after_step()
+
+    def examine(self) -> None:
+        """Run the step once more, untimed, for its result: a long run may end in another state."""
+        if self._prepare is not None:
+            self._prepare()
+        self._on_result(self.step())
+        self._after_step()
+
+
+def warm_up(
+    step: Step,
+    clock: Clock,
+    *,
+    effort: MeasuringEffort,
+    after_step: Callable[[], None] = lambda: None,
+    on_result: Callable[[object], None] | None = None,
+    prepare: Callable[[], object] | None = None,
+) -> tuple[float, ...]:
+    """Run `step` until it is steady or the effort is spent; return all times in seconds.
+
+    `on_result` receives what the first step returned, before the second. `prepare` is called before
+    each step.
+    """
+    times: list[float] = []
+    results: list[object] = []
+    prepared_s = 0.0
+    while not _is_warm(times, effort, prepared_s=prepared_s):
+        prepared_s += 0.0 if prepare is None else _elapsed_s(prepare)
+        is_kept = on_result is not None and not times
+        times.append(clock.time(_keeping(step, results) if is_kept else step))
+        after_step()
+        if on_result is not None and results:
+            on_result(results.pop())
+    return tuple(times)
+
+
+def count_warmup_steps(times: Sequence[float]) -> int:
+    """Return the number of times before a change point, 0 if there is none.
+
+    The agreement of two windows ends the warm-up early, and too early where a step gets faster in
+    stages or gradually: hot code is compiled, clocks settle over seconds. The next samples show it.
+    The test uses ranks, because step times are skewed and a single slow step means nothing.
+
+    At most half of them, by Pettitt's test ("A non-parametric approach to the change-point
+    problem", 1979): U(t) = 2 (r1 + ... + rt) - t (n + 1) with the ranks r, whose maximum reaches K
+    by chance with a probability of 2 exp(-6 K² / (n³ + n²)). Fewer than eleven times are never
+    significant, nor are a few outliers, which hardly affect a run's estimate.
+    """
+    first_times = times[:MOST_FIRST_STEPS]
+    count = len(first_times)
+    sums = accumulate(_ranks(first_times)[: count // 2])
+    lead = [abs(2 * total - first * (count + 1)) for first, total in enumerate(sums, start=1)]
+    largest = max(lead, default=0.0)
+    if largest == 0:
+        return 0
+    chance = 2 * math.exp(-6 * largest**2 / (count**3 + count**2))
+    return lead.index(largest) + 1 if chance < MAX_FALSE_CUTS else 0
+
+
+def _ranks(times: Sequence[float]) -> tuple[float, ...]:
+    """Return the rank of each time, from 1; ties share their mean rank."""
+    ordered = sorted(times)
+    first = {time: place for place, time in reversed(tuple(enumerate(ordered, start=1)))}
+    last = {time: place for place, time in enumerate(ordered, start=1)}
+    return tuple((first[time] + last[time]) / 2 for time in times)
+
+
+def no_step() -> None:
+    """Do nothing, in place of a step."""
+
+
+def _repeated(step: Step, times: int) -> Step:
+    """Return a step that runs `step` so many times, and returns the last result."""
+    if times == 1:
+        return step
+    earlier_steps = range(times - 1)
+
+    def run() -> object:
+        for _ in earlier_steps:
+            step()
+        return step()
+
+    return run
+
+
+def _keeping(step: Step, results: list[object]) -> Step:
+    """Return a step that also adds its result to `results`."""
+
+    def run() -> object:
+        result = step()
+        results.append(result)
+        return result
+
+    return run
+
+
+def _elapsed_s(prepare: Callable[[], object]) -> float:
+    began = perf_counter()
+    prepare()
+    return perf_counter() - began
+
+
+def _is_warm(times: Sequence[float], effort: MeasuringEffort, *, prepared_s: float) -> bool:
+    if len(times) < effort.min_warmups:
+        return False
+    if len(times) >= effort.max_warmups or sum(times) + prepared_s >= effort.max_warmup_seconds:
+        return True
+    if len(times) < 2 * WARMUP_WINDOW:
+        return False
+    last = sorted(times[-WARMUP_WINDOW:])[WARMUP_WINDOW // 2]
+    before = sorted(times[-2 * WARMUP_WINDOW : -WARMUP_WINDOW])[WARMUP_WINDOW // 2]
+    return abs(last - before) <= WARMUP_AGREEMENT * before

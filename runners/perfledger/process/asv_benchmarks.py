@@ -1,0 +1,270 @@
+"""Collects the benchmarks of asv: functions and methods named time_*, without importing asv.
+
+https://asv.readthedocs.io/en/stable/writing_benchmarks.html
+"""
+
+import inspect
+import os
+import pickle
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from perfledger.failure_reason import UnmeasurableError, detail_of
+from perfledger.meters.framework_detection import reached_frameworks
+from perfledger.process.asv_configuration import benchmark_folders
+from perfledger.process.asv_parameters import ParameterPoint, parameter_points
+from perfledger.process.command_context import (
+    BoundWorkload,
+    CollectedWorkloads,
+    CommandContext,
+    LeftOutBenchmark,
+)
+from perfledger.process.discovery import ImportFailure, import_below, name_clash
+from perfledger.records import FailureReason, Framework, Param, WorkloadSpec
+from perfledger.workload import AnyStep, PreparedStep, Step, Workload, WorkloadError
+
+# The kind of a benchmark by its name, as asv_runner.benchmarks has it.
+_KIND = re.compile(r"(time|timeraw|mem|peakmem|track)_.|(Time|Timeraw|Mem|PeakMem|Track)[A-Z_].")
+NOT_TIMED = {
+    "timeraw": "asv runs it as a program of its own",
+    "mem": "it is the size of an object, not a time",
+    "peakmem": "it is a memory peak, which is measured of each timed benchmark anyway",
+    "track": "it is a number of its own, not a time",
+}
+
+Foreign = Any  # a class, instance or function of the user's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsvBenchmark:
+    """A function or method of a module, with where its attributes are looked up."""
+
+    module: ModuleType
+    owner: type | None  # the class of a method
+    name: str
+
+    @property
+    def function_name(self) -> str:
+        """Return the name below its module."""
+        return self.name if self.owner is None else f"{self.owner.__name__}.{self.name}"
+
+    def sources(self) -> tuple[Foreign, ...]:
+        """Return what may have attributes: the function, a new instance, the module."""
+        if self.owner is None:
+            return getattr(self.module, self.name), self.module
+        instance = self.owner()
+        return getattr(instance, self.name), instance, self.module
+
+
+def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWorkloads:
+    """Import the files of the benchmark folders and return their benchmarks."""
+    clash = name_clash(context.root, context.roots)
+    if clash is not None:
+        return CollectedWorkloads(broken=(clash,))
+    folders, broken = benchmark_folders(context.root, context.request.paths)
+    workloads: list[BoundWorkload] = []
+    left_out: list[LeftOutBenchmark] = []
+    for folder in folders:
+        # asv imports a folder `benchmarks` as the package of this name.
+        top = folder.parent if folder.is_dir() else folder.parent.parent
+        roots = (top,) if top.is_relative_to(context.root) else context.roots
+        sys.path[:0] = [str(root) for root in roots if str(root) not in sys.path]
+        files = tuple(import_below(folder, root=context.root, roots=roots, modules=modules))
+        context.channel.leave_if_forked()
+        for file in files:
+            if isinstance(file, ImportFailure):
+                broken.append(file)
+                continue
+            for benchmark in _benchmarks(file):
+                try:
+                    _add(benchmark, context, workloads, left_out)
+                except BaseException as error:  # a boundary: the user's class may raise anything
+                    broken.append(_failure(benchmark, error, context))
+    return CollectedWorkloads(
+        workloads=tuple(workloads), broken=tuple(broken), left_out=tuple(left_out)
+    )
+
+
+def _benchmarks(module: ModuleType) -> Iterator[AsvBenchmark]:
+    """Yield what asv takes for a benchmark: methods of public classes, and functions."""
+    for name, value in tuple(vars(module).items()):
+        if name.startswith("_"):
+            continue
+        if inspect.isclass(value) and not inspect.isabstract(value):
+            for method, function in inspect.getmembers(value, inspect.isroutine):
+                if inspect.isfunction(function) or inspect.ismethod(function):
+                    yield from _named(module, value, method, function)
+        elif inspect.isfunction(value):
+            yield from _named(module, None, name, value)
+
+
+def _named(
+    module: ModuleType, owner: type | None, name: str, function: Foreign
+) -> Iterator[AsvBenchmark]:
+    if _kind(name, function):
+        yield AsvBenchmark(module=module, owner=owner, name=name)
+
+
+def _kind(name: str, function: Foreign) -> str:
+    """Return "time" or another kind of benchmark, "" for other functions."""
+    match = _KIND.match(str(getattr(function, "benchmark_name", name)).rpartition(".")[2])
+    return (match[1] or match[2]).lower() if match else ""
+
+
+def _add(
+    benchmark: AsvBenchmark,
+    context: CommandContext,
+    workloads: list[BoundWorkload],
+    left_out: list[LeftOutBenchmark],
+) -> None:
+    """Add the workloads of a benchmark, one for each point of its parameters."""
+    key = f"{benchmark.module.__name__}:{benchmark.function_name}"
+    sources = benchmark.sources()
+    function = sources[0]
+    reason = NOT_TIMED.get(_kind(benchmark.name, function), "")
+    if getattr(function, "skip_benchmark", False):
+        reason = "it is marked to be skipped"
+    elif _first(sources, "timer") is not None:
+        reason = "it has a timer of its own"
+    if reason:
+        left_out.append(LeftOutBenchmark(key, f"asv: {reason}"))
+        return
+    framework = _framework(benchmark, key, context)
+    timeout = _first(sources, "timeout")
+    skipped = [tuple(each) for each in getattr(function, "skip_params", None) or ()]
+    for point in parameter_points(
+        _first(sources, "params") or (), _first(sources, "param_names") or ()
+    ):
+        name = f"{key}[{point.text}]" if point.text else key
+        if point.values in skipped:
+            left_out.append(
+                LeftOutBenchmark(name, "asv: these parameters are marked to be skipped")
+            )
+            continue
+        spec = WorkloadSpec(
+            id=name,
+            module=benchmark.module.__name__,
+            function=benchmark.function_name,
+            params=point.params,
+            framework=framework,
+            timeout=float(timeout) if isinstance(timeout, int | float) and timeout > 0 else None,
+        )
+        workloads.append(BoundWorkload(_workload(benchmark, point), spec))
+
+
+def _framework(benchmark: AsvBenchmark, key: str, context: CommandContext) -> Framework:
+    code: object = benchmark.owner or inspect.unwrap(getattr(benchmark.module, benchmark.name))
+    frameworks = reached_frameworks((code,), benchmark.module.__name__, root=context.root)
+    if len(frameworks) > 1:
+        msg = f"benchmark {key!r} uses torch and jax: perfledger cannot tell whose clock to read"
+        raise WorkloadError(msg)
+    return next(iter(frameworks), Framework.HOST)
+
+
+def _workload(benchmark: AsvBenchmark, point: ParameterPoint) -> Workload:
+    running: list[_RunningBenchmark] = []
+
+    def set_up(**_: Param) -> AnyStep:
+        running[:] = [_RunningBenchmark(benchmark, point.values)]
+        return running[0].step()
+
+    place = inspect.getsourcefile(benchmark.owner or benchmark.module) or ""
+    return Workload(function=set_up, place=f"{place}:1", teardown=lambda _: running[0].tear_down())
+
+
+class _RunningBenchmark:
+    """A benchmark that is set up: an instance of its own, and the values that it is called with."""
+
+    def __init__(self, benchmark: AsvBenchmark, values: Sequence[object]) -> None:
+        os.chdir(_private_folder())  # asv's benchmarks may write where they are
+        self._sources = benchmark.sources()
+        self._values = (*_cached(self._sources), *values)
+
+    def step(self) -> AnyStep:
+        """Set up and return the step."""
+        self._set_up()
+        function: Foreign = self._sources[0]
+        run: Step = partial(function, *self._values) if self._values else function
+        number = int(_first(self._sources, "number") or 0)
+        if number == 0:  # asv calls it as often as fits: one set-up serves many calls
+            return run
+        is_fresh = True
+
+        def prepare() -> None:
+            nonlocal is_fresh
+            if not is_fresh:
+                self.tear_down()
+                self._set_up()
+            is_fresh = False
+
+        return PreparedStep(prepare, run, number)
+
+    def _set_up(self) -> None:
+        for function in reversed(_every(self._sources, "setup")):
+            try:
+                function(*self._values)
+            except NotImplementedError as error:  # asv's way to skip
+                detail = f"its setup raised NotImplementedError {error}".rstrip()
+                raise UnmeasurableError(FailureReason.SKIPPED, detail) from error
+
+    def tear_down(self) -> None:
+        """Call the benchmark's teardowns, from the function's to the module's."""
+        for function in _every(self._sources, "teardown"):
+            function(*self._values)
+
+
+# A value of setup_cache, by its function's place, as asv keeps it: pickled, one for a process.
+_CACHES: dict[str, bytes] = {}
+_FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
+
+
+def _private_folder() -> str:
+    """Return the folder in which this process's benchmarks run."""
+    if not _FOLDERS:
+        _FOLDERS.append(tempfile.TemporaryDirectory(prefix="asv-", ignore_cleanup_errors=True))
+    return _FOLDERS[0].name
+
+
+def _cached(sources: Sequence[Foreign]) -> tuple[object, ...]:
+    """Return a copy of what setup_cache returned, () if there is none or it returned None."""
+    function = _first(sources, "setup_cache")
+    if function is None:
+        return ()
+    code = inspect.unwrap(function).__code__
+    place = f"{code.co_filename}:{code.co_firstlineno}"
+    if place not in _CACHES:
+        _CACHES[place] = pickle.dumps(function())
+    value = pickle.loads(_CACHES[place])  # noqa: S301 - written a line above
+    return () if value is None else (value,)
+
+
+def _first(sources: Sequence[Foreign], name: str) -> Foreign:
+    """Return the first of the sources' attributes of this name, None without one."""
+    return next(
+        (value for each in sources if (value := getattr(each, name, None)) is not None), None
+    )
+
+
+def _every(sources: Sequence[Foreign], name: str) -> list[Callable[..., object]]:
+    """Return all of the sources' functions of this name, in upper or lower case."""
+    return [
+        getattr(source, key)
+        for source in sources
+        for key in dir(source)
+        if key.lower() == name and getattr(source, key) is not None
+    ]
+
+
+def _failure(
+    benchmark: AsvBenchmark, error: BaseException, context: CommandContext
+) -> ImportFailure:
+    module = benchmark.module
+    path = os.path.relpath(getattr(module, "__file__", None) or module.__name__, context.root)
+    detail = f"{benchmark.function_name}: {detail_of(error, root=context.root)}"
+    return ImportFailure(path=path, detail=detail, module=module.__name__)

@@ -1,0 +1,45 @@
+"""Finds the folders with a repository's asv benchmarks."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from perfledger.process.discovery import ImportFailure
+from perfledger.records import FailureReason
+
+CONFIGURATION = "asv.conf.json"
+# The file is JSON with comments and more, which only asv's own parser reads.
+_FOLDER = re.compile(r"""^[^/"']*["']?benchmark_dir["']?\s*:\s*["']([^"']+)["']""", re.MULTILINE)
+USUAL_FOLDER = "benchmarks"
+MAX_CONFIGURATION_BYTES = 1_000_000
+
+
+def benchmark_folders(
+    root: Path, paths: Sequence[str]
+) -> tuple[tuple[Path, ...], list[ImportFailure]]:
+    """Return the folders or files of `paths`, without any the ones that asv's own file names.
+
+    A path that does not exist, or a repository without such a file and folder, is a failure.
+    """
+    folders = [root / path for path in paths] or list(_configured(root)) or [root / USUAL_FOLDER]
+    top = root.resolve()
+    present = [each.resolve() for each in folders]
+    absent = [each for each in present if not (each.exists() and each.is_relative_to(top))]
+    failures = [
+        ImportFailure(
+            path=str(each.relative_to(top)) if each.is_relative_to(top) else str(each),
+            detail=f"there is no folder of asv benchmarks here, and no {CONFIGURATION} names one: "
+            "set `paths` in [tool.perfledger]",
+            reason=FailureReason.MISSING,
+        )
+        for each in absent
+    ]
+    return tuple(each for each in present if each not in absent), failures
+
+
+def _configured(root: Path) -> Iterator[Path]:
+    """Yield the folders that the files at the top and one level below it name."""
+    for file in (root / CONFIGURATION, *sorted(root.glob(f"*/{CONFIGURATION}"))):
+        if file.is_file() and file.stat().st_size <= MAX_CONFIGURATION_BYTES:
+            match = _FOLDER.search(file.read_text(encoding="utf-8", errors="replace"))
+            yield file.parent / (match[1] if match else USUAL_FOLDER)

@@ -1,0 +1,34 @@
+"""Names tests as workloads."""
+
+from collections.abc import Iterable
+
+from perfledger.workload_faults import MAX_TAG_LENGTH, MAX_TAGS, tags_fault
+
+# Marks that say how a test is run, not what it is.
+_OTHER_MARKS = frozenset({"parametrize", "usefixtures", "benchmark"})
+_IN_CODE = "`\"'"  # they would break a code span
+
+
+def workload_id(node_id: str) -> str:
+    """Return the id of a test: its file as a module, its classes and name, its parameters."""
+    name, bracket, parameters = node_id.partition("::")[2].partition("[")
+    letters = (each if each.isprintable() and each not in _IN_CODE else "_" for each in parameters)
+    return f"{module_name(node_id)}:{name.replace('::', '.')}{bracket}{''.join(letters)}"
+
+
+def module_name(node_id: str) -> str:
+    """Return the file of a test as a module."""
+    return node_id.partition("::")[0].removesuffix(".py").replace("/", ".")
+
+
+def file_of_test(workload: str) -> str:
+    """Return the file of a test by its workload's id."""
+    return workload.partition(":")[0].replace(".", "/") + ".py"
+
+
+def tags_of(marks: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of a test's marks that can be chosen by."""
+    names = dict.fromkeys(mark for mark in marks if mark not in _OTHER_MARKS)
+    return tuple(name for name in names if len(name) <= MAX_TAG_LENGTH and not tags_fault([name]))[
+        :MAX_TAGS
+    ]

@@ -1,0 +1,32 @@
+"""Collects the workloads that a repository registers with the decorator."""
+
+import os
+
+from perfledger.failure_reason import detail_of
+from perfledger.meters.framework_detection import framework_of
+from perfledger.process.command_context import BoundWorkload, CollectedWorkloads, CommandContext
+from perfledger.process.discovery import ImportFailure, discover
+
+
+def collect_registered(context: CommandContext, modules: frozenset[str]) -> CollectedWorkloads:
+    """Import the user's files; environment variables that they set at import are kept."""
+    imported = discover(
+        context.root, paths=context.request.paths, roots=context.roots, modules=modules
+    )
+    context.channel.leave_if_forked()
+    registered: list[BoundWorkload] = []
+    broken = list(imported.broken)
+    for workload in imported.workloads:
+        try:
+            framework = framework_of(workload, root=context.root)
+            values = context.request.params.get(workload.key)
+            specs = workload.specs(framework=framework, values=values)
+        except BaseException as error:  # a boundary: units_per_step may be the user's code
+            path = os.path.relpath(workload.place.rpartition(":")[0], context.root)
+            detail = detail_of(error, root=context.root)
+            broken.append(
+                ImportFailure(path=path, detail=detail, module=workload.function.__module__)
+            )
+        else:
+            registered += [BoundWorkload(workload, spec) for spec in specs]
+    return CollectedWorkloads(workloads=tuple(registered), broken=tuple(broken))

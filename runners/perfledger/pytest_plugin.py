@@ -1,0 +1,272 @@
+"""Measures tests with the fixture `benchmark`, which are written for pytest-benchmark.
+
+pytest loads it with `-p perfledger.pytest_plugin`; no other module imports pytest. In a check, a
+child of the agent runs the tests of one side: each measures what it gives to `benchmark`, in turns
+with the other side. With `--perfledger`, pytest measures the working folder alone.
+
+The fixture is pytest-benchmark's (https://pytest-benchmark.readthedocs.io/en/stable/usage.html):
+`benchmark(function, ...)`, `benchmark.pedantic(...)`, and as a decorator. Its marks and options for
+groups, rounds and statistics do not apply.
+"""
+
+import io
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, redirect_stderr
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from perfledger.failure_reason import UnmeasurableError, detail_of
+from perfledger.meters.framework_detection import reached_frameworks
+from perfledger.process.benchmark_fixture import BenchmarkFixture, Task
+from perfledger.process.command_context import (
+    BoundWorkload,
+    CollectedWorkloads,
+    CommandContext,
+    Fields,
+    LeftOutBenchmark,
+    WorkloadCollector,
+)
+from perfledger.process.discovery import ImportFailure
+from perfledger.process.pytest_names import file_of_test, module_name, tags_of, workload_id
+from perfledger.records import FailureReason, Framework, Param, WorkloadSpec
+from perfledger.workload import AnyStep, Step, Workload
+
+FIXTURES = frozenset({"benchmark", "benchmark_weave"})
+REPLACED_PLUGIN = "benchmark"  # the name of pytest-benchmark
+MAX_REASON = 300  # characters of what pytest says
+# Options that keep other plugins from measuring along, where they are installed.
+QUIET_PLUGINS = {
+    "xdist": ("-n", "0"),
+    "pytest_cov": ("--no-cov",),
+    "pytest_timeout": ("--timeout", "0"),
+}
+
+
+class SessionPlugin:
+    """What perfledger adds to the session of a child: it runs the tests that are requested."""
+
+    def __init__(
+        self, context: CommandContext, answer: Callable[[WorkloadCollector], None]
+    ) -> None:
+        self._context, self._answer = context, answer
+        self._task: Task | None = None
+        self._failures: list[ImportFailure] = []
+        self._reports: list[pytest.TestReport] = []
+        self.has_answered = False
+        self.startup_output = io.StringIO()
+        self.startup = ExitStack()  # ends before the first test
+        self.startup.enter_context(redirect_stderr(self.startup_output))
+
+    @pytest.fixture
+    def benchmark(self) -> BenchmarkFixture:
+        """Return the fixture of pytest-benchmark, measured by perfledger."""
+        return BenchmarkFixture(self._measure)
+
+    def _measure(self, step: AnyStep) -> None:
+        if self._task is None:
+            detail = "benchmark was called outside of its test"
+            raise UnmeasurableError(FailureReason.RAISED, detail)
+        self._task(step)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a file that cannot be collected."""
+        if report.failed:
+            lines = str(report.longreprtext).strip().splitlines() or [""]
+            module = module_name(report.nodeid)
+            path = report.nodeid.partition("::")[0]
+            self._failures.append(
+                ImportFailure(path=path, detail=lines[-1][:MAX_REASON], module=module)
+            )
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note how a part of a test ended."""
+        self._reports.append(report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Answer the request instead of running all tests."""
+        self.has_answered = True
+        self.startup.close()
+        items = [item for item in session.items if isinstance(item, pytest.Function)]
+        self._answer(lambda _: self._collected(items))
+        return True
+
+    def broken(self, detail: str) -> CollectedWorkloads:
+        """Return the answer of a session that ended before its tests."""
+        session = ImportFailure(path=", ".join(self._context.request.paths) or ".", detail=detail)
+        return CollectedWorkloads(broken=(*self._failures, session))
+
+    def _collected(self, items: Iterable[pytest.Function]) -> CollectedWorkloads:
+        workloads: dict[str, BoundWorkload] = {}
+        left_out: list[LeftOutBenchmark] = []
+        for item in items:
+            if not FIXTURES & set(item.fixturenames):
+                continue
+            name, reason = workload_id(item.nodeid), self._reason_left_out(item)
+            if name in workloads:
+                reason = "another test has the same id"
+            if reason:
+                left_out.append(LeftOutBenchmark(name, f"pytest: {reason}"))
+            else:
+                workloads[name] = self._bound(item, name)
+        return CollectedWorkloads(
+            workloads=tuple(workloads.values()),
+            broken=tuple(self._failures),
+            left_out=tuple(left_out),
+        )
+
+    def _reason_left_out(self, item: pytest.Function) -> str:
+        if "benchmark_weave" in item.fixturenames:
+            return "benchmark_weave is not supported"
+        if len(_frameworks(item, self._context.root)) > 1:
+            return "it uses torch and jax: perfledger cannot tell whose clock to read"
+        return ""
+
+    def _bound(self, item: pytest.Function, name: str) -> BoundWorkload:
+        module, _, function = name.partition("[")[0].partition(":")
+        spec = WorkloadSpec(
+            id=name,
+            module=module,
+            function=function,
+            framework=next(iter(_frameworks(item, self._context.root)), Framework.HOST),
+            tags=tags_of(mark.name for mark in item.iter_markers()),
+        )
+        workload = Workload(function=_no_set_up, place=f"{item.path}:{item.location[1]}")
+        return BoundWorkload(workload, spec, within=partial(self._run_test, item, workload, spec))
+
+    def _run_test(
+        self,
+        item: pytest.Function,
+        workload: Workload,
+        spec: WorkloadSpec,
+        task: Callable[[BoundWorkload], Fields],
+    ) -> Fields:
+        """Run the test, and the task where it calls the fixture; return what the task returns."""
+        results: list[Fields] = []
+        errors: list[BaseException] = []
+
+        def measure(step: AnyStep) -> None:
+            try:
+                results.append(task(BoundWorkload(_ready_workload(workload, step), spec)))
+            except BaseException as error:
+                errors.append(error)
+                raise
+
+        self._task = measure
+        try:
+            # Without a next test, all of its fixtures end: each test is measured alone.
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+        finally:
+            self._task, reports, self._reports = None, self._reports, []
+        self._context.channel.leave_if_forked()
+        if errors:
+            raise errors[0]
+        for report in reports:
+            if report.skipped:
+                raise UnmeasurableError(FailureReason.SKIPPED, _skip_reason(report))
+            if report.failed:
+                detail = f"the test failed in its {report.when}: {_last_line(report)}"
+                raise UnmeasurableError(FailureReason.RAISED, detail)
+        if not results:
+            detail = "the test did not call benchmark"
+            raise UnmeasurableError(FailureReason.RAISED, detail)
+        return results[0]
+
+
+def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], None]) -> None:
+    """Answer a request within a session of pytest, with the repository's own configuration."""
+    absent = [path for path in context.request.paths if not (context.root / path).exists()]
+    if absent:
+        missing = tuple(
+            ImportFailure(
+                path=path,
+                detail=f"there is no {path!r} in the checkout: set `paths` in [tool.perfledger]",
+                reason=FailureReason.MISSING,
+            )
+            for path in absent
+        )
+        answer(lambda _: CollectedWorkloads(broken=missing))
+        return
+    plugin = SessionPlugin(context, answer)
+    options = [
+        *("--rootdir", str(context.root)),
+        *("--capture", "no"),  # the agent keeps the output
+        *(each for name, words in QUIET_PLUGINS.items() if find_spec(name) for each in words),
+        *_paths(context),
+    ]
+    problem = ""
+    try:
+        with plugin.startup:
+            pytest.main(options, plugins=[_LatePlugin(plugin)])
+    except BaseException as error:  # a boundary: a plugin of the user's may raise anything
+        if plugin.has_answered:
+            raise
+        problem = detail_of(error, root=context.root)
+    if not plugin.has_answered:
+        text = plugin.startup_output.getvalue()
+        sys.stderr.write(text)
+        lines = [line.removeprefix("E ").strip() for line in (*text.splitlines(), problem)]
+        last = next((line for line in reversed(lines) if line), "it says no reason")
+        answer(lambda _: plugin.broken(f"pytest ended before its tests: {last[:MAX_REASON]}"))
+
+
+def _paths(context: CommandContext) -> Sequence[str]:
+    """Return the files of the requested tests, else all paths of the request."""
+    files = sorted({file_of_test(name) for name in context.request.workloads})
+    is_sure = files and all((context.root / file).is_file() for file in files)
+    return files if is_sure else context.request.paths
+
+
+class _LatePlugin:
+    """Registers a plugin after all others, so that its fixture replaces theirs."""
+
+    def __init__(self, plugin: object) -> None:
+        self._plugin = plugin
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Register the plugin in place of pytest-benchmark, whose options and marks stay valid."""
+        config.addinivalue_line("markers", "benchmark: a benchmark, as pytest-benchmark has it")
+        if config.pluginmanager.has_plugin(REPLACED_PLUGIN):
+            config.pluginmanager.unregister(name=REPLACED_PLUGIN)
+        config.pluginmanager.register(self._plugin, "perfledger-session")
+
+
+def _frameworks(item: pytest.Function, root: Path) -> frozenset[Framework]:
+    """Return the frameworks that the test and its fixtures reach."""
+    definitions = item._fixtureinfo.name2fixturedefs.values()  # pyright: ignore[reportPrivateUsage]
+    fixtures = [each.func for several in definitions for each in several]
+    return reached_frameworks((item.function, *fixtures), item.module.__name__, root=root)
+
+
+def _skip_reason(report: pytest.TestReport) -> str:
+    where = report.longrepr
+    reason = str(where[2]) if isinstance(where, tuple) else str(where)
+    return reason.removeprefix("Skipped: ")[:MAX_REASON]
+
+
+def _last_line(report: pytest.TestReport) -> str:
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return str(getattr(crash, "message", report.longreprtext)).strip()[:MAX_REASON]
+
+
+def _ready_workload(workload: Workload, step: AnyStep) -> Workload:
+    """Return the workload whose step the test has set up."""
+
+    def ready_step(**_: Param) -> AnyStep:
+        return step
+
+    return replace(workload, function=ready_step)
+
+
+def _no_set_up() -> Step:
+    return _nothing
+
+
+def _nothing() -> None:
+    """Do nothing."""

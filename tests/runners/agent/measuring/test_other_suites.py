@@ -1,0 +1,85 @@
+"""Benchmarks of other tools, listed and measured in real children."""
+
+from dataclasses import replace
+
+import pytest
+
+from perfledger.protocol import BenchmarkSuite, Command
+from perfledger.records import FailureReason, Side, WorkloadSpec
+from perfledger_runners.measuring.discovery import discover
+from perfledger_runners.measuring.paired_runs import measure_pairs
+
+pytestmark = pytest.mark.slow
+
+SUITE = """
+class Sums:
+    def setup(self):
+        {setup}
+    def time_sum(self):
+        sum(range(100))
+
+def track_size():
+    return 3
+"""
+NAME = "benchmarks.w:Sums.time_sum"
+SKIPS = "raise NotImplementedError('no such feature')"
+
+
+class OnePair:
+    def start(self, workloads):
+        self.waiting = set(workloads)
+
+    def add(self, base, _):
+        self.waiting.discard(base.workload)
+
+    def decision(self):
+        return frozenset(self.waiting)
+
+    def next_pair(self, _):
+        return None
+
+
+def measured(harness, sides, base, head):
+    requests = {
+        side: replace(request, suite=BenchmarkSuite.ASV)
+        for side, request in sides(SUITE.format(setup=base), SUITE.format(setup=head)).items()
+    }
+    spec = WorkloadSpec(id=NAME, module="benchmarks.w", function="Sums.time_sum")
+    return measure_pairs(harness, requests, [spec], OnePair(), seed=1, max_pairs=1, budget_s=3600)
+
+
+def test_what_is_left_out_is_listed_with_its_reason(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    root = write_benchmarks(tmp_path / "checkout", w=SUITE.format(setup="pass"))
+    request = request_for(root, command=Command.LIST, suite=BenchmarkSuite.ASV, paths=())
+
+    discovery = discover(harness, request)
+
+    assert [spec.id for spec in discovery.workloads] == [NAME]
+    assert discovery.left_out == {
+        "benchmarks.w:track_size": "asv: it is a number of its own, not a time"
+    }
+
+
+def test_an_asv_benchmark_is_measured_in_a_pair(harness, sides):
+    runs = measured(harness, sides, "pass", "pass").runs
+
+    assert [run.workload for run in runs] == [NAME, NAME]
+    assert {run.side for run in runs} == set(Side)
+
+
+def test_a_benchmark_that_skips_itself_on_both_sides_is_skipped(harness, sides):
+    pairs = measured(harness, sides, SKIPS, SKIPS)
+
+    assert pairs.failures == ()
+    assert pairs.skipped == {NAME: "its setup raised NotImplementedError no such feature"}
+
+
+def test_a_benchmark_that_skips_itself_on_head_alone_is_a_failure(harness, sides):
+    pairs = measured(harness, sides, "pass", SKIPS)
+
+    assert pairs.skipped == {}
+    assert [(each.side, each.why) for each in pairs.failures] == [
+        (Side.HEAD, FailureReason.SKIPPED)
+    ]

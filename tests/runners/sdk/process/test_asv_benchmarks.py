@@ -1,0 +1,255 @@
+"""Benchmarks written for asv are listed and measured in this process, without asv."""
+
+import pytest
+
+from perfledger.measuring.core_use import PREPARED
+from perfledger.process import asv_benchmarks
+from perfledger.protocol import BenchmarkSuite, Command
+
+SUITE = """
+from pathlib import Path
+
+NOTES = Path(__file__).with_name("notes")
+
+def note(*words):
+    with NOTES.open("a") as notes:
+        print(*words, file=notes)
+
+def setup(*params):
+    note("module setup", *params)
+
+class Sums:
+    params = [[10, 20], ["up", "down"]]
+    param_names = ["n", "order"]
+    timeout = 90
+
+    def setup(self, n, order):
+        self.values = list(range(n))
+
+    def time_sum(self, n, order):
+        return sum(self.values)
+
+    def teardown(self, n, order):
+        note("teardown", n, order)
+
+    def helper(self):
+        raise AssertionError
+
+    def _time_private(self):
+        raise AssertionError
+
+def time_plain():
+    pass
+
+def track_size():
+    return 3
+
+def timeraw_import():
+    return "import json"
+
+class Memory:
+    def mem_list(self):
+        return []
+    def peakmem_list(self):
+        return []
+"""
+
+
+@pytest.fixture(autouse=True)
+def _fresh_caches(monkeypatch):
+    folders = []
+    monkeypatch.setattr(asv_benchmarks, "_CACHES", {})
+    monkeypatch.setattr(asv_benchmarks, "_FOLDERS", folders)
+    yield
+    for folder in folders:
+        folder.cleanup()
+
+
+def send(send_command, root, command, **changes):
+    return send_command(root, command, suite=BenchmarkSuite.ASV, paths=(), **changes)
+
+
+def test_timed_functions_and_methods_are_listed_point_by_point(write, send_command):
+    answer = send(send_command, write({"benchmarks/sums.py": SUITE}), Command.LIST)
+
+    listed = {each["id"]: each for each in answer.of("workload")}
+    assert list(listed) == [
+        "benchmarks.sums:Sums.time_sum[n=10,order=up]",
+        "benchmarks.sums:Sums.time_sum[n=10,order=down]",
+        "benchmarks.sums:Sums.time_sum[n=20,order=up]",
+        "benchmarks.sums:Sums.time_sum[n=20,order=down]",
+        "benchmarks.sums:time_plain",
+    ]
+    sums = listed["benchmarks.sums:Sums.time_sum[n=20,order=down]"]
+    assert sums["params"] == {"n": 20, "order": "down"}
+    assert sums["timeout"] == 90
+    assert not answer.of("broken")
+
+
+def test_what_is_no_time_is_named_and_why(write, send_command):
+    answer = send(send_command, write({"benchmarks/sums.py": SUITE}), Command.LIST)
+
+    reasons = {each["name"]: each["reason"] for each in answer.of("left out")}
+    assert reasons.keys() == {
+        "benchmarks.sums:track_size",
+        "benchmarks.sums:timeraw_import",
+        "benchmarks.sums:Memory.mem_list",
+        "benchmarks.sums:Memory.peakmem_list",
+    }
+    assert reasons["benchmarks.sums:track_size"] == "asv: it is a number of its own, not a time"
+
+
+def test_a_benchmark_is_set_up_and_torn_down_around_its_steps(write, send_command):
+    root = write({"benchmarks/sums.py": SUITE, "benchmarks/notes": ""})
+    name = "benchmarks.sums:Sums.time_sum[n=10,order=up]"
+
+    answer = send(send_command, root, Command.MEASURE, workloads=(name,))
+
+    assert answer.about(name)["event"] == "run"
+    assert (root / "benchmarks/notes").read_text().splitlines() == [
+        "module setup 10 up",
+        "teardown 10 up",
+    ]
+
+
+NUMBERED = """
+from pathlib import Path
+
+class Fresh:
+    number = 2
+    calls = []
+
+    def setup(self):
+        self.calls.append("setup")
+        self.left = 2
+
+    def time_use_up(self):
+        self.calls.append("use")
+        self.left -= 1
+        assert self.left >= 0
+
+    def teardown(self):
+        self.calls.append("teardown")
+        Path(__file__).with_name("notes").write_text(" ".join(self.calls))
+"""
+
+
+def test_a_benchmark_with_a_number_is_set_up_anew_before_so_many_calls(write, send_command):
+    root = write({"benchmarks/fresh.py": NUMBERED})
+
+    run = send(send_command, root, Command.MEASURE).about("benchmarks.fresh:Fresh.time_use_up")
+
+    assert run["event"] == "run", run
+    assert run["left_out"] == {PREPARED: 1}
+    calls = (root / "benchmarks/notes").read_text()
+    assert calls.startswith("setup use teardown setup use use teardown")
+    assert calls.endswith("teardown")
+    timed = len(run["samples"]["step_time_p50"]) + len(run["warmups_s"])
+    assert calls.count("setup") == calls.count("teardown") == timed + 1  # the last is not timed
+
+
+CACHED = """
+class Cached:
+    made = 0
+
+    def setup_cache(self):
+        Cached.made += 1
+        return {"made": Cached.made}
+
+    def time_first(self, cache):
+        assert cache == {"made": 1}, cache
+
+    def time_second(self, cache):
+        assert cache == {"made": 1}, cache
+"""
+
+
+def test_setup_cache_runs_once_for_all_benchmarks_of_a_process(write, send_command):
+    answer = send(send_command, write({"benchmarks/cached.py": CACHED}), Command.MEASURE)
+
+    assert [each["workload"].rpartition(".")[2] for each in answer.of("run")] == [
+        "time_first",
+        "time_second",
+    ]
+
+
+SKIPPING = """
+def time_skipped():
+    raise AssertionError
+time_skipped.skip_benchmark = True
+
+class Some:
+    params = [1, 2]
+    def time_some(self, n):
+        pass
+    time_some.skip_params = [(2,)]
+
+class Absent:
+    def setup(self):
+        raise NotImplementedError("no such feature")
+    def time_absent(self):
+        pass
+"""
+
+
+def test_benchmarks_that_are_marked_to_be_skipped_are_named(write, send_command):
+    answer = send(send_command, write({"benchmarks/some.py": SKIPPING}), Command.LIST)
+
+    assert {each["name"] for each in answer.of("left out")} == {
+        "benchmarks.some:Some.time_some[param1=2]",
+        "benchmarks.some:time_skipped",
+    }
+
+
+def test_a_setup_that_is_not_implemented_skips_the_benchmark(write, send_command):
+    name = "benchmarks.some:Absent.time_absent"
+
+    answer = send(
+        send_command, write({"benchmarks/some.py": SKIPPING}), Command.MEASURE, workloads=(name,)
+    )
+
+    failed = answer.about(name)
+    assert (failed["event"], failed["reason"]) == ("failed", "skipped")
+    assert failed["detail"] == "its setup raised NotImplementedError no such feature"
+
+
+BROKEN = """
+class Broken:
+    def __init__(self):
+        raise OSError("no data")
+    def time_it(self):
+        pass
+
+def time_fine():
+    pass
+"""
+
+
+def test_a_class_that_cannot_be_made_is_broken_and_the_others_are_listed(write, send_command):
+    answer = send(send_command, write({"benchmarks/half.py": BROKEN}), Command.LIST)
+
+    (broken,) = answer.of("broken")
+    assert broken["path"] == "benchmarks/half.py"
+    assert broken["detail"].startswith("Broken.time_it: OSError: no data")
+    assert [each["id"] for each in answer.of("workload")] == ["benchmarks.half:time_fine"]
+
+
+def test_the_folder_is_a_package_of_its_own_name_wherever_it_lies(write, send_command):
+    files = {
+        "asv_bench/asv.conf.json": '{"benchmark_dir": "speed"}',
+        "asv_bench/speed/__init__.py": "",
+        "asv_bench/speed/common.py": "SIZE = 3",
+        "asv_bench/speed/sums.py": "from .common import SIZE\ndef time_sum():\n    sum([SIZE])",
+    }
+
+    answer = send(send_command, write(files), Command.MEASURE)
+
+    assert [each["workload"] for each in answer.of("run")] == ["speed.sums:time_sum"]
+
+
+def test_a_repository_without_asv_benchmarks_says_so(write, send_command):
+    answer = send(send_command, write({"setup.py": ""}), Command.LIST)
+
+    (broken,) = answer.of("broken")
+    assert (broken["path"], broken["reason"]) == ("benchmarks", "missing")
+    assert "asv.conf.json" in broken["detail"]

@@ -1,0 +1,172 @@
+"""Tests that are written for pytest-benchmark are measured in a child, unchanged."""
+
+import pytest
+
+from perfledger.measuring.core_use import PREPARED
+from perfledger.protocol import BenchmarkSuite, Command
+
+pytestmark = pytest.mark.slow
+
+FILES = {
+    "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-q --strict-markers"\n'
+    'markers = ["slow"]\n',
+    "conftest.py": """
+import pytest
+
+@pytest.fixture(params=["list", "tuple"])
+def kind(request):
+    return {"list": list, "tuple": tuple}[request.param]
+""",
+    "tests/bench/test_sums.py": """
+import pytest
+
+@pytest.mark.slow
+@pytest.mark.benchmark(group="sums")
+@pytest.mark.parametrize("size", [10, 20])
+def test_sum(benchmark, kind, size):
+    benchmark.extra_info["size"] = size
+    assert benchmark(sum, kind(range(size))) == sum(range(size))
+
+class TestOthers:
+    def test_decorated(self, benchmark):
+        @benchmark
+        def result():
+            return 3
+        assert result == 3
+
+    def test_pedantic(self, benchmark):
+        made = []
+        def set_up():
+            made.append([1, 2])
+            return (made[-1],), {}
+        def use(values):
+            return values.pop()
+        assert benchmark.pedantic(use, setup=set_up, rounds=3) == 2
+        assert all(len(values) == 1 for values in made)
+
+    def test_wrong(self, benchmark):
+        assert benchmark(max, 1, 2) == 1
+
+    def test_raises(self, benchmark):
+        benchmark(int, "x")
+
+    def test_without_a_call(self, benchmark):
+        pass
+
+    def test_skipped(self, benchmark):
+        pytest.skip("no such feature")
+
+    @pytest.mark.skip(reason="marked")
+    def test_marked(self, benchmark):
+        raise AssertionError
+
+    def test_woven(self, benchmark_weave):
+        raise AssertionError
+
+def test_usual():
+    raise AssertionError("a test without the fixture is not run")
+""",
+}
+OTHERS = "tests.bench.test_sums:TestOthers."
+
+
+@pytest.fixture
+def ask(run_child, write):
+    root = write(FILES)
+
+    def run(command, **changes):
+        changes = {"paths": ("tests",), **changes}
+        return run_child(root, command, suite=BenchmarkSuite.PYTEST, **changes)
+
+    return run
+
+
+def test_tests_with_the_fixture_are_listed_with_their_parameters_and_marks(ask):
+    answer = ask(Command.LIST)
+
+    listed = {each["id"]: each["tags"] for each in answer.of("workload")}
+    assert {name: tags for name, tags in listed.items() if "Others" not in name} == {
+        f"tests.bench.test_sums:test_sum[{parameters}]": ["slow"]
+        for parameters in ("list-10", "list-20", "tuple-10", "tuple-20")
+    }
+    assert {name.removeprefix(OTHERS) for name in listed if "Others" in name} == {
+        "test_decorated",
+        "test_pedantic",
+        "test_wrong",
+        "test_raises",
+        "test_without_a_call",
+        "test_skipped",
+        "test_marked",
+    }
+
+
+def test_a_test_that_needs_the_weaving_fixture_is_left_out_by_name(ask):
+    (left_out,) = ask(Command.LIST).of("left out")
+
+    assert left_out["name"] == f"{OTHERS}test_woven"
+    assert "benchmark_weave is not supported" in left_out["reason"]
+
+
+def test_each_requested_test_is_measured_where_it_calls_the_fixture(ask):
+    names = ("tests.bench.test_sums:test_sum[tuple-20]", f"{OTHERS}test_decorated")
+
+    answer = ask(Command.MEASURE, workloads=names)
+
+    events = [each["event"] for each in answer.messages]
+    assert events == ["facts", *["started", "sampling", "run"] * 2, "done"]
+    assert [each["workload"] for each in answer.of("run")] == list(names)
+
+
+def test_a_pedantic_test_has_a_set_up_before_each_call(ask):
+    name = f"{OTHERS}test_pedantic"
+
+    run = ask(Command.MEASURE, workloads=(name,)).about(name)
+
+    assert run["event"] == "run", run
+    assert run["left_out"] == {PREPARED: 1}
+    assert run["evidence"]["steps_per_reading"] == 1
+
+
+@pytest.mark.parametrize(
+    ("test", "reason", "detail"),
+    [
+        ("test_wrong", "raised", "the test failed in its call: assert 2 == 1"),
+        ("test_raises", "raised", "ValueError: invalid literal for int() with base 10: 'x'"),
+        ("test_without_a_call", "raised", "the test did not call benchmark"),
+        ("test_skipped", "skipped", "no such feature"),
+        ("test_marked", "skipped", "marked"),
+        ("test_gone", "missing", "is registered in this revision"),
+    ],
+)
+def test_a_test_that_has_no_result_says_why(test, reason, detail, ask):
+    name = f"{OTHERS}{test}"
+
+    failed = ask(Command.MEASURE, workloads=(name,)).about(name)
+
+    assert (failed["event"], failed["reason"]) == ("failed", reason)
+    assert detail in failed["detail"]
+
+
+def test_a_folder_that_base_does_not_have_yet_is_missing(ask):
+    (broken,) = ask(Command.LIST, paths=("bench",)).of("broken")
+
+    assert (broken["path"], broken["reason"]) == ("bench", "missing")
+
+
+def test_a_configuration_that_pytest_refuses_is_said(run_child, write):
+    root = write({"conftest.py": "raise OSError('no data')", "test_it.py": ""})
+
+    (broken,) = run_child(root, Command.LIST, suite=BenchmarkSuite.PYTEST, paths=()).of("broken")
+
+    assert "pytest ended before its tests: OSError: no data" in broken["detail"]
+
+
+def test_a_file_that_cannot_be_imported_does_not_hide_the_others(run_child, write):
+    root = write({"test_bad.py": "1 / 0", "test_good.py": "def test_it(benchmark): benchmark(int)"})
+
+    answer = run_child(root, Command.LIST, suite=BenchmarkSuite.PYTEST, paths=())
+
+    assert [each["id"] for each in answer.of("workload")] == ["test_good:test_it"]
+    (broken,) = answer.of("broken")
+    assert broken["path"] == "test_bad.py"
+    assert "ZeroDivisionError" in broken["detail"]
