@@ -45,17 +45,21 @@ class Formats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """The options for the format and the file of a result."""
+class PrintedOutput:
+    """The options for the format of a result that is printed."""
 
     format: Annotated[Format, out("how to write the result")]
     json: Annotated[bool, out("short for --format json", flag="--json")] = False
-    output: Annotated[Path | None, out("write the result into this file", metavar="FILE")] = None
 
     @property
     def chosen(self) -> Format:
         """Return the chosen format."""
         return Format.JSON if self.json else self.format
+
+    @property
+    def file(self) -> Path | None:
+        """Return the file that the result is written into, None to print it."""
+        return None
 
     def write_document(
         self,
@@ -74,11 +78,24 @@ class Output:
         """Render a result; also show a table in the terminal if the output is a file."""
         rendered = renderers[self.chosen](result)
         if isinstance(rendered, str):
-            write_text(rendered, self.output)
+            write_text(rendered, self.file)
         else:
-            _write_table(rendered, self.output)
+            _write_table(rendered, self.file)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output(PrintedOutput):
+    """The options for the format and the file of a result."""
+
+    output: Annotated[Path | None, out("write the result into this file", metavar="FILE")] = None
+
+    @property
+    def file(self) -> Path | None:
+        """Return the file that the result is written into, None to print it."""
+        return self.output
+
+
+PrintedDocument = Annotated[PrintedOutput, Formats(*DOCUMENT)]
 DocumentOutput = Annotated[Output, Formats(*DOCUMENT)]
 ChartOutput = Annotated[Output, Formats(*DOCUMENT, Format.SVG)]
 

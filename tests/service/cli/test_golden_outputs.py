@@ -73,6 +73,7 @@ COMMANDS = {
         PICTURES,
     ),
     "prices_diff": ("prices diff first_prices.csv later_prices.csv", TEXTS),
+    "prices_update": ("prices update --file azure.json --as-of 2026-11-20", TEXTS),
     "prices_bill": ("prices bill bill.csv", TEXTS),
 }
 PRICES = {"first_prices.csv", "later_prices.csv"}

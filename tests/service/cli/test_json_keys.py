@@ -16,6 +16,8 @@ pytestmark = pytest.mark.slow
 EXAMPLES = Path(__file__).parents[3] / "examples"
 # Each format and version, with the keys that it has promised.
 PROMISED = Path(__file__).parent / "json_keys.json"
+# The token of the project of the fixture `site`.
+TOKEN = "pl_0123abcd_" + "s" * 43
 UPDATE = "PERFLEDGER_UPDATE_GOLDEN"
 COMMANDS = (
     "report bundle.json",
@@ -46,6 +48,13 @@ COMMANDS = (
     "prices check prices.csv",
     "prices diff packaged prices.csv",
     "prices bill bill.csv",
+    "prices update --file azure.json --as-of 2026-11-20",
+)
+OF_DATABASE = (
+    "server project add octo/models",
+    "server project list",
+    "server import usage usage.csv",
+    "server import list",
 )
 
 
@@ -95,6 +104,19 @@ def keys_of(value, path=""):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_document_keeps_the_keys_of_its_version(run, command):
     hold(json.loads(run(f"{command} --json")))
+
+
+def test_documents_of_the_database_keep_the_keys_of_their_versions(run, database_url, monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_DATABASE_URL", database_url)
+
+    for command in OF_DATABASE:
+        hold(json.loads(run(f"{command} --json")))
+
+
+def test_an_upload_keeps_the_keys_of_its_version(run, site, monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_UPLOAD_TOKEN", TOKEN)
+
+    hold(json.loads(run(f"upload bundle.json --upload-url {site.url} --json")))
 
 
 def test_the_review_keeps_the_keys_of_its_version(run):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from perfledger.bundle import Bundle
 from perfledger_service.rendering.chart.picture import Chart
+from perfledger_service.values.fleet_views import ImportKind, StoredImport
 from perfledger_service.values.report import Report
 from perfledger_service.values.upload_views import SeriesView
 from tests.service.rendering.example_reports import REPORTS
@@ -71,3 +73,20 @@ def marks_of() -> Callable[[Chart, type], list[Any]]:
         return [mark for mark in chart.marks if isinstance(mark, kind)]
 
     return marks
+
+
+@pytest.fixture(scope="session")
+def imported() -> StoredImport:
+    """Return the accounting of a day."""
+    return StoredImport(
+        id=3,
+        kind=ImportKind.USAGE,
+        source="main",
+        name="sacct.txt",
+        sha256="1" * 64,
+        since=datetime(2026, 10, 1, tzinfo=UTC),
+        until=datetime(2026, 10, 2, tzinfo=UTC),
+        summary="Slurm accounting: 48 device-hours",
+        unpacked_bytes=100,
+        created_at=datetime(2026, 11, 20, 12, tzinfo=UTC),
+    )

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-
-import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import DAY, how, out, what
 from perfledger_service.cli.option_values import today
-from perfledger_service.cli.output import write_text
+from perfledger_service.cli.output import PrintedDocument, write_text
 from perfledger_service.cli.server_modules import server_modules
 from perfledger_service.errors import UsageError
 from perfledger_service.usecases.prices.provider import Provider
@@ -57,6 +56,7 @@ class FeedFlags:
     examples=(
         "perfledger prices update --file azure.json",
         "perfledger prices update --file azure.json --as-of 2026-11-20 --output sheet.csv",
+        "perfledger prices update --file azure.json --json",
     )
 )
 def update(
@@ -68,29 +68,30 @@ def update(
     output: Annotated[
         Path, out("the sheet to write; its prices of other providers stay", metavar="FILE")
     ] = DEFAULT_SHEET,
+    printed: PrintedDocument,
 ) -> None:
     """Fetch the providers' public price lists, check them, and write a price sheet.
 
     If a price changed by more than 20 percent, nothing is written without --approve (exit 2).
     Google needs PERFLEDGER_GOOGLE_API_KEY. Use the sheet with PERFLEDGER_PRICES.
     """
-    from rich.console import Console
-
-    from perfledger_service.rendering.layout.writers import to_terminal
-    from perfledger_service.rendering.prices.diff import price_update_document
+    from perfledger_service.rendering.prices.update import price_update_document
     from perfledger_service.usecases.prices.update import updated_sheet
 
     sheet = updated_sheet(feed_flags.feeds, output)
-    Console().print(to_terminal(price_update_document(sheet)))
     steps, count = len(sheet.check.to_approve), len(sheet.check.sheet.prices)
-    if steps and not approve:
+    is_written = approve or not steps
+    if is_written:
+        write_text(sheet.text, output)
+    printed.write_document(
+        sheet, partial(price_update_document, written_to=output if is_written else None)
+    )
+    if not is_written:
         msg = (
             f"nothing was written: {steps} of {count} prices changed by more than 20 percent; "
             "check them, then repeat with --approve"
         )
         raise UsageError(msg)
-    write_text(sheet.text, output)
-    typer.echo(f"{output}: {count} prices; use them with PERFLEDGER_PRICES={output}")
 
 
 def _fetched(providers: Sequence[Provider], aws_regions: Sequence[str]) -> "tuple[BulkPrices, ...]":

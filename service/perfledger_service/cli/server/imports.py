@@ -10,12 +10,12 @@ import typer
 from perfledger_service.cli.command import command
 from perfledger_service.cli.file_or_store import LatencyMetric
 from perfledger_service.cli.option_groups import argument, how
-from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.output import DocumentOutput, Output
 from perfledger_service.cli.server_modules import open_store
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger_service.usecases.inputs.files import NamedBytes
-    from perfledger_service.values.fleet_views import ImportKind
+    from perfledger_service.values.fleet_views import ImportKind, StoredImport
 
 DEFAULT_SOURCE = "main"
 Source = Annotated[str, how("cluster, account or service that the file is from", metavar="NAME")]
@@ -26,9 +26,10 @@ Files = Annotated[list[Path], argument("files of 64 MiB each at most", metavar="
     examples=(
         "perfledger server import usage usage.csv",
         "perfledger server import usage usage.csv --source west",
+        "perfledger server import usage usage.csv --json",
     )
 )
-def import_usage(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
+def import_usage(files: Files, *, source: Source = DEFAULT_SOURCE, output: DocumentOutput) -> None:
     """Import usage by job: sacct, Prometheus, Kubernetes, FOCUS bills in CSV.
 
     For `--source` of fleet hours, allocate and forecast. Repeating it is safe. Files of one source
@@ -36,32 +37,36 @@ def import_usage(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
     """
     from perfledger_service.values.fleet_views import ImportKind
 
-    _import(_read(files), ImportKind.USAGE, source)
+    _import(_read(files), ImportKind.USAGE, source, output)
 
 
 @command(
     examples=(
         "perfledger server import activity activity.csv",
         "perfledger server import activity activity.csv --source west",
+        "perfledger server import activity activity.csv --json",
     )
 )
-def import_activity(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
+def import_activity(
+    files: Files, *, source: Source = DEFAULT_SOURCE, output: DocumentOutput
+) -> None:
     """Import the utilization of devices: Prometheus, sacct, CloudWatch, Cloud Monitoring, W&B.
 
     For `--source` of fleet utilization. Repeating it is safe.
     """
     from perfledger_service.values.fleet_views import ImportKind
 
-    _import(_read(files), ImportKind.ACTIVITY, source)
+    _import(_read(files), ImportKind.ACTIVITY, source, output)
 
 
 @command(
     examples=(
         "perfledger server import jobs jobs.csv",
         "perfledger server import jobs jobs.csv --source west",
+        "perfledger server import jobs jobs.csv --json",
     )
 )
-def import_jobs(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
+def import_jobs(files: Files, *, source: Source = DEFAULT_SOURCE, output: DocumentOutput) -> None:
     """Import job logs: SWF, sacct, kubectl, Prometheus and others.
 
     For `--source` of plan queue and simulate, which read the newest log of a source. Repeating it
@@ -69,13 +74,14 @@ def import_jobs(files: Files, *, source: Source = DEFAULT_SOURCE) -> None:
     """
     from perfledger_service.values.fleet_views import ImportKind
 
-    _import(_read(files), ImportKind.JOBS, source)
+    _import(_read(files), ImportKind.JOBS, source, output)
 
 
 @command(
     examples=(
         "perfledger server import load curve.json",
         "perfledger server import load H100-80GB=vllm.json --latency-metric ttft --source west",
+        "perfledger server import load curve.json --json",
     )
 )
 def import_load(
@@ -86,6 +92,7 @@ def import_load(
     *,
     latency_metric: LatencyMetric = None,
     source: Source = DEFAULT_SOURCE,
+    output: DocumentOutput,
 ) -> None:
     """Import load curves from perfledger or another tool.
 
@@ -97,13 +104,13 @@ def import_load(
     from perfledger_service.values.fleet_views import ImportKind
 
     read = read_load_curves(curves, latency=latency_metric or REQUEST_LATENCY)
-    _import([file_of_curves(", ".join(curves), read)], ImportKind.LOAD, source)
+    _import([file_of_curves(", ".join(curves), read)], ImportKind.LOAD, source, output)
 
 
 @command(examples=("perfledger server import list", "perfledger server import list --json"))
 def list_imports(*, output: DocumentOutput) -> None:
     """List the imported files."""
-    from perfledger_service.rendering.fleet.imported_files import imports_document
+    from perfledger_service.rendering.server.imports import imports_document
 
     with open_store() as engine:
         from perfledger_service.store.database import read_session
@@ -143,15 +150,17 @@ def _read(files: Sequence[Path]) -> "list[NamedBytes]":
     return [read_named(file, most_bytes=MAX_USAGE_BYTES) for file in files]
 
 
-def _import(files: "Sequence[NamedBytes]", kind: "ImportKind", source: str) -> None:
+def _import(files: "Sequence[NamedBytes]", kind: "ImportKind", source: str, output: Output) -> None:
+    from perfledger_service.rendering.server.imports import new_imports_document
+
+    imported: list[tuple[StoredImport, bool]] = []
     with open_store() as engine:
         from perfledger_service.usecases.inputs.imports import import_file
 
-        for file in files:
-            stored, is_new = import_file(
-                engine, file, kind=kind, source=source, now=datetime.now(UTC)
-            )
-            state = "imported" if is_new else "is already imported"
-            typer.echo(
-                f"{stored.name}: {state} as {stored.id} of {stored.source}: {stored.summary}"
-            )
+        try:
+            for file in files:
+                now = datetime.now(UTC)
+                imported.append(import_file(engine, file, kind=kind, source=source, now=now))
+        finally:  # those before a file that is rejected are stored
+            if imported:
+                output.write_document(imported, new_imports_document)

@@ -1,9 +1,8 @@
 """Adds and lists projects."""
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated
-
-import typer
 
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import argument
@@ -15,21 +14,26 @@ from perfledger_service.cli.server_modules import open_store
     examples=(
         "perfledger server project add octo/models",
         "perfledger server project add octo/models > token",
+        "perfledger server project add octo/models --json",
     )
 )
 def add(
     repository: Annotated[str, argument("owner/name, as GitHub writes it", metavar="REPOSITORY")],
+    *,
+    output: DocumentOutput,
 ) -> None:
     """Allow a repository to upload, and print its token.
 
     The token is shown only once.
     """
+    from perfledger_service.rendering.server.project import new_token_document
+
     with open_store() as engine:
         from perfledger_service.usecases.pull_requests.projects import add_project, new_token
 
         token = new_token()
         add_project(engine, repository, token=token, now=datetime.now(UTC))
-    typer.echo(token)
+    output.write_document(token, partial(new_token_document, repository))
 
 
 @command(examples=("perfledger server project list", "perfledger server project list --json"))

@@ -1,6 +1,5 @@
 """Renders the page of the fleet's capacity."""
 
-from perfledger_service.rendering.fleet.imported_files import period
 from perfledger_service.rendering.fleet.measured_utilization import (
     WHAT_IS_ACTIVE,
     WHAT_IS_IDLE,
@@ -26,8 +25,8 @@ def capacity_page(view: CapacityView) -> str:
         imports_left_out=max(0, len(view.imports) - MAX_ROWS),
         amount=amount,
         day=number_format.day,
+        days=number_format.days,
         device=stored_verdict_rows.device,
         misleading_words=misleading_words,
-        period=period,
         share=number_format.share,
     )

@@ -237,6 +237,13 @@ def day(value: date) -> str:
     return value.isoformat()[:10]
 
 
+def days(first: date | None, last: date | None) -> str:
+    """Return a period's first and last day, "" if unknown: "2026-10-01 to 2026-10-02"."""
+    if first is None or last is None:
+        return ""
+    return INTERVAL_TO.join(map(day, (first, last)))
+
+
 def moment(value: str | datetime) -> str:
     """Return an instant to the minute: "2026-11-20 14:03 UTC"; "not known" if it cannot be read."""
     try:

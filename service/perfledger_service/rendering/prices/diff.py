@@ -14,13 +14,10 @@ from perfledger_service.rendering.layout.document import (
     fact,
     facts,
     figure,
-    notes,
     table,
 )
 from perfledger_service.rendering.layout.escape import clean
-from perfledger_service.rendering.prices.check import price_check_document
 from perfledger_service.rendering.prices.list import MAX_OPTION, option_name
-from perfledger_service.values.price_update import PriceUpdate
 
 _MAX_ROWS = 120  # for people; JSON and CSV have all of them
 
@@ -58,19 +55,6 @@ def price_diff_document(diff: SheetDiff) -> Document:
         version=2,
         facts={"before": diff.before, "after": diff.after, "same": diff.same},
         blocks=(table(_columns(), rows, key="prices", style=_style, most=_MAX_ROWS), summary),
-    )
-
-
-def price_update_document(update: PriceUpdate) -> Document:
-    """Return the changes of new prices, the rejected ones and those that need approval."""
-    parts = (price_diff_document(update.diff), price_check_document(update.check))
-    left_out = ", ".join(f"{count} with {reason}" for reason, count in update.left_out)
-    return Document(
-        name="perfledger-price-update",
-        blocks=(
-            *(block for part in parts for block in part.blocks),
-            *notes([f"Left out when reading: {left_out}."] if left_out else []),
-        ),
     )
 
 

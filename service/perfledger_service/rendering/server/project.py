@@ -3,7 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfledger_service.rendering.layout.document import Column, Document, figure, name, table
+from perfledger_service.rendering.layout.document import (
+    Column,
+    Document,
+    Preformatted,
+    figure,
+    name,
+    table,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +29,15 @@ _COLUMNS: tuple[Column[UploadTokenRow], ...] = (
     figure("created_on", "created", lambda row: row.created_on),
     figure("revoked_on", "revoked", lambda row: row.revoked_on),
 )
+
+
+def new_token_document(repository: str, token: str) -> Document:
+    """Return a new token, alone on a line."""
+    return Document(
+        name="perfledger-new-token",
+        facts={"repository": repository, "token": token},
+        blocks=(Preformatted(token),),
+    )
 
 
 def tokens_document(rows: Sequence[UploadTokenRow]) -> Document:

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -17,6 +19,17 @@ def test_an_upload_prints_its_page_and_may_be_repeated(run, site, make_bundle, t
 
     assert first == second
     assert first.startswith("http")
+    assert len(first.splitlines()) == 1
+
+
+def test_an_upload_in_json_is_the_address_of_its_page(run, site, make_bundle, tmp_path):
+    path = tmp_path / "bundle.json"
+    path.write_text(make_bundle().to_json())
+    words = ("upload", path, "--upload-url", site.url)
+
+    document = json.loads(run(*words, "--json", PERFLEDGER_UPLOAD_TOKEN=TOKEN))
+
+    assert document["url"] == run(*words, PERFLEDGER_UPLOAD_TOKEN=TOKEN).strip()
 
 
 def test_without_a_service_the_command_says_what_to_set(run, tmp_path, monkeypatch):

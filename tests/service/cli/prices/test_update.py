@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 from perfledger_cost_models.prices.price_sheet import packaged_text
+from perfledger_service.cli.app import app
 from perfledger_service.errors import SettingsError, UsageError
 
 
@@ -59,6 +61,30 @@ def test_a_large_step_is_written_only_when_it_is_approved(run, aws_file, tmp_pat
     assert not sheet.exists()
     run(*words, "--output", sheet, "--approve")
     assert "98.32" in sheet.read_text()
+
+
+def test_an_update_in_json_says_whether_the_sheet_was_written(run, aws_file, tmp_path):
+    sheet = tmp_path / "mine.csv"
+    words = ("prices", "update", "--output", sheet, "--json")
+
+    written = json.loads(run(*words, "--file", aws_file()))
+
+    (change,) = written["prices"]
+    assert (change["usd_per_hour_before"], change["usd_per_hour_after"]) == ("55.04", "54")
+    assert (written["to_approve"], written["written_to"]) == (0, str(sheet))
+    assert "54" in sheet.read_text()
+
+
+def test_an_update_that_needs_approval_in_json_is_not_written(aws_file, tmp_path):
+    sheet = tmp_path / "mine.csv"
+    words = ("prices", "update", "--output", sheet, "--json", "--file", aws_file(usd="98.32"))
+
+    done = CliRunner().invoke(app, list(map(str, words)))
+
+    assert isinstance(done.exception, UsageError)
+    document = json.loads(done.stdout)
+    assert (document["to_approve"], document["written_to"]) == (1, None)
+    assert not sheet.exists()
 
 
 def test_prices_of_other_regions_and_providers_stay(run, aws_file, tmp_path):

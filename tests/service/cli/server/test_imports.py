@@ -4,7 +4,9 @@ import json
 from functools import partial
 
 import pytest
+from typer.testing import CliRunner
 
+from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, UsageError
 
 SACCT = "JobID|JobName|User|Account|Submit|Start|End|AllocTRES|State\n" + "\n".join(
@@ -70,6 +72,24 @@ def test_an_import_is_listed_once_however_often_it_is_made(run, accounting):
     assert "sacct.txt: imported as 1 of west: Slurm accounting: 36,288 device-hours" in first
     assert "is already imported as 1 of west" in again
     assert run("server", "import", "list").count("sacct.txt") == 1
+
+
+def test_an_import_in_json_has_the_row_of_the_list(run, accounting):
+    imported = json.loads(run("server", "import", "usage", accounting, "--json"))
+
+    listed = json.loads(run("server", "import", "list", "--json"))
+    assert imported["imports"] == [{**listed["imports"][0], "is_new": True}]
+
+
+def test_files_before_a_rejected_one_are_reported(accounting, tmp_path, database_url):
+    page = tmp_path / "page.csv"
+    page.write_text("<html>")
+    words = ("server", "import", "usage", str(accounting), str(page))
+
+    done = CliRunner().invoke(app, words, env={"PERFLEDGER_DATABASE_URL": database_url})
+
+    assert isinstance(done.exception, UsageError)
+    assert "sacct.txt: imported as 1 of main" in done.stdout
 
 
 def test_a_removed_import_is_gone(run, accounting):

@@ -22,6 +22,14 @@ def test_a_project_prints_its_token_once(server):
     assert token not in server("project", "list")
 
 
+def test_a_new_token_in_json_is_beside_its_project(server):
+    document = json.loads(server("project", "add", "octo/models", "--json"))
+
+    (row,) = json.loads(server("project", "list", "--json"))["tokens"]
+    assert document["repository"] == "octo/models"
+    assert document["token"].startswith(row["prefix"])
+
+
 def test_a_project_may_have_several_tokens(server):
     tokens = {server("project", "add", "octo/models") for _ in range(2)}
 

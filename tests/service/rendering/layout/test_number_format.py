@@ -236,6 +236,13 @@ def test_dates():
     assert number_format.moment("<b>") == "not known"
 
 
+def test_a_period_is_its_first_and_last_day_and_empty_if_unknown():
+    first, last = date(2026, 11, 9), date(2026, 11, 12)
+
+    assert number_format.days(first, last).split() == ["2026-11-09", "to", "2026-11-12"]
+    assert (number_format.days(None, last), number_format.days(first, None)) == ("", "")
+
+
 @pytest.mark.parametrize(
     ("largest", "unit", "expected"),
     [

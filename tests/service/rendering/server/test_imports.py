@@ -1,8 +1,8 @@
 import json
 from dataclasses import replace
 
-from perfledger_service.rendering.fleet.imported_files import imports_document, period
 from perfledger_service.rendering.layout.writers import plain_lines, to_json, to_terminal
+from perfledger_service.rendering.server.imports import imports_document, new_imports_document
 from perfledger_service.values.fleet_views import ImportKind
 
 
@@ -15,8 +15,27 @@ def test_a_row_says_what_a_file_is_of_and_since_when_it_is_here(imported):
 
 
 def test_a_file_without_times_has_no_period(imported):
-    assert period(replace(imported, since=None)) == ""
-    assert period(replace(imported, until=None)) == ""
+    files = (replace(imported, since=None), replace(imported, until=None))
+
+    rows = json.loads(to_json(imports_document(files)))["imports"]
+
+    assert [row["period"] for row in rows] == ["", ""]
+
+
+def test_a_new_import_has_what_the_list_says_of_it_and_whether_it_is_new(imported):
+    files = ((imported, True), (replace(imported, name="[bold]x[/]\x1b"), False))
+    document = new_imports_document(files)
+
+    new, again = json.loads(to_json(document))["imports"]
+    text = plain_lines(to_terminal(document), width=120).splitlines()
+
+    (listed,) = json.loads(to_json(imports_document((imported,))))["imports"]
+    assert new == {**listed, "is_new": True}
+    assert again["is_new"] is False
+    assert text[0] == "sacct.txt: imported as 3 of main: Slurm accounting: 48 device-hours"
+    assert text[1].startswith("[bold]x[/]")
+    assert "is already imported as 3" in text[1]
+    assert "\x1b" not in text[1]
 
 
 def test_files_keep_their_order_and_are_a_table(imported):

@@ -1,11 +1,13 @@
 """Presents the imported files."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
+    fact,
     figure,
     name,
     sentences,
@@ -13,23 +15,33 @@ from perfledger_service.rendering.layout.document import (
 )
 from perfledger_service.values.fleet_views import StoredImport
 
-
-def period(stored: StoredImport) -> str:
-    """Return the first and the last day of a file, "" for one without times."""
-    if stored.since is None or stored.until is None:
-        return ""
-    return number_format.INTERVAL_TO.join(map(number_format.day, (stored.since, stored.until)))
-
-
 _COLUMNS: tuple[Column[StoredImport], ...] = (
     figure("id", "no.", lambda stored: stored.id, str),
     figure("kind", "kind", lambda stored: stored.kind),
     name("source", "source", lambda stored: stored.source),
     name("name", "file", lambda stored: stored.name),
-    figure("period", "period", period),
+    figure("period", "period", lambda stored: number_format.days(stored.since, stored.until)),
     name("summary", "content", lambda stored: stored.summary),
     figure("day", "imported", lambda stored: number_format.day(stored.created_at)),
 )
+
+
+def new_imports_document(imported: Sequence[tuple[StoredImport, bool]]) -> Document:
+    """Return the files of an import, each with whether it was new."""
+    columns = (
+        *(fact(column.key, partial(_value, column)) for column in _COLUMNS),
+        fact("is_new", lambda row: row[1]),
+    )
+    quoted = [
+        sentence
+        for stored, is_new in imported
+        for sentence in sentences(
+            [_sentence(stored, is_new=is_new)], names=(stored.name, stored.source, stored.summary)
+        )
+    ]
+    return Document(
+        name="perfledger-new-imports", blocks=(table(columns, imported, key="imports"), *quoted)
+    )
 
 
 def imports_document(imports: Sequence[StoredImport]) -> Document:
@@ -43,3 +55,12 @@ def imports_document(imports: Sequence[StoredImport]) -> Document:
         name="perfledger-imports",
         blocks=(table(_COLUMNS, imports, key="imports"), *sentences(empty)),
     )
+
+
+def _value(column: Column[StoredImport], row: tuple[StoredImport, bool]) -> object:
+    return column.value(row[0])
+
+
+def _sentence(stored: StoredImport, *, is_new: bool) -> str:
+    state = "imported" if is_new else "is already imported"
+    return f"{stored.name}: {state} as {stored.id} of {stored.source}: {stored.summary}"
