@@ -18,6 +18,7 @@ from perfledger_runners.children.protocol_parser import AnyMessage
 
 RUNNERS = Path(__file__).parents[2] / "runners"
 README = (RUNNERS / "README.md").read_text(encoding="utf-8")
+BUNDLE = (RUNNERS.parent / "docs" / "bundle.md").read_text(encoding="utf-8")
 SDK_README = (RUNNERS / "perfledger" / "README.md").read_text(encoding="utf-8")
 PROFILES = RUNNERS / "perfledger_profiles"
 
@@ -35,7 +36,7 @@ def dataclasses_of(hint, found):
 
 def section(name):
     """Return the paragraph or table under the bold name."""
-    match = re.search(rf"^\*\*{name}\*\*(.*?)(?=^\*\*|^#|\Z)", README, re.DOTALL | re.MULTILINE)
+    match = re.search(rf"^\*\*{name}\*\*(.*?)(?=^\*\*|^#|\Z)", BUNDLE, re.DOTALL | re.MULTILINE)
     assert match, f"{name} has no paragraph"
     return match[1]
 
@@ -56,7 +57,7 @@ def test_every_field_of_the_bundle_is_named(member):
 
 @pytest.mark.parametrize("name", [*METRICS, *FailureReason])
 def test_every_metric_and_reason_is_named(name):
-    assert f"`{name}`" in README
+    assert f"`{name}`" in README + BUNDLE
 
 
 def reading_names():
@@ -97,7 +98,7 @@ def test_every_field_of_every_message_is_named():
 
 
 def test_the_limits_are_the_ones_in_force():
-    text = " ".join(README.split())
+    text = " ".join(BUNDLE.split())
 
     assert f"{bundle_files.MAX_PLAIN_BYTES // 2**20} MiB" in text
     assert f"{bundle_files.MAX_UNPACKED_BYTES // 2**20} MiB unpacked" in text
@@ -115,7 +116,7 @@ def test_a_readme_is_short_enough_to_read(path):
     lines = path.read_text(encoding="utf-8").splitlines()
 
     assert len(lines) <= 250
-    assert [line for line in lines if len(line) > 120] == []
+    assert [line for line in lines if len(line) > 120 and not line.startswith("|")] == []
 
 
 def test_the_first_lines_name_the_three_packages():

@@ -23,7 +23,7 @@ HEAVY = (
     "pydantic_settings",
 )
 MAX_COLUMNS = 80
-SHORT_FLAGS = {"-h"}
+SHORT_FLAGS = {"-h", "-k"}  # as other tools have them: pytest's -k
 # Printed by a child for each help in turn: what is imported by then.
 PROBE = """
 import contextlib, io, json, sys

@@ -126,11 +126,8 @@ class MeasuringFlags:
 @command(
     examples=(
         "perfledger check",
-        "perfledger check --workload 'benchmarks.example:*' --budget 2m",
-        "perfledger check --asv --budget 2m",
-        "perfledger check -k 'example and not slow'",
-        "perfledger check --base HEAD~1 --head HEAD --format markdown --output comment.md",
-        "perfledger check --base v1.0 --head v1.1 --workloads-from main",
+        "perfledger check -k 'example and not slow' --budget 2m",
+        "perfledger check --base HEAD~1 --head HEAD --workloads-from HEAD --format markdown",
     )
 )
 def check(

@@ -6,6 +6,7 @@ from perfledger_runners.bundles.service_history import ServiceHistoryError
 from perfledger_runners.bundles.upload import UploadError
 from perfledger_runners.checkouts.repository import NotARepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
+from perfledger_runners.children.sandbox import SandboxError
 from perfledger_service.errors import NotFoundError, NotMeasuredError, PerfledgerError, UsageError
 from perfledger_service.usecases.inputs import error_translation
 from perfledger_service.usecases.inputs.error_translation import translate_errors
@@ -17,8 +18,9 @@ FOREIGN_ERRORS = [
     if not value.__module__.startswith("perfledger_service")
 ]
 SERVICE_ERRORS = [ServiceHistoryError, UploadError]
+START_ERRORS = [InterpreterError, SandboxError]
 INPUT_ERRORS = [
-    error for error in FOREIGN_ERRORS if error not in {InterpreterError, *SERVICE_ERRORS}
+    error for error in FOREIGN_ERRORS if error not in {*START_ERRORS, *SERVICE_ERRORS}
 ] + [NotARepositoryError]
 
 
@@ -39,8 +41,9 @@ def test_invalid_input_is_a_usage_error_with_the_same_message(kind):
     assert (str(found), found.exit_code, found.__cause__) == ("row 3 has no price", 2, error)
 
 
-def test_without_an_interpreter_nothing_was_measured():
-    found = translated(InterpreterError("no Python at /venv"))
+@pytest.mark.parametrize("kind", START_ERRORS)
+def test_without_an_interpreter_or_its_sandbox_nothing_was_measured(kind):
+    found = translated(kind("no Python at /venv"))
 
     assert type(found) is NotMeasuredError
     assert (str(found), found.exit_code) == ("not measured: no Python at /venv", 3)
