@@ -175,7 +175,7 @@ def _process_ticks(stat: str) -> ProcessTicks | None:
     if len(values) < len(places):
         return None
     parent, began, user, system = values
-    name = clean_text(command.partition("(")[2])[:MAX_NAME]
+    name = " ".join(clean_text(command.partition("(")[2]).split())[:MAX_NAME]
     return ProcessTicks(name=name, parent=parent, began=began, ticks=user + system)
 
 

@@ -207,6 +207,7 @@ def _spread_of_test(test: PairedTest, request: PowerRequest) -> SpreadView:
     try:
         prior = prior_from_pairs((differences - differences.mean()).tolist())
     except PriorError:
-        source = f"{len(differences)} pairs are too few to estimate a spread: 5 are needed"
+        count = "1 pair is" if len(differences) == 1 else f"{len(differences)} pairs are"
+        source = f"{count} too few to estimate a spread: 5 are needed"
         return SpreadView(name=name, sd=None, source=source)
     return _spread(name, math.sqrt(prior.variance), f"from {len(differences)} pairs", request)

@@ -19,7 +19,7 @@ def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]
         *_noise_advice(bundle, verdicts),
         *_other_device_notes(bundle),
         *_left_out_notes(bundle),
-        *_noise_notes(bundle),
+        *_noisy_machine_notes(bundle),
         *_cpu_activity_notes(bundle, verdicts),
     )
 
@@ -83,7 +83,7 @@ def _left_out_notes(bundle: Bundle) -> tuple[str, ...]:
     )
 
 
-def _noise_notes(bundle: Bundle) -> tuple[str, ...]:
+def _noisy_machine_notes(bundle: Bundle) -> tuple[str, ...]:
     """Return the note on settings of the machine that add noise."""
     noisy = [each for each in bundle.host_findings if each.level is FindingLevel.NOISY]
     if not noisy:
