@@ -45,7 +45,7 @@ class CheckQueue:
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     finding: HostFinding = field(
-        default=HostFinding(name=NAME, level=FindingLevel.FINE, detail="none on this machine")
+        default=HostFinding(name=NAME, level=FindingLevel.FINE, detail="none in this queue")
     )
     _locks: ExitStack = field(default_factory=ExitStack)
 
