@@ -1,0 +1,62 @@
+"""Some of the planted faults of benchmarks/faults.py, by the real command; it plants them all."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+# Each ends at its first pair, whatever else the machine does.
+QUICK = (
+    "sources of a compiled module that nobody builds",
+    "an empty step",
+    "NaN after ten steps",
+    "a variable that head's settings ask for",
+    "a crash",
+    "a module that head forgot to add",
+)
+
+
+@pytest.fixture
+def faults(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[4] / "benchmarks")
+    return import_module("faults")
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_planted_fault_is_not_green_and_is_named(faults, tmp_path, name):
+    (case,) = [each for each in faults.CASES if each.name == name]
+
+    outcome = faults.run_case(case, tmp_path)
+
+    assert outcome.exit_status == 3
+    assert outcome.is_named
+
+
+def test_there_are_enough_faults_of_every_kind_and_each_has_a_name_of_its_own(faults):
+    names = [case.name for case in faults.CASES]
+    groups = {case.group for case in faults.CASES}
+
+    assert len(names) == len(set(names))
+    assert set(QUICK) <= set(names)
+    assert sum(case.expected != faults.SILENT for case in faults.CASES) >= 34
+    assert groups == {
+        *("installed copies", "no work", "wrong work", "not finite", "swapped environments"),
+        *("load", "throttling", "hanging", "dying", "changed inputs", "missing parts"),
+        *("slow", "controls"),
+    }
+
+
+def test_the_last_line_counts_and_a_green_fault_fails(faults, capsys):
+    fault, control = faults.CASES[0], faults.CASES[-1]
+    said = {"outcomes": "unchanged", "report": "{}", "seconds": 1.0}
+    green = faults.FaultOutcome(case=fault, exit_status=0, **said)
+    silent = faults.FaultOutcome(case=control, exit_status=0, **said)
+
+    assert faults.summary([green, silent]) == 1
+    assert faults.summary([silent]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "1 faults: 1 green, 1 named; 1 controls: 0 accused; 0 rows unsure, 1 wrong",
+        "0 faults: 0 green, 0 named; 1 controls: 0 accused; 0 rows unsure, 0 wrong",
+    ]
