@@ -63,6 +63,7 @@ ROOT = Group(
         "history": Group(
             "Search the history of a branch for changes.",
             {
+                "bisect": "history.bisect:bisect",
                 "detect": "history.detect:detect",
                 "suspects": "history.suspects:suspects",
                 "spreads": "history.spreads:spreads",

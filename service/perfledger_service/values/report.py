@@ -35,6 +35,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     UNCERTAIN = 3  # undecided, not measured, or its cost needs approval
     INTERNAL = 4
+    NO_DIFFERENCE = 5  # between the ends of a range to bisect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

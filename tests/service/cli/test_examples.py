@@ -57,6 +57,7 @@ COMMANDS = dict(commands())
 ONLY_PROCESS = {"server run"}  # runs until it is interrupted
 OF_REPOSITORY = {"init", "check", "config show", "bench list", "bench load", "bench doctor"}
 FEW_PAIRS = "--pairs 5 --budget 10h"
+OF_RANGE = {"history bisect"}  # of commits: what it finds is measured
 OF_SERVICE = {"upload", "history suspects", "history spreads"}
 
 
@@ -141,13 +142,16 @@ def repository(tmp_path, monkeypatch):
     git("init", "-q", "-b", "main")
     git("add", "-A")
     git("commit", "-q", "-m", "Register a workload")
+    git("tag", "v1.0")
     workload.write_text(fast)
     git("commit", "-q", "-a", "-m", "Take each root once")
+    git("tag", "v1.1")
     return path
 
 
 def ordinary():
-    return [name for name in COMMANDS if name not in OF_REPOSITORY | OF_SERVICE | ONLY_PROCESS]
+    others = OF_REPOSITORY | OF_RANGE | OF_SERVICE | ONLY_PROCESS
+    return [name for name in COMMANDS if name not in others]
 
 
 @pytest.mark.usefixtures("database")
@@ -169,6 +173,12 @@ def test_an_example_in_a_repository_ends_well(example):
     done = run(example)
 
     assert done.exit_code == 0, done.output
+
+
+@pytest.mark.usefixtures("repository")
+@pytest.mark.parametrize("example", examples(sorted(OF_RANGE)))
+def test_an_example_that_searches_commits_ends_with_an_answer(example):
+    assert run(example).exit_code in {0, 3, 5}  # found, unknown, or no difference
 
 
 @pytest.mark.usefixtures("folder")

@@ -13,12 +13,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from itertools import pairwise
-from statistics import fmean
 from typing import Self
 
 from perfledger.metrics import Metric
 from perfledger_baselines.estimation.pairing import Pair, tests_of
+from perfledger_baselines.history.commits.pair_distribution import (
+    likely_center,
+    log_density,
+    pooled_scale,
+)
 from perfledger_baselines.judging.judge import judge_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
@@ -26,14 +31,13 @@ from perfledger_baselines.significance.paired_t_tests import SMALLEST_SPREAD
 
 # Of the interval that is halved next, and of the answer.
 SURE = 0.99
-# A pair's difference has Student's t distribution with so few degrees of freedom: processes on
-# shared machines are often far off, and one such pair must not decide.
-PAIR_DEGREES = 4.0
 # A commit has a level of its own if it is this share of the whole change away from both ends, by so
 # many standard errors. A layout of code that moves a step by less is no change of its own.
 OWN_SHARE, OWN_ERRORS = 0.2, 3.0
 # At least as many pairs with each end before that is asked.
 FEWEST_FOR_LEVEL = 3
+# Times the most pairs of a commit: so many are tried where some do not read the metric.
+MOST_TRIES = 2
 # A bound for what `pairs_needed` says.
 MOST_NEEDED = 10_000
 
@@ -80,7 +84,7 @@ class OtherChange:
     change: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CommitSearch:
     """The pairs of a search so far; the change lies after `good` and not after `bad`.
 
@@ -113,53 +117,55 @@ class CommitSearch:
         within = {commit for ends in self._ends_within for commit in ends}
         return tuple(sorted({self.good, self.bad} | within))
 
+    def comparable_pairs(self, base: int, head: int) -> tuple[Pair, ...]:
+        """Return the pairs of two commits that have the metric on both sides."""
+        name = self.metric.name
+        pairs = self.pairs.get((base, head), ())
+        return tuple(pair for pair in pairs if name in pair.base and name in pair.head)
+
     def differences(self, base: int, head: int) -> tuple[float, ...]:
         """Return the difference of logs of each comparable pair of two commits."""
-        pairs = self.pairs.get((base, head), ())
-        for test in tests_of(self.workload, pairs, (self.metric,)):
-            if test.metric.name == self.metric.name and not test.flaw:
-                return tuple(math.log(after / before) for before, after in test.pairs)
-        return ()
+        return self._all_differences.get((base, head), ())
+
+    @cached_property
+    def _all_differences(self) -> dict[Ends, tuple[float, ...]]:
+        return {
+            ends: tuple(math.log(after / before) for before, after in test.pairs)
+            for ends in self.pairs
+            for test in tests_of(self.workload, self.comparable_pairs(*ends), (self.metric,))
+            if test.metric.name == self.metric.name and not test.flaw
+        }
 
     def verdict(self) -> Verdict | None:
         """Judge the present ends at the last planned look, as a check of this metric would.
 
         None before the first look.
         """
-        pairs = self.pairs.get((self.good, self.bad), ())
+        pairs = self.comparable_pairs(self.good, self.bad)
         look = max((look for look in self.rule.looks if look <= len(pairs)), default=0)
         tests = tests_of(self.workload, pairs[:look], (self.metric,))
         chosen = [test for test in tests if test.metric.name == self.metric.name]
         return judge_tests(chosen, rule=self.rule)[0] if look and chosen else None
 
-    @property
+    @cached_property
     def size(self) -> float:
         """Return the whole change between the ends, as a difference of logs; 0 without pairs."""
         differences = self.differences(self.good, self.bad)
-        return fmean(differences) if differences else 0.0
+        return likely_center(differences, self.spread) if differences else 0.0
 
-    @property
+    @cached_property
     def spread(self) -> float:
-        """Return the standard deviation of a pair's difference, pooled over all comparisons.
+        """Return the scale of a pair's difference, pooled over all comparisons."""
+        return max(SMALLEST_SPREAD, pooled_scale(tuple(self._all_differences.values())))
 
-        It errs high while few pairs are known: their variance is that of the t distribution.
-        """
-        squares, degrees = 0.0, 0
-        for ends in self.pairs:
-            differences = self.differences(*ends)
-            center = fmean(differences) if differences else 0.0
-            squares += sum((each - center) ** 2 for each in differences)
-            degrees += max(len(differences) - 1, 0)
-        return max(SMALLEST_SPREAD, math.sqrt(squares / max(degrees - 2, 1)))
-
-    @property
+    @cached_property
     def chances(self) -> dict[int, float]:
         """Return for each commit of the present range the probability that it made the change."""
         size, spread = self.size, self.spread
         logs = dict.fromkeys(range(self.good + 1, self.bad + 1), 0.0)
         for base, head in self._ends_within:
             ratio = sum(
-                _log_density((each - size) / spread) - _log_density(each / spread)
+                log_density((each - size) / spread) - log_density(each / spread)
                 for each in self.differences(base, head)
             )
             for commit in range(base + 1, head + 1):
@@ -188,7 +194,7 @@ def next_step(search: CommitSearch) -> Comparison | SearchEnd | CommitSearch:
         return _next_in_range(search)
     if outcome is Outcome.UNCHANGED and not search.other_changes:
         return replace(open_end(search), status=SearchStatus.UNCHANGED)
-    if outcome is Outcome.UNDECIDED and not _is_exhausted(search, _count(search, ends)):
+    if outcome is Outcome.UNDECIDED and not _is_exhausted(search, [ends]):
         return Comparison(*ends)
     return open_end(search)
 
@@ -202,7 +208,7 @@ def pairs_needed(search: CommitSearch) -> int:
     steps = range(-40, 41)
     noise = [(step / 10, math.exp(-((step / 10) ** 2) / 2)) for step in steps]
     gain = sum(
-        weight * (_log_density(place) - _log_density(place - distance)) for place, weight in noise
+        weight * (log_density(place) - log_density(place - distance)) for place, weight in noise
     ) / sum(weight for _, weight in noise)
     sure = math.log(SURE / (1 - SURE))
     return min(MOST_NEEDED, math.ceil(sure / gain)) if gain > sure / MOST_NEEDED else MOST_NEEDED
@@ -238,7 +244,7 @@ def unexplained_change(search: CommitSearch, commit: int) -> float | None:
     own_differences = search.differences(commit - 1, commit)
     if not own_differences or (commit - 1, commit) == (search.good, search.bad):
         return None
-    rest = search.size - fmean(own_differences)
+    rest = search.size - likely_center(own_differences, search.spread)
     pairs = len(search.differences(search.good, search.bad))
     error = search.spread * math.sqrt(1 / len(own_differences) + 1 / pairs)
     is_clear = abs(rest) - OWN_ERRORS * error > 0 and abs(rest) > OWN_SHARE * abs(search.size)
@@ -256,8 +262,7 @@ def _next_in_range(search: CommitSearch) -> Comparison | SearchEnd | CommitSearc
     )
     doubtful = _boundary_in_doubt(search, chances, base, head)
     if doubtful is not None:
-        spent = sum(len(search.pairs.get(ends, ())) for ends in _with_ends(search, doubtful))
-        if _is_exhausted(search, spent):
+        if _is_exhausted(search, _with_ends(search, doubtful)):
             return open_end(search)
         return Comparison(*min(_with_ends(search, doubtful), key=lambda e: _count(search, e)))
     if head - base == 1:
@@ -304,7 +309,7 @@ def _own_level(search: CommitSearch, commit: int) -> CommitSearch | None:
     if from_good > 0 and to_bad > 0:
         is_first_larger = from_good >= to_bad
         rest = ends[1] if is_first_larger else ends[0]
-        change = math.expm1(fmean(search.differences(*rest)))
+        change = math.expm1(likely_center(search.differences(*rest), search.spread))
         good, bad = ends[0] if is_first_larger else ends[1]
         other_changes = (*search.other_changes, OtherChange(*rest, change))
         return replace(search, good=good, bad=bad, other_changes=other_changes)
@@ -315,7 +320,8 @@ def _place(search: CommitSearch, ends: Ends) -> tuple[float, float]:
     """Return the change between two commits and its standard error, as shares of the whole."""
     differences = search.differences(*ends)
     error = search.spread / math.sqrt(len(differences))
-    return fmean(differences) / search.size, error / abs(search.size)
+    center = likely_center(differences, search.spread)
+    return center / search.size, error / abs(search.size)
 
 
 def _middle(search: CommitSearch, base: int, head: int) -> int | None:
@@ -343,16 +349,19 @@ def _count(search: CommitSearch, ends: Ends) -> int:
     return len(search.pairs.get(ends, ()))
 
 
-def _is_exhausted(search: CommitSearch, pairs: int) -> bool:
+def _is_exhausted(search: CommitSearch, ends: Sequence[Ends]) -> bool:
+    """Whether the most pairs were compared, or twice as many read the metric on one side at most.
+
+    CPU time, for one, is not read of every process on a busy machine.
+    """
     most = search.rule.most_pairs
-    return most is not None and pairs >= most
+    if most is None:
+        return False
+    compared_pairs = sum(len(search.comparable_pairs(*each)) for each in ends)
+    tried_pairs = sum(_count(search, each) for each in ends)
+    return compared_pairs >= most or tried_pairs >= MOST_TRIES * most
 
 
 def _chance(chances: Mapping[int, float], base: int, head: int) -> float:
     """Return the probability that the change was made after `base` and not after `head`."""
     return math.fsum(chances[commit] for commit in range(base + 1, head + 1))
-
-
-def _log_density(place: float) -> float:
-    """Return the log density of a pair's difference, in standard deviations, up to a constant."""
-    return -(PAIR_DEGREES + 1) / 2 * math.log1p(place**2 / PAIR_DEGREES)

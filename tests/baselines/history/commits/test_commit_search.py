@@ -240,7 +240,7 @@ def test_a_search_that_is_stopped_names_what_remains():
 
 
 def test_a_metric_that_was_never_read_decides_nothing():
-    search = a_search(4).with_pairs(0, 4, [a_pair(1.0, 2.0)] * 20)
+    search = a_search(4).with_pairs(0, 4, [a_pair(1.0, 2.0)] * 40)
     search = CommitSearch(
         workload="m:f", metric=PEAK_MEMORY, rule=RULE, good=0, bad=4, pairs=search.pairs
     )
@@ -260,3 +260,15 @@ def test_counts_without_noise_are_searched_as_well():
         search = search.with_pairs(step.base, step.head, [pair])
 
     assert (step.status, step.first) == (SearchStatus.FOUND, 7)
+
+
+def test_a_pair_that_did_not_read_the_metric_is_measured_again():
+    search = a_search(4)
+    for number in range(5):
+        assert next_step(search) == Comparison(0, 4)
+        assert search.verdict() is None
+        search = search.with_pairs(0, 4, [Pair({}, {STEP_TIME.name: 2.0})])
+        search = search.with_pairs(0, 4, [a_pair(1.0, 2.0 + number / 100)])
+
+    assert len(search.differences(0, 4)) == 5
+    assert next_step(search) == Comparison(0, 2)

@@ -1,0 +1,54 @@
+"""Lists the commits of a branch between two of its revisions."""
+
+from perfledger.records import Revision
+from perfledger_runners.checkouts.git import RepositoryError, git
+from perfledger_runners.checkouts.repository import MAX_SUBJECT, Repository
+from perfledger_runners.safe_text import clean_text
+
+MAX_COMMITS = 10_000
+
+
+class CommitRangeError(RepositoryError):
+    """Two revisions without a range of commits from one to the other."""
+
+
+def commit_range(repository: Repository, good: str, bad: str) -> tuple[Revision, ...]:
+    """Return the first-parent commits from `good` to `bad`, both included, the oldest first.
+
+    A merge is one commit: what it merged is not searched. Raises UnknownRevisionError, and
+    CommitRangeError unless `good` is a first-parent ancestor of `bad`.
+    """
+    first, last = repository.resolve(good), repository.resolve(bad)
+    if first.sha == last.sha:
+        msg = f"{good!r} and {bad!r} are the same commit ({first.sha[:12]}): there is no range"
+        raise CommitRangeError(msg)
+    if repository.merge_base(good, bad) != first.sha:
+        hint = (
+            f"swap them: {bad!r} is the older one"
+            if repository.merge_base(good, bad) == last.sha
+            else f"their common ancestor is {repository.merge_base(good, bad)[:12]}"
+        )
+        msg = f"{good!r} is not an ancestor of {bad!r}: {hint}"
+        raise CommitRangeError(msg)
+    listing = git(
+        repository.root,
+        *("log", "--first-parent", "--reverse", "--no-show-signature", "-z"),
+        *("--format=%H %P%x09%s", f"{first.sha}..{last.sha}"),
+    )
+    lines = [line for line in listing.decode(errors="replace").split("\0") if line]
+    if len(lines) > MAX_COMMITS:
+        msg = f"{len(lines)} commits from {good!r} to {bad!r}: at most {MAX_COMMITS} are searched"
+        raise CommitRangeError(msg)
+    parent = lines[0].partition("\t")[0].split()[1]
+    if parent != first.sha:
+        msg = (
+            f"{good!r} was merged into the branch of {bad!r} and is not on it: give {parent[:12]}, "
+            "the last commit of the branch before it"
+        )
+        raise CommitRangeError(msg)
+    return (first, *map(_revision, lines[:-1]), last)
+
+
+def _revision(line: str) -> Revision:
+    shas, _, subject = line.partition("\t")
+    return Revision(sha=shas.split()[0], subject=clean_text(subject)[:MAX_SUBJECT])

@@ -1,0 +1,264 @@
+"""Measures pairs of any two commits of a range; each commit is checked out and built once."""
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from perfledger.bundle import Bundle
+from perfledger.records import Failure, FailureReason, Machine, Revision, Run, Side, WorkloadSpec
+from perfledger_baselines.estimation.pairing import match_runs
+from perfledger_runners.checkouts.git import git
+from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.fingerprint import read_machine
+from perfledger_runners.machine.nvml import Gpu
+from perfledger_runners.machine.telemetry import GpuTelemetry, NoTelemetry
+from perfledger_runners.measuring.discovery import discover
+from perfledger_runners.measuring.measured_pair import PairMeasurement
+from perfledger_runners.measuring.paired_runs import pair_order
+from perfledger_service.errors import NotMeasuredError, UsageError
+from perfledger_service.rendering.layout.escape import clean
+from perfledger_service.usecases.check.check_site import (
+    Checkout,
+    CheckoutFolder,
+    CheckProgress,
+    CheckSite,
+)
+from perfledger_service.usecases.check.child_requests import interleaved_requests
+from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
+from perfledger_service.usecases.check.report_builder import build_report
+from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
+from perfledger_service.values.report import Report
+
+# Failures of the machine or of the set-up: no commit is to blame.
+NOT_A_COMMITS = frozenset({FailureReason.WRONG_CODE, FailureReason.THROTTLED, FailureReason.PYTHON})
+MAX_REASON = 300
+# Which side of a pair runs first is drawn for so many pairs; then the order repeats.
+MOST_ORDERED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedCommit:
+    """A commit of the range that cannot be measured, by its position, and why."""
+
+    commit: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPair:
+    """One pair of two commits, and the seconds that it took."""
+
+    base: Run
+    head: Run
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CommitCheck:
+    """A check of one commit against another: its pairs, and how long it measured."""
+
+    pairs: tuple[tuple[Run, Run], ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedCommit:
+    """A commit that is checked out and built, with its workload and where that runs."""
+
+    checkout: Checkout
+    spec: WorkloadSpec
+    machine: Machine
+    gpu: Gpu | None
+
+
+@dataclass(slots=True, kw_only=True)
+class CommitMeasurements:
+    """The checkouts of a range of commits, and what was measured of them; a context manager."""
+
+    checkouts: CheckoutFolder
+    commits: Sequence[Revision]
+    workload: str
+    progress: CheckProgress
+    queue: CheckQueue
+    seed: int
+    bundle: Bundle | None = None  # of the latest check
+    report: Report | None = None
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _prepared: dict[str, _PreparedCommit | str] = field(
+        default_factory=dict[str, _PreparedCommit | str]
+    )
+    _sites: dict[tuple[int, int], CheckSite] = field(
+        default_factory=dict[tuple[int, int], CheckSite]
+    )
+    _pairs: int = 0
+
+    def __enter__(self) -> Self:
+        """Begin without a checkout."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove all checkouts."""
+        self._stack.close()
+
+    @property
+    def builds(self) -> int:
+        """Return the number of checkouts whose workload could be measured."""
+        return sum(isinstance(each, _PreparedCommit) for each in self._prepared.values())
+
+    def measure(self, base: int, head: int) -> CommitPair | SkippedCommit:
+        """Measure a pair of two commits. Raises NotMeasuredError if an end cannot be measured."""
+        site = self._site(base, head)
+        if isinstance(site, SkippedCommit):
+            return site
+        place = self._place(base)
+        if not self._pairs:
+            self.queue.measure_on(place.machine)
+        measurement = PairMeasurement(
+            harness=site.harness,
+            requests=interleaved_requests(site.requests, place.machine.device),
+            telemetry=NoTelemetry() if place.gpu is None else GpuTelemetry(place.gpu),
+            progress=self.progress,
+            check_run=site.code.origin.failure,
+        )
+        order = pair_order(self.seed, MOST_ORDERED)
+        number, began = self._pairs, site.harness.clock()
+        self._pairs += 1
+        pair = measurement.measure(
+            (self.workload,), pair=number, first=order[number % MOST_ORDERED], process=2 * number
+        )
+        complete = pair.complete()
+        if not complete:
+            return self._failed(base, head, pair.failures)
+        return CommitPair(*complete[0], seconds=site.harness.clock() - began)
+
+    def check(self, base: int, head: int, *, budget_s: float) -> CommitCheck | SkippedCommit:
+        """Check a commit against another one as `perfledger check` does; keep bundle and report."""
+        site = self._site(base, head)
+        if isinstance(site, SkippedCommit):
+            return site
+        configuration = site.configuration
+        settings = configuration.settings.model_copy(update={"budget": budget_s})
+        request = CheckRequest(choice=WorkloadChoice(globs=(self.workload,)))
+        began = site.harness.clock()
+        bundle = measure_change(
+            replace(site, configuration=replace(configuration, settings=settings)),
+            request,
+            self.progress,
+            queue=self.queue,
+            history=None,
+        )
+        self.bundle = replace(
+            bundle,
+            repository=site.repository.origin_name(),
+            notes=configuration.notes + site.notes + bundle.notes,
+        )
+        today = datetime.now(UTC).date()
+        self.report = build_report(self.bundle, today=today, is_local=True)
+        pairs = match_runs(bundle.runs).get(self.workload, ())
+        return CommitCheck(pairs, site.harness.clock() - began)
+
+    def _site(self, base: int, head: int) -> CheckSite | SkippedCommit:
+        """Return two commits side by side, building those that are new."""
+        prepared: list[_PreparedCommit] = []
+        for commit in (base, head):
+            prepared_commit = self._prepare(commit)
+            if isinstance(prepared_commit, str):
+                return self._skipped(commit, prepared_commit)
+            prepared.append(prepared_commit)
+        reason = self._changed_work(prepared[1].spec)
+        if reason:
+            return self._skipped(head, reason)
+        if (base, head) not in self._sites:
+            sides = (one.checkout for one in prepared)
+            site = self.checkouts.site(*sides)
+            self._sites[base, head] = site.with_timeouts([prepared[0].spec])
+        return self._sites[base, head]
+
+    def _prepare(self, commit: int) -> _PreparedCommit | str:
+        """Check a commit out and build it once; return why it cannot be measured if it cannot.
+
+        Commits with the same files share a checkout.
+        """
+        revision = self.commits[commit]
+        repository, configuration = self.checkouts.repository, self.checkouts.configuration
+        sha = configuration.checked_out_sha(repository, revision.sha)
+        tree = git(repository.root, "rev-parse", f"{sha}^{{tree}}").decode().strip()
+        if tree not in self._prepared:
+            place = f"commit {commit} of {len(self.commits) - 1}"
+            self.progress.stage(f"checking out {place}, {revision.sha[:12]}")
+            name = f"{commit}-{revision.sha[:12]}"
+            checkout = self._stack.enter_context(self.checkouts.check_out(revision, name))
+            self._prepared[tree] = self._with_workload(checkout)
+        return self._prepared[tree]
+
+    def _with_workload(self, checkout: Checkout) -> _PreparedCommit | str:
+        """Return a checkout with its workload, or why it has none."""
+        if checkout.code.failure is not None:
+            return f"does not build: {checkout.code.failure}"
+        discovery = discover(self.checkouts.harness, checkout.code.request)
+        spec = next((each for each in discovery.workloads if each.id == self.workload), None)
+        if spec is None:
+            details = [f"{file.path}: {file.detail}" for file in discovery.broken]
+            names = [each.id for each in discovery.workloads]
+            details += [f"it registers {', '.join(names)}"] if names else []
+            extra = [f"({'; '.join(details)})"] if details else []
+            return " ".join((f"does not register {self.workload}", *extra))
+        device = self.checkouts.configuration.settings.device
+        machine, gpu = read_machine(discovery.facts, requested=device, environment=os.environ)
+        return _PreparedCommit(checkout, spec, machine, gpu)
+
+    def _place(self, commit: int) -> _PreparedCommit:
+        prepared = self._prepare(commit)
+        if isinstance(prepared, str):
+            raise NotMeasuredError(prepared)
+        return prepared
+
+    def _changed_work(self, spec: WorkloadSpec) -> str:
+        """Return how the unit of work differs from the good commit's, "" if it does not."""
+        good = self._prepare(0)
+        if isinstance(good, str):
+            return ""
+        before = good.spec
+        if (before.unit, before.units_per_step) == (spec.unit, spec.units_per_step):
+            return ""
+        return (
+            f"a step is {spec.units_per_step:g} {spec.unit} instead of "
+            f"{before.units_per_step:g} {before.unit}: the two cannot be compared"
+        )
+
+    def _failed(self, base: int, head: int, failures: Sequence[Failure]) -> SkippedCommit:
+        """Return the commit that failed. Raises NotMeasuredError where no commit is to blame."""
+        sides = {Side.BASE: base, Side.HEAD: head}
+        if not failures:
+            msg = f"{self.workload} was not measured, and no process says why: run it again"
+            raise NotMeasuredError(msg)
+        failure = min(failures, key=lambda each: self._is_end(sides[each.side]))
+        if failure.why in NOT_A_COMMITS:
+            msg = f"{clean(self.workload)} was not measured: {failure.detail}"
+            raise NotMeasuredError(msg)
+        return self._skipped(sides[failure.side], f"{failure.why}: {failure.detail}")
+
+    def _skipped(self, commit: int, reason: str) -> SkippedCommit:
+        """Return a commit that is left out. Raises UsageError for an end of the range."""
+        text = clean(reason, limit=MAX_REASON)
+        if self._is_end(commit):
+            revision = self.commits[commit]
+            end = "good" if commit == 0 else "bad"
+            msg = (
+                f"the {end} commit {revision.sha[:12]} cannot be measured: {text}; choose another, "
+                "or lay today's workloads over all commits with --workloads-from"
+            )
+            raise UsageError(msg)
+        return SkippedCommit(commit, text)
+
+    def _is_end(self, commit: int) -> bool:
+        return commit in {0, len(self.commits) - 1}

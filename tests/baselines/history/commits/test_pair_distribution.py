@@ -1,0 +1,46 @@
+"""Centres and scales of made-up differences, and what one wild pair does to them."""
+
+from random import Random
+
+import pytest
+
+from perfledger_baselines.history.commits.pair_distribution import (
+    likely_center,
+    log_density,
+    pooled_scale,
+)
+
+
+def test_the_density_falls_with_the_distance_and_slowly_at_the_tails():
+    places = [log_density(each) for each in (0.0, 1.0, -2.0, 10.0, 20.0)]
+
+    assert places == sorted(places, reverse=True)
+    assert log_density(1.0) == log_density(-1.0)
+    assert places[3] - places[4] < 5.0  # a normal's would be 150
+
+
+def test_a_wild_pair_hardly_moves_the_centre():
+    quiet = (0.09, 0.1, 0.11, 0.1, 0.095)
+
+    assert likely_center(quiet, 0.01) == pytest.approx(0.099, abs=0.002)
+    assert likely_center((*quiet, 5.0), 0.01) == pytest.approx(0.1, abs=0.003)
+
+
+def test_the_scale_is_that_of_the_pairs_whatever_their_centres():
+    noise = Random(1)
+    groups = [[center + 0.02 * noise.gauss() for _ in range(40)] for center in (0.0, 1.0, -3.0)]
+
+    scale = pooled_scale(groups)
+
+    assert 0.014 < scale < 0.02  # of t with the tails of a normal: four fifths of its deviation
+    assert pooled_scale([*groups, [0.0, 9.0]]) < 1.5 * scale
+
+
+def test_few_pairs_have_a_larger_scale():
+    assert pooled_scale([[0.0, 0.01]]) >= 0.005
+    assert pooled_scale([[0.0, 0.01, 0.02]]) > pooled_scale([[0.0, 0.01, 0.02] * 10])
+
+
+@pytest.mark.parametrize("groups", [[], [[1.0]], [[1.0, 1.0], [2.0, 2.0]]])
+def test_equal_or_single_pairs_have_no_scale(groups):
+    assert pooled_scale(groups) == 0.0
