@@ -52,7 +52,7 @@ def _noise_advice(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...
     cause, advice = "", list[str]()
     if waited is not None and waited >= LOADED_SHARE:
         cause = f", steps waited {waited:.0%} of their time for a core"
-        advice.append("stop other programs or give the check cores of its own (taskset -c)")
+        advice.append("stop other programs or give the check cores of its own with taskset")
     has_openmp = any(
         spec.id in names and spec.framework is not Framework.JAX for spec in bundle.workloads
     )
