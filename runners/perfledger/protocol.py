@@ -49,7 +49,7 @@ class MessageType(StrEnum):
     FACTS = "facts"  # python, frameworks, device, distributions: once, after the user's imports
     WORKLOAD = "workload"  # LIST: the fields of a WorkloadSpec
     BROKEN = "broken"  # LIST: path, detail, reason: a file that cannot be imported
-    LEFT_OUT = "left out"  # LIST: name, reason: a benchmark that cannot be measured as it is meant
+    LEFT_OUT = "left_out"  # LIST: name, reason: a benchmark that cannot be measured as it is meant
     STARTED = "started"  # workload: its set-up begins
     SAMPLING = "sampling"  # workload: warm-up is over, measured steps begin
     READY = "ready"  # workload ("" before the end): waits for a byte on the descriptor to set it up

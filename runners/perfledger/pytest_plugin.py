@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -32,6 +33,7 @@ from perfledger.process.command_context import (
     WorkloadCollector,
 )
 from perfledger.process.discovery import ImportFailure
+from perfledger.process.local_results import LocalResult, measure_here, table_lines
 from perfledger.process.pytest_names import file_of_test, module_name, tags_of, workload_id
 from perfledger.records import FailureReason, Framework, Param, WorkloadSpec
 from perfledger.workload import AnyStep, Step, Workload
@@ -105,7 +107,7 @@ class SessionPlugin:
         workloads: dict[str, BoundWorkload] = {}
         left_out: list[LeftOutBenchmark] = []
         for item in items:
-            if not FIXTURES & set(item.fixturenames):
+            if not _has_fixture(item):
                 continue
             name, reason = workload_id(item.nodeid), self._reason_left_out(item)
             if name in workloads:
@@ -113,7 +115,7 @@ class SessionPlugin:
             if reason:
                 left_out.append(LeftOutBenchmark(name, f"pytest: {reason}"))
             else:
-                workloads[name] = self._bound(item, name)
+                workloads[name] = self._bound(item)
         return CollectedWorkloads(
             workloads=tuple(workloads.values()),
             broken=tuple(self._failures),
@@ -127,15 +129,8 @@ class SessionPlugin:
             return "it uses torch and jax: perfledger cannot tell whose clock to read"
         return ""
 
-    def _bound(self, item: pytest.Function, name: str) -> BoundWorkload:
-        module, _, function = name.partition("[")[0].partition(":")
-        spec = WorkloadSpec(
-            id=name,
-            module=module,
-            function=function,
-            framework=next(iter(_frameworks(item, self._context.root)), Framework.HOST),
-            tags=tags_of(mark.name for mark in item.iter_markers()),
-        )
+    def _bound(self, item: pytest.Function) -> BoundWorkload:
+        spec = _spec(item, self._context.root)
         workload = Workload(function=_no_set_up, place=f"{item.path}:{item.location[1]}")
         return BoundWorkload(workload, spec, within=partial(self._run_test, item, workload, spec))
 
@@ -176,6 +171,55 @@ class SessionPlugin:
             detail = "the test did not call benchmark"
             raise UnmeasurableError(FailureReason.RAISED, detail)
         return results[0]
+
+
+class WorkingFolderPlugin:
+    """What `pytest --perfledger` adds: each test is measured alone, and a table at the end."""
+
+    def __init__(self) -> None:
+        self._results: list[LocalResult] = []
+
+    @pytest.fixture
+    def benchmark(self, request: pytest.FixtureRequest) -> BenchmarkFixture:
+        """Return the fixture of pytest-benchmark, measured by perfledger."""
+        spec = _spec(request.node, request.config.rootpath)
+
+        def task(step: AnyStep) -> None:
+            self._results.append(measure_here(step, spec))
+
+        return BenchmarkFixture(task)
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Deselect the tests without the fixture."""
+        rest = [each for each in items if not _has_fixture(each)]
+        if rest:
+            config.hook.pytest_deselected(items=rest)
+            items[:] = [each for each in items if _has_fixture(each)]
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table."""
+        terminalreporter.section("perfledger")
+        for line in table_lines(self._results):
+            terminalreporter.write_line(line)
+        terminalreporter.write_line(
+            "One process each: `perfledger check --pytest` compares with the base in pairs."
+        )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that measures the tests of the working folder."""
+    group = parser.getgroup("perfledger")
+    text = "measure the tests with the fixture `benchmark`, and run no others"
+    group.addoption("--perfledger", action="store_true", help=text)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Replace the fixture if the option is given."""
+    if config.getoption("--perfledger"):
+        _LatePlugin(WorkingFolderPlugin()).pytest_configure(config)
 
 
 def run_tests(context: CommandContext, answer: Callable[[WorkloadCollector], None]) -> None:
@@ -237,11 +281,29 @@ class _LatePlugin:
         config.pluginmanager.register(self._plugin, "perfledger-session")
 
 
+def _has_fixture(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and bool(FIXTURES & set(item.fixturenames))
+
+
+def _spec(item: pytest.Function, root: Path) -> WorkloadSpec:
+    name = workload_id(item.nodeid)
+    module, _, function = name.partition("[")[0].partition(":")
+    return WorkloadSpec(
+        id=name,
+        module=module,
+        function=function,
+        framework=next(iter(_frameworks(item, root)), Framework.HOST),
+        tags=tags_of(mark.name for mark in item.iter_markers()),
+    )
+
+
 def _frameworks(item: pytest.Function, root: Path) -> frozenset[Framework]:
     """Return the frameworks that the test and its fixtures reach."""
     definitions = item._fixtureinfo.name2fixturedefs.values()  # pyright: ignore[reportPrivateUsage]
     fixtures = [each.func for several in definitions for each in several]
-    return reached_frameworks((item.function, *fixtures), item.module.__name__, root=root)
+    functions = cast("tuple[object, ...]", (item.function, *fixtures))  # pyright: ignore[reportUnknownMemberType]
+    module = str(getattr(item.module, "__name__", ""))
+    return reached_frameworks(functions, module, root=root)
 
 
 def _skip_reason(report: pytest.TestReport) -> str:

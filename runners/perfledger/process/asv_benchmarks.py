@@ -174,8 +174,11 @@ def _workload(benchmark: AsvBenchmark, point: ParameterPoint) -> Workload:
         running[:] = [_RunningBenchmark(benchmark, point.values)]
         return running[0].step()
 
+    def tear_down(_: AnyStep) -> None:
+        running[0].tear_down()
+
     place = inspect.getsourcefile(benchmark.owner or benchmark.module) or ""
-    return Workload(function=set_up, place=f"{place}:1", teardown=lambda _: running[0].tear_down())
+    return Workload(function=set_up, place=f"{place}:1", teardown=tear_down)
 
 
 class _RunningBenchmark:

@@ -104,7 +104,7 @@ class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):
     reason: FailureReason = FailureReason.RAISED
 
 
-class LeftOutMessage(Message, frozen=True, kw_only=True, tag="left out"):
+class LeftOutMessage(Message, frozen=True, kw_only=True, tag="left_out"):
     """A benchmark of another tool that is not measured, and why."""
 
     name: Id

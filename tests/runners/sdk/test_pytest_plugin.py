@@ -1,7 +1,13 @@
 """Tests that are written for pytest-benchmark are measured in a child, unchanged."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+import perfledger
 from perfledger.measuring.core_use import PREPARED
 from perfledger.protocol import BenchmarkSuite, Command
 
@@ -101,7 +107,7 @@ def test_tests_with_the_fixture_are_listed_with_their_parameters_and_marks(ask):
 
 
 def test_a_test_that_needs_the_weaving_fixture_is_left_out_by_name(ask):
-    (left_out,) = ask(Command.LIST).of("left out")
+    (left_out,) = ask(Command.LIST).of("left_out")
 
     assert left_out["name"] == f"{OTHERS}test_woven"
     assert "benchmark_weave is not supported" in left_out["reason"]
@@ -170,3 +176,27 @@ def test_a_file_that_cannot_be_imported_does_not_hide_the_others(run_child, writ
     (broken,) = answer.of("broken")
     assert broken["path"] == "test_bad.py"
     assert "ZeroDivisionError" in broken["detail"]
+
+
+def test_pytest_measures_the_working_folder_and_prints_a_table(write):
+    root = write(FILES)
+    command = [sys.executable, "-m", "pytest", "-p", "perfledger.pytest_plugin", "--perfledger"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(perfledger.__file__).parents[1])}
+
+    done = subprocess.run(
+        [*command, "-k", "decorated or pedantic or usual", "tests"],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = done.stdout.partition(" perfledger ")[2].splitlines()
+    assert [line.partition(":")[2] for line in table if line.startswith("tests.")] == [
+        "TestOthers.test_decorated",
+        "TestOthers.test_pedantic",
+    ]
+    assert "step time" in table[1]
+    assert "2 passed" in done.stdout
