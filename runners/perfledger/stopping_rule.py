@@ -31,3 +31,11 @@ class StoppingRule(Protocol):
         `seconds` is the cost of a pair of each workload that there is time for.
         """
         ...
+
+    def hopeless(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
+        """Return the workloads that so many pairs in all will hardly settle."""
+        ...
+
+    def regressions(self) -> frozenset[str]:
+        """Return the workloads with a regression so far: their profiles will take time."""
+        ...

@@ -64,7 +64,7 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     failures = _failures((*bundle.failures, *doubts), new_workloads=bundle.new_workloads)
     deciding, untested = _family(bundle, tests, failures)
     spreads = priors_of_plan(bundle.plan) if priors is None else priors
-    decisions = _decisions(deciding, rule=rule, untested=untested, priors=spreads)
+    decisions = decide_tests(deciding, rule=rule, untested=untested, priors=spreads)
     unproven = unproven_gains(bundle, _gains(deciding, decisions))
     proven = [
         pair for pair in zip(deciding, decisions, strict=True) if pair[0].workload not in unproven
@@ -91,8 +91,21 @@ def judge_tests(
     `untested` counts the family's tests that have no p-value yet and take their share of alpha
     anyway. `priors` are the tests' spreads learnt from history.
     """
-    decisions = _decisions(tests, rule=rule, untested=untested, priors=priors)
+    decisions = decide_tests(tests, rule=rule, untested=untested, priors=priors)
     return paired_verdicts(zip(tests, decisions, strict=True), rule=rule)
+
+
+def decide_tests(
+    tests: Sequence[PairedTest],
+    *,
+    rule: DecisionRule,
+    untested: int = 0,
+    priors: Priors = MappingProxyType({}),
+) -> tuple[Decision, ...]:
+    """Decide tests as one family, in their order; see `judge_tests`."""
+    results = paired_results(tests, rule=rule, priors=priors)
+    adjusted = adjust_family(results, alpha=rule.alpha, untested=untested)
+    return decide_paired(tests, adjusted, rule=rule, priors=priors)
 
 
 def judge_unpaired(tests: Sequence[UnpairedTest], *, rule: DecisionRule) -> tuple[Verdict, ...]:
@@ -122,14 +135,6 @@ def is_trade(verdict: Verdict, verdicts: Iterable[Verdict]) -> bool:
         and other.outcome is Outcome.IMPROVED
         for other in verdicts
     )
-
-
-def _decisions(
-    tests: Sequence[PairedTest], *, rule: DecisionRule, untested: int, priors: Priors
-) -> tuple[Decision, ...]:
-    results = paired_results(tests, rule=rule, priors=priors)
-    adjusted = adjust_family(results, alpha=rule.alpha, untested=untested)
-    return decide_paired(tests, adjusted, rule=rule, priors=priors)
 
 
 def _family(

@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from perfledger.metrics import Metric
+from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
 from perfledger.records import Run, Side
+from perfledger_baselines.estimation.foreign_load import mean_queued_share
 from perfledger_baselines.estimation.pairing import (
     Pair,
     PairedTest,
@@ -13,10 +14,15 @@ from perfledger_baselines.estimation.pairing import (
     judged_metrics,
     tests_of,
 )
-from perfledger_baselines.judging.judge import judge_tests
+from perfledger_baselines.judging.decision import LOADED_SHARE, Decision
+from perfledger_baselines.judging.judge import decide_tests, judge_tests
 from perfledger_baselines.judging.verdict import Outcome, Verdict
+from perfledger_baselines.planning.futility import MIN_CHANCE, chance_to_settle
 from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
-from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS
+from perfledger_baselines.significance.interim_looks import (
+    FEWEST_PAIRS,
+    fewest_pairs_without_history,
+)
 from perfledger_baselines.significance.spread_prior import Priors
 
 
@@ -113,8 +119,63 @@ class GroupSequentialStopping:
             default=None,
         )
 
+    def regressions(self) -> frozenset[str]:
+        """Return the workloads with a regression as of their last look."""
+        return frozenset(verdict.workload for verdict in self._verdicts() if verdict.is_regression)
+
+    def hopeless(self, most_pairs: Mapping[str, int]) -> frozenset[str]:
+        """Return the workloads that so many pairs in all will hardly settle.
+
+        That is none of their undecided tests has MIN_CHANCE to be decided, or there will be too few
+        pairs for a test. It may be asked at any time: no level relies on the answer.
+        """
+        tests, untested = self._tests()
+        decisions = decide_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
+        chances: dict[str, float] = {}
+        cpu_times = {
+            test.workload: self._chance(decision, most_pairs.get(test.workload, 0))
+            for test, decision in zip(tests, decisions, strict=True)
+            if test.metric.name == CPU_TIME.name
+        }
+        for test, decision in zip(tests, decisions, strict=True):
+            chance = self._chance(decision, most_pairs.get(test.workload, 0))
+            if test.metric.name == STEP_TIME.name and test.unqueued:
+                is_loaded = mean_queued_share(test.unqueued) >= LOADED_SHARE
+                chance = max(chance, cpu_times.get(test.workload, 0.0) if is_loaded else 0.0)
+            if decision.outcome is Outcome.UNDECIDED:
+                chances[test.workload] = max(chance, chances.get(test.workload, 0.0))
+        tested = {test.workload for test in tests}
+        too_few = {
+            workload
+            for workload in most_pairs.keys() - tested
+            if most_pairs[workload] < self._fewest_pairs(workload)
+        }
+        return frozenset(
+            too_few | {each for each in most_pairs.keys() & chances if chances[each] < MIN_CHANCE}
+        )
+
+    def _chance(self, decision: Decision, pairs: int) -> float:
+        """Return the chance that a test is decided after so many pairs; 1 where it is already."""
+        if decision.outcome is not Outcome.UNDECIDED:
+            return 1.0
+        adjusted = decision.adjusted
+        if adjusted is None or not adjusted.result.is_enough:
+            return 1.0  # nothing is known of its spread
+        most = min(pairs, self._rule.looks[-1])
+        return chance_to_settle(adjusted, pairs=most, rule=self._rule, floor=decision.floor)
+
+    def _fewest_pairs(self, workload: str) -> int:
+        if any(name == workload for name, _ in self._priors):
+            return 1
+        return fewest_pairs_without_history(self._rule.looks)
+
     def _verdicts(self) -> tuple[Verdict, ...]:
         """Judge everything as of each workload's last look."""
+        tests, untested = self._tests()
+        return judge_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
+
+    def _tests(self) -> tuple[tuple[PairedTest, ...], int]:
+        """Return the tests as of each workload's last look, and the number of those before one."""
         tests: list[PairedTest] = []
         untested = 0
         for workload, pairs in self._pairs.items():
@@ -123,7 +184,7 @@ class GroupSequentialStopping:
                 tests += tests_of(workload, pairs[:last_look], self._metrics)
             else:
                 untested += len(self._metrics)
-        return judge_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
+        return tuple(tests), untested
 
 
 def _width(verdict: Verdict) -> float:

@@ -13,15 +13,14 @@ from msgspec import structs
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import FailureReason
-from perfledger_runners.children.child import POLL_S, Child
+from perfledger_runners.children.child import Child
 from perfledger_runners.children.harness import Harness, python_of
-from perfledger_runners.children.process_tree import available_bytes
+from perfledger_runners.children.limit_watch import LimitWatch
 from perfledger_runners.children.protocol_parser import (
     MAX_LINE_BYTES,
     AnyMessage,
     BrokenMessage,
     CountedMessage,
-    DoneMessage,
     FailedMessage,
     GarbageError,
     LoadedMessage,
@@ -29,21 +28,15 @@ from perfledger_runners.children.protocol_parser import (
     ProtocolState,
     ReadyMessage,
     RunMessage,
-    SamplingMessage,
-    ServedMessage,
     StartedMessage,
     TurnMessage,
     failed_message,
 )
 from perfledger_runners.safe_text import MAX_DETAIL, last_line
 
-# After its last message: an interpreter with torch and a device takes a second or two to exit.
-GRACE_S = 15.0
 # 2,000 workloads with 200 samples each are a tenth of it.
 MAX_ANSWER_BYTES = 64 * 2**20
 MAX_LAST_LINE = 500
-# The rest is for the agent, the system, and errors of the kernel's estimate.
-MEMORY_SHARE = 0.9
 # Failures that a variable which was not passed on may explain.
 VARIABLE_REASONS = {FailureReason.RAISED, FailureReason.KILLED, FailureReason.NO_DEVICE}
 
@@ -119,6 +112,10 @@ def run_child(
     A FailedMessage without a workload concerns the child: no workload was running. `child` is one
     that was started with this request; without it one is started now.
     """
+    if child is None and harness.seconds_left() <= 0:
+        yield failed_message("", FailureReason.BUDGET, "the budget ended before its process began")
+        yield ChildExit("")
+        return
     try:
         child = child or Child(harness, request)
     except OSError as error:
@@ -180,70 +177,11 @@ def start_early(harness: Harness, request: ChildRequest, stack: ExitStack) -> Ch
     return None
 
 
-class _LimitWatch:
-    """A watch over the limits of one child."""
-
-    def __init__(self, child: Child, harness: Harness) -> None:
-        self._child = child
-        self._limits = harness.limits
-        self._clock = harness.clock
-        self._phase = "starting up"
-        self._allowed_s = harness.limits.startup_s
-        self._since = self._clock()
-        available = available_bytes()
-        self._memory = harness.limits.memory_bytes
-        if self._memory is None and available is not None:
-            self._memory = int(MEMORY_SHARE * available)
-        self._looked_at = self._since
-
-    def hear(self, message: AnyMessage) -> None:
-        """Set the time limit of the child's current phase."""
-        match message:
-            case SamplingMessage() | TurnMessage():
-                self._phase = "being measured"  # within the workload's limit, from its start
-                return
-            case ReadyMessage():
-                return
-            case ServedMessage(workload=workload):
-                self._phase, self._allowed_s = "under load", self._limits.of(workload)
-            case StartedMessage(workload=workload):
-                self._phase = "setting up or warming up"
-                self._allowed_s = self._limits.of(workload)
-            case DoneMessage():
-                self._phase, self._allowed_s = "ending", GRACE_S
-            case _:
-                self._phase, self._allowed_s = "between workloads", self._limits.startup_s
-        self._since = self._clock()
-
-    def wait(self, seconds: float) -> None:
-        """Exclude the time of the other side's turn."""
-        self._since += seconds
-
-    def trouble(self) -> tuple[FailureReason, str] | None:
-        """Return the exceeded limit, if any."""
-        now = self._clock()
-        if now - self._since > self._allowed_s:
-            return FailureReason.HUNG, f"no end within {self._allowed_s:g} s while {self._phase}"
-        if now - self._looked_at < POLL_S:
-            return None
-        self._looked_at = now
-        self._child.trim_log()
-        if self._memory is None:
-            return None
-        used = self._child.memory_bytes(self._memory)
-        if used <= self._memory:
-            return None
-        return (
-            FailureReason.OUT_OF_MEMORY,
-            f"used {used} bytes of memory: the limit is {self._memory}",
-        )
-
-
 def _messages_of(
     child: Child, harness: Harness, request: ChildRequest
 ) -> Iterator[AnyMessage | ChildContinuation]:
     state = ProtocolState(request.command, frozenset(request.workloads))
-    watch = _LimitWatch(child, harness)
+    watch = LimitWatch(child, harness)
     rest, total = b"", 0
     while True:
         is_over = child.has_exited()  # checked first, so that all of its output is readable
@@ -269,7 +207,7 @@ def _messages_of(
 
 
 def _pass_on(
-    message: AnyMessage, child: Child, watch: _LimitWatch, harness: Harness
+    message: AnyMessage, child: Child, watch: LimitWatch, harness: Harness
 ) -> Iterator[AnyMessage | ChildContinuation]:
     """Pass a message on; a child that waits for its turn gets it when the reader returns."""
     watch.hear(message)

@@ -1,5 +1,6 @@
 """Prepares the private folder and the environment of child processes."""
 
+import math
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -53,6 +54,11 @@ class Harness:
     sandbox: Sandbox | None = None
     limits: ChildLimits = ChildLimits()
     clock: Callable[[], float] = time.monotonic
+    ends_at: float = math.inf  # of the budget, by `clock`: no child outlives it
+
+    def seconds_left(self) -> float:
+        """Return the rest of the budget."""
+        return self.ends_at - self.clock()
 
     @property
     def sdk(self) -> Path:

@@ -3,9 +3,11 @@
 Nothing here can fail a check: workloads that cannot be counted are still measured.
 """
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 import msgspec
 
@@ -19,6 +21,8 @@ from perfledger_runners.safe_text import MAX_DETAIL, clean_text
 
 # For one set-up and compilation; a longer one is reported when it is measured.
 MAX_COUNTING_SECONDS = 120.0
+# Of the rest of the budget: counts explain, and the pairs need the time.
+COUNTING_SHARE = 0.25
 # Frameworks whose operators or programs can be counted.
 FRAMEWORKS = (Framework.TORCH, Framework.JAX)
 
@@ -37,7 +41,12 @@ def count_both(
     """
     limits = harness.limits
     seconds = min(limits.workload_s, MAX_COUNTING_SECONDS)
-    hasty = replace(harness, limits=replace(limits, workload_s=seconds, own_workload_s={}))
+    ends_at = harness.ends_at - (1 - COUNTING_SHARE) * harness.seconds_left()
+    hasty = replace(
+        harness,
+        limits=replace(limits, workload_s=seconds, own_workload_s={}),
+        ends_at=ends_at if math.isfinite(ends_at) else math.inf,
+    )
     count = _at_once if is_at_once else _one_by_one
     counted = [
         CountedWork(workload=message.workload, side=side, work=_work(message))
@@ -53,12 +62,21 @@ def count_both(
 def _at_once(
     harness: Harness, requests: Mapping[Side, ChildRequest], workloads: tuple[str, ...]
 ) -> Iterator[tuple[Side, CountedMessage | FailedMessage]]:
+    is_interrupted = Event()
+    # An interrupted agent waits for its threads, and these for their children: their time is over.
+    hasty = replace(harness, clock=lambda: math.inf if is_interrupted.is_set() else harness.clock())
+
     def answers(side: Side) -> tuple[CountedMessage | FailedMessage, ...]:
-        return tuple(_answers(harness, requests[side], workloads))
+        return tuple(_answers(hasty, requests[side], workloads))
 
     with ThreadPoolExecutor(len(Side)) as pool:
-        for side, messages in zip(Side, pool.map(answers, Side), strict=True):
-            yield from ((side, message) for message in messages)
+        try:
+            messages_by_side = tuple(pool.map(answers, Side))
+        except BaseException:
+            is_interrupted.set()
+            raise
+    for side, messages in zip(Side, messages_by_side, strict=True):
+        yield from ((side, message) for message in messages)
 
 
 def _one_by_one(

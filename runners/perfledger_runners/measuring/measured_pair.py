@@ -29,8 +29,8 @@ from perfledger_runners.measuring.interleaving import run_interleaved, stop_poin
 SIDES = (Side.BASE, Side.HEAD)
 # Log of a child without failures: enough to show its warnings.
 MAX_LOG_CHARACTERS = 2000
-# After one of these, the other side would take as long or meet the same hot device.
-FUTILE = frozenset({FailureReason.HUNG, FailureReason.THROTTLED})
+# After one of these, the other side would take as long, meet the same hot device or have no time.
+FUTILE = frozenset({FailureReason.HUNG, FailureReason.THROTTLED, FailureReason.BUDGET})
 
 # Returns why a run measured something else than it should have.
 RunCheck = Callable[[Run], Failure | None]

@@ -2,8 +2,8 @@
 
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from perfledger.protocol import ChildRequest
 from perfledger.records import Failure, FailureReason, Framework, Run, Side, WorkloadSpec
@@ -18,6 +18,23 @@ from perfledger_runners.measuring.measured_pair import (
     PairMeasurement,
     RunCheck,
 )
+from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
+
+# A workload hangs, and is not only cut off by the end of the budget, if its pair has lasted so many
+# times as long as the one before it, and so much longer: a busy machine makes pairs uneven.
+HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
+# A profile of both sides takes about as long as so many pairs: PROFILE_PAIRS of time are kept for
+# each regression.
+PROFILE_PAIRS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """A workload that the rest of the budget would hardly have settled."""
+
+    pairs: int  # that it has
+    seconds_left: float
+    seconds_per_pair: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +46,7 @@ class PairedRuns:
     skipped: Mapping[str, str]  # workloads that skipped themselves on both sides → why
     logs: Mapping[str, str]  # a process's number → the end of its log
     order: tuple[Side, ...]
+    given_up: Mapping[str, GivenUp] = field(default_factory=dict[str, GivenUp])
 
 
 def pair_order(seed: int, pairs: int) -> tuple[Side, ...]:
@@ -53,121 +71,97 @@ def measure_pairs(
     seed: int,
     max_pairs: int,
     budget_s: float,
+    spent_s: float = 0.0,
     telemetry: Telemetry | None = None,
     progress: MeasuringProgress | None = None,
     check_run: RunCheck = lambda _: None,
+    journal: PairJournal | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> PairedRuns:
     """Measure the workloads in pairs until the rule, the pairs or the budget end it.
 
     `requests` name the two checkouts; their command and workloads are ignored. Each pair is two
     new children per framework. A workload that fails on one side, or of which `check_run` rejects a
-    run, is still tried on the other side of the pair, so that a failure on both is reported for
-    both; then it is not measured again. It does not affect the others. A running pair is finished
-    even if it exceeds the budget. The rest of the budget, too short for a pair of each, goes to the
-    workloads that the rule learns most from.
+    run, is not measured again and does not affect the others. One that the rest of the budget will
+    hardly settle is given up. The rest of the budget, too short for a pair of each, goes to the
+    workloads that the rule learns most from. Of the budget `spent_s` are spent already; the harness
+    ends children that exceed it. Pairs that `journal` has are not measured again, and new ones are
+    saved there.
     """
-    progress = progress or NoProgress()
+    began = clock()
     check = _Check(
         measurement=PairMeasurement(
             harness=harness,
             requests=requests,
             telemetry=telemetry or NoTelemetry(),
-            progress=progress,
+            progress=progress or NoProgress(),
             check_run=check_run,
         ),
         rule=rule,
         order=pair_order(seed, max_pairs),
+        groups=_groups(workloads),
+        budget_s=budget_s,
+        spent=lambda: spent_s + clock() - began,
+        journal=journal,
     )
     rule.start([spec.id for spec in workloads])
-    waiting = frozenset(spec.id for spec in workloads)
-    began, pairs = clock(), 0
-    while waiting and pairs < max_pairs:
-        spent_s = clock() - began
-        if spent_s + spent_s / max(pairs, 1) > budget_s:  # the next one takes as long as they did
-            break
-        for group in _groups(workloads):
-            if pairs > 0 or clock() - began <= budget_s:
-                check.measure([each for each in group if each in waiting], pairs)
-        pairs += 1
-        waiting = rule.decision() - check.failed_workloads
-        left_s = _seconds_left(clock() - began, pairs, max_pairs=max_pairs, budget_s=budget_s)
-        progress.pair_done(pairs=pairs, waiting=len(waiting), seconds_left=left_s)
-    done = {spec.id: pairs for spec in workloads}
-    pairs = check.spend_rest(done, left=lambda: budget_s - (clock() - began))
-    return check.measured(workloads, pairs, budget_s=budget_s)
+    check.run()
+    return check.measured()
 
 
 @dataclass(slots=True, kw_only=True)
 class _Check:
-    """The measurements so far."""
+    """The measurements so far.
+
+    All workloads that need it get one pair in every round. When there is no time for another one,
+    each further pair is of one workload.
+    """
 
     measurement: PairMeasurement
     rule: StoppingRule
     order: tuple[Side, ...]
+    groups: tuple[tuple[str, ...], ...]
+    budget_s: float
+    spent: Callable[[], float]
+    journal: PairJournal | None
+    waiting: frozenset[str] = frozenset()
+    remaining: tuple[tuple[str, ...], ...] = ()  # of the round that has begun
     runs: list[Run] = field(default_factory=list[Run])
     failures: list[Failure] = field(default_factory=list[Failure])
     logs: dict[str, str] = field(default_factory=dict[str, str])
     processes: int = 0
-    paired: set[str] = field(default_factory=set[str])
+    done: dict[str, int] = field(default_factory=dict[str, int])  # pairs of each workload
     seconds: dict[str, float] = field(default_factory=dict[str, float])  # of a pair alone
+    rounds: int = 0
+    rounds_s: float = 0.0
+    profiles_s: float = 0.0
+    given_up: dict[str, GivenUp] = field(default_factory=dict[str, GivenUp])
+
+    def run(self) -> None:
+        """Take the saved pairs, and measure more."""
+        self.waiting = frozenset(name for group in self.groups for name in group)
+        self.done = dict.fromkeys(self.waiting, 0)
+        for saved in self.journal.saved if self.journal else ():
+            self._take(saved)
+        while groups := self.remaining or self._next_round():
+            if self._seconds_left() <= 0:
+                return
+            self._measure(groups[0], pair=self.rounds, remaining=groups[1:])
+        while chosen := self.rule.next_pair(self._affordable()):
+            self._measure((chosen,), pair=self.done[chosen], remaining=())
 
     @property
     def failed_workloads(self) -> frozenset[str]:
         """Return the workloads that failed on either side."""
         return frozenset(failure.workload for failure in self.failures)
 
-    def measure(self, workloads: Sequence[str], pair: int) -> None:
-        """Measure one pair of workloads of one framework."""
-        alive = tuple(each for each in workloads if each not in self.failed_workloads)
-        if alive:
-            first, process = self.order[pair], self.processes
-            self._take(self.measurement.measure(alive, pair=pair, first=first, process=process))
-
-    def _take(self, pair: MeasuredPair) -> None:
-        """Add a pair to the measurements, and to what the rule knows."""
-        self.runs += pair.runs
-        self.failures += pair.failures
-        self.logs |= pair.logs
-        self.processes += pair.processes
-        self.seconds |= pair.seconds
-        for base, head in pair.complete():
-            self.paired.add(base.workload)
-            self.rule.add(base, head)
-
-    def spend_rest(self, done: dict[str, int], *, left: Callable[[], float]) -> int:
-        """Measure one workload at a time, where the rule learns most, while time is left.
-
-        `done` counts each workload's pairs and is updated. Return the largest count.
-        """
-        while chosen := self.rule.next_pair(self._affordable(done, left())):
-            self.measure([chosen], done[chosen])
-            done[chosen] += 1
-            self.measurement.progress.pair_done(
-                pairs=max(done.values()),
-                waiting=len(self.rule.decision() - self.failed_workloads),
-                seconds_left=max(0.0, left()),
-            )
-        return max(done.values(), default=0)
-
-    def _affordable(self, done: Mapping[str, int], left_s: float) -> dict[str, float]:
-        """Return the cost of a pair of each workload that still fits time and order."""
-        failed = self.failed_workloads
-        return {
-            each: seconds
-            for each, seconds in self.seconds.items()
-            if seconds <= left_s and done[each] < len(self.order) and each not in failed
-        }
-
-    def measured(
-        self, workloads: Sequence[WorkloadSpec], pairs: int, *, budget_s: float
-    ) -> PairedRuns:
+    def measured(self) -> PairedRuns:
         """Return all runs, with a failure for each workload that the budget did not reach."""
-        detail = f"the budget of {budget_s:g} s was spent before its first pair: raise it"
+        detail = f"the budget of {self.budget_s:g} s was spent before its first pair: raise it"
         unreached = (
-            Failure(workload=spec.id, side=Side.HEAD, why=FailureReason.BUDGET, detail=detail)
-            for spec in workloads
-            if spec.id not in self.paired | self.failed_workloads
+            Failure(workload=workload, side=Side.HEAD, why=FailureReason.BUDGET, detail=detail)
+            for workload, pairs in self.done.items()
+            if pairs == 0 and workload not in self.failed_workloads
         )
         skipped = _skipped_on_both(self.failures)
         return PairedRuns(
@@ -177,8 +171,132 @@ class _Check:
             ),
             skipped=skipped,
             logs=self.logs,
-            order=self.order[:pairs],
+            order=self.order[: max(self.done.values(), default=0)],
+            given_up=self.given_up,
         )
+
+    def _measure(
+        self, workloads: tuple[str, ...], *, pair: int, remaining: tuple[tuple[str, ...], ...]
+    ) -> None:
+        """Measure and save one pair of workloads of one framework."""
+        before_s = self.spent()
+        measured = self._without_cut(
+            self.measurement.measure(
+                workloads, pair=pair, first=self.order[pair], process=self.processes
+            )
+        )
+        spent_s = self.spent()
+        saved = SavedPair(
+            measured=measured, remaining=remaining, wall_s=spent_s - before_s, spent_s=spent_s
+        )
+        if self.journal is not None and measured.workloads:
+            self.journal.append(saved)
+        self._take(saved)
+
+    def _without_cut(self, measured: MeasuredPair) -> MeasuredPair:
+        """Return a pair without the workloads that the end of the budget cut off.
+
+        One without any pair has failed, and so has one that took far longer than before: it hangs.
+        """
+        other_failures = [
+            each for each in measured.failures if each.why is not FailureReason.BUDGET
+        ]
+        failed = {failure.workload for failure in other_failures}
+        cut = {each.workload for each in measured.failures} - failed
+        for failure in measured.failures:
+            workload = failure.workload
+            if workload not in cut:
+                continue
+            seconds, before = measured.seconds.get(workload, 0.0), self.seconds.get(workload, 0.0)
+            is_hanging = seconds > HANG_FACTOR * before + HANG_SECONDS
+            is_first = workload in measured.seconds and self.done[workload] == 0
+            if (is_first or is_hanging) and workload not in self.failed_workloads:
+                usual = "" if is_first else f" (earlier pairs took {before:.0f} s)"
+                detail = f"{failure.detail}, after {seconds:.0f} s{usual}: raise the budget"
+                self.failures.append(replace(failure, detail=detail))
+        return replace(
+            measured,
+            workloads=tuple(each for each in measured.workloads if each not in cut),
+            runs=tuple(run for run in measured.runs if run.workload not in cut),
+            failures=tuple(other_failures),
+            seconds={each: s for each, s in measured.seconds.items() if each not in cut},
+        )
+
+    def _take(self, saved: SavedPair) -> None:
+        """Add a pair to the measurements and to what the rule knows, and look after a round."""
+        measured = saved.measured
+        self.runs += measured.runs
+        self.failures += measured.failures
+        self.logs |= measured.logs
+        self.processes += measured.processes
+        self.seconds |= measured.seconds
+        for workload in measured.workloads:
+            self.done[workload] = measured.pair + 1
+        for base, head in measured.complete():
+            self.rule.add(base, head)
+        self.remaining = saved.remaining
+        self.rounds_s += saved.wall_s
+        if not saved.remaining:
+            self._end_round()
+
+    def _end_round(self) -> None:
+        self.rounds += 1
+        self.waiting = self.rule.decision() - self.failed_workloads
+        self.profiles_s = PROFILE_PAIRS * sum(
+            self.seconds[each] for each in self.rule.regressions()
+        )
+        self.measurement.progress.pair_done(
+            pairs=max(self.done.values()),
+            waiting=len(self.waiting),
+            seconds_left=max(0.0, self._longest_s()),
+        )
+
+    def _next_round(self) -> tuple[tuple[str, ...], ...]:
+        """Return the groups of the next round, none if it would not fit or some are behind."""
+        open_workloads = self.waiting - self._hopeless(self.waiting)
+        is_behind = any(self.done[each] < self.rounds for each in open_workloads)
+        round_s = self.rounds_s / max(self.rounds, 1)
+        if is_behind or self.rounds >= len(self.order) or round_s > self._seconds_left():
+            return ()
+        groups = (tuple(each for each in group if each in open_workloads) for group in self.groups)
+        return tuple(group for group in groups if group)
+
+    def _affordable(self) -> dict[str, float]:
+        """Return the cost of a pair of each workload that still fits time and order."""
+        left_s = self._seconds_left()
+        affordable = {
+            each: self.seconds[each]
+            for each in self.waiting & self.seconds.keys()
+            if self.seconds[each] <= left_s and self.done[each] < len(self.order)
+        }
+        hopeless = self._hopeless(affordable.keys())
+        return {each: cost for each, cost in affordable.items() if each not in hopeless}
+
+    def _hopeless(self, workloads: Collection[str]) -> frozenset[str]:
+        """Return which of the workloads all of the rest would hardly settle; note when."""
+        left_s = self._seconds_left()
+        most_pairs = {
+            each: min(len(self.order), self.done[each] + int(left_s / self.seconds[each]))
+            for each in workloads
+            if self.seconds.get(each)
+        }
+        hopeless = self.rule.hopeless(most_pairs)
+        for each in hopeless - self.given_up.keys() if left_s > 0 else ():
+            self.given_up[each] = GivenUp(
+                pairs=self.done[each], seconds_left=left_s, seconds_per_pair=self.seconds[each]
+            )
+        for each in frozenset(workloads) - hopeless:
+            self.given_up.pop(each, None)
+        return hopeless
+
+    def _seconds_left(self) -> float:
+        """Return the time that is left for pairs: profiles of regressions will need some."""
+        return self.budget_s - self.spent() - self.profiles_s
+
+    def _longest_s(self) -> float:
+        """Return the time left at most, estimated from the finished rounds."""
+        rounds_left = len(self.order) - self.rounds
+        return min(self.budget_s - self.spent(), self.rounds_s / self.rounds * rounds_left)
 
 
 def _skipped_on_both(failures: Iterable[Failure]) -> dict[str, str]:
@@ -196,8 +314,3 @@ def _groups(workloads: Sequence[WorkloadSpec]) -> tuple[tuple[str, ...], ...]:
         tuple(spec.id for spec in workloads if spec.framework is framework)
         for framework in Framework
     )
-
-
-def _seconds_left(spent_s: float, pairs: int, *, max_pairs: int, budget_s: float) -> float:
-    """Return the time left at most, estimated from the finished pairs."""
-    return max(0.0, min(budget_s - spent_s, spent_s / pairs * (max_pairs - pairs)))

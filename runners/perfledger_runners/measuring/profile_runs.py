@@ -92,7 +92,13 @@ def profile_both(
 
 
 def read_trace(
-    reader: str, trace: Path, *, workload: str, side: Side, environment: Mapping[str, str]
+    reader: str,
+    trace: Path,
+    *,
+    workload: str,
+    side: Side,
+    environment: Mapping[str, str],
+    wall_s: float = READER_WALL_S,
 ) -> Profile:
     """Return the profile in a trace, read by a limited child of the agent's interpreter.
 
@@ -100,7 +106,7 @@ def read_trace(
     ReaderError.
     """
     # "--" because a workload's name may begin with a dash.
-    answer = _answer(["--", reader, str(trace), workload, side], environment)
+    answer = _answer(["--", reader, str(trace), workload, side], environment, wall_s=wall_s)
     try:
         # Names of a foreign process, cleaned for a bundle.
         profile = msgspec.convert(_clean(msgspec.json.decode(answer)), type=Profile)
@@ -206,6 +212,7 @@ def _profile(
             workload=message.workload,
             side=side,
             environment=harness.environment,
+            wall_s=min(READER_WALL_S, max(0.0, harness.seconds_left())),
         )
     finally:
         trace.unlink()
@@ -237,7 +244,11 @@ def exit_reason(status: int) -> str:
 
 
 def _answer(
-    arguments: Sequence[str], environment: Mapping[str, str], *, most_bytes: int = MAX_PROFILE_BYTES
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    most_bytes: int = MAX_PROFILE_BYTES,
+    wall_s: float = READER_WALL_S,
 ) -> bytes:
     """Return the reader's output, within its limits."""
     # numpy's idle threads on every core would use up address space.
@@ -253,11 +264,11 @@ def _answer(
         )
         limit_resources(process.pid, most_bytes=most_bytes)
         try:
-            _, complaint = process.communicate(timeout=READER_WALL_S)
+            _, complaint = process.communicate(timeout=wall_s)
         except subprocess.TimeoutExpired as error:
             process.kill()
             process.communicate()
-            msg = f"the reader did not end within {READER_WALL_S:g} s"
+            msg = f"the reader did not end within {wall_s:.0f} s"
             raise ReaderError(msg) from error
         if process.returncode != 0:
             words = last_line(clean_text(complaint.decode(errors="replace")))

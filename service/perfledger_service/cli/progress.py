@@ -1,5 +1,8 @@
 """Shows the progress of a command on the terminal."""
 
+import time
+from collections.abc import Callable
+from itertools import pairwise
 from types import TracebackType
 from typing import Self
 
@@ -50,16 +53,26 @@ class TerminalProgress(_Bar):
     line.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
+        self._clock = clock
+        self._stages = [("checking out", clock())]
         super().__init__(_measuring(console))
         self._task = self._progress.add_task("starting", total=None, state="")
 
     def stage(self, name: str) -> None:
         """Show the next stage of the check."""
+        self._stages.append((name, self._clock()))
         self._progress.update(self._task, description=name, state="")
         if not self._console.is_terminal:
             self._console.print(f"{name} ...", markup=False)
+
+    def stage_times(self) -> tuple[tuple[str, float], ...]:
+        """Return the stages so far, each with its seconds."""
+        names = [name for name, _ in self._stages]
+        begins = [begin for _, begin in self._stages]
+        seconds = (end - begin for begin, end in pairwise([*begins, self._clock()]))
+        return tuple(zip(names, seconds, strict=True))
 
     def measuring(self, workload: str, side: Side, pair: int) -> None:
         """Show the workload that runs."""
@@ -141,8 +154,10 @@ class DownloadBar(_Bar):
 class LoadBar(_Bar):
     """The workload of a load test and its last point, on standard error; a context manager."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
+        self._clock = clock
+        self._stages = [("checking out", clock())]
         super().__init__(_measuring(console))
         self._task = self._progress.add_task("finding the workload", total=None, state="")
 

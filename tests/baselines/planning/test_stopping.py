@@ -12,6 +12,8 @@ LOOKS = (4, 6, 8)
 CLEAR = [(1.0, ratio) for ratio in (1.2, 1.201, 1.199, 1.2, 1.2002, 1.1998, 1.2, 1.2001)]
 NOISY = [(1.0, ratio) for ratio in (1.2, 0.85, 1.1, 0.9, 1.15, 0.8, 1.1, 0.95)]
 EQUAL = [(1.0, 1.0)] * 8
+WILD = [(1.0, ratio) for ratio in (2.0, 0.5, 1.7, 0.6, 1.9, 0.55, 1.8, 0.52)]
+NEARLY = [(1.0, ratio) for ratio in (1.04, 0.95, 1.06, 0.97, 1.03, 0.96, 1.04, 0.97)]
 
 
 def looks_rule(metrics=(STEP_TIME,), looks=LOOKS, **values):
@@ -224,3 +226,40 @@ def test_the_next_pair_goes_to_nobody_that_the_others_have_decided(build):
     assert said[-1] is True  # at its look, the share of the others was still open
     assert rule.next_pair({"m:f": 1.0, "m:h": 9.0}) == "m:h"
     assert rule.next_pair({"m:f": 1.0}) is None
+
+
+def test_what_the_pairs_cannot_settle_is_hopeless(build):
+    rule = started("m:quiet", "m:wild", looks=(4, 6, 8, 20), margin=0.05)
+    for name, pairs in (("m:quiet", NEARLY), ("m:wild", WILD)):
+        feed(build, rule, name, 5, step_time_p50=pairs)
+
+    assert rule.hopeless({"m:quiet": 20, "m:wild": 20}) == {"m:wild"}
+    assert rule.hopeless({"m:quiet": 20}) == frozenset()
+
+
+def test_one_test_with_a_chance_keeps_its_workload(build):
+    rule = started("m:f", metrics=METRICS.values(), looks=(4, 6, 8, 20), margin=0.05)
+    feed(build, rule, "m:f", 5, step_time_p50=NEARLY, peak_memory=WILD)
+
+    assert rule.hopeless({"m:f": 20}) == frozenset()
+
+
+def test_too_few_pairs_for_a_test_are_hopeless_unless_there_is_a_history(build):
+    prior = SpreadPrior(variance=1e-4, degrees=10, values=11, source=PriorSource.PAIRS)
+    rule = started("m:f")
+    known = started("m:f", looks=(2, 4), priors={("m:f", STEP_TIME.name): prior})
+    for each in (rule, known):
+        feed(build, each, "m:f", 1, step_time_p50=EQUAL)
+
+    assert rule.hopeless({"m:f": 3}) == {"m:f"}
+    assert rule.hopeless({"m:f": 4}) == frozenset()
+    assert known.hopeless({"m:f": 3}) == frozenset()
+
+
+def test_a_regression_is_known_from_its_look_on(build):
+    rule = started("m:f", "m:g")
+    feed(build, rule, "m:f", 3, step_time_p50=CLEAR)
+    before = rule.regressions()
+    feed(build, rule, "m:f", 4, step_time_p50=CLEAR)
+
+    assert (before, rule.regressions()) == (frozenset(), {"m:f"})

@@ -45,3 +45,16 @@ def test_without_a_terminal_each_stage_and_pair_is_a_line():
         watcher.pair_done(pairs=1, waiting=1, seconds_left=300)
 
     assert shown.getvalue() == ("looking at the machine ...\n  pair 1 of 10, at most 5 min more\n")
+
+
+def test_each_stage_has_its_time():
+    times = iter([0.0, 1.0, 4.0, 10.0])
+    progress = TerminalProgress(Console(file=io.StringIO()), clock=lambda: next(times))
+    progress.stage("finding workloads")
+    progress.stage("measuring")
+
+    assert progress.stage_times() == (
+        ("checking out", 1.0),
+        ("finding workloads", 3.0),
+        ("measuring", 6.0),
+    )

@@ -2,12 +2,15 @@
 
 import os
 import shlex
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perfledger.metrics import STEP_TIME
+from perfledger_service.cli.check.interruption import interruptible
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, out, what
 from perfledger_service.cli.option_values import suite_of
@@ -16,6 +19,8 @@ from perfledger_service.cli.service_target import UploadUrl
 from perfledger_service.errors import PerfledgerError
 
 if TYPE_CHECKING:  # these would make every help slow
+    from perfledger.bundle import Bundle
+    from perfledger_service.cli.progress import TerminalProgress
     from perfledger_service.usecases.check.measurement import CheckRequest
     from perfledger_service.usecases.inputs.upload_target import UploadTarget
 
@@ -90,7 +95,8 @@ class MeasuringFlags:
         str | None, how("auto, cpu, cuda or tpu", metavar="DEVICE", default="auto")
     ] = None
     budget: Annotated[
-        str | None, how("time limit for measuring", metavar="DURATION", default="10m")
+        str | None,
+        how("time limit from finding workloads to profiles", metavar="DURATION", default="10m"),
     ] = None
     budget_usd: Annotated[
         str | None, how("cost limit for measuring; needs --device-price", metavar="USD")
@@ -106,6 +112,9 @@ class MeasuringFlags:
     isolated: Annotated[bool, how("an environment of its own for each side", flag="--isolated")] = (
         False
     )
+    resume: Annotated[
+        bool, how("go on with the interrupted check of these revisions", flag="--resume")
+    ] = False
     spreads: Annotated[
         Path | None, how("a file of `history spreads` (default: ask the service)", metavar="FILE")
     ] = None
@@ -143,7 +152,7 @@ def check(
     """Measure, judge, explain and price a change of this repository.
 
     Exit codes: 0 no regression, 1 regression or above a cost limit, 2 usage or configuration, 3
-    undecided, not measured or a cost to approve, 4 internal.
+    undecided, not measured or a cost to approve, 4 internal; 130 and 143 when it is interrupted.
     """
     from rich.console import Console
 
@@ -158,20 +167,34 @@ def check(
     if output.output is not None:
         check_writable(output.output)
     prepare_spool(os.environ, also=save_bundle)
-    with TerminalProgress(Console(stderr=True)) as watcher:
+    spooled: list[Path] = []
+    with interruptible(sys.argv[1:]), TerminalProgress(Console(stderr=True)) as watcher:
         bundle, report = run_check(
             Path(),
-            change.request,
+            replace(change.request, is_resumed=measuring.resume),
             flags={**change.settings, **measuring.settings},
             progress=watcher,
             history=measuring.spreads or target,
+            keep=lambda bundle: spooled.append(spool_bundle(bundle, os.environ, also=save_bundle)),
         )
-    spooled = spool_bundle(bundle, os.environ, also=save_bundle)
     show_report(report, output)
-    typer.echo(f"bundle: {spooled}", err=True)
+    typer.echo(_times(watcher, bundle), err=True)
+    typer.echo(f"bundle: {spooled[0]}", err=True)
     if target is not None:
-        _upload(spooled, target)
+        _upload(spooled[0], target)
     raise typer.Exit(report.exit_code)
+
+
+def _times(watcher: "TerminalProgress", bundle: "Bundle") -> str:
+    """Return how long each stage took, and for how much of it steps were measured."""
+    times = watcher.stage_times()
+    stages = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in times)
+    steps_s = sum(
+        run.evidence.steps_per_reading * sum(run.samples.get(STEP_TIME.name, ()))
+        for run in bundle.runs
+    )
+    total_s = sum(seconds for _, seconds in times)
+    return f"took {total_s:.0f} s: {stages}; {steps_s:.0f} s are measured steps"
 
 
 def _upload(bundle: Path, target: "UploadTarget") -> None:

@@ -1,14 +1,17 @@
 """Checks a change: measures, judges, explains and prices it."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from perfledger.bundle import Bundle
+from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.checkouts.workload_overlay import find_workload_source
 from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_service.usecases.check.check_journal import open_check_journal
 from perfledger_service.usecases.check.check_site import CheckProgress, check_out_revisions
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
 from perfledger_service.usecases.check.report_builder import build_report
@@ -30,13 +33,14 @@ def check(
     flags: Mapping[str, object],
     progress: CheckProgress,
     history: UploadTarget | Path | None = None,
+    keep: Callable[[Bundle], object] = lambda _: None,
 ) -> tuple[Bundle, Report]:
     """Measure, judge, explain and price a change of the repository that `folder` is in.
 
     `history` is the service that knows the spread of earlier pairs, or a file with its answer: with
-    it fewer pairs are enough. Raises UsageError for revisions that cannot be compared,
-    SettingsError, and NotMeasuredError without a Python that can run the workloads. A workload that
-    fails is a verdict, never an error.
+    it fewer pairs are enough. `keep` receives the bundle before the saved pairs are removed. Raises
+    UsageError for revisions that cannot be compared or resumed, SettingsError, and NotMeasuredError
+    without a Python that can run the workloads. A workload that fails is a verdict, never an error.
     """
     with translate_errors():
         repository = Repository.open(folder)
@@ -48,12 +52,28 @@ def check(
             sides = sides if request.base else start_at_workloads(repository, sides)
             configuration = configuration_of(repository, sides, flags=flags)
         queue = CheckQueue(folder=configuration.settings.lock_folder, waiting=progress.stage)
-        with queue, check_out_revisions(repository, sides, configuration, progress) as site:
-            bundle = measure_change(site, request, progress, queue=queue, history=history)
-        bundle = replace(
-            bundle,
-            repository=request.repository or repository.origin_name(),
-            notes=configuration.notes + site.notes + bundle.notes,
-        )
-        progress.stage("judging, explaining and pricing")
-        return bundle, build_report(bundle, today=datetime.now(UTC).date(), is_local=True)
+        with (
+            queue,
+            check_out_revisions(repository, sides, configuration, progress) as site,
+            open_check_journal(
+                site,
+                choice=request.choice,
+                is_resumed=request.is_resumed,
+                environment=os.environ,
+            ) as journal,
+        ):
+            bundle = measure_change(
+                site, request, progress, queue=queue, history=history, journal=journal
+            )
+            bundle = replace(
+                bundle,
+                repository=request.repository or repository.origin_name(),
+                notes=configuration.notes + site.notes + bundle.notes,
+            )
+            if request.is_resumed:
+                bundle = read_bundle(bundle.to_json().encode())  # what was saved may be hostile
+            progress.stage("judging, explaining and pricing")
+            report = build_report(bundle, today=datetime.now(UTC).date(), is_local=True)
+            keep(bundle)
+            journal.remove()
+        return bundle, report

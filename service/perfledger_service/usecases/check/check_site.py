@@ -64,6 +64,10 @@ class CheckSite:
         """Return the site, in which each workload with a time limit of its own has it."""
         return replace(self, harness=with_timeouts(self.harness, workloads))
 
+    def ending_at(self, ends_at: float) -> Self:
+        """Return the site with this end of the budget, by the harness's clock."""
+        return replace(self, harness=replace(self.harness, ends_at=ends_at))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckoutFolder:

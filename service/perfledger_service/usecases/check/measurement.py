@@ -18,7 +18,8 @@ from perfledger.metrics import (
     SM_ACTIVE,
     STEP_TIME,
 )
-from perfledger.records import Device, Side
+from perfledger.records import Device, Machine, Side
+from perfledger.step_work import CountedWork
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
 from perfledger_baselines.significance.spread_prior import priors_of_plan
 from perfledger_runners.children.harness import waiting_notes
@@ -29,13 +30,15 @@ from perfledger_runners.machine.nvml import Gpu
 from perfledger_runners.machine.telemetry import GpuTelemetry
 from perfledger_runners.measuring.count_work import count_both
 from perfledger_runners.measuring.discovery import Discovery
+from perfledger_runners.measuring.pair_journal import JournalHeader, PairJournal
 from perfledger_runners.measuring.paired_runs import PairedRuns, measure_pairs
 from perfledger_runners.measuring.profile_runs import profile_both
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
+from perfledger_service.usecases.check.check_journal import CheckJournal
 from perfledger_service.usecases.check.check_site import CheckProgress, CheckSite
 from perfledger_service.usecases.check.child_requests import interleaved_requests, optional_metrics
-from perfledger_service.usecases.check.measuring_budget import measuring_allowance
+from perfledger_service.usecases.check.measuring_budget import given_up_notes, measuring_allowance
 from perfledger_service.usecases.check.new_workloads import (
     MAX_NAMES,
     comparison_advice,
@@ -63,6 +66,7 @@ class CheckRequest:
     head: str = ""
     choice: WorkloadChoice = field(default_factory=WorkloadChoice)
     workloads_from: str = ""  # a revision or a folder whose workloads replace those of both sides
+    is_resumed: bool = False  # go on with the interrupted check of these revisions
     repository: str = ""  # owner/name
     pull_request: int | None = None
 
@@ -74,12 +78,17 @@ def measure_change(
     *,
     queue: CheckQueue,
     history: UploadTarget | Path | None,
+    journal: CheckJournal | None = None,
 ) -> Bundle:
     """Measure and profile both checkouts, in turn with other checks; return what was observed.
 
-    Raises UsageError without a workload, or without a price that a limit in money needs.
+    The budget begins here and ends whatever is running. Pairs are saved in `journal`, and those of
+    an interrupted check are taken from it. Raises UsageError without a workload, or without a price
+    that a limit in money needs.
     """
     settings, overlay = site.configuration.settings, site.configuration.overlay
+    began = site.harness.clock() - (journal.spent_s if journal else 0.0)
+    site = site.ending_at(began + settings.budget)
     progress.stage("finding workloads")
     base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
     workload_plan = plan_workloads(base, head, choice=request.choice, params=settings.params)
@@ -88,28 +97,32 @@ def measure_change(
     other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
     machine, gpu = read_machine(head.facts, requested=settings.device, environment=os.environ)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
-    names = [spec.id for spec in workload_plan.to_measure]
-    known_spreads = find_known_spreads(history, machine, names)
-    plan = _plan(settings, names, known_spreads)
+    if journal is not None:
+        journal.check_machine(machine, workload_plan.to_measure)
+    spent_s = site.harness.clock() - began
     queue.measure_on(machine)
+    began = site.harness.clock() - spent_s  # waiting for other checks costs nothing
+    site = site.ending_at(began + allowance.seconds).with_timeouts(workload_plan.to_measure)
     host_findings = (*read_fitness(machine.device, gpu), queue.finding)
-    progress.stage("counting the work of a step")
-    site = site.with_timeouts(workload_plan.to_measure)
-    step_works = count_both(
-        site.harness,
-        site.requests,
-        workload_plan.to_measure,
-        is_at_once=machine.device is Device.CPU,
+    plan, step_works, history_notes = _preparation(
+        site,
+        workload_plan,
+        machine,
+        progress,
+        history=history,
+        resumed=journal.resumed if journal else None,
     )
     progress.stage("measuring pairs of base and head")
     paired_runs = _pairs(
         site,
-        settings,
         workload_plan,
         machine.device,
         plan=plan,
         gpu=gpu,
         budget_s=allowance.seconds,
+        journal=journal.begin(machine, plan, step_works, workload_plan.to_measure)
+        if journal
+        else None,
         progress=progress,
     )
     bundle = Bundle(
@@ -141,13 +154,46 @@ def measure_change(
         + workload_plan.notes
         + waiting_notes(os.environ, machine.device)
         + allowance.notes
-        + known_spreads.notes,
+        + history_notes
+        + (journal.notes() if journal else ()),
         perfledger=version("perfledger"),
     )
+    bundle = replace(bundle, notes=bundle.notes + given_up_notes(bundle, paired_runs.given_up))
     requests = interleaved_requests(site.requests, machine.device)
     return with_profiles(
-        bundle, profile=partial(profile_both, site.harness, requests), stage=progress.stage
+        bundle,
+        profile=partial(profile_both, site.harness, requests),
+        stage=progress.stage,
+        has_time=lambda: site.harness.seconds_left() > 0,
     )
+
+
+def _preparation(
+    site: CheckSite,
+    workload_plan: WorkloadPlan,
+    machine: Machine,
+    progress: CheckProgress,
+    *,
+    history: UploadTarget | Path | None,
+    resumed: JournalHeader | None,
+) -> tuple[Plan, tuple[CountedWork, ...], tuple[str, ...]]:
+    """Return the plan, the work of the steps, and notes on the history.
+
+    An interrupted check goes on with its own.
+    """
+    if resumed is not None:
+        return resumed.plan, resumed.work, ()
+    names = [spec.id for spec in workload_plan.to_measure]
+    known_spreads = find_known_spreads(history, machine, names)
+    plan = _plan(site.configuration.settings, names, known_spreads)
+    progress.stage("counting the work of a step")
+    step_works = count_both(
+        site.harness,
+        site.requests,
+        workload_plan.to_measure,
+        is_at_once=machine.device is Device.CPU,
+    )
+    return plan, step_works, known_spreads.notes
 
 
 def _unmatched_on_base(
@@ -179,15 +225,16 @@ def _plan(settings: CheckSettings, workloads: Collection[str], known_spreads: Kn
 
 def _pairs(
     site: CheckSite,
-    settings: CheckSettings,
     workload_plan: WorkloadPlan,
     device: Device,
     *,
     plan: Plan,
     gpu: Gpu | None,
     budget_s: float,
+    journal: PairJournal | None,
     progress: CheckProgress,
 ) -> PairedRuns:
+    settings, harness = site.configuration.settings, site.harness
     rule = GroupSequentialStopping(
         looks=plan.looks,
         alpha=plan.alpha,
@@ -197,16 +244,18 @@ def _pairs(
         priors=priors_of_plan(plan),
     )
     return measure_pairs(
-        site.harness,
+        harness,
         interleaved_requests(site.requests, device),
         workload_plan.to_measure,
         rule,
         seed=plan.seed,
         max_pairs=settings.max_pairs,
         budget_s=budget_s,
+        spent_s=budget_s - harness.seconds_left(),
         telemetry=_telemetry(gpu, settings),
         progress=progress,
         check_run=site.code.origin.failure,
+        journal=journal,
     )
 
 

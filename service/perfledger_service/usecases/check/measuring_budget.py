@@ -1,17 +1,25 @@
-"""Computes how long a check may measure from its caps in time and money."""
+"""Computes how long a check may measure from its caps in time and money, and what needs more."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
+from perfledger.bundle import Bundle
 from perfledger.records import Device, Machine
+from perfledger_baselines.judging.explanation import explain_verdict
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.measuring_budget import MeasuringBudget, MeasuringBudgetError
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
+from perfledger_runners.measuring.paired_runs import GivenUp
 from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
+
+MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +62,39 @@ def measuring_allowance(
         f"({price.source})"
     )
     return MeasuringAllowance(budget.seconds, (note,))
+
+
+def given_up_notes(bundle: Bundle, given_up: Mapping[str, GivenUp]) -> tuple[str, ...]:
+    """Return for each workload that was given up and stays undecided what would settle it."""
+    notes: list[str] = []
+    for workload, facts in given_up.items():
+        verdicts = [each for each in judge_bundle(bundle) if each.workload == workload]
+        undecided = [each for each in verdicts if each.outcome is Outcome.UNDECIDED]
+        if not undecided:
+            continue
+        needed = [explain_verdict(each, bundle.plan).pairs_needed for each in undecided]
+        counts = [pairs for pairs in needed if pairs is not None]
+        if len(counts) == len(needed):
+            seconds = max(counts) * facts.seconds_per_pair
+            advice = (
+                f"about {_pairs(max(counts))} would, in {_duration(seconds)}: raise `budget` and "
+                "`max_pairs`, or `margin`"
+            )
+        else:
+            advice = "no practical number of pairs would: raise `margin`, or use a quieter machine"
+        notes.append(
+            f"{workload} was given up after {_pairs(facts.pairs)}: the other "
+            f"{facts.seconds_left:.0f} s of the budget would hardly have settled it; {advice}"
+        )
+    return tuple(notes)
+
+
+def _pairs(count: int) -> str:
+    return "1 pair" if count == 1 else f"{count} pairs"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < MINUTES_FROM_S else f"{seconds / 60:.0f} min"
 
 
 def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> _DevicePrice:

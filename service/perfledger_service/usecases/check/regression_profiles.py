@@ -16,22 +16,26 @@ def with_profiles(
     *,
     profile: Callable[[Sequence[WorkloadSpec]], ProfileRuns],
     stage: Callable[[str], None],
+    has_time: Callable[[], bool] = lambda: True,
 ) -> Bundle:
     """Add one profile per side of each regressed workload; others are not worth the time.
 
     If the profiles do not explain the change, they are taken once more in new processes, because a
-    busy neighbour may have disturbed them. The second profiles are used if they explain it.
+    busy neighbour may have disturbed them. The second profiles are used if they explain it. Nothing
+    is profiled once the budget is spent.
     """
     verdicts = judge_bundle(bundle)
     slower = {verdict.workload for verdict in verdicts if verdict.is_regression}
     regressed_specs = [spec for spec in bundle.workloads if spec.id in slower]
     if not regressed_specs:
         return bundle
+    if not has_time():
+        return replace(bundle, notes=(*bundle.notes, _no_time_note(regressed_specs)))
     stage("profiling regressed workloads")
     first = _add_profiles(bundle, profile(regressed_specs))
     attributable = _attributable(first, verdicts)
     unclear = {workload for workload, is_clear in attributable.items() if not is_clear}
-    if not unclear:
+    if not unclear or not has_time():
         return first
     stage("profiling again where the profiles do not explain the change")
     second_profiles = profile([spec for spec in regressed_specs if spec.id in unclear])
@@ -70,3 +74,8 @@ def _attributable(bundle: Bundle, verdicts: Sequence[Verdict]) -> dict[str, bool
 
 def _second_profile_note(workload: str) -> str:
     return f"{workload} was profiled twice: the first profiles did not explain its change"
+
+
+def _no_time_note(specs: Sequence[WorkloadSpec]) -> str:
+    names = ", ".join(spec.id for spec in specs)
+    return f"the budget left no time for profiles, which say why it is slower: {names}; raise it"

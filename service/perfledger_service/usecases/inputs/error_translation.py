@@ -39,11 +39,13 @@ from perfledger_runners.bundles.upload import UploadError
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.children.interpreter import InterpreterError
 from perfledger_runners.children.sandbox import SandboxError
+from perfledger_runners.measuring.pair_journal import JournalError
 from perfledger_service.errors import NotMeasuredError, PerfledgerError, UsageError
 
 # Errors of invalid input.
 _INPUT_ERRORS = (
     RepositoryError,
+    JournalError,
     BundleError,
     CheckPlanError,
     SeriesError,

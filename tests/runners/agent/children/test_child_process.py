@@ -300,3 +300,32 @@ def test_nothing_is_said_about_variables_where_nothing_fails(
     *_, ended = run_request(poor, request_for(root, [workload_of("w")]))
 
     assert (ended.withheld, ended.log_tail) == ("", "")
+
+
+def test_no_child_is_started_when_the_budget_is_spent(harness, request_for, tmp_path):
+    spent = replace(harness, ends_at=harness.clock())
+    request = request_for(tmp_path, ("m:f", "m:g"))
+
+    messages = list(run_request(spent, request))
+
+    failures = [each for each in messages if isinstance(each, FailedMessage)]
+    assert {each.workload: each.reason for each in failures} == dict.fromkeys(
+        ("m:f", "m:g"), FailureReason.BUDGET
+    )
+    assert not list(harness.folder.glob("child-*"))
+
+
+def test_a_hanging_step_ends_with_the_budget(
+    harness, request_for, write_benchmarks, hang, tmp_path
+):
+    root = write_benchmarks(
+        tmp_path / "head", w=f"{hang}@perfledger.workload()\ndef a():\n    return hang\n"
+    )
+    # The clock runs ahead once the step hangs, past the budget before the workload's own limit.
+    spent = replace(harness, ends_at=harness.clock() + harness.limits.workload_s / 2)
+
+    messages = list(run_request(spent, request_for(root, ("benchmarks.w:a",))))
+
+    (failure,) = [each for each in messages if isinstance(each, FailedMessage)]
+    assert failure.reason is FailureReason.BUDGET
+    assert failure.detail == "the budget ended it while setting up or warming up"

@@ -7,9 +7,9 @@ from itertools import cycle
 import pytest
 
 from perfledger.metrics import STEP_TIME
-from perfledger.records import WorkloadSpec
+from perfledger.records import FailureReason, Framework, Side, WorkloadSpec
 from perfledger_runners.children.harness import ChildLimits
-from perfledger_runners.measuring.paired_runs import measure_pairs
+from perfledger_runners.measuring.paired_runs import PROFILE_PAIRS, GivenUp, measure_pairs
 
 TWO = """
 @perfledger.workload()
@@ -30,6 +30,8 @@ class Undecided:
     def __init__(self, *wishes):
         self.wishes = list(wishes)
         self.offered = []
+        self.most_pairs = []
+        self.without_hope = self.regressed = frozenset()
 
     def start(self, workloads):
         self.workloads = frozenset(workloads)
@@ -40,33 +42,51 @@ class Undecided:
     def decision(self):
         return self.workloads
 
+    def hopeless(self, most_pairs):
+        self.most_pairs.append(dict(most_pairs))
+        return self.without_hope & most_pairs.keys()
+
+    def regressions(self):
+        return self.regressed
+
     def next_pair(self, seconds):
         self.offered.append(dict(seconds))
         return self.wishes.pop(0) if self.wishes else None
 
 
-class Heard:
-    """Remembers what it was told of the pairs."""
+class Jumps:
+    """A clock that moves on by `step` with each workload that starts on a side."""
 
-    def __init__(self):
-        self.done = []
+    def __init__(self, step):
+        self.now = 0.0
+        self.step = step
+
+    def __call__(self):
+        return self.now
 
     def measuring(self, *_):
-        pass
+        self.now += self.step
 
-    def pair_done(self, *, pairs, waiting, seconds_left):
-        self.done.append((pairs, waiting, seconds_left))
+    def pair_done(self, **_):
+        pass
 
 
 class Rounds:
-    """A clock at which each round of pairs ends `round_s` after the one before it."""
+    """A clock at which the first round ends after `round_s`, and nothing else takes time."""
 
     def __init__(self, round_s):
-        self.times = [0.0, 0.0, 0.0]  # the beginning, what is spent, and the first group's turn
+        self.now = 0.0
         self.round_s = round_s
+        self.done = []
 
     def __call__(self):
-        return self.times.pop(0) if self.times else self.round_s
+        return self.now
+
+    def measuring(self, *_):
+        self.now = self.round_s
+
+    def pair_done(self, *, pairs, waiting, seconds_left):
+        self.done.append((pairs, waiting, seconds_left))
 
 
 class Hours:
@@ -164,11 +184,72 @@ def test_nothing_is_offered_when_the_budget_is_spent(in_turns):
 
 
 @pytest.mark.slow
+def test_the_budget_ends_it_between_pairs(harness, sides):
+    clock = Jumps(4.0)  # 8 s a pair
+
+    measured = measure_pairs(
+        harness,
+        sides(TWO),
+        SPECS[:1],
+        Undecided(),
+        seed=0,
+        max_pairs=20,
+        budget_s=25.0,
+        clock=clock,
+        progress=clock,
+    )
+
+    assert len(measured.order) == 3
+    assert len(measured.runs) == 2 * len(measured.order)
+    assert measured.failures == ()
+
+
+@pytest.mark.slow
+def test_what_the_budget_did_not_reach_says_so(harness, sides):
+    clock = Jumps(4.0)
+
+    measured = measure_pairs(
+        harness,
+        sides(TWO),
+        [replace(SPECS[0], framework=Framework.TORCH), SPECS[1]],
+        Undecided(),
+        seed=0,
+        max_pairs=1,
+        budget_s=5.0,
+        clock=clock,
+        progress=clock,
+    )
+
+    assert [(each.workload, each.why) for each in measured.failures] == [(B, FailureReason.BUDGET)]
+    assert "the budget of 5 s" in measured.failures[0].detail
+    assert {run.workload for run in measured.runs} == {A}
+
+
+def test_no_budget_at_all_measures_nothing_and_says_so(harness, request_for, tmp_path):
+    requests = dict.fromkeys(Side, request_for(tmp_path))
+
+    measured = measure_pairs(
+        harness, requests, SPECS[:1], Undecided(), seed=0, max_pairs=1, budget_s=0.0
+    )
+
+    assert [each.why for each in measured.failures] == [FailureReason.BUDGET]
+    assert (measured.runs, measured.order) == ((), ())
+
+
+@pytest.mark.slow
 def test_the_rest_goes_to_whom_the_rule_learns_most_from(harness, sides):
     rule = Undecided(B, B)
 
     measured = measure_pairs(
-        harness, sides(TWO), SPECS, rule, seed=1, max_pairs=9, budget_s=100, clock=Rounds(60.0)
+        harness,
+        sides(TWO),
+        SPECS,
+        rule,
+        seed=1,
+        max_pairs=9,
+        budget_s=100,
+        clock=(clock := Rounds(60.0)),
+        progress=clock,
     )
 
     pairs = Counter((run.workload, run.pair) for run in measured.runs)
@@ -183,10 +264,26 @@ def test_only_what_there_is_time_and_a_place_for_is_offered(harness, sides):
     rule, hurried = Undecided(B), Undecided(B)
 
     measure_pairs(
-        harness, sides(TWO), SPECS, rule, seed=1, max_pairs=2, budget_s=100, clock=Rounds(60.0)
+        harness,
+        sides(TWO),
+        SPECS,
+        rule,
+        seed=1,
+        max_pairs=2,
+        budget_s=100,
+        clock=(clock := Rounds(60.0)),
+        progress=clock,
     )
     measure_pairs(
-        harness, sides(TWO), SPECS, hurried, seed=1, max_pairs=2, budget_s=60, clock=Rounds(60.0)
+        harness,
+        sides(TWO),
+        SPECS,
+        hurried,
+        seed=1,
+        max_pairs=2,
+        budget_s=60,
+        clock=(clock := Rounds(60.0)),
+        progress=clock,
     )
 
     assert [offered.keys() for offered in rule.offered] == [{A, B}, {A}]
@@ -196,8 +293,6 @@ def test_only_what_there_is_time_and_a_place_for_is_offered(harness, sides):
 
 @pytest.mark.slow
 def test_each_pair_of_the_rest_is_told_when_it_is_done(harness, sides):
-    heard = Heard()
-
     measure_pairs(
         harness,
         sides(TWO),
@@ -206,8 +301,57 @@ def test_each_pair_of_the_rest_is_told_when_it_is_done(harness, sides):
         seed=1,
         max_pairs=9,
         budget_s=100,
-        progress=heard,
-        clock=Rounds(60.0),
+        progress=(clock := Rounds(60.0)),
+        clock=clock,
     )
 
-    assert heard.done == [(1, 2, 40.0), (2, 2, 40.0), (2, 2, 40.0)]
+    assert clock.done == [(1, 2, 40.0), (2, 2, 40.0), (2, 2, 40.0)]
+
+
+@pytest.mark.slow
+def test_what_the_rest_will_hardly_settle_is_given_up(harness, sides):
+    rule = Undecided()
+    rule.without_hope = frozenset({A})
+    clock = Rounds(60.0)
+
+    measured = measure_pairs(
+        harness,
+        sides(TWO),
+        SPECS,
+        rule,
+        seed=1,
+        max_pairs=3,
+        budget_s=1000,
+        clock=clock,
+        progress=clock,
+    )
+
+    assert Counter(run.workload for run in measured.runs) == {A: 2, B: 6}
+    assert {name: (each.pairs, each.seconds_left) for name, each in measured.given_up.items()} == {
+        A: (1, 940.0)
+    }
+    assert rule.most_pairs[0] == {}  # nothing is known before the first pair
+    assert rule.most_pairs[1] == {A: 3, B: 3}
+
+
+@pytest.mark.slow
+def test_a_check_ends_where_nothing_that_is_open_can_be_settled(harness, sides):
+    rule = Undecided()
+    rule.without_hope = frozenset({A, B})
+
+    measured = measure_pairs(harness, sides(TWO), SPECS, rule, seed=1, max_pairs=20, budget_s=1000)
+
+    assert len(measured.order) == 1
+    assert measured.given_up.keys() == {A, B}
+    assert all(isinstance(each, GivenUp) for each in measured.given_up.values())
+
+
+@pytest.mark.slow
+def test_time_is_kept_for_the_profiles_of_regressions(in_turns):
+    rule = Undecided()
+    rule.regressed = frozenset({A})
+
+    in_turns({A: 10.0, B: 10.0}, rule, budget_s=33.0 + 19.0 * PROFILE_PAIRS + 18.0)
+    in_turns({A: 10.0, B: 10.0}, rule, budget_s=33.0 + 19.0 * PROFILE_PAIRS + 19.5)
+
+    assert rule.offered == [{}, {A: 19.0, B: 19.0}]

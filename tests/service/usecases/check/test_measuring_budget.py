@@ -1,13 +1,16 @@
 """Caps in time and money in, for how long a check may measure out."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 
-from perfledger.records import Device, Machine
+from perfledger.metrics import STEP_TIME
+from perfledger.records import Device, Machine, Side
+from perfledger_runners.measuring.paired_runs import GivenUp
 from perfledger_service.errors import SettingsError, UsageError
 from perfledger_service.settings.sources import check_settings
-from perfledger_service.usecases.check.measuring_budget import measuring_allowance
+from perfledger_service.usecases.check.measuring_budget import given_up_notes, measuring_allowance
 
 H100 = Machine(device=Device.CUDA, model="NVIDIA H100 80GB HBM3", memory_bytes=80 * 10**9, count=8)
 LAPTOP = Machine(device=Device.CPU, model="Test CPU")
@@ -76,3 +79,32 @@ def test_a_cap_that_is_no_amount_of_money_is_an_error(allowed, usd):
 
 def test_money_is_exact_in_what_is_said(allowed):
     assert "limited to 0.10 USD" in allowed(budget_usd="0.10", device_price="2.50").notes[0]
+
+
+NOISY = (1.3, 0.8, 1.25, 0.75, 1.2, 0.85)
+
+
+def test_what_was_given_up_says_what_would_settle_it(make_bundle):
+    bundle = make_bundle()
+    runs = tuple(
+        replace(run, samples={STEP_TIME.name: (NOISY[run.pair] if run.side is Side.HEAD else 1.0,)})
+        for run in bundle.runs
+    )
+    bundle = replace(bundle, runs=runs)
+    (workload,) = {spec.id for spec in bundle.workloads}
+    facts = GivenUp(pairs=6, seconds_left=30.4, seconds_per_pair=2.0)
+
+    (note,) = given_up_notes(bundle, {workload: facts})
+
+    assert note.startswith(f"{workload} was given up after 6 pairs: the other 30 s of the budget ")
+    assert "pairs would, in" in note or "no practical number of pairs would" in note
+
+
+def test_what_was_settled_in_the_end_needs_no_note(make_bundle):
+    bundle = make_bundle(ratio=1.5)
+    (workload,) = {spec.id for spec in bundle.workloads}
+
+    assert (
+        given_up_notes(bundle, {workload: GivenUp(pairs=6, seconds_left=1, seconds_per_pair=1)})
+        == ()
+    )

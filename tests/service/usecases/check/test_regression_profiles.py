@@ -38,7 +38,7 @@ CALM = profiles(0.010, 0.010)
 def profiled(make_bundle):
     """Profile a bundle with what is found one after the other; return it, who was asked, stages."""
 
-    def run(*found, ratio=1.1):
+    def run(*found, ratio=1.1, has_time=lambda: True):
         bundle = replace(make_bundle(ratio=ratio), notes=("kept",))
         left, asked = list(found), list[list[str]]()
         stages = list[str]()
@@ -47,7 +47,11 @@ def profiled(make_bundle):
             asked.append([spec.id for spec in workloads])
             return left.pop(0)
 
-        return with_profiles(bundle, profile=profile_next, stage=stages.append), asked, stages
+        return (
+            with_profiles(bundle, profile=profile_next, stage=stages.append, has_time=has_time),
+            asked,
+            stages,
+        )
 
     return run
 
@@ -96,3 +100,20 @@ def test_what_could_not_be_profiled_is_not_tried_again(profiled):
 
     assert asked == [[GPT]]
     assert bundle.notes == ("kept", "it crashed")
+
+
+def test_nothing_is_profiled_when_the_budget_is_spent(profiled):
+    bundle, asked, stages = profiled(has_time=lambda: False)
+
+    assert (bundle.profiles, asked, stages) == ((), [], [])
+    assert bundle.notes[-1].startswith("the budget left no time for profiles")
+    assert GPT in bundle.notes[-1]
+
+
+def test_a_second_profile_needs_time_as_well(profiled):
+    has_time = iter([True, False])
+
+    bundle, asked, _ = profiled(BUSY, has_time=lambda: next(has_time))
+
+    assert len(asked) == 1
+    assert bundle.profiles == BUSY.profiles

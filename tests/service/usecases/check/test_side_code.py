@@ -78,6 +78,12 @@ class OnePair:
     def next_pair(self, _):
         return None
 
+    def hopeless(self, _):
+        return frozenset()
+
+    def regressions(self):
+        return frozenset()
+
 
 class Project:
     """A repository with a package, and a folder of installed packages with a copy of it."""

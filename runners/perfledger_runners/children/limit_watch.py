@@ -1,0 +1,81 @@
+"""Watches the limits of one child: its time, its memory and the budget of the check."""
+
+from perfledger.records import FailureReason
+from perfledger_runners.children.child import POLL_S, Child
+from perfledger_runners.children.harness import Harness
+from perfledger_runners.children.process_tree import available_bytes
+from perfledger_runners.children.protocol_parser import (
+    AnyMessage,
+    DoneMessage,
+    ReadyMessage,
+    SamplingMessage,
+    ServedMessage,
+    StartedMessage,
+    TurnMessage,
+)
+
+# After its last message: an interpreter with torch and a device takes a second or two to exit.
+GRACE_S = 15.0
+# The rest is for the agent, the system, and errors of the kernel's estimate.
+MEMORY_SHARE = 0.9
+
+
+class LimitWatch:
+    """A watch over the limits of one child."""
+
+    def __init__(self, child: Child, harness: Harness) -> None:
+        self._child = child
+        self._limits = harness.limits
+        self._clock, self._ends_at = harness.clock, harness.ends_at
+        self._phase = "starting up"
+        self._allowed_s = harness.limits.startup_s
+        self._since = self._clock()
+        available = available_bytes()
+        self._memory = harness.limits.memory_bytes
+        if self._memory is None and available is not None:
+            self._memory = int(MEMORY_SHARE * available)
+        self._looked_at = self._since
+
+    def hear(self, message: AnyMessage) -> None:
+        """Set the time limit of the child's current phase."""
+        match message:
+            case SamplingMessage() | TurnMessage():
+                self._phase = "being measured"  # within the workload's limit, from its start
+                return
+            case ReadyMessage():
+                return
+            case ServedMessage(workload=workload):
+                self._phase, self._allowed_s = "under load", self._limits.of(workload)
+            case StartedMessage(workload=workload):
+                self._phase = "setting up or warming up"
+                self._allowed_s = self._limits.of(workload)
+            case DoneMessage():
+                self._phase, self._allowed_s = "ending", GRACE_S
+            case _:
+                self._phase, self._allowed_s = "between workloads", self._limits.startup_s
+        self._since = self._clock()
+
+    def wait(self, seconds: float) -> None:
+        """Exclude the time of the other side's turn."""
+        self._since += seconds
+
+    def trouble(self) -> tuple[FailureReason, str] | None:
+        """Return the exceeded limit, if any."""
+        now = self._clock()
+        if now >= self._ends_at:
+            return FailureReason.BUDGET, f"the budget ended it while {self._phase}"
+        if now - self._since > self._allowed_s:
+            return FailureReason.HUNG, f"no end within {self._allowed_s:g} s while {self._phase}"
+        if now - self._looked_at < POLL_S:
+            return None
+        self._looked_at = now
+        self._child.trim_log()
+        if self._memory is None:
+            return None
+        used = self._child.memory_bytes(self._memory)
+        if used <= self._memory:
+            return None
+        return (
+            FailureReason.OUT_OF_MEMORY,
+            f"used {used} bytes of memory: the limit is {self._memory}",
+        )

@@ -1,0 +1,134 @@
+"""Keeps the journals of checks that have not ended, so that an interrupted one can go on."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+
+from perfledger.records import Machine
+from perfledger_runners.measuring.pair_journal import (
+    SUFFIX,
+    CheckIdentity,
+    JournalError,
+    JournalHeader,
+    PairJournal,
+    remove_old_journals,
+    reopen_journal,
+    start_journal,
+)
+
+# After a week the code under review has changed.
+MAX_AGE_S = 7 * 86_400.0
+NAME_DIGITS = 16
+MAX_SHOWN = 60  # characters of a value that differs
+# Fields of a machine that vary from reading to reading.
+VARYING_FACTS = frozenset({"clock_mhz"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptedChecks:
+    """The folder of the journals; a journal's name is that of its repository and its check."""
+
+    folder: Path
+    clock: Callable[[], float] = time.time
+
+    def start(self, header: JournalHeader) -> PairJournal:
+        """Start the journal of a check, in place of an earlier one of the same check.
+
+        Raises JournalError.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            msg = f"cannot create {self.folder}: {error.strerror}"
+            raise JournalError(msg) from error
+        remove_old_journals(self.folder, max_age_s=MAX_AGE_S, now=self.clock())
+        return start_journal(self._path(header.check), header)
+
+    def reopen(self, check: CheckIdentity) -> PairJournal:
+        """Open the journal of this interrupted check.
+
+        Raises JournalError; if there is only one of another check of the repository, it says what
+        differs.
+        """
+        path = self._path(check)
+        if not path.exists():
+            raise JournalError(self._missing_message(check))
+        journal = reopen_journal(path)
+        if journal.header.check != check:
+            journal.close()
+            msg = f"{path} is not of this check: remove it and check again from the start"
+            raise JournalError(msg)
+        return journal
+
+    def _path(self, check: CheckIdentity) -> Path:
+        return self.folder / f"{_repository(check)}-{_digest(asdict(check))}{SUFFIX}"
+
+    def _missing_message(self, check: CheckIdentity) -> str:
+        """Return what the newest interrupted check of this repository has otherwise."""
+        paths = self.folder.glob(f"{_repository(check)}-*{SUFFIX}")
+        for path in sorted(paths, key=_written_at, reverse=True):
+            with suppress(JournalError):
+                journal = reopen_journal(path)
+                journal.close()
+                differences = ", ".join(_differences(check, journal.header.check))
+                return (
+                    f"no interrupted check like this one is saved; that of this repository "
+                    f"({journal.count} pairs) differs: {differences}. Check out and pass the same, "
+                    "or check again from the start without --resume"
+                )
+        return (
+            f"no interrupted check of {check.repository} is saved in {self.folder}: run the check "
+            "without --resume"
+        )
+
+
+def machine_differences(header: JournalHeader, machine: Machine) -> tuple[str, ...]:
+    """Return in what a machine differs from the one that a check began on."""
+    return tuple(
+        f"{field.name} was {_shortened(before)} and is {_shortened(now)}"
+        for field in fields(machine)
+        if field.name not in VARYING_FACTS
+        and (before := getattr(header.machine, field.name)) != (now := getattr(machine, field.name))
+    )
+
+
+def interrupted_folder(environment: Mapping[str, str]) -> Path:
+    """Return the folder of the journals below the user's state folder."""
+    state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "perfledger" / "interrupted"
+
+
+def _differences(check: CheckIdentity, saved: CheckIdentity) -> tuple[str, ...]:
+    ours, theirs = (
+        asdict(each) | dict(each.settings) | {"settings": ""} for each in (check, saved)
+    )
+    return tuple(
+        f"{name} was {_shortened(theirs.get(name))} and is {_shortened(ours.get(name))}"
+        for name in sorted(ours.keys() | theirs.keys())
+        if ours.get(name) != theirs.get(name)
+    )
+
+
+def _shortened(value: object) -> str:
+    text = value if isinstance(value, str) and value else repr(value)
+    return text[:MAX_SHOWN]
+
+
+def _repository(check: CheckIdentity) -> str:
+    return _digest(check.repository)
+
+
+def _digest(value: object) -> str:
+    return sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:NAME_DIGITS]
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

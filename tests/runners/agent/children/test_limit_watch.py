@@ -1,0 +1,90 @@
+import math
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from perfledger.records import FailureReason
+from perfledger_runners.children.child import POLL_S
+from perfledger_runners.children.harness import ChildLimits, Harness
+from perfledger_runners.children.limit_watch import LimitWatch
+from perfledger_runners.children.protocol_parser import StartedMessage
+
+
+class Hand:
+    """A clock that is set by hand."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Hand()
+
+
+@pytest.fixture
+def harness(clock):
+    limits = ChildLimits(workload_s=100.0, startup_s=30.0, memory_bytes=1000)
+    return Harness(
+        python=Path("python"), folder=Path("folder"), environment={}, limits=limits, clock=clock
+    )
+
+
+def child(memory=0):
+    return SimpleNamespace(trim_log=lambda: None, memory_bytes=lambda _: memory)
+
+
+def started():
+    return StartedMessage(version=2, workload="m:f", log_bytes=0)
+
+
+@pytest.mark.parametrize(("now", "is_over"), [(30.0, False), (30.1, True)])
+def test_start_up_has_its_limit(harness, clock, now, is_over):
+    watch = LimitWatch(child(), harness)
+    clock.now = now
+
+    trouble = watch.trouble()
+
+    assert (trouble is not None) == is_over
+    assert not is_over or trouble == (FailureReason.HUNG, "no end within 30 s while starting up")
+
+
+def test_the_other_sides_turn_does_not_count(harness, clock):
+    watch = LimitWatch(child(), harness)
+    watch.hear(started())
+    clock.now = 150.0
+    watch.wait(60.0)
+
+    assert watch.trouble() is None
+
+
+def test_the_budget_ends_it_before_its_own_limit(harness, clock):
+    watch = LimitWatch(child(), replace(harness, ends_at=50.0))
+    watch.hear(started())
+    clock.now = 49.9
+    before = watch.trouble()
+    clock.now = 50.0
+
+    assert before is None
+    assert watch.trouble() == (
+        FailureReason.BUDGET,
+        "the budget ended it while setting up or warming up",
+    )
+
+
+def test_memory_has_its_limit(harness, clock):
+    watch = LimitWatch(child(memory=1001), harness)
+    clock.now = POLL_S
+
+    assert watch.trouble() == (
+        FailureReason.OUT_OF_MEMORY,
+        "used 1001 bytes of memory: the limit is 1000",
+    )
+
+
+def test_a_harness_without_a_budget_never_ends(harness):
+    assert harness.seconds_left() == math.inf

@@ -1,0 +1,139 @@
+from dataclasses import replace
+
+import pytest
+
+from perfledger.bundle import Plan
+from perfledger.records import Device, Machine
+from perfledger_runners.measuring.interrupted_checks import (
+    MAX_AGE_S,
+    InterruptedChecks,
+    interrupted_folder,
+    machine_differences,
+)
+from perfledger_runners.measuring.pair_journal import CheckIdentity, JournalError, JournalHeader
+
+CHECK = CheckIdentity(
+    repository="/home/user/project",
+    base="a" * 40,
+    head="b" * 40,
+    workloads="",
+    laid_over=None,
+    settings={"margin": 0.05},
+    perfledger="1",
+)
+MACHINE = Machine(device=Device.CPU, model="a CPU", cores=2, clock_mhz=3000.0)
+HEADER = JournalHeader(
+    check=CHECK,
+    workloads=("m:f",),
+    machine=MACHINE,
+    plan=Plan(seed=1, order=(), looks=(5,)),
+    work=(),
+)
+
+
+class Hand:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def checks(tmp_path):
+    return InterruptedChecks(folder=tmp_path / "state" / "interrupted")
+
+
+def test_a_check_finds_its_own_journal(checks):
+    checks.start(HEADER).close()
+
+    journal = checks.reopen(CHECK)
+
+    journal.close()
+    assert journal.header == HEADER
+
+
+def test_a_new_check_takes_the_place_of_an_interrupted_one(checks):
+    checks.start(HEADER).close()
+    later = replace(HEADER, plan=replace(HEADER.plan, seed=2))
+    checks.start(later).close()
+
+    journal = checks.reopen(CHECK)
+
+    journal.close()
+    assert journal.header.plan.seed == 2
+    assert len(list(checks.folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "difference"),
+    [
+        ({"head": "c" * 40}, f"head was {'b' * 40} and is {'c' * 40}"),
+        ({"settings": {"margin": 0.01}}, "margin was 0.05 and is 0.01"),
+        ({"workloads": "--workload m:f"}, "workloads was '' and is --workload m:f"),
+        ({"perfledger": "2"}, "perfledger was 1 and is 2"),
+    ],
+)
+def test_another_check_is_told_what_differs(checks, changes, difference):
+    checks.start(HEADER).close()
+
+    with pytest.raises(JournalError) as raised:
+        checks.reopen(replace(CHECK, **changes))
+
+    assert difference in str(raised.value)
+    assert "0 pairs" in str(raised.value)
+
+
+def test_another_repositorys_check_is_none(checks):
+    checks.start(HEADER).close()
+
+    with pytest.raises(JournalError, match="no interrupted check of /elsewhere is saved"):
+        checks.reopen(replace(CHECK, repository="/elsewhere"))
+
+
+def test_a_journal_with_another_checks_name_is_an_error(checks):
+    checks.start(HEADER).close()
+    (path,) = checks.folder.iterdir()
+    other = replace(CHECK, head="c" * 40)
+    checks.start(replace(HEADER, check=other)).close()
+    (other_path,) = set(checks.folder.iterdir()) - {path}
+    path.replace(other_path)
+
+    with pytest.raises(JournalError, match="is not of this check"):
+        checks.reopen(other)
+
+
+def test_old_journals_are_removed_when_a_check_begins(checks):
+    clock = Hand()
+    checks.start(HEADER).close()
+    (path,) = checks.folder.iterdir()
+    clock.now = path.stat().st_mtime + MAX_AGE_S + 1
+    later = replace(checks, clock=clock)
+
+    later.start(replace(HEADER, check=replace(CHECK, head="c" * 40))).close()
+
+    assert not path.exists()
+
+
+def test_a_folder_that_cannot_be_made_says_why(tmp_path):
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(JournalError, match="cannot create"):
+        InterruptedChecks(folder=tmp_path / "file" / "interrupted").start(HEADER)
+
+
+def test_a_machine_differs_by_all_but_what_varies():
+    assert machine_differences(HEADER, replace(MACHINE, clock_mhz=2000.0)) == ()
+    assert machine_differences(HEADER, replace(MACHINE, cores=4, model="")) == (
+        "model was a CPU and is ''",
+        "cores was 2 and is 4",
+    )
+
+
+def test_the_folder_is_below_the_users_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    assert interrupted_folder({"XDG_STATE_HOME": "/state"}) == (
+        interrupted_folder({"XDG_STATE_HOME": "/state"}).parent / "interrupted"
+    )
+    assert str(interrupted_folder({"XDG_STATE_HOME": "/state"})) == "/state/perfledger/interrupted"
+    assert interrupted_folder({}).is_relative_to(tmp_path)

@@ -1,0 +1,100 @@
+"""What the end of the budget cuts off: a workload that hangs is told from one without time."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from perfledger.records import FailureReason, WorkloadSpec
+from perfledger_runners.measuring.paired_runs import measure_pairs
+
+TWO = """
+@perfledger.workload()
+def a():
+    return lambda: sum(range(100))
+
+@perfledger.workload()
+def b():
+    return lambda: sum(range(100))
+"""
+A, B, C = (
+    WorkloadSpec(id=f"benchmarks.w:{name}", module="benchmarks.w", function=name) for name in "abc"
+)
+
+
+class More:
+    """Always asks for another round."""
+
+    def start(self, workloads):
+        self.workloads = frozenset(workloads)
+
+    def add(self, base, head):
+        pass
+
+    def decision(self):
+        return self.workloads
+
+    def next_pair(self, _):
+        return None
+
+    def hopeless(self, _):
+        return frozenset()
+
+    def regressions(self):
+        return frozenset()
+
+
+@pytest.mark.slow
+def test_the_budget_ends_a_step_that_hangs_and_keeps_what_was_measured(harness, hang, sides):
+    text = f"{TWO}{hang}@perfledger.workload()\ndef c():\n    return hang\n"
+    budget_s = harness.limits.workload_s / 2  # the clock runs ahead of it once a step hangs
+
+    measured = measure_pairs(
+        replace(harness, ends_at=harness.clock() + budget_s),
+        {side: replace(each, is_interleaved=True) for side, each in sides(text).items()},
+        [A, B, C],
+        More(),
+        seed=1,
+        max_pairs=9,
+        budget_s=budget_s,
+        clock=harness.clock,
+    )
+
+    (failure,) = measured.failures
+    assert (failure.workload, failure.why) == (C.id, FailureReason.BUDGET)
+    assert failure.detail.startswith("the budget ended it while setting up or warming up, after ")
+    assert failure.detail.endswith(" s: raise the budget")
+    assert Counter(run.workload for run in measured.runs) == {A.id: 2, B.id: 2}
+
+
+LATER_HANG = """
+from pathlib import Path
+@perfledger.workload()
+def a():
+    starts = Path(HANG_NOTE).with_name("starts")
+    starts.open("a").write("x")
+    return hang if starts.stat().st_size > 2 else lambda: sum(range(100))
+"""
+
+
+@pytest.mark.slow
+def test_a_workload_that_hangs_after_its_first_pair_is_not_taken_for_one_cut_off(
+    harness, hang, sides
+):
+    budget_s = harness.limits.workload_s / 2
+
+    measured = measure_pairs(
+        replace(harness, ends_at=harness.clock() + budget_s),
+        sides(hang + LATER_HANG),
+        [A],
+        More(),
+        seed=1,
+        max_pairs=9,
+        budget_s=budget_s,
+        clock=harness.clock,
+    )
+
+    (failure,) = measured.failures
+    assert (failure.workload, failure.why) == (A.id, FailureReason.BUDGET)
+    assert "(earlier pairs took " in failure.detail
+    assert len(measured.runs) == 2

@@ -1,0 +1,109 @@
+"""A check that is ended from outside goes on with `--resume`, and is as valid as any other."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from perfledger.records import Side
+from perfledger_baselines.judging.judge import judge_bundle
+from perfledger_runners.bundles.bundle_files import read_bundle
+from perfledger_runners.measuring.paired_runs import pair_order
+
+pytestmark = pytest.mark.slow
+
+CONFIG = 'paths = ["bench"]\nmargin = 0.3\nfloor = 0.2\nmax_pairs = 5\n'
+WORKLOAD = """
+import perfledger
+
+@perfledger.workload()
+def add():
+    numbers = list(range(20_000))
+    return lambda: sum(numbers)
+"""
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Return a function that starts a check of an uncommitted change."""
+    root = tmp_path / "repository"
+    (root / "bench").mkdir(parents=True)
+    (root / "perfledger.toml").write_text(CONFIG)
+    (root / "bench" / "sums.py").write_text(WORKLOAD)
+    for arguments in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "base")):
+        identity = ("-c", "user.name=test", "-c", "user.email=test@example.invalid")
+        subprocess.run(["git", *identity, *arguments], cwd=root, check=True)
+    (root / "bench" / "sums.py").write_text(f"{WORKLOAD}# a change\n")
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name == "PERFLEDGER_LOCK_FOLDER" or not name.startswith(("PERFLEDGER_", "GITHUB_"))
+    }
+
+    def start(*options):
+        words = ["check", "--save-bundle", str(tmp_path / "bundle.json"), *options]
+        return subprocess.Popen(
+            [sys.executable, "-m", "perfledger_service", *words],
+            cwd=root,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment | {"XDG_STATE_HOME": str(tmp_path / "state")},
+        )
+
+    return start
+
+
+def end_after(process, pairs, number):
+    """Send the signal when so many pairs are done; return what the check said last."""
+    with process:
+        for line in process.stderr:
+            if line.strip().startswith(f"{pairs} pairs:"):
+                process.send_signal(number)
+                break
+        return process.stderr.read()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_check_that_is_ended_goes_on_where_it_was(command, tmp_path, number):
+    first = command()
+    words = end_after(first, 2, number)
+    second = command("--resume")
+    _, errors = second.communicate()
+
+    assert first.returncode == (-9 if number == signal.SIGKILL else 143)
+    if number == signal.SIGTERM:
+        assert "go on with them: perfledger check --save-bundle" in words
+        assert words.rstrip().endswith("--resume")
+    assert second.returncode in {0, 3}, errors
+    bundle = read_bundle((tmp_path / "bundle.json").read_bytes())
+    saved = next(note for note in bundle.notes if "was interrupted" in note)
+    assert int(saved.split("its first ")[1].split()[0]) >= 2
+    assert not list((tmp_path / "state" / "perfledger" / "interrupted").iterdir())
+    assert_is_valid(bundle)
+
+
+def assert_is_valid(bundle):
+    pairs = len(bundle.plan.order)
+    assert bundle.plan.order == pair_order(bundle.plan.seed, pairs)
+    assert pairs in bundle.plan.looks
+    assert Counter((run.pair, run.side) for run in bundle.runs) == {
+        (pair, side): 1 for pair in range(pairs) for side in Side
+    }
+    assert sorted(run.process for run in bundle.runs) == list(range(2 * pairs))
+    assert all(verdict.estimate is not None for verdict in judge_bundle(bundle))
+
+
+def test_another_change_is_not_resumed(command, tmp_path):
+    end_after(command(), 1, signal.SIGKILL)
+    (tmp_path / "repository" / "bench" / "sums.py").write_text(f"{WORKLOAD}# another change\n")
+
+    again = command("--resume")
+    _, errors = again.communicate()
+
+    assert again.returncode == 2
+    assert "no interrupted check like this one is saved" in errors
+    assert "head was " in errors
