@@ -161,6 +161,12 @@ class LoadBar(_Bar):
         super().__init__(_measuring(console))
         self._task = self._progress.add_task("finding the workload", total=None, state="")
 
+    def stage(self, name: str) -> None:
+        """Show why the test waits; on a separate line if standard error is not a terminal."""
+        self._progress.update(self._task, description=name)
+        if not self._console.is_terminal:
+            self._console.print(f"{name} ...", markup=False)
+
     def loading(self, workload: str) -> None:
         """Show the workload; on a separate line if standard error is not a terminal."""
         self._progress.update(self._task, description=escape(clean(workload, limit=48)))

@@ -146,6 +146,7 @@ def _site(
             find_python(root, settings.python),
             environment=os.environ,
             variable_names=settings.env,
+            sandbox=settings.sandbox,
             limits=limits,
         ) as harness,
     ):

@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from perfledger.load import (
     BATCH_PARAMETER,
@@ -22,7 +23,8 @@ from perfledger_runners.checkouts.repository import Repository
 from perfledger_runners.children.harness import ChildLimits, prepare_harness, with_timeouts
 from perfledger_runners.children.interpreter import find_python
 from perfledger_runners.children.protocol_parser import MAX_BATCH
-from perfledger_runners.machine.fingerprint import fingerprint, read_host
+from perfledger_runners.machine.check_queue import CheckQueue
+from perfledger_runners.machine.fingerprint import fingerprint, read_host, read_machine
 from perfledger_runners.measuring.discovery import Discovery, discover
 from perfledger_runners.measuring.load_runs import (
     LoadProgress,
@@ -55,8 +57,16 @@ class LoadRequest:
     device: str | None = None  # None: as configured
 
 
+class QueuedLoadProgress(LoadProgress, Protocol):
+    """Receiver of the progress of a load test that takes its turn among the machine's checks."""
+
+    def stage(self, name: str) -> None:
+        """Report that the test waits."""
+        ...
+
+
 def measure_load(
-    folder: Path, request: LoadRequest, load: Load, *, progress: LoadProgress
+    folder: Path, request: LoadRequest, load: Load, *, progress: QueuedLoadProgress
 ) -> MeasuredLoad:
     """Load a workload of the working folder as it is now, and return its load curve.
 
@@ -71,17 +81,24 @@ def measure_load(
         settings, _ = check_settings(flags=flags, table=table, table_name=name)
         settings = _with_batches(settings, request)
         limits = ChildLimits(workload_s=settings.timeout, startup_s=settings.timeout)
-        with prepare_harness(
-            find_python(repository.root, settings.python),
-            environment=os.environ,
-            variable_names=settings.env,
-            sandbox=settings.sandbox,
-            limits=limits,
-        ) as harness:
+        with (
+            CheckQueue(folder=settings.lock_folder, waiting=progress.stage) as queue,
+            prepare_harness(
+                find_python(repository.root, settings.python),
+                environment=os.environ,
+                variable_names=settings.env,
+                sandbox=settings.sandbox,
+                limits=limits,
+            ) as harness,
+        ):
             child_request = request_for(repository.root, repository.root, settings)
             discovery = discover(harness, child_request)
             specs = _select_workloads(discovery, request.workload)
             names = [spec.id for spec in specs]
+            machine, _ = read_machine(
+                discovery.facts, requested=settings.device, environment=os.environ
+            )
+            queue.measure_on(machine)
             limited = with_timeouts(harness, specs)
             load_runs = load_workloads(limited, child_request, names, load, progress=progress)
     return _curve(_name_without_batch(specs[0]), load_runs, discovery, load)

@@ -1,6 +1,7 @@
 """`perfledger bench load` as a user runs it: a real repository, real child processes."""
 
 import csv
+import fcntl
 import json
 import os
 import subprocess
@@ -10,9 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from typer.testing import CliRunner
 
+from perfledger.load import Load
+from perfledger_runners.machine.check_queue import HOST, lock_file
 from perfledger_service.cli.app import app
 from perfledger_service.errors import NotFoundError, NotMeasuredError, UsageError
-from perfledger_service.usecases.bench.load import read_arrivals
+from perfledger_service.usecases.bench.load import LoadRequest, measure_load, read_arrivals
 
 WORKLOADS = """
 import time
@@ -222,3 +225,36 @@ def test_the_exit_code_of_what_is_not_measured_is_three(repository):
 
     assert done.returncode == 3
     assert b"not measured: benchmarks.w:breaks raised an error" in done.stderr
+
+
+class Waits:
+    """Remembers why a load test waits, and lets it go on."""
+
+    def __init__(self, go_on):
+        self.reasons = []
+        self.go_on = go_on
+
+    def stage(self, name):
+        self.reasons.append(name)
+        self.go_on()
+
+    def loading(self, workload):
+        pass
+
+    def point_done(self, served):
+        pass
+
+
+@pytest.mark.slow
+def test_a_load_test_waits_for_a_check_that_measures(repository, monkeypatch):
+    monkeypatch.setenv("PERFLEDGER_LOCK_FOLDER", str(repository))
+    load = Load(concurrency=(1,), seconds=0.1)
+    with lock_file(repository, HOST).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        waits = Waits(lambda: fcntl.flock(held, fcntl.LOCK_UN))
+        measured = measure_load(
+            repository, LoadRequest(workload="benchmarks.w:naps"), load, progress=waits
+        )
+
+    assert waits.reasons == ["waiting for another perfledger check on this machine"]
+    assert len(measured.points) == 1
