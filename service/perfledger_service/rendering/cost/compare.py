@@ -11,6 +11,7 @@ from perfledger_cost_models.energy.carbon_footprint import CarbonFootprint
 from perfledger_cost_models.prices.price_sheet import PricingModel
 from perfledger_cost_models.tco.buy_vs_rent import BreakEven, OptionComparison
 from perfledger_cost_models.tco.npv import Investment
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
     CellKind,
@@ -128,7 +129,7 @@ def footprint_record(footprint: CarbonFootprint | None) -> Mapping[str, object] 
 
 def title_of(view: CostView) -> str:
     """Return the subject of the comparison as a sentence."""
-    share = f"with {percent(view.use)} of the paid hours useful"
+    share = f"with {number_format.margin(view.use)} of the paid hours useful"
     if view.piece:
         return f"{view.piece.capitalize()}, {share}"
     if len(view.accelerators) == 1:
@@ -154,14 +155,14 @@ def amount_interval(cost: OptionComparison) -> str:
 
 def chance_cheapest(row: CostRow) -> str:
     """Return the chance of being cheapest; "" for a price of low confidence, which is left out."""
-    return "" if row.is_doubtful else f"{shown_cost(row).chance_cheapest:.0%}"
+    return "" if row.is_doubtful else number_format.whole_share(shown_cost(row).chance_cheapest)
 
 
 def break_even_phrase(break_even: BreakEven | None) -> str:
     """Return the break-even utilization in words; "" if nothing is owned."""
     if break_even is None:
         return ""
-    return "never" if break_even.p50 is None else f"{break_even.p50:.0%}"
+    return "never" if break_even.p50 is None else number_format.whole_share(break_even.p50)
 
 
 def notes_of(view: CostView) -> Iterator[str]:
@@ -207,11 +208,6 @@ def age_notes(warnings: Iterable[tuple[str, str]]) -> Iterator[str]:
 def doubted(option: str, row: CostRow | RentalOption) -> str:
     """Return a name, marked if its price is of low confidence."""
     return f"{option} {DOUBT}" if row.is_doubtful else option
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, to four digits."""
-    return f"{share * 100:.4g}%"
 
 
 def _owning_blocks(rows: Sequence[CostRow]) -> Iterator[Block]:
@@ -313,4 +309,4 @@ def _payback_use(investment: Investment) -> str:
 
 
 def _irr(investment: Investment) -> str:
-    return "none" if investment.irr is None else f"{investment.irr:.0%}"
+    return "none" if investment.irr is None else number_format.whole_share(investment.irr)

@@ -34,6 +34,7 @@ from perfledger_service.rendering.cost.tco import (
     title_of_owning,
     useful_hour_sentence,
 )
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.values.cost_views import BreakEvenCurve, CostRow, CostView, OwningView
 
 # Upper end of the axis, relative to the most expensive line at full use: commitments at low use are
@@ -114,7 +115,7 @@ def break_even_chart(curves: Sequence[BreakEvenCurve], *, title: str = "") -> Ch
         x=Axis(
             low=first,
             high=last,
-            ticks=tuple(Tick(value=at, label=f"{at:.0%}") for at in _USES),
+            ticks=tuple(Tick(value=at, label=number_format.whole_share(at)) for at in _USES),
             title="useful share of the paid hours",
         ),
         y=linear_axis(0.0, most, label="{:g}".format, title="USD per useful hour"),
@@ -166,7 +167,8 @@ def _crossings(owned: BreakEvenCurve, rented: Sequence[BreakEvenCurve]) -> Itera
             if gap > 0 >= next_gap:
                 share = gap / (gap - next_gap)
                 use, at = before + share * (after - before), usd + share * (next_usd - usd)
-                title = f"{owned.name} is cheaper than {other.name} from {use:.0%} use"
+                least = number_format.whole_share(use)
+                title = f"{owned.name} is cheaper than {other.name} from {least} use"
                 yield DotMark(x=use, y=at, radius=4.0, title=title)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from perfledger_cost_models.billing.commitment_coverage import CoveredHour, CoveredUsage
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Column,
     Document,
@@ -51,7 +52,7 @@ def coverage_document(coverage: CoveredHour, hours: int) -> Document:
 
 def _sentences(coverage: CoveredHour) -> Iterator[str]:
     paid = coverage.reserved_usd + coverage.committed_usd
-    used = f", {1 - coverage.unused_usd / paid:.1%} used" if paid else ""
+    used = f", {number_format.share(float(1 - coverage.unused_usd / paid))} used" if paid else ""
     saved = coverage.list_usd - coverage.total_usd
     verb = "saved" if saved >= 0 else "lost"
     yield f"{paid:,.2f} USD committed{used}; {coverage.unused_usd:,.2f} USD unused"

@@ -14,8 +14,8 @@ from perfledger_service.rendering.cost.compare import (
     energy_phrase,
     footprint_record,
     owning_table,
-    percent,
 )
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     Block,
     Column,
@@ -119,9 +119,9 @@ def _rents(view: OwningView) -> Iterator[Block]:
 def title_of_owning(view: OwningView) -> str:
     """Return the owned server and its terms as a sentence."""
     terms = view.terms
-    words = [f"{view.label} at {percent(view.use)} utilization"]
+    words = [f"{view.label} at {number_format.margin(view.use)} utilization"]
     if terms.availability < 1:
-        words.append(f"of {terms.availability:.1%} of the hours")
+        words.append(f"of {number_format.share(terms.availability)} of the hours")
     if terms.site is ServerSite.FACILITY:
         words.append("in your own facility")
     if not terms.has_support:

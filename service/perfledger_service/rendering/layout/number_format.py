@@ -142,7 +142,7 @@ def change(point: float, low: float, high: float) -> tuple[str, str]:
 
 
 def margin(value: float) -> str:
-    """Return a relative limit as it was configured: 0.003 is "0.3 %"."""
+    """Return a share or limit as it was configured: 0.003 is "0.3 %"."""
     return f"{value * 100:.4g}{NBSP}%" if _is_number(value) else NOT_KNOWN
 
 

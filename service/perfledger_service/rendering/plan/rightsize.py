@@ -216,7 +216,7 @@ def _names(sizing: SizingResult) -> tuple[str, ...]:
 def _open(option: SizedOption) -> str:
     """Return the chance that an option is enough, as a cell of the table."""
     even = " if even" if option.plan.setting.is_even else ""
-    return f"{option.plan.chance:.0%}?{even}"
+    return f"{number_format.whole_share(option.plan.chance)}?{even}"
 
 
 def _advice(sizing: SizingResult) -> Iterator[str]:

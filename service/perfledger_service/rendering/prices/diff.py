@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from perfledger_cost_models.prices.price_diff import SheetDiff
 from perfledger_cost_models.prices.price_sheet import Price
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
     CellKind,
     Column,
@@ -61,7 +62,7 @@ def price_diff_document(diff: SheetDiff) -> Document:
 def _columns() -> tuple[Column[_Row], ...]:
     return (
         figure("kind", "", lambda row: row.kind),
-        figure("change", "change", lambda row: row.change, "{:+.1%}".format),
+        figure("change", "change", lambda row: row.change, number_format.percent),
         *facts("provider", "option", "region", "accelerator", of="price"),
         figure("usd_per_hour_before", "before", lambda row: _usd(row.before)),
         figure("usd_per_hour_after", "after, USD/h", lambda row: _usd(row.after)),

@@ -30,7 +30,7 @@ def new_imports_document(imported: Sequence[tuple[StoredImport, bool]]) -> Docum
     """Return the files of an import, each with whether it was new."""
     columns = (
         *(fact(column.key, partial(_value, column)) for column in _COLUMNS),
-        fact("is_new", lambda row: row[1]),
+        fact("is_new", _is_new),
     )
     quoted = [
         sentence
@@ -59,6 +59,10 @@ def imports_document(imports: Sequence[StoredImport]) -> Document:
 
 def _value(column: Column[StoredImport], row: tuple[StoredImport, bool]) -> object:
     return column.value(row[0])
+
+
+def _is_new(row: tuple[StoredImport, bool]) -> bool:
+    return row[1]
 
 
 def _sentence(stored: StoredImport, *, is_new: bool) -> str:

@@ -74,7 +74,7 @@ class CostRequest:
         if not LEAST_USE <= self.use <= 1:
             msg = (
                 f"a utilization of {self.use * 100:g} %: give a percentage above 0, "
-                f"{LEAST_USE:.1%} at least, and up to 100"
+                f"{LEAST_USE * 100:g} % at least, and up to 100"
             )
             raise UsageError(msg)
         if not 0 <= self.fallback_share <= 1:

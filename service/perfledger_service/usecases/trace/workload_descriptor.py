@@ -98,6 +98,6 @@ def _fixed(profiles: Sequence[Profile], spec: WorkloadSpec, *, seconds: float) -
             share = sum(spent[bucket] for bucket in HOST_BUCKETS) / profile.step_seconds
             return FixedTime(
                 seconds=min(share, 1.0) * seconds,
-                source=f"{profile.tool}: {share:.1%} of the step without a busy device",
+                source=f"{profile.tool}: {share * 100:.1f} % of the step without a busy device",
             )
     return None

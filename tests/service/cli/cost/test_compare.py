@@ -45,7 +45,7 @@ def test_markdown_has_a_row_for_each_option(run):
 
     row = next(line for line in shown.splitlines() if "`aws:p5.48xlarge/on_demand`" in line)
     assert row.startswith("| `aws:p5.48xlarge/on_demand` | 6.88 |")
-    assert "| 0% |" in row
+    assert "| 0\N{NO-BREAK SPACE}% |" in row
     assert "| 2026-11-09 |" in row
 
 
@@ -241,7 +241,7 @@ def test_every_format_names_the_assumptions(run, command, form):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--utilization-percent", "0.01"), "0.1% at least"),
+        (("--utilization-percent", "0.01"), "0.1 % at least"),
         (("--job-hours", "nan"), "a job of nan hours"),
         (("--job-hours", "-1"), "a job of -1 hours"),
         (

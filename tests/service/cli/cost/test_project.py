@@ -289,7 +289,7 @@ def test_a_profile_gives_the_hosts_share(run, bundle_file):
     document = json.loads(run(bundle_file(profiles=(IDLE,)), "--format", "json"))
 
     assert document["workload"]["fixed"]["seconds"] == pytest.approx(0.0025, rel=0.01)
-    assert "25.0%" in document["workload"]["fixed"]["source"]
+    assert "25.0 %" in document["workload"]["fixed"]["source"]
 
 
 def test_a_profile_of_the_base_does_not_describe_the_head(run, bundle_file):

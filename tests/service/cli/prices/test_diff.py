@@ -21,7 +21,7 @@ def test_two_sheets_differ_by_what_was_added_removed_and_changed(run, tmp_path):
     assert len(document["prices"]) == 3
     rows = run("prices", "diff", "packaged", path, "--format", "csv").splitlines()
     assert len(rows) == 4
-    assert "+100.0%" in run("prices", "diff", "packaged", path)
+    assert "+100\N{NO-BREAK SPACE}%" in run("prices", "diff", "packaged", path)
 
 
 def test_a_sheet_does_not_differ_from_itself(run):

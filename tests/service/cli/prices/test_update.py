@@ -15,7 +15,7 @@ def test_a_fetched_file_becomes_a_sheet_that_counts(run, aws_file, tmp_path):
 
     shown = run("prices", "update", "--file", aws_file(), "--output", sheet)
 
-    assert "-1.9% 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(shown.split())
+    assert "-1.9 % 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(shown.split())
     listed = json.loads(run("prices", "list", "--json", "--prices", sheet))["prices"]
     (found,) = (
         row
@@ -42,7 +42,7 @@ def test_a_list_in_json_with_a_byte_order_mark_is_known_as_well(run, tmp_path):
 
     shown = run("prices", "update", "--file", path, "--output", sheet)
 
-    assert "-1.9% 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(shown.split())
+    assert "-1.9 % 55.04 54 aws:p5.48xlarge/on_demand@us-east-1" in " ".join(shown.split())
 
 
 def test_a_list_of_items_without_its_page_is_not_a_known_bulk_file(run, tmp_path):

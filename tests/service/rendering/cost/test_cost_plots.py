@@ -30,7 +30,7 @@ def test_owning_crosses_each_price_where_it_gets_cheaper(marks_of):
     chart = break_even_chart([owned(2.0), flat("dear", 8.0), flat("cheap", 1.0)])
 
     (dot,) = marks_of(chart, DotMark)
-    assert dot.title == "own is cheaper than dear from 25% use"
+    assert dot.title == "own is cheaper than dear from 25\N{NO-BREAK SPACE}% use"
     assert (dot.x, dot.y) == (0.25, 8.0)
 
 

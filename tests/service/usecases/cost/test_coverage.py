@@ -52,7 +52,7 @@ def test_a_table_of_hours_is_billed_hour_by_hour(run, aws, tmp_path):
 
     assert "Bill of 2 hours" in shown
     assert "r5.4xlarge 5.00 2.00 2.00 1.00 1.00" in shown
-    assert "3.60 USD committed, 66.7% used; 1.20 USD unused" in shown
+    assert "3.60 USD committed, 66.7 % used; 1.20 USD unused" in shown
     assert "4.60 USD in total; all on demand 5.00 USD: 0.40 USD saved" in shown
 
 

@@ -117,7 +117,7 @@ def test_host_time_is_the_profiled_share_of_the_time_without_a_profiler(bundle):
     fixed = described(replace(bundle, profiles=(profile(Side.BASE, cpu=0.01), shown))).fixed
 
     assert fixed.seconds == pytest.approx(0.3 / 100)
-    assert fixed.source == "torch.profiler: 30.0% of the step without a busy device"
+    assert fixed.source == "torch.profiler: 30.0 % of the step without a busy device"
 
 
 @pytest.mark.parametrize("bucket", Bucket)
