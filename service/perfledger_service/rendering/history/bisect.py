@@ -42,11 +42,13 @@ _STYLES = {
     CommitState.SKIPPED: TextStyle.MISSING,
     CommitState.UNSURE: TextStyle.WARNING,
 }
+# A terminal has 80 columns.
+_SHORT_STATES = {CommitState.BEFORE: "before", CommitState.AFTER: "after"}
 _SHOWN_COLUMNS: tuple[Column[BisectedCommit], ...] = (
     display("", lambda row: f"{row.position}"),
     name("", "commit", lambda row: provenance_facts.short_sha(row.revision.sha)),
     name("", "subject", lambda row: row.revision.subject, limit=_MAX_SUBJECT),
-    words("", "state", lambda row: row.state),
+    words("", "change", lambda row: _SHORT_STATES.get(row.state, row.state)),
     display("against good (95 %)", lambda row: _change(row)),  # noqa: PLW0108 - defined below
     display("pairs", lambda row: f"{row.pairs or ''}"),
     words("", "why", lambda row: row.reason, kind=Kind.REMARK),
