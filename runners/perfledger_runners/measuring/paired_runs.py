@@ -23,6 +23,9 @@ from perfledger_runners.measuring.pair_journal import PairJournal, SavedPair
 # A workload hangs, and is not only cut off by the end of the budget, if its pair has lasted so many
 # times as long as the one before it, and so much longer: a busy machine makes pairs uneven.
 HANG_FACTOR, HANG_SECONDS = 5.0, 5.0
+# Pairs may become this much cheaper than the last one: the first reads cold files, and other load
+# ends. No workload is given up for a time that it may not need.
+COST_SHARE = 0.5
 # A profile of both sides takes about as long as so many pairs: PROFILE_PAIRS of time are kept for
 # each regression.
 PROFILE_PAIRS = 2
@@ -276,7 +279,10 @@ class _Check:
         """Return which of the workloads all of the rest would hardly settle; note when."""
         left_s = self._seconds_left()
         most_pairs = {
-            each: min(len(self.order), self.done[each] + int(left_s / self.seconds[each]))
+            each: min(
+                len(self.order),
+                self.done[each] + int(left_s / (COST_SHARE * self.seconds[each])),
+            )
             for each in workloads
             if self.seconds.get(each)
         }
