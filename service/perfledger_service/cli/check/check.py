@@ -16,7 +16,7 @@ from perfledger_service.cli.option_groups import how, out, what
 from perfledger_service.cli.option_values import suite_of
 from perfledger_service.cli.output import Format, Formats, Output, check_writable
 from perfledger_service.cli.service_target import UploadUrl
-from perfledger_service.errors import PerfledgerError
+from perfledger_service.errors import PerfledgerError, UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
     from perfledger.bundle import Bundle
@@ -147,6 +147,9 @@ def check(
     save_bundle: Annotated[
         Path | None, out("also write the result bundle to this file", metavar="FILE")
     ] = None,
+    save: Annotated[
+        str, out("also keep the bundle under this name, for `compare NAME`", metavar="NAME")
+    ] = "",
     upload_url: UploadUrl = None,
 ) -> None:
     """Measure, judge, explain and price a change of this repository.
@@ -160,13 +163,21 @@ def check(
     from perfledger_service.cli.progress import TerminalProgress
     from perfledger_service.settings.service import upload_settings
     from perfledger_service.usecases.check.check import check as run_check
-    from perfledger_service.usecases.inputs.bundle_files import prepare_spool, spool_bundle
+    from perfledger_service.usecases.inputs.bundle_files import (
+        named_bundle_path,
+        prepare_spool,
+        spool_bundle,
+    )
     from perfledger_service.usecases.inputs.upload_target import upload_target
 
     target = upload_target(upload_url, upload_settings())
     if output.output is not None:
         check_writable(output.output)
-    prepare_spool(os.environ, also=save_bundle)
+    if save and save_bundle is not None:
+        msg = "--save and --save-bundle are two places: give one of them"
+        raise UsageError(msg)
+    also = named_bundle_path(save, os.environ) if save else save_bundle
+    prepare_spool(os.environ, also=also)
     spooled: list[Path] = []
     with interruptible(sys.argv[1:]), TerminalProgress(Console(stderr=True)) as watcher:
         bundle, report = run_check(
@@ -175,7 +186,7 @@ def check(
             flags={**change.settings, **measuring.settings},
             progress=watcher,
             history=measuring.spreads or target,
-            keep=lambda bundle: spooled.append(spool_bundle(bundle, os.environ, also=save_bundle)),
+            keep=lambda bundle: spooled.append(spool_bundle(bundle, os.environ, also=also)),
         )
     show_report(report, output)
     typer.echo(_times(watcher, bundle), err=True)

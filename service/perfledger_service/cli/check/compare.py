@@ -1,5 +1,6 @@
 """Compares two bundles or files of runs that were not measured in pairs."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,8 @@ def compare(
     a: Annotated[
         Path,
         argument(
-            "a bundle, a folder of bundles, or CSV or JSON with one value per run", metavar="A"
+            "a bundle, its name (--save), a folder of them, or CSV or JSON with a value per run",
+            metavar="A",
         ),
     ],
     b: Annotated[Path, argument("a file of the same kind, compared with A", metavar="B")],
@@ -48,9 +50,11 @@ def compare(
     from perfledger_service.rendering.check.compare import comparison_document
     from perfledger_service.usecases.check.baseline_folder import BaselinePreferences
     from perfledger_service.usecases.check.compare import compare as compare_files, exit_code_of
+    from perfledger_service.usecases.inputs.bundle_files import bundle_path
 
     wishes = BaselinePreferences(pinned=baseline, accepted=tuple(accepted_commit or ()))
-    comparison = compare_files(a, b, metric=metric, worse=worse, preferences=wishes)
+    base, head = (bundle_path(each, os.environ) for each in (a, b))
+    comparison = compare_files(base, head, metric=metric, worse=worse, preferences=wishes)
     code = exit_code_of(comparison.verdicts)
     output.write_document(comparison, lambda view: comparison_document(view, exit_code=int(code)))
     raise typer.Exit(code)

@@ -1,5 +1,6 @@
 """Spools bundles on disk and reads them."""
 
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,8 @@ from perfledger_service.usecases.inputs.files import unreadable_file
 
 # A check takes minutes of an accelerator and some 100 kB of disk: this keeps weeks of them.
 SPOOLED_BUNDLES = 100
+# Of a bundle that is kept: no path and no option.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 
 def prepare_spool(environment: Mapping[str, str], *, also: Path | None = None) -> None:
@@ -48,6 +51,22 @@ def spool_bundle(
     return also or path
 
 
+def named_bundle_path(name: str, environment: Mapping[str, str]) -> Path:
+    """Return the file of a bundle that is kept under a name; raise UsageError for no plain name."""
+    if not _NAME.fullmatch(name):
+        msg = f"--save {name[:40]!r} is not a name: use up to 100 letters, digits, '-', '_' and '.'"
+        raise UsageError(msg)
+    return _state_folder(environment) / "named" / f"{name}.json"
+
+
+def bundle_path(path: Path, environment: Mapping[str, str]) -> Path:
+    """Return the path, or the bundle that is kept under its name if there is no such file."""
+    if not path.exists() and _NAME.fullmatch(str(path)):
+        named = named_bundle_path(str(path), environment)
+        return named if named.exists() else path
+    return path
+
+
 def read_bundle_file(path: Path) -> Bundle:
     """Read a bundle's file; raises NotFoundError and UsageError."""
     try:
@@ -60,5 +79,9 @@ def read_bundle_file(path: Path) -> Bundle:
 
 
 def _spool_folder(environment: Mapping[str, str]) -> Path:
+    return _state_folder(environment) / "bundles"
+
+
+def _state_folder(environment: Mapping[str, str]) -> Path:
     state = environment.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "perfledger" / "bundles"
+    return Path(state) / "perfledger"

@@ -1,12 +1,15 @@
 """Tests the spool of bundles on disk, and reading a bundle that somebody named."""
 
 import gzip
+from pathlib import Path
 
 import pytest
 
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.usecases.inputs.bundle_files import (
     SPOOLED_BUNDLES,
+    bundle_path,
+    named_bundle_path,
     prepare_spool,
     read_bundle_file,
     spool_bundle,
@@ -120,3 +123,33 @@ def test_a_missing_bundle_is_named_and_a_broken_one_is_refused(tmp_path):
         read_bundle_file(tmp_path)
     with pytest.raises(UsageError, match="this is not a bundle"):
         read_bundle_file(tmp_path / "broken.json")
+
+
+def test_a_bundle_is_kept_under_a_name_and_found_by_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    environment = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    path = named_bundle_path("before-1.2", environment)
+    assert bundle_path(Path("before-1.2"), environment) == Path("before-1.2")
+
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+
+    assert bundle_path(Path("before-1.2"), environment) == path
+    assert bundle_path(Path("other"), environment) == Path("other")
+
+
+def test_a_file_comes_before_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    environment = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    path = named_bundle_path("before", environment)
+    path.parent.mkdir(parents=True)
+    path.write_text("{}")
+    Path("before").write_text("{}")
+
+    assert bundle_path(Path("before"), environment) == Path("before")
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "-k", "x" * 101, "a b"])
+def test_a_name_is_no_path(name, tmp_path):
+    with pytest.raises(UsageError, match="is not a name"):
+        named_bundle_path(name, {"XDG_STATE_HOME": str(tmp_path)})
