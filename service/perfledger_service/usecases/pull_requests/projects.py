@@ -44,7 +44,7 @@ def add_project(engine: Engine, repository: str, *, token: str, now: datetime) -
     """
     match = TOKEN.fullmatch(token)
     if match is None:
-        msg = "the token is invalid: create one with `new_token`"
+        msg = "the token is invalid: create one with `perfledger server project add OWNER/NAME`"
         raise UsageError(msg)
     if not REPOSITORY.fullmatch(repository):
         msg = f"{repository[:200]!r} is not owner/name, as GitHub writes it"
