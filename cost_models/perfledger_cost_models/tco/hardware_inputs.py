@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from perfledger_cost_models.csv_table import SheetRow, SourceConfidence, iso_date, read_rows
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
+from perfledger_cost_models.tco.input_phrases import input_phrase
 
 PACKAGED_HARDWARE_INPUTS = "packaged-onprem-2026-11-20"
 COLUMNS = (
@@ -54,7 +55,7 @@ class HardwareInput:
     @property
     def label(self) -> str:
         """Return the input's name, value and unit, such as "wacc 0.085 per year"."""
-        return f"{self.name.replace('_', ' ')} {self.mode} {self.unit}"
+        return f"{input_phrase(self.name)}: {self.mode} {self.unit}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

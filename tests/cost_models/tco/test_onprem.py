@@ -110,10 +110,10 @@ def test_low_confidence_inputs_are_listed_and_a_given_utilization_is_not_one():
     given = owned_rate(A100, utilization=0.4)
 
     assert by_default.usd_per_device_hour == given.usd_per_device_hour
-    assert by_default.assumed == (*given.assumed, "utilization baseline 0.4 fraction")
-    assert given.assumed[0] == "server price 8xA100 80GB 120000 USD"
-    assert "support contract 0.08 of capex per year" in given.assumed
-    assert not any("server price" in words for words in owned_rate(H100).assumed)
+    assert by_default.assumed == (*given.assumed, "useful share of allocated hours: 0.4 fraction")
+    assert given.assumed[0] == "price of a server with 8 A100: 120000 USD"
+    assert "support contract: 0.08 of capex per year" in given.assumed
+    assert not any("price of a server" in words for words in owned_rate(H100).assumed)
 
 
 def test_a_hardware_price_warns_after_half_a_year():

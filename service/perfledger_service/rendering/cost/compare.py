@@ -180,7 +180,7 @@ def notes_of(view: CostView) -> Iterator[str]:
     yield from _footprint_notes(view)
     yield from _row_notes(view)
     if view.assumed:
-        yield f"Assumed, not measured: {', '.join(view.assumed)}."
+        yield f"Assumed, not measured: {'; '.join(view.assumed)}."
     for words in view.unknown:
         yield f"Unknown: {words}."
     yield from age_notes((each, row.cost.name) for row in view.rows for each in row.warnings)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from perfledger_cost_models.tco.buy_vs_rent import CostSwing
+from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_service.rendering.chart.axis import Axis, Tick, linear_axis, rows_axis, widened
 from perfledger_service.rendering.chart.bar_rows import BarRow, bar_rows_chart
 from perfledger_service.rendering.chart.marks import (
@@ -135,7 +136,7 @@ def tornado_chart(swings: Sequence[CostSwing], *, mode_usd: float) -> Chart:
     label = f"{mode_usd:.2f} USD per useful hour"
     return Chart(
         x=Axis(low=low, high=high),
-        y=rows_axis([swing.parameter.replace("_", " ") for swing in wide]),
+        y=rows_axis([input_phrase(swing.parameter) for swing in wide]),
         marks=(*marks, RuleMark(x=mode_usd, label=label)),
         title="Effect of each input on the cost of a useful hour",
         legend=_SWINGS,

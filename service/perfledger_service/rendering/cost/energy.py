@@ -33,7 +33,7 @@ def energy_document(hours: float, emissions: CarbonEmissions, assumed: Sequence[
                     f"CO2, market-based: {_carbon(emissions.market_kg)}",
                 )
             ),
-            *notes([f"Assumed: {', '.join(assumed)}."] if assumed else []),
+            *notes([f"Assumed: {'; '.join(assumed)}."] if assumed else []),
         ),
     )
 

@@ -107,7 +107,7 @@ def _notes(view: ProjectionView) -> Iterator[str]:
     yield from (f"A unit takes {basis}." for basis in _bases(view))
     rates = [cost.rate for row in view.rows for cost in row.costs]
     if assumed := tuple(dict.fromkeys(words for rate in rates for words in rate.assumed)):
-        yield f"Assumed for the prices, not measured: {', '.join(assumed)}."
+        yield f"Assumed for the prices, not measured: {'; '.join(assumed)}."
     yield from (f"{rate.label}: {warning}." for rate in rates for warning in rate.warnings)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from perfledger_cost_models.tco.buy_vs_rent import OptionComparison
+from perfledger_cost_models.tco.input_phrases import input_phrase
 from perfledger_cost_models.tco.npv import Investment
 from perfledger_cost_models.tco.server_site import ServerSite
 from perfledger_service.rendering.cost.compare import (
@@ -87,7 +88,7 @@ def _tornado(view: OwningView) -> Table:
             words(
                 "",
                 "USD per useful hour, if this input is",
-                lambda row: row.parameter.replace("_", " "),
+                lambda row: input_phrase(row.parameter),
             ),
             fact("parameter", lambda row: row.parameter),
             figure("low_usd", "low", lambda row: row.low_usd, amount),
@@ -145,7 +146,7 @@ def owning_notes(view: OwningView) -> Iterator[str]:
     if view.terms.drawn_kw is not None:
         yield f"The measured power of {view.terms.drawn_kw:g} kW is as given."
     if view.hour.assumed:
-        yield f"Assumed, not measured: {', '.join(view.hour.assumed)}."
+        yield f"Assumed, not measured: {'; '.join(view.hour.assumed)}."
     if any(rent.is_doubtful for rent in view.rents):
         yield f"{DOUBT} marks a price of low confidence."
     yield from age_notes((each, rent.name) for rent in view.rents for each in rent.warnings)

@@ -97,5 +97,5 @@ def _notes(speeds: Sequence[ProjectedSpeed]) -> Iterator[str]:
     for one in speeds:
         for cost in one.costs:
             if cost.rate.assumed:
-                assumed = ", ".join(cost.rate.assumed)
+                assumed = "; ".join(cost.rate.assumed)
                 yield f"{cost.rate.label} assumes, not measured: {assumed}"

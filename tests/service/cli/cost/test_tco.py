@@ -23,7 +23,7 @@ def test_the_widest_bar_of_the_tornado_is_first(run):
 
     lines = shown.splitlines()
     first = next(place for place, line in enumerate(lines) if "if this input is" in line) + 1
-    assert lines[first].startswith("staff fte per 8gpu node small")
+    assert lines[first].startswith("staff per server")
     assert max(map(len, lines)) <= 80
 
 
@@ -31,7 +31,7 @@ def test_owning_is_written_as_markdown(run):
     shown = run("cost", "tco", "onprem-8xA100", "--format", "markdown")
 
     assert "| capital |" in shown
-    assert "| wacc |" in shown
+    assert "| cost of capital (WACC) |" in shown
 
 
 def test_a_server_that_is_not_known_says_which_are(run):
@@ -81,7 +81,7 @@ def test_a_servers_terms_change_its_parts(run):
         "staff",
         "licences",
     }
-    assert any("facility years" in words for words in document["useful_hour"][0]["assumed"])
+    assert any("life of the facility" in words for words in document["useful_hour"][0]["assumed"])
 
 
 def test_own_inputs_are_no_longer_assumed(run, tmp_path):
@@ -94,8 +94,8 @@ def test_own_inputs_are_no_longer_assumed(run, tmp_path):
     packaged = json.loads(run("cost", "tco", "--format", "json"))["useful_hour"][0]
     ours = json.loads(run("cost", "tco", "--overrides", own, "--format", "json"))["useful_hour"][0]
 
-    assert any(words.startswith("wacc") for words in packaged["assumed"])
-    assert not any(words.startswith("wacc") for words in ours["assumed"])
+    assert any(words.startswith("cost of capital") for words in packaged["assumed"])
+    assert not any(words.startswith("cost of capital") for words in ours["assumed"])
 
 
 def test_owning_is_written_as_csv(run):

@@ -24,7 +24,7 @@ CHANGE = (
     "--device-hours",
     "1000",
 )
-GUESSED_USE = "utilization baseline 0.4 fraction"
+GUESSED_USE = "useful share of allocated hours: 0.4 fraction"
 
 
 @pytest.fixture
