@@ -171,7 +171,7 @@ def test_a_certain_input_has_no_bar():
 def test_low_confidence_inputs_are_named():
     (found,) = compare([owned_option(A100, PARAMETERS, use=0.4)])
 
-    assert any("server price 8xA100" in words for words in found.assumed)
+    assert any("price of a server with 8 A100" in words for words in found.assumed)
 
 
 @pytest.mark.parametrize("use", [0.0, 1.01, float("nan")])

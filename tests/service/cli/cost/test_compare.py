@@ -27,7 +27,7 @@ def test_hours_are_compared_with_the_cheapest_first(run):
 def test_the_table_names_assumptions_and_stale_prices(run):
     shown = " ".join(run("cost", "compare").split())
 
-    assert "Assumed, not measured: storage share of capex" in shown
+    assert "Assumed, not measured: storage, share of the servers' price" in shown
     assert "capacity block prices are valid for 30 days" in shown
 
 
@@ -235,7 +235,7 @@ def test_the_drawing_is_one_svg_that_loads_and_runs_nothing(run):
 def test_every_format_names_the_assumptions(run, command, form):
     shown = " ".join(run("cost", command, "--format", form).split())
 
-    assert "staff cost loaded" in shown
+    assert "cost of one employee" in shown
 
 
 @pytest.mark.parametrize(
