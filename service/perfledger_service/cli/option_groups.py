@@ -43,10 +43,10 @@ def _option(
     """
     info: OptionInfo = typer.Option(
         *(() if flag is None else (flag,)),
-        help=help_text,
+        help=help_text if environment is None else f"{help_text} (or {environment})",
         metavar=metavar,
         envvar=environment,
-        show_envvar=environment is not None,
+        show_envvar=False,
         min=minimum,
         formats=[_DAY_FORMAT] if metavar == DAY else None,
         show_default=default,

@@ -32,7 +32,7 @@ from perfledger_service.values.change_price import ChangePriceView
 
 _MAX_NAME = 200
 _MAX_NOTE = 600
-_Priced = tuple[ChangePrice, PriceRow]
+_PricedRow = tuple[ChangePrice, PriceRow]
 
 
 def change_document(view: ChangePriceView) -> Document:
@@ -56,7 +56,7 @@ def change_document(view: ChangePriceView) -> Document:
     )
 
 
-def _columns() -> tuple[Column[_Priced], ...]:
+def _columns() -> tuple[Column[_PricedRow], ...]:
     return (
         name("workload", "workload", lambda row: row[0].workload, limit=_MAX_NAME),
         display("USD a year", lambda row: _amount(row[1])),

@@ -22,7 +22,7 @@ from perfledger_service.rendering.layout.document import Document
 from perfledger_service.values.branch_views import AbRequestView, AlertView, BranchView
 
 _MAX_PATTERN = 300
-_WITNESSES = {
+_OTHER_DEVICES = {
     True: "confirmed on another device of the class",
     False: "confirmed on a device where it was seen",
     None: "",
@@ -48,7 +48,7 @@ class AlertTableRow:
     device: str  # untrusted
     commits: str
     narrowing: str
-    witness: str  # the devices that showed it; "" if unknown
+    other_device: str  # the devices that showed it; "" if unknown
     changes: tuple[tuple[str, str, str, str], ...]  # metric, size, interval, tone
     upload_id: str
     moment: str
@@ -159,7 +159,7 @@ def _alert_row(view: AlertView, commits: Sequence[str]) -> AlertTableRow:
             alert.commits, [provenance_facts.short_sha(sha)[:10] for sha in commits]
         ),
         narrowing=str(alert.narrowing),
-        witness=_WITNESSES[view.is_other_device],
+        other_device=_OTHER_DEVICES[view.is_other_device],
         changes=tuple(_change(one) for one in alert.changes),
         upload_id=view.upload_id,
         moment=number_format.moment(view.created_at),

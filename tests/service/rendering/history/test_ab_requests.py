@@ -158,7 +158,7 @@ def test_an_alert_says_what_changed_between_which_commits():
 
 
 @pytest.mark.parametrize(
-    ("device", "devices", "witness"),
+    ("device", "devices", "other_device"),
     [
         ("", ("GPU-1",), ""),
         ("GPU-1", (), ""),
@@ -168,8 +168,8 @@ def test_an_alert_says_what_changed_between_which_commits():
     ],
 )
 def test_an_alert_says_whether_another_device_confirmed_it_where_that_is_known(
-    device, devices, witness
+    device, devices, other_device
 ):
     (row,) = alert_rows(replace(VIEW, alerts=(alert_view(device, devices=devices),)))
 
-    assert row.witness == witness
+    assert row.other_device == other_device
