@@ -87,7 +87,9 @@ def test_every_event_is_named(event):
 
 
 def test_every_field_of_every_message_is_named():
-    items = dict(re.findall(r"^- `([\w ]+)`: (.*?)(?=^- |^$)", SDK_README, re.MULTILINE | re.DOTALL))
+    items = dict(
+        re.findall(r"^- `([\w ]+)`: (.*?)(?=^- |^$)", SDK_README, re.MULTILINE | re.DOTALL)
+    )
 
     for message in get_args(AnyMessage):
         tag = message.__struct_config__.tag

@@ -166,7 +166,8 @@ def test_replicas_of_several_servers_are_not_taken_for_those_of_one(written, run
     shown = run(one, four, *ASKED)
 
     assert "Take 1 x H100-80GB (1 replica)" in shown
-    assert "H100-80GB, 4 servers: each of 6 points" in shown
+    predicted = "H100-80GB, 4 servers: predicted from the other points, the P99 of each of 6 points"
+    assert predicted in shown
     assert "smallest 4 servers" in shown
     found = json.loads(run(one, four, *ASKED, "--format", "json"))
     assert [row["servers_per_replica"] for row in found["options"]] == [4, 1]
