@@ -107,9 +107,9 @@ def check_bundle(bundle: Bundle) -> None:
     _require(REPOSITORY.fullmatch(bundle.repository), "repository: not owner/name")
     number = bundle.pull_request
     _require(number is None or number > 0, "pull_request: not a positive number")
-    laid_over = bundle.laid_over.files if bundle.laid_over else {}
-    _require(len(laid_over) <= MAX_FILES, f"laid_over.files: more than {MAX_FILES}")
-    are_hashes = all(map(SHA.fullmatch, laid_over.values()))
+    hashes = () if bundle.laid_over is None else tuple(bundle.laid_over.files.values())
+    _require(len(hashes) <= MAX_FILES, f"laid_over.files: more than {MAX_FILES}")
+    are_hashes = all(map(SHA.fullmatch, hashes))
     _require(are_hashes, "laid_over.files: a hash that is not 40 hex digits")
     _check_plan(bundle.plan)
     _check_machine(bundle.machine)
