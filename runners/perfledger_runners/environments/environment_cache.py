@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import secrets
 import shutil
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -12,7 +13,10 @@ from pathlib import Path
 
 # Its presence says that the entry is complete; its time is that of the last use.
 COMPLETE_FILE = "complete.json"
+# Its presence says that whoever built the entry is the only one who can use it.
+PRIVATE_FILE = "private"
 LOCK_SUFFIX = ".lock"
+POLL_S = 0.2
 DAY_S = 86_400.0
 
 
@@ -21,37 +25,50 @@ class EnvironmentCache:
     """A folder of built environments by the hash of what they are built from.
 
     An entry is built and used at its final path, because a virtual environment cannot be moved. Its
-    lock is exclusive while it is built or removed, and shared while it is used.
+    lock is exclusive while it is built or removed, and shared while it is used; of an entry that
+    one check alone can use it stays exclusive.
     """
 
     folder: Path
     max_age_s: float = 30 * DAY_S  # since its last use
     max_bytes: int = 20 * 2**30
     clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
 
     @contextmanager
     def entry(self, key: str, build: Callable[[Path], bool]) -> Generator[Path]:
         """Give the complete entry of `key`, building it into an empty folder if necessary.
 
-        `build` returns whether the entry can be used by later checks; one that cannot, and one
-        whose build raises, is removed.
+        `build` returns whether the entry can be used by others; one that cannot, and one whose
+        build raises, is removed at the end. While it is used, others build one of their own: both
+        sides of a check may have the same key.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self.folder / key
         with _lock(self._lock_file(key)) as descriptor:
-            fcntl.flock(descriptor, fcntl.LOCK_SH)
-            while not self._is_complete(path):  # a change of the lock is not atomic: look again
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if not self._is_complete(path) and not self._build(path, build):
+            is_locked = self._wait_for(descriptor, fcntl.LOCK_SH, path)
+            # A change of the lock is not atomic: look again after each.
+            while is_locked and not self._is_complete(path):
+                is_locked = self._wait_for(descriptor, fcntl.LOCK_EX, path)
+                if is_locked and not self._is_complete(path) and not self._build(path, build):
+                    (path / PRIVATE_FILE).touch()
                     try:
                         yield path
                     finally:
                         shutil.rmtree(path, ignore_errors=True)
                     return
-                fcntl.flock(descriptor, fcntl.LOCK_SH)
-            now = self.clock()
-            os.utime(path / COMPLETE_FILE, (now, now))
-            yield path
+                is_locked = is_locked and self._wait_for(descriptor, fcntl.LOCK_SH, path)
+            if is_locked:
+                now = self.clock()
+                os.utime(path / COMPLETE_FILE, (now, now))
+                yield path
+                return
+        own_key = f"{key}-{secrets.token_hex(8)}"
+        try:
+            with self.entry(own_key, build) as own_path:
+                yield own_path
+        finally:
+            self._lock_file(own_key).unlink(missing_ok=True)
 
     def clean(self) -> None:
         """Remove unused entries that are old or half-built, and the oldest beyond the size."""
@@ -64,6 +81,18 @@ class EnvironmentCache:
             is_old = self.clock() - used_at > self.max_age_s
             if (is_old or total > self.max_bytes) and self._remove(path):
                 total -= size
+
+    def _wait_for(self, descriptor: int, kind: int, path: Path) -> bool:
+        """Take the lock; return False if its holder uses an entry that nobody else can."""
+        while True:
+            try:
+                fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if (path / PRIVATE_FILE).exists():
+                    return False
+                self.sleep(POLL_S)
+            else:
+                return True
 
     def _is_complete(self, path: Path) -> bool:
         return (path / COMPLETE_FILE).is_file()

@@ -5,6 +5,7 @@ import pytest
 
 from perfledger_runners.environments.environment_cache import (
     COMPLETE_FILE,
+    PRIVATE_FILE,
     EnvironmentCache,
     cache_folder,
 )
@@ -162,3 +163,29 @@ def test_the_cache_is_below_the_users(tmp_path, monkeypatch):
     assert cache_folder({"XDG_CACHE_HOME": "/fast"}).parts[:2] == ("/", "fast")
     assert cache_folder({"XDG_CACHE_HOME": "relative"}) == cache_folder({})
     assert cache_folder({}).is_relative_to(tmp_path / ".cache" / "perfledger")
+
+
+def test_an_entry_for_one_use_keeps_nobody_waiting(cache):
+    build = Builder(is_reusable=False)
+
+    with cache.entry("a", build) as first, cache.entry("a", build) as second:
+        assert first != second
+        assert (first / "content").read_bytes() == (second / "content").read_bytes() == b"x"
+        cache.clean()
+        assert first.exists()
+        assert second.exists()
+
+    assert build.runs == 2
+    assert keys(cache) == set()
+    assert [path.name for path in cache.folder.iterdir()] == ["a.lock"]
+
+
+def test_what_a_killed_process_left_of_its_own_entry_is_built_anew(cache):
+    left = cache.folder / "a"
+    left.mkdir(parents=True)
+    (left / PRIVATE_FILE).touch()
+    build = Builder()
+
+    assert use(cache, "a", build) == b"x"
+    assert use(cache, "a", build) == b"x"
+    assert build.runs == 1
