@@ -23,6 +23,8 @@ from perfledger.records import CoreTimes
 MAX_CLOCK_STEP = 0.005
 # Of a block's time, in steps. Below it the CPU time is the harness's as much as the step's.
 MIN_TIMED_SHARE = 0.95
+# What the harness does between two readings takes microseconds: beside such a reading, nothing.
+LONG_READING_S = 1e-3
 LONGEST_CLOCK_STEP_S = 0.02  # two ticks of the slowest kernels
 
 TOO_COARSE = "cpu_time: the kernel's clock is too coarse"
@@ -165,7 +167,11 @@ class CoreWatch:
         blocks = self._blocks if turns else [total]
         # Of the typical turn: a wait for a core that falls between two steps is not the harness's.
         timed_s = _sums(readings_s, turns) if turns else (settling_s + math.fsum(readings_s),)
-        shares = [timed / block.elapsed for timed, block in zip(timed_s, blocks, strict=True)]
+        is_long = median(readings_s) >= LONG_READING_S
+        shares = [
+            timed / _without_wait(block, is_long=is_long)
+            for timed, block in zip(timed_s, blocks, strict=True)
+        ]
         step = self._host.clock_step()
         if _is_too_coarse(step, blocks):
             blocks = [total]  # it may suffice for all turns together
@@ -194,6 +200,17 @@ class CoreWatch:
             thread=math.fsum(block.thread for block in self._blocks),
             queued=math.fsum(block.queued for block in self._blocks),
         )
+
+
+def _without_wait(block: _Block, *, is_long: bool) -> float:
+    """Return a block's time, of long readings without the wait for a core.
+
+    That wait may have come between two steps, and is not the harness's work. Beside readings so
+    long the harness has no share to speak of, wherever the wait came.
+    """
+    if not is_long or math.isnan(block.queued):
+        return block.elapsed
+    return max(block.elapsed - max(block.queued, 0.0), sys.float_info.min)
 
 
 def _sums(values: Sequence[float], counts: Sequence[int]) -> tuple[float, ...]:

@@ -148,6 +148,18 @@ def test_time_between_steps_is_not_taken_for_theirs(timed_s, readings):
     assert use.left_out == ({} if readings else {TOO_SHORT: 1})
 
 
+@pytest.mark.parametrize(("reading_s", "readings"), [(0.001, 3), (0.0009, 0)])
+def test_the_wait_for_a_core_between_long_readings_is_not_the_harness(reading_s, readings):
+    clocks, timed = Clocks(), 100
+    for _ in range(3):
+        clocks.block(timed, wall=3 * timed * reading_s, cpu=1.0, queued=2 * timed * reading_s)
+
+    use = clocks.watch.use((reading_s,) * 3 * timed, settling_s=0.0, turns=(timed,) * 3)
+
+    assert len(use.cpu_time_s) == readings
+    assert use.left_out == ({} if readings else {TOO_SHORT: 3})
+
+
 def test_a_wait_between_two_steps_is_not_taken_for_the_harness():
     clocks = Clocks()
     for elapsed in (1.0, 9.0, 1.0):
