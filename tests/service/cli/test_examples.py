@@ -31,11 +31,11 @@ TOKEN = "pl_0a1b2c3d_" + "s" * 43  # its beginning is the one of the examples
 SITE_TOKEN = "pl_0123abcd_" + "s" * 43  # of the project of the fixture `site`
 UPLOAD_URL = "http://127.0.0.1:8765"  # where the examples look for a service
 FORMAT = re.compile(r"--format <([a-z|]+)>")
-# Of what an example measures, its end counts and not its figures: one pair, the shortest points.
+# Of what an example measures, its end counts and not its figures: few pairs, the shortest points.
 CONFIG = """
 paths = ["benchmarks"]
 max_pairs = 4
-budget = "1s"
+budget = "10h"
 floor = 0.25
 margin = 0.3
 undecided = "neutral"

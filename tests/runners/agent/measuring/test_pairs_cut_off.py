@@ -1,5 +1,6 @@
 """What the end of the budget cuts off: a workload that hangs is told from one without time."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 
@@ -62,8 +63,12 @@ def test_the_budget_ends_a_step_that_hangs_and_keeps_what_was_measured(harness, 
 
     (failure,) = measured.failures
     assert (failure.workload, failure.why) == (C.id, FailureReason.BUDGET)
-    assert failure.detail.startswith("the budget ended it while setting up or warming up, after ")
-    assert failure.detail.endswith(" s: raise the budget")
+    # The budget may end before the agent has heard that the workload started.
+    assert re.fullmatch(
+        r"the budget ended it while setting up or warming up, after \d+ s: raise the budget"
+        r"|the budget of \d+ s was spent before its first pair: raise it",
+        failure.detail,
+    )
     assert Counter(run.workload for run in measured.runs) == {A.id: 2, B.id: 2}
 
 
