@@ -111,6 +111,8 @@ def reason_block(
     """Return why one step time changed, with the recommendations for head."""
     causes = explanation.causes[:max_causes]
     total = explanation.head_step_seconds - explanation.base_step_seconds
+    # Of the steps without a profiler, where they were timed: the profiles may say the opposite.
+    timed = total + (explanation.residual_seconds or 0.0)
     largest = max((abs(cause.delta_seconds) for cause in causes), default=0.0)
     hidden = explanation.causes[max_causes:]
     rest = explanation.rest_seconds + sum(cause.delta_seconds for cause in hidden)
@@ -120,7 +122,7 @@ def reason_block(
         base=number_format.seconds(explanation.base_step_seconds),
         head=number_format.seconds(explanation.head_step_seconds),
         delta=number_format.signed_seconds(total),
-        pace="as fast as before" if total == 0 else "slower" if total > 0 else "faster",
+        pace="as fast as before" if timed == 0 else "slower" if timed > 0 else "faster",
         causes=tuple(_cause_row(cause, explanation, largest=largest) for cause in causes),
         hidden=len(hidden),
         rest=number_format.signed_seconds(rest),

@@ -141,9 +141,17 @@ def test_what_a_step_takes_without_a_cause_is_said_where_it_is_known(block_of):
 )
 def test_a_step_is_slower_faster_or_neither(reports, head_s, expected):
     (explanation,) = reports["regressed"].explanations
-    changed = replace(explanation, base_step_seconds=1.0, head_step_seconds=head_s)
+    profiled = {"base_step_seconds": 1.0, "head_step_seconds": head_s, "residual_seconds": None}
 
-    assert reason_block(changed, max_causes=1).pace == expected
+    assert reason_block(replace(explanation, **profiled), max_causes=1).pace == expected
+
+
+@pytest.mark.parametrize(("residual_s", "expected"), [(0.5, "slower"), (0.05, "faster")])
+def test_a_step_is_as_slow_as_it_was_timed_whatever_its_profiles_say(reports, residual_s, expected):
+    (explanation,) = reports["regressed"].explanations
+    profiled = {"base_step_seconds": 1.0, "head_step_seconds": 0.9, "residual_seconds": residual_s}
+
+    assert reason_block(replace(explanation, **profiled), max_causes=1).pace == expected
 
 
 def test_causes_that_are_not_listed_count_as_rest(reports):
