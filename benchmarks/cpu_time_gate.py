@@ -15,11 +15,12 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
+
+from scratch_repository import busy_loops, commit, git
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import CPU_TIME, STEP_TIME
@@ -55,13 +56,10 @@ CASES = {
 def check(folder: Path, case: str, *, budget: str) -> Bundle:
     """Commit base and head of a case, and check the head against the base."""
     git(folder, "init", "--quiet", "--initial-branch", "main")
-    (folder / "benchmarks").mkdir()
-    (folder / "perfledger.toml").write_text(CONFIGURATION, encoding="utf-8")
     for message, (rounds, asleep_s) in (("base", (ROUNDS, ASLEEP_S)), ("head", CASES[case])):
         step = STEP.format(rounds=rounds, asleep_s=asleep_s) + f"# {message}\n"
-        (folder / "benchmarks" / "work.py").write_text(step, encoding="utf-8")
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--message", message)
+        files = {"perfledger.toml": CONFIGURATION, "benchmarks/work.py": step}
+        commit(folder, files, message)
     bundle = folder.parent / "bundle.json"
     command = ["-m", "perfledger_service", "check", "--base", "HEAD~1", "--head", "HEAD"]
     options = ["--budget", budget, "--json", "--save-bundle", str(bundle), "--device", "cpu"]
@@ -75,24 +73,6 @@ def check(folder: Path, case: str, *, budget: str) -> Bundle:
     if not bundle.exists():
         raise SystemExit(done.stderr or done.stdout)
     return read_bundle(bundle.read_bytes())
-
-
-def git(folder: Path, *arguments: str) -> None:
-    """Run git with a name for the commits."""
-    identity = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@example.com")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True)
-
-
-@contextmanager
-def busy_loops(count: int) -> Generator[None]:
-    """Keep so many cores busy."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
 
 
 def by_wall_time_alone(bundle: Bundle) -> Verdict:

@@ -22,7 +22,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +29,7 @@ from fault_case import NOT_MEASURED, REGRESSED, SILENT, FaultCase
 from fault_cases_code import DISTURBANCE, ENVIRONMENT, INSTALLED
 from fault_cases_process import CONTROLS, DYING, HANGING, MISSING
 from fault_cases_work import NO_WORK, SLOW, WRONG_WORK
+from scratch_repository import busy_loops, commit, git
 
 CASES = (
     *(*INSTALLED, *NO_WORK, *WRONG_WORK, *ENVIRONMENT, *DISTURBANCE),
@@ -38,7 +38,6 @@ CASES = (
 LIMIT_S = 600.0
 EXIT_STATUS = {REGRESSED: {1}, NOT_MEASURED: {3}, SILENT: {0}}
 UNDECIDED = 3
-IDENTITY = ("-c", "user.name=A User", "-c", "user.email=user@example.org")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +94,7 @@ def run_case(case: FaultCase, folder: Path) -> FaultOutcome:
         *("--json", "--output", str(report), *case.options),
     )
     began = time.monotonic()
-    with ExitStack() as stack:
-        for _ in range(case.loops):
-            loop = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
-            stack.callback(loop.kill)
+    with busy_loops(case.loops):
         done = subprocess.run(
             command,
             cwd=root,
@@ -129,27 +125,6 @@ def outcomes_of(text: str) -> str:
     reasons = [f"{each['why']}: {each['detail']}" for each in report["failures"]]
     reasons += [each["reason"] for each in report["verdicts"] if each["outcome"] == "not measured"]
     return "; ".join([*parts, *reasons[:1]]) or "unchanged"
-
-
-def commit(root: Path, files: Mapping[str, str | bytes | None], message: str) -> None:
-    """Write a commit's files, and remove those that are None."""
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        match content:
-            case None:
-                path.unlink()
-            case bytes():
-                path.write_bytes(content)
-            case str():
-                path.write_text(content, encoding="utf-8")
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--message", message)
-
-
-def git(root: Path, *arguments: str) -> None:
-    """Run git in the case's repository."""
-    subprocess.run(("git", *IDENTITY, *arguments), cwd=root, check=True, capture_output=True)
 
 
 def selected(only: str, group: str) -> Iterable[FaultCase]:

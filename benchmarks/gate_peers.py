@@ -23,7 +23,8 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import median
 
-from cpu_time_gate import CONFIGURATION, ROUNDS, STEP, busy_loops, git
+from cpu_time_gate import CONFIGURATION, ROUNDS, STEP
+from scratch_repository import busy_loops, commit, git
 
 MARGIN_PERCENT = 5
 CASES = {"unchanged": 1.0, "3 % more work": 1.03, "10 % more work": 1.1}
@@ -54,15 +55,10 @@ class GateColour(StrEnum):
 def make_repository(folder: Path, factor: float) -> None:
     """Commit a base and a head whose step does `factor` times the work."""
     git(folder, "init", "--quiet", "--initial-branch", "main")
-    benchmarks = folder / "benchmarks"
-    benchmarks.mkdir()
-    (folder / "perfledger.toml").write_text(CONFIGURATION, encoding="utf-8")
-    (benchmarks / "test_peers.py").write_text(PEER, encoding="utf-8")
+    files = {"perfledger.toml": CONFIGURATION, "benchmarks/test_peers.py": PEER}
     for message, rounds in (("base", ROUNDS), ("head", round(factor * ROUNDS))):
         step = STEP.format(rounds=rounds, asleep_s=0.0) + f"# {message}\n"
-        (benchmarks / "work.py").write_text(step, encoding="utf-8")
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--message", message)
+        commit(folder, {**files, "benchmarks/work.py": step}, message)
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

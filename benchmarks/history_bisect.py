@@ -24,6 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scratch_repository import commit, git
+
 from perfledger.metrics import METRICS
 from perfledger.records import Run, Side
 from perfledger_baselines.history.commits.commit_search import SearchEnd, SearchStatus
@@ -191,17 +193,15 @@ def bisect_really(first: int, broken: int, *, budget: str) -> Outcome:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         git(folder, "init", "--quiet", "--initial-branch", "main")
-        for path in ("package", "benchmarks"):
-            (folder / path).mkdir()
-        (folder / "perfledger.toml").write_text(f'python = "{sys.executable}"\n', encoding="utf-8")
-        (folder / "benchmarks" / "work.py").write_text(WORKLOAD, encoding="utf-8")
-        for commit in range(REAL_COMMITS + 1):
-            rounds = round(60_000 * (REAL_FACTOR if commit >= first else 1))
-            text = WORK.format(rounds=rounds) + f"# {commit}\n"
-            text = f"import nothing\n{text}" if commit == broken else text
-            (folder / "package" / "core.py").write_text(text, encoding="utf-8")
-            git(folder, "add", "--all")
-            git(folder, "commit", "--quiet", "--message", f"commit {commit}")
+        files = {
+            "perfledger.toml": f'python = "{sys.executable}"\n',
+            "benchmarks/work.py": WORKLOAD,
+        }
+        for number in range(REAL_COMMITS + 1):
+            rounds = round(60_000 * (REAL_FACTOR if number >= first else 1))
+            text = WORK.format(rounds=rounds) + f"# {number}\n"
+            text = f"import nothing\n{text}" if number == broken else text
+            commit(folder, {**files, "package/core.py": text}, f"commit {number}")
         command = ["-m", "perfledger_service", "history", "bisect", "benchmarks.work:step"]
         ends = [f"HEAD~{REAL_COMMITS}", "HEAD", "--metric", "cpu_time"]
         done = subprocess.run(
@@ -223,12 +223,6 @@ def bisect_really(first: int, broken: int, *, budget: str) -> Outcome:
         bound=math.ceil(math.log2(REAL_COMMITS)) + 2,
         pairs=answer["pairs"],
     )
-
-
-def git(folder: Path, *arguments: str) -> None:
-    """Run git with a name for the commits."""
-    identity = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@example.com")
-    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True)
 
 
 def main() -> None:

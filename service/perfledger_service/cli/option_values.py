@@ -30,13 +30,3 @@ def parse_moment(text: str, option: str) -> datetime:
 def today() -> date:
     """Return today's date in UTC."""
     return datetime.now(UTC).date()
-
-
-def suite_of(*, is_asv: bool, is_pytest: bool) -> str | None:
-    """Return the suite of --asv or --pytest, None without either; raise UsageError for both."""
-    if is_asv and is_pytest:
-        msg = "--asv and --pytest are two suites: check them one after the other"
-        raise UsageError(msg)
-    if is_asv:
-        return "asv"
-    return "pytest" if is_pytest else None

@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from runpy import run_path
 from types import SimpleNamespace
 
 import pynvml
@@ -33,32 +34,10 @@ def hang():
 """
 
 
-# As much of torch as the harness asks of it, with one CUDA device.
+# As much of torch as the harness asks of it, with one CUDA device: the planted faults have the same.
+GPU = run_path(str(Path(__file__).parents[3] / "benchmarks" / "fault_gpu.py"))
 FAKE_TORCH = {
-    "__init__": """
-import time
-from types import SimpleNamespace
-__version__ = "0"
-version = SimpleNamespace(cuda="12.8")
-class Event:
-    def __init__(self, *, enable_timing):
-        pass
-    def record(self):
-        self.at_s = time.perf_counter()
-    def elapsed_time(self, end):
-        return 1e3 * (end.at_s - self.at_s)
-def nothing(*arguments):
-    pass
-cuda = SimpleNamespace(
-    Event=Event, empty_cache=nothing, reset_peak_memory_stats=nothing, synchronize=nothing,
-    is_initialized=lambda: False, is_available=lambda: True, device_count=lambda: 1,
-    max_memory_allocated=lambda index=0: 9,
-    get_device_properties=lambda _: SimpleNamespace(
-        name="NVIDIA H100 80GB HBM3", uuid="1", total_memory=80, major=9, minor=0),
-)
-""",
-    "utils/__init__": "",
-    "utils/flop_counter": "FlopCounterMode = lambda display: None",
+    name.removeprefix("torch/").removesuffix(".py"): text for name, text in GPU["INSTALLED"].items()
 }
 
 

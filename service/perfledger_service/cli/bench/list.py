@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 from perfledger_service.cli.command import command
-from perfledger_service.cli.option_groups import argument, what
-from perfledger_service.cli.option_values import suite_of
+from perfledger_service.cli.option_groups import argument
 from perfledger_service.cli.output import DocumentOutput
+from perfledger_service.cli.workload_flags import AsvSuite, Expression, PytestSuite, suite_of
 
 
 @command(
@@ -19,18 +19,9 @@ from perfledger_service.cli.output import DocumentOutput
 def list_workloads(
     folder: Annotated[Path, argument("the repository", metavar="FOLDER")] = Path(),
     *,
-    k: Annotated[
-        str,
-        what(
-            "only workloads whose id or tags fit, as in pytest: 'gpt and not slow'",
-            metavar="EXPRESSION",
-            flag="-k",
-        ),
-    ] = "",
-    asv: Annotated[bool, what("list asv's benchmarks (time_*)", flag="--asv")] = False,
-    pytest: Annotated[
-        bool, what("list the tests with the fixture `benchmark`", flag="--pytest")
-    ] = False,
+    k: Expression = "",
+    asv: AsvSuite = False,
+    pytest: PytestSuite = False,
     output: DocumentOutput,
 ) -> None:
     """List the registered workloads of the working folder."""

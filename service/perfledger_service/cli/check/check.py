@@ -13,9 +13,9 @@ from perfledger.metrics import STEP_TIME
 from perfledger_service.cli.check.interruption import interruptible
 from perfledger_service.cli.command import command
 from perfledger_service.cli.option_groups import how, out, what
-from perfledger_service.cli.option_values import suite_of
 from perfledger_service.cli.output import Format, Formats, Output, check_writable
 from perfledger_service.cli.service_target import UploadUrl
+from perfledger_service.cli.workload_flags import AsvSuite, Expression, PytestSuite, suite_of
 from perfledger_service.errors import PerfledgerError, UsageError
 
 if TYPE_CHECKING:  # these would make every help slow
@@ -46,18 +46,9 @@ class ChangeFlags:
         str,
         what("lay the workloads of a revision or folder over both sides", metavar="REVISION|DIR"),
     ] = ""
-    k: Annotated[
-        str,
-        what(
-            "only workloads whose id or tags fit, as in pytest: 'gpt and not slow'",
-            metavar="EXPRESSION",
-            flag="-k",
-        ),
-    ] = ""
-    asv: Annotated[bool, what("measure asv's benchmarks (time_*)", flag="--asv")] = False
-    pytest: Annotated[
-        bool, what("measure the tests with the fixture `benchmark`", flag="--pytest")
-    ] = False
+    k: Expression = ""
+    asv: AsvSuite = False
+    pytest: PytestSuite = False
     repository: Annotated[
         str, what("owner/name on GitHub", metavar="NAME", environment="GITHUB_REPOSITORY")
     ] = ""
