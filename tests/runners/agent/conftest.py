@@ -34,7 +34,7 @@ def hang():
 """
 
 
-# As much of torch as the harness asks of it, with one CUDA device: the planted faults have the same.
+# As much of torch as the harness asks of it, with one CUDA device; the planted faults use it too.
 GPU = run_path(str(Path(__file__).parents[3] / "benchmarks" / "fault_gpu.py"))
 FAKE_TORCH = {
     name.removeprefix("torch/").removesuffix(".py"): text for name, text in GPU["INSTALLED"].items()
