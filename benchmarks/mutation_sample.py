@@ -13,10 +13,14 @@ fails without the mutant says nothing of it: such a mutant is left out and count
 
 import argparse
 import ast
+import compileall
+import contextlib
+import importlib
 import io
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -26,6 +30,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from py_compile import PycInvalidationMode
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ("service", "runners", "baselines", "cost_models")
@@ -46,9 +53,15 @@ HANG_SECONDS = 300
 NO_TESTS_RAN = 5  # pytest's exit status
 CACHE = ".mutation_cache"
 PYTEST = (
-    *(sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no"),
+    *("-x", "-q", "--no-header", "--tb=no", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
     *("-o", f"cache_dir={CACHE}"),
     *("-o", f"faulthandler_timeout={HANG_SECONDS}", "-o", "faulthandler_exit_on_timeout=true"),
+)
+# What the product and its tests import of others: once, before a run forks.
+LIBRARIES = (
+    *("alembic.command", "cmarkgfm", "fastapi.testclient", "httpx", "hypothesis.strategies"),
+    *("msgspec", "numpy", "openpyxl", "pydantic", "requests", "rich.console", "scipy.optimize"),
+    *("scipy.stats", "sqlmodel", "structlog", "typer.testing"),
 )
 FAST, SLOW = "not slow and not gpu and not tpu", "slow and not gpu and not tpu"
 SWAPPED = {
@@ -167,18 +180,31 @@ def test_rounds(root: Path, path: Path) -> Iterator[tuple[str, list[Path]]]:
 
 
 def run_tests(root: Path, arguments: Sequence[str | Path]) -> bool:
-    """Return whether all tests pass; none that run is a pass too."""
-    sources = (str(root / source) for source in (*SOURCES, "templates"))
-    variables = {"PYTHONPATH": os.pathsep.join(sources), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [*PYTEST, *map(str, arguments)],
-        cwd=root,
-        env=os.environ | variables,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    return done.returncode in {0, NO_TESTS_RAN}
+    """Return whether all tests pass in a fork of this process; none that run is a pass too."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(_run_tests_here(root, [*PYTEST, *map(str, arguments)]))
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # what a test that ended badly has left
+    return os.waitstatus_to_exitcode(status) in {0, NO_TESTS_RAN}
+
+
+def _run_tests_here(root: Path, arguments: list[str]) -> int:
+    """Run pytest in this process, which is the caller's to end, as `python -m pytest` would."""
+    os.setsid()
+    sources = [str(root), *(str(root / source) for source in (*SOURCES, "templates"))]
+    sys.path[:0] = sources
+    os.environ |= {"PYTHONPATH": os.pathsep.join(sources), "PYTHONDONTWRITEBYTECODE": "1"}
+    sys.dont_write_bytecode = True
+    os.chdir(root)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    try:
+        return pytest.main(arguments)
+    except BaseException:  # even of a mutant that leaves pytest: it is noticed
+        return 1
 
 
 def judge_mutant(root: Path, site: Site) -> MutantOutcome:
@@ -204,6 +230,9 @@ def copy_last_commit(root: Path) -> None:
     archive = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(root, filter="data")
+    # A module whose text a mutant has changed is compiled again, whatever its size and time.
+    hashed = PycInvalidationMode.CHECKED_HASH
+    compileall.compile_dir(root, quiet=2, workers=0, invalidation_mode=hashed)
 
 
 def main() -> None:
@@ -216,6 +245,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="perfledger-mutants-") as name:
         root = Path(name)
         copy_last_commit(root)
+        for library in LIBRARIES:
+            importlib.import_module(library)
         sites = sample(root, arguments.seed, arguments.sites, arguments.only)
         for number, site in enumerate(sites, 1):
             outcome = judge_mutant(root, site)
