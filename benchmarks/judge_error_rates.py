@@ -26,7 +26,7 @@ from perfledger_baselines.judging.judge import judgement_of
 from perfledger_baselines.judging.pair_spreads import PairDifferences, pair_differences
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
-from perfledger_baselines.significance.interim_looks import FIRST_LOOK_WITH_HISTORY, planned_looks
+from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS_WITH_HISTORY, planned_looks
 from perfledger_baselines.significance.spread_prior import (
     PriorError,
     SpreadPrior,
@@ -189,7 +189,7 @@ def check(
     names = [f"made_up:w{k}" for k in range(tests)]
     priors = history.priors(noise.metric)
     is_known = len(priors) == tests
-    looks = planned_looks(MAX_PAIRS, fewest=FIRST_LOOK_WITH_HISTORY) if is_known else PLAN.looks
+    looks = planned_looks(MAX_PAIRS, fewest=FEWEST_PAIRS_WITH_HISTORY) if is_known else PLAN.looks
     plan = replace(PLAN, looks=looks)
     drawn = {name: make_pairs(noise, change, name, rng) for name in names}
     rule = GroupSequentialStopping(

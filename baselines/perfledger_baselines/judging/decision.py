@@ -80,10 +80,11 @@ def decide_unpaired(
 def _decide_pairs(
     test: PairedTest, adjusted: AdjustedResult | None, rule: DecisionRule, prior: SpreadPrior | None
 ) -> Decision:
-    if adjusted is None or not adjusted.result.is_enough:
-        return _decide(test.metric, adjusted, ((), ()), rule, floor=rule.floor)
-    if adjusted.result.is_exact:
+    if adjusted is None or adjusted.result.is_exact:
         prior = None
+    if adjusted is None or not adjusted.result.is_enough:
+        decision = _decide(test.metric, adjusted, ((), ()), rule, floor=rule.floor)
+        return replace(decision, prior=prior)
     base, head = zip(*test.pairs, strict=True)
     decision = _decide(
         test.metric,

@@ -8,7 +8,7 @@ from typing import assert_never
 from perfledger.bundle import Plan
 from perfledger_baselines.judging.verdict import EffectEstimate, Outcome, Verdict
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.interim_looks import fewest_pairs_without_history
+from perfledger_baselines.significance.interim_looks import fewest_pairs
 from perfledger_baselines.significance.spread_prior import SpreadPrior
 
 # Nobody measures more pairs than this for one pull request: "more pairs" is then the wrong advice.
@@ -53,7 +53,7 @@ def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
     estimate = verdict.estimate
     pairs_needed, expected = None, None
     if decided_by is DecidedBy.TOO_FEW_PAIRS:
-        pairs_needed = fewest_pairs_without_history(rule.looks)
+        pairs_needed = fewest_pairs(rule.looks, has_history=verdict.prior is not None)
     elif estimate is not None and verdict.outcome is Outcome.UNDECIDED:
         pairs_needed, expected = _pairs_to_decide(verdict, estimate, rule)
     return VerdictExplanation(

@@ -10,10 +10,7 @@ from perfledger_baselines.judging.decision import Decision
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.significance.bimodality import Bimodality
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.interim_looks import (
-    FEWEST_PAIRS,
-    fewest_pairs_without_history,
-)
+from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS, fewest_pairs
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 from perfledger_baselines.significance.unpaired_t_tests import UnpairedTest
 
@@ -65,7 +62,8 @@ def _verdict(workload: str, metric: Metric, decision: Decision, reason: str) -> 
 
 def _paired_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> str:
     parts = [_pairs_reason(test, decision, rule)]
-    if decision.prior is not None and decision.adjusted and decision.adjusted.result.sd > 0:
+    result = decision.adjusted.result if decision.adjusted else None
+    if decision.prior is not None and result is not None and result.is_enough and result.sd > 0:
         parts.append(f"uses the spread of {decision.prior.values} earlier {decision.prior.source}")
     if decision.states is not None:
         parts.append(_states(decision.states))
@@ -79,7 +77,10 @@ def _pairs_reason(test: PairedTest, decision: Decision, rule: DecisionRule) -> s
         return test.flaw
     result = decision.adjusted.result
     if not result.is_enough:
-        fewest = FEWEST_PAIRS if result.is_exact else fewest_pairs_without_history(rule.looks)
+        has_history = decision.prior is not None
+        fewest = (
+            FEWEST_PAIRS if result.is_exact else fewest_pairs(rule.looks, has_history=has_history)
+        )
         return f"{result.pairs} of the {fewest} pairs needed"
     return _reason(decision, decision.adjusted, rule, after=_count_of_pairs(result.pairs))
 

@@ -9,10 +9,7 @@ from perfledger_baselines.judging.explanation import MOST_PAIRS
 from perfledger_baselines.judging.judge import Judgement
 from perfledger_baselines.significance.alpha_spending import nominal_levels
 from perfledger_baselines.significance.decision_rule import DecisionRule
-from perfledger_baselines.significance.interim_looks import (
-    InterimLooks,
-    fewest_pairs_without_history,
-)
+from perfledger_baselines.significance.interim_looks import InterimLooks, fewest_pairs
 from perfledger_baselines.significance.multiple_testing import AdjustedResult
 from perfledger_baselines.significance.paired_t_tests import TTestResult
 from perfledger_baselines.significance.power import smallest_detectable_change
@@ -43,7 +40,7 @@ def pairs_for_margin(judgement: Judgement) -> tuple[PairsNeeded, ...]:
         if adjusted is None or not adjusted.result.is_enough or adjusted.result.sd == 0:
             continue
         if math.log1p(rule.margin) - math.log1p(decision.floor) > ROUNDING:
-            fewest = fewest_pairs_without_history(rule.looks) if decision.prior is None else 1
+            fewest = fewest_pairs(rule.looks, has_history=decision.prior is not None)
             pairs = _pairs(adjusted, rule, floor=decision.floor, fewest=fewest)
             sizes.append(
                 PairsNeeded(

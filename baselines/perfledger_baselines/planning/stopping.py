@@ -21,7 +21,8 @@ from perfledger_baselines.planning.futility import MIN_CHANCE, chance_to_settle
 from perfledger_baselines.significance.decision_rule import CheckPlanError, DecisionRule
 from perfledger_baselines.significance.interim_looks import (
     FEWEST_PAIRS,
-    fewest_pairs_without_history,
+    FEWEST_PAIRS_WITH_HISTORY,
+    fewest_pairs,
 )
 from perfledger_baselines.significance.spread_prior import Priors
 
@@ -47,7 +48,7 @@ class GroupSequentialStopping:
         priors: Priors = MappingProxyType({}),
     ) -> None:
         self._rule = DecisionRule(looks=tuple(looks), alpha=alpha, margin=margin, floor=floor)
-        fewest = 1 if priors else FEWEST_PAIRS
+        fewest = FEWEST_PAIRS_WITH_HISTORY if priors else FEWEST_PAIRS
         if not looks or looks[-1] < fewest:
             msg = f"looks {tuple(looks)} end before {fewest} pairs: plan more"
             raise CheckPlanError(msg)
@@ -165,9 +166,8 @@ class GroupSequentialStopping:
         return chance_to_settle(adjusted, pairs=most, rule=self._rule, floor=decision.floor)
 
     def _fewest_pairs(self, workload: str) -> int:
-        if any(name == workload for name, _ in self._priors):
-            return 1
-        return fewest_pairs_without_history(self._rule.looks)
+        has_history = any(name == workload for name, _ in self._priors)
+        return fewest_pairs(self._rule.looks, has_history=has_history)
 
     def _verdicts(self) -> tuple[Verdict, ...]:
         """Judge everything as of each workload's last look."""

@@ -12,19 +12,19 @@ from dataclasses import dataclass
 from perfledger_baselines.significance.decision_rule import CheckPlanError
 
 # Two pairs have a spread with one degree of freedom: the 95 % interval is 12.7 standard errors to
-# each side. With four pairs it is 3.2, which is useful. Where the spread is known from history, one
-# pair is enough.
+# each side. With four pairs it is 3.2, which is useful.
 FEWEST_PAIRS = 4
 # Without a history the first planned look is one later. Where processes are in one of two states
 # (clocks, say), four pairs can all fall the same way and look like a change without noise: .08 of
 # families of 12 unchanged tests were called changed, and .05 with the fifth pair. A check whose
 # time is up after four pairs looks at them anyway.
 FIRST_LOOK = 5
-# With a history it is at two pairs. One pair would be a test, but a wrong history would never be
-# corrected: a check of one pair adds nothing to it. Of families of 12 unchanged tests with coarse
-# readings .72 were called changed in this way, again and again because of a few histories of five
-# pairs that had agreed by chance. With a second pair each check adds to the history.
-FIRST_LOOK_WITH_HISTORY = 2
+# Where the spread is known from history, two pairs are a test. One is not, even if it is all that
+# there was time for. It goes one way through whatever drifts: on a steep ramp .29 of unchanged
+# tests were called changed by it. A wrong history would also never be corrected, as a single pair
+# adds nothing to it: of families of 12 unchanged tests with coarse readings .72 were called changed
+# again and again, because of a few histories of five pairs that had agreed by chance.
+FEWEST_PAIRS_WITH_HISTORY = 2
 
 # After every pair up to ten, then each about 1.15 times the one before: a decision is known at
 # once, and since neighbouring looks say nearly the same, another look costs next to nothing.
@@ -47,7 +47,7 @@ class InterimLooks:
 def planned_looks(max_pairs: int, *, fewest: int = FIRST_LOOK) -> tuple[int, ...]:
     """Return the numbers of pairs to look at when at most `max_pairs` may be measured.
 
-    `fewest` is the first look: FIRST_LOOK_WITH_HISTORY where every series has a history. Raises
+    `fewest` is the first look: FEWEST_PAIRS_WITH_HISTORY where every series has a history. Raises
     CheckPlanError for a plan that ends before there is a test.
     """
     least = min(fewest, FEWEST_PAIRS)
@@ -57,12 +57,14 @@ def planned_looks(max_pairs: int, *, fewest: int = FIRST_LOOK) -> tuple[int, ...
     return (*(pairs for pairs in PLANNED_LOOKS if fewest <= pairs < max_pairs), max_pairs)
 
 
-def fewest_pairs_without_history(planned: Sequence[int]) -> int:
-    """Return how many pairs a test without a history needs in a check with these planned looks.
+def fewest_pairs(planned: Sequence[int], *, has_history: bool) -> int:
+    """Return how many pairs a test needs in a check with these planned looks.
 
     A plan that begins below four pairs relies on histories. It looks at four pairs on its way; a
     test without a history waits for the fifth there, as it would in a plan of its own.
     """
+    if has_history:
+        return FEWEST_PAIRS_WITH_HISTORY
     if planned and planned[0] < FEWEST_PAIRS:
         return max(FEWEST_PAIRS, min(FIRST_LOOK, planned[-1]))
     return FEWEST_PAIRS

@@ -6,7 +6,7 @@ Bayes methods", Statistical Applications in Genetics 3, 2004)
 
     (w v0 + (k - 1) s^2) / (w + k - 1)    with w of 12, fewer if the history is short
 
-makes one pair a test; its degrees of freedom follow from how well each of the two is known
+makes two pairs a test; its degrees of freedom follow from how well each of the two is known
 (`prior.moderate`). It errs where the history does: two runs of one session share a state that runs
 of different sessions do not, and then it is far too wide. From four pairs on the plain paired t
 test runs beside it with a fifth of alpha. The sharper one decides; Bonferroni pays for both.
@@ -28,8 +28,9 @@ from perfledger_baselines.significance.alpha_spending import nominal_levels, ove
 from perfledger_baselines.significance.decision_rule import DecisionRule
 from perfledger_baselines.significance.interim_looks import (
     FEWEST_PAIRS,
+    FEWEST_PAIRS_WITH_HISTORY,
     InterimLooks,
-    fewest_pairs_without_history,
+    fewest_pairs,
     looks_until,
 )
 from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, moderate
@@ -88,7 +89,8 @@ class _Moments:
     @property
     def is_testable(self) -> BoolArray:
         """Return whether there is a spread to test with: from enough pairs, or from a history."""
-        return (self.pairs >= np.where(self.has_prior, 1, self.fewest_pairs)) & (self.sd > 0)
+        fewest = np.where(self.has_prior, FEWEST_PAIRS_WITH_HISTORY, self.fewest_pairs)
+        return (self.pairs >= fewest) & (self.sd > 0)
 
     @property
     def has_both(self) -> BoolArray:
@@ -141,7 +143,7 @@ def t_tests(
     only makes it larger, and a change that reversed is not called by its earlier sign.
     """
     variance, degrees = _prior_moments(priors, len(differences))
-    fewest = fewest_pairs_without_history(looks.planned)
+    fewest = fewest_pairs(looks.planned, has_history=False)
     moments = [
         _moments(differences[:, :pairs], variance, degrees, fewest=fewest)
         for pairs in looks.completed

@@ -7,6 +7,7 @@ import pytest
 from perfledger.bundle import KnownSpread
 from perfledger.metrics import Metric, MetricKind, MetricScale, WorseDirection
 from perfledger.records import Device
+from perfledger_baselines.judging.explanation import explain_verdict
 from perfledger_baselines.judging.judge import judge_bundle, judgement_of
 from perfledger_baselines.judging.pair_spreads import pair_differences
 from perfledger_baselines.judging.verdict import Outcome
@@ -156,33 +157,39 @@ def a_known(**values):
 
 
 def test_a_bundle_is_judged_by_what_its_stopping_knew(build):
-    plan = build.plan(looks=(1, 2, 3), spreads=(a_known(),))
-    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.05)]}}, plan=plan)
+    plan = build.plan(looks=(2, 3), spreads=(a_known(),))
+    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.05)] * 2}}, plan=plan)
 
     (verdict,) = judge_bundle(bundle)
 
     assert verdict.outcome is Outcome.REGRESSED
     assert verdict.prior is not None
     assert verdict.prior.values == 40
-    assert verdict.reason.endswith("(Holm) after 1 pair; uses the spread of 40 earlier pairs")
+    assert verdict.reason.endswith("(Holm) after 2 pairs; uses the spread of 40 earlier pairs")
 
 
 def test_whoever_knows_better_is_heard_instead(build):
-    plan = build.plan(looks=(1, 2, 3), spreads=(a_known(),))
-    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.05)]}}, plan=plan)
+    plan = build.plan(looks=(2, 3), spreads=(a_known(),))
+    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.05)] * 2}}, plan=plan)
 
     (verdict,) = judge_bundle(bundle, priors={})
 
     assert verdict.outcome is Outcome.UNDECIDED
     assert verdict.prior is None
-    assert verdict.reason == "1 of the 4 pairs needed"
+    assert verdict.reason == "2 of the 4 pairs needed"
 
 
-def test_one_pair_in_doubt_says_so_in_the_singular(build):
-    plan = build.plan(looks=(1, 2, 3), spreads=(a_known(),))
-    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, 1.005)]}}, plan=plan)
+@pytest.mark.parametrize("ratio", [1.005, 1.05, 3.0])
+def test_a_check_that_ended_after_one_pair_decides_nothing(build, ratio):
+    """What drifts meanwhile goes one way through a single pair, and no history shows it."""
+    plan = build.plan(looks=(2, 3), spreads=(a_known(),))
+    bundle = build.bundle({"m:f": {"step_time_p50": [(1.0, ratio)]}}, plan=plan)
 
-    assert judge_bundle(bundle)[0].reason.startswith("too noisy to tell after 1 pair;")
+    (verdict,) = judge_bundle(bundle)
+
+    assert (verdict.outcome, verdict.estimate) == (Outcome.UNDECIDED, None)
+    assert verdict.reason == "1 of the 2 pairs needed"
+    assert explain_verdict(verdict, plan).pairs_needed == 2
 
 
 def test_a_test_without_a_history_says_how_many_pairs_it_waits_for(build):

@@ -11,7 +11,7 @@ from perfledger_baselines.significance import alpha_spending
 from perfledger_baselines.significance.alpha_spending import nominal_levels, overall_p_values
 from perfledger_baselines.significance.interim_looks import InterimLooks, looks_until, planned_looks
 
-PLAN = planned_looks(40, fewest=1)
+PLAN = planned_looks(40, fewest=2)
 ALPHAS = st.floats(1e-6, 0.4)
 
 

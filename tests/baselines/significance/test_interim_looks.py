@@ -4,8 +4,9 @@ from hypothesis import given, strategies as st
 from perfledger_baselines.significance.decision_rule import CheckPlanError
 from perfledger_baselines.significance.interim_looks import (
     FEWEST_PAIRS,
+    FEWEST_PAIRS_WITH_HISTORY,
     InterimLooks,
-    fewest_pairs_without_history,
+    fewest_pairs,
     looks_until,
     planned_looks,
 )
@@ -28,8 +29,8 @@ def test_the_last_look_is_at_all_pairs(most, expected):
     assert planned_looks(most) == expected
 
 
-def test_where_the_spread_is_known_the_first_pair_is_looked_at():
-    assert planned_looks(3, fewest=1) == (1, 2, 3)
+def test_where_the_spread_is_known_the_second_pair_is_looked_at():
+    assert planned_looks(3, fewest=FEWEST_PAIRS_WITH_HISTORY) == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -37,13 +38,14 @@ def test_where_the_spread_is_known_the_first_pair_is_looked_at():
     [
         pytest.param((), 4, id="no plan"),
         pytest.param((4, 6), 4, id="a plan of its own"),
-        pytest.param((1, 2, 3, 4, 5, 6), 5, id="on the way of one that leans on histories"),
-        pytest.param((1, 4), 4, id="that ends there"),
-        pytest.param((1, 2), 4, id="that never gets there"),
+        pytest.param((2, 3, 4, 5, 6), 5, id="on the way of one that leans on histories"),
+        pytest.param((2, 4), 4, id="that ends there"),
+        pytest.param((2, 3), 4, id="that never gets there"),
     ],
 )
 def test_a_test_without_a_history_waits_for_its_first_look(planned, expected):
-    assert fewest_pairs_without_history(planned) == expected
+    assert fewest_pairs(planned, has_history=False) == expected
+    assert fewest_pairs(planned, has_history=True) == FEWEST_PAIRS_WITH_HISTORY == 2
 
 
 def test_fewer_than_four_pairs_are_no_plan():

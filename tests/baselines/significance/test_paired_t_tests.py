@@ -6,7 +6,11 @@ from hypothesis import given, strategies as st
 from scipy.stats import t as student, ttest_1samp
 
 from perfledger_baselines.significance.alpha_spending import nominal_levels, overall_p_values
-from perfledger_baselines.significance.interim_looks import looks_until, planned_looks
+from perfledger_baselines.significance.interim_looks import (
+    FEWEST_PAIRS_WITH_HISTORY,
+    looks_until,
+    planned_looks,
+)
 from perfledger_baselines.significance.paired_t_tests import (
     MODERATED_SHARE,
     SMALLEST_SPREAD,
@@ -131,12 +135,23 @@ def test_equal_differences_are_given_the_smallest_spread():
     )
 
 
-def test_one_pair_is_a_test_where_the_spread_is_known():
-    evidence = weigh_one([0.03], prior=PRIOR)
+def test_two_pairs_are_a_test_where_the_spread_is_known():
+    evidence = weigh_one([0.03, 0.03], prior=PRIOR)
 
+    sd = 0.01 * math.sqrt(MOST_WEIGHT / (MOST_WEIGHT + 1))
+    degrees = MAX_DEGREES  # the pairs agree, and bring no variance of their own
     assert evidence.is_enough
-    assert evidence.p_value == pytest.approx(2 * student.sf(3.0, MAX_DEGREES), rel=1e-3)
-    assert evidence.half_width == pytest.approx(student.isf(0.025, MAX_DEGREES) * 0.01)
+    assert evidence.sd == pytest.approx(sd)
+    assert evidence.degrees == pytest.approx(degrees)
+    assert evidence.half_width == pytest.approx(student.isf(0.025, degrees) * sd / math.sqrt(2))
+
+
+@pytest.mark.parametrize("difference", [0.03, 3.0])
+def test_one_pair_is_no_test_however_well_the_spread_is_known(difference):
+    evidence = weigh_one([difference], prior=PRIOR)
+
+    assert not evidence.is_enough
+    assert (evidence.p_value, evidence.half_width) == (1.0, math.inf)
 
 
 def test_what_is_known_and_what_is_seen_are_pooled_by_their_weights():
@@ -169,11 +184,13 @@ def test_quiet_pairs_overrule_a_history_that_is_far_too_wide():
 
 def test_a_history_without_any_spread_still_allows_for_coarse_readings():
     evidence = weigh_one(
-        [0.0002],
+        [0.0002, 0.0002],
         prior=SpreadPrior(variance=0.0, degrees=MAX_DEGREES, source=PriorSource.PAIRS, values=30),
     )
 
-    assert evidence.sd == pytest.approx(SMALLEST_SPREAD)
+    assert evidence.sd == pytest.approx(
+        SMALLEST_SPREAD * math.sqrt(MOST_WEIGHT / (MOST_WEIGHT + 1))
+    )
 
 
 def test_a_test_without_history_beside_one_with_it_is_as_if_alone():
@@ -186,7 +203,7 @@ def test_a_test_without_history_beside_one_with_it_is_as_if_alone():
 
 
 def test_a_test_without_history_waits_for_the_fifth_pair_where_others_need_none():
-    planned = planned_looks(20, fewest=1)
+    planned = planned_looks(20, fewest=FEWEST_PAIRS_WITH_HISTORY)
 
     assert not weigh_one(FIVE[:4], planned).is_enough
     assert weigh_one(FIVE, planned).is_enough
@@ -198,7 +215,7 @@ def test_a_history_as_wide_as_the_pairs_or_wider_keeps_the_error(truth):
     """`truth`: the pairs' standard deviation over what the history says."""
     rng = np.random.default_rng(17)
     rows = rng.normal(0.0, truth * 0.01, (4000, 20))
-    planned = planned_looks(20, fewest=1)
+    planned = planned_looks(20, fewest=FEWEST_PAIRS_WITH_HISTORY)
 
     evidence = t_tests(rows, looks=looks_until(planned, 20), alpha=0.05, priors=[PRIOR] * len(rows))
 

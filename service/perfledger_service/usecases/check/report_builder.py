@@ -17,7 +17,7 @@ from perfledger_cost_models.change.cost_policy import Approval
 from perfledger_cost_models.quote import UnitCost
 from perfledger_cost_models.tco.hourly_rates import standard_rates
 from perfledger_cost_models.tco.unit_cost import unit_costs
-from perfledger_service.usecases.check.report_notes import report_notes
+from perfledger_service.usecases.check.report_notes import history_notes, report_notes
 from perfledger_service.usecases.check.step_count import process_steps
 from perfledger_service.usecases.cost.change import (
     CheckConclusion,
@@ -95,7 +95,9 @@ def build_report(
         steps=process_steps(bundle),
         interleaved_workloads=_interleaved_workloads(bundle),
         work_counts=work_comparisons(bundle),
-        notes=bundle.notes + report_notes(bundle, verdicts),
+        notes=bundle.notes
+        + report_notes(bundle, verdicts)
+        + history_notes(bundle, judgement.tests, priors),
         host_findings=bundle.host_findings,
         is_local=is_local,
         laid_over=bundle.laid_over,

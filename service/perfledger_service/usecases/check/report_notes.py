@@ -1,15 +1,21 @@
 """Writes the notes that a report adds to those of its bundle."""
 
+import math
 from collections.abc import Collection, Sequence
 from statistics import fmean
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import CPU_ACTIVE, CPU_TIME, STEP_TIME
 from perfledger.records import Device, FindingLevel, Framework, Side
+from perfledger_baselines.estimation.pairing import PairedTest
 from perfledger_baselines.judging.decision import LOADED_SHARE
 from perfledger_baselines.judging.explanation import DecidedBy, explain_verdict
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.work_evidence import huge_gains
+from perfledger_baselines.significance.spread_prior import Priors, SpreadPrior, priors_of_plan
+
+# Relative: a spread that went through JSON is the same.
+_SAME_SPREAD = 1e-9
 
 
 def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
@@ -21,6 +27,40 @@ def report_notes(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]
         *_left_out_notes(bundle),
         *_noisy_machine_notes(bundle),
         *_cpu_activity_notes(bundle, verdicts),
+    )
+
+
+def history_notes(
+    bundle: Bundle, tests: Sequence[PairedTest], priors: Priors | None
+) -> tuple[str, ...]:
+    """Return the note on tests that are not judged by the spreads that the runner used.
+
+    `priors` are those of the service; None where the bundle's own are used.
+    """
+    if priors is None:
+        return ()
+    of_runner = priors_of_plan(bundle.plan)
+    noisy = [test.key for test in tests if test.is_noisy]
+    other = [
+        key
+        for key in noisy
+        if key in of_runner and not _is_same_spread(of_runner[key], priors.get(key))
+    ]
+    if not other:
+        return ()
+    note = (
+        f"{len(other)} of {len(noisy)} tests are judged by the history of this service, not by the "
+        "spreads that the runner used, which this service does not have: the runner's own report "
+        "may differ, and this one counts"
+    )
+    return (note,)
+
+
+def _is_same_spread(one: SpreadPrior, other: SpreadPrior | None) -> bool:
+    return other is not None and (
+        one.values == other.values
+        and math.isclose(one.variance, other.variance, rel_tol=_SAME_SPREAD)
+        and math.isclose(one.degrees, other.degrees, rel_tol=_SAME_SPREAD)
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from perfledger.bundle import KnownSpread
 from perfledger.metrics import STEP_TIME
 from perfledger.records import Device, Machine
-from perfledger_baselines.significance.interim_looks import FIRST_LOOK_WITH_HISTORY, planned_looks
+from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS_WITH_HISTORY, planned_looks
 from perfledger_runners.bundles.service_history import (
     MAX_ANSWER_BYTES,
     ServiceHistory,
@@ -37,7 +37,7 @@ class KnownSpreads:
             spread.workload for spread in self.spreads if spread.metric == STEP_TIME.name
         }
         if workloads and workloads_with_spread.issuperset(workloads):
-            return planned_looks(max_pairs, fewest=FIRST_LOOK_WITH_HISTORY)
+            return planned_looks(max_pairs, fewest=FEWEST_PAIRS_WITH_HISTORY)
         return planned_looks(max_pairs)
 
 

@@ -11,6 +11,7 @@ from perfledger_baselines.significance.spread_prior import (
     Priors,
     SpreadPrior,
     prior_from_checks,
+    priors_of_plan,
 )
 from perfledger_runners.bundles.service_history import ServiceHistory
 from perfledger_service.store.observations import series_key
@@ -26,15 +27,23 @@ def priors_of_bundle(session: Session, project_id: int, bundle: Bundle) -> Prior
 
     The spreads in the bundle are not trusted. Only its history number is used: entries that were
     added after the runner asked are left out, so that the verdict uses the same priors as the
-    runner's stopping.
+    runner's stopping. For the same reason a test whose spread the runner did not get has none here:
+    all tests of a bundle without a history number.
     """
+    if bundle.plan.history is None:
+        return {}
+    known = priors_of_plan(bundle.plan).keys()
     series = {
         series_key(workload, metric.name, machine.device_class)
         for (workload, _), machine in bundle.machines().items()
         for metric in judged_metrics(bundle.metrics)
     }
     differences = differences_of_series(session, project_id, series, until=bundle.plan.history)
-    return {(one.workload, one.metric): prior for one, prior in _learn_priors(differences)}
+    return {
+        (one.workload, one.metric): prior
+        for one, prior in _learn_priors(differences)
+        if (one.workload, one.metric) in known
+    }
 
 
 def history_on_devices(

@@ -1,6 +1,7 @@
 """Verdicts that use the spreads of earlier uploads."""
 
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -8,7 +9,7 @@ from perfledger.bundle import FleetUse, KnownSpread, Plan, PricingConfig
 from perfledger.metrics import PEAK_MEMORY, STEP_TIME, STEP_TIME_P95
 from perfledger.records import Device, Machine
 from perfledger_baselines.judging.verdict import Outcome
-from perfledger_baselines.significance.interim_looks import FIRST_LOOK_WITH_HISTORY, planned_looks
+from perfledger_baselines.significance.interim_looks import FEWEST_PAIRS_WITH_HISTORY, planned_looks
 from perfledger_baselines.significance.spread_prior import PriorSource
 from perfledger_service.rendering.check.comment import comment
 from perfledger_service.store.database import read_session
@@ -37,14 +38,14 @@ def learn(judged, make_bundle):
 
 
 @pytest.fixture
-def a_pair(make_bundle):
-    """Return a bundle of a single pair, of a check that could have stopped there."""
+def two_pairs(make_bundle):
+    """Return a bundle of two pairs, of a check that could have stopped there."""
 
-    def make(*, ratio=1.05, seed=1, pairs=1, metrics=(STEP_TIME, PEAK_MEMORY), samples=5, **plan):
+    def make(*, ratio=1.05, seed=1, pairs=2, metrics=(STEP_TIME, PEAK_MEMORY), samples=5, **plan):
         planned = Plan(
             seed=1,
             order=("base",) * pairs,
-            looks=planned_looks(20, fewest=FIRST_LOOK_WITH_HISTORY),
+            looks=planned_looks(20, fewest=FEWEST_PAIRS_WITH_HISTORY),
             **plan,
         )
         shape = {"pairs": pairs, "metrics": metrics, "samples": samples}
@@ -53,27 +54,45 @@ def a_pair(make_bundle):
     return make
 
 
+def known(engine):
+    """What a runner gets from the service before its first pair."""
+    with read_session(engine) as session:
+        project = project_named(session, "octo/models")
+        answer = history_on_devices(session, project.id, [CLASS])
+    return {"spreads": answer.priors, "history": answer.history}
+
+
 def step_time(engine, upload, *, metric=STEP_TIME):
     with read_session(engine) as session:
         return next(v for v in verdicts_of(session, upload.id) if v.metric == metric)
 
 
-def test_without_a_history_one_pair_decides_nothing(engine, judged, a_pair):
-    upload = judged(engine, a_pair())
+def test_without_a_history_two_pairs_decide_nothing(engine, judged, two_pairs):
+    upload = judged(engine, two_pairs())
 
     assert step_time(engine, upload).outcome is Outcome.UNDECIDED
 
 
-def test_with_a_history_one_pair_is_enough(any_engine, learn, judged, a_pair):
+def test_one_pair_decides_nothing_whatever_is_known(engine, learn, judged, two_pairs):
+    learn(engine)
+    upload = judged(engine, two_pairs(ratio=2.0, pairs=1, **known(engine)))
+
+    verdict = step_time(engine, upload)
+
+    assert (verdict.outcome, verdict.estimate) == (Outcome.UNDECIDED, None)
+    assert verdict.reason == "1 of the 2 pairs needed"
+
+
+def test_with_a_history_two_pairs_are_enough(any_engine, learn, judged, two_pairs):
     learn(any_engine)
-    upload = judged(any_engine, a_pair())
+    upload = judged(any_engine, two_pairs(**known(any_engine)))
 
     verdict = step_time(any_engine, upload)
 
     assert verdict.outcome is Outcome.REGRESSED
     assert verdict.prior is not None
     assert (verdict.prior.values, verdict.prior.source) == (24, PriorSource.PAIRS)
-    assert verdict.reason.endswith("after 1 pair; uses the spread of 24 earlier pairs")
+    assert verdict.reason.endswith("after 2 pairs; uses the spread of 24 earlier pairs")
 
 
 def test_an_upload_never_learns_from_itself(engine, judged, make_bundle):
@@ -82,18 +101,20 @@ def test_an_upload_never_learns_from_itself(engine, judged, make_bundle):
     assert step_time(engine, upload).prior is None
 
 
-def test_another_machine_has_another_history(engine, learn, judged, a_pair):
+def test_another_machine_has_another_history(engine, learn, judged, two_pairs):
     learn(engine, machine=Machine(device=Device.CPU, model="Another CPU"))
-    upload = judged(engine, a_pair())
+    upload = judged(engine, two_pairs(**known(engine)))
 
     assert step_time(engine, upload).prior is None
 
 
-def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, a_pair):
+def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, two_pairs):
     """The report's figures belong to the stored verdict, not to what would be judged today."""
     fleet = FleetUse(workload="*", where="p5.48xlarge/on_demand", device_hours_per_year=1000)
     learn(engine)
-    upload = judged(engine, replace(a_pair(), pricing=PricingConfig(fleet=(fleet,))))
+    upload = judged(
+        engine, replace(two_pairs(**known(engine)), pricing=PricingConfig(fleet=(fleet,)))
+    )
     with read_session(engine) as session:
         then, _ = UploadReports(build_report).report(session, upload)
     learn(engine, first=200)
@@ -106,9 +127,9 @@ def test_what_was_said_stays_whatever_is_learnt_later(engine, learn, judged, a_p
     assert now.change_prices[0].usd is not None
 
 
-def test_the_comment_says_why_a_single_pair_was_enough(engine, learn, judged, a_pair):
+def test_the_comment_says_why_two_pairs_were_enough(engine, learn, judged, two_pairs):
     learn(engine)
-    upload = judged(engine, a_pair())
+    upload = judged(engine, two_pairs(**known(engine)))
 
     with read_session(engine) as session:
         report, _ = UploadReports(build_report).report(session, upload)
@@ -116,17 +137,15 @@ def test_the_comment_says_why_a_single_pair_was_enough(engine, learn, judged, a_
     text = comment(report)
     assert "uses the spread of 24 earlier pairs" in text
     assert "For 1 of 2 verdicts" in text
-    assert "Measured in 1 pair of fresh processes" in text
+    assert "Measured in 2 pairs of fresh processes" in text
 
 
-def test_the_runner_is_told_what_the_service_judges_by(engine, learn, judged, a_pair, now):
+def test_the_runner_is_told_what_the_service_judges_by(engine, learn, judged, two_pairs, now):
     """And what was learnt in between changes nothing: both go by the same numbers."""
     learn(engine)
-    with read_session(engine) as session:
-        project = project_named(session, "octo/models")
-        told = history_on_devices(session, project.id, [CLASS])
+    told = known(engine)
     learn(engine, first=200, count=2)
-    bundle = a_pair(spreads=told.priors, history=told.history)
+    bundle = two_pairs(**told)
     local = build_report(bundle, today=now.date(), is_local=True)
 
     upload = judged(engine, bundle)
@@ -136,7 +155,7 @@ def test_the_runner_is_told_what_the_service_judges_by(engine, learn, judged, a_
     assert local.verdicts[0].prior is not None
 
 
-def test_what_a_bundle_claims_to_know_is_not_believed(engine, judged, a_pair):
+def test_what_a_bundle_claims_to_know_is_not_believed(engine, judged, two_pairs):
     claimed = KnownSpread(
         workload="gpt:step",
         metric=STEP_TIME.name,
@@ -146,41 +165,79 @@ def test_what_a_bundle_claims_to_know_is_not_believed(engine, judged, a_pair):
         pairs=10**6,
     )
 
-    upload = judged(engine, a_pair(spreads=(claimed,), history=10**6))
+    upload = judged(engine, two_pairs(spreads=(claimed,), history=10**6))
 
     assert step_time(engine, upload).outcome is Outcome.UNDECIDED
 
 
-def test_a_check_that_asked_nobody_is_judged_by_all_that_is_known(engine, learn, judged, a_pair):
+@pytest.mark.parametrize("pairs", [4, 6])
+def test_a_check_that_asked_nobody_is_judged_without_a_history_on_both_sides(
+    engine, learn, judged, two_pairs, pairs
+):
     learn(engine)
+    bundle = two_pairs(pairs=pairs)
+    local = build_report(bundle, today=date(2026, 11, 23), is_local=True)
 
-    upload = judged(engine, a_pair(pairs=4))
-
-    assert step_time(engine, upload).prior is not None
-
-
-def test_what_is_known_are_the_spreads_of_the_bundles_own_series(engine, learn, a_pair):
-    learn(engine, workloads=("gpt:step", "gpt:other"))
+    upload = judged(engine, bundle)
 
     with read_session(engine) as session:
-        project = project_named(session, "octo/models")
-        priors = priors_of_bundle(session, project.id, a_pair())
-
-    assert {workload for workload, _ in priors} == {"gpt:step"}
+        assert verdicts_of(session, upload.id) == local.verdicts
+    assert step_time(engine, upload).prior is None
 
 
-def test_too_short_a_history_is_none(engine, learn, judged, a_pair):
-    learn(engine, count=1, pairs=4)
+def test_a_test_whose_spread_the_runner_did_not_get_has_none_here(engine, learn, judged, two_pairs):
+    """Such as that of a workload that was measured on two classes of devices before."""
+    learn(engine)
+    told = known(engine)
 
-    upload = judged(engine, a_pair())
+    upload = judged(engine, two_pairs(history=told["history"]))
 
     assert step_time(engine, upload).prior is None
 
 
-def test_a_tail_has_a_history_like_any_metric(any_engine, learn, judged, a_pair):
+def test_a_report_says_where_the_runner_used_spreads_that_the_service_lacks(
+    engine, learn, judged, two_pairs
+):
+    learn(engine)
+    told = known(engine)
+    agreed = judged(engine, two_pairs(**told))
+    others = tuple(replace(one, variance=2 * one.variance) for one in told["spreads"])
+
+    upload = judged(engine, two_pairs(**(told | {"spreads": others})), upload_id="2" * 32)
+
+    with read_session(engine) as session:
+        reports = UploadReports(build_report)
+        fine, doubtful = (reports.report(session, one)[0] for one in (agreed, upload))
+    assert not any("the history of this service" in note for note in fine.notes)
+    assert any(
+        "tests are judged by the history of this service, not by the spreads" in note
+        for note in doubtful.notes
+    )
+
+
+def test_what_is_known_are_the_spreads_of_the_bundles_own_series(engine, learn, two_pairs):
+    learn(engine, workloads=("gpt:step", "gpt:other"))
+    bundle = two_pairs(**known(engine))
+
+    with read_session(engine) as session:
+        project = project_named(session, "octo/models")
+        priors = priors_of_bundle(session, project.id, bundle)
+
+    assert {workload for workload, _ in priors} == {"gpt:step"}
+
+
+def test_too_short_a_history_is_none(engine, learn, judged, two_pairs):
+    learn(engine, count=1, pairs=4)
+
+    upload = judged(engine, two_pairs(**known(engine)))
+
+    assert step_time(engine, upload).prior is None
+
+
+def test_a_tail_has_a_history_like_any_metric(any_engine, learn, judged, two_pairs):
     learn(any_engine, **WITH_TAIL)
 
-    upload = judged(any_engine, a_pair(**WITH_TAIL))
+    upload = judged(any_engine, two_pairs(**WITH_TAIL, **known(any_engine)))
 
     verdict = step_time(any_engine, upload, metric=STEP_TIME_P95)
     assert verdict.outcome is Outcome.REGRESSED
