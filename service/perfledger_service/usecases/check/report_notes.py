@@ -40,27 +40,27 @@ def history_notes(
     if priors is None:
         return ()
     of_runner = priors_of_plan(bundle.plan)
-    noisy = [test.key for test in tests if test.is_noisy]
-    other = [
+    noisy_tests = [test.key for test in tests if test.is_noisy]
+    other_tests = [
         key
-        for key in noisy
+        for key in noisy_tests
         if key in of_runner and not _is_same_spread(of_runner[key], priors.get(key))
     ]
-    if not other:
+    if not other_tests:
         return ()
     note = (
-        f"{len(other)} of {len(noisy)} tests are judged by the history of this service, not by the "
-        "spreads that the runner used, which this service does not have: the runner's own report "
-        "may differ, and this one counts"
+        f"{len(other_tests)} of {len(noisy_tests)} tests are judged by the history of this "
+        "service, not by the spreads that the runner used, which this service does not have: the "
+        "runner's own report may differ, and this one counts"
     )
     return (note,)
 
 
-def _is_same_spread(one: SpreadPrior, other: SpreadPrior | None) -> bool:
-    return other is not None and (
-        one.values == other.values
-        and math.isclose(one.variance, other.variance, rel_tol=_SAME_SPREAD)
-        and math.isclose(one.degrees, other.degrees, rel_tol=_SAME_SPREAD)
+def _is_same_spread(prior: SpreadPrior, of_service: SpreadPrior | None) -> bool:
+    return of_service is not None and (
+        prior.values == of_service.values
+        and math.isclose(prior.variance, of_service.variance, rel_tol=_SAME_SPREAD)
+        and math.isclose(prior.degrees, of_service.degrees, rel_tol=_SAME_SPREAD)
     )
 
 

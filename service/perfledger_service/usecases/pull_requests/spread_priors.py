@@ -32,7 +32,7 @@ def priors_of_bundle(session: Session, project_id: int, bundle: Bundle) -> Prior
     """
     if bundle.plan.history is None:
         return {}
-    known = priors_of_plan(bundle.plan).keys()
+    runner_priors = priors_of_plan(bundle.plan)
     series = {
         series_key(workload, metric.name, machine.device_class)
         for (workload, _), machine in bundle.machines().items()
@@ -42,7 +42,7 @@ def priors_of_bundle(session: Session, project_id: int, bundle: Bundle) -> Prior
     return {
         (one.workload, one.metric): prior
         for one, prior in _learn_priors(differences)
-        if (one.workload, one.metric) in known
+        if (one.workload, one.metric) in runner_priors
     }
 
 

@@ -208,10 +208,9 @@ def test_a_report_says_where_the_runner_used_spreads_that_the_service_lacks(
     with read_session(engine) as session:
         reports = UploadReports(build_report)
         fine, doubtful = (reports.report(session, one)[0] for one in (agreed, upload))
-    assert not any("the history of this service" in note for note in fine.notes)
+    assert not any("not by the spreads" in note for note in fine.notes)
     assert any(
-        "tests are judged by the history of this service, not by the spreads" in note
-        for note in doubtful.notes
+        "service, not by the spreads that the runner used" in note for note in doubtful.notes
     )
 
 
