@@ -34,7 +34,7 @@ from perfledger.process.command_context import (
 )
 from perfledger.process.discovery import ImportFailure
 from perfledger.process.local_results import LocalResult, measure_here, table_lines
-from perfledger.process.pytest_names import file_of_test, module_name, tags_of, workload_id
+from perfledger.process.suite_names import file_of_test, module_name, tags_of, workload_id
 from perfledger.records import FailureReason, Framework, Param, WorkloadSpec
 from perfledger.workload import AnyStep, Step, Workload
 

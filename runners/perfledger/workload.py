@@ -7,9 +7,11 @@ from itertools import product
 from typing import TypeVar, overload
 
 from perfledger.records import Framework, Param, WorkloadSpec
+from perfledger.step_evidence import MAX_STEPS_PER_READING
 from perfledger.workload_faults import (
     amount_fault,
     grid_fault,
+    id_fault,
     is_list,
     set_ups_fault,
     share_fault,
@@ -39,6 +41,14 @@ class PreparedStep:
     prepare: Callable[[], object]
     run: Step
     steps: int = 1
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.steps <= MAX_STEPS_PER_READING:
+            msg = (
+                f"a reading cannot have {self.steps} steps: give a number from 1 to "
+                f"{MAX_STEPS_PER_READING}"
+            )
+            raise WorkloadError(msg)
 
 
 AnyStep = Step | PreparedStep
@@ -118,8 +128,11 @@ class Workload:
 
     def _spec(self, params: Mapping[str, Param], framework: Framework) -> WorkloadSpec:
         chosen = ",".join(f"{name}={value}" for name, value in params.items())
+        name = f"{self.key}[{chosen}]" if chosen else self.key
+        if fault := id_fault(name):
+            raise _error(self, fault)
         return WorkloadSpec(
-            id=f"{self.key}[{chosen}]" if chosen else self.key,
+            id=name,
             module=self.function.__module__,
             function=self.function.__name__,
             params=params,

@@ -9,6 +9,7 @@ from typing import TypeGuard
 
 from perfledger.records import Param
 
+MAX_ID_LENGTH = 300  # a cell of a table
 MAX_UNIT_LENGTH = 40  # a unit is a column head, not a sentence
 MAX_SET_UPS = 20  # per process, which has some thirty turns
 MAX_TEXT_LENGTH = 100  # of a parameter's value, which is part of an id
@@ -17,6 +18,13 @@ MAX_TIMEOUT_S = 86_400.0  # a day: a check has less time
 MAX_TAGS = 20  # of one workload
 MAX_TAG_LENGTH = 40
 TAG_MARKS = "_-.:/+"  # in a word of a `-k` expression, beside letters and digits
+
+
+def id_fault(name: str) -> str:
+    """Return what is wrong with the id of a workload at one point of its grid."""
+    if len(name) <= MAX_ID_LENGTH:
+        return ""
+    return f"its id has more than {MAX_ID_LENGTH} letters: shorten the values in {name[:80]}..."
 
 
 def unit_fault(unit: object) -> str:

@@ -136,8 +136,9 @@ class CoreWatch:
         """Watch a wait between two turns, in which a step that is done uses no core."""
         wall, cpu = self._host.wall(), self._host.cpu()
         yield
+        used_s = self._host.cpu() - cpu
         # Children that end unseen take their time with them: the sum would fall.
-        self._paused_cpu_s += max(0.0, self._host.cpu() - cpu)
+        self._paused_cpu_s += used_s if math.isnan(used_s) else max(0.0, used_s)
         self._paused_s += self._host.wall() - wall
 
     @contextmanager
@@ -181,16 +182,19 @@ class CoreWatch:
             flaw = TOO_SHORT
         else:
             flaw = TOO_COARSE if _is_too_coarse(step, blocks) else ""
-        paused_cores = self._paused_cpu_s / self._paused_s if self._paused_s > 0 else None
         if flaw:
             left_out = {flaw: len(turns) or 1}
-            return CoreUse(active=active, left_out=left_out, paused_cores=paused_cores)
+            return CoreUse(active=active, left_out=left_out, paused_cores=self._paused_cores())
         return CoreUse(
             active=active,
-            paused_cores=paused_cores,
+            paused_cores=self._paused_cores(),
             cpu_time_s=tuple(block.cpu / block.steps for block in blocks),
             times=_core_times(blocks),
         )
+
+    def _paused_cores(self) -> float | None:
+        is_known = self._paused_s > 0 and not math.isnan(self._paused_cpu_s)
+        return self._paused_cpu_s / self._paused_s if is_known else None
 
     def _sum(self) -> _Block:
         return _Block(

@@ -9,7 +9,6 @@ from time import perf_counter
 
 from perfledger.meters.clock import Clock
 from perfledger.protocol import MeasuringEffort
-from perfledger.step_evidence import MAX_STEPS_PER_READING
 from perfledger.workload import AnyStep, PreparedStep, Step
 
 WARMUP_WINDOW = 3  # the median of three ignores one outlier
@@ -18,6 +17,7 @@ WARMUP_AGREEMENT = 0.05  # compiling, autotuning and cold caches cost far more t
 MIN_READING_COSTS = 20
 # Longer steps are never short of that: a reading costs microseconds.
 MAX_SHORT_STEP_SECONDS = 1e-3
+MAX_CALIBRATED_STEPS = 1000  # the harness's cost of so many is that of one many times over
 CALIBRATION_READINGS = 51  # of an empty step: their median ignores what disturbs some of them
 
 # The share of steady processes that are cut by mistake, which costs some steps; with autocorrelated
@@ -101,12 +101,13 @@ class TimedStep:
         if not 0 < step_s < MAX_SHORT_STEP_SECONDS:
             return
         if self._prepare is None:
-            steps = math.ceil(MIN_READING_COSTS * self._empty_reading_s() / step_s)
-            self.steps_per_reading = max(1, min(steps, MAX_STEPS_PER_READING))
-        self.empty_step_s = self._empty_reading_s() / self.steps_per_reading
+            steps = math.ceil(MIN_READING_COSTS * self._empty_reading_s(1) / step_s)
+            self.steps_per_reading = max(1, min(steps, MAX_CALIBRATED_STEPS))
+        empty_steps = min(self.steps_per_reading, MAX_CALIBRATED_STEPS)
+        self.empty_step_s = self._empty_reading_s(empty_steps) / empty_steps
 
-    def _empty_reading_s(self) -> float:
-        empty = _repeated(no_step, self.steps_per_reading)
+    def _empty_reading_s(self, steps: int) -> float:
+        empty = _repeated(no_step, steps)
         return median(self._clock.time(empty) for _ in range(CALIBRATION_READINGS))
 
     def settle(self) -> None:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,7 @@ from perfledger.process.command_context import (
     LeftOutBenchmark,
 )
 from perfledger.process.discovery import ImportFailure, import_below, name_clash
+from perfledger.process.suite_names import short_id
 from perfledger.records import FailureReason, Framework, Param, WorkloadSpec
 from perfledger.workload import AnyStep, PreparedStep, Step, Workload, WorkloadError
 
@@ -68,11 +70,10 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
     if clash is not None:
         return CollectedWorkloads(broken=(clash,))
     folders, broken = benchmark_folders(context.root, context.request.paths)
-    workloads: list[BoundWorkload] = []
+    workloads: dict[str, BoundWorkload] = {}
     left_out: list[LeftOutBenchmark] = []
     for folder in folders:
-        # asv imports a folder `benchmarks` as the package of this name.
-        top = folder.parent if folder.is_dir() else folder.parent.parent
+        top = _import_root(folder, context.root)
         roots = (top,) if top.is_relative_to(context.root) else context.roots
         sys.path[:0] = [str(root) for root in roots if str(root) not in sys.path]
         files = tuple(import_below(folder, root=context.root, roots=roots, modules=modules))
@@ -87,8 +88,18 @@ def collect_asv(context: CommandContext, modules: frozenset[str]) -> CollectedWo
                 except BaseException as error:  # a boundary: the user's class may raise anything
                     broken.append(_failure(benchmark, error, context))
     return CollectedWorkloads(
-        workloads=tuple(workloads), broken=tuple(broken), left_out=tuple(left_out)
+        workloads=tuple(workloads.values()), broken=tuple(broken), left_out=tuple(left_out)
     )
+
+
+def _import_root(start: Path, root: Path) -> Path:
+    """Return the folder above the package that asv imports a folder `benchmarks`, or a file, as."""
+    if start.is_dir():
+        return start.parent
+    package = start.parent
+    while package != root and (package.parent / "__init__.py").is_file():
+        package = package.parent
+    return package.parent
 
 
 def _benchmarks(module: ModuleType) -> Iterator[AsvBenchmark]:
@@ -120,7 +131,7 @@ def _kind(name: str, function: Foreign) -> str:
 def _add(
     benchmark: AsvBenchmark,
     context: CommandContext,
-    workloads: list[BoundWorkload],
+    workloads: dict[str, BoundWorkload],
     left_out: list[LeftOutBenchmark],
 ) -> None:
     """Add the workloads of a benchmark, one for each point of its parameters."""
@@ -138,14 +149,18 @@ def _add(
     framework = _framework(benchmark, key, context)
     timeout = _first(sources, "timeout")
     skipped = [tuple(each) for each in getattr(function, "skip_params", None) or ()]
-    for point in parameter_points(
-        _first(sources, "params") or (), _first(sources, "param_names") or ()
-    ):
-        name = f"{key}[{point.text}]" if point.text else key
+    points = tuple(
+        parameter_points(_first(sources, "params", ()), _first(sources, "param_names", ()))
+    )
+    if not points:
+        left_out.append(LeftOutBenchmark(key, "asv: one of its parameters has no values"))
+    for point in points:
+        name = short_id(f"{key}[{point.text}]" if point.text else key)
+        reason = "another benchmark has the same id" if name in workloads else ""
         if point.values in skipped:
-            left_out.append(
-                LeftOutBenchmark(name, "asv: these parameters are marked to be skipped")
-            )
+            reason = "these parameters are marked to be skipped"
+        if reason:
+            left_out.append(LeftOutBenchmark(name, f"asv: {reason}"))
             continue
         spec = WorkloadSpec(
             id=name,
@@ -155,7 +170,7 @@ def _add(
             framework=framework,
             timeout=float(timeout) if isinstance(timeout, int | float) and timeout > 0 else None,
         )
-        workloads.append(BoundWorkload(_workload(benchmark, point), spec))
+        workloads[name] = BoundWorkload(_workload(benchmark, point), spec)
 
 
 def _framework(benchmark: AsvBenchmark, key: str, context: CommandContext) -> Framework:
@@ -247,10 +262,10 @@ def _cached(sources: Sequence[Foreign]) -> tuple[object, ...]:
     return () if value is None else (value,)
 
 
-def _first(sources: Sequence[Foreign], name: str) -> Foreign:
-    """Return the first of the sources' attributes of this name, None without one."""
+def _first(sources: Sequence[Foreign], name: str, default: object = None) -> Foreign:
+    """Return the first of the sources' attributes of this name, else the default."""
     return next(
-        (value for each in sources if (value := getattr(each, name, None)) is not None), None
+        (value for each in sources if (value := getattr(each, name, None)) is not None), default
     )
 
 

@@ -23,13 +23,13 @@ def benchmark_folders(
     """
     folders = [root / path for path in paths] or list(_configured(root)) or [root / USUAL_FOLDER]
     top = root.resolve()
-    present = [each.resolve() for each in folders]
+    present = list(dict.fromkeys(each.resolve() for each in folders))
     absent = [each for each in present if not (each.exists() and each.is_relative_to(top))]
     failures = [
         ImportFailure(
             path=str(each.relative_to(top)) if each.is_relative_to(top) else str(each),
-            detail=f"there is no folder of asv benchmarks here, and no {CONFIGURATION} names one: "
-            "set `paths` in [tool.perfledger]",
+            detail="there is no folder of asv benchmarks here: set `paths` in [tool.perfledger] or "
+            f"`benchmark_dir` in {CONFIGURATION}",
             reason=FailureReason.MISSING,
         )
         for each in absent

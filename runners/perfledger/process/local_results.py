@@ -56,7 +56,8 @@ def table_lines(results: Iterable[LocalResult]) -> Iterator[str]:
 
 def duration_text(seconds: float) -> str:
     """Return a duration with three significant digits and its unit."""
-    size, unit = next((each for each in UNITS if seconds >= each[0]), UNITS[-1])
+    # 999.6 us has three digits as 1.00 ms.
+    size, unit = next((each for each in UNITS if seconds >= 0.9995 * each[0]), UNITS[-1])
     return f"{seconds / size:#.3g} {unit}".replace(". ", " ")
 
 

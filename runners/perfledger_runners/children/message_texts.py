@@ -4,13 +4,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from perfledger.workload_faults import MAX_ID_LENGTH
 from perfledger_runners.safe_text import MAX_DETAIL
 
-MAX_ID = 300
 NO_CONTROLS = r"\A[^\x00-\x1f\x7f]*\Z"
 
-Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID, pattern=NO_CONTROLS)]
-ShortText = Annotated[str, Meta(max_length=MAX_ID, pattern=NO_CONTROLS)]
+Id = Annotated[str, Meta(min_length=1, max_length=MAX_ID_LENGTH, pattern=NO_CONTROLS)]
+ShortText = Annotated[str, Meta(max_length=MAX_ID_LENGTH, pattern=NO_CONTROLS)]
 Text = Annotated[str, Meta(max_length=100_000)]
 FilePath = Annotated[str, Meta(max_length=MAX_DETAIL, pattern=NO_CONTROLS)]
 # "" for a file that could not be read.

@@ -12,9 +12,15 @@ from perfledger.metrics import CPU_TIME, METRICS
 from perfledger.package_code import MAX_PACKAGES
 from perfledger.protocol import PROTOCOL_VERSION, Command
 from perfledger.records import CoreTimes, Device, FailureReason, Framework, Param
-from perfledger.workload_faults import MAX_TAG_LENGTH, MAX_TAGS, MAX_TIMEOUT_S, TAG_MARKS
+from perfledger.workload_faults import (
+    MAX_ID_LENGTH,
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
+    MAX_TIMEOUT_S,
+    TAG_MARKS,
+)
 from perfledger_runners.children.evidence_parser import Evidence
-from perfledger_runners.children.message_texts import MAX_ID, Id, ShortText, Text
+from perfledger_runners.children.message_texts import Id, ShortText, Text
 from perfledger_runners.children.package_parser import PackageFiles
 from perfledger_runners.children.reading_checks import (
     MAX_READING,
@@ -127,7 +133,7 @@ class SamplingMessage(Message, frozen=True, kw_only=True, tag="sampling"):
 class ReadyMessage(Message, frozen=True, kw_only=True, tag="ready"):
     """The wait of an interleaved child before a workload's set-up, or with "" before its end."""
 
-    workload: Annotated[str, Meta(max_length=MAX_ID)]
+    workload: Annotated[str, Meta(max_length=MAX_ID_LENGTH)]
 
 
 class TurnMessage(Message, frozen=True, kw_only=True, tag="turn"):
@@ -210,7 +216,7 @@ class LoadedMessage(Message, frozen=True, kw_only=True, tag="loaded"):
 class FailedMessage(Message, frozen=True, kw_only=True, tag="failed"):
     """A failed workload; `workload` is "" when none had started."""
 
-    workload: Annotated[str, Meta(max_length=MAX_ID)]
+    workload: Annotated[str, Meta(max_length=MAX_ID_LENGTH)]
     reason: FailureReason
     detail: Text = ""
 

@@ -3,7 +3,8 @@ from hypothesis import given, settings, strategies as st
 
 import perfledger
 from perfledger.records import Framework, WorkloadSpec
-from perfledger.workload import REGISTERED_WORKLOADS, WorkloadError
+from perfledger.step_evidence import MAX_STEPS_PER_READING
+from perfledger.workload import REGISTERED_WORKLOADS, PreparedStep, WorkloadError
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +83,20 @@ def test_a_function_without_parameters_says_that_it_has_none():
 def test_a_parameter_without_a_value_is_named():
     with pytest.raises(WorkloadError, match="parameter 'batch' has no value"):
         registered(needy)
+
+
+def test_an_id_fits_a_table():
+    def long(a, b, c):
+        return lambda: (a, b, c)
+
+    with pytest.raises(WorkloadError, match="its id has more than 300 letters: shorten"):
+        specs(long, params={name: ["x" * 100] for name in "abc"})
+
+
+@pytest.mark.parametrize("steps", [0, -1, MAX_STEPS_PER_READING + 1])
+def test_a_reading_has_a_possible_number_of_steps(steps):
+    with pytest.raises(WorkloadError, match=f"cannot have {steps} steps: give a number from 1 to"):
+        PreparedStep(step, step, steps)
 
 
 def test_a_grid_gives_a_parameter_its_value():

@@ -64,6 +64,17 @@ def test_cores_that_work_between_turns_are_told():
     assert clocks.watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores == 0.5
 
 
+def test_pauses_with_child_processes_that_the_kernel_does_not_list_are_unknown():
+    clocks = Clocks()
+    clocks.block(1, wall=1.0, cpu=1.0, thread=1.0)
+    for cpu in (1.0, math.nan):
+        with clocks.watch.pause():
+            clocks.now["wall"] += 2.0
+            clocks.now["cpu"] += cpu
+
+    assert clocks.watch.use([1.0], settling_s=0.0, turns=[1]).paused_cores is None
+
+
 def test_without_turns_nothing_is_known_of_pauses():
     clocks = Clocks()
     clocks.block(1, wall=1.0, cpu=1.0, thread=1.0)

@@ -1,9 +1,13 @@
 """Tests that readings of short steps are long enough to be told from the harness's own cost."""
 
 from perfledger.measuring.step_samples import TURN_SECONDS, measure
-from perfledger.measuring.timed_step import MAX_SHORT_STEP_SECONDS, MIN_READING_COSTS
+from perfledger.measuring.timed_step import (
+    MAX_CALIBRATED_STEPS,
+    MAX_SHORT_STEP_SECONDS,
+    MIN_READING_COSTS,
+)
 from perfledger.protocol import MeasuringEffort
-from perfledger.step_evidence import MAX_STEPS_PER_READING
+from perfledger.workload import PreparedStep
 
 EFFORT = MeasuringEffort(min_seconds=0.001, max_seconds=0.06)
 
@@ -71,7 +75,18 @@ def test_a_reading_never_times_more_than_the_most_steps():
     clock = Odd(step_s=1e-9, cost_s=0.0)
     clock.step()
 
-    assert measured(clock).steps_per_reading <= MAX_STEPS_PER_READING
+    assert measured(clock).steps_per_reading <= MAX_CALIBRATED_STEPS
+
+
+def test_a_benchmark_may_read_more_steps_at_a_time_than_are_calibrated():
+    clock = CountingClock(step_s=1e-6, cost_s=1e-7)
+    step = PreparedStep(lambda: None, clock.step, 3 * MAX_CALIBRATED_STEPS)
+
+    found = measure(lambda: step, clock, effort=EFFORT)
+
+    assert found.steps_per_reading == 3 * MAX_CALIBRATED_STEPS
+    assert all(abs(step_s - 1e-6) < 1e-9 for step_s in found.steps_s)
+    assert found.empty_step_s == 1e-7 / MAX_CALIBRATED_STEPS  # an empty one does not count
 
 
 def test_turns_count_readings_and_blocks_count_steps():

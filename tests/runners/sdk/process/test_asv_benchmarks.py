@@ -5,6 +5,7 @@ import pytest
 from perfledger.measuring.core_use import PREPARED
 from perfledger.process import asv_benchmarks
 from perfledger.protocol import BenchmarkSuite, Command
+from perfledger.workload_faults import MAX_ID_LENGTH
 
 SUITE = """
 from pathlib import Path
@@ -211,6 +212,86 @@ def test_a_setup_that_is_not_implemented_skips_the_benchmark(write, send_command
     failed = answer.about(name)
     assert (failed["event"], failed["reason"]) == ("failed", "skipped")
     assert failed["detail"] == "its setup raised NotImplementedError no such feature"
+
+
+AMBIGUOUS = """
+class Suite:
+    def time_it(self):
+        pass
+
+Alias = Suite
+
+def time_pairs(a, b):
+    pass
+time_pairs.params = ([1, 2], [3])
+time_pairs.param_names = ["n,", "n["]
+
+def time_nothing(n):
+    pass
+time_nothing.params = ([],)
+
+def time_long(**texts):
+    pass
+time_long.params = [["x" * 100 + end for end in "ab"]] * 4
+"""
+
+
+def test_every_benchmark_has_an_id_of_its_own_that_fits_or_is_named(write, send_command):
+    answer = send(send_command, write({"benchmarks/odd.py": AMBIGUOUS}), Command.LIST)
+
+    ids = [each["id"].removeprefix("benchmarks.odd:") for each in answer.of("workload")]
+    reasons = {
+        each["name"].removeprefix("benchmarks.odd:"): each["reason"]
+        for each in answer.of("left_out")
+    }
+    assert len(ids) == len(set(ids)) == 1 + 1 + 16
+    assert max(map(len, ids)) + len("benchmarks.odd:") == MAX_ID_LENGTH
+    assert reasons == {
+        "Suite.time_it": "asv: another benchmark has the same id",
+        "time_pairs[n_=3]": "asv: another benchmark has the same id",
+        "time_nothing": "asv: one of its parameters has no values",
+    }
+
+
+ARRAY = """
+class Array:
+    def __init__(self, *values):
+        self.values = values
+    def __iter__(self):
+        return iter(self.values)
+    def __bool__(self):
+        raise ValueError("the truth value of an array is ambiguous")
+
+def time_each(n):
+    pass
+time_each.params = Array(1, 2)
+"""
+
+
+def test_parameters_may_be_an_array(write, send_command):
+    answer = send(send_command, write({"benchmarks/arrays.py": ARRAY}), Command.LIST)
+
+    assert [each["id"] for each in answer.of("workload")] == [
+        "benchmarks.arrays:time_each[param1=1]",
+        "benchmarks.arrays:time_each[param1=2]",
+    ]
+
+
+def test_a_file_of_a_package_in_the_folder_keeps_its_name(write, send_command):
+    files = {
+        "benchmarks/__init__.py": "",
+        "benchmarks/inner/__init__.py": "",
+        "benchmarks/inner/sums.py": "def time_sum():\n    pass",
+    }
+
+    answer = send_command(
+        write(files),
+        Command.LIST,
+        suite=BenchmarkSuite.ASV,
+        paths=("benchmarks/inner/sums.py",),
+    )
+
+    assert [each["id"] for each in answer.of("workload")] == ["benchmarks.inner.sums:time_sum"]
 
 
 BROKEN = """

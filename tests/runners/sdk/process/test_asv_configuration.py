@@ -20,6 +20,15 @@ def test_asvs_own_file_names_the_folder(text, folder, tmp_path):
     assert benchmark_folders(tmp_path, ()) == ((tmp_path / folder,), [])
 
 
+def test_a_folder_that_two_files_name_is_one_folder(tmp_path):
+    (tmp_path / "asv.conf.json").write_text('{"benchmark_dir": "speed"}')
+    (tmp_path / "speed").mkdir()
+    (tmp_path / "ci").mkdir()
+    (tmp_path / "ci" / "asv.conf.json").write_text('{"benchmark_dir": "../speed"}')
+
+    assert benchmark_folders(tmp_path, ()) == ((tmp_path / "speed",), [])
+
+
 def test_paths_of_the_configuration_come_first(tmp_path):
     (tmp_path / "asv.conf.json").write_text('{"benchmark_dir": "speed"}')
     (tmp_path / "other").mkdir()

@@ -16,6 +16,7 @@ from perfledger.records import WorkloadSpec
         (0.1, "100 ms"),
         (1.5e-3, "1.50 ms"),
         (2.345e-6, "2.35 us"),
+        (0.9996e-3, "1.00 ms"),
         (5e-9, "5.00 ns"),
         (0.0, "0.00 ns"),
     ],

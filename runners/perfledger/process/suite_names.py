@@ -1,19 +1,30 @@
-"""Names tests as workloads."""
+"""Names the benchmarks of other tools as workloads."""
 
 from collections.abc import Iterable
+from hashlib import sha256
 
-from perfledger.workload_faults import MAX_TAG_LENGTH, MAX_TAGS, tags_fault
+from perfledger.workload_faults import MAX_ID_LENGTH, MAX_TAG_LENGTH, MAX_TAGS, tags_fault
 
 # Marks that say how a test is run, not what it is.
 _OTHER_MARKS = frozenset({"parametrize", "usefixtures", "benchmark"})
+DIGEST_LETTERS = 12  # of an id that is cut
 _IN_CODE = "`\"'"  # they would break a code span
+
+
+def short_id(name: str) -> str:
+    """Return an id of at most MAX_ID_LENGTH letters; a longer one ends with its digest."""
+    if len(name) <= MAX_ID_LENGTH:
+        return name
+    digest = sha256(name.encode(errors="surrogatepass")).hexdigest()[:DIGEST_LETTERS]
+    end = f"~{digest}{']' if name.endswith(']') else ''}"
+    return name[: MAX_ID_LENGTH - len(end)] + end
 
 
 def workload_id(node_id: str) -> str:
     """Return the id of a test: its file as a module, its classes and name, its parameters."""
     name, bracket, parameters = node_id.partition("::")[2].partition("[")
     letters = (each if each.isprintable() and each not in _IN_CODE else "_" for each in parameters)
-    return f"{module_name(node_id)}:{name.replace('::', '.')}{bracket}{''.join(letters)}"
+    return short_id(f"{module_name(node_id)}:{name.replace('::', '.')}{bracket}{''.join(letters)}")
 
 
 def module_name(node_id: str) -> str:
