@@ -39,12 +39,14 @@ def commit_range(repository: Repository, good: str, bad: str) -> tuple[Revision,
     if len(lines) > MAX_COMMITS:
         msg = f"{len(lines)} commits from {good!r} to {bad!r}: at most {MAX_COMMITS} are searched"
         raise CommitRangeError(msg)
-    parent = lines[0].partition("\t")[0].split()[1]
-    if parent != first.sha:
-        msg = (
-            f"{good!r} was merged into the branch of {bad!r} and is not on it: give {parent[:12]}, "
-            "the last commit of the branch before it"
+    parents = lines[0].partition("\t")[0].split()[1:]
+    if first.sha not in parents[:1]:
+        advice = (
+            f"give {parents[0][:12]}, the last commit of the branch before it"
+            if parents
+            else "no commit of the branch is before it; search the branch that it is on"
         )
+        msg = f"{good!r} was merged into the branch of {bad!r} and is not on it: {advice}"
         raise CommitRangeError(msg)
     return (first, *map(_revision, lines[:-1]), last)
 

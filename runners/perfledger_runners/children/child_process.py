@@ -233,9 +233,17 @@ def _failure_at_exit(child: Child, workload: str) -> FailedMessage:
     if status >= 0:
         detail = f"the process ended with exit status {status} before it was done: {last}"
         return failed_message(workload, FailureReason.RAISED, detail)
-    name = signal.Signals(-status).name
+    name = _signal_name(-status)
     if -status == signal.SIGKILL:
         detail = f"{name}: probably the out-of-memory killer, or a limit of the machine; {last}"
     else:
         detail = f"{name}: {last}"
     return failed_message(workload, FailureReason.KILLED, detail)
+
+
+def _signal_name(number: int) -> str:
+    """Return the name of a signal; the real-time ones between the first and the last have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -123,7 +124,8 @@ def find_sandbox(setting: str, python: Path, environment: Mapping[str, str]) -> 
 
 def exit_status(status: int) -> int:
     """Return a child's exit status as Popen defines it, from that of its sandbox."""
-    return SIGNAL_STATUS - status if status > SIGNAL_STATUS else status
+    is_signal = SIGNAL_STATUS < status < SIGNAL_STATUS + signal.NSIG
+    return SIGNAL_STATUS - status if is_signal else status
 
 
 def _options(kind: str, paths: Iterable[Path]) -> list[str]:

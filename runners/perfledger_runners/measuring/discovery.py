@@ -1,13 +1,14 @@
 """Lists the workloads that a checkout registers, and its broken files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
 
+from perfledger.process.asv_configuration import benchmark_folders
 from perfledger.process.discovery import source_files
-from perfledger.protocol import ChildRequest, Command
+from perfledger.protocol import BenchmarkSuite, ChildRequest, Command
 from perfledger.records import FailureReason, WorkloadSpec
 from perfledger_runners.children.child_process import VARIABLE_REASONS, ChildExit, run_child
 from perfledger_runners.children.harness import Harness
@@ -50,7 +51,8 @@ def discover(harness: Harness, request: ChildRequest) -> Discovery:
     discovery, death = _list(harness, request)
     if death is None:
         return discovery
-    _, is_hopeless = _list(harness, replace(request, paths=()))  # without any file of the user's
+    without_files = replace(request, suite=BenchmarkSuite.PERFLEDGER, paths=())
+    _, is_hopeless = _list(harness, without_files)
     files = () if is_hopeless else _source_paths(request)
     if not files:
         return replace(discovery, broken=(*discovery.broken, death))
@@ -87,7 +89,8 @@ def _list(harness: Harness, request: ChildRequest) -> tuple[Discovery, Unreadabl
             case LeftOutMessage(name=name, reason=reason):
                 left_out[clean_text(name)] = clean_text(reason)
             case FailedMessage(reason=reason, detail=detail):
-                death = UnreadablePath(path=", ".join(request.paths), reason=reason, detail=detail)
+                path = ", ".join(request.paths) or "."
+                death = UnreadablePath(path=path, reason=reason, detail=detail)
             case ChildExit() as ended:
                 broken = [_with_withheld(each, ended) for each in broken]
                 death = death and replace(death, log_tail=ended.log_tail)
@@ -105,8 +108,12 @@ def _with_withheld(path: UnreadablePath, ended: ChildExit) -> UnreadablePath:
 
 
 def _source_paths(request: ChildRequest) -> tuple[str, ...]:
+    """Return the files to list one by one; none where only the suite knows them."""
     root = Path(request.root).resolve()
-    tops = [(root / path).resolve() for path in request.paths]
+    paths: Iterable[Path] = (root / path for path in request.paths)
+    if request.suite is BenchmarkSuite.ASV:
+        paths, _ = benchmark_folders(root, request.paths)
+    tops = [path.resolve() for path in paths]
     inside = [top for top in tops if top.exists() and top.is_relative_to(root)]
     sources = dict.fromkeys(file for top in inside for file in source_files(top))
     return tuple(str(file.relative_to(root)) for file in sources)

@@ -51,6 +51,16 @@ def test_the_commit_that_is_advised_has_a_range(merged):
     assert len(commit_range(merged.open(), advised, "main")) == 4
 
 
+def test_a_history_that_was_merged_in_has_no_commit_before_it(merged):
+    merged.git("switch", "-q", "--orphan", "imported")
+    merged.commit("imported", other="1")
+    merged.git("switch", "-q", "main")
+    merged.git("merge", "-q", "--allow-unrelated-histories", "-m", "import", "imported")
+
+    with pytest.raises(CommitRangeError, match="is not on it: no commit of the branch is before"):
+        commit_range(merged.open(), "imported", "main")
+
+
 def test_a_name_that_is_no_revision_is_named(merged):
     with pytest.raises(UnknownRevisionError, match="nowhere"):
         commit_range(merged.open(), "nowhere", "main")

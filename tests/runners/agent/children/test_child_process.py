@@ -3,6 +3,7 @@
 All children here are real.
 """
 
+import signal
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -57,6 +58,7 @@ MISBEHAVIOUR: Mapping[str, tuple[str, FailureReason]] = {
     ),
     "runs_out_of_memory": ("raise MemoryError", FailureReason.OUT_OF_MEMORY),
     "is_killed": ("os.kill(os.getpid(), signal.SIGKILL)", FailureReason.KILLED),
+    "gets_an_unnamed_signal": ("os.kill(os.getpid(), signal.SIGRTMIN + 1)", FailureReason.KILLED),
     "crashes": ("ctypes.string_at(0)", FailureReason.KILLED),
     "ends_its_group": ("os.killpg(0, signal.SIGTERM)", FailureReason.KILLED),
     "writes_everywhere": ("everywhere(b'progress: 10 %\\n')", FailureReason.GARBAGE),
@@ -129,6 +131,7 @@ def test_an_oddity_is_measured_all_the_same(outcome, name):
         ("hangs", "no end within 1800 s while setting up or warming up"),
         ("eats_memory", f"the limit is {300 * 2**20}"),
         ("is_killed", "SIGKILL: probably the out-of-memory killer"),
+        ("gets_an_unnamed_signal", f"signal {signal.SIGRTMIN + 1}: "),
         ("crashes", "SIGSEGV"),
         ("ends_its_group", "SIGTERM"),
         ("writes_everywhere", "foreign output on perfledger's descriptor: 'progress: 10 %'"),

@@ -181,6 +181,8 @@ def test_the_default_shows_what_is_needed_and_hides_the_rest(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(("status", "expected"), [(0, 0), (3, 3), (137, -9), (139, -11), (-9, -9)])
+@pytest.mark.parametrize(
+    ("status", "expected"), [(0, 0), (3, 3), (137, -9), (139, -11), (-9, -9), (255, 255)]
+)
 def test_a_signal_is_a_signal_also_if_the_sandbox_reports_it(status, expected):
     assert exit_status(status) == expected

@@ -68,6 +68,47 @@ def test_what_is_left_out_is_listed_with_its_reason(
     }
 
 
+KILLER = "import os\nos._exit(5)\n"
+FOR_PYTEST = "def test_{name}(benchmark):\n    benchmark(len, '')\n"
+
+
+def test_a_file_that_kills_the_process_costs_asvs_other_files_nothing(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    root = write_benchmarks(tmp_path / "checkout", w=SUITE.format(setup="pass"), z=KILLER)
+
+    discovery = discover(harness, request_for(root, suite=BenchmarkSuite.ASV, paths=()))
+
+    assert [each.path for each in discovery.broken] == ["benchmarks/z.py"]
+    assert "exit status 5" in discovery.broken[0].detail
+    assert [spec.id for spec in discovery.workloads] == [NAME]
+
+
+def test_a_file_that_kills_pytest_costs_the_configured_paths_nothing_else(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    root = write_benchmarks(
+        tmp_path / "checkout", test_good=FOR_PYTEST.format(name="good"), test_kill=KILLER
+    )
+    request = request_for(root, suite=BenchmarkSuite.PYTEST, paths=("benchmarks",))
+
+    discovery = discover(harness, request)
+
+    assert [each.path for each in discovery.broken] == ["benchmarks/test_kill.py"]
+    assert [spec.id for spec in discovery.workloads] == ["benchmarks.test_good:test_good"]
+
+
+def test_without_paths_the_whole_suite_of_pytest_is_broken(
+    harness, write_benchmarks, request_for, tmp_path
+):
+    root = write_benchmarks(tmp_path / "checkout", test_kill=KILLER)
+
+    discovery = discover(harness, request_for(root, suite=BenchmarkSuite.PYTEST, paths=()))
+
+    assert [each.path for each in discovery.broken] == ["."]
+    assert "exit status 5" in discovery.broken[0].detail
+
+
 def test_an_asv_benchmark_is_measured_in_a_pair(harness, sides):
     runs = measured(harness, sides, "pass", "pass").runs
 
