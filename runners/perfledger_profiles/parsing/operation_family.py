@@ -15,6 +15,11 @@ FUSED_ATTENTION = re.compile(
     r"(?i)scaled_?dot_?product|flash|efficient_?attention|fmha|cudnn_?attention"
 )
 
+# Types and suffixes that say nothing about the work of the kernel that has them.
+_NOISE = re.compile(r"cutlass::(bfloat16|half|tfloat32|float_e\dm\d)_t|( \[clone )?\.kd\]?$")
+# Inductor names its kernels after all the operators that it fused.
+_INDUCTOR_FUSION = re.compile(r"triton_(?!tem_)\w*_fused_|cpp_fused")
+
 # Template arguments run to thousands of characters; the first of them decide.
 _MAX_CHARACTERS = 1000
 # A large model's trace has some thousand names.
@@ -27,7 +32,7 @@ _RULES = {
               (?<![a-z])(nccl|rccl|hccl|oneccl|gloo|c10d|msccl|nvshmem|ccl_)
             | cross_device_reduce | all_?reduce | all_?gather | reduce_?scatter | all_?to_?all
             | sendrecv | all-reduce | all-gather | reduce-scatter | all-to-all
-            | collective-permute
+            | collective-permute | deep_ep:: | oneRankReduce
         """,
         OperationFamily.MEMSET: r"""
               ^(hip)?memset | ^fillbuffer | fillBufferAligned | ^\[CUDA\ memset\]
@@ -35,29 +40,35 @@ _RULES = {
         OperationFamily.COPY: r"""
               ^(hip)?memcpy | ^copy(host|device) | copyBuffer | ^\[CUDA\ memcpy | ^dma
             | ^zeCommandListAppendMemory | CatArrayBatchedCopy | direct_copy_kernel
-            | bfloat16_copy_kernel | float8_copy_kernel | (nchw|nhwc)to(nchw|nhwc)
-            | batched_transpose | transpose_readWrite
+            | b?float\d+\w*_copy_kernel | copy_device_to_device | (nchw|nhwc)to(nchw|nhwc)
+            | batched_transpose | transpose_readWrite | transpose_[nchw]+2[nchw]+
+            | store_kv | _and_cache_ | gather_cache | copy_page_indices | recat_copy
+            | split_with_sizes_copy | chunk_cat_
             | ^aten::(copy_|_to_copy|to|clone|contiguous|cat|stack|pin_memory|_pin_memory)$
-            | ^copy(-start|-done)?(\.\d+)?$ | ^(input_)?transpose(_fusion)?(\.\d+)?$
+            | ^copy(-start|-done)?(\.\d+)?$
+            | ^(input_|wrapped_)?transpose(_fusion)?([._]\d+)?$
         """,
         OperationFamily.ATTENTION: r"""
               flash_?(fwd|bwd|attn|mla) | fmha | attention | sdpa | \battn | _attn | attn_ | mha_
             | paged_kv | mem_eff | (batch|single)(prefill|decode)
+            | (?<![a-z])pa_(a16|bf16|fp16) | _fwd_(grouped_)?kernel_stage | ^reduce_segments
         """,
         OperationFamily.EMBEDDING: r"""
-              embedding | index_?select | compute_grad_weight | krn_partial | sum_and_scatter
+              (?<!rotary_)embedding | index_?select | vectorized_gather_kernel
+            | compute_grad_weight | krn_partial | sum_and_scatter
             | compute_num_of_partial_segments | fbgemm_gpu | permute_pooled | bounds_check_indices
             | linearize_index | ^(gather|scatter)([._]\d+)*$
         """,
         OperationFamily.OPTIMIZER: r"""
               multi_tensor | fused_?(adam|sgd|lamb|adagrad|lion)
-            | _foreach_ | adamw?(?![a-z]) | adagrad | rmsprop | \blamb
-            | sgd_?(step|kernel|momentum) | optimizer\.step
+            | _foreach_ | adamw?(?![a-z]) | adagrad | rmsprop | \blamb(?!d|$)
+            | sgd_?(step|kernel|momentum) | optimizer\.step | kOptimizer
         """,
         OperationFamily.NORMALIZATION: r"""
-              batch_?norm | layer_?norm | group_?norm | rms_?norm | instance_?norm
-            | l2_?normalize | cudnn::bn_ | (?<![a-z])bn_(fw|bw) | bnorm | RowwiseMoments
-            | GammaBeta | ComputeInternalGradients | ComputeFusedParams | softmax
+              batch_?norm | layer_?norm | group_?norm | rms_?norm | _rms_ | instance_?norm
+            | l2_?norm | normalization:: | cudnn::bn_ | (?<![a-z])bn_(fw|bw) | bnorm
+            | RowwiseMoments | GammaBeta | ComputeInternalGradients | cuComputeGradInput
+            | Compute(Backward)?FusedParams | (?<!topk)(?<!topkGating)soft_?max
         """,
         OperationFamily.POOLING: r"""
               (max|avg|average|adaptive)_?pool | pooling | pool2d | pool_(fw|bw|kernel)
@@ -65,8 +76,9 @@ _RULES = {
         """,
         OperationFamily.CONVOLUTION: r"""
               (?<![a-z])conv(?!ert) | _convolution | convolve | winograd | fprop | dgrad
-            | wgrad | implicit_gemm | scudnn | hcudnn | \d+cudnn_ | igemm_(fwd|bwd|wrw)
-            | im2col | col2im | vol2col | fft2d_ | cask_cudnn
+            | wgrad | xdlops_bwd_weight | implicit_gemm | scudnn | hcudnn
+            | \d+cudnn_ | igemm_(fwd|bwd|wrw)
+            | im(\dd)?2col | col2im | vol2col | fft2d_ | (cask|cutlass)_cudnn
             | cudnn::(cnn|gemm|winograd|detail) | cudnn_infer | depthwise | miopen
             | conv_?(fwd|bwd) | computeOffsetsKernel | computeWgradSplitK | scalePackedTensor
         """,
@@ -75,20 +87,24 @@ _RULES = {
             | splitk | wgmma | mfma | dot_kernel | reduce_1Block
             | ^triton_tem_fused_(add)?(mm|bmm) | (?<![a-z])(add|b|baddb)?mm(?![a-z])
             | triton_mm | ^aten::(linear|einsum|dot|mv|addmv)$ | ^dot(_general)?(\.\d+)?$
-            | onednn_(mm|linear) | mkldnn_linear | trsm | syrk | marlin | awq_
+            | fused_moe | fmoe_ | mul_mat_ | onednn_(mm|linear) | mkldnn_linear
+            | trsm | syrk | marlin | awq_
         """,
         OperationFamily.FUSION: r"""
-              ^triton_ | cpp_fused | nvfuser | (^|_)fusion(\.\d+)?$ | ^wrapped_
+              ^triton_ | nvfuser | (^|_)fusion([._]\d+)?$ | ^wrapped_
         """,
         OperationFamily.SORTING: r"""
-              sort | top_?k | radix | bitonic | unique | histogram | DeviceSelect | nonzero
+              sort | top_?k | TopPSampling | routing | moe_align
+            | radix | bitonic | unique | histogram | DeviceSelect | nonzero
         """,
         OperationFamily.ELEMENTWISE: r"""
               elementwise | pointwise | vectorized_ | unrolled_ | fused_dropout | dropout
-            | FillFunctor | index_(put|copy|fill|add) | scatter_gather | bias_(act|gelu)
+            | FillFunctor | index_?Func | index_(put|copy|fill|add) | scatter_gather
+            | bias_(act|gelu)
             | rotary | rope(?![a-z]) | act_and_mul | silu | gelu | relu | sigmoid | tanh_
-            | distribution_ | where_kernel | op_tensor | OpTensor | triu | tril | upsample
-            | interpolate | fill_kernel | (?<![a-z])cast_?
+            | distribution_ | where_kernel | op_tensor | (Sub|Op)Tensor | triu | tril | upsample
+            | interpolate | fill_kernel | (?<![a-z])cast_? | (?<![a-z])quant(?!ile) | clamp_
+            | detail::transform_kernel
             | ^aten::_?(add|sub|mul|div|neg|exp|log|sqrt|rsqrt|pow|tanh|abs|sin|cos|lerp|clamp)_?$
             | ^aten::(masked_fill|where|fill|zero|addcmul|addcdiv|threshold_backward)_?$
             | ^aten::(eq|ne|gt|lt|ge|le|hardtanh|hardswish|bernoulli|normal|uniform|random)_?$
@@ -97,7 +113,7 @@ _RULES = {
               ([._]\d+)*$
         """,
         OperationFamily.REDUCTION: r"""
-              reduc | argm(ax|in) | cumsum | cumprod | DeviceScan | nll_loss | NLLCriterion
+              reduc | argm(ax|in) | cumsum | cumprod | DeviceScan | _scan_ | nll_loss | NLLCriterion
             | cross_?entropy | (?<![a-z])sum
             | ^aten::(sum|mean|max|min|amax|amin|norm|std|var|prod|all|any|logsumexp)$
             | welford
@@ -130,10 +146,10 @@ _MULTIPLIES = (
 @lru_cache(maxsize=_KNOWN_NAMES)
 def family_of(name: str) -> OperationFamily:
     """Return a kernel's or operator's family of work, OTHER where its name does not say."""
-    text = name[:_MAX_CHARACTERS]
+    text = _NOISE.sub("", name[:_MAX_CHARACTERS])
     if text.startswith("triton_tem_") and "convolution" in text:
         return OperationFamily.CONVOLUTION
-    if text.startswith("triton_") and "_fused_" in text and not text.startswith("triton_tem_"):
+    if _INDUCTOR_FUSION.match(text):
         return OperationFamily.FUSION
     return next(
         (family for family, rule in _RULES.items() if rule.search(text)), OperationFamily.OTHER

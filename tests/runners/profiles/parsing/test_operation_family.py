@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from perfledger.profile import OperationFamily
@@ -128,6 +130,38 @@ NAMES = {
 )
 def test_a_name_tells_the_kind_of_work(name, family):
     assert family_of(name) is family
+
+
+def read_labelled_names():
+    """Return the names of kernels that public traces, logs and sources hold, with their family.
+
+    The families are assigned by what each kernel does, not by the rules; long names are cut.
+    """
+    text = Path(__file__).with_name("kernel_names.tsv").read_text(encoding="utf-8")
+    return [tuple(line.split("\t")) for line in text.splitlines()]
+
+
+def test_the_rules_are_right_on_all_real_kernel_names():
+    names = read_labelled_names()
+    wrong = [(name, family_of(name), family) for family, name in names if family_of(name) != family]
+    assert len(names) >= 500
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "void at::native::elementwise_kernel<128, 2, neg_kernel_cuda(Iterator&)::{lambda(int)#1}>",
+        "void at::native::elementwise_kernel<128, 2, neg_kernel_cuda(Iterator&)::[lambda(int)]>",
+        "void at::native::elementwise_kernel<128, 2, neg_kernel_cuda(Iterator&)::{lamb",
+    ],
+)
+def test_a_lambda_is_no_lamb_optimizer(name):
+    assert family_of(name) is OperationFamily.ELEMENTWISE
+
+
+def test_the_element_type_of_a_library_is_no_matrix_product():
+    assert family_of("void finalize<cutlass::bfloat16_t, 4>()") is OperationFamily.OTHER
 
 
 def test_every_family_has_its_examples():
