@@ -11,13 +11,16 @@ class Bucket(StrEnum):
 
     COMPUTE = "compute"
     COMMUNICATION = "communication"
-    COPY = "copy"
+    COPY = "copy"  # between host and device
     MEMSET = "memset"
     INPUT = "input"
     SYNC = "sync"
     RUNTIME = "runtime"
     CPU = "cpu"
     OTHER = "other"
+    # Stored steps list their buckets in this order, so new ones come last.
+    DEVICE_COPY = "device_copy"  # within a device's memory
+    PEER_COPY = "peer_copy"  # between two devices
 
 
 class OperationFamily(StrEnum):

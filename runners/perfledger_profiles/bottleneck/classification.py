@@ -24,6 +24,7 @@ class BottleneckDetail(StrEnum):
     NONE = ""
     LAUNCH = "launch"
     SYNC = "sync"
+    BLOCKING_COPY = "blocking copies"  # the host waits inside the call that copies
     PYTHON = "python"
     COMPILE = "compile"
     OPERATORS = "operators"

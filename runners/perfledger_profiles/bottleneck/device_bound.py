@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from perfledger.profile import Bucket, Kernel, OperationFamily, Profile
+from perfledger.profile import Kernel, OperationFamily, Profile
 from perfledger_profiles.bottleneck.classification import Bottleneck, BottleneckDetail
+from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, ON_DEVICE
 from perfledger_profiles.hardware.device_peaks import (
     ACHIEVABLE_BANDWIDTH_FRACTION,
     ACHIEVABLE_MATRIX_FRACTION,
@@ -16,6 +17,7 @@ from perfledger_profiles.hardware.device_peaks import (
 )
 from perfledger_profiles.hardware.occupancy import Occupancy, kernel_occupancy
 from perfledger_profiles.hardware.roofline import RooflineCeilings, ceilings_of, kernel_point
+from perfledger_profiles.parsing.copy_names import copy_bucket
 
 # Counters, as readings of a kernel or of the whole device, 0 to 1.
 TENSOR_ACTIVE = "tensor_active"
@@ -43,8 +45,8 @@ LOW_OCCUPANCY = 0.5
 # The types that matrix units are rated for, the more common first.
 _MATRIX_TYPES = ("bfloat16", "float16")
 _VECTOR_TYPE = "float32"
-# The driver's copies and memsets, which some tools list among the kernels.
-_TRANSFER = re.compile(r"(?i)\[?((CUDA|HIP) )?mem(cpy|set)")
+# The driver's copies, which some tools list among the kernels.
+_DRIVER_COPY = re.compile(r"(?i)\[?((CUDA|HIP) )?memcpy")
 
 # A counter's name and subject → its value; estimates are not counters.
 _Counters = Mapping[tuple[str, str], float]
@@ -112,17 +114,25 @@ def _unknown(reason: str) -> DeviceVote:
 
 
 def _computing(profile: Profile) -> list[Kernel]:
-    """Return the kernels of the device's own time, without collectives and transfers."""
-    moving = [op for op in profile.operations if op.bucket is not Bucket.COMPUTE]
+    """Return the kernels of the device's own time, without collectives and transfers.
+
+    Copies within the device and memsets are among them: they use its memory.
+    """
+    moving = [op for op in profile.operations if BOTTLENECKS[op.bucket] is not ON_DEVICE]
     names = {name for op in moving for name in (op.name, f"{op.path}:{op.name}")}
     return [
         kernel
         for kernel in profile.kernels
         if kernel.seconds > 0
         and kernel.name not in names
-        and kernel.family not in (OperationFamily.COMMUNICATION, OperationFamily.MEMSET)
-        and _TRANSFER.match(kernel.name) is None
+        and kernel.family is not OperationFamily.COMMUNICATION
+        and not _is_transfer(kernel.name)
     ]
+
+
+def _is_transfer(name: str) -> bool:
+    is_copy = _DRIVER_COPY.match(name) is not None
+    return is_copy and BOTTLENECKS[copy_bucket(name)] is not ON_DEVICE
 
 
 def _main_basis(votes: Sequence[tuple[Kernel, _Vote]]) -> VoteBasis:
@@ -206,12 +216,12 @@ def _by_family(family: OperationFamily) -> Bottleneck | None:
             | OperationFamily.EMBEDDING
             | OperationFamily.OPTIMIZER
             | OperationFamily.COPY
+            | OperationFamily.MEMSET
         ):
             return Bottleneck.MEMORY
         case (
             OperationFamily.POOLING
             | OperationFamily.SORTING
-            | OperationFamily.MEMSET
             | OperationFamily.COMMUNICATION
             | OperationFamily.FUSION
             | OperationFamily.OTHER

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from perfledger.profile import Bucket, Operation, Profile
 from perfledger_profiles.bottleneck.classification import BottleneckDetail
+from perfledger_profiles.parsing.copy_names import is_copy_call
 from perfledger_profiles.timeline.breakdown import OTHER_OPERATIONS
 from perfledger_profiles.xla.host_events import COMPILING_LABEL, TRACING_LABEL
 
@@ -24,28 +25,33 @@ OPERATOR = re.compile(r"::|Backward\d*$")
 _KINDS: tuple[BottleneckDetail, ...] = (
     BottleneckDetail.COMPILE,
     BottleneckDetail.SYNC,
+    BottleneckDetail.BLOCKING_COPY,
     BottleneckDetail.LAUNCH,
     BottleneckDetail.PYTHON,
     BottleneckDetail.OPERATORS,
     BottleneckDetail.NONE,
 )
+# Whatever the kernels' lengths, these are what the host does.
+_DECISIVE = (
+    BottleneckDetail.COMPILE,
+    BottleneckDetail.SYNC,
+    BottleneckDetail.BLOCKING_COPY,
+)
 
 
 def host_detail(profile: Profile) -> BottleneckDetail:
-    """Return the kind of host time: compiling, waiting, launching, operators or Python.
+    """Return the kind of host time: compiling, waiting, copying, launching, operators or Python.
 
-    Compiling or explicit waits decide where they are largest. Else it is launching if the kernels
-    are so short that the device waits for each, and otherwise the largest kind.
+    Compiling, waits or blocking copies decide where they are largest. Else it is launching if the
+    kernels are so short that the device waits for each, and otherwise the largest kind.
     """
     seconds = host_seconds(profile)
     largest = max(seconds, key=lambda detail: seconds[detail])
     if seconds[largest] <= 0:
         return BottleneckDetail.NONE
-    if largest not in (BottleneckDetail.COMPILE, BottleneckDetail.SYNC) and is_launch_bound(
-        profile
-    ):
-        return BottleneckDetail.LAUNCH
-    return largest
+    if largest in _DECISIVE:
+        return largest
+    return BottleneckDetail.LAUNCH if is_launch_bound(profile) else largest
 
 
 def host_seconds(profile: Profile) -> dict[BottleneckDetail, float]:
@@ -66,7 +72,8 @@ def host_kind(operation: Operation) -> BottleneckDetail | None:
     if COMPILE.search(where):
         return BottleneckDetail.COMPILE
     if operation.bucket is Bucket.SYNC or READ_BACK.search(where):
-        return BottleneckDetail.SYNC
+        is_copy = is_copy_call(operation.name) and READ_BACK.search(where) is None
+        return BottleneckDetail.BLOCKING_COPY if is_copy else BottleneckDetail.SYNC
     if operation.name == OTHER_OPERATIONS:
         return BottleneckDetail.NONE
     if operation.bucket is Bucket.RUNTIME:

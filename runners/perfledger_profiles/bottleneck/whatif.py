@@ -9,6 +9,7 @@ from perfledger.profile import Bucket, OperationFamily, Profile
 from perfledger.workload_pattern import is_match
 from perfledger_profiles.bottleneck.kernel_time import is_of_kernel
 from perfledger_profiles.bottleneck.step_shares import BOTTLENECKS, typical_step_seconds
+from perfledger_profiles.timeline.breakdown import DEVICE_ORDER
 
 # Device work that runs behind other work becomes visible when that is removed; a smaller share of
 # the step is not worth a note.
@@ -25,7 +26,6 @@ _SUGGESTED = 3
 _CHOICES = "give one of {buckets}, a kernel family, an operation or a pattern of its name"
 # Names for sums of several buckets.
 _SUMS = ("host", "transfer")
-_ON_DEVICE = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET)
 
 
 class WhatIfError(ValueError):
@@ -149,7 +149,7 @@ def _notes(numbers: Iterable[int], profile: Profile) -> tuple[str, ...]:
     buckets = {profile.operations[number].bucket for number in numbers}
     notes: list[str] = []
     hidden = _hidden_share(profile)
-    if hidden >= MIN_HIDDEN_SHARE and not buckets.isdisjoint(_ON_DEVICE):
+    if hidden >= MIN_HIDDEN_SHARE and not buckets.isdisjoint(DEVICE_ORDER):
         notes.append(HIDDEN_TIME_NOTE.format(hidden=hidden))
     if Bucket.INPUT in buckets:
         notes.append(INPUT_UNCOVERS)
@@ -159,6 +159,6 @@ def _notes(numbers: Iterable[int], profile: Profile) -> tuple[str, ...]:
 def _hidden_share(profile: Profile) -> float:
     """Return the kernels' time that is not exclusive, as a share of the step."""
     spent = profile.bucket_seconds()
-    exclusive = sum(spent[bucket] for bucket in _ON_DEVICE)
+    exclusive = sum(spent[bucket] for bucket in DEVICE_ORDER)
     kernel_seconds = sum(kernel.seconds for kernel in profile.kernels)
     return max(kernel_seconds - exclusive, 0.0) / profile.step_seconds

@@ -41,8 +41,11 @@ _STRINGS = "StringIds"
 
 # NVTX event types: push/pop ranges and start/end ranges.
 _RANGE_TYPES = (59, 60)
-# cudaMemcpyKind, by torch.profiler's names.
-_COPY_NAMES = {1: "Memcpy HtoD", 2: "Memcpy DtoH", 8: "Memcpy DtoD", 10: "Memcpy PtoP"}
+# The tables ENUM_CUDA_MEMCPY_OPER (A: an array in the device's memory; from 11 on unified memory)
+# and ENUM_CUDA_MEM_KIND, by torch.profiler's names: "Memcpy HtoD (Pageable -> Device)".
+_COPY_KINDS = ("", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")
+_UNIFIED_COPY_KINDS = ("HtoD", "DtoH", "DtoD")
+_MEMORY_KINDS = ("Pageable", "Pinned", "Device", "Array", "Managed", "Device", "Managed")
 
 _WORK = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
 _SHAPE = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ", "registersPerThread")
@@ -154,13 +157,24 @@ def _add_work(connection: sqlite3.Connection, tables: _Tables, columns: NsysColu
         columns.add_work(CallKind.KERNEL, where, short if long is None else long, launch=shape)
     for row in _rows(connection, tables, _GRAPHS, (*_WORK, "graphId")):
         columns.add_graph(row[:6])
-    for row in _rows(connection, tables, _COPIES, (*_WORK, "copyKind", "bytes")):
-        kind = row[6] if isinstance(row[6], int) else 0
-        columns.add_work(
-            CallKind.COPY, row[:6], _COPY_NAMES.get(kind, "Memcpy"), moved_bytes=row[7]
-        )
+    copied = ("bytes", "copyKind", "srcKind", "dstKind")
+    for row in _rows(connection, tables, _COPIES, (*_WORK, *copied)):
+        columns.add_work(CallKind.COPY, row[:6], _copy_name(*row[7:]), moved_bytes=row[6])
     for row in _rows(connection, tables, _MEMSETS, (*_WORK, "bytes")):
         columns.add_work(CallKind.MEMSET, row[:6], "Memset (Device)", moved_bytes=row[6])
+
+
+def _copy_name(copy_kind: Cell, source: Cell, target: Cell) -> str:
+    """Return the name that torch.profiler gives such a copy."""
+    direction = _named(copy_kind, (*_COPY_KINDS, *_UNIFIED_COPY_KINDS))
+    memories = _named(source, _MEMORY_KINDS), _named(target, _MEMORY_KINDS)
+    name = f"Memcpy {direction}".strip()
+    return f"{name} ({memories[0]} -> {memories[1]})" if all(memories) else name
+
+
+def _named(number: Cell, names: Sequence[str]) -> str:
+    """Return the name at a place, "" for another value."""
+    return names[number] if isinstance(number, int) and 0 <= number < len(names) else ""
 
 
 def _devices(connection: sqlite3.Connection, tables: _Tables) -> Iterator[ProfiledDevice]:

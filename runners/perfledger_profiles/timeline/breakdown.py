@@ -29,6 +29,15 @@ MIN_STEPS_TO_CHOOSE = 3
 MAX_OVER_MEDIAN = 1.5
 # Each step is kept, and this many are ten megabytes when printed.
 MAX_STEPS = 50_000
+# The buckets of a device's own work, in order of priority.
+DEVICE_ORDER = (
+    Bucket.COMPUTE,
+    Bucket.COMMUNICATION,
+    Bucket.PEER_COPY,
+    Bucket.DEVICE_COPY,
+    Bucket.COPY,
+    Bucket.MEMSET,
+)
 OUTSIDE_OPERATIONS = "(outside operations)"
 OTHER_OPERATIONS = "(other operations)"
 

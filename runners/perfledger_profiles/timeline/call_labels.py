@@ -7,6 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfledger.profile import Bucket, OperationFamily
+from perfledger_profiles.parsing.copy_names import (
+    copy_bucket,
+    is_blocking_copy_call,
+    is_copy_call,
+    is_pageable_copy,
+)
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.parsing.operation_family import family_of
 from perfledger_profiles.parsing.safe_names import clean_name
@@ -35,7 +41,6 @@ _RUNTIME_LEVELS = 4
 _BUCKETS = tuple(Bucket)
 _PLACE = {bucket: place for place, bucket in enumerate(_BUCKETS)}
 _BY_KIND = {
-    CallKind.COPY: Bucket.COPY,
     CallKind.MEMSET: Bucket.MEMSET,
     CallKind.DEVICE_WAIT: Bucket.OTHER,
     CallKind.DEVICE_ANNOTATION: Bucket.OTHER,
@@ -104,6 +109,7 @@ def label_calls(trace: Trace, threads: ThreadNesting, launched_by: IntArray) -> 
     `launched_by` has shape (n,): the host call that started each call, NO_CALL where unknown.
     """
     own_bucket, is_annotation = own_buckets(trace)
+    own_bucket[_waits_for_staging(trace, launched_by)] = _PLACE[Bucket.SYNC]
     loads = trace.is_on_host & (own_bucket == _PLACE[Bucket.INPUT])
     is_input = trace.is_on_host & is_inside(loads, threads.parents)
     bucket = np.where(is_input, _PLACE[Bucket.INPUT], own_bucket)
@@ -156,6 +162,15 @@ def own_buckets(trace: Trace) -> tuple[IntArray, BoolArray]:
     return np.array(buckets, dtype=np.int64)[place], np.array(annotates, dtype=np.bool_)[place]
 
 
+def _waits_for_staging(trace: Trace, launched_by: IntArray) -> IntArray:
+    """Return the calls that start a copy from or to pageable memory, and so wait for it."""
+    is_pageable = trace.find_by_name([is_pageable_copy(name) for name in trace.names])
+    is_call = trace.find_by_name([is_copy_call(name) for name in trace.names])
+    calls = launched_by[is_pageable & (trace.kind == CallKind.COPY) & (launched_by != NO_CALL)]
+    waiting: IntArray = calls[is_call[calls]]
+    return waiting
+
+
 def _is_annotation(name: str, kind: CallKind) -> bool:
     if kind is CallKind.ANNOTATION:
         return _HOST_COLLECTIVE.match(name) is None
@@ -166,7 +181,10 @@ def _bucket(name: str, kind: CallKind, *, is_annotation: bool, has_device: bool)
     if kind is CallKind.KERNEL:
         return _kernel_bucket(name)
     if kind is CallKind.RUNTIME:
-        return Bucket.SYNC if _SYNC.search(name) else Bucket.RUNTIME
+        is_wait = _SYNC.search(name) is not None or is_blocking_copy_call(name)
+        return Bucket.SYNC if is_wait else Bucket.RUNTIME
+    if kind is CallKind.COPY:
+        return copy_bucket(name)
     if kind in _BY_KIND:
         return _BY_KIND[kind]
     return _host_bucket(name, computes=not (is_annotation or has_device))

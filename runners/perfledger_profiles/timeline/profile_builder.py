@@ -25,7 +25,7 @@ from perfledger.profile import (
 from perfledger.records import Side
 from perfledger_profiles.hardware.device_lookup import hardware_of
 from perfledger_profiles.parsing.safe_names import clean_name
-from perfledger_profiles.timeline.breakdown import CallTimeline, breakdown
+from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, CallTimeline, breakdown
 from perfledger_profiles.timeline.call_labels import (
     CallLabels,
     ThreadNesting,
@@ -54,7 +54,6 @@ from perfledger_profiles.timeline.trace_metrics import trace_readings
 
 _NS = 1e9
 _BUCKETS = tuple(Bucket)
-_DEVICE_ORDER = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET)
 
 # A sharded model gathers and scatters each of its layers: some thousand calls in five steps.
 MAX_COLLECTIVE_CALLS = 10_000
@@ -164,7 +163,7 @@ def _is_of_process(trace: Trace, main: int) -> BoolArray:
 
 def _device_layers(trace: Trace, labels: CallLabels) -> list[TimeSegments]:
     layers: list[TimeSegments] = []
-    for bucket in _DEVICE_ORDER:
+    for bucket in DEVICE_ORDER:
         mine = np.flatnonzero(trace.is_device_work & (labels.bucket == _BUCKETS.index(bucket)))
         layers.append(nest(trace.start_ns[mine], trace.end_ns[mine], mine).segments)
     return layers

@@ -16,6 +16,7 @@ from perfledger.profile import (
     ProfileReading,
 )
 from perfledger.records import Side
+from perfledger_profiles.parsing.copy_names import copy_bucket
 from perfledger_profiles.parsing.errors import ProfileError
 from perfledger_profiles.timeline.breakdown import longest_operations
 
@@ -137,6 +138,8 @@ def _operations(kernels: Sequence[Kernel]) -> tuple[Operation, ...]:
 def _bucket(kernel: Kernel) -> Bucket:
     """Return a kernel's bucket; a kernel that moves data counts as compute."""
     if is_driver_copy(kernel.name):
-        return Bucket.MEMSET if kernel.family is OperationFamily.MEMSET else Bucket.COPY
+        return (
+            Bucket.MEMSET if kernel.family is OperationFamily.MEMSET else copy_bucket(kernel.name)
+        )
     is_collective = kernel.family is OperationFamily.COMMUNICATION
     return Bucket.COMMUNICATION if is_collective else Bucket.COMPUTE

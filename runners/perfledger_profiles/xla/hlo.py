@@ -4,12 +4,15 @@ import re
 from enum import StrEnum
 
 from perfledger.profile import Bucket
+from perfledger_profiles.parsing.copy_names import copy_bucket
 from perfledger_profiles.parsing.safe_names import clean_name
 from perfledger_profiles.timeline.breakdown import CallLabel
 
 _INSTRUCTION = re.compile(r"%([^ =]+) = (.+?) ([a-z][a-z0-9-]*)\(")
 _COLLECTIVE = re.compile(r"(?i)(all-|reduce-scatter|collective|ragged-all|send|recv|nccl|rccl)")
 _COPY = re.compile(r"(?i)(copy|memcpy|outfeed)([-.]|d2|h2|p2|$)")
+# One instruction copies within a device; a copy from start to done may be from or to the host.
+_LOCAL_COPY = re.compile(r"copy(\.\d+)?")
 _ASYNCHRONOUS = ("-start", "-done")
 _HOST_TRANSFER = "is_host_transfer=true"
 _COPY_START = " copy-start("
@@ -34,7 +37,9 @@ def bucket_of(opcode: str) -> Bucket:
         return Bucket.INPUT
     if opcode.lower().startswith("memset"):
         return Bucket.MEMSET
-    return Bucket.COPY if _COPY.match(opcode) else Bucket.COMPUTE
+    if _LOCAL_COPY.fullmatch(opcode):
+        return Bucket.DEVICE_COPY
+    return copy_bucket(opcode) if _COPY.match(opcode) else Bucket.COMPUTE
 
 
 def instruction_label(text: str, *, module: str) -> CallLabel:
@@ -66,8 +71,8 @@ def direction_of(text: str) -> CopyDirection | None:
 def _bucket(opcode: str, text: str) -> Bucket:
     """Return the bucket of an instruction by its text, which says more than its opcode.
 
-    Any transfer to the host is a copy. Waiting for data from device memory into core memory is part
-    of compute: the program is bound by that memory.
+    Any transfer to the host is a copy between host and device. Waiting for data from device memory
+    into core memory is part of compute: the program is bound by that memory.
     """
     bucket = bucket_of(opcode)
     if _HOST_TRANSFER in text:
@@ -76,4 +81,6 @@ def _bucket(opcode: str, text: str) -> Bucket:
         return bucket
     if _HOST_MEMORY in text:
         return Bucket.COPY
-    return Bucket.COMPUTE if _CORE_MEMORY in text else bucket
+    if _CORE_MEMORY in text:
+        return Bucket.COMPUTE
+    return Bucket.DEVICE_COPY if bucket is Bucket.COPY else bucket

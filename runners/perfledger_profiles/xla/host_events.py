@@ -7,7 +7,7 @@ from typing import Protocol
 
 from perfledger.profile import Bucket
 from perfledger_profiles.parsing.safe_names import clean_name
-from perfledger_profiles.timeline.breakdown import CallLabel, TimeSpan, nest_calls
+from perfledger_profiles.timeline.breakdown import DEVICE_ORDER, CallLabel, TimeSpan, nest_calls
 from perfledger_profiles.timeline.intervals import NO_CALL, TimeSegments
 from perfledger_profiles.xla.hlo import bucket_of
 from perfledger_profiles.xla.planes import Stat, Stats, XEvent, XLine
@@ -17,7 +17,7 @@ TRACING_LABEL = "(tracing)"
 XLA_RUNTIME = "(XLA runtime)"
 HOST_LANE = "host"
 # Buckets that run concurrently on a device or on the host's cores, in order of priority.
-BUCKET_ORDER = (Bucket.COMPUTE, Bucket.COMMUNICATION, Bucket.COPY, Bucket.MEMSET, Bucket.INPUT)
+BUCKET_ORDER = (*DEVICE_ORDER, Bucket.INPUT)
 
 _FUNCTION = re.compile(r"\w*Function\((.*)\)")
 _COMPILE = re.compile(r"backend_compile|XlaCompile|::Compile|CompileAndLoad|(Cpu|Gpu|Tpu)Compiler")

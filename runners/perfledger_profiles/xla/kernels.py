@@ -154,7 +154,7 @@ def instruction_family(name: str, bucket: Bucket, facts: Stats) -> OperationFami
     match bucket:
         case Bucket.COMMUNICATION:
             return OperationFamily.COMMUNICATION
-        case Bucket.COPY:
+        case Bucket.COPY | Bucket.DEVICE_COPY | Bucket.PEER_COPY:
             return OperationFamily.COPY
         case Bucket.MEMSET:
             return OperationFamily.MEMSET

@@ -92,7 +92,9 @@ _WHY = {
 _BUCKETS = {
     Bucket.COMPUTE: "compute",
     Bucket.COMMUNICATION: "communication",
-    Bucket.COPY: "copies",
+    Bucket.COPY: "host copies",
+    Bucket.DEVICE_COPY: "device copies",
+    Bucket.PEER_COPY: "peer copies",
     Bucket.MEMSET: "memset",
     Bucket.INPUT: "input",
     Bucket.SYNC: "device wait",

@@ -7,6 +7,8 @@ BUCKET_TONES = {
     Bucket.COMPUTE: Tone.BLUE,
     Bucket.COMMUNICATION: Tone.PURPLE,
     Bucket.COPY: Tone.TEAL,
+    Bucket.DEVICE_COPY: Tone.AMBER,
+    Bucket.PEER_COPY: Tone.PINK,
     Bucket.MEMSET: Tone.SLATE,
     Bucket.INPUT: Tone.ORANGE,
     Bucket.SYNC: Tone.RED,

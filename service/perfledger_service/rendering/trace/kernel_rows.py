@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfledger.profile import Bucket, Kernel, Operation, OperationFamily, Profile
+from perfledger_profiles.parsing.copy_names import copy_bucket
 from perfledger_service.rendering.chart.bar_rows import BarRow
 from perfledger_service.rendering.chart.marks import Tone
 from perfledger_service.rendering.layout import number_format, vocabulary
@@ -80,7 +81,7 @@ def kernel_rows(profile: Profile, *, most: int) -> tuple[BarRow, ...]:
             figure=number_format.seconds(spent[name]),
             share=_share(spent[name], profile) if profile.has_steps else "",
             detail=_kernel_detail(by_name[name]),
-            tone=BUCKET_TONES[_bucket(by_name[name][0].family)],
+            tone=BUCKET_TONES[_bucket(by_name[name][0])],
         )
         for name in names[:most]
     )
@@ -149,14 +150,17 @@ def _paired_row(
     )
 
 
-def _bucket(family: OperationFamily) -> Bucket:
+def _bucket(kernel: Kernel) -> Bucket:
     """Return the bucket that a kernel's time is in."""
-    same = {
-        OperationFamily.COMMUNICATION: Bucket.COMMUNICATION,
-        OperationFamily.COPY: Bucket.COPY,
-        OperationFamily.MEMSET: Bucket.MEMSET,
-    }
-    return same.get(family, Bucket.COMPUTE)
+    match kernel.family:
+        case OperationFamily.COMMUNICATION:
+            return Bucket.COMMUNICATION
+        case OperationFamily.COPY:
+            return copy_bucket(kernel.name)
+        case OperationFamily.MEMSET:
+            return Bucket.MEMSET
+        case _:
+            return Bucket.COMPUTE
 
 
 def _share(seconds: float, profile: Profile) -> str:

@@ -55,8 +55,10 @@ def profile_of(*, steps=4, counters=(), kernels=None, **shares):
         ({"input": 0.199}, Bottleneck.COMPUTE),
         ({"communication": 0.15}, Bottleneck.COMMUNICATION),
         ({"communication": 0.149}, Bottleneck.COMPUTE),
-        ({"copy": 0.08, "memset": 0.02}, Bottleneck.TRANSFER),
-        ({"copy": 0.08, "memset": 0.019}, Bottleneck.COMPUTE),
+        ({"copy": 0.10}, Bottleneck.TRANSFER),
+        ({"copy": 0.099}, Bottleneck.COMPUTE),
+        ({"copy": 0.099, "memset": 0.2, "device_copy": 0.5}, Bottleneck.COMPUTE),
+        ({"communication": 0.10, "peer_copy": 0.05}, Bottleneck.COMMUNICATION),
         ({"cpu": 0.25}, Bottleneck.HOST),
         ({"sync": 0.1, "runtime": 0.05, "cpu": 0.05, "other": 0.049}, Bottleneck.COMPUTE),
         ({"input": 0.21, "other": 0.24}, Bottleneck.COMPUTE),  # the largest is not high

@@ -177,12 +177,27 @@ def test_transfers_and_collectives_have_no_vote(make):
         kernel("copy-done.4", OperationFamily.COPY, 9.0),
         kernel("jit_f:copy-done.4", OperationFamily.COPY, 9.0),
         kernel("Memcpy HtoD (Pageable -> Device)", OperationFamily.COPY, 9.0),
-        kernel("[CUDA memset]", OperationFamily.OTHER, 9.0),
+        kernel("Memcpy PtoP (Device -> Device)", OperationFamily.COPY, 9.0),
         kernel("ncclKernel", OperationFamily.COMMUNICATION, 9.0),
         operations=(waits,),
     )
 
     assert (found.bottleneck, found.share) == (Bottleneck.COMPUTE, 1.0)
+
+
+def test_copies_within_the_device_and_memsets_are_memory_work(make):
+    found = vote(
+        make,
+        kernel("gemm", OperationFamily.GEMM, 1.0),
+        kernel("Memcpy DtoD (Device -> Device)", OperationFamily.COPY, 8.0),
+        kernel("Memset (Device)", OperationFamily.MEMSET, 1.0),
+        operations=(
+            make.operation("Memcpy DtoD (Device -> Device)", 8.0, bucket=Bucket.DEVICE_COPY),
+            make.operation("Memset (Device)", 1.0, bucket=Bucket.MEMSET),
+        ),
+    )
+
+    assert (found.bottleneck, found.share) == (Bottleneck.MEMORY, 0.9)
 
 
 def test_no_kernels_say_nothing(make):

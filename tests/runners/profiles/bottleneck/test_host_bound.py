@@ -39,6 +39,9 @@ def stream(name, *, busy, host=0.0, kernel=0.0, other=0.0):
             BottleneckDetail.SYNC,
         ),
         ("aten::nonzero", Bucket.CPU, "", BottleneckDetail.SYNC),
+        ("hipMemcpyWithStream", Bucket.SYNC, "aten::copy_", BottleneckDetail.BLOCKING_COPY),
+        ("cudaMemcpyAsync", Bucket.SYNC, "aten::copy_", BottleneckDetail.BLOCKING_COPY),
+        ("cudaMemcpyAsync", Bucket.SYNC, "aten::item", BottleneckDetail.SYNC),
         ("cudaLaunchKernel", Bucket.RUNTIME, "aten::mm", BottleneckDetail.LAUNCH),
         ("cudaGraphLaunch", Bucket.RUNTIME, "", BottleneckDetail.LAUNCH),
         ("hipLaunchKernel", Bucket.RUNTIME, "", BottleneckDetail.LAUNCH),
@@ -65,6 +68,18 @@ def test_what_takes_the_most_is_the_detail(make):
     )
 
     assert host_detail(profile) is BottleneckDetail.PYTHON
+
+
+def test_a_blocking_copy_is_no_launch_however_short_the_kernels(make):
+    profile = replace(
+        make.profile(
+            make.operation("hipMemcpyWithStream", 463.0, bucket=Bucket.SYNC),
+            make.operation("hipLaunchKernel", 2.0, bucket=Bucket.RUNTIME),
+        ),
+        kernels=kernels(3, 3, 4),
+    )
+
+    assert host_detail(profile) is BottleneckDetail.BLOCKING_COPY
 
 
 def test_short_kernels_make_it_launching(make):

@@ -117,6 +117,30 @@ def test_ranges_named_like_steps_are_the_steps(export):
     assert sum(o.seconds for o in profile.operations) == pytest.approx(1e-3)
 
 
+@pytest.mark.parametrize(
+    ("kinds", "name"),
+    [
+        ((1, 0, 2), "Memcpy HtoD (Pageable -> Device)"),
+        ((2, 2, 1), "Memcpy DtoH (Device -> Pinned)"),
+        ((8, 2, 2), "Memcpy DtoD (Device -> Device)"),
+        ((10, 2, 2), "Memcpy PtoP (Device -> Device)"),
+        ((13, 4, 4), "Memcpy DtoD (Managed -> Managed)"),
+        ((8, None, 99), "Memcpy DtoD"),
+        ((0, 7, 7), "Memcpy"),
+        (("x", 2, 2), "Memcpy (Device -> Device)"),
+    ],
+)
+def test_a_copy_is_named_by_its_kind_and_the_memories(tmp_path, kinds, name):
+    columns = f"{MEMCPY}, srcKind, dstKind"
+    row = (0, 10, 0, 7, 1, PROCESS, 1000, *kinds)
+    export = Export.__new__(Export)
+    export.path = tmp_path / "report.sqlite"
+
+    export.fill("CUPTI_ACTIVITY_KIND_MEMCPY", columns, row)
+
+    assert read_nsys_trace(export.path).names == (name,)
+
+
 def test_kernels_have_their_launch_shape_and_copies_their_bytes(export):
     kernel, copy = export.read().kernels
 

@@ -59,7 +59,12 @@ def test_what_a_loader_calls_is_input(trace):
         ("gemm", "kernel", Bucket.COMPUTE),
         ("ncclDevKernel_AllReduce", "kernel", Bucket.COMMUNICATION),
         ("Memcpy HtoD", "gpu_memcpy", Bucket.COPY),
+        ("Memcpy DtoD (Device -> Device)", "gpu_memcpy", Bucket.DEVICE_COPY),
+        ("Memcpy PtoP (Device -> Device)", "gpu_memcpy", Bucket.PEER_COPY),
         ("Memset (Device)", "gpu_memset", Bucket.MEMSET),
+        ("cudaMemcpy", "cuda_runtime", Bucket.SYNC),
+        ("hipMemcpyWithStream", "cuda_runtime", Bucket.SYNC),
+        ("cudaMemcpyAsync", "cuda_runtime", Bucket.RUNTIME),
         ("cudaDeviceSynchronize", "cuda_runtime", Bucket.SYNC),
         ("cudaLaunchKernel", "cuda_runtime", Bucket.RUNTIME),
         ("aten::mm", "cpu_op", Bucket.CPU),
@@ -72,6 +77,35 @@ def test_the_name_and_the_kind_give_the_bucket(trace, name, category, bucket):
     buckets, _ = own_buckets(trace.columns())
 
     assert BUCKETS[buckets[-1]] is bucket
+
+
+@pytest.mark.parametrize(
+    ("copy", "bucket"),
+    [
+        ("Memcpy DtoH (Device -> Pageable)", Bucket.SYNC),
+        ("Memcpy HtoD (Pageable -> Device)", Bucket.SYNC),
+        ("Memcpy DtoH (Device -> Pinned)", Bucket.RUNTIME),
+        ("Memcpy DtoH (Device -> Host)", Bucket.RUNTIME),
+    ],
+)
+def test_an_asynchronous_copy_from_or_to_pageable_memory_waits(trace, copy, bucket):
+    started = {"at": 50, "lasts": 10, "correlation": 1, "cat": "gpu_memcpy"}
+    columns = trace.launch("cudaMemcpyAsync", 0, 60, kernel=copy, **started).columns()
+    launched_by = launches_of(columns)
+
+    labels = label_calls(columns, nest_threads(columns, columns.is_on_host), launched_by)
+
+    assert BUCKETS[labels.bucket[0]] is bucket
+
+
+def test_a_graph_that_contains_a_pageable_copy_is_launched_not_waited_for(trace):
+    copy = {"kernel": "Memcpy HtoD (Pageable -> Device)", "cat": "gpu_memcpy", "correlation": 1}
+    columns = trace.launch("cudaGraphLaunch", 0, 5, at=50, lasts=10, **copy).columns()
+    launched_by = launches_of(columns)
+
+    labels = label_calls(columns, nest_threads(columns, columns.is_on_host), launched_by)
+
+    assert BUCKETS[labels.bucket[0]] is Bucket.RUNTIME
 
 
 def test_without_a_device_operators_compute(trace):

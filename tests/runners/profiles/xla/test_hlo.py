@@ -20,7 +20,7 @@ from perfledger_profiles.xla.hlo import (
         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", Bucket.COMMUNICATION),
         ("CollectiveReduceV2", Bucket.COMMUNICATION),
         ("reduce.2", Bucket.COMPUTE),
-        ("copy.4", Bucket.COPY),
+        ("copy.4", Bucket.DEVICE_COPY),
         ("copy-done.2", Bucket.COPY),
         ("MemcpyD2H", Bucket.COPY),
         ("Memset", Bucket.MEMSET),
@@ -36,7 +36,7 @@ def test_a_tpus_instruction_gives_its_name_and_shape():
     text = "%copy-done.4 = f32[5,1024]{1,0:T(8,128)} copy-done((f32[5,1024]{1,0}, u32[]{:S(2)}) %x)"
 
     assert instruction_label(text, module="jit_f") == CallLabel(
-        "copy-done.4", Bucket.COPY, "f32[5,1024]", "jit_f"
+        "copy-done.4", Bucket.DEVICE_COPY, "f32[5,1024]", "jit_f"
     )
 
 
@@ -71,8 +71,8 @@ HERE = "f32[8]{0:T(128)}"
         (instruction("async-done", HOST), Bucket.COPY),
         (instruction("dynamic-slice-start", HOST), Bucket.COPY),
         (instruction("copy-done", CORE), Bucket.COMPUTE),
-        (instruction("copy-start", HERE), Bucket.COPY),
-        (instruction("copy", CORE), Bucket.COPY),
+        (instruction("copy-start", HERE), Bucket.DEVICE_COPY),
+        (instruction("copy", CORE), Bucket.DEVICE_COPY),
         (instruction("all-gather-done", HOST), Bucket.COMMUNICATION),
         (instruction("send-done", HERE, ", channel_id=1, is_host_transfer=true"), Bucket.COPY),
         (instruction("send-done", HERE, ", channel_id=1"), Bucket.COMMUNICATION),

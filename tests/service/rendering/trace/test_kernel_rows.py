@@ -13,7 +13,7 @@ from perfledger_service.rendering.trace.kernel_rows import (
 def test_the_buckets_are_sorted_and_their_shares_are_of_the_step(make):
     rows = bucket_rows(make.profile())
 
-    assert [row.name for row in rows] == ["compute", "communication", "other", "copies"]
+    assert [row.name for row in rows] == ["compute", "communication", "other", "host copies"]
     assert rows[0].part == 1.0
     assert rows[0].share.replace("\u00a0", " ") == "72.0 %"
 

@@ -75,7 +75,7 @@ def test_an_explanation_without_buckets_has_no_waterfall():
 def test_a_bucket_without_any_time_has_no_row():
     rows = waterfall_rows(an_explanation([(1.0, 2.0), (0.0, 0.0), (0.5, 0.5)]))
 
-    assert [row.name for row in rows] == ["base", "compute", "copies", "head"]
+    assert [row.name for row in rows] == ["base", "compute", "host copies", "head"]
 
 
 def test_what_the_buckets_miss_is_a_row_of_its_own():

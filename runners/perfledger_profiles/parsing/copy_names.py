@@ -1,0 +1,47 @@
+"""Classifies copies and the calls that start them by name."""
+
+import re
+from functools import lru_cache
+
+from perfledger.profile import Bucket
+
+# torch.profiler, nsys, ROCm, XPU and XLA: "Memcpy DtoD (Device -> Device)", "MemcpyD2D",
+# "[CUDA memcpy Device-to-Device]", "CopyDeviceToDevice". An array (A) is in the device's memory.
+_BETWEEN_DEVICES = re.compile(r"(?i)PtoP|P2P|Peer")
+_WITHIN_DEVICE = re.compile(r"(?i)[DA]to[DA](?![a-z])|D2D|Device(?:-?to-?| -> )Device")
+
+# Calls that return when the data are there: cudaMemcpy, cuMemcpyDtoH_v2, hipMemcpyWithStream.
+_BLOCKING_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy(?!\w*(?:Async|Batch|Peer))\w*")
+_COPY_CALL = re.compile(r"(?:cuda|cu|hip)Memcpy\w*")
+_PAGEABLE = re.compile(r"(?i)pageable")
+
+_KNOWN_NAMES = 1000
+
+
+@lru_cache(maxsize=_KNOWN_NAMES)
+def copy_bucket(name: str) -> Bucket:
+    """Return the bucket of a copy; one whose name does not say counts as host to device.
+
+    A copy within a device only uses its memory, and one between two devices is communication.
+    """
+    if _BETWEEN_DEVICES.search(name):
+        return Bucket.PEER_COPY
+    return Bucket.DEVICE_COPY if _WITHIN_DEVICE.search(name) else Bucket.COPY
+
+
+def is_copy_call(name: str) -> bool:
+    """Return whether a runtime call starts a copy."""
+    return _COPY_CALL.fullmatch(name) is not None
+
+
+def is_blocking_copy_call(name: str) -> bool:
+    """Return whether a runtime call waits for the copy that it starts."""
+    return _BLOCKING_CALL.fullmatch(name) is not None
+
+
+def is_pageable_copy(name: str) -> bool:
+    """Return whether a copy is from or to pageable memory, for which even cudaMemcpyAsync waits.
+
+    CUDA stages such data through pinned memory (CUDA Runtime API, "API synchronization behavior").
+    """
+    return _PAGEABLE.search(name) is not None
