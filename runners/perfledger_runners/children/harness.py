@@ -129,9 +129,21 @@ def sandbox_command(harness: Harness, request: ChildRequest, folder: Path) -> li
             checkout=Path(request.root),
             writable=(Path(request.trace_folder),) if request.trace_folder else (),
             readable=(harness.sdk, folder, *built),
-            hidden=(Path(request.repository) / ".git",),
+            hidden=(_git_folder(Path(request.repository)),),
         )
     )
+
+
+def _git_folder(repository: Path) -> Path:
+    """Return the folder with the history and settings; a linked work tree has only its name."""
+    place = repository / ".git"
+    if not place.is_file():
+        return place
+    folder = repository / place.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+    common = folder / "commondir"
+    if common.is_file():
+        folder /= common.read_text(encoding="utf-8").strip()
+    return folder.resolve()
 
 
 def child_environment(

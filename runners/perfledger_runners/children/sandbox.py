@@ -69,17 +69,27 @@ class Sandbox:
         return words
 
     def _default_options(self, paths: SandboxPaths) -> list[str]:
-        own_places = {self.home: "home", Path(tempfile.gettempdir()): "tmp"}
+        temporary = Path(tempfile.gettempdir())
+        own_places = {
+            place: name
+            for place, name in ((self.home.resolve(), "home"), (temporary.resolve(), "tmp"))
+            if place.is_dir() and place != Path("/")
+        }
         places = (*EMPTY_FOLDERS, *own_places)
+
+        def real_paths(several: Iterable[Path]) -> list[Path]:
+            """Return paths as they are where the way to their place has no links."""
+            return [_real_path(each, (self.home, temporary)) for each in several]
+
         readable = [
             each
-            for each in (*self.readable, *paths.readable)
+            for each in real_paths((*self.readable, *paths.readable))
             if _is_below(each, places) and each not in places
         ]
-        writable = (paths.checkout, *paths.writable)
+        writable = real_paths((paths.checkout, *paths.writable))
         hidden = [
             each
-            for each in paths.hidden
+            for each in real_paths(paths.hidden)
             if each.is_dir()
             and (_is_below(each, (*readable, *writable)) or not _is_below(each, places))
         ]
@@ -138,6 +148,14 @@ def _own_folder(paths: SandboxPaths, name: str, place: Path) -> tuple[str, str, 
     folder = paths.private / name
     folder.mkdir(parents=True, exist_ok=True)
     return ("--bind", str(folder), str(place))
+
+
+def _real_path(path: Path, places: Iterable[Path]) -> Path:
+    """Return a path with the place that it is below, if any, resolved: bwrap mounts on no link."""
+    for place in places:
+        if path.is_relative_to(place):
+            return place.resolve() / path.relative_to(place)
+    return path
 
 
 def _is_below(path: Path, places: Iterable[Path]) -> bool:

@@ -11,9 +11,11 @@ from perfledger_runners.children.harness import (
     child_environment,
     prepare_harness,
     python_of,
+    sandbox_command,
     waiting_notes,
     with_timeouts,
 )
+from perfledger_runners.children.sandbox import EMPTY_FOLDERS, Sandbox
 
 
 def prepared_environment(interpreter, environment, *, device="auto", own=""):
@@ -148,3 +150,22 @@ def test_a_workload_with_a_time_limit_of_its_own_has_it(interpreter):
         limits = with_timeouts(harness, [slow, usual]).limits
 
     assert (limits.of("m:slow"), limits.of("m:usual")) == (900.0, limits.workload_s)
+
+
+def hidden_folders(interpreter, repository, checkout):
+    sandbox = Sandbox(words=("{default}",), home=Path("/no/such/home"))
+    with prepare_harness(interpreter, environment={}) as harness:
+        request = ChildRequest(command=Command.LIST, root=str(checkout), repository=str(repository))
+        words = sandbox_command(replace(harness, sandbox=sandbox), request, harness.folder)
+    empty = [words[at + 1] for at, word in enumerate(words) if word == "--tmpfs"]
+    return [Path(each) for each in empty if Path(each) not in EMPTY_FOLDERS]
+
+
+def test_a_sandbox_hides_the_history_also_from_a_linked_work_tree(theirs, interpreter):
+    theirs.commit("one")
+    linked = theirs.root / "linked"
+    theirs.git("worktree", "add", "-q", str(linked))
+
+    for repository in (theirs.root, linked):
+        hidden = hidden_folders(interpreter, repository, theirs.root)
+        assert hidden == [theirs.root / ".git"]

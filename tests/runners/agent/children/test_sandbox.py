@@ -154,6 +154,7 @@ def options(words, kind):
 def test_the_default_shows_what_is_needed_and_hides_the_rest(tmp_path):
     home, checkout = tmp_path / "home", tmp_path / "checkout"
     (checkout / ".git").mkdir(parents=True)
+    home.mkdir()
     sandbox = Sandbox(
         words=("bwrap", "{default}", "--share-net"),
         home=home,
@@ -186,3 +187,22 @@ def test_the_default_shows_what_is_needed_and_hides_the_rest(tmp_path):
 )
 def test_a_signal_is_a_signal_also_if_the_sandbox_reports_it(status, expected):
     assert exit_status(status) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("home", ["/", "/no/such/home", "/usr/../usr/share"])
+def test_python_runs_whatever_the_home_folder_is(home, bwrap):
+    assert find_sandbox(bwrap.name, PYTHON, {"PATH": os.environ["PATH"], "HOME": home})
+
+
+def test_a_home_folder_behind_a_link_is_hidden_where_it_is(tmp_path):
+    home, link = tmp_path / "disk" / "home", tmp_path / "link"
+    home.mkdir(parents=True)
+    link.symlink_to(home)
+    sandbox = Sandbox(words=("{default}",), home=link, readable=(link / ".venv",))
+
+    words = sandbox.command(SandboxPaths(private=tmp_path / "private", checkout=link / "checkout"))
+
+    assert words[words.index(str(tmp_path / "private" / "home")) + 1] == str(home)
+    assert options(words, "--ro-bind") == ["/", str(home / ".venv")]
+    assert options(words, "--bind")[-1] == str(home / "checkout")
