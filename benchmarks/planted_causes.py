@@ -2,12 +2,11 @@
 
 python benchmarks/planted_causes.py [--kinds GLOB ...] [--seed N] [--keep FOLDER]
 
-Each kind is a step of torch or JAX code and a change to it. Base is recorded six times and head
-once, each in a process of its own, with the product's profilers on the CPU; then the product's
-readers and its diff do the rest. The noise is what five of base's recordings differ by. Goals: the
-planted cause is first in at least 90 %; the named causes explain at least 80 % of the change, or
-the answer is "not attributable"; about the same code nothing is said. The exit status is 1 when one
-is missed.
+Each kind is a step of torch or JAX code and a change to it. Each side is recorded in a process of
+its own, in windows, with the product's profilers on the CPU; then the product's readers and its
+diff do the rest. Goals: the planted cause is first in at least 90 %; the named causes explain at
+least 80 % of the change, or the answer is "not attributable"; about the same code nothing is said.
+The exit status is 1 when one is missed.
 """
 
 import argparse
@@ -32,16 +31,12 @@ from perfledger.profile import Profile
 from perfledger.records import Framework, Side
 from perfledger_profiles.diff.cause import Cause, StepTimeExplanation
 from perfledger_profiles.diff.diff import explain
-from perfledger_profiles.diff.noise import learn_noise
 from perfledger_profiles.torch_profiler.kineto import read_kineto
 from perfledger_profiles.xla.xplane import read_xplane
 
 FIRST_GOAL = 0.9
 EXPLAINED_GOAL = 0.8
 TIMEOUT_S = 60
-# Recordings of base, by number; 0 is what head is compared with. Each is in two pairs, so that one
-# that something else held up spoils two of five.
-NOISE_PAIRS = ((1, 2), (2, 3), (3, 4), (4, 5), (5, 1))
 # One thread: which of several cores is free is not what is being explained.
 SINGLE_THREADED = {
     "OMP_NUM_THREADS": "1",
@@ -54,9 +49,9 @@ RECORDING = Path(__file__).with_name("planted_recording.py")
 
 @dataclass(frozen=True, kw_only=True)
 class Recording:
-    """A recorded profile, and the median step without a profiler."""
+    """The profiles of the recorded windows, and the median step without a profiler."""
 
-    profile: Profile
+    windows: tuple[Profile, ...]
     seconds: float
 
 
@@ -103,21 +98,17 @@ class Recorder:
         self._seed = seed
         self._running: dict[Framework, subprocess.Popen[str]] = {}
 
-    def record(self, kind: Kind, side: Side, number: int = 0) -> Recording:
+    def record(self, kind: Kind, side: Side) -> Recording:
         """Record one side, or read what an earlier run kept."""
         name = "".join(letter if letter.isalnum() else "_" for letter in kind.name)
-        folder = self._folder / name / f"{side}{number}"
+        folder = self._folder / name / side
         kept = folder / "recording.json"
         if not kept.exists():
             folder.mkdir(parents=True, exist_ok=True)
             self._ask(kind.framework, kind=kind.name, side=str(side), folder=str(folder))
         said = json.loads(kept.read_text(encoding="utf-8"))
-        trace = Path(said["trace"])
-        if kind.framework is Framework.JAX:
-            profile = read_xplane(trace, workload=kind.name, side=side)
-        else:
-            profile = read_kineto(trace.read_bytes(), workload=kind.name, side=side)
-        return Recording(profile=profile, seconds=said["seconds"])
+        windows = [_read(Path(trace), kind, side) for trace in said["traces"]]
+        return Recording(windows=tuple(windows), seconds=said["seconds"])
 
     def close(self) -> None:
         """End the processes."""
@@ -143,18 +134,20 @@ class Recorder:
             pass  # what the step itself printed
 
 
+def _read(trace: Path, kind: Kind, side: Side) -> Profile:
+    if kind.framework is Framework.JAX:
+        return read_xplane(trace, workload=kind.name, side=side)
+    return read_kineto(trace.read_bytes(), workload=kind.name, side=side)
+
+
 def answer(kind: Kind, recorder: Recorder) -> Answer:
-    """Record a kind and explain it; the noise is what five more recordings of base differ by."""
+    """Record a kind and explain it."""
     base = recorder.record(kind, Side.BASE)
     head = recorder.record(kind, Side.HEAD)
-    pairs = [
-        tuple(recorder.record(kind, Side.BASE, number).profile for number in numbers)
-        for numbers in NOISE_PAIRS
-    ]
     explanation = explain(
-        base.profile,
-        head.profile,
-        noise=learn_noise([(one, other) for one, other in pairs]),
+        base.windows[0],
+        head.windows[0],
+        repeats=(*base.windows[1:], *head.windows[1:]),
         timing=(base.seconds, head.seconds),
     )
     return Answer(kind=kind, explanation=explanation)

@@ -1,8 +1,8 @@
 """Planted changes run in processes forked from this one: their traces and unprofiled times out.
 
 python benchmarks/planted_recording.py FRAMEWORK SEED reads lines of {"kind", "side", "folder"} and
-answers each with a line of {"trace", "seconds"}. The framework is imported once; each recording is
-a process of its own all the same, since what a step leaves behind ends with it.
+answers each with a file of {"traces", "seconds"} in the folder. The framework is imported once;
+each recording is a process of its own all the same, since what a step leaves behind ends with it.
 """
 
 import argparse
@@ -48,7 +48,8 @@ def record(kind: Kind, side: Side, folder: Path, *, module: Any, seed: int) -> N
     seconds = median(meter.clock.time(step) for _ in range(TIMED))
     traced = meter.trace(lambda: step, folder, "trace")
     assert traced is not None
-    said = {"trace": str(traced.trace), "seconds": seconds}
+    traces = [str(trace) for trace in (traced.trace, *traced.repeats)]
+    said = {"traces": traces, "seconds": seconds}
     (folder / "recording.json").write_text(json.dumps(said), encoding="utf-8")
 
 

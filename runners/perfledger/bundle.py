@@ -154,7 +154,7 @@ class Bundle:
     accepted_work: tuple[str, ...] = ()  # workloads (globs) whose work need not be proven
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])  # workload → reason
     profiles: tuple[Profile, ...] = ()
-    repeats: tuple[Profile, ...] = ()  # the same code profiled again, operations only: their noise
+    repeats: tuple[Profile, ...] = ()  # more windows of the profiles' code, operations only
     work: tuple[CountedWork, ...] = ()  # work per step, counted before measuring
     pricing: PricingConfig = field(default_factory=PricingConfig)
     repository: str = ""  # owner/name, where known

@@ -1,6 +1,7 @@
-"""Prints the profile in a file as one JSON object: READER FILE WORKLOAD SIDE.
+"""Prints the profiles in files as a JSON list: READER WORKLOAD SIDE FILE [FILE ...].
 
-READER is a format, or "auto" to detect it from the file's content and name. With --speedscope the
+READER is a format, or "auto" to detect it from the file's content and name. The files are windows
+of the same code: of those after the first only the operations are printed. With --speedscope the
 whole recording is written for that viewer, after a line that lists what is left out.
 
 The files are untrusted, so the caller limits memory and time. A file that cannot be read gives one
@@ -12,9 +13,10 @@ import gc
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from perfledger.profile import Profile
 from perfledger.records import Side
 from perfledger_profiles.export.speedscope import omission_note, speedscope
 from perfledger_profiles.formats import ProfileFormat, read_calls, read_profile
@@ -26,31 +28,49 @@ MAX_ANSWER_BYTES = 16 * 2**20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read one file and print its profile; return the exit status."""
+    """Read the files and print their profiles; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m perfledger_profiles", description=__doc__)
     parser.add_argument("--speedscope", action="store_true")
     parser.add_argument("reader", choices=(AUTO, *(one.value for one in ProfileFormat)))
-    parser.add_argument("file", type=Path)
     parser.add_argument("workload")
     parser.add_argument("side", type=Side, choices=tuple(Side))
+    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
     options = parser.parse_args(arguments)
     format_ = None if options.reader == AUTO else ProfileFormat(options.reader)
+    first: Path = options.files[0]
     try:
         if options.speedscope:
-            _write_speedscope(options.file, format_, name=options.workload)
+            _write_speedscope(first, format_, name=options.workload)
             return 0
-        profile = read_profile(
-            options.file, workload=options.workload, side=options.side, format=format_
-        )
-        answer = json.dumps(asdict(profile), allow_nan=False)
+        profiles = [
+            read_profile(path, workload=options.workload, side=options.side, format=format_)
+            for path in options.files
+        ]
+        windows = [*profiles[:1], *map(_operations_only, profiles[1:])]
+        answer = json.dumps([asdict(profile) for profile in windows], allow_nan=False)
     except (ProfileError, OSError) as error:
         return _fail(str(error))
     except MemoryError:
-        return _fail(f"{options.file.name} needs more memory than allowed: profile fewer steps")
+        return _fail(f"{first.name} needs more memory than allowed: profile fewer steps")
     if len(answer) > MAX_ANSWER_BYTES:
-        return _fail(f"the profile in {options.file.name} is too large: record fewer steps")
+        return _fail(f"the profile in {first.name} is too large: record fewer steps")
     sys.stdout.write(answer)
     return 0
+
+
+def _operations_only(profile: Profile) -> Profile:
+    """Return a profile with only what noise is learnt from, a tenth of its size."""
+    return replace(
+        profile,
+        kernels=(),
+        each_step=(),
+        streams=(),
+        readings=(),
+        slices=(),
+        memory=(),
+        collectives=(),
+        notes=(),
+    )
 
 
 def _write_speedscope(path: Path, format_: ProfileFormat | None, *, name: str) -> None:

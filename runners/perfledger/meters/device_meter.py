@@ -16,13 +16,16 @@ PassRecord = TypeVar("PassRecord")  # a profiler's record of a pass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledPass:
-    """A profiled pass: the profiler's file, and the mean time of its kept steps."""
+    """Profiled windows: the first one's file and the mean time of its kept steps, and the others.
+
+    The first has the median time. All windows run the same code: their differences are noise.
+    """
 
     tool: str  # "torch.profiler" or "jax.profiler"
     trace: Path
     steps: int  # kept: the first profiled one includes the profiler's start
     step_seconds: float
-    again: Path | None = None  # the same steps profiled again; their difference is noise
+    repeats: tuple[Path, ...] = ()  # the files of the other windows, in the order of time
 
 
 class DeviceMeter(Protocol):
@@ -64,12 +67,11 @@ class DeviceMeter(Protocol):
         ...
 
 
-def shortest_passes(windows: Sequence[tuple[float, PassRecord]]) -> list[tuple[float, PassRecord]]:
-    """Return the two profiled passes with the shortest steps.
-
-    Disturbances make a pass longer; the difference of the two shows what remains of them.
-    """
-    return sorted(windows, key=lambda window: window[0])[:2]
+def median_first(windows: Sequence[tuple[float, PassRecord]]) -> list[tuple[float, PassRecord]]:
+    """Return the windows, the one with the (lower) median time first and the others in order."""
+    ranked = sorted(range(len(windows)), key=lambda place: windows[place][0])
+    middle = ranked[(len(ranked) - 1) // 2]
+    return [windows[middle], *windows[:middle], *windows[middle + 1 :]]
 
 
 class HostMeter:

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from perfledger.meters.clock import Clock
-from perfledger.meters.device_meter import ProfiledPass, shortest_passes
+from perfledger.meters.device_meter import ProfiledPass, median_first
 from perfledger.workload import Step
 
 TOOL = "jax.profiler"
 ACTIVE_STEPS = 5  # the first one includes the profiler's start
-# As in torch_profile: of a few windows one is usually undisturbed.
-WINDOWS = 5
+WINDOWS = 8  # as in torch_profile
 MAX_PROFILED_SECONDS = 5.0
 
 
@@ -26,8 +25,7 @@ def trace(
     """Profile steps into an .xplane.pb below `folder`; each step is an annotated "step".
 
     Files of an earlier profile in `folder` are removed. Python calls are not recorded: they would
-    be most of the file and of the overhead. Of up to WINDOWS passes the one with the shortest steps
-    is kept, and the next shortest as the repeat.
+    be most of the file and of the overhead.
     """
     windows: list[tuple[float, Path]] = []
     spent = 0.0
@@ -35,21 +33,18 @@ def trace(
     for number in range(WINDOWS):
         window = folder / str(number)
         times = _window(jax.profiler, next_step(), clock, window)
-        windows = shortest_passes([*windows, (sum(times[1:]) / len(times[1:]), window)])
+        windows.append((sum(times[1:]) / len(times[1:]), window))
         spent += sum(times)
         if spent > MAX_PROFILED_SECONDS:
             break
-    kept_windows = [window for _, window in windows]
-    for window in folder.iterdir():
-        if window not in kept_windows:
-            shutil.rmtree(window)
-    files = [_file(window) for window in kept_windows]
+    windows = median_first(windows)
+    files = [_file(window) for _, window in windows]
     return ProfiledPass(
         tool=TOOL,
         trace=files[0],
         steps=ACTIVE_STEPS - 1,
         step_seconds=windows[0][0],
-        again=files[1] if len(files) > 1 else None,
+        repeats=tuple(files[1:]),
     )
 
 

@@ -53,6 +53,7 @@ class Cause:
     evidence: str = ""  # of the reason: "float[64,64] became double[64,64]"
     count_effect_seconds: float = 0.0
     rate_effect_seconds: float = 0.0
+    error_seconds: float | None = None  # half the 99 % interval of the delta, if known
     reverted_step_seconds: float | None = None  # head's step without this change (Amdahl)
 
     @property
@@ -68,7 +69,7 @@ class BucketChange:
     bucket: Bucket
     base_seconds: float
     head_seconds: float
-    noise_seconds: float = 0.0  # difference of two profiles of the same code
+    noise_seconds: float = 0.0  # error of the difference, 0 if unknown
 
     @property
     def delta_seconds(self) -> float:
@@ -94,7 +95,7 @@ class StepTimeExplanation:
     note: str = ""
     buckets: tuple[BucketChange, ...] = ()  # in the order of Bucket
     residual_seconds: float | None = None
-    noise_seconds: float | None = None  # difference of two profiles of the same code, if known
+    noise_seconds: float | None = None  # error of the difference of the steps, if known
     base_device: DeviceState | None = None  # during base's steps
     head_device: DeviceState | None = None
     base_bottleneck: Classification | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from perfledger.profile import Bucket, Profile
-from perfledger_profiles.diff.noise import MAX_DEVIATIONS, NOISE_SHARE, ProfileNoise
+from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.stable_names import is_operator_name
 from perfledger_profiles.diff.uniform_slowdown import CLOCK_TOLERANCE, drift_of
@@ -71,7 +71,7 @@ def note_on(evidence: ProfileComparison, rest_s: float, *, is_clock_listed: bool
     if not evidence.is_change:
         return _note_on_nothing(evidence)
     change_s = abs(evidence.change_seconds)
-    noise_s = MAX_DEVIATIONS * evidence.noise.step_seconds
+    noise_s = evidence.noise.step_error_seconds
     if abs(rest_s) > MAX_REST_SHARE * change_s:
         return (
             f"{NOT_ATTRIBUTABLE}: {abs(rest_s) / change_s:.0%} of the change is spread over "

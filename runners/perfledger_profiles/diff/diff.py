@@ -1,10 +1,10 @@
 """Explains the difference of two profiles of a workload."""
 
 from collections.abc import Callable, Sequence
-from math import fsum, sqrt
-from statistics import median
+from math import fsum
 
 from perfledger.profile import Bucket, Profile
+from perfledger.records import Side
 from perfledger_profiles.bottleneck.classification import Classification
 from perfledger_profiles.diff.call_count_changes import with_call_count_changes
 from perfledger_profiles.diff.cause import BucketChange, Cause, ChangeKind, StepTimeExplanation
@@ -18,7 +18,7 @@ from perfledger_profiles.diff.caveats import (
 from perfledger_profiles.diff.change_reason import reason_of
 from perfledger_profiles.diff.grouping import group_changes, longest_operation, name_of
 from perfledger_profiles.diff.matching import match
-from perfledger_profiles.diff.noise import ProfileNoise
+from perfledger_profiles.diff.noise import NOISE_SHARE, ProfileNoise, typical_profile
 from perfledger_profiles.diff.operation_change import MatchStage, OperationChange
 from perfledger_profiles.diff.operations import operations_of
 from perfledger_profiles.diff.suggestions import suggestion
@@ -30,17 +30,12 @@ MAX_CAUSES = 5
 
 Classifier = Callable[[Profile], Classification]
 
-# Converts a median absolute deviation to a standard deviation for normally distributed values.
-_NORMAL = 1.4826
-# One step has no spread.
-_MIN_STEPS = 2
-
 
 def explain(
     base: Profile,
     head: Profile,
     *,
-    noise: ProfileNoise | None = None,
+    repeats: Sequence[Profile] = (),
     timing: StepTimings | None = None,
     timing_error_seconds: float = 0.0,
     devices: DeviceStates | None = None,
@@ -50,22 +45,27 @@ def explain(
     """Return the causes of the change between two profiled steps, those in its direction first.
 
     base_step_seconds + the causes' deltas + rest_seconds = head_step_seconds, and likewise for the
-    buckets. `noise` is the difference of two profiles of the same code, where it is known. `timing`
-    is base's and head's step in seconds without a profiler, whose difference is accurate to
-    `timing_error_seconds`. `devices` is the device state on base and on head.
+    buckets. `repeats` are more windows of the same code on either side: with them the steps are
+    typical ones, and a cause exceeds its error. `timing` is base's and head's step in seconds
+    without a profiler, whose difference is accurate to `timing_error_seconds`. `devices` is the
+    device state on base and on head.
     """
-    known_noise = noise if noise is not None else ProfileNoise()
+    noise = ProfileNoise(
+        base=(base, *(one for one in repeats if one.side is Side.BASE)),
+        head=(head, *(one for one in repeats if one.side is Side.HEAD)),
+    )
+    base, head = typical_profile(noise.base), typical_profile(noise.head)
     evidence = ProfileComparison(
         base=base,
         head=head,
         changes=changes_of(base, head),
-        noise=known_noise,
+        noise=noise,
         timing=timing,
         devices=devices,
         timing_error_seconds=timing_error_seconds,
     )
     listed = _changes_to_list(evidence) if evidence.is_change else []
-    causes = tuple(_cause(change, base, head) for change in listed)
+    causes = tuple(_cause(change, base, head, noise) for change in listed)
     rest_s = evidence.change_seconds - fsum(cause.delta_seconds for cause in causes)
     note = note_on(
         evidence, rest_s, is_clock_listed=any(c.stage is MatchStage.CLOCK for c in listed)
@@ -78,9 +78,9 @@ def explain(
         rest_seconds=rest_s,
         is_attributable=not note,
         note=note,
-        buckets=waterfall(base, head, known_noise),
+        buckets=waterfall(base, head, noise),
         residual_seconds=evidence.residual_seconds,
-        noise_seconds=known_noise.step_seconds if known_noise.pairs else None,
+        noise_seconds=noise.step_error_seconds if noise.is_known else None,
         base_device=devices[0] if devices is not None else None,
         head_device=devices[1] if devices is not None else None,
         base_bottleneck=classifier(base) if classifier is not None else None,
@@ -98,9 +98,7 @@ def changes_of(base: Profile, head: Profile) -> tuple[OperationChange, ...]:
 def waterfall(base: Profile, head: Profile, noise: ProfileNoise) -> tuple[BucketChange, ...]:
     """Return each bucket's change, in the order of Bucket; they sum to the step's change.
 
-    Time of a step that no operation accounts for belongs to OTHER, as in `Profile`. A bar's noise
-    is the larger of two values: the difference of pairs of the same code, and the standard error of
-    the difference of two means over steps.
+    Time of a step that no operation accounts for belongs to OTHER, as in `Profile`.
     """
     before, after = _all_seconds(base), _all_seconds(head)
     return tuple(
@@ -108,10 +106,7 @@ def waterfall(base: Profile, head: Profile, noise: ProfileNoise) -> tuple[Bucket
             bucket=bucket,
             base_seconds=before[bucket],
             head_seconds=after[bucket],
-            noise_seconds=max(
-                noise.buckets.get(bucket, 0.0),
-                sqrt(_variance_of_mean(base, bucket) + _variance_of_mean(head, bucket)),
-            ),
+            noise_seconds=noise.bucket_error_seconds(bucket),
         )
         for bucket in Bucket
     )
@@ -123,17 +118,6 @@ def _all_seconds(profile: Profile) -> dict[Bucket, float]:
         spent[operation.bucket] += operation.seconds
     spent[Bucket.OTHER] += profile.step_seconds - fsum(spent.values())
     return spent
-
-
-def _variance_of_mean(profile: Profile, bucket: Bucket) -> float:
-    """Return the squared standard error of a bucket's mean over the kept steps; 0 if unknown."""
-    number = tuple(Bucket).index(bucket)
-    spent = [step.buckets[number] for step in profile.each_step if number < len(step.buckets)]
-    if len(spent) < _MIN_STEPS:
-        return 0.0
-    middle = median(spent)
-    deviation = _NORMAL * median(abs(seconds - middle) for seconds in spent)
-    return deviation * deviation / len(spent)
 
 
 def _changes_to_list(evidence: ProfileComparison) -> list[OperationChange]:
@@ -178,15 +162,17 @@ def _select(
 
 def _is_worth_telling(change: OperationChange, evidence: ProfileComparison) -> bool:
     """Return whether a change exceeds the noise, and is mostly of operations with a name."""
-    operations = (*change.base, *change.head)
-    floor_s = evidence.noise.group_floor_seconds(operations, evidence.base.step_seconds)
+    floor_s = max(
+        evidence.noise.error_seconds(change.base, change.head),
+        NOISE_SHARE * evidence.base.step_seconds,
+    )
     return (
         abs(change.delta_seconds) > floor_s
-        and longest_operation(operations).name != OTHER_OPERATIONS
+        and longest_operation((*change.base, *change.head)).name != OTHER_OPERATIONS
     )
 
 
-def _cause(change: OperationChange, base: Profile, head: Profile) -> Cause:
+def _cause(change: OperationChange, base: Profile, head: Profile, noise: ProfileNoise) -> Cause:
     kind = change.kind
     name = change.label or name_of(change.head or change.base)
     main = longest_operation(change.head or change.base)
@@ -206,5 +192,6 @@ def _cause(change: OperationChange, base: Profile, head: Profile) -> Cause:
         evidence=evidence,
         count_effect_seconds=change.count_effect_seconds,
         rate_effect_seconds=change.rate_effect_seconds,
+        error_seconds=(noise.error_seconds(change.base, change.head) if noise.is_known else None),
         reverted_step_seconds=max(0.0, head.step_seconds - change.delta_seconds),
     )

@@ -1,78 +1,178 @@
-"""Learns from pairs of profiles of the same code how far such profiles differ."""
+"""Learns from several profiled windows of each side how far profiles of the same code differ.
 
-from collections import defaultdict
+A window's seconds are the mean of its steps. Other work on the machine lengthens some windows and
+some operations of a window, so neither a mean over windows nor one window is used: the typical
+seconds are trimmed means, with the errors of Tukey and McLaughlin (1963), and two sides are
+compared as in Yuen (1974).
+"""
+
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import fsum, sqrt
+from statistics import fmean, variance
 
 from perfledger.profile import Bucket, Operation, Profile
-from perfledger_profiles.diff.stable_names import normal_name, normal_path
+from perfledger_profiles.diff.operations import operations_of
+from perfledger_profiles.timeline.breakdown import longest_operations
 
-# The same code also shows changes within twice the median deviation.
-MAX_DEVIATIONS = 2.0
+# The share of windows that is left out at either end: half of them may be disturbed.
+TRIM_SHARE = 0.25
 # Two profiles of the same code on an idle GPU differed by a quarter of a percent of a step.
 NOISE_SHARE = 0.002
+MIN_WINDOWS = 2  # one has no spread
+# Student's t at 99 %, two-sided, for 1, 2, ... degrees of freedom; further ones count as the last.
+T_99 = (
+    *(63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250, 3.169),
+    *(3.106, 3.055, 3.012, 2.977, 2.947, 2.921, 2.898, 2.878, 2.861, 2.845),
+)
 
-Group = tuple[str, str]  # an operation's name and place, normalised
+OperationKey = tuple[str, Bucket, str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ProfileNoise:
-    """The median deviation of two profiles of the same code, in seconds per step.
+    """The windows of both sides, and what their spread says of a difference.
 
-    Deviations are from zero, the true change of the same code, so one pair is enough and missing
-    groups do not understate the noise. Without pairs the floor is a share of the step.
+    Errors are half-widths of 99 % intervals, in seconds per step. A side with one window has the
+    relative spread of the other; without two windows on any side no error is known.
     """
 
-    pairs: int = 0  # that it is learnt from
-    step_seconds: float = 0.0
-    buckets: Mapping[Bucket, float] = field(default_factory=dict[Bucket, float])
-    groups: Mapping[Group, float] = field(default_factory=dict[Group, float])
+    base: tuple[Profile, ...]
+    head: tuple[Profile, ...]
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether some side has several windows."""
+        return max(len(self.base), len(self.head)) >= MIN_WINDOWS
+
+    @property
+    def step_error_seconds(self) -> float:
+        """Return the error of the difference of the typical steps."""
+        return self._error(
+            [window.step_seconds for window in self.base],
+            [window.step_seconds for window in self.head],
+        )
+
+    def bucket_error_seconds(self, bucket: Bucket) -> float:
+        """Return the error of the difference of a bucket, by the single steps of lone windows."""
+        if not self.is_known:
+            return _error_of(*(_steps_of(side[0], bucket) for side in (self.base, self.head)))
+        return self._error(
+            [window.bucket_seconds()[bucket] for window in self.base],
+            [window.bucket_seconds()[bucket] for window in self.head],
+        )
+
+    def error_seconds(self, base: Iterable[Operation], head: Iterable[Operation]) -> float:
+        """Return the error of the difference of these operations, each side's taken together."""
+        return self._error(_sums(self._base_times, base), _sums(self._head_times, head))
 
     def floor_seconds(self, step_seconds: float) -> float:
         """Return the smallest change of a step that is worth explaining."""
-        return max(MAX_DEVIATIONS * self.step_seconds, NOISE_SHARE * step_seconds)
+        return max(self.step_error_seconds, NOISE_SHARE * step_seconds)
 
-    def group_floor_seconds(self, operations: Iterable[Operation], step_seconds: float) -> float:
-        """Return the smallest total change of these operations that is worth reporting."""
-        deviation = sum(self.groups.get(group, 0.0) for group in set(map(group_of, operations)))
-        return max(MAX_DEVIATIONS * deviation, NOISE_SHARE * step_seconds)
+    def _error(self, base: Sequence[float], head: Sequence[float]) -> float:
+        return _error_of(base, head) if self.is_known else 0.0
+
+    @cached_property
+    def _base_times(self) -> tuple[Mapping[OperationKey, float], ...]:
+        return tuple(map(_times_of, self.base))
+
+    @cached_property
+    def _head_times(self) -> tuple[Mapping[OperationKey, float], ...]:
+        return tuple(map(_times_of, self.head))
 
 
-def learn_noise(pairs: Sequence[tuple[Profile, Profile]]) -> ProfileNoise:
-    """Return the noise in pairs of profiles of the same code, unknown without any."""
-    if not pairs:
-        return ProfileNoise()
-    steps = [abs(one.step_seconds - other.step_seconds) for one, other in pairs]
-    buckets: defaultdict[Bucket, list[float]] = defaultdict(list)
-    groups: defaultdict[Group, list[float]] = defaultdict(list)
-    for one, other in pairs:
-        before, after = one.bucket_seconds(), other.bucket_seconds()
-        for bucket in Bucket:
-            buckets[bucket].append(abs(after[bucket] - before[bucket]))
-        for group, deviation in _deviations(one, other).items():
-            groups[group].append(deviation)
-    return ProfileNoise(
-        len(pairs),
-        median(steps),
-        {bucket: median(deviations) for bucket, deviations in buckets.items()},
-        {group: _median_of(deviations, len(pairs)) for group, deviations in groups.items()},
+@dataclass(frozen=True, slots=True)
+class _TrimmedMean:
+    """A trimmed mean with its squared standard error and degrees of freedom, 0 if unknown."""
+
+    mean: float
+    variance: float
+    degrees: int
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "_TrimmedMean":
+        count, left_out = len(values), int(TRIM_SHARE * len(values))
+        ranked = sorted(values)
+        inner = ranked[left_out : count - left_out]
+        if count < MIN_WINDOWS:
+            return cls(fmean(inner) if inner else 0.0, 0.0, 0)
+        winsorized = [inner[0]] * left_out + inner + [inner[-1]] * left_out
+        squares = variance(winsorized) * (count - 1)
+        return cls(fmean(inner), squares / (len(inner) * (len(inner) - 1)), len(inner) - 1)
+
+    def spread_like(self, other: "_TrimmedMean") -> "_TrimmedMean":
+        """Return this mean with the relative error of another; the absolute one if that is of 0."""
+        ratio = self.mean / other.mean if other.mean > 0 else 1.0
+        return replace(self, variance=other.variance * ratio * ratio, degrees=other.degrees)
+
+
+def _error_of(base: Sequence[float], head: Sequence[float]) -> float:
+    """Return the error of the difference of two sides' trimmed means, 0 if unknown.
+
+    The variances add up, and so do the degrees of freedom.
+    """
+    first, second = _TrimmedMean.of(base), _TrimmedMean.of(head)
+    if second.degrees == 0:
+        second = second.spread_like(first)
+    elif first.degrees == 0:
+        first = first.spread_like(second)
+    degrees = first.degrees + second.degrees
+    if degrees == 0:
+        return 0.0
+    return T_99[min(degrees, len(T_99)) - 1] * sqrt(first.variance + second.variance)
+
+
+def typical_profile(windows: Sequence[Profile]) -> Profile:
+    """Return the first window's profile with the typical seconds of each operation.
+
+    `windows` are of one side, with at least one; the first has all details. An operation that a
+    window lacks took no time there. The step is the sum of its operations.
+    """
+    first = windows[0]
+    if len(windows) < MIN_WINDOWS or not first.operations:
+        return first
+    times = [_times_of(window) for window in windows]
+    named = {_key(operation): operation for window in windows for operation in window.operations}
+    own = {_key(operation): operation for operation in first.operations}
+    typical = [
+        replace(own.get(key, operation), seconds=_typical([each.get(key, 0.0) for each in times]))
+        for key, operation in named.items()
+    ]
+    operations = longest_operations([one for one in typical if one.seconds > 0 or one.count > 0])
+    return replace(
+        first,
+        operations=operations,
+        step_seconds=fsum(operation.seconds for operation in operations),
     )
 
 
-def group_of(operation: Operation) -> Group:
-    """Return the group whose noise an operation shares."""
-    return normal_name(operation.name), normal_path(operation.path)
+def _typical(values: Sequence[float]) -> float:
+    return _TrimmedMean.of(values).mean
 
 
-def _deviations(first: Profile, second: Profile) -> Mapping[Group, float]:
-    deltas: defaultdict[Group, float] = defaultdict(float)
-    for profile, sign in ((first, -1.0), (second, 1.0)):
-        for operation in profile.operations:
-            deltas[group_of(operation)] += sign * operation.seconds
-    return {group: abs(delta) for group, delta in deltas.items()}
+def _steps_of(profile: Profile, bucket: Bucket) -> list[float]:
+    """Return a bucket's seconds in each kept step."""
+    place = tuple(Bucket).index(bucket)
+    return [step.buckets[place] for step in profile.each_step if place < len(step.buckets)]
 
 
-def _median_of(deviations: Sequence[float], pairs: int) -> float:
-    """Return the median over all pairs; a pair without the group counts as 0."""
-    return median((*deviations, *(0.0,) * (pairs - len(deviations))))
+def _times_of(window: Profile) -> Mapping[OperationKey, float]:
+    seconds: dict[OperationKey, float] = {}
+    for operation in operations_of(window):
+        key = _key(operation)
+        seconds[key] = seconds.get(key, 0.0) + operation.seconds
+    return seconds
+
+
+def _sums(
+    windows: Sequence[Mapping[OperationKey, float]], operations: Iterable[Operation]
+) -> list[float]:
+    """Return the seconds of the operations together in each window."""
+    keys = set(map(_key, operations))
+    return [fsum(times.get(key, 0.0) for key in keys) for times in windows]
+
+
+def _key(operation: Operation) -> OperationKey:
+    return operation.name, operation.bucket, operation.shapes, operation.path

@@ -36,12 +36,14 @@ MAX_COUNTS = 100
 MAX_BATCH = 2**31
 MAX_LIMITS = 20
 MAX_DISTRIBUTIONS = 1000
+MAX_WINDOWS = 100
 
 CLOCK_STEP_S = 2e-9  # both times of a request are rounded to the nanosecond
 
 TAG = rf"\A[\w{re.escape(TAG_MARKS)}]+\Z"
 
 Seconds = Annotated[float, Meta(ge=0)]
+TracePath = Annotated[str, Meta(max_length=4096)]
 RequestTimes = Annotated[
     tuple[Annotated[float, Meta(gt=0, le=MAX_READING)], ...], Meta(max_length=MAX_REQUESTS)
 ]
@@ -160,12 +162,12 @@ class RunMessage(Message, frozen=True, kw_only=True, tag="run"):
 
 
 class ProfiledMessage(Message, frozen=True, kw_only=True, tag="profiled"):
-    """A profiled workload: the file `trace`, and the file `again` of a repeated pass, if any."""
+    """A profiled workload: the file `trace` of one window, and the files of the other windows."""
 
     workload: Id
     tool: ShortText
-    trace: Annotated[str, Meta(max_length=4096)]
-    again: Annotated[str, Meta(max_length=4096)] = ""
+    trace: TracePath
+    repeats: Annotated[tuple[TracePath, ...], Meta(max_length=MAX_WINDOWS)] = ()
     steps: Annotated[int, Meta(ge=0)] = 0
     step_seconds: Seconds = 0.0
 

@@ -50,7 +50,7 @@ class ProfileRuns:
     """The profiles by workload and side, and notes on missing ones."""
 
     profiles: tuple[Profile, ...] = ()
-    repeats: tuple[Profile, ...] = ()  # the same code profiled again, operations only
+    repeats: tuple[Profile, ...] = ()  # more windows of the same code, operations only
     notes: tuple[str, ...] = ()
 
 
@@ -92,31 +92,47 @@ def profile_both(
 
 
 def read_trace(
+    reader: str, trace: Path, *, workload: str, side: Side, environment: Mapping[str, str]
+) -> Profile:
+    """Return the profile in a trace as in `read_windows`; raise ReaderError."""
+    (profile,) = read_windows(
+        reader, [trace], workload=workload, side=side, environment=environment
+    )
+    return profile
+
+
+def read_windows(
     reader: str,
-    trace: Path,
+    traces: Sequence[Path],
     *,
     workload: str,
     side: Side,
     environment: Mapping[str, str],
     wall_s: float = READER_WALL_S,
-) -> Profile:
-    """Return the profile in a trace, read by a limited child of the agent's interpreter.
+) -> tuple[Profile, ...]:
+    """Return the profiles in traces of one code, read by a limited child of our interpreter.
 
-    `environment` is the child's, without secrets. Nothing is written beside the trace. Raises
-    ReaderError.
+    Those after the first have operations only. `environment` is the child's, without secrets.
+    Nothing is written beside the traces. Raises ReaderError.
     """
     # "--" because a workload's name may begin with a dash.
-    answer = _answer(["--", reader, str(trace), workload, side], environment, wall_s=wall_s)
+    arguments = ["--", reader, workload, side, *map(str, traces)]
+    answer = _answer(arguments, environment, wall_s=wall_s)
     try:
         # Names of a foreign process, cleaned for a bundle.
-        profile = msgspec.convert(_clean(msgspec.json.decode(answer)), type=Profile)
-        # A file of readings only, such as a log of bandwidths, has no times to check.
-        if profile.has_steps or profile.operations:
-            check_profile("profile", profile, {workload})
+        cleaned = _clean(msgspec.json.decode(answer))
+        profiles = msgspec.convert(cleaned, type=tuple[Profile, ...])
+        for profile in profiles:
+            # A file of readings only, such as a log of bandwidths, has no times to check.
+            if profile.has_steps or profile.operations:
+                check_profile("profile", profile, {workload})
     except (msgspec.MsgspecError, BundleError) as error:
         msg = f"the reader's answer is not a profile: {error}"
         raise ReaderError(msg) from error
-    return profile
+    if len(profiles) != len(traces):
+        msg = f"the reader answered with {len(profiles)} profiles of {len(traces)} files"
+        raise ReaderError(msg)
+    return profiles
 
 
 def export_speedscope(trace: Path, *, name: str, environment: Mapping[str, str]) -> tuple[str, str]:
@@ -125,7 +141,7 @@ def export_speedscope(trace: Path, *, name: str, environment: Mapping[str, str])
     It is read by a child as in `read_trace`. Raises ReaderError.
     """
     answer = _answer(
-        ["--speedscope", "--", "auto", str(trace), name, Side.HEAD],
+        ["--speedscope", "--", "auto", name, Side.HEAD, str(trace)],
         environment,
         most_bytes=MAX_EXPORT_BYTES,
     )
@@ -182,55 +198,30 @@ def _profile_side(
 def _read_traces(
     harness: Harness, message: ProfiledMessage, folder: Path, side: Side
 ) -> ProfileRuns:
-    """Read a child's trace and its repeat."""
+    """Read the traces of a child's windows, and remove them."""
     if message.tool not in READERS:
         note = f"{message.workload} was not profiled: its framework has no profiler here"
         return ProfileRuns(notes=(note,))
-    read: list[Profile] = []
-    notes: list[str] = []
-    for path in filter(None, (message.trace, message.again)):
-        try:
-            read.append(_profile(harness, message, Path(path).resolve(), folder, side))
-        except ReaderError as error:
-            notes.append(f"the profile of {message.workload} on {side} could not be read: {error}")
-    return ProfileRuns(
-        profiles=tuple(read[:1]), repeats=tuple(map(_operations_only, read[1:])), notes=tuple(notes)
-    )
-
-
-def _profile(
-    harness: Harness, message: ProfiledMessage, trace: Path, folder: Path, side: Side
-) -> Profile:
-    """Return the profile in a child's trace, and remove the trace; raise ReaderError."""
-    if not (trace.is_relative_to(folder.resolve()) and trace.is_file()):
-        msg = "the child named a file outside its trace folder"
-        raise ReaderError(msg)
+    traces = [Path(path).resolve() for path in (message.trace, *message.repeats)]
+    unreadable = f"the profile of {message.workload} on {side} could not be read"
+    if not all(one.is_relative_to(folder.resolve()) and one.is_file() for one in traces):
+        note = f"{unreadable}: the child named a file outside its trace folder"
+        return ProfileRuns(notes=(note,))
     try:
-        return read_trace(
+        windows = read_windows(
             READERS[message.tool],
-            trace,
+            traces,
             workload=message.workload,
             side=side,
             environment=harness.environment,
             wall_s=min(READER_WALL_S, max(0.0, harness.seconds_left())),
         )
+    except ReaderError as error:
+        return ProfileRuns(notes=(f"{unreadable}: {error}",))
     finally:
-        trace.unlink()
-
-
-def _operations_only(profile: Profile) -> Profile:
-    """Return a profile with only what noise is learnt from, a tenth of its size."""
-    return replace(
-        profile,
-        kernels=(),
-        each_step=(),
-        streams=(),
-        readings=(),
-        slices=(),
-        memory=(),
-        collectives=(),
-        notes=(),
-    )
+        for trace in traces:
+            trace.unlink()
+    return ProfileRuns(profiles=windows[:1], repeats=windows[1:])
 
 
 def exit_reason(status: int) -> str:

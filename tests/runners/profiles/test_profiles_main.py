@@ -7,26 +7,39 @@ import pytest
 from perfledger_profiles import __main__ as command, formats
 
 
-def test_a_trace_becomes_one_json_object(trace, tmp_path, capsys):
+def test_a_trace_becomes_json(trace, tmp_path, capsys):
     path = tmp_path / "trace.json.gz"
     path.write_bytes(trace.step(1, 0, 100).add("aten::mm", 0, 60).packed())
 
-    status = command.main(["kineto", str(path), "m:f[batch=8]", "head"])
+    status = command.main(["kineto", "m:f[batch=8]", "head", str(path)])
 
-    shown = json.loads(capsys.readouterr().out)
+    (shown,) = json.loads(capsys.readouterr().out)
     assert status == 0
     assert (shown["workload"], shown["side"], shown["steps"]) == ("m:f[batch=8]", "head", 1)
     assert shown["operations"][0]["name"] == "aten::mm"
     assert shown["operations"][0]["bucket"] == "compute"
 
 
+def test_of_further_windows_only_the_operations_are_printed(trace, tmp_path, capsys):
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(trace.step(1, 0, 100).add("aten::mm", 0, 60).packed())
+
+    command.main(["kineto", "m:f", "head", str(path), str(path), str(path)])
+
+    first, *others = json.loads(capsys.readouterr().out)
+    assert len(others) == 2
+    for other in others:
+        assert other["operations"] == first["operations"]
+        assert (bool(first["slices"]), other["slices"], other["each_step"]) == (True, [], [])
+
+
 def test_a_reader_need_not_be_named(tmp_path, capsys):
     path = tmp_path / "scrape"
     path.write_text('DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n')
 
-    status = command.main(["auto", str(path), "m:f", "head"])
+    status = command.main(["auto", "m:f", "head", str(path)])
 
-    shown = json.loads(capsys.readouterr().out)
+    (shown,) = json.loads(capsys.readouterr().out)
     assert status == 0
     assert (shown["tool"], shown["has_steps"], shown["step_seconds"]) == ("dcgm-exporter", False, 0)
     assert shown["readings"][0]["value"] == 61
@@ -36,7 +49,7 @@ def test_a_file_of_no_known_format_is_one_line_with_those_that_are(tmp_path, cap
     path = tmp_path / "notes"
     path.write_text("hello")
 
-    status = command.main(["auto", str(path), "m:f", "head"])
+    status = command.main(["auto", "m:f", "head", str(path)])
 
     error = capsys.readouterr().err
     assert status == 1
@@ -48,7 +61,7 @@ def test_what_cannot_be_read_is_one_line_and_status_1(tmp_path, capsys, data):
     path = tmp_path / "trace.json"
     path.write_bytes(data)
 
-    status = command.main(["kineto", str(path), "m:f", "base"])
+    status = command.main(["kineto", "m:f", "base", str(path)])
 
     shown = capsys.readouterr()
     assert (status, shown.out) == (1, "")
@@ -61,7 +74,7 @@ def test_what_cannot_be_read_is_one_line_and_status_1(tmp_path, capsys, data):
 def test_a_missing_file_is_one_line_and_status_1(tmp_path, capsys, reader, monkeypatch):
     monkeypatch.setitem(sys.modules, "jax.profiler", object())
 
-    status = command.main([reader, str(tmp_path / "gone"), "m:f", "base"])
+    status = command.main([reader, "m:f", "base", str(tmp_path / "gone")])
 
     error = capsys.readouterr().err
     assert status == 1
@@ -74,7 +87,7 @@ def test_a_file_above_the_limit_is_refused_unread(tmp_path, capsys, monkeypatch)
     path = tmp_path / "trace.json"
     path.write_bytes(b"[{}]")
 
-    assert command.main(["kineto", str(path), "m:f", "base"]) == 1
+    assert command.main(["kineto", "m:f", "base", str(path)]) == 1
     assert capsys.readouterr().err == "trace.json is larger than 3 bytes: profile fewer steps\n"
 
 
@@ -83,7 +96,7 @@ def test_an_answer_above_the_limit_is_one_line_and_status_1(trace, tmp_path, cap
     path = tmp_path / "trace.json"
     path.write_bytes(trace.step(1, 0, 100).data())
 
-    status = command.main(["kineto", str(path), "m:f", "head"])
+    status = command.main(["kineto", "m:f", "head", str(path)])
 
     assert status == 1
     assert capsys.readouterr() == (
@@ -107,7 +120,7 @@ from pathlib import Path
 from perfledger_profiles.__main__ import main
 used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + 150 * 2**20, used + 150 * 2**20))
-sys.exit(main(["kineto", sys.argv[1], "m:f", "base"]))
+sys.exit(main(["kineto", "m:f", "base", sys.argv[1]]))
 """
 
 

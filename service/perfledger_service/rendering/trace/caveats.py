@@ -50,5 +50,5 @@ def _residual(explanation: StepTimeExplanation) -> Iterator[str]:
 
 def _noise(explanation: StepTimeExplanation) -> Iterator[str]:
     if explanation.noise_seconds is not None:
-        differ = number_format.seconds(explanation.noise_seconds)
-        yield f"Two profiles of the same code differ by {differ} a step."
+        error = number_format.seconds(explanation.noise_seconds)
+        yield f"The difference of the profiled steps is accurate to ±{error} (99 %)."

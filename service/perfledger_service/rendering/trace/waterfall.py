@@ -149,7 +149,7 @@ def _bucket_row(change: BucketChange, at: float) -> WaterfallRow:
     detail = f"{before} on base, {after} on head"
     is_noise = abs(change.delta_seconds) <= change.noise_seconds
     if change.noise_seconds > 0:
-        detail += f"; the same code differs by up to {number_format.seconds(change.noise_seconds)}"
+        detail += f"; accurate to ±{number_format.seconds(change.noise_seconds)}"
     kind = BarKind.NOISE if is_noise else _kind(change.delta_seconds)
     return _row(
         kind, vocabulary.bucket(change.bucket), at, at + change.delta_seconds, detail=detail

@@ -15,7 +15,6 @@ from perfledger_profiles.bottleneck.recommendations import recommendations
 from perfledger_profiles.diff.cause import StepTimeExplanation
 from perfledger_profiles.diff.caveats import DeviceStates
 from perfledger_profiles.diff.diff import explain
-from perfledger_profiles.diff.noise import learn_noise
 from perfledger_profiles.hardware.device_lookup import HardwareMatch, match_hardware
 from perfledger_profiles.hardware.device_peaks import HardwareSpec
 from perfledger_profiles.hardware.device_state import (
@@ -87,19 +86,19 @@ def explain_change(
     timing: Timing | None = None,
     timing_error_seconds: float = 0.0,
     devices: DeviceStates | None = None,
-    repeats: Sequence[tuple[Profile, Profile]] = (),
+    repeats: Sequence[Profile] = (),
     reproduction: str = "",
 ) -> StepTimeExplanation:
     """Return why head's step time differs from base's.
 
     `timing` is both sides' step time without a profiler, whose difference may be off by
     `timing_error_seconds` either way; `devices` are the device states, by default of the profiles;
-    `repeats` are pairs of profiles of the same code, which show the noise.
+    `repeats` are more windows of either side.
     """
     return explain(
         base,
         head,
-        noise=learn_noise(repeats),
+        repeats=repeats,
         timing=timing,
         timing_error_seconds=timing_error_seconds,
         devices=devices or _device_states(device_state(base), device_state(head)),
@@ -123,7 +122,6 @@ def explain_bundle(
         base, head = (profiles.get((spec.id, side)) for side in (Side.BASE, Side.HEAD))
         if base is None or head is None:
             continue
-        repeats = {one.side: one for one in bundle.repeats if one.workload == spec.id}
         machine = machines.get((spec.id, Side.HEAD), bundle.machine)
         timed = estimates.get((spec.id, STEP_TIME.name))
         timing = None if timed is None else (timed.base, timed.head)
@@ -137,7 +135,7 @@ def explain_bundle(
                 devices=_device_states(
                     *(device_at_timing(bundle.runs, spec.id, side) for side in Side)
                 ),
-                repeats=[(one, repeats[one.side]) for one in (base, head) if one.side in repeats],
+                repeats=[one for one in bundle.repeats if one.workload == spec.id],
                 reproduction=_reproduction(bundle, spec.id),
             )
         )

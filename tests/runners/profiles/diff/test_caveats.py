@@ -1,7 +1,8 @@
+from dataclasses import replace
+
 import pytest
 
 from perfledger_profiles.diff.diff import explain
-from perfledger_profiles.diff.noise import ProfileNoise
 
 
 def pair(make, *, kernels=0.0, planted=2e-3):
@@ -12,6 +13,12 @@ def pair(make, *, kernels=0.0, planted=2e-3):
         base.append(make.operation("old_kernel", kernels))
         head.append(make.operation("new_kernel", kernels))
     return make.profile(*base), make.profile(*head)
+
+
+def louder(profile, *, by):
+    """Return one more window of a side, whose operations all took so many times as long."""
+    longer = [replace(one, seconds=by * one.seconds) for one in profile.operations]
+    return [replace(profile, step_seconds=by * profile.step_seconds, operations=tuple(longer))]
 
 
 def test_a_change_that_timing_agrees_with_is_attributed(make):
@@ -46,7 +53,7 @@ def test_much_that_is_unlisted_is_a_doubt_however_loud_the_profiles_are(make):
     base = make.profile(*(make.operation(name, 1e-3) for name in names))
     head = make.profile(*map(make.operation, names, longer))
 
-    explanation = explain(base, head, noise=ProfileNoise(step_seconds=0.9e-3))
+    explanation = explain(base, head, repeats=louder(base, by=1.01))
 
     assert explanation.note.startswith("not attributable from this profile: 62% of the change")
 
@@ -92,6 +99,8 @@ def test_operators_that_came_and_went_are_known_by_their_names(make):
 
 
 def test_what_is_open_within_twice_the_noise_of_the_step_does_not_matter(make):
-    explanation = explain(*pair(make, kernels=0.6e-3), noise=ProfileNoise(step_seconds=0.5e-3))
+    base, head = pair(make, kernels=0.6e-3)
+
+    explanation = explain(base, head, repeats=louder(base, by=1.02))
 
     assert explanation.is_attributable

@@ -1,71 +1,135 @@
+"""What the windows of both sides say of a difference, against figures computed by hand."""
+
+import random
+from dataclasses import replace
+from statistics import NormalDist
+
 import pytest
 
 from perfledger.profile import Bucket
+from perfledger.records import Side
 from perfledger_profiles.diff.diff import explain
-from perfledger_profiles.diff.noise import ProfileNoise, learn_noise
+from perfledger_profiles.diff.noise import ProfileNoise, typical_profile
 
 
-def pair(make, *steps):
-    return tuple(make.profile(make.operation("a", a), make.operation("b", b)) for a, b in steps)
+def windows(make, side, *seconds):
+    """Return profiles of one side with operations "a", "b", ... of so many seconds."""
+    names = "abcdef"
+    return tuple(
+        replace(
+            make.profile(*(make.operation(n, s) for n, s in zip(names, each, strict=False))),
+            side=side,
+        )
+        for each in seconds
+    )
 
 
-def test_noise_is_the_median_deviation_from_zero_of_pairs_of_the_same_code(make):
-    pairs = [
-        pair(make, (10.0, 5.0), (10.5, 5.0)),
-        pair(make, (10.0, 5.0), (9.0, 5.0)),
-        pair(make, (10.0, 5.0), (10.2, 5.1)),
-    ]
+def test_typical_seconds_leave_out_a_quarter_of_the_windows_at_either_end(make):
+    side = windows(make, Side.BASE, *[(s, 5.0) for s in (1.0, 90.0, 2.0, 3.0, 4.0, 0.0, 5.0, 80.0)])
 
-    noise = learn_noise(pairs)
+    typical = typical_profile(side)
 
-    assert noise.pairs == 3
-    assert noise.step_seconds == pytest.approx(0.5)
-    assert noise.buckets[Bucket.COMPUTE] == pytest.approx(0.5)
-    assert noise.groups["a", ""] == pytest.approx(0.5)
-    assert noise.groups["b", ""] == pytest.approx(0.0)
+    seconds = {one.name: one.seconds for one in typical.operations}
+    assert seconds == pytest.approx({"a": (2 + 3 + 4 + 5) / 4, "b": 5.0})
+    assert typical.step_seconds == pytest.approx(3.5 + 5.0)
 
 
-def test_without_pairs_nothing_is_known_and_a_share_of_the_step_is_the_floor(make):
-    noise = learn_noise([])
+def test_one_window_is_typical_as_it_is(make):
+    (alone,) = windows(make, Side.BASE, (1.0, 2.0))
 
-    assert noise == ProfileNoise()
+    assert typical_profile([alone]) is alone
+
+
+def test_an_operation_that_most_windows_lack_takes_no_time(make):
+    side = windows(make, Side.BASE, (1.0,), (1.0,), (1.0,), (1.0, 9.0))
+
+    assert [one.name for one in typical_profile(side).operations if one.seconds] == ["a"]
+
+
+def test_the_error_of_a_difference_is_that_of_yuens_test(make):
+    base = windows(make, Side.BASE, *[(s,) for s in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 60.0)])
+    head = windows(make, Side.HEAD, *[(3.0,)] * 8)
+
+    noise = ProfileNoise(base, head)
+
+    # Winsorized: 3 3 3 4 5 6 6 6, of mean 4.5 and variance 2 (14 / 7); 4 windows remain on a side.
+    winsorized_squares = 3 * 1.5**2 + 2 * 0.5**2 + 3 * 1.5**2
+    t_of_six_degrees = 3.707
+    expected = t_of_six_degrees * (winsorized_squares / (4 * 3)) ** 0.5
+    operations = base[0].operations, head[0].operations
+    assert noise.error_seconds(*operations) == pytest.approx(expected)
+    assert noise.step_error_seconds == pytest.approx(expected)
+    assert noise.bucket_error_seconds(Bucket.COMPUTE) == pytest.approx(expected)
+    assert noise.bucket_error_seconds(Bucket.COPY) == 0.0
+
+
+def test_the_difference_of_the_same_code_is_within_its_error_in_99_of_100(make):
+    drawn = random.Random(3)
+    within = 0
+    for _ in range(2000):
+        sides = [
+            windows(make, side, *[(drawn.gauss(10.0, 1.0),) for _ in range(8)]) for side in Side
+        ]
+        first, second = map(typical_profile, sides)
+        error = ProfileNoise(*sides).step_error_seconds
+        within += abs(second.step_seconds - first.step_seconds) <= error
+
+    spread = NormalDist().inv_cdf(0.999) * (0.01 * 0.99 / 2000) ** 0.5
+    assert within / 2000 == pytest.approx(0.99, abs=spread + 0.005)
+
+
+def test_operations_are_taken_together_as_their_noises_may_cancel(make):
+    base = windows(make, Side.BASE, *[(1.0 + d, 2.0 - d) for d in (0.1, 0.2, 0.3, 0.4)])
+    head = windows(make, Side.HEAD, *[(1.0, 2.0)] * 4)
+    noise = ProfileNoise(base, head)
+
+    assert noise.error_seconds(base[0].operations[:1], head[0].operations[:1]) > 0.1
+    assert noise.step_error_seconds == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_side_with_one_window_has_the_relative_spread_of_the_other(make):
+    base = windows(make, Side.BASE, (9.0,), (11.0,))
+    (head,) = windows(make, Side.HEAD, (20.0,))
+
+    # Standard errors 1 and 2 with one degree of freedom each.
+    expected = 9.925 * 5**0.5
+    assert ProfileNoise(base, (head,)).step_error_seconds == pytest.approx(expected)
+    swapped = ProfileNoise((head,), base)
+    assert swapped.step_error_seconds == pytest.approx(expected)
+
+
+def test_without_a_second_window_nothing_is_known_and_a_share_of_the_step_is_the_floor(make):
+    (base,), (head,) = (windows(make, side, (10.0,)) for side in Side)
+    noise = ProfileNoise((base,), (head,))
+
+    assert not noise.is_known
+    assert noise.error_seconds(base.operations, head.operations) == 0.0
     assert noise.floor_seconds(10.0) == pytest.approx(0.02)
-    assert noise.group_floor_seconds([make.operation("a", 1.0)], 10.0) == pytest.approx(0.02)
+    assert explain(base, head).noise_seconds is None
 
 
-def test_a_group_that_only_one_pair_has_is_as_quiet_as_the_others_say(make):
-    loud = (make.profile(make.operation("a", 1.0)), make.profile(make.operation("b", 1.0)))
-    quiet = pair(make, (1.0, 1.0), (1.0, 1.0))
+def test_a_change_within_its_error_is_not_explained(make):
+    base = windows(make, Side.BASE, (10.0,), (10.4,), (9.8,), (10.2,))
+    head = windows(make, Side.HEAD, (10.3,), (10.8,), (10.1,), (10.4,))
 
-    assert learn_noise([loud, quiet, quiet]).groups["a", ""] == 0.0
+    explanation = explain(base[0], head[0], repeats=(*base[1:], *head[1:]))
 
-
-def test_operations_together_have_the_noise_of_all_their_groups_once(make):
-    noise = ProfileNoise(groups={("a", ""): 0.1, ("b", ""): 0.2})
-    operations = [make.operation("a", 1.0), make.operation("a", 2.0), make.operation("b", 1.0)]
-
-    assert noise.group_floor_seconds(operations, 10.0) == pytest.approx(0.6)
-
-
-def test_a_change_within_twice_the_noise_is_not_explained(make):
-    base, head = make.profile(make.operation("a", 10.0)), make.profile(make.operation("a", 10.9))
-
-    quiet = explain(base, head, noise=ProfileNoise(step_seconds=0.5))
-    loud = explain(base, head, noise=ProfileNoise(step_seconds=0.4))
-
-    assert quiet.causes == ()
-    assert quiet.note == (
+    assert explanation.causes == ()
+    assert explanation.note == (
         "the profiled steps differ by no more than two profiles of the same code: "
         "nothing to attribute"
     )
-    assert [cause.name for cause in loud.causes] == ["a"]
 
 
-def test_a_group_within_twice_its_noise_is_no_cause(make):
-    base = make.profile(make.operation("a", 10.0), make.operation("b", 10.0))
-    head = make.profile(make.operation("a", 12.0), make.operation("b", 11.0))
+def test_a_cause_exceeds_its_error_and_has_it(make):
+    noises = (0.0, 1.5, -1.5, 0.3, -0.3, 0.8, -0.8, 0.1)
+    base = windows(make, Side.BASE, *[(10.0 + d, 10.0) for d in noises])
+    head = windows(make, Side.HEAD, *[(10.5 + d, 12.0 + d / 100) for d in noises])
 
-    explanation = explain(base, head, noise=ProfileNoise(groups={("a", ""): 1.1}))
+    explanation = explain(base[0], head[0], repeats=(*base[1:], *head[1:]))
 
-    assert [cause.name for cause in explanation.causes] == ["b"]
-    assert not explanation.is_attributable
+    (cause,) = explanation.causes
+    assert cause.name == "b"
+    assert cause.delta_seconds == pytest.approx(2.0, abs=0.01)
+    assert cause.error_seconds is not None
+    assert 0 < cause.error_seconds < 0.05

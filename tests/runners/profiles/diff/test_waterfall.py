@@ -29,7 +29,7 @@ def test_each_bucket_has_its_bar_in_the_order_of_buckets():
     base = profile(3.0, (Bucket.COMPUTE, 2.0), (Bucket.INPUT, 1.0))
     head = profile(5.0, (Bucket.COMPUTE, 2.5), (Bucket.INPUT, 2.5))
 
-    bars = waterfall(base, head, ProfileNoise())
+    bars = waterfall(base, head, ProfileNoise((base,), (head,)))
 
     assert tuple(bar.bucket for bar in bars) == tuple(Bucket)
     assert {bar.bucket: bar.delta_seconds for bar in bars if bar.delta_seconds} == {
@@ -39,21 +39,26 @@ def test_each_bucket_has_its_bar_in_the_order_of_buckets():
 
 
 def test_what_operations_leave_of_a_step_is_others():
-    bars = waterfall(profile(3.0, (Bucket.COMPUTE, 2.0)), profile(2.0), ProfileNoise())
+    base, head = profile(3.0, (Bucket.COMPUTE, 2.0)), profile(2.0)
+
+    bars = waterfall(base, head, ProfileNoise((base,), (head,)))
 
     other = next(bar for bar in bars if bar.bucket is Bucket.OTHER)
     assert (other.base_seconds, other.head_seconds) == (1.0, 2.0)
 
 
-def test_a_bars_noise_is_what_the_same_code_differed_by():
-    noise = ProfileNoise(buckets={Bucket.COMPUTE: 0.25})
+def test_a_bars_noise_is_the_error_of_the_windows_difference():
+    base = tuple(profile(1.0, (Bucket.COMPUTE, spent)) for spent in (0.9, 1.1))
+    head = tuple(profile(1.0, (Bucket.COMPUTE, 1.0)) for _ in range(2))
 
-    bars = waterfall(profile(1.0, (Bucket.COMPUTE, 1.0)), profile(1.0), noise)
+    bars = waterfall(base[0], head[0], ProfileNoise(base, head))
 
-    assert [bar.noise_seconds for bar in bars] == [0.25] + [0.0] * (len(Bucket) - 1)
+    expected = 9.925 * 0.1  # Student's t of two degrees of freedom, and the standard error
+    assert bars[0].noise_seconds == pytest.approx(expected)
+    assert {bar.noise_seconds for bar in bars[1:]} == {0.0}
 
 
-def test_without_such_pairs_it_is_the_standard_error_of_two_means_over_steps():
+def test_of_lone_windows_it_is_the_error_of_their_steps_difference():
     compute = (1.0, 2.0, 3.0, 4.0)
     steps = tuple(
         ProfiledStep(number=number, seconds=spent, buckets=(spent, *(0.0,) * (len(Bucket) - 1)))
@@ -62,16 +67,20 @@ def test_without_such_pairs_it_is_the_standard_error_of_two_means_over_steps():
     base = profile(2.5, (Bucket.COMPUTE, 2.5), each_step=steps)
     head = profile(2.5, (Bucket.COMPUTE, 2.5), each_step=steps[:1])
 
-    bars = waterfall(base, head, ProfileNoise())
+    bars = waterfall(base, head, ProfileNoise((base,), (head,)))
 
-    assert bars[0].noise_seconds == pytest.approx(1.4826 * 1.0 / 2)
+    # The middle steps remain, winsorized to 2 2 3 3: a variance of 1/3, for either side.
+    squared_error = 1.0 / (2 * 1)
+    relative = 1 / 2.5  # head's one step has base's relative spread
+    expected = 9.925 * (squared_error * (1 + relative**2)) ** 0.5
+    assert bars[0].noise_seconds == pytest.approx(expected)
 
 
 def test_a_summarys_kernels_are_what_it_computes():
     kernel = Kernel(name="k", family=OperationFamily.GEMM, seconds=0.75, count=3.0)
     summary = replace(profile(1.0), kernels=(kernel,), has_steps=False)
 
-    bars = waterfall(summary, summary, ProfileNoise())
+    bars = waterfall(summary, summary, ProfileNoise((summary,), (summary,)))
 
     base = {bar.bucket: bar.base_seconds for bar in bars}
     assert (base[Bucket.COMPUTE], base[Bucket.OTHER]) == (0.75, 0.25)
@@ -85,6 +94,6 @@ steps = st.floats(1e-6, 10)
 def test_the_bars_sum_to_the_steps_change(before, base_s, after, head_s):
     base, head = profile(base_s, *before), profile(head_s, *after)
 
-    bars = waterfall(base, head, ProfileNoise())
+    bars = waterfall(base, head, ProfileNoise((base,), (head,)))
 
     assert fsum(bar.delta_seconds for bar in bars) == pytest.approx(head_s - base_s, abs=1e-12)

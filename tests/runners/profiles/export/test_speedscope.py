@@ -115,7 +115,7 @@ def test_all_steps_and_threads_of_a_trace_are_exported(trace, tmp_path, capsys):
     steps = trace.step(1, 0, 100).step(2, 100, 100)
     path.write_bytes(steps.add("aten::mm", 0, 60).add("aten::mm", 100, 60).packed())
 
-    status = command.main(["--speedscope", "auto", str(path), "trace.json.gz", "head"])
+    status = command.main(["--speedscope", "auto", "trace.json.gz", "head", str(path)])
 
     note, _, text = capsys.readouterr().out.partition("\n")
     (found,) = json.loads(text)["profiles"]

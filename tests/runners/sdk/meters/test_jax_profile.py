@@ -49,22 +49,22 @@ def test_each_profiled_step_is_annotated_and_the_first_is_not_kept(tmp_path, scr
 
     assert profiler.calls == ["start", *(f"step {n}" for n in range(5)), "stop"]
     assert traced.trace == tmp_path / "0/plugins/profile/now/host.xplane.pb"
-    assert (traced.steps, traced.step_seconds) == (4, 2.5)
+    assert (traced.steps, traced.step_seconds, traced.repeats) == (4, 2.5, ())
 
 
-def test_of_several_profiled_windows_the_two_least_disturbed_are_kept(tmp_path, scripted_clock):
+def test_the_median_window_is_first_and_all_are_kept(tmp_path, scripted_clock):
     profiler = FakeProfiler(is_writing=True)
-    clock = scripted_clock([0.01, 0.09, 0.09, 0.09, 0.09, *[0.01] * 5, *[0.02] * 15])
+    seconds = (0.09, 0.01, 0.02, 0.03, 0.08, 0.07, 0.06, 0.05)
+    clock = scripted_clock([one for each in seconds for one in [each] * 5])
 
     traced = jax_profile.trace(
         SimpleNamespace(profiler=profiler), lambda: FakeArray, clock, folder=tmp_path
     )
 
-    assert profiler.calls.count("start") == 5
-    assert traced.trace == tmp_path / "1/plugins/profile/now/host.xplane.pb"
-    assert traced.step_seconds == pytest.approx(0.01)
-    assert traced.again == tmp_path / "2/plugins/profile/now/host.xplane.pb"
-    assert {path.name for path in tmp_path.iterdir()} == {"1", "2"}
+    assert profiler.calls.count("start") == 8
+    assert traced.trace == tmp_path / "7/plugins/profile/now/host.xplane.pb"
+    assert traced.step_seconds == pytest.approx(0.05)
+    assert [path.relative_to(tmp_path).parts[0] for path in traced.repeats] == list("0123456")
 
 
 def test_the_profiler_is_stopped_when_a_step_raises(tmp_path, scripted_clock):

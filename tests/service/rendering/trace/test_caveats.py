@@ -37,9 +37,9 @@ def test_what_only_the_timing_shows_is_said(explanation):
     )
 
 
-def test_what_two_profiles_of_the_same_code_differ_by_is_said(explanation):
+def test_the_error_of_the_difference_is_said(explanation):
     assert said(replace(explanation, noise_seconds=0.002)) == (
-        "Two profiles of the same code differ by 2.00 ms a step."
+        "The difference of the profiled steps is accurate to ±2.00 ms (99 %)."
     )
 
 
