@@ -145,7 +145,6 @@ def _ratio(explanation: StepTimeExplanation) -> float:
 def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float) -> CauseRow:
     delta = cause.delta_seconds
     base, head = map(number_format.seconds, (cause.base_seconds, cause.head_seconds))
-    is_on_both = cause.kind not in (ChangeKind.NEW, ChangeKind.GONE)
     return CauseRow(
         name=cause.name,
         short=short_name(cause.name),
@@ -154,7 +153,7 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
         how=vocabulary.change_phrase(cause),
         base=base,
         head=head,
-        ends=f"{base} {_ARROW} {head} a step" if is_on_both else "",
+        ends=_ends(cause),
         delta=number_format.signed_seconds(delta),
         share=_share_of_change(cause, explanation),
         of_step=_share_of_step(cause, explanation),
@@ -167,6 +166,16 @@ def _cause_row(cause: Cause, explanation: StepTimeExplanation, *, largest: float
         effects=_effects(cause),
         reverted=_bound(cause, explanation),
     )
+
+
+def _ends(cause: Cause) -> str:
+    """Return the seconds on both sides, if it is on both, and the error of their difference."""
+    base, head = map(number_format.seconds, (cause.base_seconds, cause.head_seconds))
+    is_on_both = cause.kind not in (ChangeKind.NEW, ChangeKind.GONE)
+    sides = [f"{base} {_ARROW} {head} a step"] if is_on_both else []
+    error_s = cause.error_seconds
+    error = [] if error_s is None else [f"accurate to ±{number_format.seconds(error_s)}"]
+    return ", ".join([*sides, *error])
 
 
 def _share_of_change(cause: Cause, explanation: StepTimeExplanation) -> str:

@@ -1,11 +1,10 @@
-from collections import Counter
-
 """Profiles are made by real children of torch and jax, and read by a real child of ours."""
 
 import json
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
