@@ -102,10 +102,10 @@ class _TrimmedMean:
         squares = variance(winsorized) * (count - 1)
         return cls(fmean(inner), squares / (len(inner) * (len(inner) - 1)), len(inner) - 1)
 
-    def spread_like(self, other: "_TrimmedMean") -> "_TrimmedMean":
-        """Return this mean with the relative error of another; the absolute one if that is of 0."""
-        ratio = self.mean / other.mean if other.mean > 0 else 1.0
-        return replace(self, variance=other.variance * ratio * ratio, degrees=other.degrees)
+    def spread_like(self, known: "_TrimmedMean") -> "_TrimmedMean":
+        """Return this mean with the relative error of a known one, or its error if that is 0."""
+        ratio = self.mean / known.mean if known.mean > 0 else 1.0
+        return replace(self, variance=known.variance * ratio * ratio, degrees=known.degrees)
 
 
 def _error_of(base: Sequence[float], head: Sequence[float]) -> float:
@@ -134,11 +134,14 @@ def typical_profile(windows: Sequence[Profile]) -> Profile:
     if len(windows) < MIN_WINDOWS or not first.operations:
         return first
     times = [_times_of(window) for window in windows]
-    named = {_key(operation): operation for window in windows for operation in window.operations}
-    own = {_key(operation): operation for operation in first.operations}
+    by_key = {_key(operation): operation for window in windows for operation in window.operations}
+    first_operations = {_key(operation): operation for operation in first.operations}
     typical = [
-        replace(own.get(key, operation), seconds=_typical([each.get(key, 0.0) for each in times]))
-        for key, operation in named.items()
+        replace(
+            first_operations.get(key, operation),
+            seconds=_typical([each.get(key, 0.0) for each in times]),
+        )
+        for key, operation in by_key.items()
     ]
     operations = longest_operations([one for one in typical if one.seconds > 0 or one.count > 0])
     return replace(
