@@ -102,10 +102,10 @@ class _TrimmedMean:
         squares = variance(winsorized) * (count - 1)
         return cls(fmean(inner), squares / (len(inner) * (len(inner) - 1)), len(inner) - 1)
 
-    def spread_like(self, known: "_TrimmedMean") -> "_TrimmedMean":
+    def spread_like(self, spread: "_TrimmedMean") -> "_TrimmedMean":
         """Return this mean with the relative error of a known one, or its error if that is 0."""
-        ratio = self.mean / known.mean if known.mean > 0 else 1.0
-        return replace(self, variance=known.variance * ratio * ratio, degrees=known.degrees)
+        ratio = self.mean / spread.mean if spread.mean > 0 else 1.0
+        return replace(self, variance=spread.variance * ratio * ratio, degrees=spread.degrees)
 
 
 def _error_of(base: Sequence[float], head: Sequence[float]) -> float:
