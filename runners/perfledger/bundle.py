@@ -42,7 +42,8 @@ class Plan:
     `order[i]` is "base" or "head": the side that ran first in pair i. `looks` are the numbers of
     pairs at which the stopping rule may look; `alpha` is the family-wise error rate of the check.
     `spreads` are those known before the first pair, from a service's history up to its entry number
-    `history`; None where no service was asked, or none answered.
+    `history`; None where no service was asked, or none answered. `margins` and `metrics` are of the
+    workloads that have their own: the margin, and the names of the metrics that judge them.
     """
 
     seed: int
@@ -53,6 +54,12 @@ class Plan:
     floor: float = 0.003  # relative: smaller effects are never called a regression
     spreads: tuple[KnownSpread, ...] = ()
     history: int | None = None
+    margins: Mapping[str, float] = field(default_factory=dict[str, float])
+    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def margin_of(self, workload: str) -> float:
+        """Return the margin of a workload: its own, else the check's."""
+        return self.margins.get(workload, self.margin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,9 @@ METRICS = {
     for metric in (STEP_TIME, PEAK_MEMORY, CPU_TIME, CPU_ACTIVE, SM_ACTIVE, FLOPS_PER_STEP)
 }
 
+# Names of the metrics that every workload is judged by, and that it may choose from.
+JUDGED_METRICS = tuple(metric.name for metric in METRICS.values() if not metric.is_explanatory)
+
 # Metrics that a repository has to request: tails and starts are computed from the steps.
 STEP_TIME_P95 = Metric(
     name="step_time_p95", unit="s", worse=WorseDirection.HIGHER, kind=MetricKind.TAIL

@@ -69,6 +69,8 @@ class WorkloadSpec:
     framework: Framework = Framework.HOST
     timeout: float | None = None  # seconds in one process; None: as configured
     tags: tuple[str, ...] = ()
+    margin: float | None = None  # relative; None: as configured
+    metrics: tuple[str, ...] = ()  # names of those that judge it; empty: all usual ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

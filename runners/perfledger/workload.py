@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TypeVar, overload
 
+from perfledger.metrics import JUDGED_METRICS
 from perfledger.records import Framework, Param, WorkloadSpec
 from perfledger.step_evidence import MAX_STEPS_PER_READING
 from perfledger.workload_faults import (
@@ -13,6 +14,8 @@ from perfledger.workload_faults import (
     grid_fault,
     id_fault,
     is_list,
+    margin_fault,
+    metrics_fault,
     set_ups_fault,
     share_fault,
     tags_fault,
@@ -75,6 +78,8 @@ class Workload:
     teardown: Teardown | None = None  # of each step, after its last call
     timeout: float | None = None  # seconds in one process; None: as configured
     tags: tuple[str, ...] = ()
+    margin: float | None = None  # relative; None: as configured
+    metrics: tuple[str, ...] = ()  # names of those that judge it; empty: all usual ones
 
     @property
     def key(self) -> str:
@@ -99,6 +104,8 @@ class Workload:
         yield share_fault("check_tolerance", self.check_tolerance)
         yield timeout_fault(self.timeout)
         yield tags_fault(self.tags)
+        yield margin_fault(self.margin)
+        yield metrics_fault(self.metrics, JUDGED_METRICS)
         yield grid_fault(self.params, _grid_parameters(self))
         for name, parameter in _parameters(self).items():
             is_filled = name in self.params or name == DEVICE_PARAMETER
@@ -142,6 +149,8 @@ class Workload:
             framework=framework,
             timeout=self.timeout,
             tags=self.tags,
+            margin=self.margin,
+            metrics=self.metrics,
         )
 
 
@@ -167,6 +176,8 @@ def workload(
     teardown: Teardown | None = None,
     timeout: float | None = None,
     tags: Sequence[str] = (),
+    margin: float | None = None,
+    metrics: Sequence[str] = (),
 ) -> Callable[[SetUp], SetUp]: ...
 
 
@@ -185,6 +196,8 @@ def workload(
     teardown: Teardown | None = None,
     timeout: float | None = None,
     tags: Sequence[str] = (),
+    margin: float | None = None,
+    metrics: Sequence[str] = (),
 ) -> SetUp | Callable[[SetUp], SetUp]:
     """Register the decorated function as a workload; without arguments, also without parentheses.
 
@@ -204,6 +217,12 @@ def workload(
     for a step that is a `Server`. `timeout` is the most time in seconds for this workload in one
     process, instead of the configured one. `tags` are words that `-k` chooses by, beside the id.
 
+    `margin` is the relative change that counts as unchanged, instead of the configured one: 0.05
+    lets a noisy step be proven unchanged within 5 %. `metrics` names the metrics that judge this
+    workload, of `step_time_p50`, `cpu_time`, `peak_memory` and `sm_active`: by default all that are
+    read; those that the configuration asks for are judged besides. Where base and head differ, the
+    smaller margin and the metrics of both decide: a change cannot relax its own check.
+
     Raises WorkloadError for an invalid argument or a name that is in use.
     """
 
@@ -221,7 +240,9 @@ def workload(
             params=_grid(params or {}, function),
             teardown=teardown,
             timeout=timeout,
-            tags=_tags(tags, function),
+            tags=_words("tags", tags, function),
+            margin=margin,
+            metrics=_words("metrics", metrics, function),
         )
         existing = REGISTERED_WORKLOADS.get(registered.key)
         if (
@@ -271,11 +292,11 @@ def _grid(
     return {name: tuple(values) for name, values in params.items()}
 
 
-def _tags(tags: Sequence[str], function: Callable[..., object]) -> tuple[str, ...]:
-    if not is_list(tags):
-        msg = f"workload at {_place(function)}: tags is {tags!r}: write a list of words"
+def _words(argument: str, words: Sequence[str], function: Callable[..., object]) -> tuple[str, ...]:
+    if not is_list(words):
+        msg = f"workload at {_place(function)}: {argument} is {words!r}: write a list of words"
         raise WorkloadError(msg)
-    return tuple(tags)
+    return tuple(words)
 
 
 def _parameters(definition: Workload) -> dict[str, inspect.Parameter]:

@@ -58,6 +58,23 @@ def timeout_fault(timeout: object) -> str:
     return f"timeout {timeout!r} is not a number of seconds, above 0 and up to {MAX_TIMEOUT_S:g}"
 
 
+def margin_fault(margin: object) -> str:
+    """Return what is wrong with the relative change that counts as unchanged; None is none."""
+    if margin is None or (_is_number(margin) and 0 < margin < 1):
+        return ""
+    return f"margin {margin!r} is not a relative change above 0 and below 1, such as 0.02 for 2 %"
+
+
+def metrics_fault(names: Collection[object], choices: Collection[str]) -> str:
+    """Return what is wrong with the names of the metrics that judge the workload."""
+    if len(set(map(str, names))) < len(names):
+        return f"metrics has a name twice: {', '.join(map(str, names))}"
+    unknown = next((name for name in names if name not in choices), None)
+    if unknown is None:
+        return ""
+    return f"metrics has {unknown!r}, which is not one of {', '.join(choices)}"
+
+
 def tags_fault(tags: Collection[object]) -> str:
     """Return what is wrong with the tags."""
     if len(tags) > MAX_TAGS or len(set(map(str, tags))) < len(tags):

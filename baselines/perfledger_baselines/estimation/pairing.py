@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -124,7 +124,11 @@ def paired_tests(bundle: Bundle, *, most: int | None = None) -> dict[str, tuple[
         complete, estimate_pairs([runs for _, runs in complete], metrics), strict=True
     ):
         pairs[name].append(pair)
-    return {name: tests_of(name, pairs[name][:most], metrics) for name in workloads}
+    own_metrics = bundle.plan.metrics
+    return {
+        name: tests_of(name, pairs[name][:most], chosen_metrics(metrics, own_metrics.get(name, ())))
+        for name in workloads
+    }
 
 
 def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
@@ -133,6 +137,16 @@ def judged_metrics(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
     if STEP_TIME.name not in by_name:
         by_name = {STEP_TIME.name: STEP_TIME, **by_name}
     return tuple(by_name.values())
+
+
+def chosen_metrics(metrics: Sequence[Metric], names: Collection[str]) -> tuple[Metric, ...]:
+    """Return the metrics that judge a workload: those it names, and those asked for besides.
+
+    A workload that names none, or none of these metrics, is judged by all of them.
+    """
+    if not any(metric.name in names for metric in metrics):
+        return tuple(metrics)
+    return tuple(metric for metric in metrics if metric.name in names or metric.is_optional)
 
 
 def match_runs(runs: Iterable[Run]) -> dict[str, tuple[tuple[Run, Run], ...]]:
@@ -183,23 +197,25 @@ def tests_of(
 ) -> tuple[PairedTest, ...]:
     """Return a test for each metric that a pair has on both sides, and one for step time always.
 
-    A metric that the configuration asks for is always a test as well. Any other metric may be
-    missing: a workload's memory peak is unknown while it stays below that of the workload before
-    it in the same process. A metric that one side did not read is no test, and no failure. Pairs
-    whose sides ran at different clocks are left out of the metrics that depend on the clock.
+    A metric that the configuration asks for is always a test as well, and there is at least one:
+    what is to be judged and was not read is never unchanged. Any other metric may be missing: a
+    workload's memory peak is unknown while it stays below that of the workload before it in the
+    same process. A metric that one side did not read is no test, and no failure. Pairs whose sides
+    ran at different clocks are left out of the metrics that depend on the clock.
     """
     usual = has_usual_clocks([pair.clock_difference for pair in pairs])
     numbered = tuple(enumerate(pairs, start=1))
     comparable = tuple(compress(numbered, usual))
-    tests = (
+    tests = tuple(
         _test(workload, metric, comparable if follows_clocks(metric) else numbered, of=len(pairs))
         for metric in metrics
     )
-    return tuple(
+    needed = tuple(
         test
         for test in tests
         if test.pairs or test.metric.name == STEP_TIME.name or test.metric.is_optional
     )
+    return needed or tests[:1]
 
 
 def _test(

@@ -53,7 +53,7 @@ def decide_paired(
 ) -> tuple[Decision, ...]:
     """Decide paired tests, in order; CPU time may settle a step time that load made too noisy."""
     decisions = tuple(
-        _decide_pairs(test, result, rule, priors.get(test.key))
+        _decide_pairs(test, result, rule.of(test.workload), priors.get(test.key))
         for test, result in zip(tests, adjusted, strict=True)
     )
     cpu_times = {
@@ -62,7 +62,7 @@ def decide_paired(
         if test.metric.name == CPU_TIME.name
     }
     return tuple(
-        _settle_by_cpu_time(test, decision, cpu_times.get(test.workload), rule)
+        _settle_by_cpu_time(test, decision, cpu_times.get(test.workload), rule.of(test.workload))
         for test, decision in zip(tests, decisions, strict=True)
     )
 
@@ -72,7 +72,13 @@ def decide_unpaired(
 ) -> tuple[Decision, ...]:
     """Decide tests whose runs were not made in pairs, in order; there is one look at all runs."""
     return tuple(
-        _decide(test.metric, result, (test.base, test.head), rule, floor=rule.floor)
+        _decide(
+            test.metric,
+            result,
+            (test.base, test.head),
+            rule.of(test.workload),
+            floor=rule.floor,
+        )
         for test, result in zip(tests, adjusted, strict=True)
     )
 

@@ -48,7 +48,7 @@ class VerdictExplanation:
 
 def explain_verdict(verdict: Verdict, plan: Plan) -> VerdictExplanation:
     """Explain a verdict by its figures and the plan of its check; nothing is judged again."""
-    rule = DecisionRule.from_plan(plan)
+    rule = DecisionRule.from_plan(plan).of(verdict.workload)
     decided_by = _decided_by(verdict, rule)
     estimate = verdict.estimate
     pairs_needed, expected = None, None

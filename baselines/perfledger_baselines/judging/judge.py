@@ -7,12 +7,18 @@ says why.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from types import MappingProxyType
 
 from perfledger.bundle import Bundle
 from perfledger.metrics import STEP_TIME, MetricKind
 from perfledger.records import Failure, FailureReason, Side
-from perfledger_baselines.estimation.pairing import PairedTest, paired_tests
+from perfledger_baselines.estimation.pairing import (
+    PairedTest,
+    estimate_pairs,
+    match_runs,
+    paired_tests,
+)
 from perfledger_baselines.judging.decision import Decision, decide_paired, decide_unpaired
 from perfledger_baselines.judging.verdict import Outcome, Verdict
 from perfledger_baselines.judging.wording import paired_verdicts, unpaired_verdicts
@@ -65,7 +71,8 @@ def judgement_of(bundle: Bundle, *, priors: Priors | None = None) -> Judgement:
     deciding, untested = _family(bundle, tests, failures)
     spreads = priors_of_plan(bundle.plan) if priors is None else priors
     decisions = decide_tests(deciding, rule=rule, untested=untested, priors=spreads)
-    unproven = unproven_gains(bundle, _gains(deciding, decisions))
+    gains = _gains(deciding, decisions) | _unjudged_gains(bundle, deciding)
+    unproven = unproven_gains(bundle, gains)
     proven = [
         pair for pair in zip(deciding, decisions, strict=True) if pair[0].workload not in unproven
     ]
@@ -156,6 +163,25 @@ def _gains(tests: Sequence[PairedTest], decisions: Sequence[Decision]) -> dict[s
         for test, decision in zip(tests, decisions, strict=True)
         if test.metric.name == STEP_TIME.name and decision.estimate is not None
     }
+
+
+def _unjudged_gains(bundle: Bundle, tests: Sequence[PairedTest]) -> dict[str, float]:
+    """Return the same of the workloads that are not judged by their step time.
+
+    A step that does nothing needs less memory and CPU time, too.
+    """
+    timed = {test.workload for test in tests if test.metric.name == STEP_TIME.name}
+    untimed = {test.workload for test in tests} - timed
+    gains: dict[str, float] = {}
+    for workload, runs in match_runs(bundle.runs).items():
+        if workload in untimed:
+            ratios = [
+                pair.head[STEP_TIME.name] / pair.base[STEP_TIME.name]
+                for pair in estimate_pairs(runs, (STEP_TIME,))
+                if pair.base.get(STEP_TIME.name, 0.0) > 0 and STEP_TIME.name in pair.head
+            ]
+            gains[workload] = 1 - median(ratios) if ratios else 0.0
+    return gains
 
 
 def _in_order(verdicts: Sequence[Verdict], workloads: Iterable[str]) -> tuple[Verdict, ...]:

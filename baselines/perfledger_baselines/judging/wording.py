@@ -26,7 +26,12 @@ def paired_verdicts(
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on paired tests, in order, and then one for each failed workload."""
     verdicts = [
-        _verdict(test.workload, test.metric, decision, _paired_reason(test, decision, rule))
+        _verdict(
+            test.workload,
+            test.metric,
+            decision,
+            _paired_reason(test, decision, rule.of(test.workload)),
+        )
         for test, decision in decisions
     ]
     for workload, failure in failures.items():
@@ -40,7 +45,12 @@ def unpaired_verdicts(
 ) -> tuple[Verdict, ...]:
     """Return the verdicts on tests whose runs were not made in pairs, in order."""
     return tuple(
-        _verdict(test.workload, test.metric, decision, _unpaired_reason(test, decision, rule))
+        _verdict(
+            test.workload,
+            test.metric,
+            decision,
+            _unpaired_reason(test, decision, rule.of(test.workload)),
+        )
         for test, decision in zip(tests, decisions, strict=True)
     )
 

@@ -33,9 +33,9 @@ def pairs_for_margin(judgement: Judgement) -> tuple[PairsNeeded, ...]:
     is a count, is the same in every pair or has too few pairs has no spread. No number of pairs
     calls a change that is not above the floor: a margin within the floor has no row.
     """
-    rule = judgement.rule
     sizes: list[PairsNeeded] = []
     for test, decision in zip(judgement.tests, judgement.decisions, strict=True):
+        rule = judgement.rule.of(test.workload)
         adjusted = decision.adjusted
         if adjusted is None or not adjusted.result.is_enough or adjusted.result.sd == 0:
             continue

@@ -1,7 +1,7 @@
 """Stops measuring a workload once its tests are decided: a group-sequential stopping rule."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from perfledger.metrics import CPU_TIME, STEP_TIME, Metric
@@ -10,6 +10,7 @@ from perfledger_baselines.estimation.foreign_load import mean_queued_share
 from perfledger_baselines.estimation.pairing import (
     Pair,
     PairedTest,
+    chosen_metrics,
     estimate_pairs,
     judged_metrics,
     tests_of,
@@ -34,7 +35,8 @@ class GroupSequentialStopping:
     is all planned tests: a workload that has not reached its first look counts with every metric,
     so that no decision is revoked later. Between looks it asks for another pair without testing:
     each unplanned look would be one more chance of a false alarm. The caller leaves out a workload
-    that failed; here it stays in the family.
+    that failed; here it stays in the family. `margins` and `chosen` are of the workloads that have
+    their own margin, or the names of the metrics that judge them.
     """
 
     def __init__(
@@ -46,13 +48,18 @@ class GroupSequentialStopping:
         floor: float,
         metrics: Iterable[Metric],
         priors: Priors = MappingProxyType({}),
+        margins: Mapping[str, float] = MappingProxyType({}),
+        chosen: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
-        self._rule = DecisionRule(looks=tuple(looks), alpha=alpha, margin=margin, floor=floor)
+        self._rule = DecisionRule(
+            looks=tuple(looks), alpha=alpha, margin=margin, floor=floor, margins=margins
+        )
         fewest = FEWEST_PAIRS_WITH_HISTORY if priors else FEWEST_PAIRS
         if not looks or looks[-1] < fewest:
             msg = f"looks {tuple(looks)} end before {fewest} pairs: plan more"
             raise CheckPlanError(msg)
         self._metrics = judged_metrics(metrics)
+        self._chosen = chosen
         self._priors = priors
         self._pairs: dict[str, list[Pair]] = {}
         self._finished: set[str] = set()
@@ -134,12 +141,12 @@ class GroupSequentialStopping:
         decisions = decide_tests(tests, rule=self._rule, untested=untested, priors=self._priors)
         chances: dict[str, float] = {}
         cpu_times = {
-            test.workload: self._chance(decision, most_pairs.get(test.workload, 0))
+            test.workload: self._chance(test, decision, most_pairs)
             for test, decision in zip(tests, decisions, strict=True)
             if test.metric.name == CPU_TIME.name
         }
         for test, decision in zip(tests, decisions, strict=True):
-            chance = self._chance(decision, most_pairs.get(test.workload, 0))
+            chance = self._chance(test, decision, most_pairs)
             if test.metric.name == STEP_TIME.name and test.unqueued:
                 is_loaded = mean_queued_share(test.unqueued) >= LOADED_SHARE
                 chance = max(chance, cpu_times.get(test.workload, 0.0) if is_loaded else 0.0)
@@ -155,15 +162,16 @@ class GroupSequentialStopping:
             too_few | {each for each in most_pairs.keys() & chances if chances[each] < MIN_CHANCE}
         )
 
-    def _chance(self, decision: Decision, pairs: int) -> float:
+    def _chance(self, test: PairedTest, decision: Decision, most_pairs: Mapping[str, int]) -> float:
         """Return the chance that a test is decided after so many pairs; 1 where it is already."""
         if decision.outcome is not Outcome.UNDECIDED:
             return 1.0
         adjusted = decision.adjusted
         if adjusted is None or not adjusted.result.is_enough:
             return 1.0  # nothing is known of its spread
-        most = min(pairs, self._rule.looks[-1])
-        return chance_to_settle(adjusted, pairs=most, rule=self._rule, floor=decision.floor)
+        most = min(most_pairs.get(test.workload, 0), self._rule.looks[-1])
+        rule = self._rule.of(test.workload)
+        return chance_to_settle(adjusted, pairs=most, rule=rule, floor=decision.floor)
 
     def _fewest_pairs(self, workload: str) -> int:
         has_history = any(name == workload for name, _ in self._priors)
@@ -180,10 +188,11 @@ class GroupSequentialStopping:
         untested = 0
         for workload, pairs in self._pairs.items():
             last_look = max((look for look in self._rule.looks if look <= len(pairs)), default=0)
+            metrics = chosen_metrics(self._metrics, self._chosen.get(workload, ()))
             if last_look:
-                tests += tests_of(workload, pairs[:last_look], self._metrics)
+                tests += tests_of(workload, pairs[:last_look], metrics)
             else:
-                untested += len(self._metrics)
+                untested += len(metrics)
         return tuple(tests), untested
 
 

@@ -1,7 +1,8 @@
 """Holds the rule that decides verdicts: error rate, margin, floor and planned looks."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Self
 
@@ -24,30 +25,43 @@ class DecisionRule:
     `looks` are numbers of pairs; empty means one look at all of them. `alpha` is the family-wise
     error rate of the check, `margin` the bound that "unchanged" is proven to lie within, `floor`
     the smallest change that is called one; both relative, and a margin below the floor acts as the
-    floor. Raises CheckPlanError.
+    floor. `margins` are of the workloads that have their own. Raises CheckPlanError.
     """
 
     looks: tuple[int, ...]
     alpha: float
     margin: float
     floor: float
+    margins: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Self:
         """Return the rule of a bundle's plan."""
-        return cls(looks=plan.looks, alpha=plan.alpha, margin=plan.margin, floor=plan.floor)
+        return cls(
+            looks=plan.looks,
+            alpha=plan.alpha,
+            margin=plan.margin,
+            floor=plan.floor,
+            margins=plan.margins,
+        )
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:  # noqa: PLR2004 - from there on a coin would do
             msg = f"alpha {self.alpha} is not an error rate: use a value in (0, 0.5), such as 0.05"
             raise CheckPlanError(msg)
-        for name, value in (("margin", self.margin), ("floor", self.floor)):
+        margins = (("margin", each) for each in (self.margin, *self.margins.values()))
+        for name, value in (*margins, ("floor", self.floor)):
             if not (math.isfinite(value) and value >= 0):
                 msg = f"{name} {value} is not a relative change: use 0 or more, such as 0.01"
                 raise CheckPlanError(msg)
         if any(later <= earlier for earlier, later in pairwise((0, *self.looks))):
             msg = f"looks {self.looks} are not a plan: use increasing numbers of pairs"
             raise CheckPlanError(msg)
+
+    def of(self, workload: str) -> Self:
+        """Return the rule of a workload, with its own margin if it has one."""
+        own_margin = self.margins.get(workload)
+        return self if own_margin is None else replace(self, margin=own_margin, margins={})
 
     @property
     def most_pairs(self) -> int | None:

@@ -112,6 +112,7 @@ def check_bundle(bundle: Bundle) -> None:
     are_hashes = all(map(SHA.fullmatch, hashes))
     _require(are_hashes, "laid_over.files: a hash that is not 40 hex digits")
     _check_plan(bundle.plan)
+    _check_own_rules(bundle)
     _check_machine(bundle.machine)
     count = len(bundle.host_findings)
     _require(count <= MAX_FINDINGS, f"host_findings: more than {MAX_FINDINGS}")
@@ -161,6 +162,18 @@ def _check_plan(plan: Plan) -> None:
     check_spreads("plan.spreads", plan.spreads)
 
 
+def _check_own_rules(bundle: Bundle) -> None:
+    """Check the margins and the metrics of single workloads."""
+    margins, metrics = bundle.plan.margins, bundle.plan.metrics
+    is_short = max(len(margins), len(metrics)) <= MAX_WORKLOADS
+    _require(is_short, f"plan.margins, plan.metrics: more than {MAX_WORKLOADS}")
+    are_shares = all(0 < margin < 1 for margin in margins.values())
+    _require(are_shares, "plan.margins: not between 0 and 1")
+    names = {metric.name for metric in bundle.metrics}
+    are_known = all(chosen and set(chosen) <= names for chosen in metrics.values())
+    _require(are_known, "plan.metrics: none, or not one of the bundle's metrics")
+
+
 def _check_machine(machine: Machine) -> None:
     _require(machine.count >= 1, "machine.count: not positive")
     _require(machine.cores >= 1, "machine.cores: not positive")
@@ -174,7 +187,10 @@ def _check_workloads(bundle: Bundle) -> frozenset[str]:
     _require(len(ids) <= MAX_WORKLOADS, f"workloads: more than {MAX_WORKLOADS}")
     _require(len(set(ids)) == len(ids), "workloads: a duplicate id")
     for index, workload in enumerate(bundle.workloads):
-        _require(workload.units_per_step > 0, f"workloads[{index}].units_per_step: not positive")
+        where = f"workloads[{index}]"
+        _require(workload.units_per_step > 0, f"{where}.units_per_step: not positive")
+        is_share = workload.margin is None or 0 < workload.margin < 1
+        _require(is_share, f"{where}.margin: not between 0 and 1")
     names = [metric.name for metric in bundle.metrics]
     _require(len(names) <= MAX_METRICS, f"metrics: more than {MAX_METRICS}")
     _require(len(set(names)) == len(names), "metrics: a duplicate name")

@@ -102,6 +102,8 @@ class WorkloadMessage(Message, frozen=True, kw_only=True, tag="workload"):
         tuple[Annotated[str, Meta(max_length=MAX_TAG_LENGTH, pattern=TAG)], ...],
         Meta(max_length=MAX_TAGS),
     ] = ()
+    margin: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    metrics: tuple[Literal["step_time_p50", "peak_memory", "cpu_time", "sm_active"], ...] = ()
 
 
 class BrokenMessage(Message, frozen=True, kw_only=True, tag="broken"):

@@ -265,3 +265,24 @@ def test_tags_are_a_list():
 def test_a_fault_names_the_workload_and_its_place():
     with pytest.raises(WorkloadError, match=r"workload '.*:plain' at .*: timeout 0 is not"):
         registered(plain, timeout=0)
+
+
+def test_a_margin_and_metrics_are_part_of_the_spec():
+    (spec,) = specs(plain, margin=0.05, metrics=["step_time_p50", "peak_memory"])
+
+    assert (spec.margin, spec.metrics) == (0.05, ("step_time_p50", "peak_memory"))
+
+
+@pytest.mark.parametrize("margin", [0, 1, -0.1, float("nan"), True, "2 %"])
+def test_a_margin_is_a_relative_change(margin):
+    with pytest.raises(WorkloadError, match=r"margin .* is not a relative change above 0"):
+        registered(plain, margin=margin)
+
+
+def test_only_metrics_with_a_verdict_can_judge_a_workload():
+    with pytest.raises(WorkloadError, match="metrics has 'cpu_active', which is not one of step_"):
+        registered(plain, metrics=["cpu_active"])
+    with pytest.raises(WorkloadError, match="metrics has a name twice: cpu_time, cpu_time"):
+        registered(plain, metrics=["cpu_time", "cpu_time"])
+    with pytest.raises(WorkloadError, match="metrics is 'cpu_time': write a list of words"):
+        registered(plain, metrics="cpu_time")

@@ -2,24 +2,46 @@
 
 from perfledger.records import WorkloadSpec
 from perfledger_runners.measuring.discovery import Discovery
+from perfledger_service.rendering.layout import number_format
 from perfledger_service.rendering.layout.document import (
+    CellKind,
     Column,
     Document,
     Paragraph,
     TextStyle,
+    display,
+    fact,
     figure,
     name,
     table,
 )
+from perfledger_service.rendering.layout.provenance_facts import metric_words
 
 _MAX_NAME = 400
+
+
+def _own_rules(spec: WorkloadSpec) -> str:
+    """Return what a workload sets for itself, "" if it leaves all to the configuration."""
+    parts = (
+        f"margin {number_format.margin(spec.margin)}" if spec.margin is not None else "",
+        f"judged by {metric_words(spec.metrics)}" if spec.metrics else "",
+        f"at most {spec.timeout:g} s in one process" if spec.timeout is not None else "",
+        f"tags {', '.join(spec.tags)}" if spec.tags else "",
+    )
+    return "; ".join(filter(None, parts))
+
+
 _COLUMNS: tuple[Column[WorkloadSpec], ...] = (
     name("id", "workload", lambda spec: spec.id, limit=_MAX_NAME),
     name("unit", "unit", lambda spec: spec.unit),
     figure("units_per_step", "units per step", lambda spec: spec.units_per_step, "{:g}".format),
     name("device", "device", lambda spec: spec.device),
     name("framework", "framework", lambda spec: spec.framework),
-    name("tags", "tags", lambda spec: ", ".join(spec.tags)),
+    display("of its own", _own_rules, kind=CellKind.REMARK),
+    fact("tags", lambda spec: ", ".join(spec.tags)),
+    fact("timeout_s", lambda spec: spec.timeout),
+    fact("margin", lambda spec: spec.margin),
+    fact("metrics", lambda spec: ", ".join(spec.metrics)),
 )
 
 

@@ -69,7 +69,8 @@ def report_json(report: Report, *, url: str = "") -> str:
 
 
 def _plan(plan: Plan) -> Record:
-    return attributes(plan, "seed", "order", "looks", "alpha", "margin", "floor")
+    names = ("seed", "order", "looks", "alpha", "margin", "floor", "margins", "metrics")
+    return attributes(plan, *names)
 
 
 def _verdict(verdict: Verdict, plan: Plan) -> Record:

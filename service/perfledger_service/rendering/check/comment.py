@@ -11,7 +11,6 @@ from typing import TypeVar
 from perfledger_service.rendering.check import projection_rows
 from perfledger_service.rendering.cost import price_rows, yearly_cost_rows
 from perfledger_service.rendering.layout import (
-    number_format,
     provenance_facts,
     verdict_rows,
     vocabulary,
@@ -185,7 +184,7 @@ def _render(report: Report, *, limits: CommentLimits, url: str) -> str:
         "machine": provenance_facts.machine_facts(report.machine),
         "revisions": provenance_facts.revision_facts(report),
         "decision": provenance_facts.decision_sentences(report),
-        "margin": number_format.margin(report.plan.margin),
+        "margin": provenance_facts.common_margin(report),
         "steps": verdict_rows.step_count_sentence(report),
         "best_steps": cut.first(
             [one for one in report.steps if one.best is not None],

@@ -78,7 +78,10 @@ def _results(report: Report) -> Iterator[RenderableType]:
     left = _MAX_PICTURES
     for place, (workload, group) in enumerate(groups):
         yield Text()
-        yield Text(clean(workload, limit=_MAX_NAME), style="bold")
+        title = Text(clean(workload, limit=_MAX_NAME), style="bold")
+        if rule := provenance_facts.own_rule(report.plan, workload):
+            title.append(f" ({rule})", style="not bold dim")
+        yield title
         yield Padding(_result_grid(group, has_titles=place == 0), _INDENT)
         yield from (Padding(line, _INDENT) for line in _detectable(group))
         pictures = tuple(_pictures(report, workload, tests))[:left]
@@ -103,7 +106,8 @@ def _pictures(
         if verdict.workload != workload or verdict.estimate is None or is_quiet or test is None:
             continue
         changes = [head / base - 1 for base, head in test.pairs]
-        picture = interval_text(verdict.estimate, margin=report.plan.margin, changes=changes)
+        margin = report.plan.margin_of(workload)
+        picture = interval_text(verdict.estimate, margin=margin, changes=changes)
         if picture:
             name = vocabulary.metric_label(verdict.metric.name) or clean(
                 verdict.metric.name, limit=40

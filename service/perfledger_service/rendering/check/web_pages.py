@@ -125,7 +125,7 @@ def run_page(report: Report, upload: UploadView, bundle: Bundle) -> str:
         work=verdict_rows.work_rows(report)[:_MAX_ROWS],
         counted=verdict_rows.count_groups(report)[:_MAX_COUNTED],
         plots=_plots(report),
-        margin=number_format.margin(report.plan.margin),
+        margin=provenance_facts.common_margin(report),
         blocks=tuple(zip(blocks, pictures, strict=True)),
         steps=steps_data(explanations, bundle.profiles),
         prices=loud,
@@ -182,8 +182,10 @@ def _plots(report: Report) -> tuple[NamedPlot, ...]:
         if row.is_quiet and row.kind is not MetricKind.SPEED:
             continue
         test = tests.get((verdict.workload, verdict.metric.name))
-        chart = pair_chart(verdict, test, margin=report.plan.margin) if test is not None else None
-        if test is not None and chart is not None:
+        if test is None:
+            continue
+        chart = pair_chart(verdict, test, margin=report.plan.margin_of(verdict.workload))
+        if chart is not None:
             spoken = f"{len(test.pairs)} pairs, {row.change} ({row.interval})"
             plots.append(NamedPlot(row, embedded_svg(chart, label=spoken)))
     return tuple(plots[:_MAX_PLOTS])

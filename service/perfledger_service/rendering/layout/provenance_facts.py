@@ -1,18 +1,20 @@
 """States how a verdict was reached: machine, revisions and plan."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from string import hexdigits
 
+from perfledger.bundle import Plan
 from perfledger.records import Machine
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.significance.spread_prior import PriorSource
-from perfledger_service.rendering.layout import escape, number_format
+from perfledger_service.rendering.layout import escape, number_format, vocabulary
 from perfledger_service.values.report import Report
 
 # With more patterns, a command that measures all workloads is easier to read.
 _MAX_PATTERNS = 4
+_MAX_OWN = 4  # workloads that are named for a rule of their own
 _SUITES = ("asv", "pytest")  # that a check is asked for
 _MAX_PATTERN = 200  # characters
 _SHA_SHOWN = 12
@@ -68,12 +70,56 @@ def decision_sentences(report: Report) -> tuple[str, ...]:
         f"chance of any false one over the whole check (Holm's correction over all its {tests} "
         "tests)."
     )
-    green = f"Unchanged: proven to lie within {margin} either way. Undecided: neither is proven."
+    green = (
+        f"Unchanged: proven to lie within {margin} either way{_own_margins(report)}. Undecided: "
+        "neither is proven."
+    )
     level = f"Each interval has level {number_format.margin(1 - plan.alpha)}"
     stop = f"{level}."
     if looks:
         stop = f"{level}, whichever look it stopped at; it could stop after {looks} pairs."
-    return _measured(report, many), red, green, stop, *_leaning(report)
+    return _measured(report, many), red, green, *_own_metrics(report), stop, *_leaning(report)
+
+
+def common_margin(report: Report) -> str:
+    """Return the margin of all workloads, "" if some have their own."""
+    return "" if report.plan.margins else number_format.margin(report.plan.margin)
+
+
+def own_rule(plan: Plan, workload: str) -> str:
+    """Return the margin and the metrics that a workload chooses for itself, "" without any."""
+    parts: list[str] = []
+    if workload in plan.margins:
+        parts.append(f"margin {number_format.margin(plan.margins[workload])}")
+    if workload in plan.metrics:
+        parts.append(f"judged by {metric_words(plan.metrics[workload])}")
+    return ", ".join(parts)
+
+
+def metric_words(names: Iterable[str]) -> str:
+    """Return the names of metrics for people, in one phrase."""
+    return ", ".join(vocabulary.metric_label(name) or escape.clean(name) for name in names)
+
+
+def _own_margins(report: Report) -> str:
+    """Return which workloads have another margin, if any do."""
+    margins = report.plan.margins
+    named = [
+        f"{number_format.margin(margin)} for {name}"
+        for name, margin in list(margins.items())[:_MAX_OWN]
+    ]
+    more = len(margins) - len(named)
+    words = [*named, f"their own for {more} more"] if more > 0 else named
+    return f" ({', '.join(words)})" if words else ""
+
+
+def _own_metrics(report: Report) -> tuple[str, ...]:
+    """Return which workloads are judged by metrics that they choose, if any are."""
+    chosen = report.plan.metrics
+    named = [f"{name} by {metric_words(own)}" for name, own in list(chosen.items())[:_MAX_OWN]]
+    more = len(chosen) - len(named)
+    words = [*named, f"{more} more by others"] if more > 0 else named
+    return (f"Judged by metrics of their own choice: {'; '.join(words)}.",) if words else ()
 
 
 def _own_floors(report: Report) -> str:

@@ -209,8 +209,9 @@ def _noise_floor(
         msg = "not measured: the built-in step could not be started; does this Python work?"
         raise NotMeasuredError(msg)
     settings, metrics = site.settings, EXPECTED_METRICS[device]
+    margin = settings.margin if site.workload.margin is None else site.workload.margin
     rule = DecisionRule(
-        looks=(request.pairs,), alpha=settings.alpha, margin=settings.margin, floor=settings.floor
+        looks=(request.pairs,), alpha=settings.alpha, margin=margin, floor=settings.floor
     )
     began = clock()
     paired_runs = measure_pairs(
@@ -241,7 +242,7 @@ def _noise_floor(
         workload=site.workload.id,
         pairs=pairs,
         seconds_per_pair=seconds,
-        margin=settings.margin,
+        margin=margin,
         max_pairs=settings.max_pairs,
         metrics=tuple(
             MetricNoise(test=test, verdict=verdict, spread=spread)

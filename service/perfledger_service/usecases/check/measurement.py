@@ -46,6 +46,7 @@ from perfledger_service.usecases.check.new_workloads import (
 )
 from perfledger_service.usecases.check.regression_profiles import with_profiles
 from perfledger_service.usecases.check.workload_plan import WorkloadPlan, plan_workloads
+from perfledger_service.usecases.check.workload_rules import WorkloadRules, workload_rules
 from perfledger_service.usecases.inputs.known_spreads import KnownSpreads, find_known_spreads
 from perfledger_service.usecases.inputs.upload_target import UploadTarget
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
@@ -104,9 +105,11 @@ def measure_change(
     began = site.harness.clock() - spent_s  # waiting for other checks costs nothing
     site = site.ending_at(began + allowance.seconds).with_timeouts(workload_plan.to_measure)
     host_findings = (*read_fitness(machine.device, gpu), queue.finding)
+    rules = workload_rules(base, workload_plan.to_measure, margin=settings.margin)
     plan, step_works, history_notes = _preparation(
         site,
         workload_plan,
+        rules,
         machine,
         progress,
         history=history,
@@ -152,6 +155,7 @@ def measure_change(
         notes=site.code.notes(base, head)
         + advice
         + workload_plan.notes
+        + rules.notes
         + waiting_notes(os.environ, machine.device)
         + allowance.notes
         + history_notes
@@ -171,6 +175,7 @@ def measure_change(
 def _preparation(
     site: CheckSite,
     workload_plan: WorkloadPlan,
+    rules: WorkloadRules,
     machine: Machine,
     progress: CheckProgress,
     *,
@@ -185,7 +190,7 @@ def _preparation(
         return resumed.plan, resumed.work, ()
     names = [spec.id for spec in workload_plan.to_measure]
     known_spreads = find_known_spreads(history, machine, names)
-    plan = _plan(site.configuration.settings, names, known_spreads)
+    plan = _plan(site.configuration.settings, names, rules, known_spreads)
     progress.stage("counting the work of a step")
     step_works = count_both(
         site.harness,
@@ -209,7 +214,12 @@ def _unmatched_on_base(
     return other_names[:MAX_NAMES], comparison_advice(other_names, configuration, choice=choice)
 
 
-def _plan(settings: CheckSettings, workloads: Collection[str], known_spreads: KnownSpreads) -> Plan:
+def _plan(
+    settings: CheckSettings,
+    workloads: Collection[str],
+    rules: WorkloadRules,
+    known_spreads: KnownSpreads,
+) -> Plan:
     """Return how the workloads will be measured; the order of the pairs is added afterwards."""
     return Plan(
         seed=secrets.randbits(32),
@@ -220,6 +230,8 @@ def _plan(settings: CheckSettings, workloads: Collection[str], known_spreads: Kn
         floor=settings.floor,
         spreads=known_spreads.spreads,
         history=known_spreads.history,
+        margins=rules.margins,
+        metrics=rules.metrics,
     )
 
 
@@ -242,6 +254,8 @@ def _pairs(
         floor=plan.floor,
         metrics=(*EXPECTED_METRICS[device], *optional_metrics(settings)),
         priors=priors_of_plan(plan),
+        margins=plan.margins,
+        chosen=plan.metrics,
     )
     return measure_pairs(
         harness,

@@ -124,11 +124,12 @@ def price_ratio(
 def unmeasured_workloads(bundle: Bundle, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     """Return the workloads whose step time should have been measured and was not."""
     failed = (failure.workload for failure in bundle.failures)
-    silent = (
+    timed = {
         verdict.workload
         for verdict in verdicts
-        if verdict.metric.name == STEP_TIME.name and verdict.estimate is None
-    )
+        if verdict.metric.name == STEP_TIME.name and verdict.estimate is not None
+    }
+    silent = (verdict.workload for verdict in verdicts if verdict.workload not in timed)
     return tuple(
         dict.fromkeys(name for name in (*failed, *silent) if name not in bundle.new_workloads)
     )

@@ -19,8 +19,16 @@ BUNDLE = Bundle(
     base=Revision(sha="a" * 40),
     head=Revision(sha="b" * 40),
     machine=Machine(device=Device.CPU, model="A Xeon"),
-    plan=Plan(seed=1, order=("base",), looks=(4,)),
-    workloads=(WorkloadSpec(id="m:f", module="m", function="f"),),
+    plan=Plan(
+        seed=1,
+        order=("base",),
+        looks=(4,),
+        margins={"m:f": 0.05},
+        metrics={"m:f": ("step_time_p50",)},
+    ),
+    workloads=(
+        WorkloadSpec(id="m:f", module="m", function="f", margin=0.05, metrics=("step_time_p50",)),
+    ),
     metrics=(STEP_TIME,),
     runs=(
         Run(
@@ -71,6 +79,8 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
     document = json.loads(BUNDLE.to_json())
     del document["base_configuration"], document["other_base_workloads"]
     del document["laid_over"], document["accepted_work"], document["runs"][0]["evidence"]
+    del document["plan"]["margins"], document["plan"]["metrics"]
+    del document["workloads"][0]["margin"], document["workloads"][0]["metrics"]
     del document["work"][0]["work"]["counts"][0]["is_complete"]
 
     bundle = read_bundle(json.dumps(document).encode())
@@ -79,6 +89,8 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
     assert bundle.work[0].work.counts[0].is_complete
     assert (bundle.accepted_work, bundle.runs[0].evidence) == ((), StepEvidence())
     assert bundle.laid_over is None
+    assert (bundle.plan.margins, bundle.plan.metrics) == ({}, {})
+    assert (bundle.workloads[0].margin, bundle.workloads[0].metrics) == (None, ())
 
 
 @pytest.mark.parametrize(
@@ -96,6 +108,10 @@ def test_an_older_bundle_says_nothing_of_base_and_counts_completely():
         (EVIDENCE_PATH, {"steps_per_reading": 0}, "not 1 to"),
         (EVIDENCE_PATH, {"empty_step_s": -1.0}, "negative"),
         (("laid_over", "files"), {"bench/w.py": "c"}, "laid_over.files: a hash"),
+        (("plan",), {"margins": {"m:f": 1.0}}, "plan.margins: not between 0 and 1"),
+        (("plan",), {"metrics": {"m:f": []}}, "plan.metrics: none"),
+        (("plan",), {"metrics": {"m:f": ["cpu_time"]}}, "not one of the bundle's metrics"),
+        (("workloads", 0), {"margin": 0.0}, "margin: not between 0 and 1"),
         (("laid_over", "files"), {"x" * 301: "c" * 40}, "more than 300"),
         (("laid_over", "files"), {str(n): "c" * 40 for n in range(2001)}, "more than 2000"),
         ((), {"accepted_work": "m:*"}, "accepted_work"),

@@ -11,7 +11,8 @@ pytestmark = pytest.mark.slow
 WORKLOADS = """
 import perfledger
 
-@perfledger.workload(unit="tokens", units_per_step=128, params={"size": [1, 2]}, tags=["quick"])
+@perfledger.workload(unit="tokens", units_per_step=128, params={"size": [1, 2]}, tags=["quick"],
+    margin=0.05, metrics=["step_time_p50", "peak_memory"], timeout=90)
 def step(size):
     return lambda: None
 """
@@ -62,3 +63,15 @@ def test_an_expression_chooses_among_ids_and_tags(run):
     assert [(row["id"], row["tags"]) for row in listed["workloads"]] == [
         ("benchmarks.steps:step[size=2]", "quick")
     ]
+
+
+@pytest.mark.usefixtures("repository")
+def test_what_a_workload_sets_for_itself_is_shown_within_80_columns(run):
+    first = json.loads(run("bench", "list", "--json"))["workloads"][0]
+    lines = run("bench", "list").splitlines()
+
+    assert (first["margin"], first["timeout_s"]) == (0.05, 90)
+    assert first["metrics"] == "step_time_p50, peak_memory"
+    words = "margin 5 %; judged by step time, peak memory; at most 90 s in one process; tags quick"
+    assert words in " ".join(" ".join(lines).replace("\N{NO-BREAK SPACE}", " ").split())
+    assert max(map(len, lines)) <= 80

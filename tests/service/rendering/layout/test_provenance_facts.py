@@ -202,3 +202,43 @@ def test_environments_of_their_own_are_part_of_the_command(reports):
 )
 def test_a_commits_name_is_nothing_but_hexadecimal_digits(sha, shown):
     assert provenance_facts.short_sha(sha) == shown
+
+
+def test_workloads_with_rules_of_their_own_are_named(reports, make):
+    report = reports["regressed"]
+    plan = replace(
+        report.plan, margins={make.GPT: 0.05}, metrics={make.GPT: ("step_time_p50", "peak_memory")}
+    )
+
+    texts = [
+        sentence.replace("\u00a0", " ")
+        for sentence in provenance_facts.decision_sentences(replace(report, plan=plan))
+    ]
+
+    assert any(f"within 1 % either way (5 % for {make.GPT})." in text for text in texts)
+    chosen = f"Judged by metrics of their own choice: {make.GPT} by step time, peak memory."
+    assert chosen in texts
+    own = provenance_facts.own_rule(plan, make.GPT).replace("\u00a0", " ")
+    assert own == "margin 5 %, judged by step time, peak memory"
+    assert provenance_facts.own_rule(plan, "another:workload") == ""
+
+
+def test_only_a_few_workloads_with_their_own_margin_are_named(reports):
+    report = reports["regressed"]
+    plan = replace(report.plan, margins={f"m:f{number}": 0.02 for number in range(7)})
+
+    green = provenance_facts.decision_sentences(replace(report, plan=plan))[2]
+
+    assert "for m:f3, their own for 3 more)" in green
+
+
+def test_there_is_no_common_margin_where_workloads_have_their_own(reports):
+    report = reports["regressed"]
+
+    assert provenance_facts.common_margin(report).replace("\u00a0", " ") == "1 %"
+    assert (
+        provenance_facts.common_margin(
+            replace(report, plan=replace(report.plan, margins={"m:f": 0.02}))
+        )
+        == ""
+    )

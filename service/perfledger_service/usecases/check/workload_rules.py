@@ -1,0 +1,60 @@
+"""Finds the margin and the metrics that judge each workload: the stricter ones of both sides."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from perfledger.records import WorkloadSpec
+from perfledger_runners.measuring.discovery import Discovery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadRules:
+    """The margins and metrics of the workloads that have their own, and notes on differences."""
+
+    margins: Mapping[str, float]
+    metrics: Mapping[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+
+
+def workload_rules(
+    base: Discovery, to_measure: Collection[WorkloadSpec], *, margin: float
+) -> WorkloadRules:
+    """Return what judges the workloads, which are as head registers them.
+
+    A change cannot relax its own check: the smaller margin decides, where `margin` is that of a
+    workload without its own, and the metrics of both sides do, where no name means all of them.
+    """
+    before = {spec.id: spec for spec in base.workloads}
+    margins: dict[str, float] = {}
+    metrics: dict[str, tuple[str, ...]] = {}
+    notes: list[str] = []
+    for head in to_measure:
+        sides = (before.get(head.id, head), head)
+        base_margin, head_margin = (
+            margin if spec.margin is None else spec.margin for spec in sides
+        )
+        smaller = min(base_margin, head_margin)
+        if smaller != margin:
+            margins[head.id] = smaller
+        if base_margin != head_margin:
+            notes.append(
+                f"{head.id} has a margin of {_percent(base_margin)} on base and of "
+                f"{_percent(head_margin)} on head: the smaller one, {_percent(smaller)}, was used"
+            )
+        chosen = [spec.metrics for spec in sides]
+        if all(chosen):
+            metrics[head.id] = tuple(dict.fromkeys(chosen[0] + chosen[1]))
+        if set(chosen[0]) != set(chosen[1]):
+            notes.append(
+                f"{head.id} is judged by {_names(chosen[0])} on base and by {_names(chosen[1])} on "
+                "head: the metrics of both were used"
+            )
+    return WorkloadRules(margins=margins, metrics=metrics, notes=tuple(notes))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _names(metrics: tuple[str, ...]) -> str:
+    return ", ".join(metrics) or "all metrics"
