@@ -59,6 +59,8 @@ def workloads_document(discovery: Discovery) -> Document:
         Paragraph(text=f"left out: {each}: {why}", names=(each,))
         for each, why in discovery.left_out.items()
     )
+    is_empty = not (discovery.workloads or discovery.broken or discovery.left_out)
+    nothing = (Paragraph(text="no workload is registered or chosen"),) if is_empty else ()
     return Document(
         name="perfledger-workloads",
         facts={
@@ -69,5 +71,10 @@ def workloads_document(discovery: Discovery) -> Document:
                 {"benchmark": name, "reason": why} for name, why in discovery.left_out.items()
             ],
         },
-        blocks=(table(_COLUMNS, discovery.workloads, key="workloads"), *failures, *left_out),
+        blocks=(
+            table(_COLUMNS, discovery.workloads, key="workloads"),
+            *nothing,
+            *failures,
+            *left_out,
+        ),
     )

@@ -18,6 +18,7 @@ from perfledger.metrics import (
     SM_ACTIVE,
     STEP_TIME,
 )
+from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Device, Machine, Side
 from perfledger.step_work import CountedWork
 from perfledger_baselines.planning.stopping import GroupSequentialStopping
@@ -94,7 +95,7 @@ def measure_change(
     base, head = (site.code.discover(site.harness, side) for side in (Side.BASE, Side.HEAD))
     workload_plan = plan_workloads(base, head, choice=request.choice, params=settings.params)
     if not (workload_plan.workloads or workload_plan.failures):
-        raise UsageError(_no_workloads_message(settings, request))
+        raise UsageError(_no_workloads_message(site.requests[Side.HEAD], request.choice))
     other_names, advice = _unmatched_on_base(site, workload_plan, base, request.choice)
     machine, gpu = read_machine(head.facts, requested=settings.device, environment=os.environ)
     allowance = measuring_allowance(settings, machine, today=datetime.now(UTC).date())
@@ -279,8 +280,15 @@ def _telemetry(gpu: Gpu | None, settings: CheckSettings) -> GpuTelemetry | None:
     return GpuTelemetry(gpu, reads_energy=ENERGY_PER_STEP in optional_metrics(settings))
 
 
-def _no_workloads_message(settings: CheckSettings, request: CheckRequest) -> str:
-    where = ", ".join(settings.paths)
-    if str(request.choice):
-        return f"no workload in {where} matches {request.choice}: perfledger bench list lists them"
+def _no_workloads_message(child_request: ChildRequest, choice: WorkloadChoice) -> str:
+    suite = child_request.suite
+    option = "" if suite is BenchmarkSuite.PERFLEDGER else f" --{suite}"
+    where = ", ".join(child_request.paths) or f"the folders that {suite} is configured for"
+    if str(choice):
+        return f"no workload in {where} matches {choice}: perfledger bench list{option} lists them"
+    if option:
+        return (
+            f"{where} have no benchmark that can be measured: perfledger bench list{option} names "
+            "what is left out and why, and `paths` sets other folders"
+        )
     return f"no workload is registered in {where}: run perfledger init, or set `paths`"

@@ -18,3 +18,10 @@ def test_a_workload_is_shown_with_what_a_step_does():
 
     assert "gpt:step[batch=8] tokens 8192" in shown
     assert (row["id"], row["units_per_step"]) == ("gpt:step[batch=8]", 8192.0)
+
+
+def test_a_repository_without_workloads_says_so():
+    document = workloads_document(Discovery())
+
+    assert "no workload is registered or chosen" in plain_lines(to_terminal(document))
+    assert json.loads(to_json(document))["workloads"] == []

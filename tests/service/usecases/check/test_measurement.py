@@ -63,6 +63,20 @@ def test_folders_without_a_workload_are_named_with_what_to_do(repository):
     assert message == "no workload is registered in bench: run perfledger init, or set `paths`"
 
 
+def test_another_suite_without_a_benchmark_names_its_folders_and_the_command_that_lists(repository):
+    config = repository / "perfledger.toml"
+    config.write_text(config.read_text().replace('paths = ["bench"]', ""))
+    (repository / "benchmarks").mkdir()
+    (repository / "benchmarks" / "sizes.py").write_text("def track_size():\n    return 3\n")
+    subprocess.run(["git", *IDENTITY, "add", "-A"], cwd=repository, check=True)
+    subprocess.run(["git", *IDENTITY, "commit", "-qm", "sizes"], cwd=repository, check=True)
+
+    message = fail(repository, CheckRequest(), suite="asv")
+
+    assert message.startswith("the folders that asv is configured for have no benchmark that can")
+    assert "perfledger bench list --asv names what is left out and why" in message
+
+
 def test_a_limit_in_money_needs_the_price_of_the_device_before_anything_is_measured(repository):
     assert "set device_price to its price in USD per hour" in fail(repository, CheckRequest())
 
