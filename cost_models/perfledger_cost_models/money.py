@@ -1,6 +1,8 @@
-"""Converts floating-point results to Decimal money."""
+"""Holds the cent, and converts floating-point results to Decimal money."""
 
 from decimal import Decimal
+
+CENT = Decimal("0.01")
 
 
 def to_decimal(value: float) -> Decimal:

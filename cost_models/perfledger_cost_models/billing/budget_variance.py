@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Decimal
 
-from perfledger_cost_models.billing.cost_allocation import CENT
+from perfledger_cost_models.money import CENT
 
 
 class BudgetVarianceError(ValueError):

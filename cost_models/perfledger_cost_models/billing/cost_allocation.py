@@ -13,7 +13,8 @@ from fractions import Fraction
 from math import floor
 from typing import TypeVar
 
-CENT = Decimal("0.01")
+from perfledger_cost_models.money import CENT
+
 NO_USD = Decimal("0.00")
 UNALLOCATED = "(unallocated)"
 # The clocks of scheduler and bill differ: up to this much more usage than paid hours counts as full

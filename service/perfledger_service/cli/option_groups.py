@@ -18,10 +18,13 @@ class OptionGroup(StrEnum):
     OUTPUT = "Output"
 
 
-def argument(help_text: str, *, metavar: str) -> ArgumentInfo:
-    """Declare a positional argument, which is always under "What"."""
+def argument(help_text: str, *, metavar: str, default: bool | str = False) -> ArgumentInfo:
+    """Declare a positional argument, which is always under "What".
+
+    `default` is shown as its default value.
+    """
     info: ArgumentInfo = typer.Argument(
-        help=help_text, metavar=metavar, rich_help_panel=OptionGroup.WHAT, show_default=False
+        help=help_text, metavar=metavar, rich_help_panel=OptionGroup.WHAT, show_default=default
     )
     return info
 

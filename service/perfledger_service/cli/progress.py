@@ -154,10 +154,8 @@ class DownloadBar(_Bar):
 class LoadBar(_Bar):
     """The workload of a load test and its last point, on standard error; a context manager."""
 
-    def __init__(self, console: Console, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._clock = clock
-        self._stages = [("checking out", clock())]
         super().__init__(_measuring(console))
         self._task = self._progress.add_task("finding the workload", total=None, state="")
 

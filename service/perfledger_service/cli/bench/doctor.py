@@ -52,7 +52,7 @@ class DoctorFlags:
 def doctor(
     workload: Annotated[
         str,
-        argument("what to measure (default: the first registered workload)", metavar="WORKLOAD"),
+        argument("what to measure", metavar="WORKLOAD", default="the first registered workload"),
     ] = "",
     *,
     doctor_flags: DoctorFlags,

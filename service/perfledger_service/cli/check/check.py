@@ -32,12 +32,13 @@ class ChangeFlags:
     base: Annotated[
         str,
         what(
-            "compare with the merge-base of this revision (default: the default branch)",
+            "compare with the merge-base of this revision",
             metavar="REVISION",
+            default="the default branch",
         ),
     ] = ""
     head: Annotated[
-        str, what("the revision to judge (default: the working folder)", metavar="REVISION")
+        str, what("the revision to judge", metavar="REVISION", default="the working folder")
     ] = ""
     workload: Annotated[
         list[str] | None, what("only workloads whose id matches; repeatable", metavar="GLOB")
@@ -107,7 +108,7 @@ class MeasuringFlags:
         bool, how("go on with the interrupted check of these revisions", flag="--resume")
     ] = False
     spreads: Annotated[
-        Path | None, how("a file of `history spreads` (default: ask the service)", metavar="FILE")
+        Path | None, how("a file of `history spreads`", metavar="FILE", default="the service's")
     ] = None
 
     @property

@@ -19,7 +19,7 @@ from perfledger_service.cli.output import DocumentOutput
 )
 def check(
     file: Annotated[
-        Path | None, argument("a price list in CSV (default: the packaged one)", metavar="FILE")
+        Path | None, argument("a price list in CSV", metavar="FILE", default="the packaged one")
     ] = None,
     *,
     previous: Annotated[

@@ -25,7 +25,7 @@ class ReviewFlags:
     quarter: Annotated[str, what("the quarter, such as 2026Q4", metavar="QUARTER")]
     plan: Annotated[Path, what("demand, options, supply and assumptions in TOML", metavar="FILE")]
     bundles: Annotated[
-        Path | None, what("a folder of bundles (default: the service's database)", metavar="FOLDER")
+        Path | None, what("a folder of bundles", metavar="FOLDER", default="the service's database")
     ] = None
     bill: Annotated[
         Path | None, what("the quarter's bill in FOCUS 1.0 to 1.2, CSV or Parquet", metavar="FILE")
@@ -50,14 +50,14 @@ def review(
     inputs: ReviewFlags,
     price_flags: PriceFlags,
     as_of: Annotated[
-        datetime | None, how("the day of the review (default: today)", metavar="DAY")
+        datetime | None, how("the day of the review", metavar="DAY", default="today")
     ] = None,
     allow_stale_prices: Annotated[
         bool, how("accept prices older than 180 days", flag="--allow-stale-prices")
     ] = False,
     output: Annotated[Path, out("the folder that the review is written to", metavar="FOLDER")],
     format_: Annotated[
-        list[ReviewFormat] | None, out("what to write; repeatable (default: all)", flag="--format")
+        list[ReviewFormat] | None, out("what to write; repeatable", flag="--format", default="all")
     ] = None,
 ) -> None:
     """Write the procurement review of a quarter as HTML, PDF, XLSX, FOCUS CSV and JSON."""

@@ -97,8 +97,11 @@ def _usual_check(noise: NoiseFloor | None) -> Iterator[str]:
 
 def _advice(findings: Sequence[HostFinding]) -> Iterator[str]:
     """Yield what would help most."""
-    by_advice = {each.advice: each for each in reversed(findings) if each.advice}
-    for place, each in enumerate(list(reversed(by_advice.values()))[:_MAX_ADVICE]):
+    by_advice: dict[str, HostFinding] = {}
+    for each in findings:
+        if each.advice:
+            by_advice.setdefault(each.advice, each)
+    for place, each in enumerate(list(by_advice.values())[:_MAX_ADVICE]):
         yield f"{'What would help most' if place == 0 else 'Then'}: {each.advice} ({each.name})."
 
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
 from perfledger_cost_models.change.cost_policy import Approval, PolicyEvaluation, PolicyOutcome
+from perfledger_cost_models.money import CENT
 from perfledger_cost_models.quote import Interval, QueueEffect, SummedPrice
 from perfledger_service.rendering.layout import number_format
 
 SHOWN_COMMIT = 12
-_CENT = Decimal("0.01")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +169,7 @@ def _approval(approval: Approval, evaluation: PolicyEvaluation) -> ApprovalTable
 
 def _limit(usd: Decimal) -> str:
     # Below a cent two digits are enough, however small the configured limit is.
-    amount = f"{usd:.2g}" if 0 < usd < _CENT else f"{usd.normalize():,f}"
+    amount = f"{usd:.2g}" if 0 < usd < CENT else f"{usd.normalize():,f}"
     return f"{amount}{number_format.NBSP}USD"
 
 

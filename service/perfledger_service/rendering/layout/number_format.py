@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
+from perfledger_cost_models.money import CENT
 from perfledger_cost_models.units import SECONDS_PER_DAY, SECONDS_PER_HOUR, SECONDS_PER_MINUTE
 
 NOT_KNOWN = "not known"
 NOTHING = "\N{EN DASH}"
 NBSP = "\N{NO-BREAK SPACE}"
-CENT = Decimal("0.01")
 INTERVAL_TO = f"{NBSP}to{NBSP}"
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "\N{MICRO SIGN}s"), (1e-9, "ns"))

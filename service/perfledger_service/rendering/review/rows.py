@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from perfledger_cost_models.money import CENT
 from perfledger_cost_models.procurement.cost_model import ModelInput, PurchaseMode
 from perfledger_cost_models.procurement.decision import OptionOutcome, SwitchingValue
 from perfledger_cost_models.review.review_document import OptionFacts, Review, UnknownFigure
@@ -141,9 +142,7 @@ def with_unit(value: Decimal, unit: str) -> str:
 
 def paid_cents(outcome: OptionOutcome) -> tuple[Decimal, ...]:
     """Return the payments of an option at the start and at the end of each year, in whole cents."""
-    return tuple(
-        each.quantize(number_format.CENT, rounding=ROUND_HALF_EVEN) for each in outcome.paid
-    )
+    return tuple(each.quantize(CENT, rounding=ROUND_HALF_EVEN) for each in outcome.paid)
 
 
 def chance(share: float) -> str:

@@ -4,12 +4,12 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfledger.protocol import ChildRequest
+from perfledger.protocol import BenchmarkSuite, ChildRequest
 from perfledger.records import Device, Failure, Side, WorkloadSpec
 from perfledger.workload_pattern import is_match
 from perfledger_baselines.judging.judge import judge_tests
@@ -54,6 +54,13 @@ FEWEST_MEASURED, MOST_MEASURED = 5, 1000
 MINUTES = (1, 5, 10)  # of a check, whose pairs are counted; the default budget is the last
 MAX_DETAIL = 400
 BUILT_IN_FILE = "built_in.py"
+# The repository's own would not find the file.
+BUILT_IN_SETTINGS: Mapping[str, object] = {
+    "paths": (BUILT_IN_FILE,),
+    "import_paths": CheckSettings.model_fields["import_paths"].default,
+    "suite": BenchmarkSuite.PERFLEDGER.value,
+    "params": {},
+}
 # Some ten milliseconds of Python, as a step that no framework and no device disturbs.
 BUILT_IN_STEP = """
 import math
@@ -157,7 +164,7 @@ def _site(
         if not chosen:
             notes = (_built_in_note(discovery, settings),)
             (Path(folder) / BUILT_IN_FILE).write_text(BUILT_IN_STEP, encoding="utf-8")
-            own_settings = settings.model_copy(update={"paths": (BUILT_IN_FILE,), "params": {}})
+            own_settings = settings.model_copy(update=BUILT_IN_SETTINGS)
             child_request = request_for(Path(folder), Path(folder), own_settings)
             chosen = discover(harness, child_request).workloads
         yield _Site(
@@ -234,7 +241,10 @@ def _noise_floor(
     pairs = len(paired_runs.order)
     seconds = (clock() - began) / max(pairs, 1)
     power = PowerRequest(
-        counts=_counts(seconds, settings.max_pairs), tests=len(metrics), alpha=settings.alpha
+        counts=_counts(seconds, settings.max_pairs),
+        tests=len(metrics),
+        alpha=settings.alpha,
+        floor=settings.floor,
     )
     spreads = spreads_of_runs(paired_runs.runs, metrics, power)
     verdicts = judge_tests([test for test, _ in spreads], rule=rule)

@@ -52,6 +52,7 @@ class PowerRequest:
     changes: tuple[float, ...] = CHANGES
     tests: int = 1
     alpha: float = 0.05
+    floor: float = Plan(seed=0, order=(), looks=()).floor  # of a check without a configuration
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:  # noqa: PLR2004 - a coin toss has an error rate of 0.5
@@ -93,6 +94,7 @@ def power_of_file(path: Path, request: PowerRequest, *, column: str | None = Non
     if column is not None:
         msg = f"{display_name(path)} is a bundle: --column chooses a column of a CSV or JSON file"
         raise UsageError(msg)
+    request = replace(request, floor=measurements.plan.floor)
     return _view(_spreads_of_bundle(measurements, request), request)
 
 
@@ -100,49 +102,43 @@ def _view(spreads: Sequence[SpreadView], request: PowerRequest) -> PowerView:
     return PowerView(
         alpha=request.alpha,
         tests=request.tests,
-        floor=_floor(),
+        floor=request.floor,
         power=POWER,
         spreads=tuple(spreads),
     )
 
 
-def _floor() -> float:
-    """Return the default floor of a check."""
-    return Plan(seed=0, order=(), looks=()).floor
-
-
 def _spread(name: str, sd: float, source: str, request: PowerRequest) -> SpreadView:
     sd = max(sd, SMALLEST_SPREAD)
-    level = request.alpha / request.tests
     return SpreadView(
         name=name,
         sd=sd,
         source=source,
-        detectable=tuple((count, _detectable(sd, count, level)) for count in request.counts),
-        needed=tuple((change, _needed(sd, change, level)) for change in request.changes),
+        detectable=tuple((count, _detectable(sd, count, request)) for count in request.counts),
+        needed=tuple((change, _needed(sd, change, request)) for change in request.changes),
     )
 
 
-def _detectable(sd: float, pairs: int, level: float) -> float:
+def _detectable(sd: float, pairs: int, request: PowerRequest) -> float:
     """Return the smallest change found by a check with planned looks that stops at `pairs`."""
     looks = looks_until(planned_looks(pairs), pairs)
-    nominal = nominal_levels(looks, level)[-1]
-    return smallest_detectable_change(sd, pairs, alpha=nominal, floor=_floor())
+    nominal = nominal_levels(looks, request.alpha / request.tests)[-1]
+    return smallest_detectable_change(sd, pairs, alpha=nominal, floor=request.floor)
 
 
-def _needed(sd: float, change: float, level: float) -> int | None:
+def _needed(sd: float, change: float, request: PowerRequest) -> int | None:
     """Return the fewest pairs that find a change; None if MAX_PAIRS do not."""
-    if _detectable(sd, MAX_PAIRS, level) > change:
+    if _detectable(sd, MAX_PAIRS, request) > change:
         return None
     # The level of the last look depends on the number of looks before it, so among few pairs power
     # is not monotonic and every number is tried.
     for pairs in range(FEWEST_PAIRS, _TRIED + 1):
-        if _detectable(sd, pairs, level) <= change:
+        if _detectable(sd, pairs, request) <= change:
             return pairs
     too_few, enough = _TRIED, MAX_PAIRS
     while enough - too_few > 1:
         middle = (too_few + enough) // 2
-        if _detectable(sd, middle, level) <= change:
+        if _detectable(sd, middle, request) <= change:
             enough = middle
         else:
             too_few = middle

@@ -1,16 +1,19 @@
 """Writes the files that make a repository measurable."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from perfledger_runners.checkouts.git import RepositoryError
 from perfledger_runners.checkouts.repository import Repository
+from perfledger_service.errors import UsageError
 from perfledger_service.rendering.check.init import (
     configuration_text,
     example_text,
     workflow_text,
 )
+from perfledger_service.settings.sources import check_settings
 from perfledger_service.usecases.inputs.project_facts import BENCHMARK_FOLDER, read_project_facts
 from perfledger_service.usecases.inputs.repository_config import configured_table, root_of
 from perfledger_service.values.project_facts import ProjectFacts
@@ -24,7 +27,7 @@ USUAL_BRANCH = "main"
 
 @dataclass(frozen=True, slots=True)
 class SetupFile:
-    """One file of the set-up; `is_new` is False if the user's own file was kept."""
+    """One file of the set-up; `is_new` is False if the user's own files at `path` were kept."""
 
     path: str
     is_new: bool
@@ -43,35 +46,69 @@ def write_setup(folder: Path) -> Setup:
     """Write a configuration, an example workload and a workflow into the repository of `folder`.
 
     Existing files are never changed: a file of the same name, a configuration table in
-    pyproject.toml, or a folder that already contains workloads.
+    pyproject.toml, or a folder that already contains workloads. Raises UsageError for a folder that
+    does not exist, SettingsError for a configuration that cannot be read.
     """
+    if not folder.is_dir():
+        msg = f"{folder} is not a folder: give the folder of a repository"
+        raise UsageError(msg)
     root = root_of(folder)
     facts = read_project_facts(root)
-    workloads = OTHER_FOLDER if _is_taken(facts) else BENCHMARK_FOLDER
-    example = f"{workloads}/example.py"
-    texts: dict[str, Callable[[], str]] = {
-        "perfledger.toml": lambda: configuration_text(facts, folder=workloads),
-        example: lambda: example_text(facts),
-        WORKFLOW: lambda: workflow_text(facts, default_branch=_default_branch(root)),
-    }
-    present = {
-        "perfledger.toml": configured_table(root) is not None,
-        example: any((root / workloads).glob("*.py")),
-    }
-    written: list[SetupFile] = []
-    for path, text in texts.items():
-        target = root / path
-        is_new = not (present.get(path, False) or target.exists())
-        if is_new:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text(), encoding="utf-8")
-        written.append(SetupFile(path, is_new))
-    return Setup(root=root, facts=facts, files=tuple(written))
+    name, table = configured_table(root) or ("", None)
+    paths = (_usual_folder(facts),) if table is None else _configured_paths(name, table)
+    configuration = _written(
+        root,
+        "perfledger.toml",
+        lambda: configuration_text(facts, folder=paths[0]),
+        existing_path=name,
+    )
+    example = _written(
+        root,
+        paths[0] if paths[0].endswith(".py") else f"{paths[0]}/example.py",
+        lambda: example_text(facts),
+        existing_path=next((each for each in paths if _has_files(root / each)), ""),
+    )
+    branch = _default_branch(root)
+    workflow = _written(root, WORKFLOW, lambda: workflow_text(facts, default_branch=branch))
+    return Setup(root=root, facts=facts, files=(configuration, example, workflow))
 
 
-def _is_taken(facts: ProjectFacts) -> bool:
-    """Return whether the usual folder has only files that register no workload."""
-    return facts.has_other_benchmarks and not facts.has_workloads
+def _written(
+    root: Path, path: str, text: Callable[[], str], *, existing_path: str = ""
+) -> SetupFile:
+    """Write a file, unless the user has one of the name, or `existing_path` instead.
+
+    Raises UsageError if it cannot be written, or a link leads out of the repository.
+    """
+    target = root / path
+    if existing_path or os.path.lexists(target):
+        return SetupFile(path if os.path.lexists(target) else existing_path, is_new=False)
+    if not target.resolve().is_relative_to(root.resolve()):
+        msg = f"{path} leads out of {root}: change the link, or `paths`, so that it does not"
+        raise UsageError(msg)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text(), encoding="utf-8")
+    except OSError as error:
+        msg = f"cannot write {target}: {error.strerror}"
+        raise UsageError(msg) from error
+    return SetupFile(path, is_new=True)
+
+
+def _usual_folder(facts: ProjectFacts) -> str:
+    """Return the folder for workloads: another one where the usual one has none among its files."""
+    is_taken = facts.has_other_benchmarks and not facts.has_workloads
+    return OTHER_FOLDER if is_taken else BENCHMARK_FOLDER
+
+
+def _configured_paths(name: str, table: Mapping[str, object]) -> tuple[str, ...]:
+    settings, _ = check_settings(flags={}, table=table, table_name=name)
+    return settings.paths or (BENCHMARK_FOLDER,)
+
+
+def _has_files(path: Path) -> bool:
+    """Return whether this is a Python file, or a folder with some."""
+    return path.is_file() if path.suffix == ".py" else any(path.glob("*.py"))
 
 
 def _default_branch(root: Path) -> str:

@@ -1,6 +1,7 @@
 """Computes how long a check may measure from its caps in time and money, and what needs more."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
@@ -11,6 +12,7 @@ from perfledger_baselines.judging.explanation import explain_verdict
 from perfledger_baselines.judging.judge import judge_bundle
 from perfledger_baselines.judging.verdict import Outcome
 from perfledger_baselines.planning.measuring_budget import MeasuringBudget, MeasuringBudgetError
+from perfledger_cost_models.money import CENT
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceMissingError
 from perfledger_cost_models.tco.hourly_rates import rate_of, standard_rates
@@ -19,6 +21,8 @@ from perfledger_service.errors import UsageError
 from perfledger_service.settings.check import CheckSettings
 from perfledger_service.usecases.inputs.price_books import current_sheet
 
+# No device costs more or less: beyond these a price is a slip, or for free.
+MIN_USD_PER_HOUR, MAX_USD_PER_HOUR = Decimal("0.000001"), Decimal(1_000_000)
 MINUTES_FROM_S = 90.0  # shorter durations are shown in seconds
 
 
@@ -34,6 +38,11 @@ class MeasuringAllowance:
 class _DevicePrice:
     usd_per_hour: Decimal  # of one device
     source: str
+
+    def __str__(self) -> str:
+        """Return the price to the cent, below a cent with all its digits."""
+        usd = self.usd_per_hour
+        return f"{usd:.2f}" if usd >= CENT else f"{usd:f}"
 
 
 def measuring_allowance(
@@ -58,7 +67,7 @@ def measuring_allowance(
         raise UsageError(msg) from error
     note = (
         f"the cost of measuring was limited to {settings.budget_usd:f} USD: {budget.seconds:.0f} s "
-        f"of {machine.count} of {_name(machine)} at {price.usd_per_hour:.2f} USD an hour each "
+        f"of {machine.count} x {_name(machine)} at {price} USD an hour each "
         f"({price.source})"
     )
     return MeasuringAllowance(budget.seconds, (note,))
@@ -102,10 +111,8 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
     declared_price = settings.device_price
     if not declared_price:
         raise UsageError(_no_price(settings, machine))
-    try:
-        return _DevicePrice(Decimal(declared_price), "declared as device_price")
-    except InvalidOperation:
-        pass
+    with suppress(InvalidOperation):
+        return _declared(Decimal(declared_price))
     try:
         rate = rate_of(current_sheet(), declared_price, today=today)
     except PriceMissingError as error:
@@ -118,6 +125,16 @@ def _device_price(settings: CheckSettings, machine: Machine, *, today: date) -> 
         )
         raise UsageError(msg)
     return _DevicePrice(rate.usd_per_device_hour, f"{rate.label}, as of {rate.as_of}")
+
+
+def _declared(usd_per_hour: Decimal) -> _DevicePrice:
+    if not (usd_per_hour.is_finite() and MIN_USD_PER_HOUR <= usd_per_hour <= MAX_USD_PER_HOUR):
+        msg = (
+            f"device_price is {usd_per_hour}: give the USD an hour of one device, from "
+            f"{MIN_USD_PER_HOUR} to {MAX_USD_PER_HOUR}"
+        )
+        raise UsageError(msg)
+    return _DevicePrice(usd_per_hour, "declared as device_price")
 
 
 def _no_price(settings: CheckSettings, machine: Machine) -> str:

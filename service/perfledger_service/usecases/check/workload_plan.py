@@ -40,9 +40,8 @@ def plan_workloads(
     One that is chosen on either side is chosen on both: a change of its tags hides nothing. A
     workload is a failure if only base registers it, if its file no longer imports, or if its unit
     of work changed, because then a step is not the same step. One that only head registers is new.
-    A broken file on head is a failure of
-    its own, unless missing workloads account for it or globs choose other modules. `params` are
-    the "module:function" names with configured parameters.
+    A broken file on head is a failure of its own, unless missing workloads account for it or globs
+    choose other modules. `params` are the "module:function" names with configured parameters.
     """
     chosen = {spec.id for side in (base, head) for spec in side.workloads if choice.is_chosen(spec)}
     base_specs = {spec.id: spec for spec in base.workloads if spec.id in chosen}

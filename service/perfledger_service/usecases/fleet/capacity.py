@@ -6,26 +6,20 @@ import msgspec
 import numpy as np
 from sqlmodel import Session
 
-from perfledger.bundle import FleetUse
 from perfledger.profile import ProfileReading
 from perfledger.records import Machine, Side
 from perfledger.workload_pattern import is_match
 from perfledger_cost_models.prices.accelerator_names import accelerator_of
 from perfledger_cost_models.prices.price_sheet import PriceMissingError, packaged_sheet
 from perfledger_cost_models.tco.hourly_rates import rate_of
-from perfledger_runners.bundles.bundle_files import unpack
 from perfledger_service.store.device_utilization import StoredUtilization, stored_utilization
 from perfledger_service.store.imports import imports
 from perfledger_service.store.page_queries import upload_counts
-from perfledger_service.store.uploads import bundle_content
+from perfledger_service.usecases.inputs.stored_bundles import StoredPricing, read_fields
 from perfledger_service.values.fleet_views import CapacityView, MeasuredUtilization
 
 GPU_BUSY = "gpu_busy"
 _ENDS = (0.05, 0.95)
-
-
-class _Pricing(msgspec.Struct):
-    fleet: tuple[FleetUse, ...]
 
 
 class _Profile(msgspec.Struct):
@@ -34,11 +28,9 @@ class _Profile(msgspec.Struct):
     readings: tuple[ProfileReading, ...]
 
 
-class _Head(msgspec.Struct):
-    """The fields of a stored bundle that are read; uploads are validated on arrival."""
-
+class _MeasuredFields(msgspec.Struct):
     machine: Machine
-    pricing: _Pricing
+    pricing: StoredPricing
     profiles: tuple[_Profile, ...]
 
 
@@ -55,17 +47,20 @@ def fleet_version(session: Session) -> tuple[object, ...]:
 def measured_utilization(session: Session) -> tuple[MeasuredUtilization, ...]:
     """Return the utilization of each workload's devices, most idle hours first."""
     stored = stored_utilization(session)
-    heads = {sha256: _head(session, sha256) for sha256 in {one.bundle_sha256 for one in stored}}
-    utilization = (_use(one, heads[one.bundle_sha256]) for one in stored)
+    bundles = {
+        sha256: read_fields(session, sha256, _MeasuredFields)
+        for sha256 in {one.bundle_sha256 for one in stored}
+    }
+    utilization = (_use(one, bundles[one.bundle_sha256]) for one in stored)
     return tuple(sorted(utilization, key=lambda use: (-(use.idle_hours or 0), use.repository)))
 
 
-def _use(stored: StoredUtilization, head: _Head) -> MeasuredUtilization:
+def _use(stored: StoredUtilization, fields: _MeasuredFields) -> MeasuredUtilization:
     low, high = np.quantile(stored.readings, _ENDS).tolist()
     hours = [
         use.device_hours_per_year
-        for use in head.pricing.fleet
-        if is_match(use.workload, stored.workload) and _is_on(head.machine, use.where)
+        for use in fields.pricing.fleet
+        if is_match(use.workload, stored.workload) and _is_on(fields.machine, use.where)
     ]
     return MeasuredUtilization(
         repository=stored.repository,
@@ -75,7 +70,7 @@ def _use(stored: StoredUtilization, head: _Head) -> MeasuredUtilization:
         low=low,
         high=high,
         readings=len(stored.readings),
-        gpu_busy=_gpu_busy(head.profiles, stored.workload),
+        gpu_busy=_gpu_busy(fields.profiles, stored.workload),
         device_hours_per_year=sum(hours) if hours else None,
         upload_id=stored.upload_id,
         created_at=stored.created_at,
@@ -102,7 +97,3 @@ def _gpu_busy(profiles: Sequence[_Profile], workload: str) -> float | None:
         ),
         None,
     )
-
-
-def _head(session: Session, sha256: str) -> _Head:
-    return msgspec.json.decode(unpack(bundle_content(session, sha256)), type=_Head)

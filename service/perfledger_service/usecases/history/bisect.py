@@ -2,7 +2,7 @@
 
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -51,6 +51,7 @@ from perfledger_service.values.commit_bisection import (
     CommitState,
     FurtherChange,
 )
+from perfledger_service.values.report import Report
 
 # Of the budget, for the search; the rest is for the check of its answer.
 SEARCH_SHARE = 0.75
@@ -94,14 +95,20 @@ class SearchProgress(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedSearch:
-    """A search with its answer, why commits were skipped, and what it took."""
+    """A search with its answer, the commits checked, why others were skipped, and what it took."""
 
     search: CommitSearch
     end: SearchEnd
+    checked_commits: tuple[int, ...]
     reasons: Mapping[int, str]
     pairs: int
     seconds: float
     is_out_of_budget: bool
+
+    @property
+    def is_single(self) -> bool:
+        """Return whether one commit was found."""
+        return self.end.status is SearchStatus.FOUND
 
 
 def bisect(
@@ -130,12 +137,22 @@ def bisect(
                 seed=secrets.randbits(32),
             ) as measurements,
         ):
+            allowance = measurements.allowance()
             search = new_search(request.workload, metric, len(commits) - 1, settings)
             finished = find_commit(
-                search, measurements, budget_s=settings.budget, progress=progress
+                search, measurements, budget_s=allowance.seconds, progress=progress
             )
-            result = _result(finished, commits, request, settings, measurements)
-    return replace(result, notes=configuration.notes), measurements.bundle
+    check = measurements.checks.get(finished.end.first) if finished.is_single else None
+    result = _result(
+        finished,
+        commits,
+        request,
+        budget_s=allowance.seconds,
+        builds=measurements.builds,
+        report=check.report if check else None,
+    )
+    notes = (*configuration.notes, *allowance.notes, *unconfirmed_notes(finished, commits))
+    return replace(result, notes=notes), check.bundle if check else None
 
 
 def new_search(
@@ -156,29 +173,37 @@ def find_commit(
 ) -> FinishedSearch:
     """Measure what the search asks for until it ends, and check the commit that it finds.
 
-    The pairs of that check are evidence too: if they contradict the search, it goes on.
+    The pairs of that check are evidence too: if they contradict the search, it goes on. A commit
+    that was not checked is never the answer.
     """
     run = _Run(search=search, source=source, progress=progress)
     end = run.search_until(SEARCH_SHARE * budget_s)
-    for _ in range(MOST_CHECKS):
-        if end.status is not SearchStatus.FOUND:
+    checked_commits: list[int] = []
+    while end.status is SearchStatus.FOUND and end.first not in checked_commits:
+        if len(checked_commits) == MOST_CHECKS:
+            end = _contradicted_end(run.search, (*checked_commits, end.first))
             break
+        checked_commits.append(end.first)
         progress.stage(f"checking commit {end.first} against its parent")
         answer = source.check(end.first - 1, end.first, budget_s=max(1.0, budget_s - run.seconds))
         run.take(end.first - 1, end.first, answer)
-        confirmed_end = run.search_until(budget_s)
-        if confirmed_end.first == end.first:
-            end = confirmed_end
-            break
-        end = confirmed_end
+        end = run.search_until(budget_s)
     return FinishedSearch(
         search=run.search,
         end=end,
+        checked_commits=tuple(checked_commits),
         reasons=run.reasons,
         pairs=run.pairs,
         seconds=run.seconds,
         is_out_of_budget=run.is_out_of_budget,
     )
+
+
+def _contradicted_end(search: CommitSearch, commits: Sequence[int]) -> SearchEnd:
+    """Return the range of the commits that the search found one after the other."""
+    first, last = min(commits), max(commits)
+    chance = math.fsum(search.chances.get(commit, 0.0) for commit in range(first, last + 1))
+    return SearchEnd(status=SearchStatus.UNDECIDED, first=first, last=last, chance=min(1.0, chance))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -267,11 +292,12 @@ def _result(
     finished: FinishedSearch,
     commits: tuple[Revision, ...],
     request: BisectRequest,
-    settings: CheckSettings,
-    measurements: CommitMeasurements,
+    *,
+    budget_s: float,
+    builds: int,
+    report: Report | None,
 ) -> CommitBisection:
     search, end = finished.search, finished.end
-    is_single = end.status is SearchStatus.FOUND
     needed = pairs_needed(search) if end.status is SearchStatus.UNDECIDED else None
     return CommitBisection(
         workload=request.workload,
@@ -282,10 +308,10 @@ def _result(
         chance=end.chance,
         commits=bisected_commits(finished, commits),
         ends=replace(search, good=0, bad=len(commits) - 1).verdict(),
-        builds=measurements.builds,
+        builds=builds,
         pairs=finished.pairs,
         seconds=finished.seconds,
-        budget_s=settings.budget,
+        budget_s=budget_s,
         is_out_of_budget=finished.is_out_of_budget,
         pairs_needed=needed,
         seconds_needed=_seconds_needed(finished, needed),
@@ -293,10 +319,20 @@ def _result(
             FurtherChange(change=each.change, good=commits[each.base], bad=commits[each.head])
             for each in search.other_changes
         ),
-        unexplained=unexplained_change(search, end.first) if is_single else None,
-        report=measurements.report if is_single else None,
+        unexplained=unexplained_change(search, end.first) if finished.is_single else None,
+        report=report,
         workloads_from=request.workloads_from,
     )
+
+
+def unconfirmed_notes(finished: FinishedSearch, commits: Sequence[Revision]) -> Iterator[str]:
+    """Yield a note for each commit that the search found and its check did not confirm."""
+    for commit in finished.checked_commits:
+        if not (finished.is_single and commit == finished.end.first):
+            yield (
+                f"{commits[commit].sha[:12]} seemed to have made the change, but its check against "
+                "its parent did not confirm that"
+            )
 
 
 def bisected_commits(

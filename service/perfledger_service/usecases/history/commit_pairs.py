@@ -29,6 +29,10 @@ from perfledger_service.usecases.check.check_site import (
 )
 from perfledger_service.usecases.check.child_requests import interleaved_requests
 from perfledger_service.usecases.check.measurement import CheckRequest, measure_change
+from perfledger_service.usecases.check.measuring_budget import (
+    MeasuringAllowance,
+    measuring_allowance,
+)
 from perfledger_service.usecases.check.report_builder import build_report
 from perfledger_service.usecases.inputs.workload_choice import WorkloadChoice
 from perfledger_service.values.report import Report
@@ -66,6 +70,14 @@ class CommitCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportedCheck:
+    """The bundle of a commit's check against its parent, and its report."""
+
+    bundle: Bundle
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
 class _PreparedCommit:
     """A commit that is checked out and built, with its workload and where that runs."""
 
@@ -85,8 +97,7 @@ class CommitMeasurements:
     progress: CheckProgress
     queue: CheckQueue
     seed: int
-    bundle: Bundle | None = None  # of the latest check
-    report: Report | None = None
+    checks: dict[int, ReportedCheck] = field(default_factory=dict[int, ReportedCheck])  # by commit
     _stack: ExitStack = field(default_factory=ExitStack)
     _prepared: dict[str, _PreparedCommit | str] = field(
         default_factory=dict[str, _PreparedCommit | str]
@@ -113,6 +124,18 @@ class CommitMeasurements:
     def builds(self) -> int:
         """Return the number of checkouts whose workload could be measured."""
         return sum(isinstance(each, _PreparedCommit) for each in self._prepared.values())
+
+    def allowance(self) -> MeasuringAllowance:
+        """Return how long the commits may be measured, by the good one's machine.
+
+        Raises UsageError if the good commit cannot be measured, or without a price that a limit in
+        money needs.
+        """
+        prepared = self._prepare(0)
+        if isinstance(prepared, str):
+            raise self._end_error(0, prepared)
+        settings = self.checkouts.configuration.settings
+        return measuring_allowance(settings, prepared.machine, today=datetime.now(UTC).date())
 
     def measure(self, base: int, head: int) -> CommitPair | SkippedCommit:
         """Measure a pair of two commits. Raises NotMeasuredError if an end cannot be measured."""
@@ -141,12 +164,17 @@ class CommitMeasurements:
         return CommitPair(*complete[0], seconds=site.harness.clock() - began)
 
     def check(self, base: int, head: int, *, budget_s: float) -> CommitCheck | SkippedCommit:
-        """Check a commit against another one as `perfledger check` does; keep bundle and report."""
+        """Check a commit against another one as `perfledger check` does; keep bundle and report.
+
+        A limit in money is part of `budget_s`.
+        """
         site = self._site(base, head)
         if isinstance(site, SkippedCommit):
             return site
         configuration = site.configuration
-        settings = configuration.settings.model_copy(update={"budget": budget_s})
+        settings = configuration.settings.model_copy(
+            update={"budget": budget_s, "budget_usd": None}
+        )
         request = CheckRequest(choice=WorkloadChoice(globs=(self.workload,)))
         began = site.harness.clock()
         bundle = measure_change(
@@ -156,13 +184,14 @@ class CommitMeasurements:
             queue=self.queue,
             history=None,
         )
-        self.bundle = replace(
+        bundle = replace(
             bundle,
             repository=site.repository.origin_name(),
             notes=configuration.notes + site.notes + bundle.notes,
         )
         today = datetime.now(UTC).date()
-        self.report = build_report(self.bundle, today=today, is_local=True)
+        report = build_report(bundle, today=today, is_local=True)
+        self.checks[head] = ReportedCheck(bundle, report)
         pairs = match_runs(bundle.runs).get(self.workload, ())
         return CommitCheck(pairs, site.harness.clock() - began)
 
@@ -249,16 +278,17 @@ class CommitMeasurements:
 
     def _skipped(self, commit: int, reason: str) -> SkippedCommit:
         """Return a commit that is left out. Raises UsageError for an end of the range."""
-        text = clean(reason, limit=MAX_REASON)
         if self._is_end(commit):
-            revision = self.commits[commit]
-            end = "good" if commit == 0 else "bad"
-            msg = (
-                f"the {end} commit {revision.sha[:12]} cannot be measured: {text}; choose another, "
-                "or lay today's workloads over all commits with --workloads-from"
-            )
-            raise UsageError(msg)
-        return SkippedCommit(commit, text)
+            raise self._end_error(commit, reason)
+        return SkippedCommit(commit, clean(reason, limit=MAX_REASON))
+
+    def _end_error(self, commit: int, reason: str) -> UsageError:
+        end = "good" if commit == 0 else "bad"
+        return UsageError(
+            f"the {end} commit {self.commits[commit].sha[:12]} cannot be measured: "
+            f"{clean(reason, limit=MAX_REASON)}; choose another, or lay today's workloads over all "
+            "commits with --workloads-from"
+        )
 
     def _is_end(self, commit: int) -> bool:
         return commit in {0, len(self.commits) - 1}

@@ -9,6 +9,7 @@ from perfledger.workload_pattern import is_match
 from perfledger_service.errors import UsageError
 
 MAX_EXPRESSION_LENGTH = 1000
+MAX_NESTED = 50  # parentheses and nots: each is a few calls deep
 # As in pytest's -k, and "=" and "," of ids.
 _TOKEN = re.compile(r"\s*(?:(?P<word>[\w:+.\[\]\\/=,-]+)|(?P<sign>[()]))")
 _OPERATORS = frozenset({"and", "or", "not"})
@@ -54,6 +55,8 @@ class _Parser:
         """Return the expression as a function of a workload."""
         if not self._tokens:
             return lambda _: True
+        if sum(token in {"(", "not"} for token in self._tokens) > MAX_NESTED:
+            raise _error(self._expression, f"it has more than {MAX_NESTED} parentheses and nots")
         test = self._alternatives()
         if self._next() is not None:
             raise _error(self._expression, f"{self._next()!r} comes after its end")

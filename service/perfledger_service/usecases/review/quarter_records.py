@@ -20,7 +20,7 @@ from perfledger_cost_models.review.measured_changes import (
     QuarterRecords,
 )
 from perfledger_cost_models.review.quarter import Quarter
-from perfledger_runners.bundles.bundle_files import read_bundle, unpack
+from perfledger_runners.bundles.bundle_files import read_bundle
 from perfledger_service.errors import NotFoundError, UsageError
 from perfledger_service.store.database import read_session
 from perfledger_service.store.quarter_queries import (
@@ -34,6 +34,7 @@ from perfledger_service.usecases.cost.work_rates import throughput, units_per_se
 from perfledger_service.usecases.inputs.bundle_files import read_bundle_file
 from perfledger_service.usecases.inputs.error_translation import translate_errors
 from perfledger_service.usecases.inputs.history_sources import is_of_branch
+from perfledger_service.usecases.inputs.stored_bundles import StoredPricing, read_fields
 from perfledger_service.usecases.review.quarter_projections import (
     ProjectionTargets,
     projected_speeds,
@@ -47,16 +48,10 @@ MAX_PROJECTED = 50
 _CLASS = re.compile(r"(?P<device>[a-z]+):(?P<model>.*):(?P<count>[1-9][0-9]*)")
 
 
-class _Pricing(msgspec.Struct):
-    fleet: tuple[FleetUse, ...]
-
-
-class _Head(msgspec.Struct):
-    """The fields of a stored bundle that a review reads; the rest is skipped."""
-
+class _ReviewedFields(msgspec.Struct):
     head: Revision
     workloads: tuple[WorkloadSpec, ...]
-    pricing: _Pricing
+    pricing: StoredPricing
     work: tuple[msgspec.Raw, ...]
 
 
@@ -75,13 +70,16 @@ def records_of_store(
             *(one.bundle_sha256 for one in stored.changes),
             *stored.newest,
         )
-        heads = {sha256: _head(session, sha256) for sha256 in dict.fromkeys(bundle_hashes)}
-        speeds = _speeds(stored.speeds, heads)
+        bundles = {
+            sha256: read_fields(session, sha256, _ReviewedFields)
+            for sha256 in dict.fromkeys(bundle_hashes)
+        }
+        speeds = _speeds(stored.speeds, bundles)
         projected = (
             ()
             if targets is None
             else projected_speeds(
-                _counted_bundles(session, stored.speeds, speeds, heads), speeds, targets
+                _counted_bundles(session, stored.speeds, speeds, bundles), speeds, targets
             )
         )
     return QuarterRecords(
@@ -93,11 +91,11 @@ def records_of_store(
         landed_changes=tuple(
             _landed_change(one)
             for one in stored.changes
-            if not heads[one.bundle_sha256].head.is_dirty
+            if not bundles[one.bundle_sha256].head.is_dirty
         ),
         pull_request_checks=stored.of_pull_requests,
         branch_checks=stored.of_branches,
-        fleet=_distinct(use for sha256 in stored.newest for use in heads[sha256].pricing.fleet),
+        fleet=_distinct(use for sha256 in stored.newest for use in bundles[sha256].pricing.fleet),
     )
 
 
@@ -155,20 +153,15 @@ def _moment(bundle: Bundle, name: str) -> datetime:
     return moment
 
 
-def _head(session: Session, sha256: str) -> _Head:
-    # Uploads are validated on arrival.
-    return msgspec.json.decode(unpack(bundle_content(session, sha256)), type=_Head)
-
-
 def _counted_bundles(
     session: Session,
     stored: Sequence[StoredSpeed],
     speeds: Sequence[MeasuredSpeed],
-    heads: Mapping[str, _Head],
+    bundles: Mapping[str, _ReviewedFields],
 ) -> Iterator[tuple[MeasuredSpeed, Bundle]]:
     """Yield speeds with counted work and their bundle, newest first, one bundle in memory."""
     measured = {(one.workload, one.origin): one for one in speeds}
-    counted = [one for one in stored if heads[one.bundle_sha256].work]
+    counted = [one for one in stored if bundles[one.bundle_sha256].work]
     newest = sorted(counted, key=lambda one: one.created_at, reverse=True)
     for sha256 in list(dict.fromkeys(one.bundle_sha256 for one in newest))[:MAX_PROJECTED]:
         bundle = read_bundle(bundle_content(session, sha256))
@@ -182,10 +175,12 @@ def _distinct(uses: Iterable[FleetUse]) -> tuple[FleetUse, ...]:
     return tuple(dict.fromkeys(uses))
 
 
-def _speeds(stored: Sequence[StoredSpeed], heads: Mapping[str, _Head]) -> tuple[MeasuredSpeed, ...]:
+def _speeds(
+    stored: Sequence[StoredSpeed], bundles: Mapping[str, _ReviewedFields]
+) -> tuple[MeasuredSpeed, ...]:
     measured_speeds: list[MeasuredSpeed] = []
     for one in stored:
-        specs = {spec.id: spec for spec in heads[one.bundle_sha256].workloads}
+        specs = {spec.id: spec for spec in bundles[one.bundle_sha256].workloads}
         parts = _CLASS.fullmatch(one.device_class)
         if one.workload not in specs or parts is None:
             continue

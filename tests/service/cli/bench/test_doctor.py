@@ -144,6 +144,20 @@ def test_without_a_workload_a_built_in_step_is_measured_and_said_to_be(tmp_path,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("suite", ["asv", "pytest"])
+def test_the_built_in_step_needs_none_of_the_repositorys_settings(tmp_path, monkeypatch, suite):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "perfledger.toml").write_text(
+        f'suite = "{suite}"\nimport_paths = ["src"]\nfloor = 0.5\n'
+    )
+
+    noise = json.loads(run(*FEW, "--json"))["noise_floor"]
+
+    assert noise["workload"] == "built_in:square_roots"
+    assert all(each["change"] > 0.5 for metric in noise["metrics"] for each in metric["detectable"])
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("repository")
 def test_nothing_is_measured_if_only_the_machine_is_asked_for():
     document = json.loads(run("--pairs", "0", "--json"))
@@ -253,6 +267,18 @@ def test_the_worst_comes_first_and_each_advice_once():
     )
     assert most < governor < clock
     assert max(map(len, lines)) <= 80
+
+
+def test_an_advice_stands_where_the_worst_finding_has_it():
+    findings = (
+        BUSY,
+        replace(FINDINGS[2], advice="sudo cpupower"),
+        replace(FINDINGS[0], level=FindingLevel.NOISY, advice=BUSY.advice),
+    )
+
+    text = " ".join(text_of(a_view(findings=findings)).split())
+
+    assert text.index("What would help most: stop the other") < text.index("Then: sudo cpupower")
 
 
 @pytest.mark.parametrize(

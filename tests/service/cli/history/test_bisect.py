@@ -108,6 +108,28 @@ def test_equal_ends_are_an_exit_code_of_their_own(project, run):
     assert "does not differ between the good and the bad commit" in " ".join(text.split())
 
 
+def test_a_limit_in_money_without_a_price_refuses_before_the_search(project, run_error):
+    config = project.root / "perfledger.toml"
+    config.write_text(config.read_text() + "budget_usd = 1\n")
+    for size in (40, 400):
+        project.commit(f"megabytes = {size}\n")
+
+    assert "the price of an hour of" in run_error(*BISECT, "HEAD~1", "HEAD", *BY_MEMORY)
+
+
+def test_a_limit_in_money_limits_the_search(project, run):
+    config = project.root / "perfledger.toml"
+    config.write_text(config.read_text() + 'budget_usd = 0.01\ndevice_price = "3600"\n')
+    for size in (40, 40, 400):
+        project.commit(f"megabytes = {size}\n")
+
+    answer = json.loads(run(*BISECT, "HEAD~2", "HEAD", *BY_MEMORY, "--json", code=3))
+
+    assert answer["budget_s"] == pytest.approx(0.01)
+    assert answer["is_out_of_budget"]
+    assert any("limited to 0.01 USD" in note for note in answer["notes"])
+
+
 def test_a_unit_that_changed_and_a_missing_workload_refuse(project, run_error):
     project.commit("megabytes = 40\n")
     (project.root / "bench" / "work.py").write_text(WORKLOAD.format(unit="tokens"))

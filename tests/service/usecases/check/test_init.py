@@ -2,6 +2,7 @@ import subprocess
 
 import pytest
 
+from perfledger_service.errors import UsageError
 from perfledger_service.usecases.check.init import write_setup
 from perfledger_service.usecases.inputs.repository_config import configured_table
 
@@ -39,11 +40,56 @@ def test_what_is_there_is_left_alone(tmp_path):
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "mine.py").write_text("")
 
-    written = {one.path: one.is_new for one in write_setup(tmp_path).files}
+    files = write_setup(tmp_path).files
 
-    assert written["perfledger.toml"] is False
-    assert written["benchmarks/example.py"] is False
+    assert [(one.path, one.is_new) for one in files[:2]] == [
+        ("pyproject.toml", False),
+        ("benchmarks", False),
+    ]
     assert not (tmp_path / "perfledger.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("paths", "example"),
+    [('["perf"]', "perf/example.py"), ('["work.py"]', "work.py"), ("[]", "benchmarks/example.py")],
+)
+def test_the_example_stands_where_the_configuration_looks_for_it(tmp_path, paths, example):
+    (tmp_path / "perfledger.toml").write_text(f"paths = {paths}\n")
+
+    files = write_setup(tmp_path).files
+
+    assert (files[1].path, files[1].is_new) == (example, True)
+    assert (tmp_path / example).is_file()
+
+
+def test_a_link_that_leads_nowhere_is_kept_and_nothing_is_written_through_it(tmp_path):
+    root = tmp_path / "repository"
+    root.mkdir()
+    (root / "perfledger.toml").symlink_to("../outside")
+
+    assert not write_setup(root).files[0].is_new
+    assert not (tmp_path / "outside").exists()
+
+
+def test_nothing_is_written_outside_of_the_repository(tmp_path):
+    root = tmp_path / "repository"
+    root.mkdir()
+    (tmp_path / "outside").mkdir()
+    (root / "benchmarks").symlink_to("../outside")
+
+    with pytest.raises(UsageError, match=r"benchmarks/example.py leads out of"):
+        write_setup(root)
+    assert not any((tmp_path / "outside").iterdir())
+
+
+def test_what_stands_in_the_way_and_a_missing_folder_are_errors(tmp_path):
+    (tmp_path / "benchmarks").write_text("")
+
+    with pytest.raises(UsageError, match=r"cannot write .*benchmarks/example.py: "):
+        write_setup(tmp_path)
+    with pytest.raises(UsageError, match="is not a folder"):
+        write_setup(tmp_path / "absent")
+    assert not (tmp_path / "absent").exists()
 
 
 def test_the_files_fit_the_repository(repository):

@@ -36,7 +36,7 @@ def test_money_buys_time_of_all_devices(allowed):
     assert found.seconds == 360
     (note,) = found.notes
     assert note.startswith(
-        "the cost of measuring was limited to 2 USD: 360 s of 8 of NVIDIA H100 80GB"
+        "the cost of measuring was limited to 2 USD: 360 s of 8 x NVIDIA H100 80GB"
     )
     assert note.endswith("at 2.50 USD an hour each (declared as device_price)")
 
@@ -61,9 +61,12 @@ def test_a_purchase_option_of_the_device_here_has_the_sheets_price_and_date(allo
             LAPTOP, "onprem-8xH100", "the price of H100-80GB, but .* Test CPU", id="other"
         ),
         pytest.param(H100, "p5.48xlarge/spott", "neither USD an hour nor a purchase", id="typo"),
-        pytest.param(H100, "0", "use a number above 0", id="free"),
-        pytest.param(H100, "nan", "use a number above 0", id="no number"),
-        pytest.param(H100, "-1", "use a number above 0", id="negative"),
+        pytest.param(H100, "0", "device_price is 0: give the USD an hour", id="free"),
+        pytest.param(H100, "nan", "device_price is NaN: give", id="no number"),
+        pytest.param(H100, "sNaN", "device_price is sNaN: give", id="signaling"),
+        pytest.param(H100, "-1", "device_price is -1: give", id="negative"),
+        pytest.param(H100, "1E-999999", "give the USD an hour", id="next to nothing"),
+        pytest.param(H100, "1E+400", "give the USD an hour", id="more than any"),
     ],
 )
 def test_a_device_without_a_price_is_not_free(allowed, machine, price, complaint):
@@ -79,6 +82,7 @@ def test_a_cap_that_is_no_amount_of_money_is_an_error(allowed, usd):
 
 def test_money_is_exact_in_what_is_said(allowed):
     assert "limited to 0.10 USD" in allowed(budget_usd="0.10", device_price="2.50").notes[0]
+    assert "at 0.0014 USD an hour" in allowed(budget_usd="1", device_price="0.0014").notes[0]
 
 
 NOISY = (1.3, 0.8, 1.25, 0.75, 1.2, 0.85)

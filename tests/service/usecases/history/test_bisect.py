@@ -15,6 +15,7 @@ from perfledger_service.usecases.history.bisect import (
     bisected_commits,
     find_commit,
     new_search,
+    unconfirmed_notes,
 )
 from perfledger_service.usecases.history.commit_pairs import CommitCheck, CommitPair, SkippedCommit
 from perfledger_service.values.commit_bisection import CommitState
@@ -26,9 +27,9 @@ PAIR_S = 2.0
 class Commits:
     """Commits of known levels; their pairs take PAIR_S each."""
 
-    def __init__(self, levels, *, noise=0.002, broken=(), of_check=None):
+    def __init__(self, levels, *, noise=0.002, broken=(), of_check=None, pairs_of_check=5):
         self.levels, self.noise, self.broken = levels, noise, frozenset(broken)
-        self.of_check = of_check or levels
+        self.of_check, self.pairs_of_check = of_check or levels, pairs_of_check
         self.random = Random(1)
         self.checks = []
         self.stages = []
@@ -47,8 +48,8 @@ class Commits:
 
     def check(self, base, head, *, budget_s):
         self.checks.append((base, head, budget_s))
-        pairs = tuple(self.runs(base, head, self.of_check) for _ in range(5))
-        return CommitCheck(pairs, 5 * PAIR_S)
+        pairs = tuple(self.runs(base, head, self.of_check) for _ in range(self.pairs_of_check))
+        return CommitCheck(pairs, len(pairs) * PAIR_S)
 
     def runs(self, base, head, levels):
         return tuple(
@@ -175,6 +176,31 @@ def test_a_check_that_shows_no_change_takes_the_answer_back():
 
     assert 1 <= len(commits.checks) <= MOST_CHECKS
     assert (finished.end.status, finished.end.first) != (SearchStatus.FOUND, 8)
+
+
+def test_a_commit_that_no_check_confirms_is_not_the_answer():
+    commits = Commits(changed_at(8), of_check=[1.0] * 13, pairs_of_check=15)
+
+    finished = commits.find()
+
+    assert finished.checked_commits == tuple(head for _, head, _ in commits.checks)
+    assert len(finished.checked_commits) == MOST_CHECKS
+    assert finished.end.status is SearchStatus.UNDECIDED
+    assert finished.end.first <= min(finished.checked_commits)
+    assert max(finished.checked_commits) <= finished.end.last
+    revisions = [Revision(sha=f"{at:040x}") for at in range(13)]
+    notes = tuple(unconfirmed_notes(finished, revisions))
+    assert [note[:12] for note in notes] == [
+        revisions[at].sha[:12] for at in finished.checked_commits
+    ]
+
+
+def test_a_confirmed_commit_needs_no_note():
+    finished = Commits(changed_at(8)).find()
+
+    assert finished.is_single
+    assert finished.checked_commits == (8,)
+    assert tuple(unconfirmed_notes(finished, [Revision(sha="0" * 40)] * 13)) == ()
 
 
 def test_two_changes_leave_one_for_a_later_search():

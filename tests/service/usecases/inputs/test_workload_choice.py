@@ -57,6 +57,8 @@ def test_globs_and_an_expression_both_hold():
         ("gpt sums", "'sums' comes after its end"),
         ("gpt & sums", "'&' is not part of a word"),
         ("a" * 1001, "more than 1000 characters"),
+        ("(" * 400 + "a" + ")" * 400, "more than 50 parentheses and nots"),
+        ("not " * 240 + "a", "more than 50 parentheses and nots"),
     ],
 )
 def test_an_expression_that_cannot_be_read_is_an_error_that_says_where(expression, problem):
